@@ -1,0 +1,37 @@
+"""The one error tree. Every message says what was asked, of what, what was found, and what to do."""
+
+
+class AnsorError(Exception):
+    """Base of every error this package raises on purpose; catch it to catch them all."""
+
+
+class DeclarationError(AnsorError, ValueError):
+    """A tensor declaration is not well formed (shape, dtype, axis, out-of-bounds read). Cure: mend the declaration."""
+
+
+class ScheduleError(AnsorError, ValueError):
+    """A schedule step cannot be applied to the stage or loop it names. Cure: choose another loop or step."""
+
+
+class TargetError(AnsorError, ValueError):
+    """A target string or option is unknown or out of range. Cure: use one of the names the message lists."""
+
+
+class ToolchainError(AnsorError, RuntimeError):
+    """No C compiler could be started, or it cannot build for the target. Cure: `ansor doctor`, `--cc`, `$CC`."""
+
+
+class MeasureError(AnsorError, RuntimeError):
+    """The measuring machinery itself (not a candidate) failed. Candidates that fail are values, not exceptions."""
+
+
+class RecordError(AnsorError, ValueError):
+    """A record file cannot be used: other workload, target or version. Cure: as the message says."""
+
+
+class ModelError(AnsorError, ValueError):
+    """A PyTorch model cannot be exported or compiled. Cure: as the message says."""
+
+
+class CostModelError(AnsorError, RuntimeError):
+    """A cost model cannot be trained or loaded. Cure: as the message says."""
