@@ -1,0 +1,472 @@
+"""Scalar expressions: the bodies of declarations.
+
+An expression is an immutable tree of the node classes below. Operators on nodes build new nodes and fold constants; nothing is evaluated.
+`==` and `!=` build comparisons too, so nodes compare and hash by identity.
+
+The index language is the same one: an `Axis` is an expression of dtype int32, and `tensor[i, j + 1]` is a `Read`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Union
+
+from ansor.errors import DeclarationError
+
+if TYPE_CHECKING:
+    from ansor.te.tensor import Tensor
+
+DTYPES = ("float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool")
+INDEX = "int32"
+
+Number = int | float | bool
+Operand = Union["Expr", int, float, bool]  # a quoted name does not join with |
+
+ARITHMETIC = ("add", "sub", "mul", "div", "floordiv", "floormod", "truncdiv", "truncmod", "min", "max", "pow")
+COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
+LOGIC = ("and", "or")
+
+
+def is_float(dtype: str) -> bool:
+    """True for float32 and float64."""
+    return dtype.startswith("float")
+
+
+class Expr:
+    """Base of all scalar expressions. Every node has a `dtype`."""
+
+    __slots__ = ()
+    dtype: str
+
+    def __add__(self, other: Operand) -> Expr:
+        return binary("add", self, other)
+
+    def __radd__(self, other: Operand) -> Expr:
+        return binary("add", other, self)
+
+    def __sub__(self, other: Operand) -> Expr:
+        return binary("sub", self, other)
+
+    def __rsub__(self, other: Operand) -> Expr:
+        return binary("sub", other, self)
+
+    def __mul__(self, other: Operand) -> Expr:
+        return binary("mul", self, other)
+
+    def __rmul__(self, other: Operand) -> Expr:
+        return binary("mul", other, self)
+
+    def __truediv__(self, other: Operand) -> Expr:
+        return binary("div", self, other)
+
+    def __rtruediv__(self, other: Operand) -> Expr:
+        return binary("div", other, self)
+
+    def __floordiv__(self, other: Operand) -> Expr:
+        return binary("floordiv", self, other)
+
+    def __rfloordiv__(self, other: Operand) -> Expr:
+        return binary("floordiv", other, self)
+
+    def __mod__(self, other: Operand) -> Expr:
+        return binary("floormod", self, other)
+
+    def __rmod__(self, other: Operand) -> Expr:
+        return binary("floormod", other, self)
+
+    def __pow__(self, other: Operand) -> Expr:
+        return binary("pow", self, other)
+
+    def __neg__(self) -> Expr:
+        return binary("sub", Const(0.0 if is_float(self.dtype) else 0, self.dtype), self)
+
+    def __lt__(self, other: Operand) -> Expr:
+        return binary("lt", self, other)
+
+    def __le__(self, other: Operand) -> Expr:
+        return binary("le", self, other)
+
+    def __gt__(self, other: Operand) -> Expr:
+        return binary("gt", self, other)
+
+    def __ge__(self, other: Operand) -> Expr:
+        return binary("ge", self, other)
+
+    def __eq__(self, other: object) -> Expr:  # type: ignore[override]  # comparisons build expressions
+        return binary("eq", self, _operand(other))
+
+    def __ne__(self, other: object) -> Expr:  # type: ignore[override]
+        return binary("ne", self, _operand(other))
+
+    def __and__(self, other: Operand) -> Expr:
+        return binary("and", self, other)
+
+    def __or__(self, other: Operand) -> Expr:
+        return binary("or", self, other)
+
+    def __invert__(self) -> Expr:
+        return Not(self)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __bool__(self) -> bool:
+        raise DeclarationError(
+            f"asked for the truth of the expression `{self}`, which has no value while declaring; "
+            "use te.if_then_else, te.all or te.any instead of Python's if, and, or"
+        )
+
+    def astype(self, dtype: str) -> Expr:
+        """This value converted to `dtype`."""
+        return cast(dtype, self)
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        """Operands, in order."""
+        return ()
+
+    def rebuilt(self, children: tuple[Expr, ...]) -> Expr:
+        """The same node over other operands."""
+        return self
+
+    def __str__(self) -> str:
+        return to_text(self)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Const(Expr):
+    """A literal."""
+
+    value: Number
+    dtype: str
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Axis(Expr):
+    """A loop of a declaration: `spatial` axes index the output, `reduce` axes are summed over. Values run from 0 to extent - 1, plus `start`."""
+
+    name: str
+    extent: int
+    kind: str = "spatial"
+    start: int = 0
+    dtype: str = INDEX
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Binary(Expr):
+    """`op` applied to two operands of one dtype; comparisons and logic give bool."""
+
+    op: str
+    left: Expr
+    right: Expr
+    dtype: str
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return (self.left, self.right)
+
+    def rebuilt(self, children: tuple[Expr, ...]) -> Expr:
+        return Binary(self.op, children[0], children[1], self.dtype)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Not(Expr):
+    """Logical negation."""
+
+    value: Expr
+    dtype: str = "bool"
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return (self.value,)
+
+    def rebuilt(self, children: tuple[Expr, ...]) -> Expr:
+        return Not(children[0])
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Call(Expr):
+    """A scalar function of floating-point operands: exp, log, sqrt, tanh, ..."""
+
+    name: str
+    arguments: tuple[Expr, ...]
+    dtype: str
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return self.arguments
+
+    def rebuilt(self, children: tuple[Expr, ...]) -> Expr:
+        return Call(self.name, children, self.dtype)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Select(Expr):
+    """`then` where `condition` holds, else `otherwise`. Only the chosen side is evaluated, so it may guard a read."""
+
+    condition: Expr
+    then: Expr
+    otherwise: Expr
+    dtype: str
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return (self.condition, self.then, self.otherwise)
+
+    def rebuilt(self, children: tuple[Expr, ...]) -> Expr:
+        return Select(children[0], children[1], children[2], self.dtype)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Cast(Expr):
+    """Conversion, with C's rules (float to integer truncates)."""
+
+    value: Expr
+    dtype: str
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return (self.value,)
+
+    def rebuilt(self, children: tuple[Expr, ...]) -> Expr:
+        return Cast(children[0], self.dtype)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Read(Expr):
+    """One element of a tensor."""
+
+    tensor: Tensor
+    indices: tuple[Expr, ...]
+    dtype: str
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return self.indices
+
+    def rebuilt(self, children: tuple[Expr, ...]) -> Expr:
+        return Read(self.tensor, children, self.dtype)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Reduce(Expr):
+    """`source` combined over `axes`; only allowed as the whole body of a declaration."""
+
+    combiner: str
+    source: Expr
+    axes: tuple[Axis, ...]
+    dtype: str
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return (self.source,)
+
+    def rebuilt(self, children: tuple[Expr, ...]) -> Expr:
+        return Reduce(self.combiner, children[0], self.axes, self.dtype)
+
+
+_INT_LIMITS = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-(2**15), 2**15 - 1), "int32": (-(2**31), 2**31 - 1),
+               "int64": (-(2**63), 2**63 - 1), "bool": (0, 1)}
+
+
+def identity_of(combiner: str, dtype: str) -> Number:
+    """The value a reduction starts from: 0 for sum, 1 for prod, the least or greatest value of the dtype for max and min."""
+    if combiner == "sum":
+        return 0.0 if is_float(dtype) else 0
+    if combiner == "prod":
+        return 1.0 if is_float(dtype) else 1
+    if is_float(dtype):
+        return -math.inf if combiner == "max" else math.inf
+    low, high = _INT_LIMITS[dtype]
+    return low if combiner == "max" else high
+
+
+def check_dtype(dtype: str) -> str:
+    """`dtype` if it is one of `DTYPES`, else a DeclarationError listing them."""
+    if dtype not in DTYPES:
+        raise DeclarationError(f"asked for dtype {dtype!r}, which is not one of {', '.join(DTYPES)}")
+    return dtype
+
+
+def const(value: Number, dtype: str | None = None) -> Const:
+    """A literal; Python floats are float32 and ints int32 unless `dtype` says otherwise."""
+    if isinstance(value, Expr) or not isinstance(value, (int, float)):
+        raise DeclarationError(f"te.const takes a Python number, found {type(value).__name__}")
+    if dtype is None:
+        dtype = "bool" if isinstance(value, bool) else INDEX if isinstance(value, int) else "float32"
+    check_dtype(dtype)
+    if is_float(dtype):
+        return Const(float(value), dtype)
+    if dtype == "bool":
+        return Const(bool(value), dtype)
+    if isinstance(value, float) and not value.is_integer():
+        raise DeclarationError(f"asked for the {dtype} constant {value}, which is not an integer; use a float dtype or te.cast")
+    low, high = _INT_LIMITS[dtype]
+    if not low <= int(value) <= high:
+        raise DeclarationError(f"asked for the {dtype} constant {value}, which is outside {low}..{high}")
+    return Const(int(value), dtype)
+
+
+def _operand(value: object) -> Operand:
+    if isinstance(value, (Expr, int, float)):
+        return value
+    raise DeclarationError(f"asked for arithmetic with a {type(value).__name__} ({value!r}); use a number, or read an element: tensor[i, j]")
+
+
+def as_expr(value: Operand, dtype: str | None = None) -> Expr:
+    """`value` as an expression; a number takes `dtype`."""
+    _operand(value)
+    return value if isinstance(value, Expr) else const(value, dtype)
+
+
+def _unified(op: str, left: Operand, right: Operand) -> tuple[Expr, Expr]:
+    _operand(left), _operand(right)
+    if isinstance(left, Expr) and not isinstance(right, Expr):
+        return left, const(right, _literal_dtype(right, left.dtype))
+    if isinstance(right, Expr) and not isinstance(left, Expr):
+        return const(left, _literal_dtype(left, right.dtype)), right
+    a, b = as_expr(left), as_expr(right)
+    if a.dtype != b.dtype:
+        raise DeclarationError(
+            f"asked for {op} of {a.dtype} `{a}` and {b.dtype} `{b}`; both sides need one dtype: convert one with .astype(...)"
+        )
+    return a, b
+
+
+def _literal_dtype(value: Number, dtype: str) -> str:
+    if isinstance(value, float) and not is_float(dtype):
+        raise DeclarationError(f"asked to combine the float {value} with a value of dtype {dtype}; convert that value with .astype('float32')")
+    return dtype
+
+
+_FOLD: dict[str, Callable[[int, int], int | bool]] = {
+    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "floordiv": lambda a, b: a // b,
+    "floormod": lambda a, b: a % b, "min": min, "max": max, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b, "eq": lambda a, b: a == b, "ne": lambda a, b: a != b,
+}
+
+
+def binary(op: str, left: Operand, right: Operand) -> Expr:
+    """`left op right`, with integer constants folded and neutral elements dropped."""
+    a, b = _unified(op, left, right)
+    if op in LOGIC and a.dtype != "bool":
+        raise DeclarationError(f"asked for logical {op} of `{a}` and `{b}`, which have dtype {a.dtype}; compare them first")
+    if op == "div" and not is_float(a.dtype):
+        raise DeclarationError(f"asked for `{a} / {b}` on dtype {a.dtype}; use te.floordiv, or convert with .astype('float32')")
+    if op in ("floordiv", "floormod", "truncdiv", "truncmod") and is_float(a.dtype):
+        raise DeclarationError(f"asked for {op} of `{a}` and `{b}` on dtype {a.dtype}; it is defined for integers")
+    if op == "pow":
+        if not is_float(a.dtype):
+            raise DeclarationError(f"asked for pow of dtype {a.dtype} `{a}`; convert with .astype('float32')")
+        return Call("pow", (a, b), a.dtype)
+    dtype = "bool" if op in COMPARISONS or op in LOGIC else a.dtype
+    folded = _folded(op, a, b, dtype)
+    return folded if folded is not None else Binary(op, a, b, dtype)
+
+
+def _folded(op: str, a: Expr, b: Expr, dtype: str) -> Expr | None:
+    """Integer and index folding only: floating-point arithmetic is left as written."""
+    x = a.value if isinstance(a, Const) else None
+    y = b.value if isinstance(b, Const) else None
+    if op in LOGIC:
+        return _folded_logic(op, a, b, x, y)
+    if is_float(a.dtype) or a.dtype == "bool":
+        return None
+    if op in ("floordiv", "floormod", "truncdiv", "truncmod") and y == 0:
+        raise DeclarationError(f"asked for {op} of `{a}` by zero")
+    if x is not None and y is not None and op in _FOLD:
+        value = _FOLD[op](int(x), int(y))
+        limits = _INT_LIMITS[dtype]
+        return Const(value, dtype) if limits[0] <= int(value) <= limits[1] else None
+    if y == 0 and op in ("add", "sub"):
+        return a
+    if x == 0 and op == "add":
+        return b
+    if y == 1 and op in ("mul", "floordiv"):
+        return a
+    if x == 1 and op == "mul":
+        return b
+    if op == "mul" and (x == 0 or y == 0):
+        return Const(0, dtype)
+    if op == "floormod" and y == 1:
+        return Const(0, dtype)
+    return None
+
+
+def _folded_logic(op: str, a: Expr, b: Expr, x: Number | None, y: Number | None) -> Expr | None:
+    neutral = op == "and"
+    if x is not None:
+        return b if bool(x) == neutral else a
+    if y is not None:
+        return a if bool(y) == neutral else b
+    return None
+
+
+def cast(dtype: str, value: Operand) -> Expr:
+    """`value` converted to `dtype` (argument order as TVM's `te`/`tir.Cast`)."""
+    check_dtype(dtype)
+    expr = as_expr(value, None)
+    if expr.dtype == dtype:
+        return expr
+    if isinstance(expr, Const) and not isinstance(expr.value, float):
+        return const(expr.value, dtype)
+    return Cast(expr, dtype)
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """The node and everything below it, parents first."""
+    stack = [expr]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(reversed(node.children))
+
+
+def transform(expr: Expr, replace: Callable[[Expr], Expr | None]) -> Expr:
+    """A copy in which every node for which `replace` gives a node is that node; the rest is rebuilt bottom up."""
+    found = replace(expr)
+    if found is not None:
+        return found
+    children = expr.children
+    if not children:
+        return expr
+    new = tuple(transform(child, replace) for child in children)
+    if all(a is b for a, b in zip(new, children, strict=True)):
+        return expr
+    return expr.rebuilt(new)
+
+
+def substitute(expr: Expr, values: dict[Axis, Expr]) -> Expr:
+    """`expr` with axes replaced."""
+    return transform(expr, lambda node: values.get(node) if isinstance(node, Axis) else None)
+
+
+_SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "floormod": "%", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+            "eq": "==", "ne": "!=", "and": "and", "or": "or"}
+
+
+def to_text(expr: Expr) -> str:
+    """The expression as a person would write it."""
+    if isinstance(expr, Const):
+        return str(expr.value)
+    if isinstance(expr, Axis):
+        return expr.name
+    if isinstance(expr, Binary):
+        left, right = to_text(expr.left), to_text(expr.right)
+        symbol = _SYMBOLS.get(expr.op)
+        return f"({left} {symbol} {right})" if symbol else f"{expr.op}({left}, {right})"
+    if isinstance(expr, Not):
+        return f"(not {to_text(expr.value)})"
+    if isinstance(expr, Call):
+        return f"{expr.name}({', '.join(map(to_text, expr.arguments))})"
+    if isinstance(expr, Select):
+        return f"select({to_text(expr.condition)}, {to_text(expr.then)}, {to_text(expr.otherwise)})"
+    if isinstance(expr, Cast):
+        return f"{expr.dtype}({to_text(expr.value)})"
+    if isinstance(expr, Read):
+        return f"{expr.tensor.name}[{', '.join(map(to_text, expr.indices))}]"
+    if isinstance(expr, Reduce):
+        return f"{expr.combiner}({to_text(expr.source)}, axis=[{', '.join(axis.name for axis in expr.axes)}])"
+    return type(expr).__name__
