@@ -1,0 +1,58 @@
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from ansor.codegen.source import Argument, Pack
+
+
+@st.composite
+def packs(draw: st.DrawFn) -> tuple[Pack, tuple[int, ...]]:
+    dimensions = draw(st.integers(0, 3))
+    loops = draw(st.integers(0, 4))
+    extents = tuple(draw(st.integers(1, 4)) for _ in range(loops))
+    strides = tuple(tuple(draw(st.integers(0, 5)) for _ in range(loops)) for _ in range(dimensions))
+    return Pack(extents, strides), tuple(draw(st.integers(1, 7)) for _ in range(dimensions))
+
+
+def naive(pack: Pack, array: NDArray[np.float32]) -> list[float]:
+    result = []
+    for position in product(*(range(extent) for extent in pack.extents)):
+        index = tuple(sum(p * s for p, s in zip(position, row, strict=True)) for row in pack.strides)
+        inside = all(i < extent for i, extent in zip(index, array.shape, strict=True))
+        result.append(float(array[index]) if inside else 0.0)
+    return result
+
+
+@given(packs(), st.booleans())
+def test_pack_equals_naive_loops(case: tuple[Pack, tuple[int, ...]], transposed: bool) -> None:
+    pack, shape = case
+    array = np.arange(1, 1 + np.prod(shape, dtype=int), dtype=np.float32).reshape(shape, order="F" if transposed else "C")
+    packed = pack.apply(array)
+    assert packed.ndim == 1 and packed.flags.c_contiguous and packed.dtype == np.float32
+    assert packed.tolist() == naive(pack, array)
+
+
+def test_panels_of_a_matrix() -> None:
+    pack = Pack((7, 5, 16), ((0, 1, 0), (16, 0, 1)))
+    matrix = np.arange(500.0).reshape(5, 100)
+    padded = np.zeros((5, 112))
+    padded[:, :100] = matrix
+    assert np.array_equal(pack.apply(matrix), padded.reshape(5, 7, 16).transpose(1, 0, 2).reshape(-1))
+    assert Argument("B", (5, 100), "float64", "constant", pack).physical_size == 560
+
+
+def test_argument_reads_back_from_json() -> None:
+    for pack in (None, Pack((2, 3), ((1, 0), (0, 1)))):
+        argument = Argument("A", (2, 3), "float32", "constant", pack)
+        assert Argument.from_data(argument.to_data()) == argument
+
+
+def test_mistakes_are_sentences() -> None:
+    with pytest.raises(ValueError, match="one for each loop"):
+        Pack((2, 3), ((1,),))
+    with pytest.raises(ValueError, match="found shape"):
+        Pack((2,), ((1,),)).apply(np.zeros((2, 2)))
