@@ -1,0 +1,252 @@
+"""Which C compiler, with which flags, and one call of it as a value.
+
+The default is the clang inside the `ziglang` wheel, so no system compiler is needed; `--cc`, a target option or `$CC` choose another.
+"""
+
+import hashlib
+import importlib.util
+import os
+import platform
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from ansor import settings
+from ansor.errors import ToolchainError
+from ansor.text import clip
+
+BASE_FLAGS = (
+    "-O3",
+    "-std=gnu99",
+    "-fPIC",
+    "-shared",
+    "-w",  # the text of a failure is for people: errors only
+    # Speed that keeps NaN, infinities and the order of operations (no -ffast-math).
+    "-ffp-contract=fast",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+)
+FIRST_CALL_SECONDS = 300.0  # zig builds its runtime in its first call: 5 s here, more on a small machine
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """A C compiler that was found and started once: how to call it and what it says it is."""
+
+    kind: str  # "zig" | "clang" | "gcc"
+    command: tuple[str, ...]
+    version: str
+
+    def __str__(self) -> str:
+        return self.version
+
+    def flags(self, mcpu: str = "native") -> tuple[str, ...]:
+        """The flags every kernel is built with; `mcpu` is "native", a processor's name, or "" for any processor."""
+        if self.kind == "zig":
+            # zig cc links its sanitizer runtime and traps unless told not to.
+            return (*BASE_FLAGS, "-fno-sanitize=all", f"-mcpu={mcpu or 'baseline'}")
+        return (*BASE_FLAGS, f"-march={mcpu}") if mcpu else BASE_FLAGS
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """The outcome of one compiler call; `kind` is '' when it went well, else "compile" or "compile_timeout"."""
+
+    kind: str
+    text: str  # what the tool said
+    seconds: float
+    command: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        return not self.kind
+
+
+def find_compiler(command: str = "") -> Compiler:
+    """The compiler `command` names, else `$CC`, else the embedded one.
+
+    `command` is a command line ("clang-19", "/opt/bin/gcc -m64") or "zig" for the embedded one.
+    Raises ToolchainError when it cannot be started or is no compiler we know.
+    """
+    return _find(command.strip() or settings.compiler_command() or "zig")
+
+
+@lru_cache
+def _find(text: str) -> Compiler:
+    command = shlex.split(text)
+    if Path(command[0]).name == "zig" and command[1:] in ([], ["cc"]):
+        zig = _embedded_zig() if command[0] == "zig" else command[0]
+        return Compiler("zig", (zig, "cc"), f"zig cc {_ask(text, [zig, 'version'])}")
+    if shutil.which(command[0]) is None:
+        raise ToolchainError(
+            f"C compiler {text!r} was asked for, but there is no program {command[0]!r} on the PATH; "
+            f"name another one with --cc or $CC, or leave both out to use the embedded one"
+        )
+    macros = _ask(text, [*command, "-dM", "-E", "-x", "c", os.devnull])
+    if "__GNUC__" not in macros:  # which clang says, too
+        raise ToolchainError(f"{text!r} is no C compiler we can use: neither clang nor gcc; name another with --cc or $CC")
+    version = _ask(text, [*command, "--version"]).splitlines()[0]
+    if "ziglang" in command:
+        return Compiler("zig", tuple(command), version)
+    return Compiler("clang" if "__clang__" in macros else "gcc", tuple(command), version)
+
+
+def _embedded_zig() -> str:
+    found = importlib.util.find_spec("ziglang")
+    for folder in (found.submodule_search_locations or ()) if found else ():
+        # The program itself rather than `python -m ziglang`: saves an interpreter start in every call.
+        zig = Path(folder) / ("zig.exe" if sys.platform == "win32" else "zig")
+        if zig.exists():
+            return str(zig)
+    zig_on_path = shutil.which("zig")
+    if zig_on_path is None:
+        raise ToolchainError(
+            "no C compiler: the ziglang package is not installed and no zig is on the PATH; "
+            "`pip install ziglang`, or name a clang or gcc with --cc or $CC"
+        )
+    return zig_on_path
+
+
+def _ask(text: str, command: list[str]) -> str:
+    try:
+        run = subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ToolchainError(f"C compiler {text!r} could not be started: {error}; name another with --cc or $CC") from error
+    if run.returncode or not run.stdout.strip():
+        said = clip(run.stderr or run.stdout, 300) or "nothing"
+        raise ToolchainError(f"{text!r} is no C compiler we can use: {shlex.join(command)} said {said}; name another with --cc or $CC")
+    return run.stdout.strip()
+
+
+@lru_cache
+def processor_name() -> str:
+    """The model name of this machine's processor."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith(("model name", "Model", "cpu model")):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def compile_shared(
+    compiler: Compiler,
+    sources: Sequence[Path | str],
+    output: Path,
+    *,
+    mcpu: str = "native",
+    flags: Sequence[str] = (),
+    timeout: float = 60.0,
+    cancelled: threading.Event | None = None,
+) -> Compiled:
+    """Build C files (`Path`) or C texts (`str`) into one shared library at `output`; failure is a value, too.
+
+    Nothing else is left in the folder of `output`. `timeout` is in seconds of wall time; setting `cancelled` ends the
+    call within a fraction of a second. Raises ToolchainError when the compiler cannot be started at all.
+    """
+    with tempfile.TemporaryDirectory(prefix="cc-", dir=output.parent) as scratch:
+        files = [_as_file(source, Path(scratch) / f"source{index}.c") for index, source in enumerate(sources)]
+        partial = Path(scratch) / "output.so"
+        command = (*compiler.command, *compiler.flags(mcpu), *flags, *map(str, files), "-o", str(partial), "-lm")
+        extra = {"ZIG_LOCAL_CACHE_DIR": scratch, "ZIG_GLOBAL_CACHE_DIR": _zig_cache()} if compiler.kind == "zig" else {}
+        compiled = _call(command, settings.environment_with(extra), timeout, cancelled)
+        if compiled.ok:
+            os.replace(partial, output)
+    return compiled
+
+
+def _as_file(source: Path | str, place: Path) -> Path:
+    if isinstance(source, Path):
+        return source
+    place.write_text(source)
+    return place
+
+
+def _zig_cache() -> str:
+    return str(settings.cache_directory() / "zig")
+
+
+def _call(command: tuple[str, ...], environment: dict[str, str], timeout: float, cancelled: threading.Event | None) -> Compiled:
+    started = time.monotonic()
+    try:
+        # A session of its own: zig and clang start helpers, and all of them must go when time is up.
+        process = subprocess.Popen(
+            command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True, errors="replace", start_new_session=True,
+        )  # fmt: skip
+    except OSError as error:
+        raise ToolchainError(f"C compiler {command[0]!r} could not be started: {error}; name another with --cc or $CC") from error
+    try:
+        text = _wait(process, started + timeout, cancelled)
+    finally:
+        if process.poll() is None:
+            _kill(process)
+    seconds = time.monotonic() - started
+    if text is None:
+        return Compiled("compile_timeout", f"stopped after {seconds:.1f} s: {shlex.join(command)}", seconds, command)
+    kind = "compile" if process.returncode else ""
+    if kind and not text.strip():
+        text = f"the compiler ended with code {process.returncode} and said nothing"
+    return Compiled(kind, clip(text, 4000), seconds, command)
+
+
+def _wait(process: "subprocess.Popen[str]", deadline: float, cancelled: threading.Event | None) -> str | None:
+    """What the process said, or None when its time was up."""
+    while True:
+        remaining = deadline - time.monotonic()
+        if remaining <= 0 or (cancelled is not None and cancelled.is_set()):
+            return None
+        try:
+            return process.communicate(timeout=min(remaining, 0.25))[0]
+        except subprocess.TimeoutExpired:
+            continue
+
+
+def _kill(process: "subprocess.Popen[str]") -> None:
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except (AttributeError, ProcessLookupError, PermissionError):
+        process.kill()
+    process.communicate()
+
+
+_cache_lock = threading.Lock()
+
+
+def cached_library(compiler: Compiler, name: str, text: str, *, mcpu: str = "native", flags: Sequence[str] = ()) -> Path:
+    """A helper library of ours, built once for this kind of machine and kept in the cache folder; safe between processes.
+
+    Raises ToolchainError with the compiler's text when it does not build.
+    """
+    words = (text, compiler.version, *compiler.command, *compiler.flags(mcpu), *flags, platform.machine(), processor_name())
+    key = hashlib.sha256("\0".join(words).encode()).hexdigest()[:16]
+    library = settings.cache_directory() / "libraries" / f"{name}-{key}.so"
+    with _cache_lock:
+        if library.exists():
+            return library
+        library.parent.mkdir(parents=True, exist_ok=True)
+        compiled = compile_shared(compiler, [text], library, mcpu=mcpu, flags=flags, timeout=FIRST_CALL_SECONDS)
+    if not compiled.ok:
+        raise ToolchainError(
+            f"C compiler {compiler.version!r} cannot build our helper {name!r}: {compiled.text}; "
+            f"name another with --cc or $CC"
+        )
+    return library
+
+
+def prepare(compiler: Compiler, mcpu: str = "native") -> None:
+    """Make the compiler's first, slow call for a processor, so that no candidate's time limit pays for it.
+
+    Raises ToolchainError when it cannot build for that processor.
+    """
+    cached_library(compiler, "ready", "int ansor_ready;", mcpu=mcpu)

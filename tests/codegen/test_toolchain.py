@@ -1,0 +1,72 @@
+import ctypes
+import math
+import threading
+from pathlib import Path
+
+import pytest
+
+from ansor.codegen.toolchain import Compiler, compile_shared, find_compiler, prepare
+from ansor.errors import ToolchainError
+
+pytestmark = pytest.mark.compiler
+
+GOOD = "int answer(void) { return 42; }"
+
+
+@pytest.fixture(scope="module")
+def compiler() -> Compiler:
+    compiler = find_compiler()
+    prepare(compiler)
+    return compiler
+
+
+def test_text_and_files_become_one_library(compiler: Compiler, tmp_path: Path) -> None:
+    (tmp_path / "more.c").write_text("int more(void) { return 1; }")
+    compiled = compile_shared(compiler, [GOOD, tmp_path / "more.c"], tmp_path / "both.so")
+    assert compiled.ok, compiled.text
+    library = ctypes.CDLL(str(tmp_path / "both.so"))
+    assert library.answer() + library.more() == 43
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["both.so", "more.c"]
+
+
+def test_nan_infinity_and_wrapping_survive(compiler: Compiler, tmp_path: Path) -> None:
+    text = "double f(double x) { return (x - x) / (x - x); } double g(double x) { return x * 1e308; }"
+    assert compile_shared(compiler, [text], tmp_path / "f.so").ok
+    library = ctypes.CDLL(str(tmp_path / "f.so"))
+    for name in "fg":
+        function = getattr(library, name)
+        function.restype, function.argtypes = ctypes.c_double, [ctypes.c_double]
+    assert math.isnan(library.f(1.0)) and math.isinf(library.g(1e10))
+
+
+def test_errors_carry_the_tools_text(compiler: Compiler, tmp_path: Path) -> None:
+    compiled = compile_shared(compiler, ["int f(void) { return missing; }"], tmp_path / "f.so")
+    assert compiled.kind == "compile" and "missing" in compiled.text and not list(tmp_path.iterdir())
+
+
+def test_timeout_and_cancel_are_values(compiler: Compiler, tmp_path: Path) -> None:
+    assert compile_shared(compiler, [GOOD], tmp_path / "f.so", timeout=0.0001).kind == "compile_timeout"
+    cancelled = threading.Event()
+    cancelled.set()
+    assert compile_shared(compiler, [GOOD], tmp_path / "f.so", cancelled=cancelled).kind == "compile_timeout"
+
+
+def test_unknown_compilers_are_refused() -> None:
+    with pytest.raises(ToolchainError, match="no program 'no-such-compiler'"):
+        find_compiler("no-such-compiler -m64")
+    with pytest.raises(ToolchainError, match="no C compiler we can use"):
+        find_compiler("echo")
+
+
+def test_environment_chooses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "no-such-compiler")
+    with pytest.raises(ToolchainError, match="no-such-compiler"):
+        find_compiler()
+    assert find_compiler("zig").kind == "zig"
+
+
+def test_flags_name_the_processor() -> None:
+    gcc = Compiler("gcc", ("gcc",), "gcc 12")
+    assert "-march=znver3" in gcc.flags("znver3") and not [f for f in gcc.flags("") if f.startswith("-march")]
+    assert "-mcpu=native" in Compiler("zig", ("zig", "cc"), "zig").flags()
+    assert "-ffast-math" not in gcc.flags()
