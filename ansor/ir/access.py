@@ -1,0 +1,149 @@
+"""Named questions about how a declaration reads its inputs. Rules ask these and nothing else (reference section 2.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ansor.te.expr import Axis, Binary, Call, Const, Expr, Read, Reduce, Select, walk
+from ansor.te.tensor import Tensor
+
+TILING_CORES = 16  # spatial elements a core should have before a tiled reduction is not worth splitting
+
+
+def value_of(tensor: Tensor) -> Expr:
+    """The body, without the reduction around it."""
+    assert tensor.compute is not None
+    body = tensor.compute.body
+    return body.source if isinstance(body, Reduce) else body
+
+
+def reads(tensor: Tensor) -> Iterator[Read]:
+    """Every read of a computed tensor's body."""
+    if tensor.compute is not None:
+        yield from (node for node in walk(tensor.compute.body) if isinstance(node, Read))
+
+
+def producers(tensor: Tensor) -> list[Tensor]:
+    """The tensors it reads, each once, in order of first reading."""
+    return list({id(read.tensor): read.tensor for read in reads(tensor)}.values())
+
+
+def has_reduction(tensor: Tensor) -> bool:
+    """True when the tensor is a reduction."""
+    return tensor.compute is not None and bool(tensor.compute.reduce_axes)
+
+
+def shifted_axis(index: Expr) -> Axis | None:
+    """The axis of an index of the form `axis`, `axis + c` or `axis - c`."""
+    if isinstance(index, Axis):
+        return index
+    if isinstance(index, Binary) and index.op in ("add", "sub"):
+        if isinstance(index.left, Axis) and isinstance(index.right, Const):
+            return index.left
+        if index.op == "add" and isinstance(index.right, Axis) and isinstance(index.left, Const):
+            return index.right
+    return None
+
+
+def is_simple_access(tensor: Tensor) -> bool:
+    """Every index of every read is one output axis plus or minus a constant, or a constant."""
+    assert tensor.compute is not None
+    own = {id(axis) for axis in tensor.compute.axes}
+    for read in reads(tensor):
+        for index in read.indices:
+            axis = shifted_axis(index)
+            if not isinstance(index, Const) and (axis is None or id(axis) not in own):
+                return False
+    return True
+
+
+def _axis_order(tensor: Tensor, read: Read) -> list[int]:
+    """Positions of the output axes in the order the read uses them."""
+    assert tensor.compute is not None
+    position = {id(axis): k for k, axis in enumerate(tensor.compute.axes)}
+    found = (shifted_axis(index) for index in read.indices)
+    return [position[id(axis)] for axis in found if axis is not None and id(axis) in position]
+
+
+def is_ordered_access(tensor: Tensor) -> bool:
+    """Every read uses the output axes in their own order, none twice."""
+    return all(all(a < b for a, b in zip(order, order[1:], strict=False)) for order in (_axis_order(tensor, read) for read in reads(tensor)))
+
+
+def has_branch(tensor: Tensor) -> bool:
+    """True when the body chooses between values."""
+    return tensor.compute is not None and any(isinstance(node, Select) for node in walk(tensor.compute.body))
+
+
+def has_expensive_call(tensor: Tensor) -> bool:
+    """True when the body calls a function that is worth not repeating."""
+    cheap = ("fabs", "floor", "ceil", "round", "trunc", "sqrt", "rsqrt")
+    return tensor.compute is not None and any(isinstance(node, Call) and node.name not in cheap for node in walk(tensor.compute.body))
+
+
+def is_strictly_inlineable(tensor: Tensor) -> bool:
+    """Cheap and elementwise enough that computing it again at each use costs nothing. A tensor that reads nothing always is."""
+    if tensor.compute is None or has_reduction(tensor):
+        return False
+    if not any(True for _ in reads(tensor)):
+        return True
+    return is_simple_access(tensor) and is_ordered_access(tensor) and not has_branch(tensor) and not has_expensive_call(tensor)
+
+
+def needs_multi_level_tiling(tensor: Tensor) -> bool:
+    """Data is used again: inputs that some output axis does not index, two of them, or one and a reduction."""
+    if tensor.compute is None or "auto_scheduler_simplify_const_tensor_indices" in tensor.attrs:
+        return False
+    missing = 0
+    for producer in producers(tensor):
+        used = {id(node) for read in reads(tensor) if read.tensor is producer for index in read.indices for node in walk(index)}
+        missing += any(axis.extent > 1 and id(axis) not in used for axis in tensor.compute.axes)
+    return missing >= 2 or (missing >= 1 and has_reduction(tensor))
+
+
+def reduce_length(tensor: Tensor) -> int:
+    """Elements combined into one output element; 1 without a reduction."""
+    length = 1
+    for axis in tensor.compute.reduce_axes if tensor.compute else ():
+        length *= axis.extent
+    return length
+
+
+def needs_rfactor(tensor: Tensor, cores: int) -> bool:
+    """The reduction offers parallel work that the output does not."""
+    if not has_reduction(tensor):
+        return False
+    length = reduce_length(tensor)
+    if needs_multi_level_tiling(tensor):
+        return length >= tensor.size and tensor.size <= TILING_CORES * cores
+    return length > cores
+
+
+def is_elementwise_match(producer: Tensor, consumer: Tensor) -> bool:
+    """`consumer` reads `producer` at its own axes: same shape, same order, nothing missing."""
+    if consumer.compute is None or producer.shape != consumer.shape:
+        return False
+    every = list(range(len(consumer.compute.axes)))
+    for read in reads(consumer):
+        if read.tensor.name == producer.name:
+            own = {id(axis) for axis in consumer.compute.axes}
+            simple = all(shifted_axis(i) is not None and id(shifted_axis(i)) in own for i in read.indices)
+            if not simple or _axis_order(consumer, read) != every:
+                return False
+    return True
+
+
+def common_outer_axes(producer: Tensor, consumer: Tensor) -> int:
+    """How many leading axes the two share, with equal extents and read directly."""
+    assert consumer.compute is not None
+    count = min(producer.ndim, consumer.ndim)
+    for read in reads(consumer):
+        if read.tensor.name != producer.name:
+            continue
+        direct = 0
+        for index, axis, extent in zip(read.indices, consumer.compute.axes, producer.shape, strict=False):
+            if index is not axis or axis.extent != extent:
+                break
+            direct += 1
+        count = min(count, direct)
+    return count

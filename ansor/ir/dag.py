@@ -1,0 +1,206 @@
+"""A declaration, analysed: its stages in order, who reads whom, its cost, and a key that never changes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import keyword
+import re
+from collections.abc import Sequence
+from functools import cached_property
+
+from ansor.errors import DeclarationError
+from ansor.ir.access import producers
+from ansor.ir.flops import flops
+from ansor.te.expr import Axis, Binary, Call, Cast, Const, Expr, Not, Read, Reduce, Select, transform
+from ansor.te.tensor import Compute, Tensor
+
+KEY_VERSION = 1
+
+
+class Dag:
+    """The tensors of one workload and everything they are computed from.
+
+    Args:
+        tensors: inputs and outputs, in the order a kernel takes them. Placeholders are inputs, computed tensors are outputs.
+
+    `stages` holds every tensor in topological order, under unique names that are C identifiers.
+    """
+
+    def __init__(self, tensors: Sequence[Tensor]) -> None:
+        _check_declared(tensors)
+        order = _topological(tensors)
+        renamed = _renamed(order)
+        self.stages: tuple[Tensor, ...] = tuple(renamed[id(tensor)] for tensor in order)
+        self.tensors: tuple[Tensor, ...] = tuple(renamed[id(tensor)] for tensor in tensors)
+        _check_placeholders(self.tensors, self.stages)
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        return tuple(tensor for tensor in self.tensors if tensor.is_placeholder)
+
+    @property
+    def outputs(self) -> tuple[Tensor, ...]:
+        return tuple(tensor for tensor in self.tensors if not tensor.is_placeholder)
+
+    @cached_property
+    def flop(self) -> int:
+        """Arithmetic operations of the whole declaration."""
+        return sum(flops(tensor) for tensor in self.stages)
+
+    @cached_property
+    def key(self) -> str:
+        """32 hexadecimal digits that depend on the computation only: not on names, run, machine or version."""
+        text = json.dumps(self._canonical(), separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    @cached_property
+    def reduce_length(self) -> int:
+        """The longest chain of additions behind any output element: product over reductions along a path."""
+        longest: dict[str, int] = {}
+        for tensor in self.stages:
+            behind = max((longest[p.name] for p in producers(tensor)), default=1)
+            own = 1
+            for axis in tensor.compute.reduce_axes if tensor.compute else ():
+                own *= axis.extent
+            longest[tensor.name] = behind * own
+        return max(longest[tensor.name] for tensor in self.outputs)
+
+    def stage(self, name: str) -> Tensor:
+        """The stage called `name`."""
+        for tensor in self.stages:
+            if tensor.name == name:
+                return tensor
+        raise DeclarationError(f"asked for stage {name!r}, which is not declared; the stages are {', '.join(t.name for t in self.stages)}")
+
+    def _canonical(self) -> list[object]:
+        number = {tensor.name: k for k, tensor in enumerate(self.stages)}
+        stages: list[object] = [[list(t.shape), t.dtype, t.constant, _attributes(t), _canonical_body(t, number)] for t in self.stages]
+        return [KEY_VERSION, [number[t.name] for t in self.tensors], stages]
+
+    def __str__(self) -> str:
+        lines = []
+        for tensor in self.stages:
+            shape = ", ".join(map(str, tensor.shape))
+            if tensor.compute is None:
+                lines.append(f"{tensor.name} = placeholder[{shape}] {tensor.dtype}" + (" constant" if tensor.constant else ""))
+                continue
+            axes = ", ".join(axis.name for axis in tensor.compute.axes)
+            lines.append(f"{tensor.name}[{axes}] = {tensor.compute.body}    ({shape}) {tensor.dtype}")
+        return "\n".join(lines)
+
+
+def _check_declared(tensors: Sequence[Tensor]) -> None:
+    for tensor in tensors:
+        if not isinstance(tensor, Tensor):
+            raise DeclarationError(f"a workload is a list of tensors, found a {type(tensor).__name__}; return [inputs..., outputs...]")
+    if len({id(tensor) for tensor in tensors}) != len(tensors):
+        raise DeclarationError("a workload lists one tensor twice; list each input and output once")
+    if all(tensor.is_placeholder for tensor in tensors):
+        raise DeclarationError(f"a workload needs a computed tensor, found only {[t.name for t in tensors]}; add the result of te.compute to the list")
+
+
+def _check_placeholders(tensors: tuple[Tensor, ...], stages: tuple[Tensor, ...]) -> None:
+    listed = {tensor.name for tensor in tensors}
+    missing = [tensor.name for tensor in stages if tensor.is_placeholder and tensor.name not in listed]
+    if missing:
+        raise DeclarationError(f"the workload reads placeholder {missing[0]}, which it does not list; add it to the list of tensors")
+
+
+def _topological(tensors: Sequence[Tensor]) -> list[Tensor]:
+    order: list[Tensor] = []
+    seen: set[int] = set()
+    for root in tensors:
+        stack: list[tuple[Tensor, bool]] = [(root, False)]
+        while stack:
+            tensor, ready = stack.pop()
+            if ready:
+                order.append(tensor)
+            elif id(tensor) not in seen:
+                seen.add(id(tensor))
+                stack.append((tensor, True))
+                stack.extend((producer, False) for producer in reversed(producers(tensor)) if id(producer) not in seen)
+    return order
+
+
+RESERVED = {"int", "long", "float", "double", "char", "short", "void", "for", "while", "if", "else", "return", "static", "const", "restrict", "inline",
+            "signed", "unsigned", "struct", "union", "enum", "switch", "case", "default", "do", "goto", "sizeof", "auto", "register", "volatile",
+            "args", "workspace", "pool", "parallel_for", "main", "exp", "log", "pow", "sin", "cos", "tanh", "sqrt", "erf", "floor", "ceil", "round",
+            "trunc", "abs", "max", "min", "y0", "y1", "j0", "j1", "div", "index", "time", "ctx", "begin", "end"}
+
+
+def c_identifier(name: str) -> str:
+    """`name` with everything that C does not allow replaced."""
+    text = re.sub(r"\W", "_", name, flags=re.ASCII) or "t"
+    if text[0].isdigit() or text in RESERVED or keyword.iskeyword(text):
+        text = f"t_{text}"
+    return text
+
+
+def _renamed(order: Sequence[Tensor]) -> dict[int, Tensor]:
+    taken: set[str] = set()
+    renamed: dict[int, Tensor] = {}
+    for tensor in order:
+        base = name = c_identifier(tensor.name)
+        count = 1
+        while name in taken:
+            name = f"{base}_{count}"
+            count += 1
+        taken.add(name)
+        renamed[id(tensor)] = Tensor(
+            name, tensor.shape, tensor.dtype, _reading(tensor.compute, renamed), tensor.constant, tensor.tag, tensor.attrs
+        )
+    return renamed
+
+
+def _reading(compute: Compute | None, renamed: dict[int, Tensor]) -> Compute | None:
+    if compute is None:
+        return None
+
+    def replace(node: Expr) -> Expr | None:
+        if not isinstance(node, Read):
+            return None
+        return Read(renamed[id(node.tensor)], tuple(transform(index, replace) for index in node.indices), node.dtype)
+
+    return Compute(compute.axes, compute.reduce_axes, transform(compute.body, replace))
+
+
+def _attributes(tensor: Tensor) -> list[list[object]]:
+    """Attributes that change what the search may do: those that are plain values."""
+    return [[name, value] for name, value in sorted(tensor.attrs.items()) if _is_plain(value)]
+
+
+def _is_plain(value: object) -> bool:
+    if isinstance(value, (list, tuple)):
+        return all(_is_plain(item) for item in value)
+    return isinstance(value, (str, int, float, bool))
+
+
+def _canonical_body(tensor: Tensor, number: dict[str, int]) -> object:
+    if tensor.compute is None:
+        return None
+    axes = {id(axis): k for k, axis in enumerate(tensor.compute.axes + tensor.compute.reduce_axes)}
+    extents = [[axis.start, axis.extent] for axis in tensor.compute.reduce_axes]
+    return [extents, _canonical_expr(tensor.compute.body, axes, number)]
+
+
+def _canonical_expr(expr: Expr, axes: dict[int, int], number: dict[str, int]) -> object:
+    children = [_canonical_expr(child, axes, number) for child in expr.children]
+    if isinstance(expr, Const):
+        return ["const", expr.dtype, float(expr.value).hex() if isinstance(expr.value, float) else int(expr.value)]
+    if isinstance(expr, Axis):
+        return ["axis", axes[id(expr)]]
+    if isinstance(expr, Read):
+        return ["read", number[expr.tensor.name], *children]
+    if isinstance(expr, Binary):
+        return [expr.op, *children]
+    if isinstance(expr, Call):
+        return ["call", expr.name, *children]
+    if isinstance(expr, Reduce):
+        return ["reduce", expr.combiner, *children]
+    if isinstance(expr, Cast):
+        return ["cast", expr.dtype, *children]
+    if isinstance(expr, Select):
+        return ["select", *children]
+    assert isinstance(expr, Not)
+    return ["not", *children]

@@ -1,0 +1,169 @@
+"""The slow, obvious meaning of a loop nest: every loop in order, one element at a time. The oracle that generated code is held against."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.ir.linear import Linear, Opaque, Quotient, Remainder, Var
+from ansor.ir.loops import Access, Buffer, Guard, IndexValue, Loops, Node, Store
+from ansor.te.expr import Binary, Call, Cast, Const, Expr, Not, Select
+
+Scalar = float | int | bool | np.generic
+Memory = dict[Buffer, NDArray[np.generic]]
+Values = dict[Var, int]
+
+_erf = np.vectorize(math.erf)
+FUNCTIONS = {
+    "exp": np.exp, "log": np.log, "log2": np.log2, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "tanh": np.tanh,
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "erf": lambda x: x.dtype.type(_erf(x)), "sin": np.sin, "cos": np.cos, "floor": np.floor, "ceil": np.ceil,
+    "round": np.rint, "trunc": np.trunc, "fabs": np.fabs, "pow": np.power,
+}
+
+
+def run(loops: Loops, inputs: Mapping[str, NDArray[np.generic]]) -> dict[str, NDArray[np.generic]]:
+    """Outputs by name, for inputs by name (in their declared shape; packed constants are packed here). Unwritten memory is NaN or -99."""
+    memory: Memory = {}
+    for buffer in loops.arguments:
+        if buffer.scope == "output":
+            memory[buffer] = _fresh(buffer)
+        elif buffer.pack:
+            memory[buffer] = pack_array(inputs[buffer.name], buffer)
+        else:
+            memory[buffer] = np.array(inputs[buffer.name], dtype=buffer.dtype)
+    for buffer in loops.intermediates:
+        memory[buffer] = _fresh(buffer)
+    with np.errstate(all="ignore"):
+        for node in loops.body:
+            _run(node, memory, {})
+    return {buffer.name: memory[buffer] for buffer in loops.arguments if buffer.scope == "output"}
+
+
+def pack_array(array: NDArray[np.generic], buffer: Buffer) -> NDArray[np.generic]:
+    """A constant in stored order, element by element; zero where no element belongs."""
+    packed = np.zeros(buffer.shape, dtype=array.dtype)  # type: ignore[arg-type]  # one program: extents are ints
+    for position in np.ndindex(*packed.shape):
+        index = tuple(sum(int(s) * p for s, p in zip(strides, position, strict=True)) for strides in buffer.pack)
+        if all(i < n for i, n in zip(index, array.shape, strict=True)):
+            packed[position] = array[index]
+    return packed
+
+
+def _fresh(buffer: Buffer) -> NDArray[np.generic]:
+    fill = math.nan if buffer.dtype.startswith("float") else 1 if buffer.dtype == "bool" else 99
+    return np.full(buffer.shape, fill, dtype=buffer.dtype)  # type: ignore[arg-type]  # one program: extents are ints
+
+
+def _run(node: Node, memory: Memory, values: Values) -> None:
+    if isinstance(node, Store):
+        if all(_holds(guard, memory, values) for guard in node.guards):
+            _store(node, memory, values)
+        return
+    for iteration in range(int(node.var.extent)):
+        values[node.var] = iteration
+        for buffer in node.locals:
+            memory[buffer] = _fresh(buffer)
+        for inner in node.body:
+            _run(inner, memory, values)
+
+
+def _holds(guard: Guard, memory: Memory, values: Values) -> bool:
+    value = index_value(guard.value, memory, values)
+    return (guard.low is None or value >= int(guard.low)) and (guard.high is None or value < int(guard.high))
+
+
+def _store(store: Store, memory: Memory, values: Values) -> None:
+    array = memory[store.buffer]
+    index = tuple(index_value(i, memory, values) for i in store.index)
+    if any(i < 0 or i >= n for i, n in zip(index, array.shape, strict=True)):
+        raise IndexError(f"stage {store.stage} writes {store.buffer.name} of shape {array.shape} at {index}")
+    value = evaluate(store.value, memory, values)
+    if store.combiner is None:
+        array[index] = value
+        return
+    kind = array.dtype.type
+    old = kind(store.identity) if all(values[var] == 0 for var in store.reduce_vars) else array[index]
+    array[index] = _combined(store.combiner, old, kind(value))
+
+
+def _combined(combiner: str, old: Scalar, value: Scalar) -> Scalar:
+    if combiner == "sum":
+        return old + value  # type: ignore[operator,no-any-return]  # numpy scalars of one dtype
+    if combiner == "prod":
+        return old * value  # type: ignore[operator,no-any-return]
+    return np.maximum(old, value) if combiner == "max" else np.minimum(old, value)  # type: ignore[no-any-return]
+
+
+def index_value(linear: Linear, memory: Memory, values: Values) -> int:
+    """The number an index stands for."""
+    total = int(linear.const)
+    for atom, coefficient in linear.terms:
+        if isinstance(atom, Var):
+            value = values[atom]
+        elif isinstance(atom, Quotient):
+            value = index_value(atom.value, memory, values) // int(atom.divisor)
+        elif isinstance(atom, Remainder):
+            value = index_value(atom.value, memory, values) % int(atom.divisor)
+        else:
+            assert isinstance(atom, Opaque)
+            value = int(evaluate(atom.value, memory, values))
+        total += int(coefficient) * value
+    return total
+
+
+def evaluate(expr: Expr, memory: Memory, values: Values) -> Scalar:
+    """The number an expression stands for, in its dtype."""
+    if isinstance(expr, Const):
+        return np.dtype(expr.dtype).type(expr.value)  # type: ignore[no-any-return]
+    if isinstance(expr, IndexValue):
+        return np.int32(index_value(expr.value, memory, values))
+    if isinstance(expr, Access):
+        array = memory[expr.buffer]
+        index = tuple(index_value(i, memory, values) for i in expr.index)
+        if any(i < 0 or i >= n for i, n in zip(index, array.shape, strict=True)):
+            raise IndexError(f"reads {expr.buffer.name} of shape {array.shape} at {index}")
+        return array[index]  # type: ignore[no-any-return]
+    if isinstance(expr, Select):
+        return evaluate(expr.then if evaluate(expr.condition, memory, values) else expr.otherwise, memory, values)
+    if isinstance(expr, Not):
+        return not evaluate(expr.value, memory, values)
+    if isinstance(expr, Cast):
+        return _cast(evaluate(expr.value, memory, values), expr.dtype)
+    if isinstance(expr, Call):
+        arguments = [np.asarray(evaluate(argument, memory, values), dtype=expr.dtype) for argument in expr.arguments]
+        return np.dtype(expr.dtype).type(FUNCTIONS[expr.name](*arguments))  # type: ignore[no-any-return,operator]
+    assert isinstance(expr, Binary)
+    return _binary(expr, memory, values)
+
+
+def _cast(value: Scalar, dtype: str) -> Scalar:
+    kind = np.dtype(dtype).type
+    if dtype != "bool" and not dtype.startswith("float"):
+        return np.asarray(int(value)).astype(dtype)[()]  # type: ignore[no-any-return]  # C's conversion wraps
+    return kind(value)  # type: ignore[no-any-return]
+
+
+def _binary(expr: Binary, memory: Memory, values: Values) -> Scalar:
+    a = evaluate(expr.left, memory, values)
+    if expr.op == "and":
+        return bool(a) and bool(evaluate(expr.right, memory, values))
+    if expr.op == "or":
+        return bool(a) or bool(evaluate(expr.right, memory, values))
+    b = evaluate(expr.right, memory, values)
+    return _OPERATIONS[expr.op](a, b)  # type: ignore[no-any-return,operator]
+
+
+def _truncdiv(a: Scalar, b: Scalar) -> Scalar:
+    quotient = abs(int(a)) // abs(int(b))
+    return type(a)(quotient if (int(a) < 0) == (int(b) < 0) else -quotient)  # type: ignore[arg-type,call-arg]
+
+
+_OPERATIONS = {
+    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "div": lambda a, b: a / b,
+    "floordiv": lambda a, b: a // b, "floormod": lambda a, b: a % b, "truncdiv": _truncdiv, "truncmod": lambda a, b: a - _truncdiv(a, b) * b,
+    "min": np.minimum, "max": np.maximum, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b, "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b,
+    "eq": lambda a, b: a == b, "ne": lambda a, b: a != b,
+}

@@ -1,0 +1,130 @@
+"""Loop nests: what a schedule lowers to.
+
+`Loops` is a tree of `For`s with `Store`s as leaves. The same tree stands for one program (extents are ints) and for a population of programs that
+share a structure (extents are int64 arrays of shape [n]).
+
+A reducing store has a meaning of its own: where all its `reduce_vars` are 0 the old value is the combiner's identity, elsewhere the stored one.
+So there is no separate initialisation nest, and a generator may keep the value in registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.ir.linear import Int, Linear, Var, product
+from ansor.te.expr import INDEX, Expr, Number
+
+Flag = bool | NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Buffer:
+    """Memory for one tensor. `shape` is the stored shape, in elements, row-major.
+
+    scope: `input`, `constant`, `output` (arguments), `workspace` (whole intermediate), `local` (a region inside a loop).
+    pack: for a constant stored in loop order: per logical dimension the stride of each stored dimension.
+    """
+
+    name: str
+    shape: tuple[Int, ...]
+    dtype: str
+    scope: str
+    pack: tuple[tuple[Int, ...], ...] = ()
+
+    @property
+    def strides(self) -> tuple[Int, ...]:
+        """Elements between neighbours, per stored dimension."""
+        return tuple(product(self.shape[d + 1 :]) for d in range(len(self.shape)))
+
+    @property
+    def size(self) -> Int:
+        """Number of elements."""
+        return product(self.shape)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Access(Expr):
+    """One element of a buffer, as a value."""
+
+    buffer: Buffer
+    index: tuple[Linear, ...]
+    dtype: str
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class IndexValue(Expr):
+    """An index used as a value (in a condition, or cast to a number)."""
+
+    value: Linear
+    dtype: str = INDEX
+
+
+@dataclass(frozen=True, eq=False)
+class Guard:
+    """Run only where `low <= value < high`; a bound that holds by itself is None."""
+
+    value: Linear
+    low: Int | None
+    high: Int | None
+    needed: Flag = True
+
+
+@dataclass(frozen=True, eq=False)
+class Store:
+    """`buffer[index] = value`, or `combiner(buffer[index], value)` for a reduction."""
+
+    stage: str
+    buffer: Buffer
+    index: tuple[Linear, ...]
+    value: Expr
+    combiner: str | None = None
+    identity: Number = 0
+    reduce_vars: tuple[Var, ...] = ()
+    guards: tuple[Guard, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class For:
+    """One loop. The flags say how it runs; a parallel loop is collapsed with the parallel loops directly inside it."""
+
+    var: Var
+    kind: str
+    stage: str
+    body: tuple[Node, ...]
+    parallel: Flag = False
+    vectorized: Flag = False
+    unrolled: Flag = False
+    unroll_limit: Int = 0
+    locals: tuple[Buffer, ...] = ()
+
+
+Node = For | Store
+
+
+@dataclass(frozen=True, eq=False)
+class Loops:
+    """A whole program: arguments in declaration order, whole intermediates, and the nests in order."""
+
+    name: str
+    arguments: tuple[Buffer, ...]
+    intermediates: tuple[Buffer, ...]
+    body: tuple[Node, ...]
+    logical_shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        from ansor.ir.printer import loops_text
+
+        return loops_text(self)
+
+
+def stores(nodes: tuple[Node, ...], path: tuple[For, ...] = ()) -> Iterator[tuple[tuple[For, ...], Store]]:
+    """Every store with the loops around it, outermost first, in program order."""
+    for node in nodes:
+        if isinstance(node, Store):
+            yield path, node
+        else:
+            yield from stores(node.body, (*path, node))

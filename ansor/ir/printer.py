@@ -1,0 +1,98 @@
+"""Loop nests as indented text that a person can read."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ansor.ir.linear import Int, Linear, Opaque, Quotient, Remainder, Var
+from ansor.ir.loops import Access, Guard, IndexValue, Loops, Node, Store
+from ansor.te.expr import Binary, Call, Cast, Const, Expr, Not, Select
+
+SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "floormod": "%", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+           "eq": "==", "ne": "!=", "and": "and", "or": "or"}
+COMBINERS = {"sum": "+=", "prod": "*=", "max": "max=", "min": "min="}
+
+
+def number_text(value: Int) -> str:
+    """A number, or the range a population takes."""
+    if not isinstance(value, np.ndarray):
+        return str(value)
+    low, high = int(value.min()), int(value.max())
+    return str(low) if low == high else f"{low}..{high}"
+
+
+def linear_text(linear: Linear) -> str:
+    """An index: `i_0 * 16 + i_1 + 1`."""
+    parts = [f"{_atom_text(atom)} * {number_text(c)}" if not (isinstance(c, int) and c == 1) else _atom_text(atom) for atom, c in linear.terms]
+    if isinstance(linear.const, np.ndarray) or linear.const != 0 or not parts:
+        parts.append(number_text(linear.const))
+    return " + ".join(parts)
+
+
+def _atom_text(atom: object) -> str:
+    if isinstance(atom, Var):
+        return atom.name
+    if isinstance(atom, Quotient):
+        return f"({linear_text(atom.value)}) // {number_text(atom.divisor)}"
+    if isinstance(atom, Remainder):
+        return f"({linear_text(atom.value)}) % {number_text(atom.divisor)}"
+    assert isinstance(atom, Opaque)
+    return value_text(atom.value)
+
+
+def value_text(expr: Expr) -> str:
+    """A value over buffers."""
+    if isinstance(expr, Const):
+        return str(expr.value)
+    if isinstance(expr, IndexValue):
+        return f"({linear_text(expr.value)})"
+    if isinstance(expr, Access):
+        return f"{expr.buffer.name}[{', '.join(map(linear_text, expr.index))}]"
+    if isinstance(expr, Binary):
+        left, right = value_text(expr.left), value_text(expr.right)
+        return f"({left} {SYMBOLS[expr.op]} {right})" if expr.op in SYMBOLS else f"{expr.op}({left}, {right})"
+    if isinstance(expr, Not):
+        return f"(not {value_text(expr.value)})"
+    if isinstance(expr, Call):
+        return f"{expr.name}({', '.join(map(value_text, expr.arguments))})"
+    if isinstance(expr, Select):
+        return f"select({value_text(expr.condition)}, {value_text(expr.then)}, {value_text(expr.otherwise)})"
+    if isinstance(expr, Cast):
+        return f"{expr.dtype}({value_text(expr.value)})"
+    return str(expr)
+
+
+def loops_text(loops: Loops) -> str:
+    """The whole program."""
+    lines = [f"{b.name}: {b.dtype}[{', '.join(map(number_text, b.shape))}] {b.scope}{' packed' if b.pack else ''}" for b in (*loops.arguments, *loops.intermediates)]
+    for node in loops.body:
+        lines += _node_lines(node, 0)
+    return "\n".join(lines)
+
+
+def _node_lines(node: Node, depth: int) -> list[str]:
+    indent = "  " * depth
+    if isinstance(node, Store):
+        return [indent + _guard_text(node.guards) + _store_text(node)]
+    flags = [word for word, flag in (("parallel", node.parallel), ("vectorized", node.vectorized), ("unrolled", node.unrolled)) if np.any(flag)]
+    head = f"{indent}{' '.join([*flags, 'for'])} {node.var.name} in {number_text(node.var.extent)}"
+    head += f"  (unroll up to {number_text(node.unroll_limit)})" if np.any(node.unroll_limit) and node.kind == "reduce" else ""
+    lines = [head]
+    lines += [f"{indent}  {b.name}: {b.dtype}[{', '.join(map(number_text, b.shape))}] local" for b in node.locals]
+    for inner in node.body:
+        lines += _node_lines(inner, depth + 1)
+    return lines
+
+
+def _guard_text(guards: tuple[Guard, ...]) -> str:
+    tests = []
+    for guard in guards:
+        low = f"{number_text(guard.low)} <= " if guard.low is not None else ""
+        high = f" < {number_text(guard.high)}" if guard.high is not None else ""
+        tests.append(f"{low}{linear_text(guard.value)}{high}")
+    return f"if {' and '.join(tests)}: " if tests else ""
+
+
+def _store_text(store: Store) -> str:
+    target = f"{store.buffer.name}[{', '.join(map(linear_text, store.index))}]"
+    return f"{target} {COMBINERS[store.combiner] if store.combiner else '='} {value_text(store.value)}"

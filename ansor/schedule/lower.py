@@ -1,0 +1,446 @@
+"""Lowering: from a state and its numbers to loop nests, for one program or for a whole population at once.
+
+The passes, in order:
+
+    1. frames      consumers first: the region each stage computes, its loop extents, its axes as sums of loop variables, its buffer
+    2. values      bodies over buffers: inlined stages substituted, indices made relative to the region
+    3. nests       loops around stores, stages computed inside others put into their loop
+
+Nothing branches on a number, so lowering a matrix of rows equals lowering its rows one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ansor.errors import ScheduleError
+from ansor.ir.linear import (
+    Atom,
+    Int,
+    Linear,
+    Opaque,
+    Quotient,
+    Remainder,
+    Var,
+    atom_bounds,
+    atom_variables,
+    bounds,
+    ceil_div,
+    choose,
+    is_opaque,
+    larger,
+    of,
+    product,
+    smaller,
+    substituted,
+)
+from ansor.ir.loops import Access, Buffer, Flag, For, Guard, IndexValue, Loops, Node, Store
+from ansor.schedule.state import Amount, At, FuseRelation, Inlined, SplitRelation, Stage, State
+from ansor.te.expr import Axis, Binary, Cast, Const, Expr, Read, Reduce, identity_of
+from ansor.te.tensor import Tensor
+
+Numbers = Mapping[str, tuple[Int, ...]]
+Environment = dict[Axis, Linear]
+Path = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A stage with its numbers.
+
+    path: variables of all loops around the stage's own, outermost first; loops: its own; values: axes in global coordinates;
+    base: per stored dimension where the region starts; guards: conditions for leaving nothing outside.
+    """
+
+    stage: Stage
+    path: tuple[Var, ...]
+    loops: dict[str, Var]
+    values: Environment
+    buffer: Buffer
+    base: tuple[Linear, ...]
+    order: tuple[int, ...]
+    kept: tuple[Linear, ...]
+    guards: tuple[Guard, ...]
+
+    def stored(self, index: Sequence[Linear]) -> tuple[Linear, ...]:
+        """Where in the buffer the element at global `index` lies."""
+        relative = [value - base for value, base in zip(index, self.base, strict=True)]
+        return tuple(relative[k] for k in self.order)
+
+
+def lower(state: State, numbers: Numbers, name: str = "kernel") -> Loops:
+    """The loop nests of `state` with its choices set to `numbers`."""
+    return _Lowering(state, numbers).loops(name)
+
+
+class _Lowering:
+    def __init__(self, state: State, numbers: Numbers) -> None:
+        self.state = state
+        self.numbers = numbers
+        self.frames: dict[str, Frame] = {}
+        self.indices: dict[tuple[str, Path], tuple[Linear, ...]] = {}
+        self.readings: dict[str, list[tuple[str, tuple[Linear, ...]]]] = {}
+        self.environments: dict[Opaque, tuple[str, Environment, Path]] = {}
+        self.arguments = {t.name: Buffer(t.name, t.shape, t.dtype, "constant" if t.constant else "input") for t in state.dag.inputs}
+        self.packed: dict[str, Buffer] = {}
+
+    def loops(self, name: str) -> Loops:
+        stages = [stage for stage in self.state.stages if not isinstance(stage.placement, Inlined)]
+        for stage in reversed(stages):
+            self.frames[stage.name] = self._frame(stage)
+            self._note_reads(stage.name, stage.tensor, self.frames[stage.name].values, ())
+        roots = [stage for stage in stages if not isinstance(stage.placement, At)]
+        body = tuple(node for stage in roots for node in self._nest(stage))
+        buffers = self.arguments | {n: f.buffer for n, f in self.frames.items()} | self.packed
+        intermediates = tuple(self.frames[s.name].buffer for s in roots if self.frames[s.name].buffer.scope == "workspace")
+        arguments = tuple(buffers[tensor.name] for tensor in self.state.dag.tensors)
+        return Loops(name, arguments, intermediates, body, {tensor.name: tensor.shape for tensor in self.state.dag.tensors})
+
+    # 1. frames ------------------------------------------------------------------------------------------------------------------------------------
+
+    def _frame(self, stage: Stage) -> Frame:
+        spatial = stage.tensor.compute.axes if stage.tensor.compute else ()
+        path, region = self._region(stage)
+        extents: dict[str, Int] = {axis.name: span for axis, (_, span) in zip(spatial, region, strict=True)}
+        for axis in stage.axes[len(spatial) :]:
+            extents[axis.name] = self._axis_extent(stage, axis)
+        extents = self._loop_extents(stage, extents)
+        loops = {loop: Var(f"{stage.name}_{loop}", extents[loop]) for loop in stage.loops}
+        local = _values(stage, loops, extents)
+        kept = tuple(of(loops[loop]) for loop in stage.kept)
+        values: Environment = {}
+        guards: list[Guard] = []
+        for axis, (base, span) in zip(spatial, region, strict=True):
+            values[axis] = base + local[axis.name]
+            guards += _guards(local[axis.name], base, span, axis.extent)
+        for axis in stage.axes[len(spatial) :]:
+            values[axis] = local[axis.name] + axis.start
+            guards += _guards(local[axis.name], Linear(), self._axis_extent(stage, axis), self._axis_extent(stage, axis))
+        shape = [span for _, span in region] + [loops[loop].extent for loop in stage.kept]
+        order = self._storage_order(stage)
+        buffer = Buffer(stage.name, _aligned(stage, tuple(shape[k] for k in order)), stage.tensor.dtype, self._scope(stage))
+        base = tuple(base for base, _ in region) + tuple(Linear() for _ in stage.kept)
+        return Frame(stage, path, loops, values, buffer, base, order, kept, tuple(guards))
+
+    def _scope(self, stage: Stage) -> str:
+        if self.state.is_output(stage.name):
+            return "output"
+        return "local" if isinstance(stage.placement, At) else "workspace"
+
+    def _axis_extent(self, stage: Stage, axis: Axis) -> Int:
+        if axis.name not in stage.borrowed:
+            return axis.extent
+        owner, loop = stage.borrowed[axis.name]
+        partial = self.state[owner]
+        # The kept loop's extent depends on nothing but the numbers: a reduction is never cut down to a region.
+        full = {a.name: a.extent for a in partial.axes}
+        return self._loop_extents(partial, dict(full))[loop]
+
+    def _loop_extents(self, stage: Stage, extents: dict[str, Int]) -> dict[str, Int]:
+        for relation in stage.relations:
+            if isinstance(relation, FuseRelation):
+                extents[relation.fused] = product(extents[parent] for parent in relation.parents)
+                continue
+            rest = extents[relation.parent]
+            for part, length in reversed(list(zip(relation.parts[1:], self._lengths(relation), strict=True))):
+                extents[part] = smaller(length, rest)
+                rest = ceil_div(rest, extents[part])
+            extents[relation.parts[0]] = rest
+        return extents
+
+    def _lengths(self, relation: SplitRelation) -> tuple[Int, ...]:
+        lengths: tuple[Int, ...] = self.numbers[relation.lengths] if isinstance(relation.lengths, str) else relation.lengths
+        if relation.follow:
+            lengths = (*lengths[: relation.follow - 1], product(lengths[relation.follow - 1 :]))
+        return lengths
+
+    def _storage_order(self, stage: Stage) -> tuple[int, ...]:
+        """The dimension walked by the innermost spatial loop is stored innermost, in tiles whose layout nobody else sees."""
+        rank = stage.tensor.ndim
+        order = list(range(rank + len(stage.kept)))
+        if stage.role != "cache_write" or not isinstance(stage.placement, At):
+            return tuple(order)
+        innermost = next((loop for loop in reversed(stage.loops) if stage.kinds[loop] == "spatial"), None)
+        assert stage.tensor.compute is not None
+        for k, axis in enumerate(stage.tensor.compute.axes):
+            if innermost is not None and innermost in _leaves(stage, axis.name):
+                return tuple([j for j in order if j != k] + [k])
+        return tuple(order)
+
+    def _region(self, stage: Stage) -> tuple[tuple[Var, ...], list[tuple[Linear, Int]]]:
+        """The loops around the stage, and per dimension where its region starts and how long it is."""
+        if not isinstance(stage.placement, At):
+            return (), [(Linear(), extent) for extent in stage.tensor.shape]
+        target = self.frames[stage.placement.stage]
+        depth = target.stage.loops.index(stage.placement.loop) + 1
+        path = target.path + tuple(target.loops[loop] for loop in target.stage.loops[:depth])
+        readings = [index for _, index in self.readings.get(stage.name, [])]
+        if not readings:
+            raise ScheduleError(f"asked to compute stage {stage.name} inside {stage.placement.stage}, but nothing reads it")
+        outside = {id(var) for var in path}
+        region = [_hull([_span(index[d], outside) for index in readings], extent) for d, extent in enumerate(stage.tensor.shape)]
+        return path, region
+
+    # 2. values ------------------------------------------------------------------------------------------------------------------------------------
+
+    def _note_reads(self, frame: str, tensor: Tensor, env: Environment, path: Path) -> None:
+        """Remember at which global indices a stage reads every other, looking through inlined stages."""
+        assert tensor.compute is not None
+        for read in _reads_in_order(tensor.compute.body):
+            here = (*path, id(read))
+            if (frame, here) in self.indices:
+                continue
+            index = tuple(self._index(i, env, frame, path) for i in read.indices)
+            self.indices[frame, here] = index
+            producer = self._producer(read.tensor.name)
+            if producer is not None and isinstance(producer.placement, Inlined):
+                assert producer.tensor.compute is not None
+                self._note_reads(frame, producer.tensor, dict(zip(producer.tensor.compute.axes, index, strict=True)), here)
+            elif producer is not None:
+                self.readings.setdefault(producer.name, []).append((frame, index))
+
+    def _producer(self, name: str) -> Stage | None:
+        return self.state[name] if name in self.state else None
+
+    def _index(self, expr: Expr, env: Environment, frame: str, path: Path) -> Linear:
+        """An integer expression as a sum of loop variables; what is not one becomes opaque."""
+        if isinstance(expr, Const):
+            return Linear((), int(expr.value))
+        if isinstance(expr, Axis):
+            return env[expr]
+        if isinstance(expr, Cast) and expr.value.dtype in ("int32", "int64") and expr.dtype in ("int32", "int64"):
+            return self._index(expr.value, env, frame, path)
+        if isinstance(expr, Binary):
+            found = self._affine(expr, env, frame, path)
+            if found is not None:
+                return found
+        atom = Opaque(expr)
+        self.environments[atom] = (frame, env, path)
+        return of(atom)
+
+    def _affine(self, expr: Binary, env: Environment, frame: str, path: Path) -> Linear | None:
+        if expr.op not in ("add", "sub", "mul", "floordiv", "floormod"):
+            return None
+        left, right = self._index(expr.left, env, frame, path), self._index(expr.right, env, frame, path)
+        if expr.op == "add":
+            return left + right
+        if expr.op == "sub":
+            return left - right
+        if expr.op == "mul":
+            return left * right.const if not right.terms else right * left.const if not left.terms else None
+        if right.terms or not isinstance(expr.right, Const) or int(expr.right.value) <= 0:
+            return None
+        return of((Quotient if expr.op == "floordiv" else Remainder)(left, right.const))
+
+    def _value(self, expr: Expr, env: Environment, frame: str, path: Path) -> Expr:
+        """The expression over buffers instead of tensors."""
+        if isinstance(expr, Const):
+            return expr
+        if isinstance(expr, Axis):
+            return IndexValue(env[expr])
+        if isinstance(expr, Read):
+            return self._access(expr, frame, path)
+        if isinstance(expr, Binary) and expr.dtype == "int32":
+            affine = self._affine(expr, env, frame, path)
+            if affine is not None and not any(is_opaque(atom) for atom, _ in affine.terms):
+                return IndexValue(affine)
+        return expr.rebuilt(tuple(self._value(child, env, frame, path) for child in expr.children))
+
+    def _access(self, read: Read, frame: str, path: Path) -> Expr:
+        here = (*path, id(read))
+        index = self.indices[frame, here]
+        producer = self._producer(read.tensor.name)
+        if producer is not None and isinstance(producer.placement, Inlined):
+            assert producer.tensor.compute is not None
+            return self._value(producer.tensor.compute.body, dict(zip(producer.tensor.compute.axes, index, strict=True)), frame, here)
+        index = tuple(self._resolved(i) for i in index)
+        if producer is not None:
+            source = self.frames[producer.name]
+            return Access(source.buffer, source.stored(index), read.dtype)
+        if read.tensor.name in self.frames[frame].stage.packed:
+            return self._packed_access(read, frame, index)
+        return Access(self.arguments[read.tensor.name], index, read.dtype)
+
+    def _resolved(self, index: Linear) -> Linear:
+        """Data-dependent parts over buffers."""
+        if not any(is_opaque(atom) for atom, _ in index.terms):
+            return index
+        return substituted(index, {}, self._resolved_opaque)
+
+    def _resolved_opaque(self, atom: Opaque) -> Linear:
+        frame, env, path = self.environments[atom]
+        return of(Opaque(self._value(atom.value, env, frame, path)))
+
+    def _packed_access(self, read: Read, frame: str, index: tuple[Linear, ...]) -> Expr:
+        owner = self.frames[frame]
+        around = (*owner.path, *(owner.loops[loop] for loop in owner.stage.loops))
+        used = {id(var) for one in index for atom, _ in one.terms for var in atom_variables(atom)}
+        if not all(isinstance(atom, Var) for one in index for atom, _ in one.terms):
+            raise ScheduleError(f"asked to pack {read.tensor.name}, which stage {frame} reads through fused loops; pack before fusing")
+        walked = [var for var in around if id(var) in used]
+        pack = tuple(tuple(one.coefficient(var) for var in walked) for one in index)
+        buffer = Buffer(read.tensor.name, tuple(var.extent for var in walked), read.dtype, "constant", pack)
+        self.packed[read.tensor.name] = buffer
+        return Access(buffer, tuple(of(var) for var in walked), read.dtype)
+
+    # 3. nests -------------------------------------------------------------------------------------------------------------------------------------
+
+    def _amount(self, amount: Amount) -> Int:
+        return self.numbers[amount][0] if isinstance(amount, str) else amount
+
+    def _nest(self, stage: Stage) -> tuple[Node, ...]:
+        frame = self.frames[stage.name]
+        body: tuple[Node, ...] = (self._store(frame),)
+        for k in range(len(stage.loops) - 1, -1, -1):
+            loop = stage.loops[k]
+            inside = [s for s in self.state.stages if s.placement == At(stage.name, loop)]
+            nested = tuple(node for s in inside for node in self._nest(s))
+            body = (self._for(frame, k, nested + body, tuple(self.frames[s.name].buffer for s in inside)),)
+        return body
+
+    def _for(self, frame: Frame, k: int, body: tuple[Node, ...], local: tuple[Buffer, ...]) -> For:
+        stage, loop = frame.stage, frame.stage.loops[k]
+        notes = stage.annotations
+        parallel = self._amount(notes.parallel)
+        return For(
+            frame.loops[loop],
+            stage.kinds[loop],
+            stage.name,
+            body,
+            parallel=_flag(parallel, k),
+            vectorized=_flag(self._amount(notes.vectorize.get(loop, 0)), 0),
+            unrolled=loop in notes.unroll,
+            unroll_limit=self._amount(notes.unroll_limit),
+            locals=local,
+        )
+
+    def _store(self, frame: Frame) -> Store:
+        stage = frame.stage
+        assert stage.tensor.compute is not None
+        body = stage.tensor.compute.body
+        own = tuple(frame.values[axis] for axis in stage.tensor.compute.axes) + frame.kept
+        index = frame.stored(own)
+        if not isinstance(body, Reduce):
+            return Store(stage.name, frame.buffer, index, self._value(body, frame.values, stage.name, ()), guards=frame.guards)
+        value = self._value(body.source, frame.values, stage.name, ())
+        reduce_vars = tuple(frame.loops[loop] for loop in stage.loops if stage.kinds[loop] == "reduce")
+        identity = identity_of(body.combiner, body.dtype)
+        return Store(stage.name, frame.buffer, index, value, body.combiner, identity, reduce_vars, frame.guards)
+
+
+def _flag(amount: Int, position: int) -> Flag:
+    return amount > position
+
+
+def _aligned(stage: Stage, shape: tuple[Int, ...]) -> tuple[Int, ...]:
+    if stage.align is None or not shape:
+        return shape
+    factor, offset = stage.align
+    last = shape[-1]
+    return (*shape[:-1], last + (offset - last) % factor)
+
+
+def _reads_in_order(expr: Expr) -> list[Read]:
+    """Reads of the body, those inside the indices of a read before it."""
+    found = [read for child in expr.children for read in _reads_in_order(child)]
+    return [*found, expr] if isinstance(expr, Read) else found
+
+
+def _leaves(stage: Stage, loop: str) -> set[str]:
+    """The loops that `loop` was turned into."""
+    for relation in stage.relations:
+        if isinstance(relation, SplitRelation) and relation.parent == loop:
+            return set().union(*(_leaves(stage, part) for part in relation.parts))
+        if isinstance(relation, FuseRelation) and loop in relation.parents:
+            return _leaves(stage, relation.fused)
+    return {loop}
+
+
+def _values(stage: Stage, loops: dict[str, Var], extents: dict[str, Int]) -> dict[str, Linear]:
+    """Every loop and axis as a sum of the stage's loop variables."""
+    values: dict[str, Linear] = {loop: of(var) for loop, var in loops.items()}
+    for relation in reversed(stage.relations):
+        if isinstance(relation, SplitRelation):
+            value, stride = Linear(), 1
+            terms = []
+            for part in reversed(relation.parts):
+                terms.append(values[part] * stride)
+                stride = stride * extents[part]  # type: ignore[assignment]  # an int or an array
+            for term in reversed(terms):
+                value = value + term
+            values[relation.parent] = value
+            continue
+        rest = values[relation.fused]
+        for k, parent in enumerate(relation.parents):
+            inner = product(extents[p] for p in relation.parents[k + 1 :])
+            outer = of(Quotient(rest, inner)) if k + 1 < len(relation.parents) else rest
+            values[parent] = of(Remainder(outer, extents[parent])) if k > 0 else outer
+    return values
+
+
+def _guards(local: Linear, base: Linear, span: Int, extent: Int) -> list[Guard]:
+    """Conditions that keep an axis inside its region and its tensor; each says for which rows it is needed."""
+    found = bounds(local)
+    assert found is not None
+    guards = []
+    overshoot = found[1] >= span
+    if np.any(overshoot):
+        guards.append(Guard(local, None, span, overshoot))
+    whole = bounds(base + local)
+    if base.terms or not _is_zero(base.const):
+        assert whole is not None
+        outside = (whole[0] < 0) | (whole[1] >= extent)
+        if np.any(outside):
+            guards.append(Guard(base + local, 0, extent, outside))
+    return guards
+
+
+def _is_zero(value: Int) -> bool:
+    return isinstance(value, int) and value == 0
+
+
+Span = tuple[Linear, Int, Int] | None
+
+
+def _span(index: Linear, outside: set[int]) -> Span:
+    """The part of an index fixed by the loops outside, and the least and greatest of the rest; None when it depends on data."""
+    fixed: list[tuple[Atom, Int]] = []
+    low: Int = index.const
+    high: Int = index.const
+    for atom, coefficient in index.terms:
+        inner = list(atom_variables(atom))
+        if not is_opaque(atom) and inner and all(id(var) in outside for var in inner):
+            fixed.append((atom, coefficient))
+            continue
+        found = atom_bounds(atom)
+        if found is None:
+            return None
+        a, b = found[0] * coefficient, found[1] * coefficient
+        low, high = low + smaller(a, b), high + larger(a, b)
+    return Linear(tuple(fixed)), low, high
+
+
+def _hull(spans: list[Span], extent: int) -> tuple[Linear, Int]:
+    """One region that covers all reads of a dimension: its start, and its length (never more than the dimension)."""
+    first = spans[0]
+    if first is None:
+        return Linear(), extent
+    base, low, high = first
+    for other in spans[1:]:
+        if other is None or not _same_terms(base, other[0]):
+            return Linear(), extent
+        low, high = smaller(low, other[1]), larger(high, other[2])
+    span = high - low + 1
+    whole = span >= extent
+    moved = base + low
+    keep = choose(whole if isinstance(span, np.ndarray) else bool(whole), 0, 1)
+    return moved * keep, smaller(span, extent)
+
+
+def _same_terms(a: Linear, b: Linear) -> bool:
+    if len(a.terms) != len(b.terms):
+        return False
+    return all(x is y and np.array_equal(c, d) for (x, c), (y, d) in zip(a.terms, b.terms, strict=True))

@@ -1,0 +1,93 @@
+"""A sketch: steps with open numbers, and the table of each. A program in it is one row of small integers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.errors import ScheduleError
+from ansor.ir.dag import Dag
+from ansor.ir.loops import Loops
+from ansor.schedule.choice import Choice
+from ansor.schedule.lower import Numbers, lower
+from ansor.schedule.state import State, initial_state
+from ansor.schedule.steps import Json, Step, step_from_json
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Sketch:
+    """steps: in order; choices: one per column of a candidate matrix."""
+
+    dag: Dag
+    steps: tuple[Step, ...] = ()
+    choices: tuple[Choice, ...] = ()
+
+    @cached_property
+    def state(self) -> State:
+        """The structure the steps lead to."""
+        state = initial_state(self.dag)
+        for step in self.steps:
+            state = step.apply(state)
+        return state
+
+    @cached_property
+    def name(self) -> str:
+        """Stable text that identifies the sketch within its workload."""
+        return json.dumps([step.to_json() for step in self.steps], separators=(",", ":"))
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """int64 [columns]: number of values of each choice."""
+        return np.asarray([choice.size for choice in self.choices], dtype=np.int64)
+
+    def then(self, *steps: Step, choices: Sequence[Choice] = ()) -> Sketch:
+        """The sketch with more steps and choices."""
+        return Sketch(self.dag, (*self.steps, *steps), (*self.choices, *choices))
+
+    def numbers(self, rows: Rows) -> Numbers:
+        """Choice name -> one array [n] per part."""
+        return {choice.name: tuple(choice.table[rows[:, k], part] for part in range(choice.table.shape[1])) for k, choice in enumerate(self.choices)}
+
+    def row_numbers(self, row: Sequence[int]) -> dict[str, tuple[int, ...]]:
+        """Choice name -> its numbers. Raises ScheduleError for a row that is not in the sketch."""
+        if len(row) != len(self.choices) or any(not 0 <= gene < choice.size for gene, choice in zip(row, self.choices, strict=False)):
+            raise ScheduleError(f"asked for row {list(row)} of a sketch whose {len(self.choices)} choices have {self.sizes.tolist()} values")
+        return {choice.name: tuple(int(v) for v in choice.table[gene]) for gene, choice in zip(row, self.choices, strict=True)}
+
+    def lower_rows(self, rows: Rows) -> Loops:
+        """Loop nests of a population: extents are arrays [n]."""
+        return lower(self.state, self.numbers(rows))
+
+    def lower_row(self, row: Sequence[int], name: str = "kernel") -> Loops:
+        """Loop nests of one program."""
+        return lower(self.state, self.row_numbers(row), name)
+
+    def concrete_steps(self, row: Sequence[int]) -> tuple[Step, ...]:
+        """The steps with all numbers filled in: a schedule."""
+        numbers = self.row_numbers(row)
+        return tuple(step.with_numbers(numbers) for step in self.steps)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.steps)) or "(as declared)"
+
+
+def schedule_json(steps: Sequence[Step]) -> list[Json]:
+    """Steps as JSON."""
+    return [step.to_json() for step in steps]
+
+
+def schedule_from_json(dag: Dag, entries: Json) -> Sketch:
+    """A sketch without open choices, from what `schedule_json` made. Raises ScheduleError when it does not fit the workload."""
+    if not isinstance(entries, list):
+        raise ScheduleError(f"asked to read a schedule from {entries!r}; it is a list of steps")
+    sketch = Sketch(dag, tuple(step_from_json(entry) for entry in entries))
+    if not isinstance(sketch.state, State):
+        raise ScheduleError("the schedule does not apply")
+    return sketch

@@ -1,0 +1,195 @@
+"""The structure of a scheduled program: stages, their loops, and where each is computed.
+
+A `State` holds no numbers: extents follow from it and a row of choices (see `ansor.schedule.lower`). States are immutable; steps make new ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from ansor.errors import ScheduleError
+from ansor.ir import access
+from ansor.ir.dag import Dag
+from ansor.te.expr import Axis, Expr, Read, transform
+from ansor.te.tensor import Compute, Tensor
+
+Amount = int | str
+"""A number of a step: given, or the name of the choice that gives it."""
+
+Lengths = tuple[int, ...] | str
+"""Inner lengths of a split, outermost first: given, or the name of a choice. The outermost part is what is left."""
+
+
+@dataclass(frozen=True)
+class SplitRelation:
+    """`parent` became `parts`. `lengths` are those of parts[1:]; `follow` = number of lengths when they follow another split."""
+
+    parent: str
+    parts: tuple[str, ...]
+    lengths: Lengths
+    follow: int = 0
+
+
+@dataclass(frozen=True)
+class FuseRelation:
+    """`parents` became one loop."""
+
+    parents: tuple[str, ...]
+    fused: str
+
+
+Relation = SplitRelation | FuseRelation
+
+
+@dataclass(frozen=True)
+class Root:
+    """Computed in a nest of its own."""
+
+
+@dataclass(frozen=True)
+class Inlined:
+    """Computed again wherever it is read."""
+
+
+@dataclass(frozen=True)
+class At:
+    """Computed inside loop `loop` of stage `stage`, the region needed there."""
+
+    stage: str
+    loop: str
+
+
+Placement = Root | Inlined | At
+
+
+@dataclass(frozen=True)
+class Annotations:
+    """How loops run. `parallel`: how many outermost loops run as one parallel loop; `vectorize`: loop -> flag; `unroll`: loops written out."""
+
+    parallel: Amount = 0
+    vectorize: Mapping[str, Amount] = field(default_factory=dict)
+    unroll: tuple[str, ...] = ()
+    unroll_limit: Amount = 0
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One tensor being computed.
+
+    loops: the loops from outermost to innermost; kinds: loop -> `spatial` or `reduce`, also for loops that were split or fused.
+    kept: reduction loops whose partial results are stored (rfactor), each a further dimension of the buffer.
+    borrowed: axes whose extent is that of a loop of another stage: axis name -> (stage, loop).
+    packed: constant inputs stored in the order of this stage's loops.
+    align: (factor, offset) of the innermost stored dimension, for storage_align.
+    """
+
+    tensor: Tensor
+    loops: tuple[str, ...]
+    kinds: Mapping[str, str]
+    relations: tuple[Relation, ...] = ()
+    placement: Placement = Root()
+    annotations: Annotations = Annotations()
+    kept: tuple[str, ...] = ()
+    borrowed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    packed: tuple[str, ...] = ()
+    align: tuple[int, int] | None = None
+    role: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.tensor.name
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """Spatial axes, then reduce axes."""
+        assert self.tensor.compute is not None
+        return self.tensor.compute.axes + self.tensor.compute.reduce_axes
+
+    @property
+    def is_tiled(self) -> bool:
+        return any(isinstance(relation, SplitRelation) for relation in self.relations)
+
+    def check_loop(self, loop: str, step: str) -> None:
+        """ScheduleError unless `loop` is a loop of this stage."""
+        if loop not in self.loops:
+            raise ScheduleError(f"asked to {step} loop {loop!r} of stage {self.name}, whose loops are {', '.join(self.loops) or 'none'}; name one of these")
+
+
+def initial_stage(tensor: Tensor) -> Stage:
+    """The stage as declared: one loop per axis."""
+    assert tensor.compute is not None
+    axes = tensor.compute.axes + tensor.compute.reduce_axes
+    return Stage(tensor, tuple(axis.name for axis in axes), {axis.name: axis.kind for axis in axes})
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """All computed stages in topological order."""
+
+    dag: Dag
+    stages: tuple[Stage, ...]
+
+    def __getitem__(self, name: str) -> Stage:
+        for stage in self.stages:
+            if stage.name == name:
+                return stage
+        raise ScheduleError(f"asked for stage {name!r}, which does not exist; the stages are {', '.join(stage.name for stage in self.stages)}")
+
+    def __contains__(self, name: str) -> bool:
+        return any(stage.name == name for stage in self.stages)
+
+    def position(self, name: str) -> int:
+        """Index of the stage called `name`."""
+        return [stage.name for stage in self.stages].index(self[name].name)
+
+    def updated(self, stage: Stage) -> State:
+        """The state with the stage of that name exchanged."""
+        return State(self.dag, tuple(stage if old.name == stage.name else old for old in self.stages))
+
+    def with_stages(self, stages: tuple[Stage, ...]) -> State:
+        """The state with other stages."""
+        return State(self.dag, stages)
+
+    def inserted(self, before: str, new: Stage) -> State:
+        """The state with `new` put in front of stage `before`."""
+        k = self.position(before)
+        return State(self.dag, (*self.stages[:k], new, *self.stages[k:]))
+
+    def is_output(self, name: str) -> bool:
+        """True for tensors the caller receives."""
+        return any(tensor.name == name for tensor in self.dag.outputs)
+
+    def readers(self, name: str) -> list[Stage]:
+        """Stages whose own body reads `name`, inlined ones included."""
+        return [stage for stage in self.stages if any(read.tensor.name == name for read in access.reads(stage.tensor))]
+
+    def consumers(self, name: str) -> list[Stage]:
+        """Stages that read `name` in the end: through inlined stages."""
+        found: dict[str, Stage] = {}
+        for stage in self.readers(name):
+            through = self.consumers(stage.name) if isinstance(stage.placement, Inlined) else [stage]
+            found.update((consumer.name, consumer) for consumer in through)
+        return [stage for stage in self.stages if stage.name in found]
+
+    def attached(self, name: str) -> list[Stage]:
+        """Stages computed inside stage `name`."""
+        return [stage for stage in self.stages if isinstance(stage.placement, At) and stage.placement.stage == name]
+
+
+def initial_state(dag: Dag) -> State:
+    """The program as declared: every stage in a nest of its own."""
+    return State(dag, tuple(initial_stage(tensor) for tensor in dag.stages if not tensor.is_placeholder))
+
+
+def redirected(tensor: Tensor, old: str, new: Tensor) -> Tensor:
+    """`tensor` with every read of `old` turned into a read of `new`, at the same indices."""
+    assert tensor.compute is not None
+
+    def swap(node: Expr) -> Expr | None:
+        if isinstance(node, Read) and node.tensor.name == old:
+            return Read(new, tuple(transform(index, swap) for index in node.indices), node.dtype)
+        return None
+
+    compute = tensor.compute
+    return replace(tensor, compute=Compute(compute.axes, compute.reduce_axes, transform(compute.body, swap)))
