@@ -1,5 +1,6 @@
 """The declaration language. `from ansor import te` gives every name a declaration needs."""
 
+from ansor.te import nn as nn
 from ansor.te.expr import Axis as Axis
 from ansor.te.expr import Expr as Expr
 from ansor.te.expr import cast as cast

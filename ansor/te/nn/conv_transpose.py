@@ -1,0 +1,175 @@
+"""Transposed convolution (deconvolution).
+
+The classic way inserts stride - 1 zeros between the data's elements and convolves, so that most multiplications are by zero. Here every phase is
+computed by itself instead. Output place y = stride * q + p (p is the phase) meets kernel taps k = p + stride * t only, with data place q - t; hence
+
+    pad        the data, by the taps that hang over its ends
+    phases     [.., q, p, ..] = sum over t and channels of data[q - t] * kernel[p + stride * t]        (all indices affine, no zeros)
+    the output [.., y, ..] = phases[y // stride, y % stride]
+
+A kernel whose extent the stride does not divide is padded with zeros behind its end first (stage `kernel_pad`). Whoever knows the weights ahead of
+time avoids that stage by appending e zeros to the kernel and adding e to the padding after the data's end.
+With stride 1 there is one phase, and the sum over taps is the output.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ansor.errors import DeclarationError
+from ansor.te.expr import Axis, Expr
+from ansor.te.nn.conv import input_channel
+from ansor.te.nn.layout import Padding, Sizes, checked_layout, extents, in_layout, paddings, product, product_dtype, sizes, summed, tap_axis
+from ansor.te.nn.padding import pad
+from ansor.te.tensor import Tensor, declared
+
+
+def conv1d_transpose(data: Tensor, kernel: Tensor, strides: Sizes = 1, padding: Padding = 0, out_dtype: str | None = None, output_padding: Sizes = 0,
+                     groups: int = 1, data_layout: str = "NCW", kernel_layout: str = "", name: str = "conv1d_transpose") -> Tensor:
+    """Transposed convolution over one spatial dimension, see `conv2d_transpose`. Layouts NCW with kernel IOW, NWC with kernel WIO."""
+    return transposed("W", data, kernel, strides, padding, out_dtype, output_padding, groups, data_layout, kernel_layout, name)
+
+
+def conv2d_transpose(data: Tensor, kernel: Tensor, strides: Sizes = 1, padding: Padding = 0, out_dtype: str | None = None, output_padding: Sizes = 0,
+                     groups: int = 1, data_layout: str = "NCHW", kernel_layout: str = "", name: str = "conv2d_transpose") -> Tensor:
+    """2-D transposed convolution: data [N, C, H, W], kernel [C, O // groups, KH, KW] (IOHW), or NHWC with HWIO.
+
+    Output height: (H - 1) * stride - top - bottom + KH + output_padding, as PyTorch's.
+    """
+    return transposed("HW", data, kernel, strides, padding, out_dtype, output_padding, groups, data_layout, kernel_layout, name)
+
+
+def conv3d_transpose(data: Tensor, kernel: Tensor, strides: Sizes = 1, padding: Padding = 0, out_dtype: str | None = None, output_padding: Sizes = 0,
+                     groups: int = 1, data_layout: str = "NCDHW", kernel_layout: str = "", name: str = "conv3d_transpose") -> Tensor:
+    """Transposed convolution over three spatial dimensions, see `conv2d_transpose`. Layouts NCDHW with kernel IODHW, NDHWC with kernel DHWIO."""
+    return transposed("DHW", data, kernel, strides, padding, out_dtype, output_padding, groups, data_layout, kernel_layout, name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Phases:
+    """One spatial dimension: `crop` elements of the full result are cut off before the output."""
+
+    size: int
+    kernel: int
+    stride: int
+    crop: int
+    output: int
+
+    @property
+    def taps(self) -> int:
+        """Taps of one phase."""
+        return -(-self.kernel // self.stride)
+
+    @property
+    def kernel_tail(self) -> int:
+        """Zeros to append to the kernel."""
+        return self.taps * self.stride - self.kernel
+
+    @property
+    def first(self) -> int:
+        """Least q."""
+        return self.crop // self.stride
+
+    @property
+    def count(self) -> int:
+        """Number of values of q."""
+        return (self.crop + self.output - 1) // self.stride - self.first + 1
+
+    @property
+    def before(self) -> int:
+        """Zeros before the data."""
+        return max(0, self.taps - 1 - self.first)
+
+    @property
+    def after(self) -> int:
+        """Zeros after the data."""
+        return max(0, self.first + self.count - self.size)
+
+    @property
+    def skip(self) -> int:
+        """Place in the padded data of the oldest tap of the first q."""
+        return max(0, self.first - (self.taps - 1))
+
+
+def transposed(spatial: str, data: Tensor, kernel: Tensor, strides: Sizes, padding: Padding, out_dtype: str | None, output_padding: Sizes, groups: int,
+               data_layout: str, kernel_layout: str, name: str) -> Tensor:
+    """The transposed convolution over the `spatial` letters that the functions above name."""
+    checked_layout(name, "data_layout", data_layout, "NC" + spatial, f"NC{spatial} or N{spatial}C")
+    kernel_layout = kernel_layout or (spatial + "IO" if data_layout.endswith("C") else "IO" + spatial)
+    checked_layout(name, "kernel_layout", kernel_layout, "IO" + spatial, f"IO{spatial} or {spatial}IO")
+    given, taps = extents(name, data, "data", data_layout), extents(name, kernel, "kernel", kernel_layout)
+    _check_channels(name, data, kernel, given["C"], taps["I"], groups)
+    dtype = product_dtype(name, data, kernel, out_dtype)
+    dims = _phases(name, data, spatial, given, taps, strides, padding, output_padding)
+    padded = _extended(data, data_layout, {x: (dim.before, dim.after) for x, dim in dims.items()}, "pad")
+    weights = _extended(kernel, kernel_layout, {x: (0, dim.kernel_tail) for x, dim in dims.items()}, "kernel_pad")
+
+    many = [x for x in spatial if dims[x].stride > 1]
+    channels = Axis("co", taps["O"] * groups)
+    outer = {"N": Axis("n", given["N"]), "C": channels} | {x: Axis(f"q{x.lower()}" if x in many else x.lower(), dims[x].count) for x in spatial}
+    phase = {x: Axis(f"p{x.lower()}", dims[x].stride) for x in many}
+    tap = {"C": tap_axis("rc", given["C"] // groups)} | {x: tap_axis(f"r{x.lower()}", dims[x].taps) for x in spatial}
+    places: dict[str, Expr] = {x: outer[x] + tap[x] + dims[x].skip for x in spatial}
+    places |= {"N": outer["N"], "C": input_channel(channels, tap["C"], taps["O"], given["C"] // groups, groups)}
+    # tap r reads data place q - t with t = taps - 1 - r, so that places ascend with r
+    chosen: dict[str, Expr] = {x: (dims[x].taps - 1 - tap[x]) * dims[x].stride + phase.get(x, 0) for x in spatial}
+    chosen |= {"I": places["C"], "O": channels if groups == 1 else channels % taps["O"]}
+    body = product(padded[in_layout(data_layout, places)], weights[in_layout(kernel_layout, chosen)], dtype)
+    total = summed(body, [tap[letter] for letter in data_layout if letter != "N"])
+    if not many:
+        return declared(name, in_layout(data_layout, outer), total)
+    axes = _phase_order(data_layout, outer, phase)
+    return _interleaved(declared(f"{name}_phases", axes, total), axes, data_layout, outer, phase, dims, name)
+
+
+def _phase_order(layout: str, outer: dict[str, Axis], phase: dict[str, Axis]) -> tuple[Axis, ...]:
+    """Channels last: each phase beside its place, the memory order of the output. Channels first: phases outside, to keep the last q contiguous."""
+    if not layout.endswith("C"):
+        return (outer[layout[0]], *phase.values(), *(outer[letter] for letter in layout[1:]))
+    return tuple(axis for letter in layout for axis in ((outer[letter], phase[letter]) if letter in phase else (outer[letter],)))
+
+
+def _interleaved(phases: Tensor, axes: tuple[Axis, ...], layout: str, outer: dict[str, Axis], phase: dict[str, Axis], dims: dict[str, _Phases],
+                 name: str) -> Tensor:
+    out = {letter: Axis(outer[letter].name, outer[letter].extent) for letter in layout if letter not in phase}
+    out |= {x: Axis(x.lower(), dims[x].output) for x in phase}
+    index: dict[str, Expr] = {outer[letter].name: axis for letter, axis in out.items() if letter not in phase}
+    for x in phase:
+        place = out[x] + dims[x].crop % dims[x].stride
+        index |= {outer[x].name: place // dims[x].stride, phase[x].name: place % dims[x].stride}
+    return declared(name, in_layout(layout, out), phases[tuple(index[axis.name] for axis in axes)])
+
+
+def _extended(tensor: Tensor, layout: str, amounts: dict[str, tuple[int, int]], name: str) -> Tensor:
+    if not any(before or after for before, after in amounts.values()):
+        return tensor
+    return pad(tensor, [amounts.get(x, (0, 0))[0] for x in layout], [amounts.get(x, (0, 0))[1] for x in layout], name=name)
+
+
+def _phases(name: str, data: Tensor, spatial: str, given: dict[str, int], taps: dict[str, int], strides: Sizes, padding: Padding,
+            output_padding: Sizes) -> dict[str, _Phases]:
+    steps = sizes(name, "strides", strides, len(spatial))
+    extra = sizes(name, "output_padding", output_padding, len(spatial), least=0)
+    pads = paddings(name, padding, [taps[x] for x in spatial])
+    result = {}
+    for x, stride, more, (before, after) in zip(spatial, steps, extra, pads, strict=True):
+        if more >= stride:
+            raise DeclarationError(f"asked for {name} with output_padding {more} in dimension {x}, where the stride is {stride}; it has to be less")
+        output = (given[x] - 1) * stride - before - after + taps[x] + more
+        if output < 1:
+            raise DeclarationError(
+                f"asked for {name} of {data.name} with extent {given[x]} in dimension {x}, kernel {taps[x]}, stride {stride} and padding {before} + {after}, "
+                f"which leaves {output} elements; pad less"
+            )
+        result[x] = _Phases(given[x], taps[x], stride, before, output)
+    return result
+
+
+def _check_channels(name: str, data: Tensor, kernel: Tensor, channels: int, inputs: int, groups: int) -> None:
+    if channels != inputs:
+        raise DeclarationError(
+            f"asked for {name} of {data.name} with {channels} channels and kernel {kernel.name} of shape {kernel.shape}, which takes {inputs}; "
+            "both have to be equal: check the layouts"
+        )
+    if groups < 1 or channels % groups:
+        raise DeclarationError(f"asked for {name} of {data.name} with groups={groups} and {channels} channels; groups has to divide the channels")

@@ -1,0 +1,210 @@
+"""Elementwise operators: activations, arithmetic with broadcasting, conversions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from ansor.errors import DeclarationError
+from ansor.te import scalar
+from ansor.te.expr import Axis, Const, Expr, Number, Operand, binary, is_float
+from ansor.te.expr import cast as cast_scalar
+from ansor.te.tensor import Tensor, declared
+
+Scalar = Callable[[Expr], Expr]
+
+
+def elementwise(x: Tensor, function: Scalar, name: str) -> Tensor:
+    """`function` of every element."""
+    axes = axes_of(x.shape)
+    return declared(name, axes, function(x[axes]))
+
+
+def axes_of(shape: tuple[int, ...]) -> tuple[Axis, ...]:
+    """Spatial axes i0, i1, ... of the given extents."""
+    return tuple(Axis(f"i{k}", extent) for k, extent in enumerate(shape))
+
+
+def relu(x: Tensor, name: str = "relu") -> Tensor:
+    """max(x, 0)."""
+    return elementwise(x, lambda v: scalar.max(v, 0), name)
+
+
+def clip(x: Tensor, a_min: Number, a_max: Number, name: str = "clip") -> Tensor:
+    """x limited to a_min..a_max."""
+    return elementwise(x, lambda v: scalar.min(scalar.max(v, a_min), a_max), name)
+
+
+def relu6(x: Tensor, name: str = "relu6") -> Tensor:
+    """x limited to 0..6."""
+    return clip(x, 0, 6, name)
+
+
+def leaky_relu(x: Tensor, alpha: float = 0.01, name: str = "leaky_relu") -> Tensor:
+    """x where x > 0, else alpha * x."""
+    _check_float("leaky_relu", x)
+    return elementwise(x, lambda v: scalar.if_then_else(v > 0, v, v * alpha), name)
+
+
+def sigmoid(x: Tensor, name: str = "sigmoid") -> Tensor:
+    """1 / (1 + exp(-x))."""
+    return elementwise(x, scalar.sigmoid, name)
+
+
+def tanh(x: Tensor, name: str = "tanh") -> Tensor:
+    """Hyperbolic tangent."""
+    return elementwise(x, scalar.tanh, name)
+
+
+def exp(x: Tensor, name: str = "exp") -> Tensor:
+    """e to the power x."""
+    return elementwise(x, scalar.exp, name)
+
+
+def log(x: Tensor, name: str = "log") -> Tensor:
+    """Natural logarithm."""
+    return elementwise(x, scalar.log, name)
+
+
+def sqrt(x: Tensor, name: str = "sqrt") -> Tensor:
+    """Square root."""
+    return elementwise(x, scalar.sqrt, name)
+
+
+def rsqrt(x: Tensor, name: str = "rsqrt") -> Tensor:
+    """1 / sqrt(x)."""
+    return elementwise(x, scalar.rsqrt, name)
+
+
+def erf(x: Tensor, name: str = "erf") -> Tensor:
+    """Gauss error function."""
+    return elementwise(x, scalar.erf, name)
+
+
+def abs(x: Tensor, name: str = "abs") -> Tensor:
+    """Absolute value."""
+    return elementwise(x, scalar.abs, name)
+
+
+def negative(x: Tensor, name: str = "negative") -> Tensor:
+    """-x."""
+    return elementwise(x, lambda v: -v, name)
+
+
+def gelu(x: Tensor, approximate: str = "none", name: str = "gelu") -> Tensor:
+    """x times the normal distribution's mass below x: exactly (erf), or with approximate="tanh"."""
+    _check_float("gelu", x)
+    if approximate == "none":
+        return elementwise(x, lambda v: v * 0.5 * (scalar.erf(v * math.sqrt(0.5)) + 1.0), name)
+    if approximate == "tanh":
+        return elementwise(x, lambda v: v * 0.5 * (scalar.tanh((v + v * v * v * 0.044715) * math.sqrt(2 / math.pi)) + 1.0), name)
+    raise DeclarationError(f"asked for gelu of {x.name} with approximate={approximate!r}; it is 'none' or 'tanh'")
+
+
+def silu(x: Tensor, name: str = "silu") -> Tensor:
+    """x * sigmoid(x), also called swish."""
+    return elementwise(x, lambda v: v * scalar.sigmoid(v), name)
+
+
+def hardswish(x: Tensor, name: str = "hardswish") -> Tensor:
+    """x * min(max(x + 3, 0), 6) / 6."""
+    _check_float("hardswish", x)
+    return elementwise(x, lambda v: v * scalar.min(scalar.max(v + 3.0, 0.0), 6.0) / 6.0, name)
+
+
+def hardsigmoid(x: Tensor, name: str = "hardsigmoid") -> Tensor:
+    """min(max(x + 3, 0), 6) / 6."""
+    _check_float("hardsigmoid", x)
+    return elementwise(x, lambda v: scalar.min(scalar.max(v + 3.0, 0.0), 6.0) / 6.0, name)
+
+
+def cast(x: Tensor, dtype: str, name: str = "cast") -> Tensor:
+    """Every element converted to `dtype` as C does (towards zero)."""
+    return elementwise(x, lambda v: cast_scalar(dtype, v), name)
+
+
+def add(x: Tensor | Number, y: Tensor | Number, name: str = "add") -> Tensor:
+    """x + y, with NumPy's broadcasting; either may be a number."""
+    return broadcast("add", x, y, name)
+
+
+def subtract(x: Tensor | Number, y: Tensor | Number, name: str = "subtract") -> Tensor:
+    """x - y, with NumPy's broadcasting; either may be a number."""
+    return broadcast("sub", x, y, name)
+
+
+def multiply(x: Tensor | Number, y: Tensor | Number, name: str = "multiply") -> Tensor:
+    """x * y, with NumPy's broadcasting; either may be a number."""
+    return broadcast("mul", x, y, name)
+
+
+def divide(x: Tensor | Number, y: Tensor | Number, name: str = "divide") -> Tensor:
+    """x / y of floats, with NumPy's broadcasting; either may be a number."""
+    return broadcast("div", x, y, name)
+
+
+def maximum(x: Tensor | Number, y: Tensor | Number, name: str = "maximum") -> Tensor:
+    """The greater of x and y, with NumPy's broadcasting; either may be a number."""
+    return broadcast("max", x, y, name)
+
+
+def minimum(x: Tensor | Number, y: Tensor | Number, name: str = "minimum") -> Tensor:
+    """The lesser of x and y, with NumPy's broadcasting; either may be a number."""
+    return broadcast("min", x, y, name)
+
+
+def power(x: Tensor | Number, y: Tensor | Number, name: str = "power") -> Tensor:
+    """x to the power y, of floats, with NumPy's broadcasting; either may be a number."""
+    return broadcast("pow", x, y, name)
+
+
+def broadcast(op: str, x: Tensor | Number, y: Tensor | Number, name: str) -> Tensor:
+    """`x op y` with NumPy's broadcasting; `op` is an operation of `ansor.te.expr.binary`."""
+    shape = _broadcast_shape(name, x, y)
+    if isinstance(x, Tensor) and isinstance(y, Tensor) and x.dtype != y.dtype:
+        raise DeclarationError(f"asked for {name} of {x.dtype} tensor {x.name} and {y.dtype} tensor {y.name}; both need one dtype: use te.nn.cast")
+    axes = axes_of(shape)
+    return declared(name, axes, binary(op, _element(x, axes), _element(y, axes)))
+
+
+def scale_shift(data: Tensor, scale: Tensor, shift: Tensor, axis: int = 1, name: str = "scale_shift") -> Tensor:
+    """data * scale + shift; scale and shift have one dimension, data's dimension `axis`."""
+    which = axis + data.ndim if axis < 0 else axis
+    for tensor in (scale, shift):
+        if not 0 <= which < data.ndim or tensor.shape != (data.shape[which],):
+            raise DeclarationError(
+                f"asked for {name} of {data.name} with shape {data.shape} along dimension {axis} by {tensor.name} with shape {tensor.shape}; "
+                "it needs one dimension, of the extent found there"
+            )
+    axes = axes_of(data.shape)
+    return declared(name, axes, data[axes] * scale[axes[which]] + shift[axes[which]])
+
+
+def _broadcast_shape(name: str, x: Tensor | Number, y: Tensor | Number) -> tuple[int, ...]:
+    shapes = [tensor.shape for tensor in (x, y) if isinstance(tensor, Tensor)]
+    if not shapes:
+        raise DeclarationError(f"asked for {name} of two numbers, {x} and {y}; one of them has to be a tensor")
+    rank = max(map(len, shapes))
+    result = []
+    for dimension in range(-rank, 0):
+        found = {shape[dimension] for shape in shapes if len(shape) >= -dimension} - {1}
+        if len(found) > 1:
+            assert isinstance(x, Tensor) and isinstance(y, Tensor)
+            raise DeclarationError(
+                f"asked for {name} of {x.name} with shape {x.shape} and {y.name} with shape {y.shape}; dimension {dimension} from the end is "
+                f"{x.shape[dimension]} and {y.shape[dimension]}: they have to be equal, or one of them 1"
+            )
+        result.append(max(found, default=1))
+    return tuple(result)
+
+
+def _element(x: Tensor | Number, axes: tuple[Axis, ...]) -> Operand:
+    if not isinstance(x, Tensor):
+        return x
+    last = axes[len(axes) - x.ndim:]
+    return x[tuple(axis if axis.extent == extent else Const(0, "int32") for axis, extent in zip(last, x.shape, strict=True))]
+
+
+def _check_float(operator: str, x: Tensor) -> None:
+    if not is_float(x.dtype):
+        raise DeclarationError(f"asked for {operator} of {x.dtype} tensor {x.name}; it is defined for floats: use te.nn.cast first")

@@ -1,0 +1,51 @@
+"""Padding with a constant."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ansor.errors import DeclarationError
+from ansor.te.expr import Axis, Expr, Number, const, is_float
+from ansor.te.nn.layout import Window
+from ansor.te.scalar import all as all_of
+from ansor.te.scalar import if_then_else
+from ansor.te.tensor import Tensor, declared
+
+
+def pad(data: Tensor, pad_before: Sequence[int], pad_after: Sequence[int] | None = None, pad_value: Number = 0.0, name: str = "pad") -> Tensor:
+    """`data` with `pad_before[d]` elements of `pad_value` before and `pad_after[d]` after it, in each dimension d; after defaults to before."""
+    before = tuple(pad_before)
+    after = tuple(pad_after) if pad_after is not None else before
+    for what, amounts in (("pad_before", before), ("pad_after", after)):
+        if len(amounts) != data.ndim or any(amount < 0 for amount in amounts):
+            raise DeclarationError(
+                f"asked to pad tensor {data.name} of shape {data.shape} with {what}={amounts}; give {data.ndim} integers of at least 0, one per dimension"
+            )
+    axes = tuple(Axis(f"i{k}", before[k] + extent + after[k]) for k, extent in enumerate(data.shape))
+    return _padded(data, axes, before, after, pad_value, name)
+
+
+def pad_windows(data: Tensor, layout: str, windows: Mapping[str, Window], pad_value: Number = 0.0, name: str = "pad") -> Tensor:
+    """`data` padded as its windows say, or `data` itself when they ask for no padding."""
+    if not any(window.before or window.after for window in windows.values()):
+        return data
+    before = tuple(windows[letter].before if letter in windows else 0 for letter in layout)
+    after = tuple(windows[letter].after if letter in windows else 0 for letter in layout)
+    axes = tuple(Axis(letter.lower(), before[k] + data.shape[k] + after[k]) for k, letter in enumerate(layout))
+    return _padded(data, axes, before, after, pad_value, name)
+
+
+def _padded(data: Tensor, axes: tuple[Axis, ...], before: Sequence[int], after: Sequence[int], pad_value: Number, name: str) -> Tensor:
+    value = data[tuple(axis - amount for axis, amount in zip(axes, before, strict=True))]
+    inside: list[Expr] = []
+    for axis, first, extent, last in zip(axes, before, data.shape, after, strict=True):
+        inside += [axis >= first] if first else []
+        inside += [axis < first + extent] if last else []
+    if not inside:
+        return declared(name, axes, value)
+    filler = const(pad_value if is_float(data.dtype) else _whole(pad_value), data.dtype)
+    return declared(name, axes, if_then_else(all_of(*inside), value, filler))
+
+
+def _whole(value: Number) -> Number:
+    return int(value) if isinstance(value, float) and value.is_integer() else value

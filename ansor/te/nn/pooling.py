@@ -1,0 +1,140 @@
+"""Pooling: sliding windows, adaptive (given output size) and global, by maximum or average."""
+
+from __future__ import annotations
+
+from functools import reduce as fold
+
+from ansor.errors import DeclarationError
+from ansor.te.expr import Axis, Const, Expr, cast, is_float
+from ansor.te.nn.layout import Padding, Sizes, Window, checked_layout, extents, in_layout, reduced, sizes, spatial_of, tap_axis, tap_position, windows
+from ansor.te.nn.padding import pad_windows
+from ansor.te.scalar import all as all_of
+from ansor.te.scalar import if_then_else, min_value
+from ansor.te.scalar import max as greater
+from ansor.te.scalar import min as lesser
+from ansor.te.tensor import Tensor, declared
+
+
+def pool1d(data: Tensor, kernel: Sizes, stride: Sizes = 1, dilation: Sizes = 1, padding: Padding = 0, pool_type: str = "max", ceil_mode: bool = False,
+           layout: str = "NCW", count_include_pad: bool = True, name: str = "pool1d") -> Tensor:
+    """Pooling over one spatial dimension, see `pool2d`."""
+    return pooled("W", data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad, name)
+
+
+def pool2d(data: Tensor, kernel: Sizes, stride: Sizes = 1, dilation: Sizes = 1, padding: Padding = 0, pool_type: str = "max", ceil_mode: bool = False,
+           layout: str = "NCHW", count_include_pad: bool = True, name: str = "pool2d") -> Tensor:
+    """The maximum (pool_type "max") or average ("avg") of every kernel-sized window.
+
+    `ceil_mode`: also windows that begin inside the (front-padded) data and end after it. `count_include_pad`: the average divides by
+    all elements of the window including padding, else only by those of the data. Shapes and results are PyTorch's.
+    """
+    return pooled("HW", data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad, name)
+
+
+def pool3d(data: Tensor, kernel: Sizes, stride: Sizes = 1, dilation: Sizes = 1, padding: Padding = 0, pool_type: str = "max", ceil_mode: bool = False,
+           layout: str = "NCDHW", count_include_pad: bool = True, name: str = "pool3d") -> Tensor:
+    """Pooling over three spatial dimensions, see `pool2d`."""
+    return pooled("DHW", data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad, name)
+
+
+def pooled(spatial: str, data: Tensor, kernel: Sizes, stride: Sizes, dilation: Sizes, padding: Padding, pool_type: str, ceil_mode: bool, layout: str,
+           count_include_pad: bool, name: str) -> Tensor:
+    """The pooling over the `spatial` letters that the functions above name."""
+    checked_layout(name, "layout", layout, "NC" + spatial, f"NC{spatial} or N{spatial}C")
+    _check_type(name, data, pool_type)
+    given = extents(name, data, "data", layout)
+    kernels = dict(zip(spatial, sizes(name, "kernel", kernel, len(spatial)), strict=True))
+    slides = windows(name, data, given, kernels, stride, padding, dilation, spatial)
+    places = {x: _ceil_output(slides[x]) if ceil_mode else slides[x].output for x in spatial}
+    reach = {x: _reaching(slides[x], places[x]) for x in spatial}
+    padded = pad_windows(data, layout, reach, min_value(data.dtype).value if pool_type == "max" else 0)
+
+    out = {"N": Axis("n", given["N"]), "C": Axis("c", given["C"])} | {x: Axis(x.lower(), places[x]) for x in spatial}
+    taps = {x: tap_axis(f"r{x.lower()}", kernels[x]) for x in spatial}
+    index: dict[str, Expr] = dict(out) | {x: tap_position(out[x], taps[x], slides[x]) for x in spatial}
+    value, order = padded[in_layout(layout, index)], list(taps.values())
+    axes = in_layout(layout, out)
+    if pool_type == "max":
+        return declared(name, axes, reduced("max", value, order))
+    total = declared(f"{name}_sum", axes, reduced("sum", value, order))
+    fresh = {letter: Axis(axis.name, axis.extent) for letter, axis in out.items()}
+    counts = [_count(slides[x], fresh[x], count_include_pad) for x in spatial]
+    return declared(name, in_layout(layout, fresh), total[in_layout(layout, fresh)] / cast(data.dtype, fold(lambda a, b: a * b, counts)))
+
+
+def adaptive_pool(data: Tensor, output_size: Sizes, pool_type: str = "avg", layout: str = "NCHW", name: str = "adaptive_pool") -> Tensor:
+    """Pooling to a given spatial size: output place o covers the data from floor(o * H / OH) to ceil((o + 1) * H / OH). 1 to 3 spatial dimensions."""
+    spatial = spatial_of(name, "layout", layout)
+    _check_type(name, data, pool_type)
+    given = extents(name, data, "data", layout)
+    wanted = dict(zip(spatial, sizes(name, "output_size", output_size, len(spatial)), strict=True))
+    out = {"N": Axis("n", given["N"]), "C": Axis("c", given["C"])} | {x: Axis(x.lower(), wanted[x]) for x in spatial}
+    begin = {x: _begin(out[x], given[x]) for x in spatial}
+    taps = {x: tap_axis(f"r{x.lower()}", _widest(given[x], wanted[x])) for x in spatial}
+    value = data[in_layout(layout, dict(out) | {x: begin[x] + taps[x] for x in spatial})]
+    inside = [begin[x] + taps[x] < _begin_of_next(out[x], given[x]) for x in spatial if given[x] % wanted[x]]
+    if inside:
+        value = if_then_else(all_of(*inside), value, min_value(data.dtype) if pool_type == "max" else Const(0.0, data.dtype))
+    axes, order = in_layout(layout, out), list(taps.values())
+    if pool_type == "max":
+        return declared(name, axes, reduced("max", value, order))
+    total = declared(f"{name}_sum", axes, reduced("sum", value, order))
+    fresh = {letter: Axis(axis.name, axis.extent) for letter, axis in out.items()}
+    counts = [_adaptive_count(fresh[x], given[x]) for x in spatial]
+    return declared(name, in_layout(layout, fresh), total[in_layout(layout, fresh)] / cast(data.dtype, fold(lambda a, b: a * b, counts)))
+
+
+def global_pool(data: Tensor, pool_type: str = "avg", layout: str = "NCHW", name: str = "global_pool") -> Tensor:
+    """Pooling over the whole of every channel; the spatial extents become 1."""
+    return adaptive_pool(data, 1, pool_type, layout, name)
+
+
+def _ceil_output(window: Window) -> int:
+    places = -(-(window.size + window.before + window.after - window.span) // window.stride) + 1
+    begins_inside = (places - 1) * window.stride < window.size + window.before
+    return places if begins_inside else places - 1
+
+
+def _reaching(window: Window, places: int) -> Window:
+    """The window with as much padding after the data as its last place needs, at least what was asked."""
+    needed = (places - 1) * window.stride + window.span - window.size - window.before
+    return Window(window.letter, window.size, window.kernel, window.stride, window.dilation, window.before, max(window.after, needed))
+
+
+def _count(window: Window, place: Axis, include_pad: bool) -> Expr:
+    """Elements of the window at `place` to divide an average by."""
+    low, high = (-window.before, window.size + window.after) if include_pad else (0, window.size)
+    first, last = -window.before, (place.extent - 1) * window.stride - window.before + window.span - 1
+    if first >= low and last < high:
+        return Const(window.kernel, "int32")
+    start = place * window.stride - window.before
+    if window.dilation == 1:
+        return lesser(start + window.kernel, high) - greater(start, low)
+    step = window.dilation
+    missing_before = greater((low - start + step - 1) // step, 0)
+    return lesser((high - 1 - start) // step, window.kernel - 1) - missing_before + 1
+
+
+def _begin(place: Axis, size: int) -> Expr:
+    if size % place.extent == 0:
+        return place * (size // place.extent) if place.extent > 1 else Const(0, "int32")
+    return place * size // place.extent
+
+
+def _begin_of_next(place: Axis, size: int) -> Expr:
+    return (place * size + (size + place.extent - 1)) // place.extent
+
+
+def _adaptive_count(place: Axis, size: int) -> Expr:
+    return _begin_of_next(place, size) - _begin(place, size) if size % place.extent else Const(size // place.extent, "int32")
+
+
+def _widest(size: int, places: int) -> int:
+    return max(-(-(o + 1) * size // places) - o * size // places for o in range(places))
+
+
+def _check_type(name: str, data: Tensor, pool_type: str) -> None:
+    if pool_type not in ("max", "avg"):
+        raise DeclarationError(f"asked for {name} of {data.name} with pool_type {pool_type!r}; it is 'max' or 'avg'")
+    if pool_type == "avg" and not is_float(data.dtype):
+        raise DeclarationError(f"asked for {name} of {data.dtype} tensor {data.name} with pool_type 'avg'; averages need floats: use te.nn.cast first")

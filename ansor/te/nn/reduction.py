@@ -1,0 +1,79 @@
+"""Reductions over whole dimensions: sum, mean, max, min, prod, 2-norm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ansor.errors import DeclarationError
+from ansor.te import scalar
+from ansor.te.expr import Axis, Expr, is_float
+from ansor.te.nn.elementwise import Scalar, elementwise
+from ansor.te.nn.layout import reduced, tap_axis
+from ansor.te.tensor import Tensor, declared
+
+Dimensions = int | Sequence[int] | None
+
+
+def sum(data: Tensor, axis: Dimensions = None, keepdims: bool = False, name: str = "sum") -> Tensor:
+    """Sum over the dimensions `axis` (None: all)."""
+    return over_dimensions("sum", data, axis, keepdims, name)
+
+
+def prod(data: Tensor, axis: Dimensions = None, keepdims: bool = False, name: str = "prod") -> Tensor:
+    """Product over the dimensions `axis` (None: all)."""
+    return over_dimensions("prod", data, axis, keepdims, name)
+
+
+def max(data: Tensor, axis: Dimensions = None, keepdims: bool = False, name: str = "max") -> Tensor:
+    """Maximum over the dimensions `axis` (None: all)."""
+    return over_dimensions("max", data, axis, keepdims, name)
+
+
+def min(data: Tensor, axis: Dimensions = None, keepdims: bool = False, name: str = "min") -> Tensor:
+    """Minimum over the dimensions `axis` (None: all)."""
+    return over_dimensions("min", data, axis, keepdims, name)
+
+
+def mean(data: Tensor, axis: Dimensions = None, keepdims: bool = False, name: str = "mean") -> Tensor:
+    """Average over the dimensions `axis` (None: all): two stages, sum and division."""
+    check_float(name, data)
+    total = over_dimensions("sum", data, axis, keepdims, f"{name}_sum")
+    return elementwise(total, lambda value: value / float(data.size // total.size), name)
+
+
+def norm(data: Tensor, axis: Dimensions = None, keepdims: bool = False, name: str = "norm") -> Tensor:
+    """2-norm over the dimensions `axis` (None: all): two stages, sum of squares and square root."""
+    check_float(name, data)
+    total = over_dimensions("sum", data, axis, keepdims, f"{name}_squares", lambda value: value * value)
+    return elementwise(total, scalar.sqrt, name)
+
+
+def over_dimensions(combiner: str, data: Tensor, axis: Dimensions, keepdims: bool, name: str, function: Scalar = lambda value: value) -> Tensor:
+    """`function` of every element, combined over the dimensions `axis`."""
+    chosen = dimensions_of(name, data, axis)
+    taps = {d: tap_axis(f"r{d}", data.shape[d]) for d in chosen}
+    kept = {d: Axis(f"i{d}", 1 if d in taps else extent) for d, extent in enumerate(data.shape) if keepdims or d not in taps}
+    index: list[Expr] = [taps[d] if d in taps else kept[d] for d in range(data.ndim)]
+    return declared(name, tuple(kept.values()), reduced(combiner, function(data[tuple(index)]), list(taps.values())))
+
+
+def dimensions_of(operator: str, data: Tensor, axis: Dimensions) -> tuple[int, ...]:
+    """The dimensions meant by `axis`: counted from the front, ascending; None means all."""
+    given = range(data.ndim) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
+    chosen = sorted({d + data.ndim if d < 0 else d for d in given})
+    if len(chosen) != len(given) or any(not 0 <= d < data.ndim for d in chosen):
+        raise DeclarationError(
+            f"asked for {operator} of {data.name} with shape {data.shape} over dimensions {axis}; give different ones in {-data.ndim}..{data.ndim - 1}"
+        )
+    return tuple(chosen)
+
+
+def dimension_of(operator: str, data: Tensor, axis: int) -> int:
+    """One dimension, counted from the front."""
+    return dimensions_of(operator, data, axis)[0]
+
+
+def check_float(operator: str, data: Tensor) -> None:
+    """A sentence when `data` is not of a floating-point dtype."""
+    if not is_float(data.dtype):
+        raise DeclarationError(f"asked for {operator} of {data.dtype} tensor {data.name}; it is defined for floats: use te.nn.cast first")
