@@ -1,0 +1,101 @@
+"""What a cost model is: three batched methods, and the choice of the default one. Start here.
+
+A model scores programs by their feature rows; higher is better. It learns from measured programs, failures included.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.errors import CostModelError
+from ansor.ir.feature_rows import FeatureRows
+
+FORMAT = 1
+"""Version of the header of a saved model; raised when an older reader would misread the file."""
+
+
+class CostModel(Protocol):
+    """Scores batches of programs. Implementations are deterministic for a seed and a sequence of updates."""
+
+    @property
+    def fitted(self) -> bool:
+        """Whether scores mean anything yet: after an update with a valid program, or when loaded."""
+        ...
+
+    def update(self, features: FeatureRows, seconds: NDArray[np.float64], tasks: NDArray[np.int64]) -> None:
+        """Learn from measured programs, in addition to all earlier ones.
+
+        `seconds` `[n]`: time of each program, NaN or infinity for a program that failed; `tasks` `[n]`: the task each
+        belongs to, as times are compared within a task only. Raises CostModelError when the shapes do not agree.
+        """
+        ...
+
+    def predict(self, features: FeatureRows) -> NDArray[np.float64]:
+        """A finite score per program, `[n]`: about best_seconds_of_task / seconds, so higher is better."""
+        ...
+
+    def save(self, path: Path) -> None:
+        """Write what `load_model` needs to predict (not the training data). No pickle."""
+        ...
+
+
+def load_model(path: Path) -> CostModel:
+    """The model saved in `path`, of the kind its header names. Raises CostModelError if the file is not one."""
+    from ansor.cost_model.lightgbm_model import LightGBMModel
+    from ansor.cost_model.random_model import RandomModel
+    from ansor.cost_model.torch_model import TorchModel
+
+    loaders: dict[str, Callable[[Path], CostModel]] = {
+        "random": RandomModel.load, "lightgbm": LightGBMModel.load, "torch": TorchModel.load
+    }
+    kind = read_document(path).get("kind")
+    if not isinstance(kind, str) or kind not in loaders:
+        raise CostModelError(f"asked to load the cost model {path}; found kind {kind!r}: use one of {sorted(loaders)}")
+    return loaders[kind](path)
+
+
+def default_model(seed: int = 0, report: Callable[[str], None] | None = None) -> CostModel:
+    """LightGBM where it loads, otherwise the torch model and one line to `report` that says why."""
+    from ansor.cost_model.lightgbm_model import LightGBMModel
+    from ansor.cost_model.torch_model import TorchModel
+
+    try:
+        return LightGBMModel(seed=seed)
+    except CostModelError as error:
+        if report is not None:
+            report(f"the torch cost model serves instead of LightGBM: {error}")
+        return TorchModel(seed=seed)
+
+
+def write_document(path: Path, kind: str, content: dict[str, object]) -> None:
+    """Save a model as one JSON document with a header; the file appears whole or not at all."""
+    temporary = path.with_name(path.name + ".part")
+    temporary.write_text(json.dumps({"format": FORMAT, "kind": kind, **content}), encoding="utf-8")
+    temporary.replace(path)
+
+
+def read_document(path: Path, kind: str | None = None) -> dict[str, object]:
+    """The document `write_document` made. Raises CostModelError if it is missing, foreign or of another `kind`."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CostModelError(f"asked to load the cost model {path}; found no readable one ({error}): pass a file "
+                             "that a cost model's `save` wrote") from error
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise CostModelError(f"asked to load the cost model {path}; found no model of format {FORMAT}: save it again "
+                             "with this version")
+    if kind is not None and document.get("kind") != kind:
+        raise CostModelError(f"asked to load {path} as a {kind} model; found kind {document.get('kind')!r}: use "
+                             "load_model")
+    return document
+
+
+def check_width(asked: FeatureRows, width: int | None) -> None:
+    """Guard of every predict: rows must be as wide as the ones the model learned from (None = not known yet)."""
+    if width is not None and asked.width != width:
+        raise CostModelError(f"asked to score rows of {asked.width} features; this model knows {width}: use a model "
+                             "trained with this feature version")

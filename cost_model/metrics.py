@@ -1,0 +1,52 @@
+"""How good are scores? The measures TenSet defines, over the programs of one task or averaged over tasks.
+
+`labels` are best_seconds / seconds of each program (1 = best, 0 = failed); `scores` are what a model predicted.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def rmse(labels: Floats, scores: Floats) -> float:
+    """Root of the mean squared difference; 0 for no programs."""
+    return float(np.sqrt(np.mean((labels - scores) ** 2))) if len(labels) else 0.0
+
+
+def pairwise_accuracy(labels: Floats, scores: Floats) -> float:
+    """Share of pairs i < j for which (score_i > score_j) agrees with (label_i > label_j); 0.5 below two programs."""
+    if len(labels) <= 1:
+        return 0.5
+    first, second = np.triu_indices(len(labels), k=1)
+    return float(np.mean((scores[first] > scores[second]) == (labels[first] > labels[second])))
+
+
+def peak(labels: Floats, scores: Floats, k: int) -> float:
+    """TenSet's peak score@k: mean over n = 1..k of (best label among the n best scored) / (best label), in [0, 1].
+
+    k beyond the number of programs counts the last value on. 1 when there is no program or none is valid, as nothing
+    was missed. Equal scores keep their order.
+    """
+    if not len(labels) or labels.max() <= 0:
+        return 1.0
+    reached = np.maximum.accumulate(labels[np.argsort(-scores, kind="stable")])
+    return float(np.mean(reached[np.minimum(np.arange(k), len(labels) - 1)]) / labels.max())
+
+
+def top_recall(labels: Floats, scores: Floats, k: int) -> float:
+    """Share of the k truly best programs among the k best scored; 1 when there is no program."""
+    wanted = min(k, len(labels))
+    if not wanted:
+        return 1.0
+    true = np.argsort(-labels, kind="stable")[:wanted]
+    return len(np.intersect1d(true, np.argsort(-scores, kind="stable")[:wanted])) / wanted
+
+
+def over_tasks(metric: Callable[[Floats, Floats], float], labels: Floats, scores: Floats,
+               tasks: NDArray[np.int64]) -> float:
+    """Mean of `metric` over tasks, each task weighing the same; 0 when there is none."""
+    values = [metric(labels[tasks == task], scores[tasks == task]) for task in np.unique(tasks)]
+    return float(np.mean(values)) if values else 0.0

@@ -1,0 +1,43 @@
+import numpy as np
+import pytest
+
+from ansor.cost_model.metrics import over_tasks, pairwise_accuracy, peak, rmse, top_recall
+
+LABELS = np.array([0.2, 1.0, 0.5, 0.0])
+
+
+def test_perfect_scores() -> None:
+    assert rmse(LABELS, LABELS) == 0
+    assert pairwise_accuracy(LABELS, LABELS) == 1
+    assert peak(LABELS, LABELS, 1) == peak(LABELS, LABELS, 5) == 1
+    assert top_recall(LABELS, LABELS, 2) == 1
+
+
+def test_reversed_scores() -> None:
+    assert pairwise_accuracy(LABELS, -LABELS) == 0
+    assert peak(LABELS, -LABELS, 1) == 0
+    assert peak(LABELS, -LABELS, 4) == pytest.approx((0 + 0.2 + 0.5 + 1.0) / 4)
+    assert top_recall(LABELS, -LABELS, 2) == 0
+
+
+def test_rmse_is_the_root_of_the_mean_square() -> None:
+    assert rmse(np.array([0.0, 0.0]), np.array([3.0, 4.0])) == pytest.approx(np.sqrt(12.5))
+
+
+def test_a_label_best_below_one_is_normalised() -> None:
+    assert peak(LABELS / 2, LABELS, 1) == 1
+
+
+def test_edges_are_finite() -> None:
+    nothing = np.zeros(0)
+    assert (rmse(nothing, nothing), pairwise_accuracy(nothing, nothing), peak(nothing, nothing, 3)) == (0, 0.5, 1)
+    assert top_recall(nothing, nothing, 3) == 1
+    assert peak(np.zeros(3), np.ones(3), 2) == 1
+    assert peak(LABELS, LABELS, 99) == 1
+
+
+def test_tasks_weigh_the_same() -> None:
+    labels = np.array([1.0, 0.5, 1.0, 0.5, 0.2])
+    scores = np.array([1.0, 0.0, 0.0, 1.0, 2.0])
+    assert over_tasks(pairwise_accuracy, labels, scores, np.array([0, 0, 1, 1, 1])) == pytest.approx((1 + 0) / 2)
+    assert over_tasks(rmse, np.zeros(0), np.zeros(0), np.zeros(0, np.int64)) == 0
