@@ -1,0 +1,49 @@
+"""Buffers with guard bands: what a candidate writes outside them is seen."""
+
+import ctypes
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.measure.harness import Harness
+
+BAND = 4096  # bytes on either side, filled with a pattern and checked after the run
+FAR = 16 << 20  # bytes of address space beyond the bands that fault when touched
+GUARD_BYTE = 0x5A
+
+
+class GuardedBuffer:
+    """`size` bytes, page-aligned, with a band on either side. Lives until the process ends: candidates get a process each."""
+
+    def __init__(self, harness: Harness, name: str, size: int) -> None:
+        self.name = name
+        self.size = size
+        self.address = harness.guarded(size, BAND, FAR)
+        self._low = _bytes_at(self.address - BAND, BAND)
+        self._high = _bytes_at(self.address + size, BAND)
+        self._low[...] = GUARD_BYTE
+        self._high[...] = GUARD_BYTE
+
+    def view(self, dtype: str) -> NDArray[np.generic]:
+        """The contents as a 1-D array."""
+        return _bytes_at(self.address, self.size).view(dtype)
+
+    def damage(self) -> str:
+        """A sentence about bytes written outside the buffer, '' when the bands are whole."""
+        below, above = np.flatnonzero(self._low != GUARD_BYTE), np.flatnonzero(self._high != GUARD_BYTE)
+        if above.size:
+            return f"wrote past the end of {self.name!r} ({self.size} bytes), first at byte {self.size + int(above[0])}"
+        if below.size:
+            return f"wrote before the start of {self.name!r}, first at byte {int(below[0]) - BAND}"
+        return ""
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        """First and last address + 1 of the buffer, its bands and the space that faults."""
+        return self.address - BAND - FAR, self.address + self.size + BAND + 4096 + FAR
+
+
+def _bytes_at(address: int, size: int) -> NDArray[np.uint8]:
+    if not size:
+        return np.empty(0, dtype=np.uint8)
+    return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address))

@@ -1,0 +1,32 @@
+"""Failed trials are values: a kind to count, and the tool's own text to read."""
+
+from dataclasses import dataclass
+
+KINDS = (
+    "instantiation",  # the candidate could not be made into C (set by the caller)
+    "compile",
+    "compile_timeout",
+    "load",  # the shared library or its entry point could not be loaded
+    "crash",  # a fatal signal
+    "timeout",  # wall time
+    "memory",  # more memory than a candidate may have
+    "out_of_bounds",  # wrote outside its buffers
+    "wrong_answer",  # outputs differ from the reference, or an input was changed
+    "exit",  # ended the process
+    "reference",  # the reference of the task failed, so nothing can be verified
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a trial has no time; `kind` is one of `KINDS`."""
+
+    kind: str
+    text: str
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"Failure: unknown kind {self.kind!r}; one of {', '.join(KINDS)}")
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.text}"

@@ -1,0 +1,172 @@
+"""Run code that may crash, hang, exit or eat memory in a forked child, and say afterwards what became of it."""
+
+import gc
+import json
+import os
+import resource
+import select
+import signal
+import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import BinaryIO, cast
+
+from ansor.measure.failure import Failure
+from ansor.measure.harness import Harness
+from ansor.measure.protocol import Message
+from ansor.text import clip
+
+Report = Callable[[Message], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a child said, and why it failed if it did not reach its end."""
+
+    messages: tuple[Message, ...]
+    failure: Failure | None
+
+
+def isolated(harness: Harness, body: Callable[[Report], None], *, timeout: float, close: tuple[int, ...] = ()) -> Outcome:
+    """Run `body` in a child for at most `timeout` seconds; it tells its results through the function it is given.
+
+    `close` names descriptors the child must not hold. The child's standard output and error are kept for the failure's text.
+    """
+    read_end, write_end = os.pipe()
+    with tempfile.TemporaryFile() as output:
+        child = os.fork()
+        if child == 0:
+            try:
+                os.close(read_end)
+                _in_child(harness, body, write_end, output, close)
+            finally:
+                os._exit(70)  # never return into the worker's loop
+        os.close(write_end)
+        try:
+            lines, in_time = _collect(child, read_end, time.monotonic() + timeout)
+        finally:
+            os.close(read_end)
+            _kill_group(child)
+        status = os.waitpid(child, 0)[1]
+        output.seek(0)
+        said = clip(output.read(1 << 20).decode(errors="replace"), 1000)
+    messages = tuple(_parsed(lines))
+    return Outcome(messages, _failure(messages, status, in_time, timeout, said))
+
+
+def limit_memory(growth: int) -> None:
+    """From now on this process may take `growth` bytes of address space more than it has."""
+    try:
+        with open("/proc/self/statm") as statm:
+            now = int(statm.read().split()[0]) * resource.getpagesize()
+    except OSError:  # no /proc: no limit we could set sensibly
+        return
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    limit = now + growth if hard == resource.RLIM_INFINITY else min(hard, now + growth)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+
+
+def _in_child(
+    harness: Harness, body: Callable[[Report], None], write_end: int, output: BinaryIO, close: tuple[int, ...]
+) -> None:
+    harness.die_with_parent()
+    os.setsid()  # so that whatever the candidate starts can be killed with it
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    for descriptor in close:
+        os.close(descriptor)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.dup2(output.fileno(), 1)
+    os.dup2(output.fileno(), 2)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    gc.disable()
+    harness.note_faults(write_end)
+
+    def report(message: Message) -> None:
+        os.write(write_end, json.dumps(message).encode() + b"\n")
+
+    try:
+        body(report)
+        report({"done": True})
+    except MemoryError as error:
+        report({"failure": ("memory", str(error) or "out of memory"), "done": True})
+    except Exception:  # a mistake of ours rather than the candidate's, but one trial is all it may cost
+        report({"failure": ("crash", f"while measuring: {clip(traceback.format_exc())}"), "done": True})
+    os._exit(0)
+
+
+def _collect(child: int, read_end: int, deadline: float) -> tuple[bytes, bool]:
+    """Everything the child wrote, and whether it ended before the deadline."""
+    chunks: list[bytes] = []
+    while (remaining := deadline - time.monotonic()) > 0:
+        ready, _, _ = select.select([read_end], [], [], min(remaining, 0.2))
+        if ready:
+            chunk = os.read(read_end, 1 << 16)
+            if not chunk:
+                return b"".join(chunks), _ended(child, deadline)
+            chunks.append(chunk)
+        elif _ended(child, 0.0):  # something it started may still hold the pipe
+            return b"".join(chunks), True
+    return b"".join(chunks), False
+
+
+def _ended(child: int, deadline: float) -> bool:
+    """Whether the child has ended or does so before `deadline`; it stays to be waited for."""
+    while True:
+        if os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+            return True
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.001)
+
+
+def _kill_group(child: int) -> None:
+    for kill in (os.killpg, os.kill):  # the group is missing when the child was killed before setsid
+        try:
+            kill(child, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            continue
+
+
+def _parsed(lines: bytes) -> list[Message]:
+    messages: list[Message] = []
+    for line in lines.splitlines():
+        try:
+            messages.append(cast(Message, json.loads(line)))
+        except ValueError:  # a candidate that writes into our pipe, or died half-way through a line
+            continue
+    return [message for message in messages if isinstance(message, dict)]
+
+
+def _failure(messages: tuple[Message, ...], status: int, in_time: bool, timeout: float, said: str) -> Failure | None:
+    said = f"; it said: {said}" if said else ""
+    if not in_time:
+        return Failure("timeout", f"still running after {timeout:.3g} s{said}")
+    told = next((message["failure"] for message in messages if "failure" in message), None)
+    if told is not None:
+        return Failure(*told)
+    if os.WIFSIGNALED(status):
+        return _death(messages, os.WTERMSIG(status), said)
+    if not any("done" in message for message in messages):
+        return Failure("exit", f"ended the process with code {os.waitstatus_to_exitcode(status)}{said}")
+    return None
+
+
+def _death(messages: tuple[Message, ...], number: int, said: str) -> Failure:
+    name = f"{signal.Signals(number).name} ({signal.strsignal(number)})"
+    fault = next((message["fault"] for message in messages if "fault" in message), None)
+    if fault is None:
+        kind = "memory" if number == signal.SIGKILL else "crash"  # nobody but the system's memory killer sends it
+        return Failure(kind, f"{name}{said}")
+    if fault["stack_overflow"]:
+        return Failure("crash", f"{name}: the stack overflowed{said}")
+    if fault["no_memory"]:
+        return Failure("memory", f"{name} after an allocation was refused{said}")
+    address = fault["address"]
+    for message in messages:
+        for buffer in message.get("buffers", ()):
+            if buffer["low"] <= address < buffer["high"]:
+                return Failure("out_of_bounds", f"{name}: touched memory far outside {buffer['name']!r}{said}")
+    return Failure("crash", f"{name} at address {address:#x}{said}")

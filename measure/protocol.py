@@ -1,0 +1,101 @@
+"""What runner and worker say to each other: one JSON object on a line, in each direction."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, NotRequired, TypedDict
+
+from ansor.codegen.source import Argument, ArgumentData, CSource
+
+
+class CallData(TypedDict):
+    """A built entry point and how to call it."""
+
+    library: str
+    entry: str
+    arguments: Sequence[ArgumentData]
+    workspace_bytes: int
+    threads: int
+
+
+class TaskRequest(TypedDict):
+    """Make inputs and expected outputs of a task and keep them; answered by a `Reply` without seconds."""
+
+    command: Literal["task"]
+    task: str
+    arguments: Sequence[ArgumentData]  # as declared
+    reference: CallData | None  # None: outputs are not verified (but guard bands and inputs are)
+    reduction: int
+    ranges: Mapping[str, tuple[float, float]]
+    seed: int
+    timeout: float
+
+
+class RunRequest(TypedDict):
+    """Run, verify and time one candidate of a task."""
+
+    command: Literal["run"]
+    task: str
+    call: CallData
+    best_seconds: float | None
+    options: Mapping[str, float]  # the fields of TimingOptions
+
+
+class NoiseRequest(TypedDict):
+    """Time a fixed spin kernel often."""
+
+    command: Literal["noise"]
+    repeat: int
+
+
+class Reply(TypedDict):
+    """The worker's answer to any request."""
+
+    seconds: list[float]
+    cut_short: bool
+    failure: tuple[str, str] | None  # kind, text
+    unknown_task: NotRequired[bool]  # send the TaskRequest (again) and repeat the request
+
+
+Request = TaskRequest | RunRequest | NoiseRequest
+
+
+class BufferReport(TypedDict):
+    """Where a buffer of the child lies, so that a fault beside it can be named."""
+
+    name: str
+    low: int
+    high: int
+
+
+class FaultReport(TypedDict):
+    """What `harness.c` notes about a fatal signal."""
+
+    address: int
+    no_memory: int
+    stack_overflow: int
+
+
+class Message(TypedDict, total=False):
+    """One line from the child that runs a candidate to the worker."""
+
+    buffers: list[BufferReport]
+    fault: FaultReport
+    failure: tuple[str, str]
+    seconds: list[float]
+    cut_short: bool
+    done: bool
+
+
+def call_data(source: CSource, library: str) -> CallData:
+    """The call of a source that was built into `library`."""
+    return {
+        "library": library,
+        "entry": source.entry,
+        "arguments": [argument.to_data() for argument in source.arguments],
+        "workspace_bytes": source.workspace_bytes,
+        "threads": source.threads,
+    }
+
+
+def arguments_of(data: Sequence[ArgumentData]) -> tuple[Argument, ...]:
+    """The arguments of a message."""
+    return tuple(Argument.from_data(argument) for argument in data)

@@ -1,0 +1,181 @@
+"""Runs built candidates in the worker process, and starts that again whenever it is gone."""
+
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self, cast
+
+from ansor import settings
+from ansor.codegen.source import CSource
+from ansor.errors import MeasureError
+from ansor.measure.failure import Failure
+from ansor.measure.protocol import Reply, Request, RunRequest, TaskRequest, call_data
+from ansor.measure.timing import TimingOptions
+
+REFERENCE_SECONDS = 120.0  # wall time a reference may take; it is plain C, and runs once for each task
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What became of one run: seconds of a call (one for each repeat), or a failure."""
+
+    seconds: tuple[float, ...]
+    failure: Failure | None
+    cut_short: bool
+    elapsed: float  # seconds of wall time of the whole trial, loading and verification included
+
+
+class WorkerLost(MeasureError):
+    """The worker process died or fell silent."""
+
+
+class Runner:
+    """One long-lived worker process. Use it in a `with` statement, or call `close`."""
+
+    def __init__(self, harness: Path, pool: Path | None = None, options: TimingOptions | None = None) -> None:
+        self.options = options or TimingOptions()
+        self._command = [sys.executable, "-m", "ansor.measure.worker", str(harness), *([str(pool)] if pool else [])]
+        self._process: subprocess.Popen[bytes] | None = None
+        self._unread = b""
+        self._tasks: dict[str, TaskRequest] = {}
+        self.restarts = 0
+
+    def define(
+        self,
+        task: str,
+        declared: CSource,
+        *,
+        reference_library: Path | None = None,
+        reference: CSource | None = None,
+        reduction: int = 1,
+        ranges: Mapping[str, tuple[float, float]] | None = None,
+        seed: int = 0,
+    ) -> None:
+        """Say what a task's arguments (those of `declared`) and reference are; nothing runs yet."""
+        call = None
+        if reference is not None and reference_library is not None:
+            call = call_data(reference, str(reference_library))
+        self._tasks[task] = {
+            "command": "task", "task": task, "arguments": [argument.to_data() for argument in declared.arguments],
+            "reference": call, "reduction": reduction, "ranges": dict(ranges or {}), "seed": seed,
+            "timeout": REFERENCE_SECONDS,
+        }  # fmt: skip
+
+    def knows(self, task: str) -> bool:
+        """Whether `define` was called for a task."""
+        return task in self._tasks
+
+    def run(self, task: str, source: CSource, library: Path, *, best_seconds: float | None = None) -> Run:
+        """Run, verify and time one candidate; whatever it does is a value. Raises KeyError for an undefined task."""
+        started = time.monotonic()
+        request: RunRequest = {
+            "command": "run", "task": task, "call": call_data(source, str(library)), "best_seconds": best_seconds,
+            "options": asdict(self.options),
+        }  # fmt: skip
+        patience = self.options.timeout_seconds + self.options.cooldown_seconds + 60
+        try:
+            reply = self._twice(lambda: self._ask_with_task(request, patience))
+        except WorkerLost as lost:
+            return Run((), Failure("crash", f"the measuring process was lost: {lost}"), False, time.monotonic() - started)
+        failure = None if reply["failure"] is None else Failure(*reply["failure"])
+        return Run(tuple(reply["seconds"]), failure, reply["cut_short"], time.monotonic() - started)
+
+    def noise_floor(self, repeat: int = 40) -> float:
+        """Relative spread (10th to 90th percentile over median) of a fixed kernel: smaller differences mean nothing.
+
+        Raises MeasureError when the worker cannot be kept alive.
+        """
+        try:
+            return self._twice(lambda: self._ask({"command": "noise", "repeat": repeat}, 60))["seconds"][0]
+        except WorkerLost as lost:
+            raise MeasureError(f"the noise floor was asked for, but the measuring process was lost: {lost}") from lost
+
+    def close(self) -> None:
+        """End the worker process; a later run starts another one."""
+        process, self._process, self._unread = self._process, None, b""
+        if process is None:
+            return
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                with suppress(OSError):  # what was not sent yet finds nobody
+                    pipe.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_process", None) is not None:
+            self.close()
+
+    def _twice(self, ask: Callable[[], Reply]) -> Reply:
+        """The worker's reply; asked once more, in a new worker, when the first one is lost."""
+        try:
+            return ask()
+        except WorkerLost:
+            self.restarts += 1
+        return ask()
+
+    def _ask_with_task(self, request: RunRequest, patience: float) -> Reply:
+        reply = self._ask(request, patience)
+        if reply.get("unknown_task"):  # a new worker, or one that met many tasks since
+            self._ask(self._tasks[request["task"]], REFERENCE_SECONDS + 60)
+            reply = self._ask(request, patience)
+        return reply
+
+    def _ask(self, request: Request, patience: float) -> Reply:
+        process = self._process or self._start()
+        try:
+            stdin = _stream(process.stdin)
+            stdin.write(json.dumps(request).encode() + b"\n")
+            stdin.flush()
+            return cast(Reply, json.loads(self._read_line(process, time.monotonic() + patience)))
+        except (OSError, ValueError) as error:
+            self.close()
+            raise WorkerLost(str(error)) from error
+        except BaseException:
+            self.close()  # its late answer must not meet the next question
+            raise
+
+    def _start(self) -> "subprocess.Popen[bytes]":
+        # One thread: NumPy's own threads would disturb the timing and must not be there at a fork.
+        quiet = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+        self._process = subprocess.Popen(
+            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=settings.environment_with(quiet),
+            start_new_session=True,  # Ctrl-C is for the tuning process, which ends this one
+        )  # fmt: skip
+        self._unread = b""
+        return self._process
+
+    def _read_line(self, process: "subprocess.Popen[bytes]", deadline: float) -> bytes:
+        descriptor = _stream(process.stdout).fileno()
+        while b"\n" not in self._unread:
+            remaining = deadline - time.monotonic()
+            if remaining <= 0 or not select.select([descriptor], [], [], remaining)[0]:
+                raise WorkerLost("no answer in time")
+            chunk = os.read(descriptor, 1 << 16)
+            if not chunk:
+                raise WorkerLost(f"it ended with code {process.wait()}")
+            self._unread += chunk
+        line, _, self._unread = self._unread.partition(b"\n")
+        return line
+
+
+def _stream(pipe: IO[bytes] | None) -> IO[bytes]:
+    if pipe is None:
+        raise OSError("the pipe to the worker is closed")
+    return pipe

@@ -1,0 +1,78 @@
+"""How often to run a candidate: warm up, repeat, and stop early when it is clearly slower than the best."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+COLD_CALL_COUNTS = 0.05  # seconds: beyond this, cold caches no longer explain a slow first call
+
+
+@dataclass(frozen=True, slots=True)
+class TimingOptions:
+    """How one candidate is timed. Each of `repeat` results is the mean of `number` calls in a row, or more of them
+    until `min_repeat_ms` passed. A candidate more than `cut_ratio` times slower than the best is stopped early."""
+
+    number: int = 1
+    repeat: int = 3
+    min_repeat_ms: float = 20.0
+    cut_ratio: float = 3.0
+    flush_bytes: int = 0  # > 0: write through so many bytes before each repeat, and time single calls (cold caches)
+    cooldown_seconds: float = 0.0  # rest after each candidate
+    timeout_seconds: float = 10.0  # wall time of all runs of one candidate, verification included
+    memory_bytes: int = 2 << 30  # memory a candidate may take beyond its arguments
+
+    def __post_init__(self) -> None:
+        if self.number < 1 or self.repeat < 1 or self.cut_ratio <= 1 or self.timeout_seconds <= 0:
+            raise ValueError(f"TimingOptions: number, repeat >= 1, cut_ratio > 1 and timeout_seconds > 0 are needed: {self}")
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Seconds of one call, once for each repeat; `cut_short`: a single coarse time of a candidate that is clearly slow."""
+
+    seconds: tuple[float, ...]
+    cut_short: bool = False
+
+
+def time_repeats(
+    run: Callable[[int], float],
+    options: TimingOptions,
+    *,
+    first_seconds: float,
+    best_seconds: float | None = None,
+    flush: Callable[[], None] = lambda: None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Timing:
+    """Time a candidate; `run(number)` makes so many calls and gives their seconds, `first_seconds` is its very first call."""
+    cut = float("inf") if best_seconds is None else best_seconds * options.cut_ratio
+    if first_seconds > max(cut, COLD_CALL_COUNTS):
+        return Timing((first_seconds,), cut_short=True)
+    deadline = clock() + 0.7 * options.timeout_seconds
+    warm = run(1)
+    if warm > cut:
+        return Timing((warm,), cut_short=True)
+    number = 1 if options.flush_bytes else options.number
+    wanted = 0.0 if options.flush_bytes else options.min_repeat_ms / 1e3
+    if warm > 0:
+        number = max(number, int(wanted / warm))
+    seconds: list[float] = []
+    for _ in range(options.repeat):
+        flush()
+        total = run(number)
+        while total < wanted and clock() < deadline:
+            number = int(max(wanted / (total / number) + 1 if total > 0 else 0, number * 1.618 + 1))
+            total = run(number)
+        seconds.append(total / number)
+        if seconds[0] > cut:
+            return Timing((seconds[0],), cut_short=True)
+        if clock() > deadline:
+            break
+    return Timing(tuple(seconds))
+
+
+def relative_spread(seconds: Sequence[float]) -> float:
+    """(90th - 10th percentile) / median of repeated times of one thing: differences below it mean nothing."""
+    ordered = sorted(seconds)
+    low, high = ordered[len(ordered) // 10], ordered[-1 - len(ordered) // 10]
+    return (high - low) / median(ordered)

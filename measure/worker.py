@@ -1,0 +1,200 @@
+"""The measuring process: `python -m ansor.measure.worker HARNESS [POOL]`, JSON lines in, JSON lines out.
+
+It keeps the inputs and expected outputs of the tasks it met last, and forks a child for each candidate, which loads the
+shared library, verifies and times it. Nothing a candidate does can reach the tuning process, which is yet another one.
+"""
+
+import json
+import mmap
+import os
+import sys
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.codegen.source import Argument
+from ansor.measure.call import Call
+from ansor.measure.failure import Failure
+from ansor.measure.harness import Harness
+from ansor.measure.inputs import make_inputs
+from ansor.measure.isolate import Report, isolated, limit_memory
+from ansor.measure.protocol import CallData, Message, NoiseRequest, Reply, Request, RunRequest, TaskRequest, arguments_of
+from ansor.measure.timing import TimingOptions, relative_spread, time_repeats
+from ansor.measure.verify import difference
+
+TASKS_KEPT = 4  # tasks whose arrays stay in memory; the runner sends a forgotten one again
+Arrays = dict[str, NDArray[np.generic]]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Inputs and expected outputs of a task."""
+
+    inputs: Arrays
+    expected: Arrays  # empty: not verified
+    failure: Failure | None  # why the reference gave no outputs
+    reduction: int
+    input_scale: float
+
+
+class Worker:
+    """Answers requests; `close` are descriptors that candidates must not hold."""
+
+    def __init__(self, harness: Harness, pool: Path | None, close: tuple[int, ...] = ()) -> None:
+        self._harness = harness
+        self._pool = pool
+        self._close = close
+        self._tasks: OrderedDict[str, Task] = OrderedDict()
+        self._flush_buffer: NDArray[np.uint8] = np.empty(0, dtype=np.uint8)
+
+    def answer(self, request: Request) -> Reply:
+        """The reply to one request."""
+        if request["command"] == "task":
+            return self._define(request)
+        if request["command"] == "run":
+            return self._run(request)
+        return self._noise(request)
+
+    def _define(self, request: TaskRequest) -> Reply:
+        arguments = arguments_of(request["arguments"])
+        inputs = make_inputs(arguments, seed=request["seed"], ranges=request["ranges"])
+        floats = [float(np.abs(array).max()) for array in inputs.values() if array.dtype.kind == "f" and array.size]
+        expected: Arrays = {}
+        failure = None
+        if request["reference"] is not None:
+            expected, failure = self._reference(request["reference"], inputs, request["timeout"])
+        self._tasks[request["task"]] = Task(inputs, expected, failure, request["reduction"], max(floats, default=1.0))
+        while len(self._tasks) > TASKS_KEPT:
+            self._tasks.popitem(last=False)
+        return _reply(failure)
+
+    def _reference(self, call: CallData, inputs: Arrays, timeout: float) -> tuple[Arrays, Failure | None]:
+        outputs = [argument for argument in arguments_of(call["arguments"]) if argument.role == "output"]
+        shared = {argument.name: _shared(argument) for argument in outputs}
+
+        def body(report: Report) -> None:
+            loaded = self._load(call, inputs, report)
+            if loaded is None:
+                return
+            loaded.run(1)
+            trespass = loaded.trespass()
+            if trespass is not None:
+                report({"failure": (trespass.kind, trespass.text)})
+            for name, array in shared.items():
+                array[...] = loaded.output(name)
+
+        outcome = isolated(self._harness, body, timeout=timeout, close=self._close)
+        if outcome.failure is not None:
+            return {}, Failure("reference", f"the reference {call['entry']} failed: {outcome.failure}")
+        return shared, None
+
+    def _load(self, call: CallData, inputs: Arrays, report: Report) -> Call | None:
+        try:
+            loaded = Call(self._harness, call, inputs, self._pool)
+        except (OSError, AttributeError) as error:
+            report({"failure": ("load", str(error))})
+            return None
+        report({"buffers": loaded.buffers()})
+        return loaded
+
+    def _run(self, request: RunRequest) -> Reply:
+        task = self._tasks.get(request["task"])
+        if task is None:
+            return {**_reply(None), "unknown_task": True}
+        self._tasks.move_to_end(request["task"])
+        if task.failure is not None:
+            return _reply(task.failure)
+        options = _options(request)
+        flush = self._flusher(options.flush_bytes)
+
+        def body(report: Report) -> None:
+            loaded = self._load(request["call"], task.inputs, report)
+            if loaded is None:
+                return
+            limit_memory(options.memory_bytes)
+            first_seconds = loaded.run(1)
+            failure = _mistake(loaded, task)
+            if failure is not None:
+                report({"failure": (failure.kind, failure.text)})
+                return
+            timing = time_repeats(
+                loaded.run, options, first_seconds=first_seconds, best_seconds=request["best_seconds"], flush=flush
+            )
+            failure = _mistake(loaded, task)  # again: threads may race, and a second call may add to the first
+            if failure is not None:
+                report({"failure": (failure.kind, f"after repeated calls: {failure.text}")})
+                return
+            report({"seconds": list(timing.seconds), "cut_short": timing.cut_short})
+
+        outcome = isolated(self._harness, body, timeout=options.timeout_seconds, close=self._close)
+        if options.cooldown_seconds:
+            time.sleep(options.cooldown_seconds)
+        if outcome.failure is not None:
+            return _reply(outcome.failure)
+        timed: Message = next(message for message in outcome.messages if "seconds" in message)
+        return {"seconds": timed["seconds"], "cut_short": timed["cut_short"], "failure": None}
+
+    def _flusher(self, size: int) -> Callable[[], None]:
+        if not size:
+            return lambda: None
+        if self._flush_buffer.size < size:
+            self._flush_buffer = np.zeros(size, dtype=np.uint8)
+        address = self._flush_buffer.ctypes.data
+        return lambda: self._harness.flush(address, size)
+
+    def _noise(self, request: NoiseRequest) -> Reply:
+        length = 1_000_000
+        self._harness.spin(length)
+        seconds = [self._harness.spin(length) for _ in range(request["repeat"])]
+        return {"seconds": [relative_spread(seconds)], "cut_short": False, "failure": None}
+
+
+def _mistake(call: Call, task: Task) -> Failure | None:
+    trespass = call.trespass()
+    if trespass is not None:
+        return trespass
+    for name, expected in task.expected.items():
+        text = difference(
+            name, call.output(name), expected, reduction=task.reduction, input_scale=task.input_scale
+        )
+        if text:
+            return Failure("wrong_answer", text)
+    return None
+
+
+def _shared(argument: Argument) -> NDArray[np.generic]:
+    """An array that a child fills and this process reads."""
+    dtype = np.dtype(argument.dtype)
+    room = mmap.mmap(-1, max(1, argument.physical_size * dtype.itemsize))
+    return np.frombuffer(room, dtype=dtype, count=argument.physical_size).reshape(argument.shape)
+
+
+def _options(request: RunRequest) -> TimingOptions:
+    defaults = TimingOptions()
+    # JSON knows one kind of number: counts must be int again.
+    return TimingOptions(**{name: type(getattr(defaults, name))(value) for name, value in request["options"].items()})
+
+
+def _reply(failure: Failure | None) -> Reply:
+    return {"seconds": [], "cut_short": False, "failure": None if failure is None else (failure.kind, failure.text)}
+
+
+def main() -> None:
+    """Answer requests from standard input until it ends."""
+    answers = os.dup(1)
+    os.dup2(2, 1)  # whatever else prints must not reach the answers
+    pool = Path(sys.argv[2]) if len(sys.argv) > 2 else None
+    worker = Worker(Harness(Path(sys.argv[1])), pool, close=(answers,))
+    for line in sys.stdin.buffer:
+        reply = worker.answer(cast(Request, json.loads(line)))
+        os.write(answers, json.dumps(reply).encode() + b"\n")
+
+
+if __name__ == "__main__":
+    main()

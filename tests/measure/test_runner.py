@@ -1,0 +1,109 @@
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ansor.codegen.source import CSource
+from ansor.measure.runner import Run, Runner
+
+pytestmark = pytest.mark.compiler
+GOOD = "for (long i = 0; i < n; ++i) c[i] = a[i] + b[i];"
+
+BAD = {
+    "segfault": ("*(volatile int *)8 = 1;", "crash", "SIGSEGV"),
+    "abort": ("abort();", "crash", "SIGABRT"),
+    "divide by zero": ("volatile int z = 0; c[0] = 1000 / z;", "crash", "SIGFPE"),
+    "says why": ('fprintf(stderr, "my reason"); abort();', "crash", "my reason"),
+    "stack": ("volatile char big[64 << 20]; for (long i = 0; i < sizeof big; i += 512) big[sizeof big - 1 - i] = 1;", "crash", "stack"),
+    "hang": ("for (;;) __asm__ volatile(\"\");", "timeout", "1 s"),
+    "exit": ("exit(0);", "exit", "code 0"),
+    "exit quickly": ("_exit(3);", "exit", "code 3"),
+    "malloc": ("kept = malloc(1l << 30); memset(kept, 1, 1l << 30);", "memory", "allocation"),
+    "many mallocs": ("for (;;) { kept = malloc(1 << 20); memset(kept, 1, 1 << 20); }", "memory", "allocation"),
+    "one past the end": (GOOD + "c[n] = 0;", "out_of_bounds", "past the end of 'C' (4000 bytes), first at byte 4000"),
+    "one before the start": (GOOD + "c[-1] = 0;", "out_of_bounds", "before the start of 'C', first at byte -4"),
+    "far past the end": (GOOD + "c[n + 1000000] = 0;", "out_of_bounds", "outside 'C'"),
+    "far before the start": (GOOD + "b[-1000000] = 0;", "out_of_bounds", "outside 'B'"),
+    "past the workspace": (GOOD + "workspace[64] = 0;", "out_of_bounds", "workspace"),
+    "wrong": (GOOD + "c[7] += 1e-3f;", "wrong_answer", "1 of 1000 elements wrong, first at (7,)"),
+    "not written": ("for (long i = 0; i < n - 1; ++i) c[i] = a[i] + b[i];", "wrong_answer", "1 of 1000 elements never written"),
+    "nan": (GOOD + "c[3] = 0.0f / (c[3] - c[3]);", "wrong_answer", "(3,)"),
+    "adds to what is there": ("for (long i = 0; i < n; ++i) c[i] += a[i] + b[i];", "wrong_answer", "1000 of 1000 elements never written"),
+    "wrong the second time": ("static int calls; " + GOOD + "if (calls++) c[0] = 9;", "wrong_answer", "after repeated calls"),
+    "changes its input": (GOOD + "a[5] = 2;", "wrong_answer", "input 'A' was changed"),
+    "leaves a child behind": (GOOD + "if (fork() == 0) sleep(600);", "", ""),
+}  # fmt: skip
+
+
+def run(runner: Runner, build: Callable[[CSource], Path], source: CSource, best: float | None = None) -> Run:
+    return runner.run("add", source, build(source), best_seconds=best)
+
+
+def test_a_good_kernel_is_timed(runner: Runner, build: Callable[[CSource], Path], source_of: Callable[..., CSource]) -> None:
+    result = run(runner, build, source_of(GOOD, workspace_bytes=64))
+    assert result.failure is None
+    assert len(result.seconds) == 3 and 0 < min(result.seconds) < 1e-3 and not result.cut_short
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_kernel_is_a_value(
+    name: str, runner: Runner, build: Callable[[CSource], Path], source_of: Callable[..., CSource]
+) -> None:
+    body, kind, text = BAD[name]
+    result = run(runner, build, source_of(body, workspace_bytes=64))
+    if not kind:
+        assert result.failure is None
+        return
+    assert result.failure is not None and not result.seconds
+    assert (result.failure.kind, text in result.failure.text) == (kind, True), str(result.failure)
+    assert runner.restarts == 0
+
+
+def test_missing_entry_and_library(runner: Runner, build: Callable[[CSource], Path], source_of: Callable[..., CSource]) -> None:
+    source = source_of(GOOD)
+    renamed = CSource(source.text, "elsewhere", source.arguments)
+    result = runner.run("add", renamed, build(source))
+    assert result.failure is not None and result.failure.kind == "load" and "elsewhere" in result.failure.text
+    result = runner.run("add", source, Path("missing.so"))
+    assert result.failure is not None and result.failure.kind == "load"
+
+
+def test_slow_candidates_are_cut_short(runner: Runner, build: Callable[[CSource], Path], source_of: Callable[..., CSource]) -> None:
+    result = run(runner, build, source_of("usleep(2000);" + GOOD), best=1e-5)
+    assert result.cut_short and len(result.seconds) == 1 and result.seconds[0] > 1e-3
+
+
+def test_a_lost_worker_is_replaced(runner: Runner, build: Callable[[CSource], Path], source_of: Callable[..., CSource]) -> None:
+    before = runner.restarts
+    assert run(runner, build, source_of(GOOD)).failure is None
+    assert runner._process is not None
+    os.kill(runner._process.pid, signal.SIGKILL)
+    assert run(runner, build, source_of(GOOD)).failure is None
+    assert runner.restarts == before + 1
+    result = run(runner, build, source_of("kill(getppid(), 9); sleep(1);"))
+    assert result.failure is not None and "measuring process was lost" in result.failure.text
+    assert run(runner, build, source_of(GOOD)).failure is None
+    runner.restarts = 0
+
+
+def test_a_failing_reference_fails_its_task(runner: Runner, build: Callable[[CSource], Path], source_of: Callable[..., CSource]) -> None:
+    source = source_of("abort();")
+    runner.define("broken", source, reference=source, reference_library=build(source))
+    good = source_of(GOOD)
+    result = runner.run("broken", good, build(good))
+    assert result.failure is not None and result.failure.kind == "reference" and "SIGABRT" in result.failure.text
+
+
+def test_more_tasks_than_are_kept(runner: Runner, build: Callable[[CSource], Path], source_of: Callable[..., CSource]) -> None:
+    source = source_of(GOOD)
+    library = build(source)
+    for task in range(6):
+        runner.define(f"unverified {task}", source)
+        assert runner.run(f"unverified {task}", source, library).failure is None
+    assert runner.run("add", source, library).failure is None
+
+
+def test_noise_floor_is_a_share(runner: Runner) -> None:
+    assert 0 <= runner.noise_floor(5) < 100
