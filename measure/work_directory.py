@@ -1,0 +1,65 @@
+"""A private folder for one process's builds: no other run touches it, and it goes when the process does."""
+
+import fcntl
+import shutil
+import tempfile
+import time
+import weakref
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from ansor import settings
+
+GRACE_SECONDS = 60.0  # a folder this young may not have its lock yet
+
+
+class WorkDirectory:
+    """A folder under the cache folder, locked while this process lives; what dead processes left is removed on the way."""
+
+    def __init__(self) -> None:
+        parent = settings.cache_directory() / "work"
+        parent.mkdir(parents=True, exist_ok=True)
+        remove_stale(parent)
+        self.path = Path(tempfile.mkdtemp(dir=parent))
+        self._lock = (self.path / "lock").open("w")
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self._remove = weakref.finalize(self, _remove, self.path, self._lock)
+
+    def close(self) -> None:
+        """Remove the folder."""
+        self._remove()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def remove_stale(parent: Path, *, grace_seconds: float = GRACE_SECONDS) -> None:
+    """Remove the work folders under `parent` whose processes are gone."""
+    for folder in parent.iterdir():
+        try:
+            if time.time() - folder.stat().st_mtime > grace_seconds and not _in_use(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+        except OSError:  # another process removes it, too
+            continue
+
+
+def _in_use(folder: Path) -> bool:
+    try:
+        with (folder / "lock").open("r+") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False
+
+
+def _remove(path: Path, lock: IO[str]) -> None:
+    shutil.rmtree(path, ignore_errors=True)
+    lock.close()
