@@ -1,0 +1,177 @@
+"""Targets: what we generate code for, as data.
+
+A target is text with options, read once into a frozen value: `parse_target("cpu -mcpu=znver3 -threads=1")`. A kind of target (`cpu`) knows which
+options there are and what they are when nobody says; `register_kind` adds kinds, and other packages offer theirs through the entry point group
+`ansor.targets` (a name and a `Kind`).
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from importlib.metadata import entry_points
+from typing import Literal
+
+from ansor.errors import TargetError
+
+GROUP = "ansor.targets"
+
+
+@dataclass(frozen=True)
+class Target:
+    """One machine to generate code for.
+
+    kind: name of the kind it belongs to; mcpu: processor as the C compiler names it (`native` = this one); threads: how many run a kernel.
+    vector_bytes, vector_registers: of one core; l1_bytes, l2_bytes: of one core, l3_bytes: shared, 0 = none; cache_line_bytes.
+    stack_bytes: how much a kernel may keep in local buffers of one thread.
+    compiler: command of the C compiler, '' = the embedded one.
+    rules: names of the sketch rules, in the order in which they are tried.
+    """
+
+    kind: str
+    mcpu: str
+    threads: int
+    vector_bytes: int
+    vector_registers: int
+    l1_bytes: int
+    l2_bytes: int
+    l3_bytes: int
+    cache_line_bytes: int = 64
+    stack_bytes: int = 512 * 1024
+    compiler: str = ""
+    rules: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Canonical text: the kind, the processor, the threads, and whatever else differs from what this processor has."""
+        kind = find_kind(self.kind)
+        default = kind.default(self.mcpu)
+        shown = [option for option in kind.options if option.always or getattr(self, option.field) != getattr(default, option.field)]
+        return " ".join([self.kind, *(shlex.quote(f"-{option.name}={option.text(getattr(self, option.field))}") for option in shown)])
+
+    def lanes(self, dtype_bytes: int) -> int:
+        """Elements of that size in one vector register, at least 1."""
+        return max(1, self.vector_bytes // dtype_bytes)
+
+
+Reading = Literal["text", "count", "size"]
+
+
+@dataclass(frozen=True)
+class Option:
+    """`-name=value` sets `field`. A count is a positive integer (`least` may allow 0), a size takes K, M and G. `always`: part of every canonical text."""
+
+    name: str
+    field: str
+    reading: Reading
+    help: str
+    least: int = 1
+    always: bool = False
+
+    def parse(self, kind: str, text: str) -> str | int:
+        """The value that `text` stands for, or a TargetError."""
+        if self.reading == "text":
+            return text
+        match = re.fullmatch(r"(\d+)([KMG]?)(?:i?B)?" if self.reading == "size" else r"(\d+)()", text)
+        value = int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2]] if match else -1
+        if value < self.least:
+            form = f"bytes such as 32K or 1M, at least {self.least}" if self.reading == "size" else f"an integer, at least {self.least}"
+            raise TargetError(f"asked for target {kind} with -{self.name}={text}; -{self.name} ({self.help}) is {form}")
+        return value
+
+    def text(self, value: str | int) -> str:
+        """What `parse` reads back."""
+        if self.reading != "size" or not isinstance(value, int):
+            return str(value)
+        for shift, unit in ((30, "G"), (20, "M"), (10, "K")):
+            if value and value % (1 << shift) == 0:
+                return f"{value >> shift}{unit}"
+        return str(value)
+
+
+MCPU = Option("mcpu", "mcpu", "text", "processor, as the C compiler names it", always=True)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of target. `default(mcpu)` is the target when nothing but the processor is said; it raises TargetError for one it does not know."""
+
+    name: str
+    default: Callable[[str], Target]
+    options: tuple[Option, ...]
+    mcpu: str = "native"
+
+
+_kinds: dict[str, Kind] = {}
+_aliases = {"llvm": "cpu"}
+
+
+def register_kind(kind: Kind) -> Kind:
+    """Make a kind of target known. Raises TargetError when another has its name."""
+    if kind.name in _kinds and _kinds[kind.name] is not kind or kind.name in _aliases:
+        raise TargetError(f"asked to register target kind {kind.name!r}, which exists already; choose another name")
+    _kinds[kind.name] = kind
+    return kind
+
+
+def kind_names() -> list[str]:
+    """Names of all kinds, those of other packages included."""
+    _load_builtin()
+    return sorted({*_kinds, *(point.name for point in entry_points(group=GROUP))})
+
+
+def find_kind(name: str) -> Kind:
+    """The kind of that name. Other packages are asked only when we have none."""
+    _load_builtin()
+    if name not in _kinds:
+        for point in entry_points(group=GROUP):
+            if point.name == name:
+                register_kind(point.load())
+    if name not in _kinds:
+        raise TargetError(f"asked for target kind {name!r}; the kinds are {', '.join(kind_names())} (and llvm, which is cpu)")
+    return _kinds[name]
+
+
+def _load_builtin() -> None:
+    import ansor.targets.cpu  # noqa: F401  # registers itself; imported here because it builds on this module
+
+
+def parse_target(text: str | Target) -> Target:
+    """The target `text` stands for: a kind and options, `cpu -mcpu=znver3 -threads=1`. A Target is given back as it is.
+
+    Raises TargetError for an unknown kind, option or processor, and for a value out of range.
+    """
+    if isinstance(text, Target):
+        return text
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise TargetError(f"asked for target {text!r}: {error}; close the quotation") from None
+    if not words:
+        raise TargetError(f"asked for a target, found an empty text; name a kind: {', '.join(kind_names())}")
+    kind = find_kind(_aliases.get(words[0], words[0]))
+    given = _given(kind, words[1:])
+    target = kind.default(str(given.pop("mcpu", kind.mcpu)))
+    return replace(target, **given)  # type: ignore[arg-type]  # Option.parse gives what the field takes
+
+
+def _given(kind: Kind, words: list[str]) -> dict[str, str | int]:
+    """Field -> value. `-name=value` and `-name value` are the same."""
+    known = {option.name: option for option in kind.options}
+    given: dict[str, str | int] = {}
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        name, equals, value = word.lstrip("-").partition("=")
+        if not word.startswith("-") or name not in known:
+            listed = ", ".join(f"-{option.name} ({option.help})" for option in kind.options)
+            raise TargetError(f"asked for target {kind.name} with {word!r}, which is no option of it; the options are {listed}")
+        if not equals:
+            if not rest or rest[0].startswith("-"):
+                raise TargetError(f"asked for target {kind.name} with -{name} and no value; write -{name}=VALUE ({known[name].help})")
+            value = rest.pop(0)
+        if known[name].field in given:
+            raise TargetError(f"asked for target {kind.name} with -{name} twice; give it once")
+        given[known[name].field] = known[name].parse(kind.name, value)
+    return given

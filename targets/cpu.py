@@ -1,0 +1,147 @@
+"""The kind `cpu`: a processor with an operating system, this one unless `-mcpu` names another."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+from ansor import settings
+from ansor.errors import TargetError
+from ansor.targets.base import MCPU, Kind, Option, Target, register_kind
+
+RULES = (
+    "always_inline",  # first and exclusive: everything below sees through what costs nothing
+    "simplify_const_tensor",  # exclusive: a stage that multiplies with constants is unrolled, never tiled for reuse
+    "add_rfactor",  # beside tiling, not instead of it; before packing, because partial sums are read through fused loops
+    "pack_constants",  # exclusive: a constant read in loop order is never slower; then the same stage is visited again
+    "add_cache_write",  # makes the consumer that the next rule needs
+    "multi_level_tiling_with_fusion",  # beside plain tiling, unless the stage was made to be fused
+    "multi_level_tiling",  # exclusive: where data are used again, not tiling is not worth a trial
+    "skip_stage",
+)
+
+
+@dataclass(frozen=True)
+class Processor:
+    """Capabilities of one core. Sizes in KiB; l3 is shared."""
+
+    vector_bytes: int
+    vector_registers: int
+    l1: int
+    l2: int
+    l3: int
+
+
+PROCESSORS = {
+    "x86-64": Processor(16, 16, 32, 256, 4096),
+    "x86-64-v2": Processor(16, 16, 32, 256, 4096),
+    "x86-64-v3": Processor(32, 16, 32, 256, 8192),
+    "x86-64-v4": Processor(64, 32, 32, 1024, 16384),
+    "sandybridge": Processor(32, 16, 32, 256, 8192),
+    "ivybridge": Processor(32, 16, 32, 256, 8192),
+    "haswell": Processor(32, 16, 32, 256, 8192),
+    "broadwell": Processor(32, 16, 32, 256, 8192),
+    "skylake": Processor(32, 16, 32, 256, 8192),
+    "skylake-avx512": Processor(64, 32, 32, 1024, 16384),
+    "cascadelake": Processor(64, 32, 32, 1024, 16384),
+    "icelake-server": Processor(64, 32, 48, 1280, 32768),
+    "sapphirerapids": Processor(64, 32, 48, 2048, 65536),
+    "alderlake": Processor(32, 16, 48, 1280, 16384),
+    "znver1": Processor(32, 16, 32, 512, 8192),
+    "znver2": Processor(32, 16, 32, 512, 16384),
+    "znver3": Processor(32, 16, 32, 512, 32768),
+    "znver4": Processor(64, 32, 32, 1024, 32768),
+    "znver5": Processor(64, 32, 48, 1024, 32768),
+    "cortex-a53": Processor(16, 32, 32, 512, 0),
+    "cortex-a72": Processor(16, 32, 32, 1024, 0),
+    "cortex-a76": Processor(16, 32, 64, 512, 2048),
+    "neoverse-n1": Processor(16, 32, 64, 1024, 32768),
+    "neoverse-v1": Processor(16, 32, 64, 1024, 32768),
+    "apple-m1": Processor(16, 32, 128, 4096, 0),
+}
+
+OPTIONS = (
+    MCPU,
+    Option("threads", "threads", "count", "threads that run a kernel", always=True),
+    Option("cc", "compiler", "text", "C compiler command, the embedded one when left out"),
+    Option("vector-bytes", "vector_bytes", "count", "bytes of a vector register", least=4),
+    Option("num-registers", "vector_registers", "count", "vector registers", least=8),
+    Option("l1", "l1_bytes", "size", "first-level data cache of a core", least=1024),
+    Option("l2", "l2_bytes", "size", "second-level cache of a core", least=0),
+    Option("l3", "l3_bytes", "size", "shared cache", least=0),
+    Option("cache-line", "cache_line_bytes", "count", "bytes of a cache line", least=8),
+    Option("stack", "stack_bytes", "size", "local buffers of one thread", least=4096),
+)
+
+
+def default(mcpu: str) -> Target:
+    """The target for a processor, with as many threads as this process may use."""
+    if mcpu == "native":
+        return _native()
+    found = PROCESSORS.get(mcpu.replace("_", "-"))
+    if found is None:
+        raise TargetError(f"asked for target cpu with -mcpu={mcpu}; the processors are native, {', '.join(PROCESSORS)}")
+    return _target(mcpu, found, 64)
+
+
+def _target(mcpu: str, core: Processor, line: int) -> Target:
+    l1, l2, l3 = core.l1 << 10, core.l2 << 10, core.l3 << 10
+    return Target("cpu", mcpu, settings.cores(), core.vector_bytes, core.vector_registers, l1, l2, l3, cache_line_bytes=line, rules=RULES)
+
+
+def _native() -> Target:
+    core, line = _detected()
+    return _target("native", core, line)
+
+
+@lru_cache
+def _detected() -> tuple[Processor, int]:
+    """This machine's core and its cache line in bytes. What the system does not tell is taken from a plain processor of its kind."""
+    core, line = vectors_of(platform.machine(), _cpu_flags(Path("/proc/cpuinfo"))), 64
+    for (level, kind), (kib, bytes_in_line) in caches_of(Path("/sys/devices/system/cpu/cpu0/cache")).items():
+        if kind != "Instruction" and level in (1, 2, 3):
+            core = replace(core, **{f"l{level}": kib})
+            line = bytes_in_line or line
+    return core, line
+
+
+def vectors_of(machine: str, flags: frozenset[str]) -> Processor:
+    """The plainest processor with these capabilities: `machine` as uname says, `flags` as /proc/cpuinfo lists them."""
+    if machine.lower() in ("aarch64", "arm64"):
+        return PROCESSORS["cortex-a72"]
+    if {"avx512f", "avx512vl", "avx512dq", "avx512bw"} <= flags:
+        return PROCESSORS["x86-64-v4"]
+    if {"avx2", "fma"} <= flags:
+        return PROCESSORS["x86-64-v3"]
+    return PROCESSORS["x86-64"]
+
+
+def _cpu_flags(path: Path) -> frozenset[str]:
+    try:
+        text = path.read_text()
+    except OSError:
+        return frozenset()
+    for line in text.splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() in ("flags", "Features"):
+            return frozenset(value.split())
+    return frozenset()
+
+
+def caches_of(folder: Path) -> dict[tuple[int, str], tuple[int, int]]:
+    """(level, type) -> (KiB, bytes of a line), as Linux lists the caches of one core; empty where it does not."""
+    found = {}
+    for index in sorted(folder.glob("index*")):
+        try:
+            level, kind, size = ((index / name).read_text().strip() for name in ("level", "type", "size"))
+            line = (index / "coherency_line_size").read_text().strip()
+        except OSError:
+            continue
+        if level.isdecimal() and size.endswith("K") and size[:-1].isdecimal():
+            found[int(level), kind] = int(size[:-1]), int(line) if line.isdecimal() else 0
+    return found
+
+
+CPU = register_kind(Kind("cpu", default, OPTIONS))

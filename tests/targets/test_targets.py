@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ansor.errors import TargetError
+from ansor.targets.base import Kind, Target, find_kind, kind_names, parse_target, register_kind
+from ansor.targets.cpu import PROCESSORS, caches_of, vectors_of
+
+
+def test_the_plain_cpu_is_this_machine() -> None:
+    target = parse_target("cpu")
+    assert target.kind == "cpu" and target.mcpu == "native"
+    assert target.threads >= 1 and target.vector_bytes in (16, 32, 64) and target.l1_bytes >= 1024
+    assert str(target) == f"cpu -mcpu=native -threads={target.threads}"
+
+
+def test_options_change_what_they_name() -> None:
+    target = parse_target("cpu -mcpu=znver3 -threads=1 -l2=1M -num-registers=24")
+    assert (target.mcpu, target.threads, target.vector_bytes, target.vector_registers, target.l2_bytes) == ("znver3", 1, 32, 24, 1 << 20)
+    assert str(target) == "cpu -mcpu=znver3 -threads=1 -num-registers=24 -l2=1M"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cpu",
+        "llvm",
+        "cpu -mcpu=skylake-avx512 -threads=3",
+        "cpu -mcpu=x86-64 -l3=0 -cache-line=128",
+        "cpu -cc='gcc -m64'",
+        "cpu -vector-bytes=16 -stack=64K -l1=1025",
+    ],
+)
+def test_canonical_text_reads_back(text: str) -> None:
+    target = parse_target(text)
+    assert parse_target(str(target)) == target
+    assert str(parse_target(str(target))) == str(target)
+
+
+def test_a_target_is_its_own_reading() -> None:
+    target = parse_target("cpu -threads=1")
+    assert parse_target(target) is target
+
+
+def test_llvm_means_cpu_and_a_blank_is_an_equals_sign() -> None:
+    assert parse_target("llvm -mcpu haswell -threads 2") == parse_target("cpu -mcpu=haswell -threads=2")
+
+
+def test_every_listed_processor_parses() -> None:
+    for name in PROCESSORS:
+        assert parse_target(f"cpu -mcpu={name}").mcpu == name
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "empty text; name a kind: cpu"),
+        ("toaster", "asked for target kind 'toaster'; the kinds are cpu"),
+        ("cpu -speed=9", "'-speed=9', which is no option of it; the options are -mcpu (processor"),
+        ("cpu fast", "'fast', which is no option"),
+        ("cpu -mcpu=z80", "-mcpu=z80; the processors are native, x86-64"),
+        ("cpu -threads=0", "-threads=0; -threads (threads that run a kernel) is an integer, at least 1"),
+        ("cpu -threads=two", "is an integer"),
+        ("cpu -threads", "-threads and no value; write -threads=VALUE"),
+        ("cpu -threads=1 -threads=2", "-threads twice"),
+        ("cpu -l1=32X", "is bytes such as 32K or 1M, at least 1024"),
+        ("cpu -cc='gcc", "close the quotation"),
+    ],
+)
+def test_mistakes_say_what_there_is(text: str, words: str) -> None:
+    with pytest.raises(TargetError) as caught:
+        parse_target(text)
+    assert words in str(caught.value)
+
+
+def test_two_kinds_of_one_name_collide() -> None:
+    register_kind(find_kind("cpu"))  # the same one again is no collision
+    for name in ("cpu", "llvm"):
+        with pytest.raises(TargetError, match="exists already"):
+            register_kind(Kind(name, parse_target, ()))
+
+
+def test_kinds_of_other_packages_are_found_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Point:
+        name = "abacus"
+
+        def load(self) -> Kind:
+            return Kind("abacus", lambda mcpu: replace(parse_target("cpu"), kind="abacus", mcpu=mcpu), find_kind("cpu").options, mcpu="wood")
+
+    import ansor.targets.base as base
+
+    monkeypatch.setattr(base, "entry_points", lambda group: [Point()] if group == "ansor.targets" else [])
+    monkeypatch.setattr(base, "_kinds", dict(base._kinds))
+    assert "abacus" in kind_names()
+    target = parse_target("abacus -threads=1")
+    assert isinstance(target, Target) and str(target) == "abacus -mcpu=wood -threads=1"
+
+
+def test_vector_units_follow_the_flags() -> None:
+    wide = frozenset({"avx512f", "avx512vl", "avx512dq", "avx512bw", "avx2", "fma"})
+    assert vectors_of("x86_64", wide).vector_bytes == 64 and vectors_of("x86_64", wide).vector_registers == 32
+    assert vectors_of("x86_64", frozenset({"avx2", "fma"})).vector_bytes == 32
+    assert vectors_of("x86_64", frozenset({"sse2"})).vector_bytes == 16
+    assert vectors_of("aarch64", frozenset()).vector_registers == 32
+
+
+def test_caches_are_read_from_files(tmp_path: Path) -> None:
+    for k, (level, kind, size) in enumerate([("1", "Data", "48K"), ("1", "Instruction", "32K"), ("2", "Unified", "1024K"), ("3", "Unified", "odd")]):
+        folder = tmp_path / f"index{k}"
+        folder.mkdir()
+        for name, text in (("level", level), ("type", kind), ("size", size), ("coherency_line_size", "64")):
+            (folder / name).write_text(text + "\n")
+    assert caches_of(tmp_path) == {(1, "Data"): (48, 64), (1, "Instruction"): (32, 64), (2, "Unified"): (1024, 64)}
+    assert caches_of(tmp_path / "nowhere") == {}
