@@ -1,0 +1,201 @@
+"""Job -> built candidate -> measurement.
+
+    Job (C text, task) --Builder--> Built (shared library) --Runner--> Measurement (seconds, or a failure)
+
+By default a whole batch is built first, on all cores, and then run with nothing else going on: on a small machine
+compiling and timing disturb each other.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from statistics import median
+from types import TracebackType
+from typing import Self
+
+from ansor.codegen.pool_library import SOURCE as POOL_SOURCE
+from ansor.codegen.pool_library import pool_library
+from ansor.codegen.source import CSource
+from ansor.codegen.toolchain import Compiler, find_compiler
+from ansor.measure.builder import Builder, Built
+from ansor.measure.failure import Failure
+from ansor.measure.harness import harness_library
+from ansor.measure.runner import Runner
+from ansor.measure.timing import TimingOptions
+
+REFERENCE_COMPILE_SECONDS = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureTask:
+    """What all candidates of a task share. `reference` computes the expected outputs in double precision: the same
+    arguments with float64 for every float; None: outputs are not verified. `reduction` is the length of the longest
+    reduction behind an output element; `ranges` gives (low, high) for arguments that must not get the default inputs."""
+
+    key: str
+    reference: CSource | None = None
+    reduction: int = 1
+    ranges: tuple[tuple[str, float, float], ...] = ()
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One candidate to measure. `best_seconds`: the best time of its task so far, beside what the measurer saw itself."""
+
+    task: MeasureTask
+    source: CSource
+    best_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What became of a job: seconds of one call (one for each repeat), or a failure."""
+
+    seconds: tuple[float, ...] = ()
+    failure: Failure | None = None
+    cut_short: bool = False  # clearly slower than the best: `seconds` is one coarse time
+    folded: bool = False  # the same text or machine code was measured before; this is its result
+    build_seconds: float = 0.0
+    run_seconds: float = 0.0
+    timestamp: float = field(default_factory=time.time)  # seconds since 1970, at the end of the trial
+
+    @property
+    def latency_s(self) -> float:
+        """Median seconds of one call; infinite for a failure."""
+        return median(self.seconds) if self.seconds else float("inf")
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds the trial took."""
+        return self.build_seconds + self.run_seconds
+
+
+_Key = tuple[str, str, str]
+
+
+class Measurer:
+    """Builds and runs candidates. Use it in a `with` statement, or call `close`.
+
+    Raises ToolchainError, here and while measuring, when the compiler itself cannot be used; what candidates do is a value.
+    """
+
+    def __init__(
+        self,
+        compiler: Compiler | None = None,
+        *,
+        mcpu: str = "native",
+        flags: Sequence[str] = (),
+        timing: TimingOptions | None = None,
+        build_timeout: float = 15.0,
+        jobs: int | None = None,
+        overlap: bool = False,
+    ) -> None:
+        self.compiler = compiler or find_compiler()
+        self.timing = timing or TimingOptions()
+        self._overlap = overlap
+        self._builder = Builder(self.compiler, mcpu=mcpu, flags=flags, timeout=build_timeout, jobs=jobs)
+        pool = pool_library(self.compiler) if POOL_SOURCE.exists() else None
+        self._runner = Runner(harness_library(self.compiler), pool, self.timing)
+        self._best: dict[str, float] = {}
+        self._seen: dict[_Key, Measurement] = {}
+        self._reference_failures: dict[str, Failure] = {}
+
+    def measure(self, batch: Sequence[Job]) -> Iterator[Measurement]:
+        """One measurement for each job, in order, each given as soon as it is there.
+
+        Leaving early (an exception, Ctrl-C, closing the iterator) ends compiler calls and the running candidate.
+        """
+        self._define_tasks(batch)
+        fresh: dict[_Key, Job] = {}
+        for job in batch:
+            if _text_key(job) not in self._seen:
+                fresh.setdefault(_text_key(job), job)
+        futures = self._builder.submit([job.source for job in fresh.values()])
+        try:
+            builds = _all(futures)
+            if not self._overlap:
+                builds = iter(list(builds))
+            for job in batch:
+                key = _text_key(job)
+                if key in self._seen:
+                    yield replace(self._seen[key], folded=True, build_seconds=0.0, run_seconds=0.0, timestamp=time.time())
+                    continue
+                self._seen[key] = self._measure_built(job, next(builds))
+                yield self._seen[key]
+        finally:
+            self._builder.stop(futures)
+
+    def noise_floor(self) -> float:
+        """Relative spread of a fixed kernel on this machine now; differences below it mean nothing."""
+        return self._runner.noise_floor()
+
+    def close(self) -> None:
+        """End the worker process and compiler calls, remove the work folder."""
+        self._runner.close()
+        self._builder.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _measure_built(self, job: Job, built: Built) -> Measurement:
+        if built.failure is not None:
+            return Measurement(failure=built.failure, build_seconds=built.seconds)
+        code_key = _key(job, built.digest)
+        if built.digest and code_key in self._seen:
+            same = self._seen[code_key]
+            return replace(same, folded=True, build_seconds=built.seconds, run_seconds=0.0, timestamp=time.time())
+        measurement = self._run(job, built)
+        if built.digest:
+            self._seen[code_key] = measurement
+        return measurement
+
+    def _run(self, job: Job, built: Built) -> Measurement:
+        task = job.task.key
+        if task in self._reference_failures:
+            return Measurement(failure=self._reference_failures[task], build_seconds=built.seconds)
+        known = [best for best in (job.best_seconds, self._best.get(task)) if best is not None]
+        callable_source = replace(job.source, entry=built.symbol)
+        run = self._runner.run(task, callable_source, built.library, best_seconds=min(known, default=None))
+        if run.seconds:
+            self._best[task] = min([median(run.seconds), *known])
+        return Measurement(run.seconds, run.failure, run.cut_short, False, built.seconds, run.elapsed)
+
+    def _define_tasks(self, batch: Sequence[Job]) -> None:
+        """Build the references of tasks that are new; they stay until the end."""
+        new = {job.task.key: job for job in batch if not self._runner.knows(job.task.key)}
+        references = [job.task.reference for job in new.values() if job.task.reference is not None]
+        built = iter(self._builder.build(references, timeout=REFERENCE_COMPILE_SECONDS))
+        for key, job in new.items():
+            task = job.task
+            one = next(built) if task.reference is not None else None
+            if one is not None and one.failure is not None:
+                self._reference_failures[key] = Failure("reference", f"the reference did not build: {one.failure}")
+                one = None
+            self._runner.define(
+                key, job.source, reduction=task.reduction, seed=task.seed,
+                ranges={name: (low, high) for name, low, high in task.ranges},
+                reference=None if one is None else replace(one.source, entry=one.symbol),
+                reference_library=None if one is None else one.library,
+            )  # fmt: skip
+
+
+def _all(futures: Sequence["Future[Sequence[Built]]"]) -> Iterator[Built]:
+    for future in futures:
+        yield from future.result()
+
+
+def _key(job: Job, code: str) -> _Key:
+    """Equal for jobs that must have equal results: the same code with the same buffers."""
+    source = job.source
+    return job.task.key, code, repr((source.arguments, source.workspace_bytes, source.threads))
+
+
+def _text_key(job: Job) -> _Key:
+    return _key(job, job.source.text.replace(job.source.entry, "\0"))

@@ -1,0 +1,87 @@
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ansor.codegen.source import CSource, Pack
+from ansor.codegen.toolchain import Compiler
+from ansor.measure.measurer import Job, Measurer, MeasureTask
+from ansor.measure.timing import TimingOptions
+
+pytestmark = pytest.mark.compiler
+GOOD = "for (long i = 0; i < n; ++i) c[i] = a[i] + b[i];"
+QUICK = TimingOptions(min_repeat_ms=0.5, timeout_seconds=5.0)
+MakeSource = Callable[..., CSource]
+
+
+@pytest.fixture(scope="module")
+def measurer(compiler: Compiler) -> Iterator[Measurer]:
+    with Measurer(compiler, timing=QUICK, jobs=2) as measurer:
+        yield measurer
+
+
+@pytest.fixture(scope="module")
+def task(source_of: MakeSource) -> MeasureTask:
+    return MeasureTask("add", source_of(GOOD, dtype="float64"))
+
+
+def test_a_batch_in_order_with_equal_ones_folded(measurer: Measurer, task: MeasureTask, source_of: MakeSource) -> None:
+    bodies = [GOOD, "undeclared;", "abort();", GOOD, GOOD + ";", GOOD.replace("+ b", "- b"), "usleep(30000);" + GOOD]
+    jobs = [Job(task, source_of(body, entry=f"k{index}")) for index, body in enumerate(bodies)]
+    found = list(measurer.measure(jobs))
+    kinds = [None if m.failure is None else m.failure.kind for m in found]
+    assert kinds == [None, "compile", "crash", None, None, "wrong_answer", None]
+    assert [m.folded for m in found] == [False, False, False, True, True, False, False]
+    assert found[3].seconds == found[4].seconds == found[0].seconds and found[3].elapsed == 0 < found[0].elapsed
+    assert found[6].cut_short and found[6].latency_s > 0.03 > found[0].latency_s
+    (again,) = measurer.measure(jobs[:1])
+    assert again.folded
+    assert len(list(measurer._builder._work.path.iterdir())) == 2  # the lock and the reference
+
+
+def test_a_reference_that_does_not_build(measurer: Measurer, source_of: MakeSource) -> None:
+    job = Job(MeasureTask("broken", source_of("undeclared;", dtype="float64")), source_of(GOOD))
+    (found,) = measurer.measure([job])
+    assert found.failure is not None and found.failure.kind == "reference" and "undeclared" in found.failure.text
+
+
+def test_packed_constants_and_ranges(measurer: Measurer, source_of: MakeSource) -> None:
+    reverse_pairs = Pack((500, 2), ((2, 1),))
+    padded = Pack((502, 2), ((2, 1),))
+
+    def constant(source: CSource, pack: Pack | None) -> CSource:
+        a, b, c = source.arguments
+        return replace(source, arguments=(a, replace(b, role="constant", pack=pack), c))
+
+    reference = constant(source_of("for (long i = 0; i < n; ++i) c[i] = b[a[i]];", dtype="int32"), None)
+    task = MeasureTask("gather", reference, ranges=(("A", 0, 1000),))
+    packed = source_of("for (long i = 0; i < n; ++i) c[i] = b[a[i] / 2 * 2 + a[i] % 2] + b[1003];", dtype="int32")
+    jobs = [Job(task, constant(packed, padded)), Job(task, constant(packed, reverse_pairs)), Job(task, reference)]
+    kinds = [m.failure and m.failure.kind for m in measurer.measure(jobs)]
+    assert kinds[0] is None and kinds[1] == "wrong_answer" and kinds[2] is None
+
+
+def test_building_and_running_may_overlap(compiler: Compiler, task: MeasureTask, source_of: MakeSource) -> None:
+    with Measurer(compiler, timing=QUICK, jobs=1, overlap=True) as measurer:
+        jobs = [Job(task, source_of(GOOD + f"workspace[{i}] = 1;", entry=f"k{i}", workspace_bytes=64)) for i in range(12)]
+        assert all(m.seconds for m in measurer.measure(jobs))
+
+
+def test_stopping_half_way_leaves_nothing(compiler: Compiler, task: MeasureTask, source_of: MakeSource) -> None:
+    jobs = [Job(task, source_of(GOOD + f"c[0] += {i};")) for i in range(20)]
+    with Measurer(compiler, timing=QUICK, jobs=1) as measurer:
+        work: Path = measurer._builder._work.path
+        iterator = measurer.measure(jobs)
+        next(iterator)
+        iterator.close()  # type: ignore[attr-defined]
+        assert len(list(work.iterdir())) == 2
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            list(measurer.measure([Job(task, source_of(GOOD + "sleep(4);"))] + jobs))
+        (found,) = measurer.measure([Job(task, source_of(GOOD))])
+        assert found.seconds  # and it works on
+    assert not work.exists()
