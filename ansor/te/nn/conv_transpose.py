@@ -1,15 +1,16 @@
 """Transposed convolution (deconvolution).
 
 The classic way inserts stride - 1 zeros between the data's elements and convolves, so that most multiplications are by zero. Here every phase is
-computed by itself instead. Output place y = stride * q + p (p is the phase) meets kernel taps k = p + stride * t only, with data place q - t; hence
+computed by itself instead. Place y of the uncropped result meets kernel tap k = y % stride + stride * t with data place y // stride - t only. With output
+place o = stride * q + p (p is the phase) and y = o + crop:
 
     pad        the data, by the taps that hang over its ends
-    phases     [.., q, p, ..] = sum over t and channels of data[q - t] * kernel[p + stride * t]        (all indices affine, no zeros)
-    the output [.., y, ..] = phases[y // stride, y % stride]
+    phases     [.., q, p, ..] = sum over t and channels of data[q + crossed(p) - t] * kernel[rest(p) + stride * t]
+    the output [.., o, ..] = phases[o // stride, o % stride]
 
-A kernel whose extent the stride does not divide is padded with zeros behind its end first (stage `kernel_pad`). Whoever knows the weights ahead of
-time avoids that stage by appending e zeros to the kernel and adding e to the padding after the data's end.
-With stride 1 there is one phase, and the sum over taps is the output.
+crossed(p) = (p + crop) // stride and rest(p) = (p + crop) % stride are plain sums for stride 2, and for any stride that divides the crop. A kernel whose
+extent the stride does not divide is padded with zeros behind its end first (stage `kernel_pad`). Whoever knows the weights ahead of time avoids that
+stage by appending e zeros to the kernel and adding e to the padding after the data's end. With stride 1 there is one phase, and it is the output.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ansor.errors import DeclarationError
-from ansor.te.expr import Axis, Expr
+from ansor.te.expr import Axis, Const, Expr
 from ansor.te.nn.conv import input_channel
 from ansor.te.nn.layout import Padding, Sizes, checked_layout, extents, in_layout, paddings, product, product_dtype, sizes, summed, tap_axis
 from ansor.te.nn.padding import pad
@@ -66,29 +67,41 @@ class _Phases:
         return self.taps * self.stride - self.kernel
 
     @property
-    def first(self) -> int:
-        """Least q."""
-        return self.crop // self.stride
-
-    @property
     def count(self) -> int:
         """Number of values of q."""
-        return (self.crop + self.output - 1) // self.stride - self.first + 1
+        return -(-self.output // self.stride)
+
+    @property
+    def oldest(self) -> int:
+        """Data place of the first tap of the first output place."""
+        return self.crop // self.stride - (self.taps - 1)
 
     @property
     def before(self) -> int:
         """Zeros before the data."""
-        return max(0, self.taps - 1 - self.first)
+        return max(0, -self.oldest)
 
     @property
     def after(self) -> int:
         """Zeros after the data."""
-        return max(0, self.first + self.count - self.size)
+        last = self.count - 1 + (self.stride - 1 + self.crop) // self.stride
+        return max(0, last - (self.size - 1))
 
-    @property
-    def skip(self) -> int:
-        """Place in the padded data of the oldest tap of the first q."""
-        return max(0, self.first - (self.taps - 1))
+    def place(self, q: Expr, phase: Expr | None, tap: Expr) -> Expr:
+        """Where a tap reads the padded data; places ascend with the tap."""
+        return q + self._crossed(phase) + tap + (self.oldest + self.before)
+
+    def weight(self, phase: Expr | None, tap: Expr) -> Expr:
+        """Where a tap reads the kernel."""
+        rest = 0 if phase is None else phase + self.crop % self.stride - self._crossed(phase) * self.stride
+        return (self.taps - 1 - tap) * self.stride + rest
+
+    def _crossed(self, phase: Expr | None) -> Expr:
+        """How many strides a phase is beyond the phases before it, because of the crop: 0 or 1."""
+        crop = self.crop % self.stride
+        if phase is None or crop == 0:
+            return Const(0, "int32")
+        return phase if self.stride == 2 else (phase + crop) // self.stride
 
 
 def transposed(spatial: str, data: Tensor, kernel: Tensor, strides: Sizes, padding: Padding, out_dtype: str | None, output_padding: Sizes, groups: int,
@@ -109,10 +122,9 @@ def transposed(spatial: str, data: Tensor, kernel: Tensor, strides: Sizes, paddi
     outer = {"N": Axis("n", given["N"]), "C": channels} | {x: Axis(f"q{x.lower()}" if x in many else x.lower(), dims[x].count) for x in spatial}
     phase = {x: Axis(f"p{x.lower()}", dims[x].stride) for x in many}
     tap = {"C": tap_axis("rc", given["C"] // groups)} | {x: tap_axis(f"r{x.lower()}", dims[x].taps) for x in spatial}
-    places: dict[str, Expr] = {x: outer[x] + tap[x] + dims[x].skip for x in spatial}
+    places: dict[str, Expr] = {x: dims[x].place(outer[x], phase.get(x), tap[x]) for x in spatial}
     places |= {"N": outer["N"], "C": input_channel(channels, tap["C"], taps["O"], given["C"] // groups, groups)}
-    # tap r reads data place q - t with t = taps - 1 - r, so that places ascend with r
-    chosen: dict[str, Expr] = {x: (dims[x].taps - 1 - tap[x]) * dims[x].stride + phase.get(x, 0) for x in spatial}
+    chosen: dict[str, Expr] = {x: dims[x].weight(phase.get(x), tap[x]) for x in spatial}
     chosen |= {"I": places["C"], "O": channels if groups == 1 else channels % taps["O"]}
     body = product(padded[in_layout(data_layout, places)], weights[in_layout(kernel_layout, chosen)], dtype)
     total = summed(body, [tap[letter] for letter in data_layout if letter != "N"])
@@ -135,8 +147,7 @@ def _interleaved(phases: Tensor, axes: tuple[Axis, ...], layout: str, outer: dic
     out |= {x: Axis(x.lower(), dims[x].output) for x in phase}
     index: dict[str, Expr] = {outer[letter].name: axis for letter, axis in out.items() if letter not in phase}
     for x in phase:
-        place = out[x] + dims[x].crop % dims[x].stride
-        index |= {outer[x].name: place // dims[x].stride, phase[x].name: place % dims[x].stride}
+        index |= {outer[x].name: out[x] // dims[x].stride, phase[x].name: out[x] % dims[x].stride}
     return declared(name, in_layout(layout, out), phases[tuple(index[axis.name] for axis in axes)])
 
 

@@ -41,9 +41,9 @@ def relu6(x: Tensor, name: str = "relu6") -> Tensor:
 
 
 def leaky_relu(x: Tensor, alpha: float = 0.01, name: str = "leaky_relu") -> Tensor:
-    """x where x > 0, else alpha * x."""
+    """x where x > 0, else alpha * x. Written without a choice, so that it can be inlined like other arithmetic."""
     _check_float("leaky_relu", x)
-    return elementwise(x, lambda v: scalar.if_then_else(v > 0, v, v * alpha), name)
+    return elementwise(x, lambda v: scalar.max(v, 0) + scalar.min(v, 0) * alpha, name)
 
 
 def sigmoid(x: Tensor, name: str = "sigmoid") -> Tensor:

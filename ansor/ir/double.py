@@ -1,0 +1,59 @@
+"""The same declaration in double precision: the reference that results are verified against."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ansor.te.expr import Binary, Call, Cast, Const, Expr, Read, Reduce, Select
+from ansor.te.tensor import Compute, Tensor
+
+
+def in_double(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """The tensors with float32 replaced by float64 in every tensor, constant and operation behind them.
+
+    Constants keep the value they have in float32, and axes stay the same objects, so the result is the exact meaning of the
+    float32 declaration. Names, order and everything that is not float32 are unchanged.
+    """
+    known: dict[int, Tensor] = {}
+    return [_tensor(tensor, known) for tensor in tensors]
+
+
+def _tensor(tensor: Tensor, known: dict[int, Tensor]) -> Tensor:
+    if id(tensor) not in known:
+        compute = tensor.compute
+        if compute is not None:
+            compute = Compute(compute.axes, compute.reduce_axes, _expr(compute.body, known, {}))
+        known[id(tensor)] = Tensor(tensor.name, tensor.shape, _dtype(tensor.dtype), compute, tensor.constant, tensor.tag, tensor.attrs)
+    return known[id(tensor)]
+
+
+def _expr(expr: Expr, known: dict[int, Tensor], done: dict[int, Expr]) -> Expr:
+    if id(expr) not in done:
+        children = tuple(_expr(child, known, done) for child in expr.children)
+        done[id(expr)] = _rebuilt(expr, children, known)
+    return done[id(expr)]
+
+
+def _rebuilt(expr: Expr, children: tuple[Expr, ...], known: dict[int, Tensor]) -> Expr:
+    dtype = _dtype(expr.dtype)
+    if isinstance(expr, Const):
+        return Const(float(np.float32(expr.value)), dtype) if expr.dtype == "float32" else expr
+    if isinstance(expr, Read):
+        return Read(_tensor(expr.tensor, known), children, dtype)
+    if isinstance(expr, Binary):
+        return Binary(expr.op, children[0], children[1], dtype)
+    if isinstance(expr, Call):
+        return Call(expr.name, children, dtype)
+    if isinstance(expr, Select):
+        return Select(children[0], children[1], children[2], dtype)
+    if isinstance(expr, Reduce):
+        return Reduce(expr.combiner, children[0], expr.axes, dtype)
+    if isinstance(expr, Cast):
+        return children[0] if children[0].dtype == dtype else Cast(children[0], dtype)
+    return expr.rebuilt(children) if children else expr
+
+
+def _dtype(dtype: str) -> str:
+    return "float64" if dtype == "float32" else dtype
