@@ -86,6 +86,7 @@ class _Lowering:
         self.environments: dict[Opaque, tuple[str, Environment, Path]] = {}
         self.arguments = {t.name: Buffer(t.name, t.shape, t.dtype, "constant" if t.constant else "input") for t in state.dag.inputs}
         self.packed: dict[str, Buffer] = {}
+        self.taken = {tensor.name for tensor in state.dag.stages} | {stage.name for stage in state.stages}
 
     def loops(self, name: str) -> Loops:
         stages = [stage for stage in self.state.stages if not isinstance(stage.placement, Inlined)]
@@ -108,7 +109,7 @@ class _Lowering:
         for axis in stage.axes[len(spatial) :]:
             extents[axis.name] = self._axis_extent(stage, axis)
         extents = self._loop_extents(stage, extents)
-        loops = {loop: Var(f"{stage.name}_{loop}", extents[loop]) for loop in stage.loops}
+        loops = {loop: Var(self._fresh_name(f"{stage.name}_{loop}"), extents[loop]) for loop in stage.loops}
         local = _values(stage, loops, extents)
         kept = tuple(of(loops[loop]) for loop in stage.kept)
         values: Environment = {}
@@ -124,6 +125,13 @@ class _Lowering:
         buffer = Buffer(stage.name, _aligned(stage, tuple(shape[k] for k in order)), stage.tensor.dtype, self._scope(stage))
         base = tuple(base for base, _ in region) + tuple(Linear() for _ in stage.kept)
         return Frame(stage, path, loops, values, buffer, base, order, kept, tuple(guards))
+
+    def _fresh_name(self, name: str) -> str:
+        """`name`, or a longer one when a tensor or another loop has it."""
+        while name in self.taken:
+            name += "_"
+        self.taken.add(name)
+        return name
 
     def _scope(self, stage: Stage) -> str:
         if self.state.is_output(stage.name):

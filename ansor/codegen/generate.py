@@ -1,0 +1,488 @@
+"""Loops of one program to C.
+
+    perfect nest around a reducing store   -> register tile: accumulators in local vectors, fully written out, held across the reduction loops
+    perfect nest around a plain store      -> vectors along the innermost loop, whole vectors first, then halves of them for the tail
+    parallel loops of a nest               -> one function over [begin, end), called through the thread pool
+    anything else                          -> plain loops
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from ansor.codegen.dialect import BYTES, C_TYPES, PRELUDE, Helpers, literal
+from ansor.codegen.partition import Partition, partition
+from ansor.codegen.source import Argument, CSource, Pack
+from ansor.codegen.values import Lanes, Writer, combined, mentions, vectorizable
+from ansor.ir.linear import Linear, Opaque, Var, of, product
+from ansor.ir.loops import Access, Buffer, For, Guard, Loops, Node, Store, stores
+from ansor.ir.simplify import chain, simplified
+from ansor.te.expr import Expr, walk
+
+MAX_TILE = 96  # accumulators of a register tile that are still written out
+MAX_CHUNKS = 8  # vectors of an elementwise loop that are written out instead of looped over
+ALIGNMENT = 64
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What generated code depends on: width of a vector in bytes, and number of threads."""
+
+    vector_bytes: int = 32
+    threads: int = 1
+
+
+def generate(loops: Loops, machine: Machine, entry: str | None = None) -> CSource:
+    """C for one program (extents are ints). `entry` is the exported symbol, the program's name by default."""
+    program = simplified(loops)
+    return _Generator(program, machine, entry or loops.name).source()
+
+
+def chunks(extent: int, widest: int) -> list[tuple[int, int]]:
+    """`extent` as (offset, lanes): as many vectors of `widest` lanes as fit, then halves, then single elements (lanes 1)."""
+    found, offset, lanes = [], 0, widest
+    while offset < extent:
+        while lanes > extent - offset:
+            lanes //= 2
+        found.append((offset, max(lanes, 1)))
+        offset += max(lanes, 1)
+    return found
+
+
+class _Generator:
+    def __init__(self, program: Loops, machine: Machine, entry: str) -> None:
+        self.program = program
+        self.machine = machine
+        self.entry = entry
+        self.helpers = Helpers()
+        self.writer = Writer(self.helpers)
+        self.lines: list[str] = []
+        self.depth = 0
+        self.names = itertools.count()
+
+    # the translation unit -------------------------------------------------------------------------------------------------------------------------
+
+    def source(self) -> CSource:
+        offsets, total = self._workspace()
+        calls = []
+        for number, node in enumerate(self.program.body):
+            calls += self._function(f"{self.entry}_nest{number}", node)
+        body = "\n".join(self.lines)
+        text = "\n".join([PRELUDE, self.helpers.text(), "", body, self._entry(offsets, calls), ""])
+        uses_pool = "parallel_for(pool" in text
+        return CSource(text, self.entry, tuple(map(self._argument, self.program.arguments)), total, self.machine.threads if uses_pool else 1)
+
+    def _workspace(self) -> tuple[dict[Buffer, int], int]:
+        offsets, total = {}, 0
+        for buffer in self.program.intermediates:
+            offsets[buffer] = total
+            total += -(-int(buffer.size) * BYTES[buffer.dtype] // ALIGNMENT) * ALIGNMENT
+        return offsets, total
+
+    def _argument(self, buffer: Buffer) -> Argument:
+        pack = None
+        if buffer.pack:
+            pack = Pack(tuple(int(e) for e in buffer.shape), tuple(tuple(int(s) for s in strides) for strides in buffer.pack))
+        return Argument(buffer.name, self.program.logical_shapes[buffer.name], buffer.dtype, buffer.scope, pack)
+
+    def _entry(self, offsets: dict[Buffer, int], calls: list[str]) -> str:
+        lines = [f"void {self.entry}(void *const *args, unsigned char *workspace, ansor_parallel_for_t parallel_for, void *pool) {{"]
+        for number, buffer in enumerate(self.program.arguments):
+            lines.append(f"  {_pointer(buffer, restrict=False)} = args[{number}];")
+        for buffer, offset in offsets.items():
+            lines.append(f"  {_pointer(buffer, restrict=False)} = (void *)(workspace + {offset});")
+        lines += [f"  {call}" for call in calls]
+        parallel = any(call.startswith("parallel_for(") for call in calls)
+        lines += [f"  (void){name};" for name, used in (("workspace", offsets), ("parallel_for", parallel), ("pool", parallel)) if not used]
+        return "\n".join([*lines, "}"])
+
+    # one function per nest ------------------------------------------------------------------------------------------------------------------------
+
+    def _function(self, name: str, node: Node) -> list[str]:
+        """Writes the function of a nest; gives the statements that call it."""
+        buffers = [b for b in (*self.program.arguments, *self.program.intermediates) if b in _used(node)]
+        parallel, body = self._parallel_loops(node)
+        total = int(product(loop.var.extent for loop in parallel))
+        bounds = ", long begin, long end" if parallel else ""
+        self._line(f"static void {name}({', '.join(_pointer(b, restrict=True) for b in buffers)}{bounds}) {{")
+        self.depth += 1
+        if parallel:
+            self._parallel_body(parallel, body)
+        else:
+            self._node(node)
+        self.depth -= 1
+        self._line("}")
+        self._line("")
+        arguments = ", ".join(b.name for b in buffers)
+        if not parallel:
+            return [f"{name}({arguments});"]
+        self._task(name, buffers)
+        fields = ", ".join(b.name for b in buffers)
+        return [f"struct {name}_task {name}_task = {{{fields}}};", f"parallel_for(pool, {name}_body, &{name}_task, {total});"]
+
+    def _parallel_loops(self, node: Node) -> tuple[list[For], tuple[Node, ...]]:
+        found: list[For] = []
+        body: tuple[Node, ...] = (node,)
+        while self.machine.threads > 1 and len(body) == 1 and isinstance(body[0], For) and body[0].parallel and not (found and found[-1].locals):
+            found.append(body[0])
+            body = body[0].body
+        return found, body
+
+    def _parallel_body(self, loops: list[For], body: tuple[Node, ...]) -> None:
+        self._line("for (long task = begin; task < end; ++task) {")
+        self.depth += 1
+        inner = int(product(loop.var.extent for loop in loops))
+        for loop in loops:
+            inner //= int(loop.var.extent)
+            outermost = loop is loops[0]
+            quotient = "task" if inner == 1 else f"task / {inner}"
+            self._line(f"const long {loop.var.name} = {quotient if outermost or len(loops) == 1 else f'({quotient}) % {loop.var.extent}'};")
+        self._locals(loops[-1])
+        for node in body:
+            self._node(node)
+        self.depth -= 1
+        self._line("}")
+
+    def _task(self, name: str, buffers: list[Buffer]) -> None:
+        fields = " ".join(f"{_pointer(b, restrict=False)};" for b in buffers)
+        arguments = ", ".join(f"t->{b.name}" for b in buffers)
+        self._line(f"struct {name}_task {{ {fields} }};")
+        self._line(f"static void {name}_body(void *ctx, long begin, long end) {{")
+        self._line(f"  const struct {name}_task *t = ctx;")
+        self._line(f"  {name}({arguments}, begin, end);")
+        self._line("}")
+        self._line("")
+
+    # nodes ----------------------------------------------------------------------------------------------------------------------------------------
+
+    def _line(self, text: str) -> None:
+        self.lines.append("  " * self.depth + text if text else "")
+
+    def _open(self, head: str) -> None:
+        self._line(head + " {")
+        self.depth += 1
+
+    def _close(self) -> None:
+        self.depth -= 1
+        self._line("}")
+
+    def _open_loop(self, loop: For) -> None:
+        name = loop.var.name
+        self._open(f"for (long {name} = 0; {name} < {loop.var.extent}; ++{name})")
+
+    def _locals(self, loop: For) -> None:
+        for buffer in loop.locals:
+            self._line(f"{C_TYPES[buffer.dtype]} {buffer.name}[{buffer.size}] __attribute__((aligned({ALIGNMENT})));")
+
+    def _node(self, node: Node) -> None:
+        loops, store = chain(node)
+        if store is not None:
+            self._perfect(list(loops), store)
+            return
+        assert isinstance(node, For)
+        self._open_loop(node)
+        self._locals(node)
+        for inner in node.body:
+            self._node(inner)
+        self._close()
+
+    def _perfect(self, loops: list[For], store: Store) -> None:
+        """A perfect nest: outer loops as they are, then the part that has a form of its own."""
+        count = _tile_start(loops, store) if store.combiner else _vector_start(loops)
+        for loop in loops[:count]:
+            self._open_loop(loop)
+        if store.combiner:
+            self._tile(loops[count:], store)
+        else:
+            self._elementwise(loops[count:], store)
+        for _ in loops[:count]:
+            self._close()
+
+    # plain stores ---------------------------------------------------------------------------------------------------------------------------------
+
+    def _elementwise(self, loops: list[For], store: Store) -> None:
+        if not loops:
+            self._scalar_store(store)
+            return
+        loop = loops[0]
+        outer, inner = _guards_by(store.guards, [loop.var])
+        if outer:
+            self._open(f"if ({self._conditions(outer)})")
+        store = replace(store, guards=inner)
+        ranges = partition(store.value, loop.var) if not inner else None
+        if not inner and self._contiguous(store, loop.var) and vectorizable(store.value, loop.var):
+            self._vector_loop(loop, store)
+        elif ranges is not None:
+            self._partitioned(loop, store, ranges)
+        else:
+            self._open_loop(loop)
+            self._scalar_store(store)
+            self._close()
+        if outer:
+            self._close()
+
+    def _vector_loop(self, loop: For, store: Store) -> None:
+        extent, widest = int(loop.var.extent), self._widest(store)
+        pieces = chunks(extent, widest)
+        whole = sum(1 for _, lanes in pieces if lanes == widest)
+        if whole > MAX_CHUNKS and widest > 1:
+            name = loop.var.name
+            self._open(f"for (long {name} = 0; {name} < {whole * widest}; {name} += {widest})")
+            self._store_lanes(store, Lanes(loop.var, widest, of(loop.var)), {})
+            self._close()
+            pieces = pieces[whole:]
+        for offset, lanes in pieces:
+            self._store_lanes(store, Lanes(loop.var, lanes, Linear((), offset)), {})
+
+    def _store_lanes(self, store: Store, lanes: Lanes, fixed: dict[Var, int]) -> None:
+        if lanes.count == 1:
+            one = {**fixed, lanes.var: int(lanes.start.const)}
+            writer = self.writer.at(one, None)
+            self._line(f"{self._place(writer, store)} = {writer.scalar(store.value)};")
+            return
+        writer = self.writer.at(fixed, lanes)
+        self._line(f"{self._place(writer, store)} = {writer.vector(store.value)};")
+
+    def _partitioned(self, loop: For, store: Store, found: Partition) -> None:
+        """A padding along the innermost loop: the part before, the part inside, the part after."""
+        name, extent = loop.var.name, int(loop.var.extent)
+        low, high = f"{name}_low{next(self.names)}", f"{name}_high{next(self.names)}"
+        lows = [self.writer.index(bound) for bound in found.lows]
+        highs = [self.writer.index(bound) for bound in found.highs]
+        self._line(f"long {low} = 0, {high} = {extent};")
+        for bound in lows:
+            self._line(f"if ({bound} > {low}) {low} = {bound};")
+        for bound in highs:
+            self._line(f"if ({bound} < {high}) {high} = {bound};")
+        conditions = [self.writer.scalar(condition) for condition in found.conditions]
+        empty = " || ".join([f"{high} < {low}", *(f"!({condition})" for condition in conditions)])
+        self._line(f"if ({low} > {extent}) {low} = {extent};")
+        self._line(f"if ({empty}) {high} = {low};")
+        for begin, end, value in (("0", low, found.otherwise), (low, high, found.then), (high, str(extent), found.otherwise)):
+            self._open(f"for (long {name} = {begin}; {name} < {end}; ++{name})")
+            self._scalar_store(replace(store, value=value))
+            self._close()
+
+    def _scalar_store(self, store: Store) -> None:
+        if store.guards:
+            self._open(f"if ({self._conditions(store.guards)})")
+        value = self.writer.scalar(store.value)
+        place = self._place(self.writer, store)
+        if store.combiner is None:
+            self._line(f"{place} = {value};")
+        else:
+            old = self._old_value(store, store.reduce_vars, place)
+            self._line(f"{place} = {combined(self.helpers, store.combiner, store.buffer.dtype, 1, old, value)};")
+        if store.guards:
+            self._close()
+
+    # register tiles -------------------------------------------------------------------------------------------------------------------------------
+
+    def _tile(self, loops: list[For], store: Store) -> None:
+        """`loops`: reduction loops, then the spatial loops of the tile."""
+        reductions = [loop for loop in loops if loop.kind == "reduce"]
+        spatial = [loop for loop in loops if loop.kind != "reduce"]
+        outer, rest = _guards_by(store.guards, [loop.var for loop in loops])
+        within, bad = _guards_by(rest, [loop.var for loop in spatial])
+        if bad:
+            for loop in loops:
+                self._open_loop(loop)
+            self._scalar_store(store)
+            for _ in loops:
+                self._close()
+            return
+        if outer:
+            self._open(f"if ({self._conditions(outer)})")
+        lanes = self._lane_loop(spatial, store)
+        while spatial and len(self._places(spatial, lanes, store)) > MAX_TILE:
+            # Too many accumulators: fewer are held, and only across one step of the reduction.
+            for loop in (*reductions, spatial[0]):
+                self._open_loop(loop)
+            self._held_tile([], spatial[1:], lanes if lanes is not spatial[0] else None, store, within)
+            for _ in (*reductions, spatial[0]):
+                self._close()
+            break
+        else:
+            self._held_tile(reductions, spatial, lanes, store, within)
+        if outer:
+            self._close()
+
+    def _lane_loop(self, spatial: list[For], store: Store) -> For | None:
+        if not spatial or not spatial[-1].vectorized:
+            return None
+        loop = spatial[-1]
+        return loop if self._contiguous(store, loop.var) and vectorizable(store.value, loop.var) else None
+
+    def _places(self, spatial: list[For], lanes: For | None, store: Store) -> list[tuple[dict[Var, int], Lanes | None]]:
+        """Every accumulator of a tile: the numbers of its variables, and its lanes."""
+        plain = [loop for loop in spatial if loop is not lanes]
+        pieces = chunks(int(lanes.var.extent), self._widest(store)) if lanes is not None else [(0, 1)]
+        found: list[tuple[dict[Var, int], Lanes | None]] = []
+        for values in itertools.product(*(range(int(loop.var.extent)) for loop in plain)):
+            fixed = {loop.var: value for loop, value in zip(plain, values, strict=True)}
+            for offset, count in pieces:
+                if lanes is None:
+                    found.append((fixed, None))
+                elif count == 1:
+                    found.append(({**fixed, lanes.var: offset}, None))
+                else:
+                    found.append((fixed, Lanes(lanes.var, count, Linear((), offset))))
+        return found
+
+    def _held_tile(self, reductions: list[For], spatial: list[For], lanes: For | None, store: Store, within: tuple[Guard, ...]) -> None:
+        if spatial and len(self._places(spatial, lanes, store)) > MAX_TILE:
+            self._open_loop(spatial[0])
+            self._held_tile([], spatial[1:], lanes if lanes is not spatial[0] else None, store, within)
+            self._close()
+            return
+        places = self._places(spatial, lanes, store)
+        dtype = store.buffer.dtype
+        held = {loop.var for loop in reductions}
+        before = tuple(var for var in store.reduce_vars if var not in held)
+        tile = next(self.names)
+        self._line("{")
+        self.depth += 1
+        names = [f"acc{tile}_{k}" for k in range(len(places))]
+        for name, (fixed, lane) in zip(names, places, strict=True):
+            self._accumulator(name, self.writer.at(fixed, lane), store, before)
+        self._open_reductions(reductions, len(places))
+        if within:
+            self._open(f"if ({self._conditions(within)})")
+        loaded: dict[str, str] = {}
+
+        def load(text: str, kind: str) -> str:
+            if text not in loaded:
+                loaded[text] = f"in{tile}_{len(loaded)}"
+                self._line(f"const {kind} {loaded[text]} = {text};")
+            return loaded[text]
+
+        assert store.combiner is not None
+        for name, (fixed, lane) in zip(names, places, strict=True):
+            writer = replace(self.writer.at(fixed, lane), load=load)
+            count = lane.count if lane is not None else 1
+            value = writer.vector(store.value) if lane is not None else writer.scalar(store.value)
+            self._line(f"{name} = {combined(self.helpers, store.combiner, dtype, count, name, value)};")
+        if within:
+            self._close()
+        for _ in reductions:
+            self._close()
+        for name, (fixed, lane) in zip(names, places, strict=True):
+            self._line(f"{self._place(self.writer.at(fixed, lane), store)} = {name};")
+        self._close()
+
+    def _accumulator(self, name: str, writer: Writer, store: Store, before: tuple[Var, ...]) -> None:
+        dtype, lanes = store.buffer.dtype, writer.lanes
+        kind = self.helpers.vector(dtype, lanes.count) if lanes is not None else C_TYPES[dtype]
+        identity = literal(store.identity, dtype)
+        start = writer.broadcast(identity, dtype) if lanes is not None else identity
+        if not before:
+            self._line(f"{kind} {name} = {start};")
+            return
+        # A conditional expression on vectors is not C for every compiler; an if statement is.
+        self._line(f"{kind} {name} = {start};")
+        first = " || ".join(f"{var.name} != 0" for var in before)
+        self._line(f"if ({first}) {name} = {self._place(writer, store)};")
+
+    def _open_reductions(self, reductions: list[For], statements: int) -> None:
+        """The reduction loops of a tile, the inner ones unrolled while the body stays below the limit."""
+        factors = []
+        budget = max((int(loop.unroll_limit) for loop in reductions), default=0) // max(statements, 1)
+        for loop in reversed(reductions):
+            extent = int(loop.var.extent)
+            factors.append(min(extent, budget) if budget > 1 else 1)
+            budget = budget // extent if budget >= extent else 0
+        for loop, factor in zip(reductions, reversed(factors), strict=True):
+            if factor > 1:
+                self._line(f"ANSOR_UNROLL({factor})")
+            self._open_loop(loop)
+
+    # small questions ------------------------------------------------------------------------------------------------------------------------------
+
+    def _widest(self, store: Store) -> int:
+        """Lanes of the widest vector that fits every value of the statement."""
+        sizes = [BYTES[node.dtype] for node in walk(store.value) if isinstance(node, Access)]
+        return max(1, self.machine.vector_bytes // max([BYTES[store.buffer.dtype], *sizes]))
+
+    def _contiguous(self, store: Store, var: Var) -> bool:
+        flat = self.writer.flat(store.buffer, store.index)
+        return int(flat.coefficient(var)) == 1 and all(atom is var or not mentions(Linear(((atom, 1),)), var) for atom, _ in flat.terms)
+
+    def _place(self, writer: Writer, store: Store) -> str:
+        flat = writer.flat(store.buffer, store.index)
+        if writer.lanes is None:
+            return f"{store.buffer.name}[{writer.index(flat)}]"
+        kind = self.helpers.vector(store.buffer.dtype, writer.lanes.count)
+        base = Linear(tuple((atom, c) for atom, c in flat.terms if atom is not writer.lanes.var), flat.const) + writer.lanes.start
+        return f"*({kind} *)&{store.buffer.name}[{writer.index(base)}]"
+
+    def _old_value(self, store: Store, variables: tuple[Var, ...], place: str) -> str:
+        identity = literal(store.identity, store.buffer.dtype)
+        if not variables:
+            return identity
+        first = " && ".join(f"{var.name} == 0" for var in variables)
+        return f"(({first}) ? {identity} : {place})"
+
+    def _conditions(self, guards: tuple[Guard, ...]) -> str:
+        tests = []
+        for guard in guards:
+            text = self.writer.index(guard.value)
+            if guard.low is not None:
+                tests.append(f"{text} >= {guard.low}")
+            if guard.high is not None:
+                tests.append(f"{text} < {guard.high}")
+        return " && ".join(tests)
+
+
+def _pointer(buffer: Buffer, restrict: bool) -> str:
+    const = "const " if buffer.scope in ("input", "constant") else ""
+    return f"{const}{C_TYPES[buffer.dtype]} *{'restrict ' if restrict else ''}{buffer.name}"
+
+
+def _used(node: Node) -> set[Buffer]:
+    """Every buffer a nest touches, indices included."""
+    found: set[Buffer] = set()
+    for _, store in stores((node,)):
+        found.add(store.buffer)
+        found.update(_read(store.value))
+        for linear in (*store.index, *(guard.value for guard in store.guards)):
+            found.update(_read_by_index(linear))
+    return found
+
+
+def _read(expr: Expr) -> Iterator[Buffer]:
+    for node in walk(expr):
+        if isinstance(node, Access):
+            yield node.buffer
+            for linear in node.index:
+                yield from _read_by_index(linear)
+
+
+def _read_by_index(linear: Linear) -> Iterator[Buffer]:
+    for atom, _ in linear.terms:
+        if isinstance(atom, Opaque):
+            yield from _read(atom.value)
+        elif not isinstance(atom, Var):
+            yield from _read_by_index(atom.value)
+
+
+def _tile_start(loops: list[For], store: Store) -> int:
+    """Where the register tile begins: the spatial loops at the end and the reduction loops directly around them."""
+    k = len(loops)
+    while k > 0 and loops[k - 1].kind != "reduce":
+        k -= 1
+    while k > 0 and loops[k - 1].kind == "reduce":
+        k -= 1
+    # Without a reduction loop in this nest only the innermost loop belongs to the tile.
+    return k if any(loop.kind == "reduce" for loop in loops[k:]) else max(len(loops) - 1, 0)
+
+
+def _vector_start(loops: list[For]) -> int:
+    return len(loops) - 1 if loops and loops[-1].vectorized else len(loops)
+
+
+def _guards_by(guards: tuple[Guard, ...], variables: list[Var]) -> tuple[tuple[Guard, ...], tuple[Guard, ...]]:
+    """(guards that none of the variables changes, the others)."""
+    changed = tuple(guard for guard in guards if any(mentions(guard.value, var) for var in variables))
+    return tuple(guard for guard in guards if guard not in changed), changed

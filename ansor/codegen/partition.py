@@ -1,0 +1,78 @@
+"""Paddings without a test per element: the range of the innermost loop in which a condition holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ansor.codegen.values import depends
+from ansor.ir.linear import Linear, Var
+from ansor.ir.loops import IndexValue
+from ansor.te.expr import Binary, Const, Expr, Select
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """`then` holds for max(lows) <= variable < min(highs) where all `conditions` (free of the variable) hold, `otherwise` elsewhere."""
+
+    then: Expr
+    otherwise: Expr
+    lows: tuple[Linear, ...]
+    highs: tuple[Linear, ...]
+    conditions: tuple[Expr, ...]
+
+
+def partition(value: Expr, var: Var) -> Partition | None:
+    """The ranges of a choice whose condition is a conjunction of comparisons with `var`; None for anything else."""
+    if not isinstance(value, Select):
+        return None
+    lows: list[Linear] = []
+    highs: list[Linear] = []
+    conditions: list[Expr] = []
+    for test in _conjuncts(value.condition):
+        if not depends(test, var):
+            conditions.append(test)
+            continue
+        found = _bound(test, var)
+        if found is None:
+            return None
+        (lows if found[0] == "low" else highs).append(found[1])
+    if not lows and not highs:
+        return None
+    return Partition(value.then, value.otherwise, tuple(lows), tuple(highs), tuple(conditions))
+
+
+def _conjuncts(expr: Expr) -> list[Expr]:
+    if isinstance(expr, Binary) and expr.op == "and":
+        return _conjuncts(expr.left) + _conjuncts(expr.right)
+    return [expr]
+
+
+def _linear(expr: Expr) -> Linear | None:
+    if isinstance(expr, IndexValue):
+        return expr.value
+    if isinstance(expr, Const) and not isinstance(expr.value, float):
+        return Linear((), int(expr.value))
+    return None
+
+
+def _bound(test: Expr, var: Var) -> tuple[str, Linear] | None:
+    """`low`: the first value for which the test holds; `high`: the first for which it no longer does."""
+    if not isinstance(test, Binary) or test.op not in ("lt", "le", "gt", "ge"):
+        return None
+    left, right = _linear(test.left), _linear(test.right)
+    if left is None or right is None:
+        return None
+    # test  <=>  difference (op) 0, where difference = var + rest
+    difference = left - right
+    coefficient = int(difference.coefficient(var))
+    rest = Linear(tuple((atom, c) for atom, c in difference.terms if atom is not var), difference.const)
+    if any(depends(IndexValue(Linear(((atom, 1),))), var) for atom, _ in rest.terms):
+        return None
+    if coefficient not in (1, -1):
+        return None
+    op = test.op
+    if coefficient == -1:
+        rest = -rest
+        op = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}[op]
+    bound = -rest
+    return {"ge": ("low", bound), "gt": ("low", bound + 1), "lt": ("high", bound), "le": ("high", bound + 1)}[op]

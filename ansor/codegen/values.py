@@ -1,0 +1,306 @@
+"""Expressions as C text, for one element or for a vector of neighbouring elements.
+
+`Lanes` says which loop variable runs over the lanes; every other variable is a C variable or, when unrolled, a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from ansor.codegen.dialect import BYTES, C_TYPES, MASK, Helpers, literal
+from ansor.ir.linear import Atom, Linear, Opaque, Quotient, Var, atom_variables, bounds, is_opaque
+from ansor.ir.loops import Access, Buffer, IndexValue
+from ansor.ir.simplify import simplified_index
+from ansor.te.expr import Binary, Call, Cast, Const, Expr, Not, Select, walk
+
+INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "truncdiv": "/", "truncmod": "%", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==",
+         "ne": "!=", "and": "&&", "or": "||"}
+
+
+@dataclass(frozen=True, eq=False)
+class Lanes:
+    """Values `start .. start + count - 1` of loop variable `var`, one per lane."""
+
+    var: Var
+    count: int
+    start: Linear
+
+
+@dataclass(frozen=True, eq=False)
+class Writer:
+    """Writes expressions.
+
+    fixed: unrolled variables and their numbers. lanes: the vectorised variable, if any. load: called with (text, C type) of every memory read, gives the text
+    to use instead, so that a register tile reads each element once.
+    """
+
+    helpers: Helpers
+    fixed: Mapping[Var, int] = field(default_factory=dict)
+    lanes: Lanes | None = None
+    load: Callable[[str, str], str] | None = None
+
+    def at(self, fixed: Mapping[Var, int], lanes: Lanes | None) -> Writer:
+        """The same writer at other numbers."""
+        return replace(self, fixed={**self.fixed, **fixed}, lanes=lanes)
+
+    # indices --------------------------------------------------------------------------------------------------------------------------------------
+
+    def resolved(self, linear: Linear) -> Linear:
+        """The index with unrolled variables replaced by their numbers."""
+        if not self.fixed:
+            return linear
+        result = Linear((), linear.const)
+        for atom, coefficient in linear.terms:
+            result = result + self._resolved_atom(atom) * coefficient
+        return result
+
+    def _resolved_atom(self, atom: Atom) -> Linear:
+        if isinstance(atom, Var):
+            return Linear((), self.fixed[atom]) if atom in self.fixed else Linear(((atom, 1),))
+        if isinstance(atom, Opaque):
+            return Linear(((atom, 1),))
+        inner = self.resolved(atom.value)
+        return simplified_index(Linear(((type(atom)(inner, atom.divisor), 1),)))
+
+    def index(self, linear: Linear) -> str:
+        """An index as C text; `long` arithmetic."""
+        resolved = self.resolved(linear)
+        text = " + ".join(self._term(atom, int(c)) for atom, c in resolved.terms if int(c))
+        const = int(resolved.const)
+        if not text:
+            return str(const)
+        return text if const == 0 else f"{text} + {const}" if const > 0 else f"{text} - {-const}"
+
+    def _term(self, atom: Atom, coefficient: int) -> str:
+        text = self._atom(atom)
+        return text if coefficient == 1 else f"{text} * {coefficient}" if coefficient > 0 else f"{text} * ({coefficient})"
+
+    def _atom(self, atom: Atom) -> str:
+        if isinstance(atom, Var):
+            return atom.name
+        if isinstance(atom, Opaque):
+            return f"(long){replace(self, lanes=None).scalar(atom.value)}"
+        inner, divisor = self.index(atom.value), int(atom.divisor)
+        found = bounds(atom.value) if not is_opaque(atom) else None
+        if found is not None and found[0] >= 0:
+            return f"(({inner}) {'/' if isinstance(atom, Quotient) else '%'} {divisor})"
+        return f"{self.helpers.floor_division('floordiv' if isinstance(atom, Quotient) else 'floormod')}({inner}, {divisor})"
+
+    def flat(self, buffer: Buffer, index: tuple[Linear, ...]) -> Linear:
+        """Position in the buffer, in elements."""
+        total = Linear()
+        for value, stride in zip(index, buffer.strides, strict=True):
+            total = total + value * stride
+        return self.resolved(total)
+
+    # values ---------------------------------------------------------------------------------------------------------------------------------------
+
+    def scalar(self, expr: Expr) -> str:
+        """One element."""
+        return replace(self, lanes=None).value(expr)[0]
+
+    def vector(self, expr: Expr) -> str:
+        """A vector, broadcast when every lane has the same value."""
+        assert self.lanes is not None
+        text, is_vector = self.value(expr)
+        return text if is_vector else self.broadcast(text, expr.dtype)
+
+    def broadcast(self, text: str, dtype: str) -> str:
+        """The same scalar in every lane."""
+        assert self.lanes is not None
+        kind = self.helpers.vector(dtype, self.lanes.count)
+        if text in ("0", "0.0", "0.0f"):
+            return f"({kind}){{}}"
+        return f"({text} - ({kind}){{}})" if dtype.startswith("float") else f"({text} + ({kind}){{}})"
+
+    def value(self, expr: Expr) -> tuple[str, bool]:
+        """C text, and whether it is a vector."""
+        if isinstance(expr, Const):
+            return literal(expr.value, expr.dtype), False
+        if isinstance(expr, Access):
+            return self._access(expr)
+        if isinstance(expr, IndexValue):
+            return self._index_value(expr)
+        if isinstance(expr, Binary):
+            return self._binary(expr)
+        if isinstance(expr, Not):
+            text, is_vector = self.value(expr.value)
+            return (f"(~{text})" if is_vector else f"(!{text})"), is_vector
+        if isinstance(expr, Call):
+            return self._call(expr)
+        if isinstance(expr, Cast):
+            return self._cast(expr)
+        assert isinstance(expr, Select)
+        return self._select(expr)
+
+    def _access(self, access: Access) -> tuple[str, bool]:
+        flat = self.flat(access.buffer, access.index)
+        lane = flat.coefficient(self.lanes.var) if self.lanes is not None else 0
+        base = self._without_lanes(flat)
+        name, dtype = access.buffer.name, access.dtype
+        if lane == 0:
+            return self._loaded(f"{name}[{self.index(base)}]", C_TYPES[dtype]), False
+        assert self.lanes is not None
+        kind = self.helpers.vector(dtype, self.lanes.count)
+        if lane == 1:
+            return self._loaded(f"*(const {kind} *)&{name}[{self.index(base)}]", kind), True
+        elements = (f"{name}[{self.index(base + int(lane) * k)}]" for k in range(self.lanes.count))
+        return self._loaded(f"({kind}){{{', '.join(elements)}}}", kind), True
+
+    def _without_lanes(self, linear: Linear) -> Linear:
+        """The index at lane 0."""
+        if self.lanes is None:
+            return linear
+        rest = Linear(tuple((atom, c) for atom, c in linear.terms if atom is not self.lanes.var), linear.const)
+        return rest + self.lanes.start * linear.coefficient(self.lanes.var)
+
+    def _loaded(self, text: str, kind: str) -> str:
+        return self.load(text, kind) if self.load is not None else text
+
+    def _index_value(self, expr: IndexValue) -> tuple[str, bool]:
+        resolved = self.resolved(expr.value)
+        lane = int(resolved.coefficient(self.lanes.var)) if self.lanes is not None else 0
+        if lane == 0 or self.lanes is None:
+            return f"(int)({self.index(resolved)})", False
+        base = self._without_lanes(resolved)
+        kind = self.helpers.vector("int32", self.lanes.count)
+        steps = ", ".join(str(lane * k) for k in range(self.lanes.count))
+        return f"((int)({self.index(base)}) + ({kind}){{{steps}}})", True
+
+    def _pair(self, left: Expr, right: Expr) -> tuple[str, str, bool]:
+        a, a_vector = self.value(left)
+        b, b_vector = self.value(right)
+        return a, b, a_vector or b_vector  # a scalar operand of a vector operation is broadcast by the language
+
+    def _binary(self, expr: Binary) -> tuple[str, bool]:
+        operand = expr.left.dtype
+        if expr.op in ("min", "max"):
+            a, b, is_vector = self._pair(expr.left, expr.right)
+            if is_vector:
+                assert self.lanes is not None
+                return f"{self.helpers.extreme(expr.op, operand, self.lanes.count)}({self.vector(expr.left)}, {self.vector(expr.right)})", True
+            return f"{self.helpers.extreme(expr.op, operand, 1)}({a}, {b})", False
+        if expr.op in ("floordiv", "floormod"):
+            name = self.helpers.floor_division(expr.op)
+            return f"({C_TYPES[operand]}){name}({self.scalar(expr.left)}, {self.scalar(expr.right)})", False
+        a, b, is_vector = self._pair(expr.left, expr.right)
+        if is_vector and expr.op in ("and", "or"):
+            return f"({a} {'&' if expr.op == 'and' else '|'} {b})", True
+        text = f"({a} {INFIX[expr.op]} {b})"
+        if not is_vector and expr.dtype in ("int8", "uint8", "int16"):
+            text = f"({C_TYPES[expr.dtype]}){text}"
+        return text, is_vector
+
+    def _call(self, expr: Call) -> tuple[str, bool]:
+        parts = [self.value(argument) for argument in expr.arguments]
+        is_vector = any(flag for _, flag in parts)
+        lanes = self.lanes.count if is_vector and self.lanes is not None else 1
+        texts = [self.vector(argument) if is_vector else text for argument, (text, _) in zip(expr.arguments, parts, strict=True)]
+        return f"{self.helpers.call(expr.name, expr.dtype, lanes)}({', '.join(texts)})", is_vector
+
+    def _cast(self, expr: Cast) -> tuple[str, bool]:
+        text, is_vector = self.value(expr.value)
+        if is_vector:
+            assert self.lanes is not None
+            return f"__builtin_convertvector({text}, {self.helpers.vector(expr.dtype, self.lanes.count)})", True
+        return (f"({text} != 0)" if expr.dtype == "bool" else f"(({C_TYPES[expr.dtype]}){text})"), False
+
+    def _select(self, expr: Select) -> tuple[str, bool]:
+        condition, mask = self.value(expr.condition)
+        if mask:
+            assert self.lanes is not None
+            return f"{self.helpers.select(expr.dtype, self.lanes.count)}({condition}, {self.vector(expr.then)}, {self.vector(expr.otherwise)})", True
+        # A guarded read must not be hoisted out of its guard.
+        inner = replace(self, load=None)
+        then, then_vector = inner.value(expr.then)
+        otherwise, otherwise_vector = inner.value(expr.otherwise)
+        if not then_vector and not otherwise_vector:
+            return f"({condition} ? {then} : {otherwise})", False
+        return f"({condition} ? {inner.vector(expr.then)} : {inner.vector(expr.otherwise)})", True
+
+
+def combined(helpers: Helpers, combiner: str, dtype: str, lanes: int, old: str, new: str) -> str:
+    """C text of one reduction step."""
+    if combiner in ("max", "min"):
+        return f"{helpers.extreme(combiner, dtype, lanes)}({old}, {new})"
+    text = f"{old} {'+' if combiner == 'sum' else '*'} {new}"
+    return f"({C_TYPES[dtype]})({text})" if lanes == 1 and dtype in ("int8", "uint8", "int16", "bool") else text
+
+
+def depends(expr: Expr, var: Var) -> bool:
+    """True when the value changes with `var`."""
+    return any(_mentions(linear, var) for linear in _indices(expr))
+
+
+def _indices(expr: Expr) -> list[Linear]:
+    found: list[Linear] = []
+    for node in walk(expr):
+        if isinstance(node, Access):
+            found += node.index
+        elif isinstance(node, IndexValue):
+            found.append(node.value)
+    return found
+
+
+def _mentions(linear: Linear, var: Var) -> bool:
+    for atom, coefficient in linear.terms:
+        if int(coefficient) == 0:
+            continue
+        if any(other is var for other in atom_variables(atom)):
+            return True
+        if is_opaque(atom) and _opaque_mentions(atom, var):
+            return True
+    return False
+
+
+def _opaque_mentions(atom: Atom, var: Var) -> bool:
+    if isinstance(atom, Opaque):
+        return depends(atom.value, var)
+    return not isinstance(atom, Var) and _mentions(atom.value, var)
+
+
+def mentions(linear: Linear, var: Var) -> bool:
+    """True when the index changes with `var`."""
+    return _mentions(linear, var)
+
+
+def vectorizable(expr: Expr, var: Var) -> bool:
+    """True when the expression can be written for a vector of neighbouring values of `var`."""
+    for node in walk(expr):
+        if isinstance(node, Access) and not all(_linear_in(i, var) for i in node.index):
+            return False
+        if isinstance(node, IndexValue) and not _linear_in(node.value, var):
+            return False
+        if node.dtype == "bool" and not isinstance(node, Const) and depends(node, var) and not isinstance(node, Binary | Not):
+            return False
+        if isinstance(node, Binary) and node.op in ("floordiv", "floormod", "truncdiv", "truncmod") and depends(node, var):
+            return False
+        if isinstance(node, Cast) and depends(node, var) and "bool" in (node.dtype, node.value.dtype):
+            return False
+        if isinstance(node, Select) and depends(node.condition, var) and not _maskable(node, var):
+            return False
+    return not (expr.dtype == "bool" and depends(expr, var))
+
+
+def _linear_in(linear: Linear, var: Var) -> bool:
+    return all(isinstance(atom, Var) or not _mentions(Linear(((atom, 1),)), var) for atom, _ in linear.terms)
+
+
+def _maskable(select: Select, var: Var) -> bool:
+    """True when both sides may be computed in every lane, and the lanes of the mask match those of the value."""
+    widths = {BYTES[node.left.dtype] for node in walk(select.condition) if isinstance(node, Binary) and node.op in ("lt", "le", "gt", "ge", "eq", "ne")}
+    plain = all(isinstance(node, Binary | Not | Access | IndexValue | Const | Call | Cast) for node in walk(select.condition))
+    # Every compared pair has to vary over the lanes: a scalar comparison gives 0 or 1, not a mask.
+    varying = all(depends(node, var) for node in walk(select.condition) if node.dtype == "bool")
+    safe = all(in_bounds(node) for side in (select.then, select.otherwise) for node in walk(side) if isinstance(node, Access))
+    return plain and varying and safe and widths == {BYTES[select.dtype]} and BYTES[select.dtype] in MASK
+
+
+def in_bounds(access: Access) -> bool:
+    """True when the element exists whatever the loop variables are."""
+    for linear, extent in zip(access.index, access.buffer.shape, strict=True):
+        found = bounds(linear)
+        if found is None or int(found[0]) < 0 or int(found[1]) >= int(extent):
+            return False
+    return True

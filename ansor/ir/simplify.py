@@ -1,0 +1,112 @@
+"""The loop nest of one program, without what a population needed: loops of extent 1, zero terms, conditions that always hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ansor.ir.linear import Atom, Linear, Opaque, Quotient, Remainder, Var, bounds, is_opaque, of
+from ansor.ir.loops import Access, Buffer, For, Guard, IndexValue, Loops, Node, Store
+from ansor.te.expr import Expr, transform
+
+
+def simplified(loops: Loops) -> Loops:
+    """The same program; every extent and coefficient has to be an int."""
+    return _Simplifier().program(loops)
+
+
+def simplified_index(linear: Linear) -> Linear:
+    """Zero terms dropped, variables of extent 1 replaced by 0, divisions folded where the range allows."""
+    result = Linear((), linear.const)
+    for atom, coefficient in linear.terms:
+        if isinstance(coefficient, int) and coefficient == 0:
+            continue
+        result = result + _atom(atom) * coefficient
+    return Linear(tuple((atom, c) for atom, c in result.terms if not (isinstance(c, int) and c == 0)), result.const)
+
+
+def _atom(atom: Atom) -> Linear:
+    if isinstance(atom, Var):
+        return Linear() if atom.extent == 1 else of(atom)
+    if isinstance(atom, Opaque):
+        return of(atom)
+    return _division(simplified_index(atom.value), int(atom.divisor), isinstance(atom, Quotient))
+
+
+def _division(value: Linear, divisor: int, quotient: bool) -> Linear:
+    """Quotient or remainder, with the multiples of the divisor taken out."""
+    outer = Linear(tuple((a, int(c) // divisor) for a, c in value.terms if int(c) % divisor == 0), int(value.const) // divisor)
+    rest = Linear(tuple((a, c) for a, c in value.terms if int(c) % divisor), int(value.const) % divisor)
+    found = bounds(rest) if not any(is_opaque(atom) for atom, _ in rest.terms) else None
+    if found is not None and found[0] >= 0 and found[1] < divisor:
+        return outer if quotient else rest
+    return outer + of(Quotient(rest, divisor)) if quotient else of(Remainder(rest, divisor))
+
+
+class _Simplifier:
+    def __init__(self) -> None:
+        self.buffers: dict[Buffer, Buffer] = {}
+
+    def program(self, loops: Loops) -> Loops:
+        body, loose = self._nodes(loops.body)
+        # A tile left without a loop around it lives as long as the program.
+        moved = {buffer: replace(buffer, scope="workspace") for buffer in loose}
+        if moved:
+            self.buffers = moved
+            body, _ = self._nodes(body)
+        return replace(loops, body=body, intermediates=(*loops.intermediates, *moved.values()))
+
+    def _nodes(self, nodes: tuple[Node, ...]) -> tuple[tuple[Node, ...], tuple[Buffer, ...]]:
+        """Simplified nodes, and local buffers of loops that vanished."""
+        result: list[Node] = []
+        loose: list[Buffer] = []
+        for node in nodes:
+            if isinstance(node, Store):
+                result.append(self._store(node))
+                continue
+            body, inner = self._nodes(node.body)
+            if node.var.extent == 1:
+                result += body
+                loose += [*node.locals, *inner]
+            else:
+                kept = tuple(buffer for buffer in (*node.locals, *inner) if buffer not in self.buffers)
+                result.append(replace(node, body=body, locals=kept))
+        return tuple(result), tuple(loose)
+
+    def _store(self, store: Store) -> Store:
+        return replace(
+            store,
+            buffer=self.buffers.get(store.buffer, store.buffer),
+            index=tuple(simplified_index(i) for i in store.index),
+            value=transform(store.value, self._value),
+            reduce_vars=tuple(var for var in store.reduce_vars if var.extent != 1),
+            guards=tuple(_guard(guard) for guard in store.guards if guard.needed),
+        )
+
+    def _value(self, node: Expr) -> Expr | None:
+        if isinstance(node, Access):
+            return Access(self.buffers.get(node.buffer, node.buffer), tuple(self._index(i) for i in node.index), node.dtype)
+        if isinstance(node, IndexValue):
+            return IndexValue(self._index(node.value))
+        return None
+
+    def _index(self, linear: Linear) -> Linear:
+        simple = simplified_index(linear)
+        return Linear(tuple((self._opaque(atom), c) for atom, c in simple.terms), simple.const)
+
+    def _opaque(self, atom: Atom) -> Atom:
+        return Opaque(transform(atom.value, self._value)) if isinstance(atom, Opaque) else atom
+
+
+def _guard(guard: Guard) -> Guard:
+    return replace(guard, value=simplified_index(guard.value))
+
+
+def chain(node: Node) -> tuple[tuple[For, ...], Store | None]:
+    """The loops from `node` down to a store when they are nested perfectly, with no local buffers in between; (…, None) otherwise."""
+    loops: list[For] = []
+    while isinstance(node, For):
+        loops.append(node)
+        if len(node.body) != 1 or node.locals:
+            return tuple(loops), None
+        node = node.body[0]
+    return tuple(loops), node
