@@ -124,8 +124,11 @@ class Builder:
         return alone
 
     def _compile(self, group: Sequence[CSource], stem: Path, timeout: float) -> list[Built]:
-        symbols = [f"ansor_candidate_{index}" for index in range(len(group))]
-        text = "\n".join(_apart(source, symbol) for source, symbol in zip(group, symbols, strict=True))
+        if len(group) == 1:
+            symbols, text = [group[0].entry], group[0].text
+        else:
+            symbols = [f"ansor_candidate_{index}" for index in range(len(group))]
+            text = "\n".join(_apart(source, symbol) for source, symbol in zip(group, symbols, strict=True))
         made, library = stem.with_suffix(".o"), stem.with_suffix(".so")
         compiled = self._call(["-c", "-g0", "-ffunction-sections"], text, made, timeout)
         digests: dict[str, str] = {}

@@ -26,7 +26,7 @@ def test_only_the_culprit_fails(builder: Builder, source_of: Callable[..., CSour
     assert [one.source for one in built] == sources
     assert [index for index, one in enumerate(built) if one.failure] == [3]
     failure = built[3].failure
-    assert failure is not None and failure.kind == "compile" and "k3.c" in failure.text and "undeclared" in failure.text
+    assert failure is not None and failure.kind == "compile" and "undeclared" in failure.text
     assert len({one.library for one in built}) == 5 + 1  # those beside the culprit alone, the others together
     for one in (built[0], built[9]):
         assert runner.run("add", replace(one.source, entry=one.symbol), one.library).failure is None

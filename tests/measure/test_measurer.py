@@ -65,6 +65,19 @@ def test_packed_constants_and_ranges(measurer: Measurer, source_of: MakeSource) 
     assert kinds[0] is None and kinds[1] == "wrong_answer" and kinds[2] is None
 
 
+def test_threads_get_a_pool(measurer: Measurer, task: MeasureTask, source_of: MakeSource) -> None:
+    body = "void *x[] = {a, b, c}; parallel_for(pool, body, x, n);"
+    head = """static void body(void *x, long begin, long end) {
+    const float *a = ((void **)x)[0], *b = ((void **)x)[1]; float *c = ((void **)x)[2];
+    for (long i = begin; i < end; ++i) c[i] = a[i] + b[i];
+}"""
+    source = source_of(body, threads=2)
+    place = source.text.index("void kernel(")
+    text = source.text[:place] + head + "\n" + source.text[place:]
+    (found,) = measurer.measure([Job(task, replace(source, text=text))])
+    assert found.seconds, found.failure
+
+
 def test_building_and_running_may_overlap(compiler: Compiler, task: MeasureTask, source_of: MakeSource) -> None:
     with Measurer(compiler, timing=QUICK, jobs=1, overlap=True) as measurer:
         jobs = [Job(task, source_of(GOOD + f"workspace[{i}] = 1;", entry=f"k{i}", workspace_bytes=64)) for i in range(12)]

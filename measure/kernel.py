@@ -1,0 +1,258 @@
+"""A built kernel that people call: NumPy or torch in, same kind out."""
+
+import ctypes
+import json
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.codegen.pool_library import shared_pool
+from ansor.codegen.source import ALIGNMENT, Argument, CSource
+from ansor.codegen.toolchain import Compiler, find_compiler
+from ansor.errors import MeasureError, ToolchainError
+from ansor.measure.builder import Builder
+
+if TYPE_CHECKING:
+    import torch
+
+    Tensor = NDArray[np.generic] | torch.Tensor
+
+SAVED_VERSION = 1
+
+
+def aligned_empty(shape: Sequence[int], dtype: str) -> NDArray[np.generic]:
+    """An array without contents whose data starts at a multiple of `ALIGNMENT` bytes: a kernel uses it without a copy."""
+    item = np.dtype(dtype)
+    size = int(np.prod(shape, dtype=np.int64)) * item.itemsize
+    room = np.empty(size + ALIGNMENT, dtype=np.uint8)
+    start = -room.ctypes.data % ALIGNMENT
+    return room[start : start + size].view(item).reshape(shape)
+
+
+def build_kernels(sources: Sequence[CSource], compiler: Compiler | None = None, *, mcpu: str = "native") -> list["Kernel"]:
+    """Kernels of several sources, built side by side. Raises ToolchainError with the compiler's text."""
+    chosen = compiler or find_compiler()
+    with Builder(chosen, mcpu=mcpu, timeout=120.0, together=1) as builder:
+        kernels = []
+        for built in builder.build(sources):
+            if built.failure is not None:
+                raise ToolchainError(f"kernel {built.source.entry!r} does not build with {chosen}: {built.failure}")
+            kernels.append(Kernel(built.source, built.library, symbol=built.symbol, compiler=chosen))
+        return kernels
+
+
+class Kernel:
+    """A callable kernel. The library's bytes are kept, so its file may go.
+
+    Call it with the inputs, and those constants that `bind_constants` did not bind, in declaration order. Results are new
+    arrays, or `out=` (one array, or a tuple of them for several outputs). Arrays that are not contiguous or not aligned to
+    `ALIGNMENT` bytes are copied first; torch tensors and `aligned_empty` arrays need no copy. Calls from several Python
+    threads are safe, one after the other.
+    """
+
+    def __init__(
+        self,
+        source: CSource,
+        library: Path,
+        *,
+        symbol: str = "",
+        compiler: Compiler | None = None,
+        latency_s: float | None = None,
+        schedule: str = "",
+    ) -> None:
+        self._source = source
+        self.latency_s = latency_s
+        self.schedule = schedule
+        self._symbol = symbol or source.entry
+        self._content = library.read_bytes()
+        try:
+            self._library = ctypes.CDLL(str(library))
+            self._function = getattr(self._library, self._symbol)
+        except (OSError, AttributeError) as error:
+            raise MeasureError(f"kernel {source.entry!r} cannot be loaded from {library.name}: {error}") from error
+        self._function.restype, self._function.argtypes = None, [ctypes.c_void_p] * 4
+        self._pool = shared_pool(source.threads, compiler) if source.threads > 1 else None
+        self._workspace = aligned_empty((max(1, source.workspace_bytes),), "uint8")
+        self._bound: dict[str, NDArray[np.generic]] = {}
+        self._constants: dict[str, NDArray[np.generic]] = {}
+        self._dtypes = {argument.name: np.dtype(argument.dtype) for argument in source.arguments}
+        self._outputs = [argument for argument in source.arguments if argument.role == "output"]
+        self._lock = threading.Lock()
+
+    @property
+    def source(self) -> str:
+        """The C text."""
+        return self._source.text
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """Inputs, constants and outputs in declaration order."""
+        return self._source.arguments
+
+    @property
+    def code(self) -> CSource:
+        """The text with everything needed to call it."""
+        return self._source
+
+    def bind_constants(self, constants: "Mapping[str, Tensor]") -> None:
+        """Keep constants (logical arrays by name), packed as the kernel wants them; calls then leave them out.
+
+        Raises MeasureError for a name that is no constant, and ValueError or TypeError for a wrong shape or dtype.
+        """
+        known = {argument.name: argument for argument in self.arguments if argument.role == "constant"}
+        for name, value in constants.items():
+            if name not in known:
+                raise MeasureError(
+                    f"bind_constants: {self._source.entry!r} has no constant {name!r}; it has {', '.join(known) or 'none'}"
+                )
+            array = self._checked(known[name], value)
+            self._constants[name] = array
+            self._bound[name] = _aligned(known[name].physical(array))
+
+    def __call__(self, *inputs: "Tensor", out: "Tensor | Sequence[Tensor] | None" = None) -> "Tensor | tuple[Tensor, ...]":
+        """Run once. Raises TypeError or ValueError when the number, a shape or a dtype of the arguments is wrong."""
+        wanted = [a for a in self.arguments if a.role != "output" and a.name not in self._bound]
+        if len(inputs) != len(wanted):
+            names = ", ".join(argument.name for argument in wanted)
+            raise TypeError(f"{self._source.entry} takes {len(wanted)} arguments ({names}), but {len(inputs)} were given")
+        buffers = dict(self._bound)
+        for argument, value in zip(wanted, inputs, strict=True):
+            array = self._checked(argument, value)
+            buffers[argument.name] = _aligned(array if argument.pack is None else argument.pack.apply(array))
+        results = self._results(out)
+        for argument, result in zip(self._outputs, results, strict=True):
+            usable = result.flags.c_contiguous and result.ctypes.data % ALIGNMENT == 0
+            buffers[argument.name] = result if usable else aligned_empty(argument.shape, argument.dtype)
+        self._run(buffers)
+        for argument, result in zip(self._outputs, results, strict=True):
+            if buffers[argument.name] is not result:
+                result[...] = buffers[argument.name]
+        if out is not None:
+            return out if not isinstance(out, Sequence) else tuple(out)
+        found = tuple(_like(result, inputs) for result in results)
+        return found[0] if len(found) == 1 else found
+
+    def run_pointers(self, addresses: Sequence[int], workspace: int = 0) -> None:
+        """Run once on raw addresses, one for each of `arguments` (aligned, constants packed): for planned memory.
+
+        Nothing is checked. `workspace` 0 means the kernel's own.
+        """
+        pointers = (ctypes.c_void_p * len(addresses))(*addresses)
+        with self._lock:
+            self._call(ctypes.addressof(pointers), workspace or self._workspace.ctypes.data)
+
+    def bound_constant(self, name: str) -> NDArray[np.generic]:
+        """The packed buffer of a bound constant; raises KeyError when it is not bound."""
+        return self._bound[name]
+
+    def save(self, folder: str | Path) -> Path:
+        """Write kernel.c, kernel.so, kernel.json and the bound constants to a folder, for `Kernel.load`."""
+        place = Path(folder)
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "kernel.c").write_text(self._source.text)
+        (place / "kernel.so").write_bytes(self._content)
+        about = {
+            "version": SAVED_VERSION, "entry": self._source.entry, "symbol": self._symbol,
+            "arguments": [argument.to_data() for argument in self.arguments],
+            "workspace_bytes": self._source.workspace_bytes, "threads": self._source.threads,
+            "latency_s": self.latency_s, "schedule": self.schedule,
+        }  # fmt: skip
+        (place / "kernel.json").write_text(json.dumps(about, indent=1) + "\n")
+        with (place / "constants.npz").open("wb") as file:
+            np.savez(file, allow_pickle=False, **self._constants)
+        return place
+
+    @classmethod
+    def load(cls, folder: str | Path, *, compiler: Compiler | None = None) -> Self:
+        """The kernel that `save` wrote, on a machine of the same kind. Raises MeasureError when that is not what is there."""
+        place = Path(folder)
+        try:
+            about = json.loads((place / "kernel.json").read_text())
+            if about["version"] != SAVED_VERSION:
+                raise MeasureError(f"{place}: a kernel of version {about['version']}, but we read {SAVED_VERSION}; save it again")
+            source = CSource(
+                (place / "kernel.c").read_text(), about["entry"], tuple(map(Argument.from_data, about["arguments"])),
+                about["workspace_bytes"], about["threads"],
+            )  # fmt: skip
+            kernel = cls(
+                source, place / "kernel.so", symbol=about["symbol"], compiler=compiler, latency_s=about["latency_s"],
+                schedule=about["schedule"],
+            )  # fmt: skip
+            with np.load(place / "constants.npz", allow_pickle=False) as constants:
+                kernel.bind_constants(dict(constants))
+        except (OSError, KeyError, ValueError) as error:
+            raise MeasureError(f"{place}: no saved kernel can be read there: {error}; write one with Kernel.save") from error
+        return kernel
+
+    def _run(self, buffers: Mapping[str, NDArray[np.generic]]) -> None:
+        addresses = [buffers[argument.name].ctypes.data for argument in self.arguments]
+        self.run_pointers(addresses)
+
+    def _call(self, pointers: int, workspace: int) -> None:
+        if self._pool is None:
+            self._function(pointers, workspace, None, None)
+            return
+        with self._pool.lock:
+            self._function(pointers, workspace, self._pool.parallel_for, self._pool.handle)
+
+    def _results(self, out: "Tensor | Sequence[Tensor] | None") -> list[NDArray[np.generic]]:
+        if out is None:
+            return [aligned_empty(argument.shape, argument.dtype) for argument in self._outputs]
+        given = list(out) if isinstance(out, Sequence) else [out]
+        if len(given) != len(self._outputs):
+            raise TypeError(f"{self._source.entry} has {len(self._outputs)} outputs, but out= holds {len(given)}")
+        return [self._checked(argument, value) for argument, value in zip(self._outputs, given, strict=True)]
+
+    def _checked(self, argument: Argument, value: "Tensor") -> NDArray[np.generic]:
+        """The value as an array of the declared shape and dtype; never a copy of an array."""
+        array = _as_array(argument, value)
+        if array.shape != argument.shape:
+            raise ValueError(
+                f"{self._source.entry}: {argument.role} {argument.name!r} must have shape {argument.shape}, found {array.shape}"
+            )
+        if array.dtype != self._dtypes[argument.name]:
+            raise TypeError(
+                f"{self._source.entry}: {argument.role} {argument.name!r} must have dtype {argument.dtype}, "
+                f"found {array.dtype}; convert it with .astype (NumPy) or .to (torch)"
+            )
+        return array
+
+
+def _is_tensor(value: object) -> bool:
+    # Whoever passes a torch tensor has imported torch; we do not.
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def _as_array(argument: Argument, value: "Tensor") -> NDArray[np.generic]:
+    if isinstance(value, np.ndarray):
+        return value
+    if not _is_tensor(value):
+        found = np.asarray(value)
+        if found.dtype == object:
+            raise TypeError(f"{argument.role} {argument.name!r} must be an array or a tensor, found {type(value).__name__}")
+        return found
+    if value.device.type != "cpu":
+        raise TypeError(f"{argument.role} {argument.name!r} is on {value.device}; this kernel is for the cpu: use .cpu()")
+    array: NDArray[np.generic] = value.detach().numpy()
+    return array
+
+
+def _aligned(array: NDArray[np.generic]) -> NDArray[np.generic]:
+    if array.flags.c_contiguous and array.ctypes.data % ALIGNMENT == 0:
+        return array
+    copy = aligned_empty(array.shape, array.dtype.name)
+    copy[...] = array
+    return copy
+
+
+def _like(result: NDArray[np.generic], inputs: "Sequence[Tensor]") -> "Tensor":
+    if any(_is_tensor(value) for value in inputs):
+        tensor: torch.Tensor = sys.modules["torch"].from_numpy(result)
+        return tensor
+    return result
