@@ -1,0 +1,307 @@
+"""Trials on disk: append-only JSON lines that survive `kill -9`, and load fast.
+
+    {"header":{"format":1,"package":"0.1.0","started":...,"machine":{...},"compiler":"...","flags":[...],"seed":0}}
+    {"workload":"...","target":"...","sketch":[...],"row":[3,0,12],"seconds":[0.0012],"failure":null,"cut_short":false,
+     "elapsed":0.3,"timestamp":1767225600.0,"seed":0,"round":2}                                       (on one line)
+
+Every session that appends writes a header first, so a file may hold several; a trial follows the header it was made
+under. A line is one write to the end of the file: writers in several processes do not mix their lines.
+"""
+
+import json
+import os
+import platform
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from statistics import median
+from types import TracebackType
+from typing import Any, NamedTuple, Self, TypeAlias
+
+from ansor import settings
+from ansor.codegen.toolchain import Compiler, processor_name
+from ansor.errors import RecordError
+from ansor.measure.failure import Failure
+from ansor.measure.measurer import Measurement
+
+FORMAT = 1
+TORN, OTHER_WORKLOAD, OTHER_TARGET = "torn line", "other workload", "other target"
+
+Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | dict[str, Json]"
+_ROW = b',"row":'
+_HEADER = b'{"header":'
+
+
+class Record(NamedTuple):
+    """One trial. A named tuple, because files hold a million of them."""
+
+    workload: str  # the workload's key
+    target: str  # canonical text of the target
+    sketch: Json  # the sketch's steps as JSON; a tuple where it was a list, so that it compares and hashes
+    row: tuple[int, ...]  # the choices
+    seconds: tuple[float, ...]  # of one call, once for each repeat; empty for a failure
+    failure: Failure | None = None
+    cut_short: bool = False  # one coarse time of a clearly slow candidate
+    elapsed: float = 0.0  # seconds the trial took
+    timestamp: float = 0.0  # seconds since 1970
+    seed: int = 0
+    round: int = 0
+
+    @property
+    def latency_s(self) -> float:
+        """Median seconds of one call; infinite for a failure."""
+        return median(self.seconds) if self.seconds else float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Under what conditions the trials after it were made."""
+
+    compiler: str
+    flags: tuple[str, ...]
+    seed: int
+    package: str
+    machine: tuple[tuple[str, str], ...]  # processor, cores, system
+    started: float
+    format: int = FORMAT
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What a file holds: the records asked for, its headers, and how many lines were left out for which reason."""
+
+    records: tuple[Record, ...]
+    headers: tuple[Header, ...]
+    skipped: dict[str, int]
+
+
+def make_header(compiler: Compiler, *, mcpu: str = "native", seed: int = 0) -> Header:
+    """The header for this machine, now."""
+    try:
+        package = version("ansor")
+    except PackageNotFoundError:
+        package = "unknown"
+    machine = (
+        ("processor", processor_name()),
+        ("cores", str(settings.cores())),
+        ("system", f"{platform.system()} {platform.machine()}"),
+    )
+    return Header(compiler.version, compiler.flags(mcpu), seed, package, machine, time.time())
+
+
+def make_record(
+    measurement: Measurement,
+    *,
+    workload: str,
+    target: str,
+    sketch: Json,
+    row: Iterable[int],
+    seed: int = 0,
+    round: int = 0,
+) -> Record:
+    """The record of a measurement."""
+    m = measurement
+    return Record(
+        workload, target, _frozen(sketch), tuple(int(choice) for choice in row), m.seconds, m.failure, m.cut_short,
+        round_to(m.elapsed), round_to(m.timestamp), seed, round,
+    )  # fmt: skip
+
+
+def round_to(seconds: float) -> float:
+    """Whole milliseconds."""
+    return int(seconds * 1000 + 0.5) / 1000
+
+
+class RecordFile:
+    """A file of records, open for appending; made when missing. Use it in a `with` statement, or call `close`.
+
+    Raises RecordError when the file is of a version we do not know or cannot be written. A last line that was torn by
+    the end of its writer is closed off first, so that it costs nothing but itself.
+    """
+
+    def __init__(self, path: str | Path, header: Header) -> None:
+        self.path = Path(path)
+        self._header: Header | None = header
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
+        except OSError as error:
+            raise RecordError(f"records cannot be written to {self.path}: {error}; name another file") from error
+        try:
+            self._refuse_future_versions()
+            size = os.lseek(self._descriptor, 0, os.SEEK_END)
+            if size and os.pread(self._descriptor, 1, size - 1) != b"\n":
+                self._write(b"\n")
+        except BaseException:
+            os.close(self._descriptor)
+            raise
+
+    def append(self, record: Record) -> None:
+        """Write one trial; once this returns, only the machine's own end can lose it. Raises RecordError when the disk is full."""
+        if self._header is not None:
+            self._write(_header_line(self._header))
+            self._header = None
+        self._write(record_line(record))
+
+    def close(self) -> None:
+        """Bring everything to the disk and close."""
+        if self._descriptor < 0:
+            return
+        descriptor, self._descriptor = self._descriptor, -1
+        os.fsync(descriptor)
+        os.close(descriptor)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _refuse_future_versions(self) -> None:
+        start = os.pread(self._descriptor, 1 << 16, 0).partition(b"\n")[0]
+        if start.startswith(_HEADER):
+            _read_header(start, self.path)
+
+    def _write(self, line: bytes) -> None:
+        # One call for one line: appends of several processes do not mix.
+        try:
+            written = os.write(self._descriptor, line)
+        except OSError as error:
+            raise RecordError(f"{self.path}: a record could not be written: {error}") from error
+        if written != len(line):
+            raise RecordError(f"{self.path}: only {written} of {len(line)} bytes of a record could be written; is the disk full?")
+
+
+def record_line(record: Record) -> bytes:
+    """The line of a record, newline included. The order of fields is fixed: `load` cuts lines at the row."""
+    head = _dumps({"workload": record.workload, "target": record.target, "sketch": record.sketch})
+    failure = None if record.failure is None else {"kind": record.failure.kind, "text": record.failure.text}
+    tail = _dumps({
+        "row": record.row, "seconds": record.seconds, "failure": failure, "cut_short": record.cut_short,
+        "elapsed": record.elapsed, "timestamp": record.timestamp, "seed": record.seed, "round": record.round,
+    })  # fmt: skip
+    return f"{head[:-1]},{tail[1:]}\n".encode()
+
+
+def load(path: str | Path, *, workload: str | None = None, target: str | None = None) -> Loaded:
+    """The records of a file, of one workload and one target when these are given.
+
+    Raises RecordError when the file cannot be read or is of a version we do not know; lines that cannot be used are
+    counted by reason in `Loaded.skipped`.
+    """
+    place = Path(path)
+    reader = _Reader(workload, target)
+    headers: list[Header] = []
+    skipped: Counter[str] = Counter()
+    records: list[Record] = []
+    try:
+        with place.open("rb") as file:
+            for line in file:
+                if line.startswith(_HEADER):
+                    header = _read_header(line, place)
+                    if header is None:
+                        skipped[TORN] += 1
+                    else:
+                        headers.append(header)
+                    continue
+                found = reader.read(line)
+                if isinstance(found, Record):
+                    records.append(found)
+                elif found:
+                    skipped[found] += 1
+    except OSError as error:
+        raise RecordError(f"records cannot be read from {place}: {error}") from error
+    return Loaded(tuple(records), tuple(headers), dict(skipped))
+
+
+def best(records: Iterable[Record], workload: str) -> Record | None:
+    """The fastest record of a workload, None when none of it has a time."""
+    timed = [record for record in records if record.workload == workload and record.seconds]
+    return min(timed, key=lambda record: record.latency_s, default=None)
+
+
+class _Reader:
+    """Reads trial lines. What comes before the row is the same in many lines and parsed once."""
+
+    def __init__(self, workload: str | None, target: str | None) -> None:
+        self._workload = workload
+        self._target = target
+        self._heads: dict[bytes, tuple[str, str, Json] | str] = {}
+
+    def read(self, line: bytes) -> Record | str:
+        """The record of a line, or why it is left out ('' for an empty line)."""
+        # Quotes inside JSON strings are escaped, so this can only be the key itself; the last one, as ours comes last.
+        head, mark, tail = line.rpartition(_ROW)
+        if not mark:
+            return TORN if line.strip() else ""
+        known = self._heads.get(head)
+        if known is None:
+            known = self._heads[head] = self._read_head(head)
+        if isinstance(known, str):
+            return known
+        try:
+            return _read_tail(known, json.loads(b'{"row":' + tail))
+        except (ValueError, KeyError, TypeError):
+            return TORN
+
+    def _read_head(self, head: bytes) -> tuple[str, str, Json] | str:
+        try:
+            fields = json.loads(head + b"}")
+            workload, target, sketch = fields["workload"], fields["target"], _frozen(fields["sketch"])
+        except (ValueError, KeyError, TypeError):
+            return TORN
+        if self._workload is not None and workload != self._workload:
+            return OTHER_WORKLOAD
+        if self._target is not None and target != self._target:
+            return OTHER_TARGET
+        return workload, target, sketch
+
+
+def _read_tail(known: tuple[str, str, Json], fields: dict[str, Any]) -> Record:
+    failure = fields["failure"]
+    return Record(
+        *known, tuple(fields["row"]), tuple(fields["seconds"]),
+        None if failure is None else Failure(failure["kind"], failure["text"]),
+        fields["cut_short"], fields["elapsed"], fields["timestamp"], fields["seed"], fields["round"],
+    )  # fmt: skip
+
+
+def _header_line(header: Header) -> bytes:
+    fields = {
+        "format": header.format, "package": header.package, "started": round_to(header.started),
+        "machine": dict(header.machine), "compiler": header.compiler, "flags": list(header.flags), "seed": header.seed,
+    }  # fmt: skip
+    return _dumps({"header": fields}).encode() + b"\n"
+
+
+def _read_header(line: bytes, path: Path) -> Header | None:
+    """The header of a line, None when it is torn; RecordError for a version we do not know."""
+    try:
+        fields = json.loads(line)["header"]
+        found = int(fields["format"])
+        if found > FORMAT:
+            raise RecordError(
+                f"{path} holds records of format {found}, but this version reads formats up to {FORMAT}; "
+                f"update the package, or write to another file"
+            )
+        machine = tuple((str(key), str(value)) for key, value in fields["machine"].items())
+        return Header(
+            fields["compiler"], tuple(fields["flags"]), fields["seed"], fields["package"], machine, fields["started"], found
+        )
+    except RecordError:  # which is a ValueError, too
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _dumps(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=True)
+
+
+def _frozen(value: Json) -> Json:
+    return tuple(_frozen(item) for item in value) if isinstance(value, (list, tuple)) else value

@@ -1,0 +1,130 @@
+import json
+import multiprocessing
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from ansor.errors import RecordError
+from ansor.measure.failure import Failure
+from ansor.measure.measurer import Measurement
+from ansor.measure.record import (
+    OTHER_TARGET,
+    OTHER_WORKLOAD,
+    TORN,
+    Header,
+    Record,
+    RecordFile,
+    best,
+    load,
+    make_record,
+    record_line,
+)
+
+HEADER = Header("zig cc 0.17.0", ("-O3",), 7, "0.1.0", (("processor", "test"), ("cores", "2")), 1.5)
+GOOD = Record("matmul", "cpu", (("SP", 0, (4, 8)),), (1, 2, 3), (0.25, 0.5, 0.375), None, False, 0.1, 12.5, 7, 3)
+FAILED = Record("matmul", "cpu", ((",\"row\":", {"row": 1}),), (0,), (), Failure("crash", 'SIGSEGV "\n,"row":'))
+records = st.builds(
+    Record,
+    workload=st.text(), target=st.text(), sketch=st.lists(st.text() | st.integers()).map(tuple),
+    row=st.lists(st.integers(0, 9)).map(tuple), seconds=st.lists(st.floats(0, 1)).map(tuple),
+    failure=st.none() | st.builds(Failure, st.just("compile"), st.text()), cut_short=st.booleans(),
+    elapsed=st.floats(0, 9), timestamp=st.floats(0, 9), seed=st.integers(), round=st.integers(),
+)  # fmt: skip
+
+
+def write(path: Path, *lines: Record) -> None:
+    with RecordFile(path, HEADER) as file:
+        for line in lines:
+            file.append(line)
+
+
+@given(records)
+@hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_records_read_back(tmp_path: Path, record: Record) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(record_line(record))
+    assert load(path).records == (record,)
+
+
+def test_header_and_order(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "r.jsonl"
+    write(path, GOOD, FAILED)
+    write(path, GOOD)
+    write(path)  # a session without trials leaves nothing
+    loaded = load(path)
+    assert loaded.records == (GOOD, FAILED, GOOD) and loaded.headers == (HEADER, HEADER) and not loaded.skipped
+    assert [sorted(json.loads(line))[0] for line in path.read_text().splitlines()] == ["header", "cut_short", "cut_short"] + ["header", "cut_short"]
+
+
+def test_a_file_cut_anywhere_loads_and_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    write(path, GOOD, FAILED)
+    whole = path.read_bytes()
+    for size in range(len(whole) + 1):
+        path.write_bytes(whole[:size])
+        write(path, GOOD)
+        loaded = load(path)
+        complete = whole[:size].count(b"\n")
+        tail_is_whole = size in {i for i, byte in enumerate(whole) if byte == ord("\n")}  # only its newline is missing
+        old = max(0, complete + tail_is_whole - 1)
+        assert loaded.records == (GOOD, FAILED)[:old] + (GOOD,)
+        torn = size > 0 and not tail_is_whole and whole[size - 1] != ord("\n")
+        assert loaded.skipped == ({TORN: 1} if torn else {})
+
+
+def test_other_workloads_and_targets_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    write(path, GOOD, GOOD._replace(workload="conv"), GOOD._replace(target="arm"))
+    loaded = load(path, workload="matmul", target="cpu")
+    assert loaded.records == (GOOD,) and loaded.skipped == {OTHER_WORKLOAD: 1, OTHER_TARGET: 1}
+
+
+def test_rubbish_is_counted(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    lines = [b"", b"rubbish", b'{"a":1,"row":2}', b'{"workload":1,"row":[]}', b'{"header":5}', b"\xff\xfe", b'[1,"row":3]']
+    path.write_bytes(b"\n".join(lines) + b"\n" + record_line(GOOD))
+    loaded = load(path)
+    assert loaded.records == (GOOD,) and loaded.skipped == {TORN: 6}
+
+
+def test_later_formats_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text('{"header":{"format":99}}\n')
+    for use in (lambda: load(path), lambda: RecordFile(path, HEADER)):
+        with pytest.raises(RecordError, match="format 99, but this version reads formats up to 1; update"):
+            use()
+    with pytest.raises(RecordError, match="cannot be read"):
+        load(tmp_path / "missing.jsonl")
+    with pytest.raises(RecordError, match="name another file"):
+        RecordFile(tmp_path, HEADER)
+
+
+def test_best_is_the_smallest_median(tmp_path: Path) -> None:
+    fast = GOOD._replace(seconds=(0.1, 0.1, 9.0))
+    assert best([GOOD, fast, FAILED, fast._replace(workload="conv", seconds=(0.01,))], "matmul") == fast
+    assert best([FAILED], "matmul") is None
+
+
+def test_measurements_become_records() -> None:
+    measurement = Measurement((0.5,), build_seconds=0.25, run_seconds=0.5, timestamp=3.25)
+    record = make_record(measurement, workload="w", target="t", sketch=[["SP", [1, 2]]], row=[1], seed=3, round=4)
+    assert record == Record("w", "t", (("SP", (1, 2)),), (1,), (0.5,), None, False, 0.75, 3.25, 3, 4)
+
+
+def _append(path: Path, seed: int) -> None:
+    write(path, *[GOOD._replace(seed=seed, row=tuple(range(500)))] * 200)
+
+
+def test_writers_do_not_mix_lines(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    context = multiprocessing.get_context("spawn")
+    writers = [context.Process(target=_append, args=(path, seed)) for seed in range(2)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    loaded = load(path)
+    assert len(loaded.records) == 400 and not loaded.skipped
