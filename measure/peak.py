@@ -1,0 +1,52 @@
+"""What this machine can do at most: arithmetic in registers and bytes from memory, measured in about a second."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ansor.codegen.toolchain import Compiler, cached_library, find_compiler
+
+SOURCE = Path(__file__).with_name("peak.c")
+CHAINS = 12
+ROUNDS = 2_000_000
+READ_FLOATS = 1 << 25  # 128 MiB, beyond any cache
+
+
+@dataclass(frozen=True)
+class Peak:
+    """gflops: fp32 multiply-adds of all threads, 10^9 operations a second; gbytes: reading memory, 10^9 bytes a second."""
+
+    gflops: float
+    gbytes: float
+    threads: int
+
+
+def measure_peak(compiler: Compiler | None = None, *, vector_bytes: int = 32, threads: int = 1, mcpu: str = "native") -> Peak:
+    """Best of several short runs on `threads` threads. Raises ToolchainError when the probe does not build."""
+    chosen = compiler or find_compiler()
+    library = ctypes.CDLL(str(cached_library(chosen, "peak", SOURCE.read_text(), mcpu=mcpu, flags=(f"-DVECTOR_BYTES={vector_bytes}",))))
+    library.ansor_peak_seconds.restype = library.ansor_read_seconds.restype = ctypes.c_double
+    sinks = [np.zeros(64, dtype=np.float32) for _ in range(threads)]
+    data = [np.ones(READ_FLOATS // threads, dtype=np.float32) for _ in range(threads)]
+
+    def arithmetic(k: int) -> float:
+        return float(library.ansor_peak_seconds(ctypes.c_long(ROUNDS), ctypes.c_void_p(sinks[k].ctypes.data)))
+
+    def reading(k: int) -> float:
+        pointer = ctypes.c_void_p(data[k].ctypes.data)
+        return float(library.ansor_read_seconds(pointer, ctypes.c_long(data[k].size), ctypes.c_void_p(sinks[k].ctypes.data)))
+
+    with ThreadPoolExecutor(threads) as pool:
+        flop = 2 * ROUNDS * CHAINS * (vector_bytes // 4) * threads
+        return Peak(flop / _best(pool, arithmetic, threads) / 1e9, sum(d.nbytes for d in data) / _best(pool, reading, threads) / 1e9, threads)
+
+
+def _best(pool: ThreadPoolExecutor, work: Callable[[int], float], threads: int, rounds: int = 7) -> float:
+    """The shortest time in which all threads finished."""
+    return min(max(pool.map(work, range(threads))) for _ in range(rounds))
