@@ -1,0 +1,282 @@
+"""ATen's calls with reductions: convolutions, matrix products, pools, norms, softmax, attention, means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from ansor.graph.aten.translation import AtenCall, Builder, Result, Translation, Unsupported, translates
+
+
+def _float_only(call: AtenCall) -> None:
+    if call.result.dtype not in ("float32", "float64"):
+        raise Unsupported(f"it is translated for float32 and float64, and this one is {call.result.dtype}")
+
+
+@translates("aten.conv1d.default", "aten.conv2d.default", "aten.conv3d.default", "aten.conv1d.padding", "aten.conv2d.padding",
+            "aten.conv3d.padding", "aten.convolution.default", "aten.conv_transpose1d.default", "aten.conv_transpose2d.input",
+            "aten.conv_transpose3d.input")
+def convolution(call: AtenCall, build: Builder) -> str:
+    _float_only(call)
+    data, weight = call.tensor("input"), call.tensor("weight")
+    rank = len(build.shape(weight)) - 2
+    if len(build.shape(data)) != rank + 2:
+        raise Unsupported(f"its input of shape {build.shape(data)} has no batch dimension")
+    ones = (1,) * rank
+    strides, dilation = call.ints("stride", rank, ones), call.ints("dilation", rank, ones)
+    inputs = [data, weight] + ([call.tensor("bias")] if call.tensor_or_none("bias") else [])
+    if call.flag("transposed") or "transpose" in call.operator:
+        return _transposed_convolution(call, build, inputs, strides, dilation)
+    padding = _convolution_padding(call, build.shape(weight)[2:], dilation)
+    return build.add(f"conv{rank}d", inputs, call.result.shape, call.result.dtype, call.name, strides=strides, padding=padding, dilation=dilation,
+                     groups=call.integer("groups"), layout=CHANNELS_FIRST[rank])
+
+
+def _transposed_convolution(call: AtenCall, build: Builder, inputs: list[str], strides: tuple[int, ...], dilation: tuple[int, ...]) -> str:
+    rank = len(strides)
+    if set(dilation) != {1}:
+        raise Unsupported(f"dilated transposed convolutions are not translated (dilation={list(dilation)})")
+    zeros = (0,) * rank
+    padding, extra = call.ints("padding", rank, zeros), call.ints("output_padding", rank, zeros)
+    if any(more >= stride for more, stride in zip(extra, strides, strict=True)):
+        raise Unsupported(f"output_padding={list(extra)} is not smaller than stride={list(strides)}")
+    # Zeros behind the kernel's end, cut off again as padding, make the stride divide its extent: each output phase then has the same taps.
+    kernel = build.shape(inputs[1])[2:]
+    tail = tuple(-extent % stride for extent, stride in zip(kernel, strides, strict=True))
+    weight = build.known(inputs[1])
+    if weight is None or not any(tail):
+        tail = zeros
+    else:
+        inputs[1] = build.constant(f"{inputs[1]}_extended", np.pad(weight, [(0, 0), (0, 0), *((0, more) for more in tail)]))
+    after = tuple(one + more for one, more in zip(padding, tail, strict=True))
+    return build.add(f"conv{rank}d_transpose", inputs, call.result.shape, call.result.dtype, call.name, strides=strides, padding=padding + after,
+                     output_padding=extra, groups=call.integer("groups"), layout=CHANNELS_FIRST[rank])
+
+
+CHANNELS_FIRST = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
+
+
+def _convolution_padding(call: AtenCall, kernel: Sequence[int], dilation: Sequence[int]) -> tuple[int, ...]:
+    """Zeros before each dimension, then after each."""
+    rank = len(kernel)
+    padding = call.arguments.get("padding")
+    if padding == "same":
+        total = [step * (extent - 1) for step, extent in zip(dilation, kernel, strict=True)]
+        return tuple(one // 2 for one in total) + tuple(one - one // 2 for one in total)
+    if padding == "valid":
+        return (0,) * (2 * rank)
+    return call.ints("padding", rank, (0,) * rank) * 2
+
+
+@translates("aten.linear.default")
+def linear(call: AtenCall, build: Builder) -> str:
+    _float_only(call)
+    return _dense(call, build, call.tensor("input"), call.tensor("weight"), call.tensor_or_none("bias"))
+
+
+def _dense(call: AtenCall, build: Builder, data: str, weight: str, bias: str | None) -> str:
+    """`data [..., in]` by `weight [out, in]`."""
+    out, size = build.shape(weight)
+    rows = build.values[data].size // size
+    flat = build.reshape(data, (rows, size))
+    result = build.add("dense", [flat, weight] + ([bias] if bias else []), (rows, out), call.result.dtype, call.name)
+    return build.reshape(result, call.result.shape, call.name)
+
+
+@translates("aten.addmm.default")
+def addmm(call: AtenCall, build: Builder) -> str:
+    _float_only(call)
+    call.required("scaled products are not translated", alpha=1, beta=1)
+    bias, right = call.tensor("self"), call.tensor("mat2")
+    if build.shape(bias) == build.shape(right)[1:]:
+        return _dense(call, build, call.tensor("mat1"), build.transpose(right, (1, 0)), bias)
+    return build.binary("add", _dense(call, build, call.tensor("mat1"), build.transpose(right, (1, 0)), None), bias, call.name)
+
+
+@translates("aten.mm.default", "aten.bmm.default", "aten.matmul.default")
+def matmul(call: AtenCall, build: Builder) -> str:
+    _float_only(call)
+    keys = ("self", "other") if "other" in call.arguments else ("self", "mat2")
+    left, right = call.tensor(keys[0]), call.tensor(keys[1])
+    first, second = build.shape(left), build.shape(right)
+    if len(second) == 2 and len(first) >= 2 and build.known(right) is not None:
+        return _dense(call, build, left, build.transpose(right, (1, 0)), None)
+    if len(first) < 2 or len(second) < 2:
+        raise Unsupported(f"products with a vector are not translated (shapes {first} and {second})")
+    if len(second) == 2:
+        first = (prod(first[:-1]), first[-1])  # the left side's batch is more rows
+    elif first[:-2] != second[:-2]:
+        raise Unsupported(f"products whose batch dimensions differ are not translated (shapes {first} and {second})")
+    batch = prod(first[:-2])
+    right, transposed = _untransposed(build, right)
+    columns = (second[-1], second[-2]) if transposed else second[-2:]
+    inputs = [build.reshape(left, (batch, *first[-2:])), build.reshape(right, (batch, *columns))]
+    result = build.add("batch_matmul", inputs, (batch, first[-2], second[-1]), call.result.dtype, call.name, transpose_b=transposed)
+    return build.reshape(result, call.result.shape, call.name)
+
+
+def _untransposed(build: Builder, name: str) -> tuple[str, bool]:
+    """The array under a transposition of the last two dimensions, and whether there was one."""
+    node = build.nodes.get(name)
+    rank = len(build.shape(name))
+    if node is None or node.op != "transpose" or node.integers("axes") != (*range(rank - 2), rank - 1, rank - 2):
+        return name, False
+    return node.inputs[0], True
+
+
+@translates("aten.scaled_dot_product_attention.default")
+def attention(call: AtenCall, build: Builder) -> str:
+    """softmax(scale Q K^T + mask) V. A query that may see no key gives zeros, as in PyTorch."""
+    _float_only(call)
+    call.required("only plain attention is translated", dropout_p=0.0, enable_gqa=False)
+    query, key, value = (call.tensor(name) for name in ("query", "key", "value"))
+    batch_shape, (queries, depth), dtype = build.shape(query)[:-2], build.shape(query)[-2:], call.result.dtype
+    if build.shape(key)[:-2] != batch_shape or build.shape(value)[:-2] != batch_shape:
+        raise Unsupported("attention whose queries, keys and values have different batch dimensions is not translated")
+    batch, keys = prod(batch_shape), build.shape(key)[-2]
+    given = call.arguments.get("scale")
+    scale = float(given) if isinstance(given, (int, float)) else depth**-0.5
+    flat = [build.reshape(name, (batch, *build.shape(name)[-2:])) for name in (query, key, value)]
+    scores = build.add("batch_matmul", flat[:2], (batch, queries, keys), dtype, f"{call.name}_scores", transpose_b=True)
+    scores = build.reshape(build.binary("mul", scores, scale), (*batch_shape, queries, keys))
+    mask = call.tensor_or_none("attn_mask")
+    if call.flag("is_causal"):
+        mask = build.constant("causal", np.tril(np.ones((queries, keys), dtype=bool)))
+    shares = build.reshape(_masked_softmax(build, scores, mask), (batch, queries, keys))
+    result = build.add("batch_matmul", [shares, flat[2]], (batch, queries, build.shape(value)[-1]), dtype, call.name, transpose_b=False)
+    return build.reshape(result, call.result.shape, call.name)
+
+
+def _masked_softmax(build: Builder, scores: str, mask: str | None) -> str:
+    shape, dtype = build.shape(scores), build.dtype(scores)
+    axis = len(shape) - 1
+    known = None if mask is None else build.known(mask)
+    if mask is None or (known is not None and known.dtype == bool and known.all()):
+        return build.unary("softmax", scores, axis=axis)
+    if build.dtype(mask) != "bool":
+        return build.unary("softmax", build.binary("add", scores, build.cast(mask, dtype)), axis=axis)
+    seen = build.add("where", [mask, scores], shape, dtype, scalar=-1e30, scalar_first=False)
+    shares = build.unary("softmax", seen, axis=axis)
+    return build.add("where", [mask, shares], shape, dtype, scalar=0.0, scalar_first=False)
+
+
+@translates("aten.max_pool1d.default", "aten.max_pool2d.default", "aten.max_pool3d.default")
+def max_pool(call: AtenCall, build: Builder) -> str:
+    return _pool(call, build, "max")
+
+
+@translates("aten.max_pool2d_with_indices.default", "aten.max_pool3d_with_indices.default")
+def max_pool_with_indices(call: AtenCall, build: Builder) -> list[str | None]:
+    return [_pool(call, build, "max"), None]
+
+
+@translates("aten.avg_pool1d.default", "aten.avg_pool2d.default", "aten.avg_pool3d.default")
+def average_pool(call: AtenCall, build: Builder) -> str:
+    call.required("average pools with their own divisor are not translated", divisor_override=None)
+    return _pool(call, build, "avg")
+
+
+def _pool(call: AtenCall, build: Builder, kind: str) -> str:
+    _float_only(call)
+    data = call.tensor("self")
+    rank = int(call.operator.partition("pool")[2][0])
+    shape = build.shape(data)
+    if len(shape) != rank + 2:
+        raise Unsupported(f"its input of shape {shape} has no batch dimension")
+    kernel = call.ints("kernel_size", rank)
+    strides, dilation = call.ints("stride", rank, kernel), call.ints("dilation", rank, (1,) * rank)
+    padding = call.ints("padding", rank, (0,) * rank) * 2
+    return build.add(f"pool{rank}d", [data], call.result.shape, call.result.dtype, call.name, kernel=kernel, strides=strides, dilation=dilation,
+                     padding=padding, kind=kind, ceil_mode=call.flag("ceil_mode"),
+                     count_include_pad=bool(call.arguments.get("count_include_pad", True)), layout=CHANNELS_FIRST[rank])
+
+
+@translates("aten.adaptive_avg_pool1d.default", "aten.adaptive_avg_pool2d.default", "aten._adaptive_avg_pool2d.default",
+            "aten.adaptive_avg_pool3d.default")
+def adaptive_average_pool(call: AtenCall, build: Builder) -> str:
+    return _adaptive(call, build, "avg")
+
+
+@translates("aten.adaptive_max_pool1d.default", "aten.adaptive_max_pool2d.default", "aten.adaptive_max_pool3d.default")
+def adaptive_max_pool(call: AtenCall, build: Builder) -> list[str | None]:
+    return [_adaptive(call, build, "max"), None]
+
+
+def _adaptive(call: AtenCall, build: Builder, kind: str) -> str:
+    _float_only(call)
+    data = call.tensor("self")
+    rank = int(call.operator.partition("pool")[2][0])
+    shape, result = build.shape(data), call.result.shape
+    if len(shape) != rank + 2:
+        raise Unsupported(f"its input of shape {shape} has no batch dimension")
+    if result[2:] == shape[2:]:
+        return data
+    if set(result[2:]) == {1}:
+        op = "mean" if kind == "avg" else "max"
+        return build.add(op, [data], result, call.result.dtype, call.name, axes=tuple(range(2, rank + 2)), keepdims=True)
+    return build.add(f"adaptive_pool{rank}d", [data], result, call.result.dtype, call.name, kind=kind, layout=CHANNELS_FIRST[rank])
+
+
+def _reduction(op: str) -> Translation:
+    def translation(call: AtenCall, build: Builder) -> str:
+        source = build.cast(call.tensor("self"), call.result.dtype)
+        if op == "mean":
+            _float_only(call)
+        rank = len(build.shape(source))
+        axes = tuple(sorted(axis % rank for axis in call.list("dim"))) if call.arguments.get("dim") not in (None, [], ()) else tuple(range(rank))
+        if not axes:
+            return source
+        keep = call.flag("keepdim")
+        return build.add(op, [source], call.result.shape, call.result.dtype, call.name, axes=axes, keepdims=keep)
+
+    return translation
+
+
+translates("aten.mean.dim", "aten.mean.default")(_reduction("mean"))
+translates("aten.sum.dim_IntList", "aten.sum.default")(_reduction("sum"))
+translates("aten.amax.default", "aten.max.default")(_reduction("max"))
+translates("aten.amin.default", "aten.min.default")(_reduction("min"))
+
+
+@translates("aten.softmax.int", "aten._softmax.default")
+def softmax(call: AtenCall, build: Builder) -> str:
+    _float_only(call)
+    source = build.cast(call.tensor("self"), call.result.dtype)
+    rank = len(build.shape(source))
+    return build.unary("softmax", source, call.name, axis=call.integer("dim") % max(rank, 1)) if rank else build.binary("mul", source, 0.0)
+
+
+@translates("aten.layer_norm.default", "aten.native_layer_norm.default")
+def layer_norm(call: AtenCall, build: Builder) -> Result:
+    _float_only(call)
+    data, extents, dtype = call.tensor("input"), call.list("normalized_shape"), call.result.dtype
+    scale, shift = call.tensor_or_none("weight"), call.tensor_or_none("bias")
+    scale = scale or build.constant("ones", np.ones(extents, dtype))
+    shift = shift or build.constant("zeros", np.zeros(extents, dtype))
+    rank = len(build.shape(data))
+    axes = tuple(range(rank - len(extents), rank))
+    name = build.add("layer_norm", [data, scale, shift], call.result.shape, dtype, call.name, axes=axes, epsilon=float(call.number("eps")))
+    return name if call.operator == "aten.layer_norm.default" else [name, None, None]
+
+
+@translates("aten.batch_norm.default", "aten._native_batch_norm_legit_no_training.default")
+def batch_norm(call: AtenCall, build: Builder) -> Result:
+    """Kept as `x * scale + shift` per channel, both in double precision, so that folding them into weights rounds once."""
+    _float_only(call)
+    call.required("batch norm in training mode keeps statistics", training=False)
+    data = call.tensor("input")
+    mean, variance = (build.required_constant(call.tensor(key)).astype(np.float64) for key in ("running_mean", "running_var"))
+    gamma, beta = (call.tensor_or_none(key) for key in ("weight", "bias"))
+    scale = 1.0 / np.sqrt(variance + call.number("eps"))
+    if gamma is not None:
+        scale = scale * build.required_constant(gamma).astype(np.float64)
+    shift = -mean * scale
+    if beta is not None:
+        shift = shift + build.required_constant(beta).astype(np.float64)
+    inputs = [data, build.constant(f"{call.name}_scale", scale), build.constant(f"{call.name}_shift", shift)]
+    name = build.add("batch_norm", inputs, call.result.shape, call.result.dtype, call.name)
+    return name if call.operator == "aten.batch_norm.default" else [name, None, None]
+
+

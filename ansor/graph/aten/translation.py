@@ -1,0 +1,224 @@
+"""How one ATen call becomes core nodes: the call, the builder that takes the nodes, and the table of translations.
+
+A translation is a function registered under the operators it understands:
+
+    @translates("aten.relu.default")
+    def relu(call: AtenCall, build: Builder) -> str: ...
+
+It adds nodes to the builder and returns the name of the result (a list for an operator with several results, None for one it leaves out), or
+raises `Unsupported` with a reason: the call then runs in PyTorch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+import torch
+
+from ansor.graph.ir import Array, Attribute, Graph, Node, Value, moves_nothing, unused
+from ansor.te.expr import DTYPES
+
+
+class Unsupported(Exception):
+    """This call has no translation into core nodes; the text says why."""
+
+
+class Ref(str):
+    """The name of an array, among arguments that may also be text."""
+
+
+Result = str | list[str | None]
+Translation = Callable[["AtenCall", "Builder"], Result]
+TABLE: dict[str, Translation] = {}
+
+
+def translates(*operators: str) -> Callable[[Translation], Translation]:
+    """Registers a translation for ATen operators, spelled `aten.name.overload`."""
+
+    def register(function: Translation) -> Translation:
+        for operator in operators:
+            assert operator not in TABLE, operator
+            TABLE[operator] = function
+        return function
+
+    return register
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """`torch.float32` -> `float32`."""
+    return str(dtype).removeprefix("torch.")
+
+
+@dataclass(frozen=True)
+class AtenCall:
+    """One call: arguments by the names of the operator's schema (arrays as `Ref`), and what is known of its results."""
+
+    operator: str
+    name: str
+    arguments: Mapping[str, object]
+    results: tuple[Value, ...]
+
+    @property
+    def result(self) -> Value:
+        return self.results[0]
+
+    def tensor(self, key: str) -> str:
+        """The name of an argument that is an array."""
+        value = self.arguments[key]
+        if not isinstance(value, Ref):
+            raise Unsupported(f"its argument {key} is {value!r}, not a tensor")
+        return value
+
+    def tensor_or_none(self, key: str) -> str | None:
+        return None if self.arguments.get(key) is None else self.tensor(key)
+
+    def tensors(self, key: str) -> list[str]:
+        """The names of an argument that is a list of arrays."""
+        value = self.arguments[key]
+        assert isinstance(value, Sequence)
+        return [str(one) for one in value]
+
+    def ints(self, key: str, rank: int, default: Sequence[int] | None = None) -> tuple[int, ...]:
+        """A list of integers; one integer stands for `rank` of them, and an empty or missing list for `default`."""
+        value = self.arguments.get(key)
+        if value is None or value == [] or value == ():
+            if default is None:
+                raise Unsupported(f"its argument {key} is missing")
+            return tuple(default)
+        if isinstance(value, int):
+            return (value,) * rank
+        assert isinstance(value, Sequence)
+        return tuple(int(one) for one in value) * (rank if len(value) == 1 and rank > 1 else 1)
+
+    def list(self, key: str) -> tuple[int, ...]:
+        """A list of integers, as given."""
+        value = self.arguments[key]
+        return (value,) if isinstance(value, int) else self.ints(key, 1, ())
+
+    def integer(self, key: str) -> int:
+        value = self.arguments[key]
+        if not isinstance(value, int):
+            raise Unsupported(f"its argument {key} is {value!r}, not an integer")
+        return value
+
+    def number(self, key: str) -> float:
+        value = self.arguments[key]
+        if not isinstance(value, (int, float)):
+            raise Unsupported(f"its argument {key} is {value!r}, not a number")
+        return value
+
+    def flag(self, key: str) -> bool:
+        return bool(self.arguments.get(key))
+
+    def required(self, reason: str, **expected: object) -> None:
+        """Unsupported unless the given arguments have these values."""
+        for key, value in expected.items():
+            if self.arguments.get(key, value) != value:
+                raise Unsupported(f"{reason} ({key}={self.arguments[key]!r})")
+
+
+class Builder:
+    """A graph being written. Names are unique; shapes and dtypes are known from the moment a node is added."""
+
+    def __init__(self) -> None:
+        self.inputs: dict[str, Value] = {}
+        self.constants: dict[str, Array] = {}
+        self.nodes: dict[str, Node] = {}
+        self.values: dict[str, Value] = {}
+
+    def input(self, name: str, value: Value) -> str:
+        self.inputs[name] = self.values[name] = value
+        return name
+
+    def constant(self, hint: str, array: Array) -> str:
+        name = unused(hint, self.values)
+        self.constants[name] = array
+        self.values[name] = Value(tuple(array.shape), str(array.dtype))
+        return name
+
+    def add(self, op: str, inputs: Sequence[str], shape: Sequence[int], dtype: str, hint: str = "", **attributes: Attribute) -> str:
+        """Adds a node and returns its name."""
+        name = unused(hint or op, self.values)
+        self.nodes[name] = Node(name, op, tuple(map(str, inputs)), tuple(shape), dtype, attributes)
+        self.values[name] = Value(tuple(shape), dtype)
+        return name
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return self.values[name].shape
+
+    def dtype(self, name: str) -> str:
+        return self.values[name].dtype
+
+    def known(self, name: str) -> Array | None:
+        """The value of a constant, None for anything else."""
+        return self.constants.get(name)
+
+    def required_constant(self, name: str) -> Array:
+        """The value of a constant; Unsupported for anything else."""
+        found = self.known(name)
+        if found is None:
+            raise Unsupported(f"its argument {name} is not a constant")
+        return found
+
+    def reshape(self, name: str, shape: Sequence[int], hint: str = "") -> str:
+        """The same elements under another shape; nothing happens when it has that shape."""
+        wanted = tuple(shape)
+        assert prod(wanted) == self.values[name].size
+        if self.shape(name) == wanted:
+            return name
+        node = self.nodes.get(name)
+        source = node.inputs[0] if node is not None and node.op == "reshape" else name
+        if self.shape(source) == wanted:
+            return source
+        array = self.known(source)
+        if array is not None:
+            return self.constant(f"{source}_reshaped", array.reshape(wanted))
+        return self.add("reshape", [source], wanted, self.dtype(source), hint)
+
+    def transpose(self, name: str, axes: Sequence[int], hint: str = "") -> str:
+        """Dimension `i` of the result is dimension `axes[i]` of the array."""
+        order = tuple(axes)
+        if order == tuple(range(len(order))):
+            return name
+        shape = self.shape(name)
+        array = self.known(name)
+        if array is not None:
+            return self.constant(f"{name}_transposed", np.ascontiguousarray(array.transpose(order)))
+        if moves_nothing(shape, order):
+            return self.reshape(name, [shape[axis] for axis in order], hint)
+        return self.add("transpose", [name], [shape[axis] for axis in order], self.dtype(name), hint, axes=order)
+
+    def cast(self, name: str, dtype: str) -> str:
+        """The array converted to `dtype`."""
+        if self.dtype(name) == dtype:
+            return name
+        array = self.known(name)
+        if array is not None:
+            return self.constant(f"{name}_{dtype}", array.astype(dtype))
+        return self.add("cast", [name], self.shape(name), dtype)
+
+    def unary(self, op: str, name: str, hint: str = "", **attributes: Attribute) -> str:
+        """An elementwise node of one operand."""
+        return self.add(op, [name], self.shape(name), self.dtype(name), hint, **attributes)
+
+    def binary(self, op: str, left: str, right: str | float, hint: str = "", dtype: str | None = None, reverse: bool = False) -> str:
+        """An elementwise node of two operands of one dtype, broadcast. A number on the right is an attribute; `reverse` swaps it to the left."""
+        if not isinstance(right, str):
+            return self.add(op, [left], self.shape(left), dtype or self.dtype(left), hint, scalar=right, scalar_first=reverse)
+        shape = np.broadcast_shapes(self.shape(left), self.shape(right))
+        return self.add(op, [left, right], shape, dtype or self.dtype(left), hint)
+
+    def graph(self, outputs: Sequence[str]) -> Graph:
+        return Graph(self.inputs, self.constants, tuple(self.nodes.values()), tuple(outputs)).pruned().checked()
+
+
+def check_values(values: Sequence[Value]) -> None:
+    """Unsupported unless kernels can hold arrays like these."""
+    for value in values:
+        if value.dtype not in DTYPES:
+            raise Unsupported(f"kernels have no dtype {value.dtype}")
+        if value.size == 0:
+            raise Unsupported(f"kernels have no arrays without elements (shape {value.shape})")

@@ -1,0 +1,114 @@
+"""Which nodes run as one kernel.
+
+    conv2d ─► add ─► relu        becomes one group: one kernel, one buffer
+               ▲
+           residual
+
+A group is a node that makes an array from scratch (a convolution, a product, a pool, a softmax, a transposition, …) followed by the elementwise work
+of the same shape that only it feeds. Elementwise work with no such node before it groups with itself. All arrays of a group but the last are seen by
+nobody else. Reshapes belong to no group: they are other names of the same memory. All results of one PyTorch call are one group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import networkx
+
+from ansor.graph.ir import ELEMENTWISE, Graph, Node
+from ansor.graph.torch_call import TorchCall
+
+_END = "(end)"  # no node has this name: it is not a Python identifier
+
+
+@dataclass(frozen=True)
+class Group:
+    """Nodes that run together, in order. `inputs`: arrays it reads, in order of first use, constants among them; `outputs`: arrays others read."""
+
+    nodes: tuple[Node, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+    @property
+    def is_torch(self) -> bool:
+        """True for a call that PyTorch makes."""
+        return self.nodes[0].op == "torch"
+
+    @property
+    def output(self) -> Node:
+        """The node that makes a kernel's result."""
+        return self.nodes[-1]
+
+
+def fused(graph: Graph) -> tuple[Group, ...]:
+    """The graph's nodes in groups, in an order that can be run.
+
+    Nodes join their immediate post-dominator (the first node that all their readers lead to) when all on the way is elementwise work of one shape.
+    Such a union is left through one node only, so no cycle between groups can come about.
+    """
+    flow = _flow(graph)
+    dominators = networkx.immediate_dominators(flow.reverse(copy=False), _END)
+    by_name = {node.name: node for node in graph}
+    members = {node.name: {node.name} for node in graph}  # node -> its group
+    for node in graph:
+        joined = set().union(*(members[name] for name in (node.name, *_way(node, dominators, flow, by_name))))
+        if sum(by_name[name].op not in ELEMENTWISE for name in joined) > 1:
+            continue
+        for name in joined:
+            members[name] = joined
+    return _in_order(graph, members)
+
+
+def _flow(graph: Graph) -> networkx.DiGraph:
+    """Who reads whom; what the network returns is read by `_END`."""
+    flow = networkx.DiGraph()
+    flow.add_node(_END)
+    made = {node.name for node in graph}
+    flow.add_nodes_from(node.name for node in graph)
+    flow.add_edges_from((name, node.name) for node in graph for name in node.inputs if name in made)
+    flow.add_edges_from((name, _END) for name in graph.outputs if name in made)
+    return flow
+
+
+def _way(node: Node, dominators: Mapping[str, str], flow: networkx.DiGraph, by_name: Mapping[str, Node]) -> list[str]:
+    """The nodes from `node`, exclusive, to its post-dominator, inclusive; none if one of them is no elementwise work of this shape."""
+    end = dominators[node.name]
+    if end == _END or node.op in ("reshape", "torch"):
+        return []
+    found: dict[str, None] = {}
+    open_names = [node.name]
+    while open_names:
+        for name in flow.successors(open_names.pop()):
+            if name in found:
+                continue
+            if by_name[name].op not in ELEMENTWISE or by_name[name].shape != node.shape:
+                return []
+            found[name] = None
+            if name != end:
+                open_names.append(name)
+    return list(found)
+
+
+def _in_order(graph: Graph, members: Mapping[str, set[str]]) -> tuple[Group, ...]:
+    groups: dict[object, list[Node]] = {}
+    place: dict[object, int] = {}
+    for index, node in enumerate(graph):
+        if node.op == "reshape":
+            continue
+        key: object = id(members[node.name])
+        call = node.attributes.get("call")
+        if isinstance(call, TorchCall):
+            key = call.site
+            place.setdefault(key, index)  # its results may be read before the last of them is named
+        else:
+            place[key] = index
+        groups.setdefault(key, []).append(node)
+    return tuple(_group(groups[key]) for key in sorted(groups, key=lambda key: place[key]))
+
+
+def _group(nodes: Sequence[Node]) -> Group:
+    own = {node.name for node in nodes}
+    inputs = dict.fromkeys(name for node in nodes for name in node.inputs if name not in own)
+    outputs = [node.name for node in nodes] if nodes[0].op == "torch" else [nodes[-1].name]
+    return Group(tuple(nodes), tuple(inputs), tuple(outputs))

@@ -1,0 +1,227 @@
+"""A network as a value: named nodes over named arrays.
+
+    image ─► conv2d ─► batch_norm ─► relu ─► … ─► logits
+
+A `Node` makes one array, called by the node's own name. Passes take a `Graph` and give a new one. The words a node's `op` may be are listed in
+`ELEMENTWISE`, `LAYOUT` and `HEAVY` below; `reshape` moves no data, and `torch` is a call PyTorch has to make.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.errors import ModelError
+
+Attribute = object  # numbers, text, tuples of them, and `TorchCall` for `torch` nodes: hashable, compared by value
+Array = NDArray[np.generic]
+
+UNARY = frozenset({
+    "abs", "ceil", "clip", "cos", "elu", "erf", "exp", "floor", "gelu", "hardsigmoid", "hardswish", "leaky_relu", "log", "log2", "logical_not",
+    "neg", "relu", "round", "rsqrt", "sigmoid", "silu", "sin", "sqrt", "softplus", "tanh", "trunc", "cast",
+})
+BINARY = frozenset({"add", "sub", "mul", "div", "maximum", "minimum", "pow", "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or"})
+ELEMENTWISE = UNARY | BINARY | {"where"}  # one output element from the same element of each operand, with broadcasting
+LAYOUT = frozenset({"transpose", "pad", "concat", "slice", "embedding", "expand"})  # moves elements, computes nothing
+HEAVY = frozenset({  # has a reduction, or prepares one
+    "conv1d", "conv2d", "conv3d", "conv1d_transpose", "conv2d_transpose", "conv3d_transpose", "dense", "batch_matmul", "pool1d", "pool2d",
+    "pool3d", "adaptive_pool1d", "adaptive_pool2d", "adaptive_pool3d", "mean", "sum", "max", "min", "prod", "softmax", "layer_norm", "batch_norm",
+})
+
+
+@dataclass(frozen=True)
+class Node:
+    """One array and how it is made: `op` of the arrays named `inputs`. `shape` in elements; `dtype` as PyTorch and NumPy spell it."""
+
+    name: str
+    op: str
+    inputs: tuple[str, ...]
+    shape: tuple[int, ...]
+    dtype: str
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+    def integers(self, key: str) -> tuple[int, ...]:
+        """An attribute that is a tuple of integers."""
+        value = self.attributes[key]
+        assert isinstance(value, tuple)
+        return tuple(int(part) for part in value)
+
+    def integer(self, key: str) -> int:
+        value = self.attributes[key]
+        assert isinstance(value, int)
+        return value
+
+    def number(self, key: str) -> float:
+        value = self.attributes[key]
+        assert isinstance(value, (int, float))
+        return value
+
+    def text(self, key: str) -> str:
+        value = self.attributes[key]
+        assert isinstance(value, str)
+        return value
+
+    def having(self, **attributes: Attribute) -> Node:
+        """The same node with some attributes changed."""
+        return replace(self, attributes={**self.attributes, **attributes})
+
+    def __str__(self) -> str:
+        given = [f"%{name}" for name in self.inputs] + [f"{key}={value}" for key, value in self.attributes.items()]
+        return f"%{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}] = {self.op}({', '.join(given)})"
+
+
+@dataclass(frozen=True)
+class Value:
+    """What is known of an array without computing it."""
+
+    shape: tuple[int, ...]
+    dtype: str
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Nodes in an order that can be run, the network's inputs (name -> shape and dtype), its outputs (names, repeats allowed), its constants."""
+
+    inputs: Mapping[str, Value]
+    constants: Mapping[str, Array]
+    nodes: tuple[Node, ...]
+    outputs: tuple[str, ...]
+
+    def value(self, name: str) -> Value:
+        """Shape and dtype of any array of the graph."""
+        return self.values[name]
+
+    @cached_property
+    def values(self) -> dict[str, Value]:
+        """Shape and dtype of every array."""
+        found = dict(self.inputs)
+        found.update((name, Value(array.shape, str(array.dtype))) for name, array in self.constants.items())
+        found.update((node.name, Value(node.shape, node.dtype)) for node in self.nodes)
+        return found
+
+    def consumers(self) -> dict[str, list[Node]]:
+        """The nodes that read each array; an array nobody reads is missing."""
+        found: dict[str, list[Node]] = {}
+        for node in self.nodes:
+            for name in dict.fromkeys(node.inputs):
+                found.setdefault(name, []).append(node)
+        return found
+
+    def pruned(self) -> Graph:
+        """The graph without nodes and constants that no output needs. Inputs stay: they are the network's signature."""
+        needed = set(self.outputs)
+        kept: list[Node] = []
+        for node in reversed(self.nodes):
+            if node.name in needed:
+                kept.append(node)
+                needed.update(node.inputs)
+        constants = {name: array for name, array in self.constants.items() if name in needed}
+        return Graph(self.inputs, constants, tuple(reversed(kept)), self.outputs)
+
+    def checked(self) -> Graph:
+        """Itself, if every array is made once, before it is read; else a ModelError (a mistake in a pass)."""
+        known = set(self.inputs) | set(self.constants)
+        for node in self.nodes:
+            missing = [name for name in node.inputs if name not in known]
+            if missing or node.name in known:
+                raise ModelError(f"the graph is broken at `{node}`: " + (f"{missing} is not made yet" if missing else "its name is taken"))
+            known.add(node.name)
+        lost = [name for name in self.outputs if name not in known]
+        if lost:
+            raise ModelError(f"the graph is broken: nothing makes its outputs {lost}")
+        return self
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self.nodes)
+
+    def __str__(self) -> str:
+        head = [f"%{name}: {value.dtype}[{', '.join(map(str, value.shape))}] = input" for name, value in self.inputs.items()]
+        return "\n".join([*head, *map(str, self.nodes), "return " + ", ".join(f"%{name}" for name in self.outputs)])
+
+
+class Rewriter:
+    """Builds a new graph from an old one, node by node: names stay unique, and a replaced array is forwarded to its replacement.
+
+    Mutable, and private to one run of one pass.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.values = dict(graph.values)
+        self._taken = set(self.values)
+        self._constants = dict(graph.constants)
+        self._nodes: list[Node] = []
+        self._forward: dict[str, str] = {}
+
+    def now(self, name: str) -> str:
+        """What the array `name` of the old graph is called in the new one."""
+        return self._forward.get(name, name)
+
+    def constant_array(self, name: str) -> Array | None:
+        """The value of an array of the new graph, when it is known."""
+        return self._constants.get(name)
+
+    def keep(self, node: Node) -> None:
+        """Adds an old node, reading what its inputs are called now."""
+        self.add(replace(node, inputs=tuple(map(self.now, node.inputs))))
+
+    def add(self, node: Node) -> str:
+        """Adds a node whose inputs are names of the new graph, and returns its name."""
+        self._nodes.append(node)
+        self.values[node.name] = Value(node.shape, node.dtype)
+        self._taken.add(node.name)
+        return node.name
+
+    def constant(self, hint: str, array: Array) -> str:
+        """Adds a constant and returns its name."""
+        name = self.fresh(hint)
+        self._constants[name] = array
+        self.values[name] = Value(array.shape, str(array.dtype))
+        return name
+
+    def forward(self, old: str, new: str) -> None:
+        """From here on readers of `old` read `new`."""
+        self._forward[old] = new
+
+    def fresh(self, hint: str) -> str:
+        """A name nobody has, starting with `hint`."""
+        name = unused(hint, self._taken)
+        self._taken.add(name)
+        return name
+
+    def finished(self) -> Graph:
+        """The new graph, without what nothing needs."""
+        outputs = tuple(map(self.now, self.graph.outputs))
+        return Graph(self.graph.inputs, self._constants, tuple(self._nodes), outputs).pruned().checked()
+
+
+def unused(hint: str, taken: Iterable[str]) -> str:
+    """`hint`, or `hint_1`, `hint_2`, … whichever is not in `taken`."""
+    names = taken if isinstance(taken, (set, dict)) else set(taken)
+    if hint not in names:
+        return hint
+    count = 1
+    while f"{hint}_{count}" in names:
+        count += 1
+    return f"{hint}_{count}"
+
+
+def moves_nothing(shape: Sequence[int], axes: Sequence[int]) -> bool:
+    """True where transposing an array of this shape leaves its elements in order: only dimensions of extent 1 change places."""
+    moved = [axis for axis in axes if shape[axis] != 1]
+    return moved == sorted(moved)

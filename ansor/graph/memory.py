@@ -1,0 +1,60 @@
+"""Planned memory: the arrays of a network share one piece of memory, the arena, each at a fixed place.
+
+Two arrays may share bytes if no step needs both. The plan is greedy: largest first, each in the smallest gap that is free throughout its life.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+ALIGNMENT = 64  # bytes: a cache line, and the widest vector
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """`size` bytes that hold something from step `first` (which writes it) to step `last` (which reads it last), both included."""
+
+    name: str
+    size: int
+    first: int
+    last: int
+
+    def overlaps(self, other: Buffer) -> bool:
+        """True if some step needs both."""
+        return self.first <= other.last and other.first <= self.last
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`offsets`: where each buffer begins, in bytes, a multiple of `ALIGNMENT`; `size`: bytes of the arena."""
+
+    offsets: Mapping[str, int]
+    size: int
+
+
+def planned(buffers: Iterable[Buffer]) -> Plan:
+    """Places for all buffers such that those alive at one time lie apart."""
+    placed: list[tuple[int, int, Buffer]] = []  # begin, end, buffer
+    for buffer in sorted(buffers, key=lambda one: (-one.size, one.first, one.name)):
+        taken = sorted((begin, end) for begin, end, other in placed if buffer.overlaps(other))
+        begin = _best_gap(taken, aligned(buffer.size))
+        placed.append((begin, begin + aligned(buffer.size), buffer))
+    return Plan({buffer.name: begin for begin, _, buffer in placed}, max((end for _, end, _ in placed), default=0))
+
+
+def aligned(size: int) -> int:
+    """The least multiple of `ALIGNMENT` that is at least `size`."""
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def _best_gap(taken: list[tuple[int, int]], size: int) -> int:
+    """Where the smallest gap that holds `size` bytes begins; after everything if there is none."""
+    end_so_far = 0
+    best: tuple[int, int] | None = None  # gap, begin
+    for begin, end in taken:
+        gap = begin - end_so_far
+        if gap >= size and (best is None or gap < best[0]):
+            best = (gap, end_so_far)
+        end_so_far = max(end_so_far, end)
+    return best[1] if best is not None else end_so_far

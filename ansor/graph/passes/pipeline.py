@@ -1,0 +1,25 @@
+"""What is done to a graph before it is cut into tasks: a straight list of passes, each from graph to graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ansor.graph.ir import Graph
+from ansor.graph.passes.batch_norm import fold_batch_norm
+from ansor.graph.passes.channels_last import channels_last
+from ansor.graph.passes.padding import fold_padding
+from ansor.graph.passes.reshapes import sink_reshapes
+
+PASSES: tuple[Callable[[Graph], Graph], ...] = (
+    fold_batch_norm,  # first: it looks for a norm right after its convolution
+    fold_padding,
+    channels_last,  # knows no batch norm
+    sink_reshapes,  # last: layouts turn some transpositions into reshapes
+)
+
+
+def optimised(graph: Graph) -> Graph:
+    """The graph after all passes."""
+    for step in PASSES:
+        graph = step(graph)
+    return graph

@@ -1,0 +1,159 @@
+"""The tuning tasks of a network: one for each different group, weighted by how often the network runs it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ansor.graph.declare import declaration
+from ansor.graph.from_torch import ExampleInputs, Report, Signature, from_torch
+from ansor.graph.fuse import Group, fused
+from ansor.graph.ir import Graph, Node
+from ansor.graph.passes.pipeline import optimised
+from ansor.te.tensor import Tensor
+
+
+@dataclass(frozen=True)
+class NetworkTask:
+    """A kernel the network needs. `tensors`: its declaration, placeholders first; `weight`: uses in one run of the network; `name`: readable, unique.
+
+    `key` identifies the computation: equal for equal groups, in any process.
+    """
+
+    tensors: tuple[Tensor, ...]
+    weight: int
+    name: str
+    key: str
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A group in the network. `task`: its number among the tasks, None where PyTorch runs it; `arrays`: its task's tensors by their names in the graph."""
+
+    group: Group
+    task: int | None
+    arrays: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ExtractedGraph:
+    """A network cut into tasks: the optimised graph, how it is called, and its groups in the order they run.
+
+    `torch_calls`: the operators that PyTorch runs, each with the reason.
+    """
+
+    graph: Graph
+    signature: Signature
+    placed: tuple[Placed, ...]
+    tasks: tuple[NetworkTask, ...]
+    torch_calls: Mapping[str, str]
+
+    @property
+    def weights(self) -> tuple[int, ...]:
+        """How often one run of the network uses each task."""
+        return tuple(task.weight for task in self.tasks)
+
+    def __str__(self) -> str:
+        lines = [f"{task.weight:3d} x {task.name}" for task in self.tasks]
+        return "\n".join([*lines, *(f"in PyTorch: {operator} ({reason})" for operator, reason in self.torch_calls.items())])
+
+
+def extract(model: object, example_inputs: ExampleInputs = (), report: Report | None = None) -> ExtractedGraph:
+    """Cuts a PyTorch model into tasks; arguments as for `from_torch`. Raises ModelError where the model cannot be read."""
+    read = from_torch(model, example_inputs, report)
+    graph = optimised(read.graph)
+    placed: list[Placed] = []
+    numbers: dict[str, int] = {}
+    tensors: list[tuple[Tensor, ...]] = []
+    groups: list[list[Group]] = []
+    for group in fused(graph):
+        if group.is_torch:
+            placed.append(Placed(group, None, (*group.inputs, *group.outputs)))
+            continue
+        key = structural_key(graph, group)
+        if key not in numbers:
+            numbers[key] = len(tensors)
+            tensors.append(declaration(graph, group).tensors)
+            groups.append([])
+        groups[numbers[key]].append(group)
+        placed.append(Placed(group, numbers[key], (*group.inputs, group.output.name)))
+    names = _unique([task_name(graph, uses[0]) for uses in groups])
+    tasks = [NetworkTask(tensors[i], len(groups[i]), names[i], key) for key, i in numbers.items()]
+    return ExtractedGraph(graph, read.signature, tuple(placed), tuple(tasks), read.torch_calls)
+
+
+def structural_key(graph: Graph, group: Group) -> str:
+    """Identifies what a group computes: its operators, attributes, shapes, dtypes and which inputs are constants; names do not matter."""
+    number = {name: index for index, name in enumerate(group.inputs)}
+    inputs = [[*_described(graph.value(name).shape, graph.value(name).dtype), name in graph.constants] for name in group.inputs]
+    nodes = []
+    for node in group.nodes:
+        attributes = sorted((key, repr(value)) for key, value in node.attributes.items())
+        nodes.append([node.op, [number[name] for name in node.inputs], attributes, *_described(node.shape, node.dtype)])
+        number[node.name] = len(number)
+    return hashlib.sha256(json.dumps([inputs, nodes]).encode()).hexdigest()[:16]
+
+
+def _described(shape: tuple[int, ...], dtype: str) -> list[object]:
+    return [list(shape), dtype]
+
+
+def task_name(graph: Graph, group: Group) -> str:
+    """Such as conv2d_3x3_64_64_56x56_bias_add_relu: kernel, input and output channels, output size, then what is fused."""
+    first = group.nodes[0]
+    return "_".join([_head(graph, first), *(node.op for node in group.nodes[1:])])
+
+
+def _head(graph: Graph, node: Node) -> str:
+    if node.op.startswith("conv") and node.op != "concat":
+        return _convolution_name(graph, node)
+    given = graph.value(node.inputs[0]).shape
+    if node.op == "dense":
+        bias = ["bias"] if len(node.inputs) > 2 else []
+        return "_".join([f"dense_{given[0]}x{given[1]}x{node.shape[1]}", *bias])
+    if node.op == "batch_matmul":
+        return f"batch_matmul_{given[0]}x{given[1]}x{given[2]}x{node.shape[2]}"
+    if node.op.startswith("pool"):
+        channels, spatial = _split_shape(node)
+        return "_".join([f"{node.text('kind')}_{node.op}", _by(node.integers("kernel")), str(channels), _by(spatial), *_strided(node)])
+    return "_".join([node.op, _by(given) or "scalar"])
+
+
+def _convolution_name(graph: Graph, node: Node) -> str:
+    weight = graph.value(node.inputs[1]).shape
+    last = node.text("layout").endswith("C")
+    kernel = weight[:-2] if last else weight[2:]
+    channels, spatial = _split_shape(node)
+    given = graph.value(node.inputs[0]).shape[-1 if last else 1]
+    groups = node.integer("groups")
+    depthwise = groups > 1 and groups == given == channels
+    parts = [f"depthwise_{node.op}" if depthwise else node.op, _by(kernel), str(given)]
+    parts += [] if depthwise else [str(channels)]
+    parts += [_by(spatial), *_strided(node)]
+    parts += [f"g{groups}"] if groups > 1 and not depthwise else []
+    return "_".join(parts + (["bias"] if len(node.inputs) > 2 else []))
+
+
+def _split_shape(node: Node) -> tuple[int, tuple[int, ...]]:
+    """Channels and spatial extents of a node with a layout."""
+    return (node.shape[-1], node.shape[1:-1]) if node.text("layout").endswith("C") else (node.shape[1], node.shape[2:])
+
+
+def _strided(node: Node) -> list[str]:
+    strides = node.integers("strides")
+    return [] if set(strides) == {1} else ["s" + (str(strides[0]) if len(set(strides)) == 1 else _by(strides))]
+
+
+def _by(extents: tuple[int, ...]) -> str:
+    return "x".join(map(str, extents))
+
+
+def _unique(names: list[str]) -> list[str]:
+    seen: dict[str, int] = {}
+    result = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        result.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
+    return result

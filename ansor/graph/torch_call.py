@@ -1,0 +1,56 @@
+"""A call that PyTorch makes itself: an ATen operator with its arguments, the arrays among them left open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from ansor.errors import ModelError
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Stands for the node's input number `index` among the arguments."""
+
+    index: int
+
+
+@dataclass(frozen=True)
+class TorchCall:
+    """`operator` is spelled `namespace.name.overload`; lists are tuples, so that calls compare and hash by value.
+
+    `site` tells apart two calls that look alike; all results of one call share it, and the call is made once.
+    """
+
+    site: str
+    operator: str
+    arguments: tuple[object, ...]
+    keywords: tuple[tuple[str, object], ...] = ()
+
+    def function(self) -> Callable[..., object]:
+        """The operator itself. Raises ModelError where this PyTorch does not have it."""
+        found: object = torch.ops
+        for part in self.operator.split("."):
+            found = getattr(found, part, None)
+        if not callable(found):
+            raise ModelError(f"the network calls the PyTorch operator {self.operator}, which this PyTorch ({torch.__version__}) does not have")
+        return found
+
+    def __call__(self, tensors: Sequence[torch.Tensor]) -> tuple[object, ...]:
+        """Runs the operator; always a tuple of results."""
+        arguments = [_filled(one, tensors) for one in self.arguments]
+        result = self.function()(*arguments, **{key: _filled(one, tensors) for key, one in self.keywords})
+        return tuple(result) if isinstance(result, (tuple, list)) else (result,)
+
+    def __str__(self) -> str:
+        return self.operator
+
+
+def _filled(argument: object, tensors: Sequence[torch.Tensor]) -> object:
+    if isinstance(argument, Slot):
+        return tensors[argument.index]
+    if isinstance(argument, tuple):
+        return [_filled(one, tensors) for one in argument]
+    return argument
