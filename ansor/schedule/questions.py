@@ -1,0 +1,118 @@
+"""Named questions about a state. Rules, location variants and annotation ask these (and those of `ansor.ir.access`) and nothing else."""
+
+from __future__ import annotations
+
+from ansor.ir import access
+from ansor.schedule.state import Inlined, Root, SplitRelation, Stage, State
+from ansor.schedule.steps import packable
+from ansor.te.expr import Axis, walk
+from ansor.te.tensor import Tensor
+
+CONST_INDICES = "auto_scheduler_simplify_const_tensor_indices"
+NO_SPLIT_AT_INNER = "auto_scheduler_no_split_at_inner"
+ALWAYS_UNROLL_INNER = "auto_scheduler_always_unroll_inner"
+
+
+def attribute_names(tensor: Tensor, attribute: str) -> tuple[str, ...]:
+    """Axis names listed in an attribute of a declaration; empty when it has none."""
+    value = tensor.attrs.get(attribute, ())
+    return (value,) if isinstance(value, str) else tuple(str(name) for name in value) if isinstance(value, (list, tuple)) else ()
+
+
+def is_untouched(stage: Stage) -> bool:
+    """Loops as declared: nothing split, fused, cached or factored."""
+    return not stage.relations and not stage.role and isinstance(stage.placement, Root)
+
+
+def needs_tiling(state: State, name: str) -> bool:
+    """Data are used again, and nobody has cut the loops yet."""
+    stage = state[name]
+    return access.needs_multi_level_tiling(stage.tensor) and not stage.relations and not isinstance(stage.placement, Inlined)
+
+
+def needs_rfactor(state: State, name: str, cores: int) -> bool:
+    """The reduction offers parallel or vector work that the output does not. Not for stages made by a step, nor for those with packed inputs."""
+    stage = state[name]
+    return is_untouched(stage) and not stage.packed and access.needs_rfactor(stage.tensor, cores)
+
+
+def matched_consumer(state: State, name: str) -> Stage | None:
+    """The only stage that reads `name` in the end, element by element, so that it can be the loop that writes results out.
+
+    Inlined stages on the way have to match too. None when there is no such stage, when both have reductions, when `name` is an output (which is
+    kept whole), and when another stage was fused into that one before.
+    """
+    found = _matched_through(state, name)
+    if found is None or state.is_output(name):
+        return None
+    consumer = state[found]
+    if access.has_reduction(consumer.tensor) and access.has_reduction(state[name].tensor):
+        return None
+    return consumer if not consumer.relations and not state.attached(found) and isinstance(consumer.placement, Root) else None
+
+
+def _matched_through(state: State, name: str) -> str | None:
+    ends: set[str | None] = set()
+    for reader in state.readers(name):
+        if not access.is_elementwise_match(state[name].tensor, reader.tensor):
+            return None
+        ends.add(_matched_through(state, reader.name) if isinstance(reader.placement, Inlined) else reader.name)
+    return ends.pop() if len(ends) == 1 else None
+
+
+def is_free_to_inline(state: State, name: str) -> bool:
+    """Inlining repeats nothing: one reader, which reads every element once."""
+    readers = state.readers(name)
+    if len(readers) != 1 or access.has_reduction(readers[0].tensor):
+        return False
+    count = sum(read.tensor.name == name for read in access.reads(readers[0].tensor))
+    return count == 1 and access.is_elementwise_match(state[name].tensor, readers[0].tensor)
+
+
+def packable_constants(state: State, name: str) -> list[str]:
+    """Constants that may be stored in the order of this stage's loops."""
+    stage = state[name]
+    return [tensor.name for tensor in access.producers(stage.tensor) if packable(state, stage, tensor.name)]
+
+
+def axes_of_packed_only(state: State, name: str) -> list[Axis]:
+    """Output axes that index the largest packed constant and no other input: the output channels of a convolution."""
+    stage = state[name]
+    packed = [tensor for tensor in access.producers(stage.tensor) if tensor.name in stage.packed]
+    if not packed or stage.tensor.compute is None:
+        return []
+    largest = max(packed, key=lambda tensor: tensor.size)
+    users: dict[int, set[str]] = {}
+    for read in access.reads(stage.tensor):
+        for index in read.indices:
+            for node in walk(index):
+                users.setdefault(id(node), set()).add(read.tensor.name)
+    return [axis for axis in stage.tensor.compute.axes if users.get(id(axis)) == {largest.name}]
+
+
+def levels(stage: Stage) -> tuple[tuple[str, ...], ...]:
+    """The loops in groups that a tiling put together: neighbours of one kind and one position among the parts of their splits.
+
+    i_0 j_0 i_1 j_1 k_0 i_2 j_2 k_1 i_3 j_3   ->   (i_0 j_0) (i_1 j_1) (k_0) (i_2 j_2) (k_1) (i_3 j_3)
+    """
+    position = {part: k for relation in stage.relations if isinstance(relation, SplitRelation) for k, part in enumerate(relation.parts)}
+    groups: list[list[str]] = []
+    last: tuple[str, int] | None = None
+    for loop in stage.loops:
+        here = (stage.kinds[loop], position.get(loop, -1))
+        if here != last:
+            groups.append([])
+        groups[-1].append(loop)
+        last = here
+    return tuple(tuple(group) for group in groups)
+
+
+def is_follower(stage: Stage) -> bool:
+    """Its loops are cut as those of a stage computed inside it."""
+    return any(isinstance(relation, SplitRelation) and relation.follow for relation in stage.relations)
+
+
+def leading_spatial(stage: Stage) -> tuple[str, ...]:
+    """Spatial loops in front of the first reduction."""
+    first = next((k for k, loop in enumerate(stage.loops) if stage.kinds[loop] != "spatial"), len(stage.loops))
+    return stage.loops[:first]

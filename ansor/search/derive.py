@@ -1,0 +1,51 @@
+"""From a declaration to the spaces that are searched: sketches by rules, then loop orders, locations and annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ansor.errors import ScheduleError
+from ansor.ir.dag import Dag
+from ansor.rules.base import SketchRule
+from ansor.schedule.sketch import Sketch
+from ansor.targets.base import Target
+
+MAX_SKETCHES = 4096
+MAX_VISITS = 64  # per stage: rules that need more revisit without end
+
+
+def derive_sketches(dag: Dag, rules: Sequence[SketchRule], target: Target) -> list[Sketch]:
+    """Every sketch the rules reach. Stages are visited consumers first; sketches made by fewer applications come first, then in order of the rules.
+
+    Raises ScheduleError when the rules reach none, or do not come to an end.
+    """
+    start = Sketch(dag)
+    frontier = [(start, tuple(stage.name for stage in start.state.stages))]
+    finished: list[Sketch] = []
+    visits = 0
+    while frontier:
+        visits += 1
+        reached: list[tuple[Sketch, tuple[str, ...]]] = []
+        for sketch, pending in frontier:
+            if pending:
+                reached += _visited(sketch, pending, rules, target)
+            else:
+                finished.append(sketch)
+        frontier = reached
+        if len(frontier) + len(finished) > MAX_SKETCHES or visits > MAX_VISITS * len(dag.stages):
+            raise ScheduleError(f"the rules reached {len(frontier) + len(finished)} sketches in {visits} rounds; make some exclusive, or revisit fewer stages")
+    if not finished:
+        raise ScheduleError(f"no rule takes a stage of the workload ({', '.join(stage.name for stage in start.state.stages)}); add skip_stage to the rules")
+    return finished
+
+
+def _visited(sketch: Sketch, pending: tuple[str, ...], rules: Sequence[SketchRule], target: Target) -> list[tuple[Sketch, tuple[str, ...]]]:
+    """What the rules make of the last pending stage, with the stages then pending."""
+    *rest, stage = pending
+    reached = []
+    for rule in rules:
+        derived = list(rule.derive(sketch, stage, target))
+        reached += [(one.sketch, (*rest, *one.revisit)) for one in derived]
+        if derived and (rule.exclusive or any(one.exclusive for one in derived)):
+            break
+    return reached

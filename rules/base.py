@@ -1,0 +1,51 @@
+"""What a sketch rule is.
+
+A rule looks at one stage of a sketch and yields every sketch it can make of it. It changes nothing in place, and yields nothing where it does not apply:
+
+    @register("split_rows")
+    @dataclass(frozen=True)
+    class SplitRows:
+        exclusive: bool = True                                   # where it applies, later rules are not tried
+
+        def derive(self, sketch, stage, target):
+            if stage != "C":
+                return
+            yield Derived(sketch.then(Split("C", "i", (8, 2), 3)))
+
+Stages are visited consumers first. A stage that was visited is done, unless a rule names it, or stages it made, in `revisit`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from ansor.schedule.sketch import Sketch
+from ansor.targets.base import Target
+
+
+@dataclass(frozen=True)
+class Derived:
+    """One sketch a rule made.
+
+    revisit: stages to visit next, the last one first.
+    exclusive: later rules are not tried on this stage, although the rule is not exclusive in general.
+    """
+
+    sketch: Sketch
+    revisit: tuple[str, ...] = ()
+    exclusive: bool = False
+
+
+class SketchRule(Protocol):
+    """A frozen value whose fields are its knobs."""
+
+    @property
+    def exclusive(self) -> bool:
+        """Where the rule applies, later rules are not tried."""
+        ...
+
+    def derive(self, sketch: Sketch, stage: str, target: Target) -> Iterator[Derived]:
+        """Every sketch the rule makes of `stage`, in a fixed order."""
+        ...

@@ -1,0 +1,56 @@
+"""Sketch rules by name, so that a target lists its rules as data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import TypeVar
+
+from ansor.errors import ScheduleError
+from ansor.rules.base import SketchRule
+
+GROUP = "ansor.rules"
+BUILTIN = (
+    "always_inline",
+    "simplify_const_tensor",
+    "add_rfactor",
+    "pack_constants",
+    "add_cache_write",
+    "multi_level_tiling_with_fusion",
+    "multi_level_tiling",
+    "skip_stage",
+)
+
+_rules: dict[str, SketchRule] = {}
+Rule = TypeVar("Rule", bound=Callable[[], SketchRule])
+
+
+def register(name: str) -> Callable[[Rule], Rule]:
+    """Make a rule known under `name`; the class is called without arguments. Raises ScheduleError when the name is taken."""
+
+    def enter(rule: Rule) -> Rule:
+        if name in _rules or (name in BUILTIN and rule.__module__ != f"ansor.rules.{name}"):
+            raise ScheduleError(f"asked to register rule {name!r}, which exists already; choose another name")
+        _rules[name] = rule()
+        return rule
+
+    return enter
+
+
+def rule_named(name: str) -> SketchRule:
+    """The rule of that name: registered, ours, or another package's (entry point group `ansor.rules`)."""
+    if name not in _rules and name in BUILTIN:
+        import_module(f"ansor.rules.{name}")
+    if name not in _rules:
+        for point in entry_points(group=GROUP):
+            if point.name == name:
+                register(name)(point.load())
+    if name not in _rules:
+        raise ScheduleError(f"asked for sketch rule {name!r}; the rules are {', '.join(sorted({*BUILTIN, *_rules}))}; register yours first")
+    return _rules[name]
+
+
+def resolve(rules: Iterable[str | SketchRule]) -> tuple[SketchRule, ...]:
+    """Names turned into rules; rules given as values stay as they are."""
+    return tuple(rule_named(rule) if isinstance(rule, str) else rule for rule in rules)
