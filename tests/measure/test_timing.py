@@ -1,0 +1,65 @@
+from dataclasses import replace
+
+import pytest
+
+from ansor.measure.timing import Timing, TimingOptions, relative_spread, time_repeats
+
+OPTIONS = TimingOptions(number=1, repeat=3, min_repeat_ms=10)
+
+
+class Fake:
+    """A candidate of constant speed and the clock it moves."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.now = 0.0
+        self.calls: list[int] = []
+
+    def run(self, number: int) -> float:
+        self.calls.append(number)
+        self.now += number * self.seconds
+        return number * self.seconds
+
+    def time(self, options: TimingOptions, best: float | None = None, first: float | None = None) -> Timing:
+        return time_repeats(
+            self.run, options, first_seconds=first or self.seconds, best_seconds=best, clock=lambda: self.now
+        )
+
+
+def test_repeats_last_as_long_as_asked() -> None:
+    fake = Fake(0.001)
+    timing = fake.time(OPTIONS)
+    assert timing == Timing(timing.seconds) and timing.seconds == pytest.approx((0.001,) * 3)
+    assert fake.calls[0] == 1 and all(number >= 10 for number in fake.calls[-3:])
+
+
+def test_slow_ones_are_cut_at_the_earliest_moment() -> None:
+    fake = Fake(0.2)
+    assert fake.time(OPTIONS, best=0.01) == Timing((0.2,), cut_short=True) and not fake.calls
+    fake = Fake(0.02)
+    assert fake.time(OPTIONS, best=0.001) == Timing((0.02,), cut_short=True) and fake.calls == [1]
+    assert not Fake(0.02).time(OPTIONS, best=0.01).cut_short
+
+
+def test_a_cold_first_call_does_not_cut() -> None:
+    assert not Fake(0.001).time(OPTIONS, best=0.001, first=0.04).cut_short
+
+
+def test_cold_caches_time_single_calls() -> None:
+    fake = Fake(0.0001)
+    fake.time(replace(OPTIONS, number=5, flush_bytes=1 << 20))
+    assert fake.calls == [1, 1, 1, 1]
+
+
+def test_what_takes_long_is_repeated_less() -> None:
+    fake = Fake(4.0)
+    assert len(fake.time(replace(OPTIONS, timeout_seconds=10.0)).seconds) == 1
+
+
+def test_spread() -> None:
+    assert relative_spread([1.0] * 20) == 0 and relative_spread([1.0, 2.0, 3.0]) == 1
+
+
+def test_options_are_checked() -> None:
+    with pytest.raises(ValueError, match="number, repeat >= 1"):
+        TimingOptions(repeat=0)
