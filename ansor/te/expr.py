@@ -79,6 +79,9 @@ class Expr:
     def __pow__(self, other: Operand) -> Expr:
         return binary("pow", self, other)
 
+    def __rpow__(self, other: Operand) -> Expr:
+        return binary("pow", other, self)
+
     def __neg__(self) -> Expr:
         return binary("sub", Const(0.0 if is_float(self.dtype) else 0, self.dtype), self)
 
@@ -353,6 +356,8 @@ def binary(op: str, left: Operand, right: Operand) -> Expr:
     a, b = _unified(op, left, right)
     if op in LOGIC and a.dtype != "bool":
         raise DeclarationError(f"asked for logical {op} of `{a}` and `{b}`, which have dtype {a.dtype}; compare them first")
+    if op in ARITHMETIC and a.dtype == "bool":
+        raise DeclarationError(f"asked for {op} of the conditions `{a}` and `{b}`; use te.all and te.any, or convert with .astype('int32')")
     if op == "div" and not is_float(a.dtype):
         raise DeclarationError(f"asked for `{a} / {b}` on dtype {a.dtype}; use te.floordiv, or convert with .astype('float32')")
     if op in ("floordiv", "floormod", "truncdiv", "truncmod") and is_float(a.dtype):

@@ -83,7 +83,8 @@ def if_then_else(condition: Operand, then: Operand, otherwise: Operand) -> Expr:
     test = as_expr(condition, "bool")
     if test.dtype != "bool":
         raise DeclarationError(f"asked for a choice on `{test}`, which has dtype {test.dtype}; the condition has to be bool: compare it first")
-    dtype = then.dtype if isinstance(then, Expr) else otherwise.dtype if isinstance(otherwise, Expr) else None
+    literal = "float32" if isinstance(then, float) or isinstance(otherwise, float) else None
+    dtype = then.dtype if isinstance(then, Expr) else otherwise.dtype if isinstance(otherwise, Expr) else literal
     a, b = as_expr(then, dtype), as_expr(otherwise, dtype)
     if a.dtype != b.dtype:
         raise DeclarationError(f"asked to choose between {a.dtype} `{a}` and {b.dtype} `{b}`; both need one dtype: convert one with .astype(...)")
@@ -126,6 +127,8 @@ def _reduction(name: str, source: Expr, axis: Axis | Sequence[Axis]) -> Expr:
     names = [one.name for one in axes]
     if len(set(names)) != len(names):
         raise DeclarationError(f"asked for te.{name} over axes {names}, which repeat a name; name each te.reduce_axis differently")
+    if source.dtype == "bool":
+        raise DeclarationError(f"asked for te.{name} of the condition `{source}` over {', '.join(names)}; convert it with .astype('int32')")
     return Reduce(name, source, axes, source.dtype)
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ansor.errors import DeclarationError
@@ -89,7 +90,7 @@ class Tensor:
 
 
 def _checked_shape(shape: int | Sequence[int], what: str) -> tuple[int, ...]:
-    extents = (shape,) if isinstance(shape, int) else tuple(shape)
+    extents = tuple(shape) if isinstance(shape, Iterable) else (shape,)
     checked = []
     for dimension, extent in enumerate(extents):
         try:
@@ -109,8 +110,11 @@ def placeholder(shape: int | Sequence[int], dtype: str = "float32", name: str = 
 
 def reduce_axis(domain: int | tuple[int, int], name: str | None = None) -> Axis:
     """An axis to reduce over: `(start, end)`, or an extent. Unnamed axes get a name nobody else has."""
-    start, end = (0, domain) if isinstance(domain, int) else domain
     label = name if name is not None else f"r{next(_fresh)}"
+    try:
+        start, end = map(operator.index, domain if isinstance(domain, Iterable) else (0, domain))
+    except (TypeError, ValueError):
+        raise DeclarationError(f"asked for reduce axis {label} over {domain!r}; give (start, end) or an extent, Python integers") from None
     if end <= start:
         raise DeclarationError(f"asked for reduce axis {label} over {start}..{end}, which is empty; it needs at least one value")
     return Axis(label, end - start, "reduce", start)
