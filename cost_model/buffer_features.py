@@ -1,0 +1,175 @@
+"""The eighteen features of a buffer in a statement: how much is touched, and how soon it is touched again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.cost_model.feature_table import BUFFER_BLOCKS
+from ansor.cost_model.nest import Matrix, Nest, Row, nest_of
+from ansor.cost_model.touched import Footprint, Layout, accesses, footprint, layout_of, reads_of
+from ansor.ir.linear import variables
+from ansor.ir.loops import Buffer, Loops, Store, stores
+
+BlockColumns = dict[str, Row]
+"""Name within the block -> value."""
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """One store of the program with everything it touches.
+
+    footprints: stored buffer first, then those read, in order; bytes: float64 [loops + 1, n], touched in all buffers, by boundary.
+    blocks: the buffers that get a block of features.
+    """
+
+    nest: Nest
+    footprints: dict[Buffer, Footprint]
+    layouts: dict[Buffer, Layout]
+    bytes: Matrix
+    blocks: tuple[Buffer, ...]
+
+
+def statements_of(loops: Loops, count: int, line_bytes: int) -> list[Statement]:
+    """Every store of the program, in order, for `count` programs."""
+    layouts: dict[Buffer, Layout] = {}
+    found = []
+    for path, store in stores(loops.body):
+        nest = nest_of(path, store, count)
+        touched: dict[Buffer, Footprint] = {}
+        reads = accesses(store)
+        for buffer, indices in reads.items():
+            layout = layouts.get(buffer)
+            if layout is None:
+                layout = layouts[buffer] = layout_of(buffer)
+            touched[buffer] = footprint(nest, layout, indices, line_bytes)
+        walked = {buffer: len({var for index in indices for one in index for var in variables(one)}) for buffer, indices in reads.items()}
+        found.append(Statement(nest, touched, layouts, _bytes(nest, touched, layouts), _shown(store.buffer, walked)))
+    return found
+
+
+def _bytes(nest: Nest, touched: dict[Buffer, Footprint], layouts: dict[Buffer, Layout]) -> Matrix:
+    total = np.zeros_like(nest.inside)
+    for buffer, print_ in touched.items():
+        size = float(layouts[buffer].element_bytes)
+        for boundary, elements in enumerate(print_.elements):
+            total[boundary] += elements * size
+    return total
+
+
+def _shown(stored: Buffer, walked: dict[Buffer, int]) -> tuple[Buffer, ...]:
+    """The buffers that get a block: chosen by structure, so that a block means the same buffer in all programs of a sketch."""
+    if len(walked) <= BUFFER_BLOCKS:
+        return tuple(walked)
+    kept = sorted((buffer for buffer in walked if buffer is not stored), key=lambda buffer: -walked[buffer])[: BUFFER_BLOCKS - 1]
+    return tuple(buffer for buffer in walked if buffer is stored or buffer in kept)
+
+
+@dataclass(frozen=True, eq=False)
+class Reuse:
+    """The nearest reuse of a buffer, [n] each; uses is 0 without any."""
+
+    by_loop: NDArray[np.bool_]
+    serial: bool
+    iterations: NDArray[np.float64]
+    bytes: NDArray[np.float64]
+    uses: NDArray[np.float64]
+
+
+def reuse_of(statement: Statement, buffer: Buffer, program: Sequence[Statement]) -> Reuse:
+    """Going outwards: the first loop that repeats the access, or whose body holds another statement that touches the buffer."""
+    nest, print_ = statement.nest, statement.footprints[buffer]
+    by_loop = np.zeros(nest.count, dtype=np.bool_)
+    iterations, distance, uses = np.zeros(nest.count), np.zeros(nest.count), np.zeros(nest.count)
+    others = [other for other in program if other is not statement and buffer in other.footprints]
+    shared = max((_shared_depth(statement, other) for other in others), default=-1)
+    if others:
+        body = [other for other in program if _shared_depth(statement, other) >= shared]
+        boundary = nest.kept_before[shared]
+        touching = [other.footprints[buffer].elements[boundary] for other in body if buffer in other.footprints]
+        least = touching[0]
+        for elements in touching[1:]:
+            least = np.minimum(least, elements)
+        iterations[:] = least
+        for other in body:
+            distance += other.bytes[boundary]
+        uses[:] = float(len(touching) - 1)
+    # A loop outside the one shared with another statement repeats less soon; one around an allocation repeats nothing.
+    first = max(shared - 1, _allocation_depth(nest, buffer), 0)
+    for depth in range(first, len(nest.path)):
+        level = nest.level.get(nest.path[depth].var)
+        moving = True if level is None else print_.moves[level]
+        if level is None or moving is True:
+            continue
+        repeats = nest.real[level] if moving is False else nest.real[level] & np.logical_not(moving)
+        np.copyto(iterations, nest.inside[level + 1], where=repeats)
+        np.copyto(distance, statement.bytes[level + 1], where=repeats)
+        np.copyto(uses, nest.extents[level], where=repeats)
+        by_loop |= repeats
+    return Reuse(by_loop, bool(others), iterations, distance, uses)
+
+
+def _shared_depth(a: Statement, b: Statement) -> int:
+    """How many loops from the outermost on are around both."""
+    depth = 0
+    for x, y in zip(a.nest.path, b.nest.path, strict=False):
+        if x is not y:
+            break
+        depth += 1
+    return depth
+
+
+def _allocation_depth(nest: Nest, buffer: Buffer) -> int:
+    """How many loops are around the allocation of a buffer."""
+    if buffer.scope != "local":
+        return 0
+    return next((depth + 1 for depth, loop in enumerate(nest.path) if any(local is buffer for local in loop.locals)), 0)
+
+
+def allocation(statement: Statement) -> tuple[Row, Row, Row]:
+    """Of the stored buffer: bytes, elements over the whole run, loops around the allocation (iterations)."""
+    nest, buffer = statement.nest, statement.nest.store.buffer
+    layout = statement.layouts[buffer]
+    outer: Row = nest.outside[nest.kept_before[_allocation_depth(nest, buffer)]]
+    if buffer.scope == "output":
+        return 0.0, 0.0, outer
+    return layout.size * layout.element_bytes, layout.size * outer, outer
+
+
+def block(statement: Statement, buffer: Buffer, program: Sequence[Statement]) -> BlockColumns:
+    """The features of one buffer, see the feature table."""
+    nest, store = statement.nest, statement.nest.store
+    print_, size = statement.footprints[buffer], float(statement.layouts[buffer].element_bytes)
+    reuse = reuse_of(statement, buffer, program)
+    columns: BlockColumns = {f"acc_{_kind(store, buffer)}": 1.0}
+    columns["bytes"] = nest.iterations * (print_.places * size)
+    columns["unique_bytes"] = print_.elements[0] * size
+    columns["lines"] = print_.lines
+    columns["unique_lines"] = print_.unique_lines
+    loop = reuse.by_loop.astype(np.float64)
+    columns["reuse_loop"] = loop
+    columns["reuse_serial" if reuse.serial else "reuse_none"] = 1.0 - loop
+    columns["reuse_dis_iter"] = reuse.iterations
+    columns["reuse_dis_bytes"] = reuse.bytes
+    columns["reuse_ct"] = reuse.uses
+    per_use = 1.0 / np.maximum(reuse.uses, 0.5)
+    for name in ("bytes", "unique_bytes", "lines", "unique_lines"):
+        columns[f"{name}_d_reuse_ct"] = columns[name] * per_use
+    columns["stride"] = _innermost_stride(nest, print_)
+    return columns
+
+
+def _kind(store: Store, buffer: Buffer) -> str:
+    if buffer is not store.buffer:
+        return "read"
+    return "readwrite" if store.combiner is not None or buffer in reads_of(store) else "write"
+
+
+def _innermost_stride(nest: Nest, print_: Footprint) -> Row:
+    stride = np.zeros(nest.count)
+    for level, step in enumerate(print_.strides):
+        np.copyto(stride, 0.0 if step is None else step, where=nest.real[level])
+    return stride

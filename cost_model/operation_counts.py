@@ -1,0 +1,124 @@
+"""How many operations of each kind one execution of a statement takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.cost_model.nest import Nest, Row, magnitude, row
+from ansor.ir.linear import Atom, Int, Linear, Opaque, Quotient, Remainder, atom_variables
+from ansor.ir.loops import Access, IndexValue, Store
+from ansor.te.expr import COMPARISONS, LOGIC, Binary, Call, Cast, Expr, Not, Select, is_float
+
+Counts = dict[str, Row]
+"""Column name -> operations per iteration."""
+
+LONG_FUNCTIONS = frozenset({"exp", "log", "log2", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "sin", "cos", "pow"})
+
+_KINDS = {"add": "addsub", "sub": "addsub", "mul": "mul", "min": "cmp", "max": "cmp"}
+_COMBINERS = {"sum": "add", "prod": "mul", "max": "max", "min": "min"}
+
+
+def operation_counts(nest: Nest) -> tuple[Counts, float]:
+    """Operations per iteration, and how many of them are arithmetic on data (a fused multiply-add counts as two)."""
+    tally = _Tally(nest)
+    store = nest.store
+    if store.combiner is not None:
+        tally.arithmetic(_COMBINERS[store.combiner], store.buffer.dtype, (store.value,))
+    tally.value(store.value)
+    for index in store.index:
+        tally.divisions(index)
+    tally.conditions(store)
+    return tally.counts, float(tally.data)
+
+
+class _Tally:
+    def __init__(self, nest: Nest) -> None:
+        self.nest = nest
+        self.counts: Counts = {}
+        self.data = 0
+
+    def add(self, column: str, amount: Row) -> None:
+        self.counts[column] = self.counts.get(column, 0.0) + amount
+
+    def arithmetic(self, op: str, dtype: str, operands: tuple[Expr, ...]) -> None:
+        """One operation on data; an addition takes up one multiplication among its operands."""
+        prefix = "float" if is_float(dtype) else "int"
+        self.data += 1
+        if op in ("add", "sub") and any(isinstance(operand, Binary) and operand.op == "mul" for operand in operands):
+            self.add(f"{prefix}_mad", 1.0)
+            self.add(f"{prefix}_mul", -1.0)  # that multiplication is counted when its turn comes
+            return
+        self.add(f"{prefix}_{_KINDS.get(op, 'divmod')}", 1.0)
+
+    def value(self, expr: Expr) -> None:
+        """Everything below `expr`."""
+        if isinstance(expr, IndexValue):
+            self.index_arithmetic(expr.value)
+            return
+        if isinstance(expr, Access):
+            for index in expr.index:
+                self.divisions(index)
+            return
+        self.node(expr)
+        for child in expr.children:
+            self.value(child)
+
+    def node(self, expr: Expr) -> None:
+        """One node of a value."""
+        if isinstance(expr, Select):
+            self.add("select_op", 1.0)
+        elif isinstance(expr, Not) or (isinstance(expr, Binary) and expr.op in LOGIC):
+            self.add("bool_op", 1.0)
+        elif isinstance(expr, Binary) and expr.op in COMPARISONS:
+            self.add("float_cmp" if is_float(expr.left.dtype) else "int_cmp", 1.0)
+        elif isinstance(expr, Binary):
+            self.arithmetic(expr.op, expr.dtype, expr.children)
+        elif isinstance(expr, Call):
+            self.data += 1
+            self.add("float_mathfunc" if expr.name in LONG_FUNCTIONS else "float_otherfunc", 1.0)
+        elif isinstance(expr, Cast):
+            floating = is_float(expr.dtype) or is_float(expr.value.dtype)
+            self.add("float_otherfunc" if floating else "int_otherfunc", 1.0)
+
+    def index_arithmetic(self, linear: Linear) -> None:
+        """An index used as a value: multiplications by other than 1, additions, divisions."""
+        terms: Int = 0
+        for _, coefficient in linear.terms:
+            self.add("int_mul", row(_flag(magnitude(coefficient) > 1)))
+            terms = terms + _flag(coefficient != 0)
+        terms = terms + _flag(linear.const != 0)
+        self.add("int_addsub", row(np.maximum(terms, 1) - 1))
+        self.divisions(linear)
+
+    def divisions(self, linear: Linear) -> None:
+        """Quotients and remainders of an index, as often as their operand changes; and what data-dependent parts compute."""
+        for atom in _atoms(linear):
+            if isinstance(atom, Opaque):
+                self.value(atom.value)
+            elif isinstance(atom, Quotient | Remainder):
+                levels = [self.nest.level[var] for var in atom_variables(atom) if var in self.nest.level]
+                # Divisions by loops further in than their operand are moved out by any compiler.
+                per_iteration = self.nest.outside[max(levels, default=-1) + 1] / self.nest.iterations
+                self.add("int_divmod", per_iteration * row(_flag(atom.divisor > 1)))
+
+    def conditions(self, store: Store) -> None:
+        """One comparison where any condition is needed."""
+        needed = np.zeros(self.nest.count, dtype=np.bool_)
+        for guard in store.guards:
+            needed |= guard.needed
+        if store.guards:
+            self.add("int_cmp", needed.astype(np.float64))
+
+
+def _flag(holds: bool | NDArray[np.bool_]) -> Int:
+    return holds.astype(np.int64) if isinstance(holds, np.ndarray) else int(holds)
+
+
+def _atoms(linear: Linear) -> Iterator[Atom]:
+    for atom, _ in linear.terms:
+        yield atom
+        if isinstance(atom, Quotient | Remainder):
+            yield from _atoms(atom.value)

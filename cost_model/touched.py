@@ -1,0 +1,383 @@
+"""What one statement touches of one buffer, boundary by boundary of its loops.
+
+An index is a sum over loops, so with the outer loops standing still it covers a span of its dimension: 1 + sum of |coefficient| * (extent - 1) over the
+inner loops. The span may have holes (a stride of 2); so no more than the product of those extents is counted. Both are exact for tiles of any depth and
+for windows that overlap; an index through a fused loop is taken to start at a multiple of its divisor, and one read from data may be anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.cost_model.nest import Mask, Nest, Row, magnitude, row
+from ansor.ir.linear import Atom, Int, Linear, Opaque, Quotient, Remainder, Var, choose, larger, smaller, variables
+from ansor.ir.loops import Access, Buffer, IndexValue, Store
+from ansor.te.expr import Expr
+
+Index = tuple[Linear, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """A buffer's numbers as rows. strides: elements between neighbours, per dimension; size: elements."""
+
+    shape: tuple[Row, ...]
+    strides: tuple[Row, ...]
+    size: Row
+    element_bytes: int
+
+
+def layout_of(buffer: Buffer) -> Layout:
+    """The numbers of `buffer`."""
+    shape = tuple(row(extent) for extent in buffer.shape)
+    strides: list[Row] = []
+    size: Row = 1.0
+    for extent in reversed(shape):
+        strides.append(size)
+        size = size * extent
+    return Layout(shape, tuple(reversed(strides)), size, np.dtype(buffer.dtype).itemsize)
+
+
+@dataclass(frozen=True, eq=False)
+class Footprint:
+    """What a statement touches of one buffer.
+
+    places: different elements one iteration reads or writes there.
+    elements: per boundary, elements touched by the loops inside it.
+    strides: per loop, elements by which the address moves; None where no index has that loop.
+    moves: per loop, where the address moves with it.
+    unique_lines, lines: cache lines touched over all loops, and visited (see the feature table).
+    """
+
+    places: Row
+    elements: tuple[Row, ...]
+    strides: tuple[Row | None, ...]
+    moves: tuple[Mask, ...]
+    unique_lines: Row
+    lines: Row
+
+
+def accesses(store: Store) -> dict[Buffer, list[Index]]:
+    """Every element a statement reads or writes in an iteration: the stored buffer first, then in order of first reading."""
+    found: dict[Buffer, list[Index]] = {store.buffer: [store.index]}
+    for index in store.index:
+        _note_linear(index, found)
+    _note_reads(store.value, found)
+    return found
+
+
+def _note_reads(expr: Expr, found: dict[Buffer, list[Index]]) -> None:
+    if isinstance(expr, Access):
+        found.setdefault(expr.buffer, []).append(expr.index)
+        for index in expr.index:
+            _note_linear(index, found)
+    elif isinstance(expr, IndexValue):
+        _note_linear(expr.value, found)
+    for child in expr.children:
+        _note_reads(child, found)
+
+
+def _note_linear(linear: Linear, found: dict[Buffer, list[Index]]) -> None:
+    for atom, _ in linear.terms:
+        if isinstance(atom, Opaque):
+            _note_reads(atom.value, found)
+        elif isinstance(atom, Quotient | Remainder):
+            _note_linear(atom.value, found)
+
+
+def reads_of(store: Store) -> set[Buffer]:
+    """The buffers read, besides the old value of a reduction."""
+    found: dict[Buffer, list[Index]] = {}
+    for index in store.index:
+        _note_linear(index, found)
+    _note_reads(store.value, found)
+    return set(found)
+
+
+def footprint(nest: Nest, layout: Layout, indices: Sequence[Index], line_bytes: int) -> Footprint:
+    """What the accesses at `indices`, all of one buffer, touch together.
+
+    Accesses that walk along the same loops overlap and are taken as one with a wider start (a stencil); others are taken to lie apart.
+    """
+    groups: dict[tuple[tuple[Atom, ...], ...], list[Index]] = {}
+    for index in indices:
+        groups.setdefault(tuple(tuple(atom for atom, _ in one.terms) for one in index), []).append(index)
+    parts = [_group_footprint(nest, layout, group, line_bytes) for group in groups.values()]
+    return parts[0] if len(parts) == 1 else _together(parts, layout)
+
+
+def _together(parts: list[Footprint], layout: Layout) -> Footprint:
+    elements = tuple(np.minimum(_sum([part.elements[b] for part in parts]), layout.size) for b in range(len(parts[0].elements)))
+    strides = tuple(_greatest([part.strides[k] for part in parts]) for k in range(len(parts[0].strides)))
+    moves = tuple(_any([part.moves[k] for part in parts]) for k in range(len(parts[0].moves)))
+    unique_lines = np.minimum(_sum([part.unique_lines for part in parts]), elements[0])
+    return Footprint(_sum([part.places for part in parts]), elements, strides, moves, unique_lines, _sum([part.lines for part in parts]))
+
+
+def _sum(values: Sequence[Row]) -> Row:
+    total: Row = 0.0
+    for value in values:
+        total = total + value
+    return total
+
+
+def _greatest(values: Sequence[Row | None]) -> Row | None:
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    greatest = known[0]
+    for value in known[1:]:
+        greatest = np.maximum(greatest, value)
+    return greatest
+
+
+def _any(values: Sequence[Mask]) -> Mask:
+    result: Mask = False
+    for value in values:
+        result = True if value is True or result is True else result | value
+    return result
+
+
+def _group_footprint(nest: Nest, layout: Layout, group: list[Index], line_bytes: int) -> Footprint:
+    dimensions = [_dimension(nest, layout, d, [index[d] for index in group]) for d in range(len(layout.shape))]
+    levels = len(nest.loops)
+    elements: list[Row] = [_touched(dimensions)]
+    walked = [level for dimension in dimensions for level in dimension.levels]
+    crossing = len(set(walked)) != len(walked)
+    for level in range(levels - 1, -1, -1):
+        changed = [dimension for dimension in dimensions if level in dimension.levels]
+        for dimension in changed:
+            dimension.extend(nest, level)
+        touched = _touched(dimensions) if changed else elements[-1]
+        if crossing and changed:  # a loop in two dimensions walks a diagonal
+            touched = np.minimum(touched, _points(nest, set(walked), level) * float(len(group)))
+        elements.append(touched)
+    elements.reverse()
+    strides = tuple(_stride(dimensions, layout, level) for level in range(levels))
+    moves = tuple(_moving(dimensions, strides[level], level) for level in range(levels))
+    lines = _line_visits(nest, layout, elements, strides, moves, line_bytes)
+    return Footprint(_places(group), tuple(elements), strides, moves, _unique_lines(dimensions, elements[0], layout, line_bytes), lines)
+
+
+def _points(nest: Nest, walked: set[int], level: int) -> Row:
+    points: Row = 1.0
+    for other in sorted(walked):
+        if other >= level:
+            points = points * nest.extents[other]
+    return points
+
+
+# One dimension ------------------------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class _Composite:
+    """A term that is not a multiple of one loop variable."""
+
+    atom: Quotient | Remainder | Opaque
+    coefficient: Int
+    levels: frozenset[int]
+    span: Row = 0.0
+
+
+@dataclass(eq=False)
+class _Dimension:
+    """The part of one dimension that the loops inside the present boundary cover.
+
+    size: of the dimension; span: distance from the first to the last element by plain terms; points: how many different values there can be;
+    steps: level -> coefficient; levels: of every loop that occurs.
+    """
+
+    size: Row
+    span: Row
+    points: Row
+    steps: dict[int, Row]
+    composites: list[_Composite]
+    levels: frozenset[int]
+    covered: Row = field(default=1.0)
+    count: Row = field(default=1.0)
+
+    def __post_init__(self) -> None:
+        self._settle()
+
+    def extend(self, nest: Nest, level: int) -> None:
+        """Take one more loop inside."""
+        moving: Mask = any(level in composite.levels for composite in self.composites)
+        if level in self.steps:
+            step = np.abs(self.steps[level])
+            self.span = self.span + step * nest.less_one[level]
+            moving = moving or bool(np.all(step)) or step != 0
+        extent = nest.extents[level]
+        self.points = self.points * (extent if moving is True else np.where(moving, extent, 1.0))
+        for composite in self.composites:
+            if level in composite.levels:
+                composite.span = _composite_span(nest, composite, level, self.size)
+        self._settle()
+
+    def _settle(self) -> None:
+        span = self.span
+        for composite in self.composites:
+            span = span + composite.span
+        self.covered = np.minimum(span + 1.0, self.size)
+        self.count = np.minimum(self.covered, self.points)
+
+
+def _dimension(nest: Nest, layout: Layout, d: int, members: list[Linear]) -> _Dimension:
+    first = members[0]
+    steps: dict[int, Row] = {}
+    composites: list[_Composite] = []
+    for k, (atom, coefficient) in enumerate(first.terms):
+        if isinstance(atom, Var):
+            if atom in nest.level and np.any(coefficient):
+                steps[nest.level[atom]] = row(coefficient)
+            continue
+        for other in members[1:]:
+            coefficient = larger(magnitude(coefficient), magnitude(other.terms[k][1]))
+        levels = frozenset(nest.level[var] for var in _variables(atom) if var in nest.level)
+        composites.append(_Composite(atom, coefficient, levels))
+    low, high = first.const, first.const
+    for other in members[1:]:
+        low, high = smaller(low, other.const), larger(high, other.const)
+    used = frozenset(steps).union(*(composite.levels for composite in composites))
+    return _Dimension(layout.shape[d], row(high - low), float(len(members)), steps, composites, used)
+
+
+def _variables(atom: Quotient | Remainder | Opaque) -> Iterator[Var]:
+    """Loop variables, also those that data-dependent parts are read at."""
+    if not isinstance(atom, Opaque):
+        for inner, _ in atom.value.terms:
+            yield from (inner,) if isinstance(inner, Var) else _variables(inner)
+        return
+    stack: list[Expr] = [atom.value]
+    while stack:
+        node = stack.pop()
+        stack.extend(node.children)
+        for linear in node.index if isinstance(node, Access) else (node.value,) if isinstance(node, IndexValue) else ():
+            yield from variables(linear)
+            for inner, _ in linear.terms:
+                if isinstance(inner, Opaque):
+                    yield from _variables(inner)
+
+
+def _composite_span(nest: Nest, composite: _Composite, boundary: int, size: Row) -> Row:
+    """Distance between the least and the greatest value with the loops outside `boundary` standing at 0."""
+    found = _range(nest, composite.atom, boundary)
+    if found is None:
+        inner = _points(nest, set(composite.levels), boundary)
+        return np.where(inner > 1.0, size, 0.0)
+    return np.abs(row(composite.coefficient)) * row(found[1] - found[0])
+
+
+def _range(nest: Nest, atom: Atom, boundary: int) -> tuple[Int, Int] | None:
+    if isinstance(atom, Var):
+        return 0, (atom.extent - 1 if nest.level.get(atom, -1) >= boundary else 0)
+    if isinstance(atom, Opaque):
+        return None
+    low, high = atom.value.const, atom.value.const
+    for inner, coefficient in atom.value.terms:
+        found = _range(nest, inner, boundary)
+        if found is None:
+            return None
+        a, b = found[0] * coefficient, found[1] * coefficient
+        low, high = low + smaller(a, b), high + larger(a, b)
+    if isinstance(atom, Quotient):
+        return low // atom.divisor, high // atom.divisor
+    wraps = (low // atom.divisor) != (high // atom.divisor)
+    return choose(wraps, 0, low % atom.divisor), choose(wraps, atom.divisor - 1, high % atom.divisor)
+
+
+# All dimensions -----------------------------------------------------------------------------------------------------------------------------------
+
+
+def _touched(dimensions: list[_Dimension]) -> Row:
+    total: Row = 1.0
+    for dimension in dimensions:
+        if not isinstance(dimension.count, float) or dimension.count != 1.0:
+            total = total * dimension.count
+    return total
+
+
+def _places(group: list[Index]) -> Row:
+    """How many of the accesses differ."""
+    total: Row = 1.0
+    for k in range(1, len(group)):
+        fresh: Mask = True
+        for j in range(k):
+            fresh = np.logical_and(fresh, np.logical_not(_same(group[j], group[k])))
+        total = total + np.where(fresh, 1.0, 0.0)
+    return total
+
+
+def _same(a: Index, b: Index) -> Mask:
+    """Where two accesses over the same loops name the same element."""
+    same: Mask = True
+    for x, y in zip(a, b, strict=True):
+        if x is y:
+            continue
+        same = np.logical_and(same, np.equal(x.const, y.const))
+        for (_, c), (_, d) in zip(x.terms, y.terms, strict=True):
+            same = same if c is d else np.logical_and(same, np.equal(c, d))
+    return same
+
+
+def _stride(dimensions: list[_Dimension], layout: Layout, level: int) -> Row | None:
+    """Elements by which the address moves from one iteration of a loop to the next; through a fused loop, by which it mostly moves."""
+    plain = [dimension.steps[level] * stride for dimension, stride in zip(dimensions, layout.strides, strict=True) if level in dimension.steps]
+    if plain:
+        return np.abs(_sum(plain))
+    strides = [
+        np.abs(row(composite.coefficient)) * stride
+        for dimension, stride in zip(dimensions, layout.strides, strict=True)
+        for composite in dimension.composites
+        if level in composite.levels
+    ]
+    if not strides:
+        return None
+    least = strides[0]
+    for stride in strides[1:]:
+        least = np.minimum(least, stride)
+    return least
+
+
+def _moving(dimensions: list[_Dimension], stride: Row | None, level: int) -> Mask:
+    if stride is None:
+        return False
+    if any(level in composite.levels for dimension in dimensions for composite in dimension.composites):
+        return True
+    return True if bool(np.all(stride)) else np.not_equal(stride, 0.0)
+
+
+def _unique_lines(dimensions: list[_Dimension], touched: Row, layout: Layout, line_bytes: int) -> Row:
+    """Lines of a contiguous run, times the number of runs. A run goes on into the next dimension where it covers a whole row."""
+    if not dimensions:
+        return 1.0
+    last = dimensions[-1]
+    run_span, run_count = last.covered, last.count
+    whole = run_span >= last.size
+    for dimension in reversed(dimensions[:-1]):
+        run_span = np.where(whole, run_span * dimension.covered, run_span)
+        run_count = np.where(whole, run_count * dimension.count, run_count)
+        whole = np.logical_and(whole, dimension.covered >= dimension.size)
+    per_run = np.minimum(run_count, np.ceil(run_span * (layout.element_bytes / line_bytes)))
+    return np.maximum(touched / run_count, 1.0) * np.maximum(per_run, 1.0)
+
+
+def _line_visits(nest: Nest, layout: Layout, elements: list[Row], strides: tuple[Row | None, ...], moves: tuple[Mask, ...], line_bytes: int) -> Row:
+    """Lines of one run of the innermost real loop that moves, times the iterations outside it."""
+    times = np.ones(nest.count)
+    touched = np.ones(nest.count)
+    stride = np.zeros(nest.count)
+    for level, step in enumerate(strides):
+        if step is None:
+            continue
+        here: Mask = nest.real[level] if moves[level] is True else nest.real[level] & moves[level]
+        np.copyto(times, nest.outside[level], where=here)
+        np.copyto(touched, elements[level], where=here)
+        np.copyto(stride, step, where=here)
+    span = (touched - 1.0) * stride + 1.0
+    lines: NDArray[np.float64] = times * np.maximum(np.minimum(touched, np.ceil(span * (layout.element_bytes / line_bytes))), 1.0)
+    return lines
