@@ -147,3 +147,35 @@ def common_outer_axes(producer: Tensor, consumer: Tensor) -> int:
             direct += 1
         count = min(count, direct)
     return count
+
+
+def step_of(index: Expr, axis: Axis) -> int | None:
+    """How far `index` moves when `axis` grows by one; None when it does not move evenly."""
+    if index is axis:
+        return 1
+    if isinstance(index, (Const, Axis)):
+        return 0
+    if not isinstance(index, Binary) or index.op not in ("add", "sub", "mul"):
+        return None if any(node is axis for node in walk(index)) else 0
+    left, right = step_of(index.left, axis), step_of(index.right, axis)
+    if left is None or right is None:
+        return None
+    if index.op != "mul":
+        return left + right if index.op == "add" else left - right
+    if isinstance(index.right, Const):
+        return left * int(index.right.value)
+    if isinstance(index.left, Const):
+        return right * int(index.left.value)
+    return 0 if left == right == 0 else None
+
+
+def memory_step(read: Read, axis: Axis) -> int | None:
+    """How many elements in memory a read moves when `axis` grows by one: 0 = the same element, 1 = its neighbour; None when it does not move evenly."""
+    total, stride = 0, 1
+    for index, extent in zip(reversed(read.indices), reversed(read.tensor.shape), strict=True):
+        step = step_of(index, axis)
+        if step is None:
+            return None
+        total += step * stride
+        stride *= extent
+    return total

@@ -123,8 +123,8 @@ class _Lowering:
         shape = [span for _, span in region] + [loops[loop].extent for loop in stage.kept]
         order = self._storage_order(stage)
         buffer = Buffer(stage.name, _aligned(stage, tuple(shape[k] for k in order)), stage.tensor.dtype, self._scope(stage))
-        base = tuple(base for base, _ in region) + tuple(Linear() for _ in stage.kept)
-        return Frame(stage, path, loops, values, buffer, base, order, kept, tuple(guards))
+        bases = tuple(start for start, _ in region) + tuple(Linear() for _ in stage.kept)
+        return Frame(stage, path, loops, values, buffer, bases, order, kept, tuple(guards))
 
     def _fresh_name(self, name: str) -> str:
         """`name`, or a longer one when a tensor or another loop has it."""
@@ -211,7 +211,7 @@ class _Lowering:
                 self.readings.setdefault(producer.name, []).append((frame, index))
 
     def _producer(self, name: str) -> Stage | None:
-        return self.state[name] if name in self.state else None
+        return self.state[name] if name in self.state else None  # noqa: SIM401  # a State has no get
 
     def _index(self, expr: Expr, env: Environment, frame: str, path: Path) -> Linear:
         """An integer expression as a sum of loop variables; what is not one becomes opaque."""

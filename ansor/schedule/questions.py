@@ -11,6 +11,7 @@ from ansor.te.tensor import Tensor
 CONST_INDICES = "auto_scheduler_simplify_const_tensor_indices"
 NO_SPLIT_AT_INNER = "auto_scheduler_no_split_at_inner"
 ALWAYS_UNROLL_INNER = "auto_scheduler_always_unroll_inner"
+MIN_RFACTOR = 16  # elements of a reduction below which partial results cost more than they give
 
 
 def attribute_names(tensor: Tensor, attribute: str) -> tuple[str, ...]:
@@ -33,7 +34,9 @@ def needs_tiling(state: State, name: str) -> bool:
 def needs_rfactor(state: State, name: str, cores: int) -> bool:
     """The reduction offers parallel or vector work that the output does not. Not for stages made by a step, nor for those with packed inputs."""
     stage = state[name]
-    return is_untouched(stage) and not stage.packed and access.needs_rfactor(stage.tensor, cores)
+    if not is_untouched(stage) or stage.packed or access.reduce_length(stage.tensor) < MIN_RFACTOR:
+        return False
+    return access.needs_rfactor(stage.tensor, cores)
 
 
 def matched_consumer(state: State, name: str) -> Stage | None:

@@ -99,7 +99,9 @@ def _check_root_loops(state: State, stage: Stage, loops: tuple[str, ...], verb: 
     for other in state.attached(stage.name):
         assert isinstance(other.placement, At)
         if other.placement.loop in loops:
-            raise ScheduleError(f"asked to {verb} loop {other.placement.loop} of stage {stage.name}, where stage {other.name} is computed; do this before compute_at")
+            raise ScheduleError(
+                f"asked to {verb} loop {other.placement.loop} of stage {stage.name}, where stage {other.name} is computed; do this before compute_at"
+            )
 
 
 @register
@@ -119,9 +121,9 @@ class Split(Step):
     def apply(self, state: State) -> State:
         stage = state[self.stage]
         stage.check_loop(self.loop, "split")
-        if not isinstance(self.lengths, str):
-            if len(self.lengths) != self.parts - 1 or any(not isinstance(n, int) or n < 1 for n in self.lengths):
-                raise ScheduleError(f"asked to split loop {self.loop} of {self.stage} into {self.parts} parts of lengths {self.lengths}; give parts - 1 lengths >= 1")
+        given = () if isinstance(self.lengths, str) else self.lengths
+        if not isinstance(self.lengths, str) and (len(given) != self.parts - 1 or any(not isinstance(n, int) or n < 1 for n in given)):
+            raise ScheduleError(f"asked to split loop {self.loop} of {self.stage} into {self.parts} parts of lengths {given}; give parts - 1 lengths >= 1")
         names = tuple(f"{self.loop}_{k}" for k in range(self.parts))
         _check_root_loops(state, stage, (self.loop,), "split")
         return state.updated(_split(stage, self.loop, names, SplitRelation(self.loop, names, self.lengths)))
@@ -242,7 +244,9 @@ class ComputeAt(Step):
         readers = state.consumers(self.stage)
         if not readers or not all(_inside(state, reader.name, self.target, self.loop) for reader in readers):
             names = ", ".join(reader.name for reader in readers) or "nobody"
-            raise ScheduleError(f"asked to compute {self.stage} at loop {self.loop} of {self.target}, but it is read by {names}; choose a loop around all readers")
+            raise ScheduleError(
+                f"asked to compute {self.stage} at loop {self.loop} of {self.target}, but it is read by {names}; choose a loop around all readers"
+            )
         return state.updated(replace(stage, placement=At(self.target, self.loop)))
 
 
@@ -423,8 +427,10 @@ class Parallel(Step):
         if isinstance(self.amount, int):
             outer = stage.loops[: self.amount]
             if self.amount < 0 or len(outer) < self.amount or any(stage.kinds[loop] != "spatial" for loop in outer):
-                raise ScheduleError(f"asked to run {self.amount} outer loops of stage {self.stage} in parallel; its loops are {', '.join(stage.loops)}, and only "
-                                    "leading spatial loops can be")
+                raise ScheduleError(
+                    f"asked to run {self.amount} outer loops of stage {self.stage} in parallel; its loops are {', '.join(stage.loops)}, and only leading "
+                    "spatial loops can be"
+                )
         if not isinstance(stage.placement, Root):
             raise ScheduleError(f"asked to run stage {self.stage} in parallel, which is computed inside another; annotate that one")
         return state.updated(replace(stage, annotations=replace(stage.annotations, parallel=self.amount)))

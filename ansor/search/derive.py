@@ -7,6 +7,10 @@ from collections.abc import Sequence
 from ansor.errors import ScheduleError
 from ansor.ir.dag import Dag
 from ansor.rules.base import SketchRule
+from ansor.rules.registry import resolve
+from ansor.schedule.annotate import annotated
+from ansor.schedule.locations import location_variants
+from ansor.schedule.loop_orders import loop_orders
 from ansor.schedule.sketch import Sketch
 from ansor.targets.base import Target
 
@@ -49,3 +53,14 @@ def _visited(sketch: Sketch, pending: tuple[str, ...], rules: Sequence[SketchRul
         if derived and (rule.exclusive or any(one.exclusive for one in derived)):
             break
     return reached
+
+
+def spaces(dag: Dag, target: Target, rules: Sequence[str | SketchRule] | None = None) -> list[Sketch]:
+    """Everything that is searched: each sketch, with each loop order and each location variant, its annotations open.
+
+    `rules` are names or values, those of the target by default.
+    """
+    sketches = derive_sketches(dag, resolve(target.rules if rules is None else rules), target)
+    placed = [variant for sketch in sketches for ordered in loop_orders(sketch, target) for variant in location_variants(ordered)]
+    found = {sketch.name: sketch for sketch in (annotated(variant, target) for variant in placed)}
+    return list(found.values())

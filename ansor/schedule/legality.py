@@ -1,0 +1,106 @@
+"""Which programs are worth building: register tiles that fit the registers, local buffers that fit the stack, code of bounded length.
+
+The same arithmetic for one program (ints, a bool) and for a population (arrays [n], a bool array).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.ir.linear import Int, choose, larger, product
+from ansor.ir.loops import Flag, For, Loops, Node, Store, stores
+from ansor.schedule.machine import Machine
+
+SPARE_REGISTERS = 4  # for the operands
+TOLERANCE = 2  # accumulators that may spill before it hurts
+MAX_STATEMENTS = 4096
+BYTES = {"float32": 4, "float64": 8, "int8": 1, "uint8": 1, "int16": 2, "int32": 4, "int64": 8, "bool": 1}
+
+
+def legal(loops: Loops, machine: Machine) -> Flag:
+    """True (for each program) when nothing exceeds what the machine has."""
+    result: Flag = True
+    for path, store in stores(loops.body):
+        tile = register_tile(path, store, machine.vector_bytes)
+        if store.combiner is not None:
+            result = _both(result, tile <= machine.vector_registers - SPARE_REGISTERS + TOLERANCE)
+        result = _both(result, tile * _written_out(path) <= MAX_STATEMENTS)
+        result = _both(result, _no_nested_parallel(path))
+    for node in loops.body:
+        result = _both(result, local_bytes(node) <= machine.stack_bytes)
+    return result
+
+
+def legal_rows(loops: Loops, machine: Machine, count: int) -> NDArray[np.bool_]:
+    """`legal` as an array [count], also where nothing depends on the row."""
+    return np.broadcast_to(np.asarray(legal(loops, machine)), (count,))
+
+
+def register_tile(path: tuple[For, ...], store: Store, vector_bytes: int) -> Int:
+    """Vectors that are held while the innermost reduction runs: the spatial loops inside it, the vectorised one in whole vectors, halves and single elements.
+
+    1 for a store that reduces nothing, and where every reduction loop has one iteration.
+    """
+    if store.combiner is None:
+        return 1
+    tile: Int = 1
+    inside: Int = 1  # 1 as long as no reduction of more than one iteration was met, walking outwards
+    reduces: Int = 0
+    for loop in reversed([loop for loop in path if loop.stage == store.stage]):
+        if loop.kind == "reduce":
+            inside = inside * choose(_flag(loop.var.extent > 1), 0, 1)
+            reduces = larger(reduces, choose(_flag(loop.var.extent > 1), 1, 0))
+            continue
+        lanes = max(1, vector_bytes // BYTES[store.buffer.dtype])
+        pieces = choose(_flag(loop.vectorized), vector_pieces(loop.var.extent, lanes), loop.var.extent)
+        tile = tile * choose(_flag(inside > 0), pieces, 1)
+    return choose(_flag(reduces > 0), tile, 1)
+
+
+def vector_pieces(extent: Int, lanes: int) -> Int:
+    """Whole vectors, and one piece for every binary digit of what is left."""
+    pieces = extent // lanes
+    rest = extent % lanes
+    while lanes > 1:
+        lanes //= 2
+        pieces = pieces + rest // lanes
+        rest = rest % lanes
+    return pieces
+
+
+def local_bytes(node: Node) -> Int:
+    """Bytes of all local buffers in a nest."""
+    return sum((buffer.size * BYTES[buffer.dtype] for loop in _loops(node) for buffer in loop.locals), start=0)
+
+
+def _loops(node: Node) -> Iterator[For]:
+    if isinstance(node, For):
+        yield node
+        for inner in node.body:
+            yield from _loops(inner)
+
+
+def _written_out(path: tuple[For, ...]) -> Int:
+    return product(choose(_flag(loop.unrolled), loop.var.extent, 1) for loop in path)
+
+
+def _no_nested_parallel(path: tuple[For, ...]) -> Flag:
+    """No parallel loop inside another stage's parallel loop."""
+    result: Flag = True
+    for k, loop in enumerate(path):
+        for outer in path[:k]:
+            if outer.stage != loop.stage:
+                result = _both(result, np.logical_not(np.logical_and(outer.parallel, loop.parallel)))
+    return result
+
+
+def _both(a: Flag, b: object) -> Flag:
+    return _flag(np.logical_and(a, b))
+
+
+def _flag(value: object) -> Flag:
+    """A Python bool or a bool array, whatever comparing gave."""
+    return value if isinstance(value, np.ndarray) else bool(value)

@@ -1,0 +1,137 @@
+"""Where untiled stages are computed: in a nest of their own, inside a loop of the stage that reads them, or again at each use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ansor.errors import ScheduleError
+from ansor.ir import access
+from ansor.schedule.questions import CONST_INDICES, attribute_names, is_follower, leading_spatial, levels
+from ansor.schedule.sketch import Sketch
+from ansor.schedule.state import At, Root, SplitRelation, Stage, State
+from ansor.schedule.steps import ComputeAt, ComputeInline, Step
+
+MAX_VARIANTS = 6
+Place = tuple[str, str]
+"""A stage and one of its loops."""
+
+
+def location_variants(sketch: Sketch) -> list[Sketch]:
+    """A few sketches that differ in where stages are computed; the given one, with everything at root, first.
+
+    All movable stages move alike: outermost, next, ..., innermost. Then each alone, as long as there are no more than MAX_VARIANTS.
+    """
+    movable = [stage.name for stage in reversed(sketch.state.stages) if is_movable(sketch.state, stage)]
+    depth = max((len(_steps(sketch.state, name)) for name in movable), default=0)
+    wanted: list[Callable[[], Sketch]] = [lambda k=k: _moved(sketch, movable, k) for k in (*range(depth), -1)]  # type: ignore[misc]
+    if len(movable) > 1:
+        wanted += [lambda name=name, k=k: _moved(sketch, [name], k) for k in range(depth) for name in movable]  # type: ignore[misc]
+    variants = {sketch.name: sketch}
+    for make in wanted:
+        if len(variants) == MAX_VARIANTS:
+            break
+        variant = make()
+        variants.setdefault(variant.name, variant)
+    return list(variants.values())
+
+
+def is_movable(state: State, stage: Stage) -> bool:
+    """At root, kept by nobody, not tiled for reuse, and not the frame in which another stage's tiles are written out."""
+    if not isinstance(stage.placement, Root) or state.is_output(stage.name) or not state.consumers(stage.name):
+        return False
+    if stage.role in ("cache_write", "cache_read") or is_follower(stage) or attribute_names(stage.tensor, CONST_INDICES):
+        return False
+    return not access.needs_multi_level_tiling(stage.tensor)
+
+
+def _moved(sketch: Sketch, names: list[str], k: int) -> Sketch:
+    """Each of the stages, consumers first, at its k-th place (its last one when it has fewer)."""
+    for name in names:
+        steps = _steps(sketch.state, name)
+        if steps:
+            sketch = sketch.then(steps[min(k, len(steps) - 1)])
+    return sketch
+
+
+def _steps(state: State, name: str) -> list[Step]:
+    """The ways to move a stage away from root, outermost first; inlining last."""
+    found: list[Step] = []
+    for target, loop in _places(state, name):
+        step = ComputeAt(name, target, loop)
+        if _applies(step, state):
+            found.append(step)
+    if _is_cheap_inline(state, name):
+        found.append(ComputeInline(name))
+    return found
+
+
+def _applies(step: Step, state: State) -> bool:
+    try:
+        step.apply(state)
+    except ScheduleError:
+        return False
+    return True
+
+
+def _is_cheap_inline(state: State, name: str) -> bool:
+    """A copy or a padding read by untiled stages: the test costs less than writing and reading memory."""
+    tensor = state[name].tensor
+    if access.has_reduction(tensor) or access.has_expensive_call(tensor) or state.attached(name):
+        return False
+    return all(not any(isinstance(r, SplitRelation) for r in stage.relations) and not stage.role for stage in state.consumers(name))
+
+
+def _places(state: State, name: str) -> list[Place]:
+    """Loops around every reader that are worth computing a stage in, outermost first."""
+    chains = [_around(state, consumer) for consumer in state.consumers(name)]
+    shared = [place for place in chains[0] if all(place in chain for chain in chains[1:])]
+    return [place for place in shared if place[0] != name]
+
+
+def _around(state: State, stage: Stage) -> list[Place]:
+    """The useful loops around a stage: those of the stages it is computed in, then its own."""
+    own = _useful_loops(stage)
+    if not isinstance(stage.placement, At):
+        return [(stage.name, loop) for loop in own]
+    target = state[stage.placement.stage]
+    last = target.loops.index(stage.placement.loop)
+    outer = [place for place in _around(state, target) if place[0] != target.name or target.loops.index(place[1]) <= last]
+    taken = _levels_taken(target, stage.placement.loop)
+    inner = {loop for level in levels(stage)[taken:] for loop in level} if _is_cut(stage) else set(own)
+    return outer + [(stage.name, loop) for loop in own if loop in inner]
+
+
+def _levels_taken(target: Stage, loop: str) -> int:
+    """How many levels of a tiling lie outside `loop`, and so have extent 1 in a stage computed there."""
+    return next(k + 1 for k, level in enumerate(levels(target)) if loop in level)
+
+
+def _is_cut(stage: Stage) -> bool:
+    return any(isinstance(relation, SplitRelation) for relation in stage.relations)
+
+
+def _useful_loops(stage: Stage) -> list[str]:
+    """Where something may be computed inside a stage.
+
+    Tiled: the last loop of each level up to the first reduction level, never in unrolled loops or the register tile.
+    Untiled: every spatial loop before the reduction and outside the vectors that has more than one iteration.
+    """
+    if _is_cut(stage) and (access.needs_multi_level_tiling(stage.tensor) or is_follower(stage) or stage.annotations.unroll):
+        return _level_ends(stage)
+    extents = {axis.name: axis.extent for axis in stage.axes}
+    loops = leading_spatial(stage)
+    if len(loops) == len(stage.loops):
+        loops = loops[:-1]
+    return [loop for loop in loops if extents.get(loop, 2) > 1]
+
+
+def _level_ends(stage: Stage) -> list[str]:
+    found: list[str] = []
+    groups = levels(stage)
+    for group in groups[:-1]:
+        if any(loop in stage.annotations.unroll for loop in group):
+            break
+        found.append(group[-1])
+        if stage.kinds[group[-1]] == "reduce":
+            break
+    return found

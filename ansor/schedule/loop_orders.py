@@ -1,0 +1,115 @@
+"""Loop orders of stages that no tiling rule touched: a spatial loop innermost for vectors, and an outer one for threads.
+
+These come before locations and annotations, because loops inside which something is computed stay as they are.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ansor.ir import access
+from ansor.schedule.choice import Choice, tile_choice
+from ansor.schedule.machine import Machine
+from ansor.schedule.questions import CONST_INDICES, attribute_names, is_untouched
+from ansor.schedule.sketch import Sketch
+from ansor.schedule.state import Inlined, Root, Stage
+from ansor.schedule.steps import Reorder, Split, Step
+from ansor.te.expr import Axis
+
+MAX_STEP = 4  # elements between lanes up to which gathering them still pays
+MIN_SPLIT = 128  # elements below which a loop is not worth cutting for threads
+INNER_VECTORS = 4  # accumulators along one loop that need no cutting
+
+
+def loop_orders(sketch: Sketch, machine: Machine) -> list[Sketch]:
+    """The sketch with its untiled stages ready for vectors and threads, and, where stages could only read in strides, also with those turned."""
+    ready = sketch
+    strided = []
+    for stage in sketch.state.stages:
+        reach = _reach(stage)
+        if reach == 1 or _is_written_out(stage):
+            ready = _vector_inside(ready, stage, machine)
+        elif reach is not None:
+            strided.append(stage)
+    turned = ready
+    for stage in strided:
+        turned = _vector_inside(turned, stage, machine)
+    variants = [ready, turned] if strided else [ready]
+    return [_cut_for_threads(variant, machine) for variant in variants]
+
+
+def _is_written_out(stage: Stage) -> bool:
+    """A stage that multiplies with constants: its small loops are all unrolled, its tiled ones are around them."""
+    return bool(stage.annotations.unroll) and bool(attribute_names(stage.tensor, CONST_INDICES)) and isinstance(stage.placement, Root)
+
+
+def _vector_axis(stage: Stage) -> Axis | None:
+    """The last spatial axis, when there is something to gain from having it innermost."""
+    assert stage.tensor.compute is not None
+    axes = [axis for axis in stage.tensor.compute.axes if axis.extent > 1]
+    return axes[-1] if axes else None
+
+
+def _reach(stage: Stage) -> int | None:
+    """The longest memory step between neighbours along the vector axis, of an untouched reduction; None when vectors along it make no sense."""
+    if not is_untouched(stage) or not access.has_reduction(stage.tensor) or access.needs_multi_level_tiling(stage.tensor):
+        return None
+    axis = _vector_axis(stage)
+    if axis is None:
+        return None
+    steps = [access.memory_step(read, axis) for read in access.reads(stage.tensor)]
+    reach = max((abs(step) if step is not None else math.inf for step in steps), default=0)
+    return int(reach) if 1 <= reach <= MAX_STEP else None
+
+
+def _vector_inside(sketch: Sketch, stage: Stage, machine: Machine) -> Sketch:
+    """The vector axis innermost, cut first when it is long, so that few accumulators are held at a time.
+
+    before   for n, h, w, c, ry, rx
+    after    for n, h, w, c_0, ry, rx, c_1
+    """
+    axis = _vector_axis(stage)
+    if axis is None:
+        return sketch
+    if stage.relations:
+        inner = f"{axis.name}_1"
+        if inner not in stage.loops:
+            return sketch
+        return sketch.then(Reorder(stage.name, (*(loop for loop in stage.loops if loop != inner), inner)))
+    steps: list[Step] = []
+    choices: list[Choice] = []
+    outer: tuple[str, ...] = ()
+    inner = axis.name
+    if axis.extent * _bytes(stage) > INNER_VECTORS * machine.vector_bytes:
+        choice = tile_choice(f"{stage.name}.{axis.name}", axis.extent, 1)
+        choices.append(choice)
+        steps.append(Split(stage.name, axis.name, choice.name, 2))
+        outer, inner = (f"{axis.name}_0",), f"{axis.name}_1"
+    order = tuple(part for loop in stage.loops for part in (outer if loop == axis.name else (loop,)))
+    return sketch.then(*steps, Reorder(stage.name, (*order, inner)), choices=choices)
+
+
+def _bytes(stage: Stage) -> int:
+    digits = "".join(c for c in stage.tensor.dtype if c.isdigit())
+    return int(digits) // 8 if digits else 1
+
+
+def _cut_for_threads(sketch: Sketch, machine: Machine) -> Sketch:
+    """Untouched stages whose outer loops are too short for the threads: the last spatial loop in two.
+
+    before   for i in 4096
+    after    for i_0 in 64:  for i_1 in 64
+    """
+    if machine.threads <= 1:
+        return sketch
+    for stage in sketch.state.stages:
+        if not is_untouched(stage) or isinstance(stage.placement, Inlined) or access.needs_multi_level_tiling(stage.tensor):
+            continue
+        assert stage.tensor.compute is not None
+        axes = stage.tensor.compute.axes
+        if not axes or axes[-1].extent < MIN_SPLIT or math.prod(axis.extent for axis in axes[:-1]) >= machine.threads:
+            continue
+        choice = tile_choice(f"{stage.name}.{axes[-1].name}", axes[-1].extent, 1)
+        if choice.size > 1:
+            sketch = sketch.then(Split(stage.name, axes[-1].name, choice.name, 2), choices=[choice])
+    return sketch
