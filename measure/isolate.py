@@ -169,4 +169,5 @@ def _death(messages: tuple[Message, ...], number: int, said: str) -> Failure:
         for buffer in message.get("buffers", ()):
             if buffer["low"] <= address < buffer["high"]:
                 return Failure("out_of_bounds", f"{name}: touched memory far outside {buffer['name']!r}{said}")
-    return Failure("crash", f"{name} at address {address:#x}{said}")
+    where = f" at address {address:#x}" if number in (signal.SIGSEGV, signal.SIGBUS) else ""
+    return Failure("crash", f"{name}{where}{said}")

@@ -55,7 +55,7 @@ def time_repeats(
     number = 1 if options.flush_bytes else options.number
     wanted = 0.0 if options.flush_bytes else options.min_repeat_ms / 1e3
     if warm > 0:
-        number = max(number, int(wanted / warm))
+        number = max(number, int(1.1 * wanted / warm) + 1 if wanted else 1)
     seconds: list[float] = []
     for _ in range(options.repeat):
         flush()

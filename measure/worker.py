@@ -123,10 +123,11 @@ class Worker:
             if failure is not None:
                 report({"failure": (failure.kind, failure.text)})
                 return
+            outputs = {name: loaded.output(name).copy() for name in task.expected}
             timing = time_repeats(
                 loaded.run, options, first_seconds=first_seconds, best_seconds=request["best_seconds"], flush=flush
             )
-            failure = _mistake(loaded, task)  # again: threads may race, and a second call may add to the first
+            failure = _later_mistake(loaded, task, outputs)
             if failure is not None:
                 report({"failure": (failure.kind, f"after repeated calls: {failure.text}")})
                 return
@@ -166,6 +167,13 @@ def _mistake(call: Call, task: Task) -> Failure | None:
         if text:
             return Failure("wrong_answer", text)
     return None
+
+
+def _later_mistake(call: Call, task: Task, first: Arrays) -> Failure | None:
+    """Threads may race, and a second call may add to the first. Comparing bytes is cheap, and nearly always enough."""
+    if all(np.array_equal(call.output(name).reshape(-1).view(np.uint8), array.reshape(-1).view(np.uint8)) for name, array in first.items()):
+        return call.trespass()
+    return _mistake(call, task)
 
 
 def _shared(argument: Argument) -> NDArray[np.generic]:

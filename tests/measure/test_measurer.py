@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ansor.codegen.source import CSource, Pack
+from ansor.codegen.source import Argument, CSource, Pack
 from ansor.codegen.toolchain import Compiler
 from ansor.measure.measurer import Job, Measurer, MeasureTask
 from ansor.measure.timing import TimingOptions
@@ -63,6 +63,16 @@ def test_packed_constants_and_ranges(measurer: Measurer, source_of: MakeSource) 
     jobs = [Job(task, constant(packed, padded)), Job(task, constant(packed, reverse_pairs)), Job(task, reference)]
     kinds = [m.failure and m.failure.kind for m in measurer.measure(jobs)]
     assert kinds[0] is None and kinds[1] == "wrong_answer" and kinds[2] is None
+
+
+def test_rank_zero_outputs(measurer: Measurer) -> None:
+    def sum_of(c_type: str, dtype: str) -> CSource:
+        body = f"{c_type} *a = args[0], s = 0; for (int i = 0; i < 100; ++i) s += a[i]; *({c_type} *)args[1] = s;"
+        arguments = (Argument("A", (100,), dtype, "input"), Argument("S", (), dtype, "output"))
+        return CSource(f"void total(void *const *args, unsigned char *w, void *f, void *p) {{ {body} }}", "total", arguments)
+
+    (found,) = measurer.measure([Job(MeasureTask("sum", sum_of("double", "float64"), 100), sum_of("float", "float32"))])
+    assert found.seconds, found.failure
 
 
 def test_threads_get_a_pool(measurer: Measurer, task: MeasureTask, source_of: MakeSource) -> None:
