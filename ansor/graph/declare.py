@@ -1,4 +1,4 @@
-"""A group as a declaration: one `te` stage or more for each node, placeholders for what the group reads.
+"""A node as a declaration: one `te` stage or more that compute it from its operands.
 
 The declarations say what is computed and nothing about how; multiplying and adding stay separate stages, which the schedule inlines.
 """
@@ -7,52 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from ansor import te
 from ansor.errors import ModelError
-from ansor.graph.fuse import Group
-from ansor.graph.ir import BINARY, ELEMENTWISE, Graph, Node
+from ansor.graph.ir import BINARY, ELEMENTWISE, Node
 from ansor.te import nn
 from ansor.te.expr import Const, Expr, binary
 from ansor.te.nn.elementwise import axes_of
 from ansor.te.tensor import Tensor, declared
-
-
-@dataclass(frozen=True)
-class Declaration:
-    """`tensors`: placeholders, then the result; `arrays`: what each is called in the graph."""
-
-    tensors: tuple[Tensor, ...]
-    arrays: tuple[str, ...]
-
-
-def declaration(graph: Graph, group: Group) -> Declaration:
-    """The declaration of a group of nodes that PyTorch does not run. Constants of the graph are constant placeholders."""
-    tensors: dict[str, Tensor] = {}
-    names = _placeholder_names(group)
-    for array in group.inputs:
-        value = graph.value(array)
-        tensors[array] = te.placeholder(value.shape, value.dtype, names[array], constant=array in graph.constants)
-    taken = set(names.values())
-    for node in group.nodes:
-        name = node.op if node.op not in taken else f"{node.op}_{len(taken)}"
-        taken.add(name)
-        tensors[node.name] = declare(node, [tensors[array] for array in node.inputs], name)
-    arrays = (*group.inputs, group.output.name)
-    return Declaration(tuple(tensors[array] for array in arrays), arrays)
-
-
-_ROLES = {"dense": ("data", "weight", "bias"), "batch_matmul": ("left", "right"), "layer_norm": ("data", "scale", "shift"),
-          "embedding": ("weight", "indices")}
-
-
-def _placeholder_names(group: Group) -> dict[str, str]:
-    """Readable names of what the group reads: by the role in its first node, then `operand1`, …"""
-    first = group.nodes[0]
-    roles = _ROLES.get(first.op, ("data", "weight", "bias") if first.op.startswith("conv") and first.op != "concat" else ("data",))
-    named = dict(zip(first.inputs, roles, strict=False))
-    return {array: named.get(array, f"operand{index}") for index, array in enumerate(group.inputs)}
 
 
 def declare(node: Node, inputs: Sequence[Tensor], name: str) -> Tensor:
@@ -196,6 +158,11 @@ def _reduction(function: Callable[..., Tensor]) -> Callable[[Node, Sequence[Tens
     return lambda node, inputs, name: function(inputs[0], node.integers("axes"), bool(node.attributes["keepdims"]), name)
 
 
+def _layer_norm(node: Node, inputs: Sequence[Tensor], name: str) -> Tensor:
+    scale, shift = inputs[1:] if len(inputs) == 3 else (None, None)
+    return nn.layer_norm(inputs[0], scale, shift, node.integers("axes"), node.number("epsilon"), name)
+
+
 def _slice(node: Node, inputs: Sequence[Tensor], name: str) -> Tensor:
     axes = axes_of(node.shape)
     starts, steps = node.integers("starts"), node.integers("steps")
@@ -215,7 +182,8 @@ _DECLARE: Mapping[str, Callable[[Node, Sequence[Tensor], str], Tensor]] = {
     "min": _reduction(nn.min),
     "prod": _reduction(nn.prod),
     "softmax": lambda node, inputs, name: nn.softmax(inputs[0], node.integer("axis"), name),
-    "layer_norm": lambda node, inputs, name: nn.layer_norm(inputs[0], inputs[1], inputs[2], node.integers("axes"), node.number("epsilon"), name),
+    "log_softmax": lambda node, inputs, name: nn.log_softmax(inputs[0], node.integer("axis"), name),
+    "layer_norm": _layer_norm,
     "transpose": lambda node, inputs, name: nn.transpose(inputs[0], node.integers("axes"), name),
     "pad": lambda node, inputs, name: nn.pad(inputs[0], node.integers("before"), node.integers("after"), node.number("value"), name),
     "concat": lambda node, inputs, name: nn.concatenate(inputs, node.integer("axis"), name),

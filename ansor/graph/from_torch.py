@@ -17,12 +17,14 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind, TensorArgument
 from torch.utils import _pytree as pytree
 
-from ansor.errors import ModelError
+from ansor import te
+from ansor.errors import DeclarationError, ModelError
 from ansor.graph.aten import elementwise as _elementwise  # noqa: F401  # these three fill the table
 from ansor.graph.aten import heavy as _heavy  # noqa: F401
 from ansor.graph.aten import layout as _layout  # noqa: F401
 from ansor.graph.aten.translation import TABLE, AtenCall, Builder, Ref, Unsupported, check_values, dtype_name
-from ansor.graph.ir import Array, Graph, Value
+from ansor.graph.declare import declare
+from ansor.graph.ir import Array, Graph, Node, Value
 from ansor.graph.torch_call import Slot, TorchCall
 
 Report = Callable[[str], None]
@@ -206,7 +208,9 @@ class _Reader:
                 raise Unsupported("it has no translation into kernels")
             given = [self.build.values[name] for name in self._names(node)]
             check_values([*results[:1], *given])  # of several results the others may be unused
+            before = len(self.build.nodes)
             made = translation(call, self.build)
+            self._check_declarable(list(self.build.nodes.values())[before:])
         except Unsupported as reason:
             self._leave_in_torch(node, results, str(reason))
             return
@@ -215,6 +219,17 @@ class _Reader:
         else:
             assert self.build.shape(made) == results[0].shape and self.build.dtype(made) == results[0].dtype, (str(call), self.build.values[made])
             self.arrays[node.name] = made
+
+    def _check_declarable(self, nodes: Sequence[Node]) -> None:
+        """Unsupported if some node has no declaration, for its dtype, say."""
+        for node in nodes:
+            if node.op in ("reshape", "batch_norm"):
+                continue
+            values = [self.build.values[name] for name in node.inputs]
+            try:
+                declare(node, [te.placeholder(value.shape, value.dtype, f"operand{index}") for index, value in enumerate(values)], node.op)
+            except DeclarationError as error:
+                raise Unsupported(str(error)) from error
 
     def _known(self, node: torch.fx.Node) -> bool:
         return all(one.name in self.arrays and self.arrays[one.name] in self.build.constants for one in node.all_input_nodes)

@@ -45,19 +45,38 @@ def fused(graph: Graph) -> tuple[Group, ...]:
     """The graph's nodes in groups, in an order that can be run.
 
     Nodes join their immediate post-dominator (the first node that all their readers lead to) when all on the way is elementwise work of one shape.
-    Such a union is left through one node only, so no cycle between groups can come about.
+    Such a union is left through one node only, so no cycle between groups can come about. Of two convolutions that are added, the one that is the
+    first operand takes the addition: by custom that is the block, the second its shortcut, so blocks with and without a convolution there are alike.
     """
     flow = _flow(graph)
     dominators = networkx.immediate_dominators(flow.reverse(copy=False), _END)
     by_name = {node.name: node for node in graph}
     members = {node.name: {node.name} for node in graph}  # node -> its group
-    for node in graph:
+    for node in _first_operands_first(graph, by_name):
         joined = set().union(*(members[name] for name in (node.name, *_way(node, dominators, flow, by_name))))
         if sum(by_name[name].op not in ELEMENTWISE for name in joined) > 1:
             continue
         for name in joined:
             members[name] = joined
     return _in_order(graph, members)
+
+
+def _first_operands_first(graph: Graph, by_name: Mapping[str, Node]) -> list[Node]:
+    """The nodes so that each comes after all its operands, and what leads to a first operand before what leads to a second."""
+    order: dict[str, Node] = {}
+    entered: set[str] = set()
+    stack = list(reversed(graph.outputs))
+    while stack:
+        name = stack[-1]
+        if name in order or name not in by_name:
+            stack.pop()
+        elif name in entered:
+            order[name] = by_name[name]
+            stack.pop()
+        else:
+            entered.add(name)
+            stack.extend(reversed(by_name[name].inputs))
+    return list(order.values())
 
 
 def _flow(graph: Graph) -> networkx.DiGraph:

@@ -30,7 +30,8 @@ ELEMENTWISE = UNARY | BINARY | {"where"}  # one output element from the same ele
 LAYOUT = frozenset({"transpose", "pad", "concat", "slice", "embedding", "expand"})  # moves elements, computes nothing
 HEAVY = frozenset({  # has a reduction, or prepares one
     "conv1d", "conv2d", "conv3d", "conv1d_transpose", "conv2d_transpose", "conv3d_transpose", "dense", "batch_matmul", "pool1d", "pool2d",
-    "pool3d", "adaptive_pool1d", "adaptive_pool2d", "adaptive_pool3d", "mean", "sum", "max", "min", "prod", "softmax", "layer_norm", "batch_norm",
+    "pool3d", "adaptive_pool1d", "adaptive_pool2d", "adaptive_pool3d", "mean", "sum", "max", "min", "prod", "softmax",
+    "log_softmax", "layer_norm", "batch_norm",
 })
 
 

@@ -7,10 +7,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ansor.graph.declare import declaration
+from ansor import te
+from ansor.graph.declare import declare
 from ansor.graph.from_torch import ExampleInputs, Report, Signature, from_torch
 from ansor.graph.fuse import Group, fused
-from ansor.graph.ir import Graph, Node
+from ansor.graph.ir import Graph, Node, unused
 from ansor.graph.passes.pipeline import optimised
 from ansor.te.tensor import Tensor
 
@@ -75,13 +76,40 @@ def extract(model: object, example_inputs: ExampleInputs = (), report: Report | 
         key = structural_key(graph, group)
         if key not in numbers:
             numbers[key] = len(tensors)
-            tensors.append(declaration(graph, group).tensors)
+            tensors.append(declaration(graph, group))
             groups.append([])
         groups[numbers[key]].append(group)
         placed.append(Placed(group, numbers[key], (*group.inputs, group.output.name)))
     names = _unique([task_name(graph, uses[0]) for uses in groups])
     tasks = [NetworkTask(tensors[i], len(groups[i]), names[i], key) for key, i in numbers.items()]
     return ExtractedGraph(graph, read.signature, tuple(placed), tuple(tasks), read.torch_calls)
+
+
+_ROLES = {"dense": ("data", "weight", "bias"), "batch_matmul": ("left", "right"), "layer_norm": ("data", "scale", "shift"),
+          "embedding": ("weight", "indices")}
+
+
+def declaration(graph: Graph, group: Group) -> tuple[Tensor, ...]:
+    """A group's declaration: a placeholder for each input of the group, in order, then the result. Constants of the graph are constant placeholders."""
+    names = _placeholder_names(group)
+    tensors: dict[str, Tensor] = {}
+    for array in group.inputs:
+        value = graph.value(array)
+        tensors[array] = te.placeholder(value.shape, value.dtype, names[array], constant=array in graph.constants)
+    taken = set(names.values())
+    for node in group.nodes:
+        name = unused(node.op, taken)
+        taken.add(name)
+        tensors[node.name] = declare(node, [tensors[array] for array in node.inputs], name)
+    return tuple(tensors[array] for array in (*group.inputs, group.output.name))
+
+
+def _placeholder_names(group: Group) -> dict[str, str]:
+    """Readable names of what the group reads: by the role in its first node, else `operand1`, …"""
+    first = group.nodes[0]
+    roles = _ROLES.get(first.op, ("data", "weight", "bias") if first.op.startswith("conv") else ("data",))
+    named = dict(zip(first.inputs, roles, strict=False))
+    return {array: named.get(array, f"operand{index}") for index, array in enumerate(group.inputs)}
 
 
 def structural_key(graph: Graph, group: Group) -> str:
@@ -107,7 +135,7 @@ def task_name(graph: Graph, group: Group) -> str:
 
 
 def _head(graph: Graph, node: Node) -> str:
-    if node.op.startswith("conv") and node.op != "concat":
+    if node.op.startswith("conv"):
         return _convolution_name(graph, node)
     given = graph.value(node.inputs[0]).shape
     if node.op == "dense":

@@ -240,12 +240,14 @@ translates("aten.amax.default", "aten.max.default")(_reduction("max"))
 translates("aten.amin.default", "aten.min.default")(_reduction("min"))
 
 
-@translates("aten.softmax.int", "aten._softmax.default")
+@translates("aten.softmax.int", "aten._softmax.default", "aten.log_softmax.int", "aten._log_softmax.default")
 def softmax(call: AtenCall, build: Builder) -> str:
     _float_only(call)
     source = build.cast(call.tensor("self"), call.result.dtype)
     rank = len(build.shape(source))
-    return build.unary("softmax", source, call.name, axis=call.integer("dim") % max(rank, 1)) if rank else build.binary("mul", source, 0.0)
+    if rank == 0:
+        raise Unsupported("softmax of a single number is not translated")
+    return build.unary("log_softmax" if "log" in call.operator else "softmax", source, call.name, axis=call.integer("dim") % rank)
 
 
 @translates("aten.layer_norm.default", "aten.native_layer_norm.default")
@@ -253,12 +255,28 @@ def layer_norm(call: AtenCall, build: Builder) -> Result:
     _float_only(call)
     data, extents, dtype = call.tensor("input"), call.list("normalized_shape"), call.result.dtype
     scale, shift = call.tensor_or_none("weight"), call.tensor_or_none("bias")
-    scale = scale or build.constant("ones", np.ones(extents, dtype))
-    shift = shift or build.constant("zeros", np.zeros(extents, dtype))
+    affine = []
+    if scale or shift:
+        affine = [scale or build.constant("ones", np.ones(extents, dtype)), shift or build.constant("zeros", np.zeros(extents, dtype))]
     rank = len(build.shape(data))
     axes = tuple(range(rank - len(extents), rank))
-    name = build.add("layer_norm", [data, scale, shift], call.result.shape, dtype, call.name, axes=axes, epsilon=float(call.number("eps")))
+    name = build.add("layer_norm", [data, *affine], call.result.shape, dtype, call.name, axes=axes, epsilon=float(call.number("eps")))
     return name if call.operator == "aten.layer_norm.default" else [name, None, None]
+
+
+@translates("aten.group_norm.default")
+def group_norm(call: AtenCall, build: Builder) -> str:
+    """Each group of channels of each image is a row; its norm is a layer norm without scales, which come after it, per channel."""
+    _float_only(call)
+    data, groups, shape, dtype = call.tensor("input"), call.integer("num_groups"), call.result.shape, call.result.dtype
+    rows = build.reshape(data, (shape[0], groups, prod(shape[1:]) // groups))
+    name = build.add("layer_norm", [rows], build.shape(rows), dtype, axes=(2,), epsilon=float(call.number("eps")))
+    name = build.reshape(name, shape)
+    for op, key in (("mul", "weight"), ("add", "bias")):
+        parameter = call.tensor_or_none(key)
+        if parameter is not None:
+            name = build.binary(op, name, build.reshape(parameter, (shape[1], *(1,) * (len(shape) - 2))))
+    return name
 
 
 @translates("aten.batch_norm.default", "aten._native_batch_norm_legit_no_training.default")

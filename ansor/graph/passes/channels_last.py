@@ -65,7 +65,8 @@ class _ChannelsLast:
             return None
         if node.op in ELEMENTWISE:
             return self._elementwise
-        others = {"concat": self._concat, "pad": self._pad, "slice": self._slice, "softmax": self._softmax, "expand": self._expand}
+        others = {"concat": self._concat, "pad": self._pad, "slice": self._slice, "softmax": self._softmax, "log_softmax": self._softmax,
+                  "expand": self._expand}
         return self._reduction if node.op in ("mean", "sum", "max", "min", "prod") else others.get(node.op)
 
     # The two forms of an array

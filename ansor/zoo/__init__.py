@@ -1,0 +1,1 @@
+"""Networks and operators that come with the package: see `ansor.zoo.catalogue`."""

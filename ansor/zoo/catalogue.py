@@ -1,0 +1,89 @@
+"""The names of built-in networks and operators: `ansor tune resnet18`, `ansor tune matmul`.
+
+Looking a name up imports nothing heavy: a network's module is imported, and PyTorch with it, when the network is asked for.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from ansor.errors import ModelError
+from ansor.te.tensor import Tensor
+from ansor.zoo import operators
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class ZooNetwork:
+    """A network: `model()` makes the `nn.Module`, in evaluation mode with reproducible random weights; `example_inputs()` its arguments."""
+
+    name: str
+    summary: str
+    place: str  # module:function
+
+    def model(self) -> torch.nn.Module:
+        module, _, function = self.place.partition(":")
+        made: torch.nn.Module = getattr(import_module(module), function)()
+        return made
+
+    def example_inputs(self) -> tuple[torch.Tensor, ...]:
+        from ansor.zoo.weights import images
+
+        return images()
+
+
+@dataclass(frozen=True)
+class ZooOperator:
+    """An operator: `function(*args)` declares it; `args` are its default sizes, named by `parameters`."""
+
+    name: str
+    function: Callable[..., list[Tensor]]
+
+    @property
+    def summary(self) -> str:
+        return inspect.getdoc(self.function) or ""
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        return tuple(inspect.signature(self.function).parameters)
+
+    @property
+    def args(self) -> tuple[int, ...]:
+        return tuple(parameter.default for parameter in inspect.signature(self.function).parameters.values())
+
+
+NETWORKS = {
+    entry.name: entry
+    for entry in (
+        ZooNetwork("resnet18", "ResNet-18, batch 1, 224x224", "ansor.zoo.resnet:resnet18"),
+        ZooNetwork("resnet34", "ResNet-34, batch 1, 224x224", "ansor.zoo.resnet:resnet34"),
+        ZooNetwork("resnet50", "ResNet-50, batch 1, 224x224", "ansor.zoo.resnet:resnet50"),
+        ZooNetwork("mobilenet_v2", "MobileNet-V2, batch 1, 224x224", "ansor.zoo.mobilenet:mobilenet_v2"),
+    )
+}
+OPERATORS = {
+    function.__name__: ZooOperator(function.__name__, function)
+    for function in (
+        operators.matmul, operators.batch_matmul, operators.dense, operators.conv1d, operators.conv2d, operators.conv2d_bn_relu, operators.group_conv2d,
+        operators.dilated_conv2d, operators.depthwise_conv2d, operators.conv3d, operators.conv2d_transpose, operators.capsule_conv2d, operators.max_pool2d,
+        operators.softmax, operators.layer_norm, operators.norm,
+    )
+}
+
+
+def find(name: str) -> ZooNetwork | ZooOperator:
+    """The built-in network or operator of this name. Raises ModelError with the names there are."""
+    found = NETWORKS.get(name) or OPERATORS.get(name)
+    if found is not None:
+        return found
+    names = [*NETWORKS, *OPERATORS]
+    close = difflib.get_close_matches(name, names, 1)
+    hint = f"; did you mean {close[0]}?" if close else ""
+    raise ModelError(f"asked for {name!r}, which is no built-in network or operator{hint} Built in are {', '.join(names)}; or name a file: FILE.py[:function]")

@@ -1,0 +1,31 @@
+"""Weights for networks nobody trained: random, the same in each process, and well behaved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import nn
+
+
+def settled(make: Callable[[], nn.Module], image: tuple[int, ...] = (3, 64, 64)) -> nn.Module:
+    """`make()` with seeded random weights, in evaluation mode.
+
+    Batch norms get random scales and shifts, and the statistics that training would leave them: those of a batch of images of shape `image`.
+    The caller's random state is untouched.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        network = make()
+        for norm in (part for part in network.modules() if isinstance(part, nn.BatchNorm2d)):
+            nn.init.uniform_(norm.weight, 0.5, 1.5)
+            nn.init.normal_(norm.bias, 0.0, 0.1)
+            norm.momentum = 1.0
+        with torch.no_grad():
+            network.train()(torch.randn(4, *image))
+    return network.eval()
+
+
+def images(size: int = 224) -> tuple[torch.Tensor, ...]:
+    """One random image [1, 3, size, size], the same in each process."""
+    return (torch.randn(1, 3, size, size, generator=torch.Generator().manual_seed(1)),)
