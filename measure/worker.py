@@ -201,7 +201,10 @@ def main() -> None:
     worker = Worker(Harness(Path(sys.argv[1])), pool, close=(answers,))
     for line in sys.stdin.buffer:
         reply = worker.answer(cast(Request, json.loads(line)))
-        os.write(answers, json.dumps(reply).encode() + b"\n")
+        try:
+            os.write(answers, json.dumps(reply).encode() + b"\n")
+        except BrokenPipeError:  # the tuning process is gone
+            return
 
 
 if __name__ == "__main__":
