@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -19,11 +20,12 @@ from ansor.ir.double import in_double
 from ansor.te.expr import Axis, Binary, Call, Cast, Const, Expr, Not, Read, Reduce, Select
 from ansor.te.tensor import Compute, Tensor
 
-Array = NDArray[np.generic]
+Array = NDArray[Any]  # of the dtype that the tensor or expression has
+Inputs = Mapping[str, Array] | Mapping[Tensor, Array] | Mapping[str | Tensor, Array]
 BLOCK_POINTS = 20_000_000  # grid points evaluated at once: bounds the memory of temporaries
 
 
-def evaluate(outputs: Sequence[Tensor], inputs: Mapping[str | Tensor, Array], dtype: str | None = None) -> list[Array]:
+def evaluate(outputs: Sequence[Tensor], inputs: Inputs, dtype: str | None = None) -> list[Array]:
     """The values of `outputs`, given the placeholders' values by name or by tensor.
 
     Every operation is done in its declared dtype; `dtype="float64"` does those of float32 in float64 instead (and float32 inputs are
@@ -211,7 +213,7 @@ def _nodes(expr: Expr) -> Iterator[Expr]:
 
 def _truncated_quotient(a: Array, b: Array) -> Array:
     quotient, remainder = np.divmod(a, b)
-    return np.asarray(quotient + ((remainder != 0) & ((a < 0) != (b < 0))), dtype=a.dtype)  # type: ignore[operator]
+    return np.asarray(quotient + ((remainder != 0) & ((a < 0) != (b < 0))), dtype=a.dtype)
 
 
 _erf = np.frompyfunc(math.erf, 1, 1)

@@ -1,6 +1,7 @@
 """Scalar expressions: what operators build, what is folded, and every mistake's sentence."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,22 +12,24 @@ from ansor import te
 from ansor.errors import DeclarationError
 from ansor.te.expr import DTYPES, Binary, Const, Expr, identity_of, substitute, transform, walk
 
-I, J = te.Axis("i", 8), te.Axis("j", 4)
-F = te.placeholder((8,), name="F")[I]
-B = te.placeholder((8,), "int8", name="B")[I]
+X, J = te.Axis("i", 8), te.Axis("j", 4)
+F = te.placeholder((8,), name="F")[X]
+B = te.placeholder((8,), "int8", name="B")[X]
+TEXT: Any = "x"
+TENSOR: Any = te.placeholder((3,), name="X")
 
 
 @pytest.mark.parametrize(("expr", "text"), [
-    (I + 1, "(i + 1)"), (1 + I, "(1 + i)"), (I - J, "(i - j)"), (2 - I, "(2 - i)"), (I * 3, "(i * 3)"), (3 * I, "(3 * i)"),
-    (I // 2, "(i // 2)"), (9 // I, "(9 // i)"), (I % 2, "(i % 2)"), (9 % I, "(9 % i)"), (-I, "(0 - i)"),
+    (X + 1, "(i + 1)"), (1 + X, "(1 + i)"), (X - J, "(i - j)"), (2 - X, "(2 - i)"), (X * 3, "(i * 3)"), (3 * X, "(3 * i)"),
+    (X // 2, "(i // 2)"), (9 // X, "(9 // i)"), (X % 2, "(i % 2)"), (9 % X, "(9 % i)"), (-X, "(0 - i)"),
     (F / 2, "(F[i] / 2.0)"), (1 / F, "(1.0 / F[i])"), (F**2, "pow(F[i], 2.0)"), (2**F, "pow(2.0, F[i])"),
-    (I < 3, "(i < 3)"), (I <= 3, "(i <= 3)"), (I > 3, "(i > 3)"), (I >= 3, "(i >= 3)"), (I == 3, "(i == 3)"), (I != 3, "(i != 3)"),
-    ((I < 3) & (J > 1), "((i < 3) and (j > 1))"), ((I < 3) | (J > 1), "((i < 3) or (j > 1))"), (~(I < 3), "(not (i < 3))"),
-    (te.max(I, J), "max(i, j)"), (te.min(F, 0), "min(F[i], 0.0)"), (te.truncdiv(I, 2), "truncdiv(i, 2)"), (te.truncmod(I, 2), "truncmod(i, 2)"),
-    (te.if_then_else(I < 2, F, 0), "select((i < 2), F[i], 0.0)"), (te.if_then_else(I < 2, 1.0, 0), "select((i < 2), 1.0, 0.0)"),
-    (F.astype("int32"), "int32(F[i])"), (te.cast("float32", I), "float32(i)"), (te.exp(F), "exp(F[i])"), (te.power(F, 0.5), "pow(F[i], 0.5)"),
+    (X < 3, "(i < 3)"), (X <= 3, "(i <= 3)"), (X > 3, "(i > 3)"), (X >= 3, "(i >= 3)"), (X == 3, "(i == 3)"), (X != 3, "(i != 3)"),
+    ((X < 3) & (J > 1), "((i < 3) and (j > 1))"), ((X < 3) | (J > 1), "((i < 3) or (j > 1))"), (~(X < 3), "(not (i < 3))"),
+    (te.max(X, J), "max(i, j)"), (te.min(F, 0), "min(F[i], 0.0)"), (te.truncdiv(X, 2), "truncdiv(i, 2)"), (te.truncmod(X, 2), "truncmod(i, 2)"),
+    (te.if_then_else(X < 2, F, 0), "select((i < 2), F[i], 0.0)"), (te.if_then_else(X < 2, 1.0, 0), "select((i < 2), 1.0, 0.0)"),
+    (F.astype("int32"), "int32(F[i])"), (te.cast("float32", X), "float32(i)"), (te.exp(F), "exp(F[i])"), (te.power(F, 0.5), "pow(F[i], 0.5)"),
     (te.abs(F), "fabs(F[i])"), (te.abs(B), "select((B[i] < 0), (0 - B[i]), B[i])"),
-    (te.all(I < 3, J < 2, I < J), "(((i < 3) and (j < 2)) and (i < j))"), (te.any(I < 3, J < 2), "((i < 3) or (j < 2))"),
+    (te.all(X < 3, J < 2, X < J), "(((i < 3) and (j < 2)) and (i < j))"), (te.any(X < 3, J < 2), "((i < 3) or (j < 2))"),
     (te.sum(F * F, axis=te.reduce_axis(8, "r")), "sum((F[i] * F[i]), axis=[r])"),
 ])
 def test_operators_print_as_they_are_written(expr: Expr, text: str) -> None:
@@ -34,9 +37,9 @@ def test_operators_print_as_they_are_written(expr: Expr, text: str) -> None:
 
 
 @pytest.mark.parametrize(("expr", "text"), [
-    (I + 0, "i"), (0 + I, "i"), (I - 0, "i"), (I * 1, "i"), (1 * I, "i"), (I * 0, "0"), (I // 1, "i"), (I % 1, "0"),
+    (X + 0, "i"), (0 + X, "i"), (X - 0, "i"), (X * 1, "i"), (1 * X, "i"), (X * 0, "0"), (X // 1, "i"), (X % 1, "0"),
     (te.const(7) // 2, "3"), (te.const(-7) // 2, "-4"), (te.const(-7) % 4, "1"), (te.const(3) < 4, "True"),
-    (te.all(te.const(True), I < 3), "(i < 3)"), (te.any(te.const(True), I < 3), "True"), (te.if_then_else(te.const(False), F, F + 1), "(F[i] + 1.0)"),
+    (te.all(te.const(True), X < 3), "(i < 3)"), (te.any(te.const(True), X < 3), "True"), (te.if_then_else(te.const(False), F, F + 1), "(F[i] + 1.0)"),
     (te.cast("float32", te.const(3)), "3.0"),
 ])
 def test_integers_and_conditions_are_folded(expr: Expr, text: str) -> None:
@@ -64,7 +67,7 @@ def test_folded_division_is_pythons(a: int, b: int) -> None:
 def test_numbers_take_the_dtype_of_the_other_side() -> None:
     assert (F + 1).dtype == "float32"
     assert (B + 1).dtype == "int8"
-    assert (I < 1).dtype == "bool"
+    assert (X < 1).dtype == "bool"
     assert te.exp(1).dtype == "float32"
     assert te.const(1).dtype == "int32" and te.const(1.0).dtype == "float32" and te.const(True).dtype == "bool"
 
@@ -79,38 +82,38 @@ def test_reductions_start_from_the_neutral_element(dtype: str) -> None:
 
 
 def test_transform_replaces_and_keeps_what_did_not_change() -> None:
-    expr = te.max(I + 1, J)
+    expr = te.max(X + 1, J)
     assert transform(expr, lambda node: None) is expr
-    assert str(substitute(expr, {I: J * 2})) == "max(((j * 2) + 1), j)"
-    assert [str(node) for node in walk(I + 1)] == ["(i + 1)", "i", "1"]
+    assert str(substitute(expr, {X: J * 2})) == "max(((j * 2) + 1), j)"
+    assert [str(node) for node in walk(X + 1)] == ["(i + 1)", "i", "1"]
 
 
 @pytest.mark.parametrize(("mistake", "sentence"), [
-    (lambda: F + I, "asked for add of float32 `F[i]` and int32 `i`; both sides need one dtype"),
-    (lambda: I + 0.5, "asked to combine the float 0.5 with a value of dtype int32"),
-    (lambda: I / 2, "asked for `i / 2` on dtype int32; use te.floordiv"),
+    (lambda: F + X, "asked for add of float32 `F[i]` and int32 `i`; both sides need one dtype"),
+    (lambda: X + 0.5, "asked to combine the float 0.5 with a value of dtype int32"),
+    (lambda: X / 2, "asked for `i / 2` on dtype int32; use te.floordiv"),
     (lambda: F // 2, "asked for floordiv of `F[i]` and `2.0` on dtype float32; it is defined for integers"),
-    (lambda: I // 0, "asked for floordiv of `i` by zero"),
-    (lambda: I % 0, "asked for floormod of `i` by zero"),
-    (lambda: I**2, "asked for pow of dtype int32 `i`"),
-    (lambda: te.exp(I), "asked for te.exp of `i`, which has dtype int32; convert it with .astype('float32')"),
-    (lambda: I & J, "asked for logical and of `i` and `j`, which have dtype int32; compare them first"),
-    (lambda: (I < 3) + 1, "asked for add of the conditions `(i < 3)` and `True`; use te.all"),
-    (lambda: bool(I < 3), "asked for the truth of the expression `(i < 3)`, which has no value while declaring"),
-    (lambda: F + "x", "asked for arithmetic with a str ('x')"),
-    (lambda: F + te.placeholder((3,), name="X"), "asked for arithmetic with a Tensor (Tensor(X, (3,), float32)); use a number, or read an element"),
+    (lambda: X // 0, "asked for floordiv of `i` by zero"),
+    (lambda: X % 0, "asked for floormod of `i` by zero"),
+    (lambda: X**2, "asked for pow of dtype int32 `i`"),
+    (lambda: te.exp(X), "asked for te.exp of `i`, which has dtype int32; convert it with .astype('float32')"),
+    (lambda: X & J, "asked for logical and of `i` and `j`, which have dtype int32; compare them first"),
+    (lambda: (X < 3) + 1, "asked for add of the conditions `(i < 3)` and `True`; use te.all"),
+    (lambda: bool(X < 3), "asked for the truth of the expression `(i < 3)`, which has no value while declaring"),
+    (lambda: F + TEXT, "asked for arithmetic with a str ('x')"),
+    (lambda: F + TENSOR, "asked for arithmetic with a Tensor (Tensor(X, (3,), float32)); use a number, or read an element"),
     (lambda: F == None, "asked for arithmetic with a NoneType"),  # noqa: E711
     (lambda: B + 200, "asked for the int8 constant 200, which is outside -128..127"),
     (lambda: te.const(1.5, "int32"), "asked for the int32 constant 1.5, which is not an integer"),
-    (lambda: te.const("1"), "te.const takes a Python number, found str"),
-    (lambda: te.cast("half", I), "asked for dtype 'half', which is not one of float32, float64"),
-    (lambda: te.if_then_else(I, F, 0), "asked for a choice on `i`, which has dtype int32; the condition has to be bool"),
-    (lambda: te.if_then_else(I < 1, F, B), "asked to choose between float32 `F[i]` and int8 `B[i]`; both need one dtype"),
+    (lambda: te.const(TEXT), "te.const takes a Python number, found str"),
+    (lambda: te.cast("half", X), "asked for dtype 'half', which is not one of float32, float64"),
+    (lambda: te.if_then_else(X, F, 0), "asked for a choice on `i`, which has dtype int32; the condition has to be bool"),
+    (lambda: te.if_then_else(X < 1, F, B), "asked to choose between float32 `F[i]` and int8 `B[i]`; both need one dtype"),
     (lambda: te.all(), "asked for te.all or te.any of no condition"),
     (lambda: te.sum(F, axis=[]), "asked for te.sum over no axis"),
-    (lambda: te.sum(F, axis=I), "asked for te.sum over i, which is not a reduce axis; make one with te.reduce_axis((0, n))"),
+    (lambda: te.sum(F, axis=X), "asked for te.sum over i, which is not a reduce axis; make one with te.reduce_axis((0, n))"),
     (lambda: te.sum(F, axis=[te.reduce_axis(2, "r"), te.reduce_axis(3, "r")]), "asked for te.sum over axes ['r', 'r'], which repeat a name"),
-    (lambda: te.sum(I < 3, axis=te.reduce_axis(2, "r")), "asked for te.sum of the condition `(i < 3)` over r; convert it with .astype('int32')"),
+    (lambda: te.sum(X < 3, axis=te.reduce_axis(2, "r")), "asked for te.sum of the condition `(i < 3)` over r; convert it with .astype('int32')"),
     (lambda: te.max(F), "te.max takes either a second operand or axis=, not both and not neither"),
     (lambda: te.max(F, 0, axis=te.reduce_axis(2)), "te.max takes either a second operand or axis=, not both and not neither"),
 ])

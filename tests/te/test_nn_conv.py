@@ -126,23 +126,28 @@ DATA, KERNEL = te.placeholder((1, 8, 6, 6), name="D"), te.placeholder((4, 8, 3, 
 
 
 @pytest.mark.parametrize(("declare", "sentence"), [
-    (lambda: nn.conv2d(te.placeholder((8, 6, 6), name="D"), KERNEL), "asked for conv2d of data D with shape (8, 6, 6), which has 3 dimensions; layout NCHW needs 4"),
-    (lambda: nn.conv2d(DATA, te.placeholder((4, 8, 3), name="K")), "asked for conv2d of kernel K with shape (4, 8, 3), which has 3 dimensions; layout OIHW needs 4"),
+    (lambda: nn.conv2d(te.placeholder((8, 6, 6), name="D"), KERNEL),
+     "asked for conv2d of data D with shape (8, 6, 6), which has 3 dimensions; layout NCHW needs 4"),
+    (lambda: nn.conv2d(DATA, te.placeholder((4, 8, 3), name="K")),
+     "asked for conv2d of kernel K with shape (4, 8, 3), which has 3 dimensions; layout OIHW needs 4"),
     (lambda: nn.conv2d(DATA, te.placeholder((4, 3, 3, 3), name="K")),
      "conv2d of D with 8 channels in 1 group and kernel K of shape (4, 3, 3, 3), which takes 3 input channels per group; it has to take 8"),
     (lambda: nn.conv2d(DATA, KERNEL, groups=3), "conv2d of D with groups=3, 8 input channels and 4 output channels; groups has to divide both"),
     (lambda: nn.conv2d(DATA, KERNEL, groups=0), "with groups=0"),
-    (lambda: nn.conv2d(DATA, te.placeholder((4, 8, 3, 9), name="K")), "with a kernel of 9 in dimension W (spanning 9 with dilation 1), where the data has 6 plus padding 0 + 0"),
+    (lambda: nn.conv2d(DATA, te.placeholder((4, 8, 3, 9), name="K")),
+     "with a kernel of 9 in dimension W (spanning 9 with dilation 1), where the data has 6 plus padding 0 + 0"),
     (lambda: nn.conv2d(DATA, KERNEL, dilation=4), "with a kernel of 3 in dimension H (spanning 9 with dilation 4)"),
     (lambda: nn.conv2d(DATA, te.placeholder((4, 8, 3, 3), "int8", name="K")), "conv2d of float32 tensor D and int8 tensor K; give out_dtype="),
-    (lambda: nn.conv2d(DATA, KERNEL, data_layout="NCXY"), "asked for conv2d with data_layout 'NCXY'; it has to arrange the letters N, C, H, W, each once, such as NCHW"),
+    (lambda: nn.conv2d(DATA, KERNEL, data_layout="NCXY"),
+     "asked for conv2d with data_layout 'NCXY'; it has to arrange the letters N, C, H, W, each once, such as NCHW"),
     (lambda: nn.conv2d(DATA, KERNEL, kernel_layout="OIH"), "asked for conv2d with kernel_layout 'OIH'; it has to arrange the letters O, I, H, W"),
     (lambda: nn.conv2d(DATA, KERNEL, strides=0), "asked for conv2d with strides 0; give an integer of at least 1, or 2 of them"),
     (lambda: nn.conv2d(DATA, KERNEL, strides=(1, 1, 1)), "asked for conv2d with strides (1, 1, 1)"),
     (lambda: nn.conv2d(DATA, KERNEL, padding=-1), "asked for conv2d with padding -1; give an integer of at least 0"),
     (lambda: nn.conv2d(DATA, KERNEL, padding=(1, 2, 3)), "one for each of the 2 spatial dimensions, or 4: all befores, then all afters"),
     (lambda: nn.conv2d(DATA, KERNEL, padding="same"), "asked for conv2d with padding 'same'; the words known are 'VALID' and 'SAME'"),
-    (lambda: nn.depthwise_conv2d_nchw(DATA, KERNEL), "depthwise_conv2d of D with 8 channels and kernel K of shape (4, 8, 3, 3), which has 4 in dimension 0"),
+    (lambda: nn.depthwise_conv2d_nchw(DATA, KERNEL),
+     "depthwise_conv2d of D with 8 channels and kernel K of shape (4, 8, 3, 3), which has 4 in dimension 0"),
 ])
 def test_mistakes_give_a_sentence(declare: Callable[[], Tensor], sentence: str) -> None:
     with pytest.raises(DeclarationError) as caught:

@@ -60,9 +60,11 @@ DATA, KERNEL = te.placeholder((1, 8, 6, 6), name="D"), te.placeholder((8, 4, 3, 
 
 
 @pytest.mark.parametrize(("declare", "sentence"), [
-    (lambda: nn.conv2d_transpose(DATA, te.placeholder((4, 8, 3, 3), name="K")), "of D with 8 channels and kernel K of shape (4, 8, 3, 3), which takes 4"),
+    (lambda: nn.conv2d_transpose(DATA, te.placeholder((4, 8, 3, 3), name="K")),
+     "of D with 8 channels and kernel K of shape (4, 8, 3, 3), which takes 4"),
     (lambda: nn.conv2d_transpose(DATA, KERNEL, 2, 1, None, 2), "with output_padding 2 in dimension H, where the stride is 2; it has to be less"),
-    (lambda: nn.conv2d_transpose(DATA, KERNEL, 1, 4), "extent 6 in dimension H, kernel 3, stride 1 and padding 4 + 4, which leaves 0 elements; pad less"),
+    (lambda: nn.conv2d_transpose(DATA, KERNEL, 1, 4),
+     "extent 6 in dimension H, kernel 3, stride 1 and padding 4 + 4, which leaves 0 elements; pad less"),
     (lambda: nn.conv2d_transpose(DATA, KERNEL, groups=3), "with groups=3 and 8 channels; groups has to divide the channels"),
     (lambda: nn.conv2d_transpose(DATA, KERNEL, data_layout="CHW"), "asked for conv2d_transpose with data_layout 'CHW'"),
 ])

@@ -1,5 +1,7 @@
 """Tensors: how axes are named, what is checked, and every mistake's sentence."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from ansor.te.interval import interval
 from ansor.te.tensor import Tensor
 
 A = te.placeholder((4, 6), name="A")
+WRONG: Any = (2.5,)
 
 
 def test_a_compute_keeps_axes_reduce_axes_and_body() -> None:
@@ -59,13 +62,13 @@ def test_unnamed_reduce_axes_differ() -> None:
     (lambda: A[0], "asked to read tensor A of shape (4, 6) with 1 index; it has 2 dimensions: give one index for each"),
     (lambda: A[0, 0, 0], "asked to read tensor A of shape (4, 6) with 3 indices"),
     (lambda: A[0, te.const(1.0)], "asked to read tensor A at `1.0` in dimension 1, which has dtype float32; indices are integers"),
-    (lambda: list(A), "tensor A cannot be iterated over while declaring; index it: A[i]"),
+    (lambda: iter(A), "tensor A cannot be iterated over while declaring; index it: A[i]"),
     (lambda: te.placeholder((4, 0), name="Z"), "asked for placeholder Z with extent 0 in dimension 1; extents have to be at least 1"),
-    (lambda: te.placeholder((2.5,), name="Z"), "asked for placeholder Z with extent 2.5 in dimension 0; extents are Python integers"),
+    (lambda: te.placeholder(WRONG, name="Z"), "asked for placeholder Z with extent 2.5 in dimension 0; extents are Python integers"),
     (lambda: te.placeholder((2,), "float16"), "asked for dtype 'float16', which is not one of"),
     (lambda: te.reduce_axis((3, 3), "r"), "asked for reduce axis r over 3..3, which is empty; it needs at least one value"),
     (lambda: te.reduce_axis(0, "r"), "asked for reduce axis r over 0..0, which is empty"),
-    (lambda: te.reduce_axis((0, 2.5), "r"), "asked for reduce axis r over (0, 2.5); give (start, end) or an extent"),
+    (lambda: te.reduce_axis((0, *WRONG), "r"), "asked for reduce axis r over (0, 2.5); give (start, end) or an extent"),
     (lambda: te.compute((4,), lambda i, j: A[i, j], name="C"), "asked for compute C of rank 1 with a function of 2 parameters"),
     (lambda: te.compute((-1,), lambda i: 1, name="C"), "asked for compute C with extent -1 in dimension 0"),
 ])
