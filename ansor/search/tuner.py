@@ -1,0 +1,235 @@
+"""The tuner of one task: ask it what to measure, tell it what came out. No I/O, no clock; start here.
+
+The random numbers of an `ask` depend on the seed and on how many programs went before, not on earlier draws. So a tuner that
+is told old records first continues as the interrupted one would have.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.cost_model.base import CostModel
+from ansor.search.diversity import spread
+from ansor.search.evolution import EvolutionOptions, Ranked, evolve
+from ansor.search.population import Population, allotted, joined, sample_population
+from ansor.search.sampling import SampledSpace
+from ansor.search.space import Space
+
+SHORTLIST = 32
+"""Programs kept by evolution for each one to pick, so that picks can be spread out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """A program to measure: a row of the space with this index."""
+
+    space: int
+    row: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a pick: its time in seconds, or None and the kind of failure."""
+
+    pick: Pick
+    seconds: float | None
+    failure: str | None = None
+
+    @property
+    def valid(self) -> bool:
+        """Whether there is a usable time; zero, negative and non-finite ones are none."""
+        return self.seconds is not None and math.isfinite(self.seconds) and self.seconds > 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TunerOptions:
+    """`epsilon`: share of random picks. `budget`: trials expected; past half of it the search closes in on the best rows.
+
+    `anchors`: how many of the best measured rows are mutated in every generation, `local_share` / `late_local_share`: the share
+    of the population these mutations make before / after half of the budget. `explore`: share of model-guided picks
+    that go to the best-scored program of a little-tried sketch. `spread` / `late_spread`: how much of its score (in powers of e)
+    a pick loses beside one already picked, before / after half of the budget. `early_stop`: finish after so many trials without a better program.
+    """
+
+    evolution: EvolutionOptions = field(default_factory=EvolutionOptions)
+    epsilon: float = 0.05
+    explore: float = 0.1
+    budget: int = 128
+    anchors: int = 5
+    local_share: float = 0.2
+    late_local_share: float = 0.5
+    spread: float = 1.0
+    late_spread: float = 0.3
+    early_stop: int | None = None
+
+
+class Tuner:
+    """Searches several spaces (the sketches of one task) for the fastest program.
+
+    `task`: the number this task has in a model shared by several tuners. Raises ValueError for no space.
+    """
+
+    def __init__(self, spaces: Sequence[Space], model: CostModel, *, seed: int = 0,
+                 options: TunerOptions | None = None, task: int = 0) -> None:
+        if not spaces:
+            raise ValueError("asked to tune a task without a sketch: there is nothing to search; mend the rules")
+        self.options = options or TunerOptions()
+        self._spaces = [SampledSpace(space) for space in spaces]
+        self._model = model
+        self._seed = seed
+        self._task = task
+        self._known: list[set[int]] = [set() for _ in spaces]  # keys of rows told or asked for
+        self._pending: set[Pick] = set()
+        self._outcomes: list[Outcome] = []
+        self._best: Outcome | None = None
+        self._best_at = 0
+        self._exhausted = False
+
+    @property
+    def best(self) -> Outcome | None:
+        """The fastest valid program told so far."""
+        return self._best
+
+    @property
+    def trials(self) -> int:
+        """Programs told so far."""
+        return len(self._outcomes)
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the last `ask` found fewer new programs than it was asked for: there is nothing left to try."""
+        return self._exhausted
+
+    @property
+    def finished(self) -> str | None:
+        """Why there is no point in asking on, as a sentence, or None."""
+        if self._exhausted:
+            return "every program of the search space has been tried"
+        patience = self.options.early_stop
+        if patience is not None and self._best is not None and self.trials - self._best_at >= patience:
+            return f"no better program in {self.trials - self._best_at} trials"
+        return None
+
+    def ask(self, count: int) -> list[Pick]:
+        """Up to `count` programs never asked for or told before, the most promising first; fewer = `exhausted`."""
+        known = [np.sort(np.fromiter(keys, np.uint64, len(keys))) for keys in self._known]
+        rng = np.random.default_rng([self._seed, self._task, len(self._outcomes) + len(self._pending)])
+        picks = self._guided(count, known, rng) if self._model.fitted else []
+        taken = self._keys_with(known, picks)
+        rest = sample_population(self._spaces, count - len(picks), self._chances(), rng, taken)
+        picks += _interleaved(rest, rng)
+        self._exhausted = len(picks) < count
+        for pick in picks:
+            self._note(pick)
+            self._pending.add(pick)
+        return picks
+
+    def tell(self, outcomes: Sequence[Outcome]) -> None:
+        """Results of picks, or before the first `ask` those of an earlier run. Raises ValueError for a foreign row."""
+        fresh = [outcome for outcome in outcomes if self._accepted(outcome)]
+        if not fresh:
+            return
+        for outcome in fresh:
+            self._outcomes.append(outcome)
+            if outcome.valid and (self._best is None or _seconds(outcome) < _seconds(self._best)):
+                self._best, self._best_at = outcome, len(self._outcomes)
+        members = self._population([outcome.pick for outcome in fresh])
+        by_space = np.argsort([outcome.pick.space for outcome in fresh], kind="stable")
+        told_order = np.argsort(by_space, kind="stable")  # so that one large tell teaches the same as several small ones
+        seconds = np.array([_seconds(outcome) for outcome in fresh])
+        self._model.update(members.features(self._spaces).take(told_order), seconds, np.full(len(fresh), self._task))
+
+    def _accepted(self, outcome: Outcome) -> bool:
+        pick = outcome.pick
+        if not 0 <= pick.space < len(self._spaces):
+            raise ValueError(f"told of a program of space {pick.space}; this task has {len(self._spaces)}: records of "
+                             "another task or version do not apply")
+        sizes = self._spaces[pick.space].tables.sizes
+        if len(pick.row) != len(sizes) or any(not 0 <= value < size for value, size in zip(pick.row, sizes, strict=True)):
+            raise ValueError(f"told of row {pick.row} of sketch {self._spaces[pick.space].space.name}, whose choices have "
+                             f"{sizes.tolist()} values: records of another task or version do not apply")
+        repeated = pick not in self._pending and self._key(pick) in self._known[pick.space]
+        self._pending.discard(pick)
+        self._note(pick)
+        return not repeated
+
+    def _key(self, pick: Pick) -> int:
+        return int(self._spaces[pick.space].tables.keys(np.array([pick.row], np.int64).reshape(1, -1))[0])
+
+    def _note(self, pick: Pick) -> None:
+        self._known[pick.space].add(self._key(pick))
+
+    def _population(self, picks: Sequence[Pick]) -> Population:
+        return Population(tuple(
+            np.array([pick.row for pick in picks if pick.space == space], np.int64).reshape(-1, sampled.tables.columns)
+            for space, sampled in enumerate(self._spaces)))
+
+    def _keys_with(self, known: list[NDArray[np.uint64]], picks: Sequence[Pick]) -> list[NDArray[np.uint64]]:
+        added = self._population(picks)
+        return [np.sort(np.concatenate([keys, sampled.tables.keys(block)]))
+                for sampled, keys, block in zip(self._spaces, known, added.blocks, strict=True)]
+
+    def _chances(self) -> NDArray[np.float64]:
+        """Sampling weight of each space, `[spaces]`: 1 untried, best of all / best of the space when measured, halved by each
+        trial while all failed; never below 0.1, so that none starves.
+        """
+        best, trials = self._best_by_space()
+        fastest = best.min()
+        value = np.where(np.isfinite(best), fastest / best, 0.5 ** trials) if np.isfinite(fastest) else 0.5 ** trials
+        return np.maximum(value, 0.1)
+
+    def _best_by_space(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        best, trials = np.full(len(self._spaces), np.inf), np.zeros(len(self._spaces))
+        for outcome in self._outcomes:
+            space = outcome.pick.space
+            trials[space] += 1
+            best[space] = min(best[space], _seconds(outcome) if outcome.valid else np.inf)
+        return best, trials
+
+    def _anchors(self) -> Population:
+        """The best measured rows."""
+        valid = sorted((outcome for outcome in self._outcomes if outcome.valid), key=_seconds)
+        return self._population([outcome.pick for outcome in valid[: self.options.anchors]])
+
+    def _guided(self, count: int, known: list[NDArray[np.uint64]], rng: np.random.Generator) -> list[Pick]:
+        """The picks the model makes of `count`: all but the random share."""
+        wanted = min(count, int(count * (1 - self.options.epsilon) + rng.random()))
+        late = len(self._outcomes) >= self.options.budget / 2
+        local_share = self.options.late_local_share if late else self.options.local_share
+        chances, anchors, evolution = self._chances(), self._anchors(), self.options.evolution
+        nothing = [np.zeros(0, np.uint64)] * len(self._spaces)
+        start = sample_population(self._spaces, evolution.population - len(anchors), chances, rng, nothing)
+        hall = evolve(self._spaces, self._model.predict, joined(anchors, start).distinct(self._spaces), anchors,
+                      local_share, chances, known, SHORTLIST * wanted, rng, evolution)
+        return self._chosen(hall, wanted, late, rng)
+
+    def _chosen(self, hall: Ranked, wanted: int, late: bool, rng: np.random.Generator) -> list[Pick]:
+        """Best-scored but spread out; some are the best of a little-tried space."""
+        if not len(hall.members):
+            return []
+        order = np.lexsort((rng.random(len(hall.scores)), -hall.scores))
+        explored = self._explored(hall, order, int(wanted * self.options.explore + rng.random()), rng)
+        strength = self.options.late_spread if late else self.options.spread
+        features = hall.members.features(self._spaces)
+        chosen = spread(features, hall.scores, order, explored, wanted, strength)
+        return [Pick(*hall.members.member(int(index))) for index in chosen]
+
+    def _explored(self, hall: Ranked, order: NDArray[np.int64], count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        owners = hall.members.owners()[order]
+        spaces, place = np.unique(owners, return_index=True)
+        _, trials = self._best_by_space()
+        weights = self._chances()[spaces] / (1 + trials[spaces])
+        chosen = np.minimum(allotted(min(count, len(spaces)), weights, rng), 1)
+        return order[place[chosen > 0]]
+
+
+def _interleaved(members: Population, rng: np.random.Generator) -> list[Pick]:
+    """As picks, in random order, so that a batch cut short still covers the spaces."""
+    return [Pick(*members.member(int(index))) for index in rng.permutation(len(members))]
+
+
+def _seconds(outcome: Outcome) -> float:
+    return outcome.seconds if outcome.valid and outcome.seconds is not None else math.inf

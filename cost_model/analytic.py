@@ -1,0 +1,172 @@
+"""How long a program should take, from first principles: instructions of its register tiles, and bytes between the levels of memory.
+
+Knows nothing about a particular machine but its vector width, registers and cache sizes. It is rough (within a factor of two on what we tried) and costs
+nothing to have, so it picks the first programs to measure, chooses one where nothing is measured, and is a feature the learned model corrects.
+
+The model of memory is the classical one: of the loops around a statement, those whose data fit a cache together load it once; what lies outside loads it
+again each time (roofline of the innermost loop, cache footprints as in Halide's and ROLLER's models).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.cost_model.buffer_features import Statement, statements_of
+from ansor.cost_model.nest import Nest
+from ansor.ir.loops import Buffer, Loops
+from ansor.te.expr import Call, Select, walk
+
+Column = NDArray[np.float64]
+
+LATENCY = 4.0  # cycles of a multiply-add; two can start in each
+CALL_CYCLES = 12.0  # one lane of exp, tanh, ...
+LOOP_CYCLES = 8.0  # leaving and entering the loops around a tile
+L2_BYTES, L3_BYTES, MEMORY_BYTES = 40.0, 16.0, 8.0  # bytes a cycle that each level delivers
+FILL = 0.75  # share of a cache that a tile can use
+SPILL = 3.0  # cycles for each accumulator that has no register
+
+
+class Core(Protocol):
+    """What the estimate needs of a target."""
+
+    @property
+    def threads(self) -> int: ...
+    @property
+    def vector_bytes(self) -> int: ...
+    @property
+    def vector_registers(self) -> int: ...
+    @property
+    def l1_bytes(self) -> int: ...
+    @property
+    def l2_bytes(self) -> int: ...
+    @property
+    def l3_bytes(self) -> int: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Tile:
+    """The register tile of a statement, one number per program.
+
+    elements: iterations of the tile's loops; vectors: instructions they take; loads: memory reads of one body; runs: how often the tile is entered;
+    bodies: how often its body runs.
+    """
+
+    elements: Column
+    vectors: Column
+    loads: Column
+    runs: Column
+    bodies: Column
+
+
+def estimated_cycles(loops: Loops, count: int, core: Core) -> Column:
+    """Cycles of each program of a population, float64 [count]."""
+    total = np.zeros(count)
+    for statement in statements_of(loops, count, 64):
+        total += statement_cycles(statement, core)
+    return total
+
+
+def statement_cycles(statement: Statement, core: Core) -> Column:
+    """Cycles of one statement in each program, over all threads."""
+    tile = register_tile(statement, core)
+    cycles = _instructions(statement, tile, core) + _transfers(statement, core)
+    return cycles / _speedup(statement.nest, core)
+
+
+def register_tile(statement: Statement, core: Core) -> Tile:
+    """The loops that are written out: those inside the innermost reduction, or the vectorised one of a statement that reduces nothing."""
+    nest = statement.nest
+    elements, vectors = np.ones(nest.count), np.ones(nest.count)
+    loads = {buffer: np.ones(nest.count) for buffer in statement.footprints if buffer is not nest.store.buffer}
+    held = np.ones(nest.count)
+    inside = np.ones(nest.count, dtype=bool)
+    running = np.ones(nest.count, dtype=bool)
+    reduces = nest.store.combiner is not None
+    for level in range(len(nest.loops) - 1, -1, -1):
+        loop, extent = nest.loops[level], nest.extents[level]
+        if loop.stage != nest.store.stage:
+            break
+        if loop.kind == "reduce":
+            inside = inside & ~nest.real[level]
+            held = np.where(running, held * extent, held)
+            continue
+        running = running & (inside | ~nest.real[level])
+        vectorized = np.asarray(loop.vectorized) & _moves_by_one(statement, nest.store.buffer, level)
+        written = inside if reduces else inside & vectorized
+        pieces = np.where(vectorized, _pieces(extent, _lanes(statement, core)), extent)
+        elements = np.where(written, elements * extent, elements)
+        vectors = np.where(written, vectors * pieces, vectors)
+        for buffer in loads:
+            moves = np.asarray(statement.footprints[buffer].moves[level])
+            unit = vectorized & _moves_by_one(statement, buffer, level)
+            loads[buffer] = np.where(written & moves, loads[buffer] * np.where(unit, pieces, extent), loads[buffer])
+    bodies = nest.iterations / elements
+    total = sum(loads.values(), start=np.zeros(nest.count))
+    return Tile(elements, vectors, total, bodies / held, bodies)
+
+
+def _lanes(statement: Statement, core: Core) -> int:
+    widest = max(layout.element_bytes for buffer, layout in statement.layouts.items() if buffer in statement.footprints)
+    return max(1, core.vector_bytes // widest)
+
+
+def _moves_by_one(statement: Statement, buffer: Buffer, level: int) -> NDArray[np.bool_]:
+    stride = statement.footprints[buffer].strides[level]
+    return np.broadcast_to(np.asarray(stride == 1.0 if stride is not None else False), (statement.nest.count,))
+
+
+def _pieces(extent: Column, lanes: int) -> Column:
+    """Vectors for `extent` elements: whole ones, then halves."""
+    pieces = np.floor(extent / lanes)
+    rest = extent - pieces * lanes
+    while lanes > 1:
+        lanes //= 2
+        more = np.floor(rest / lanes)
+        pieces, rest = pieces + more, rest - more * lanes
+    return pieces
+
+
+def _instructions(statement: Statement, tile: Tile, core: Core) -> Column:
+    value = statement.nest.store.value
+    calls = sum(isinstance(node, Call) for node in walk(value))
+    choices = sum(isinstance(node, Select) for node in walk(value))
+    work = tile.vectors / 2 + choices * tile.vectors + calls * CALL_CYCLES * tile.elements
+    if statement.nest.store.combiner is None:
+        return tile.bodies * np.maximum(np.maximum(work, tile.loads / 2), tile.vectors) + tile.runs
+    spare = 2 + core.vector_registers // 8
+    spills = SPILL * np.maximum(tile.vectors - (core.vector_registers - spare), 0.0)
+    body = np.maximum(np.maximum(work, tile.loads / 2), LATENCY) + spills
+    return tile.bodies * body + tile.runs * (3.0 * tile.vectors + LOOP_CYCLES)
+
+
+def _transfers(statement: Statement, core: Core) -> Column:
+    levels = ((core.l1_bytes, L2_BYTES), (core.l2_bytes, L3_BYTES), (core.l3_bytes, MEMORY_BYTES))
+    return sum((_loaded(statement, FILL * size) / rate for size, rate in levels if size), start=np.zeros(statement.nest.count))
+
+
+def _loaded(statement: Statement, capacity: float) -> Column:
+    """Bytes that enter a cache of this capacity: the outermost loops whose data fit load once, for each iteration outside."""
+    nest = statement.nest
+    boundary = np.argmax(np.vstack([statement.bytes <= capacity, np.ones((1, nest.count), dtype=bool)]), axis=0)
+    boundary = np.minimum(boundary, len(nest.loops))
+    times = np.take_along_axis(nest.outside, boundary[None, :], axis=0)[0]
+    total = np.zeros(nest.count)
+    for buffer, footprint in statement.footprints.items():
+        elements = np.vstack([np.broadcast_to(np.asarray(row, dtype=np.float64), (nest.count,)) for row in footprint.elements])
+        touched = np.take_along_axis(elements, boundary[None, :], axis=0)[0]
+        total += touched * times * statement.layouts[buffer].element_bytes
+    return total
+
+
+def _speedup(nest: Nest, core: Core) -> Column:
+    """Threads that have work, given the iterations of the parallel loops."""
+    degree = np.ones(nest.count)
+    for loop, extent in zip(nest.loops, nest.extents, strict=True):
+        degree = np.where(np.asarray(loop.parallel), degree * extent, degree)
+    return degree / np.ceil(degree / core.threads)
+
+
