@@ -99,7 +99,7 @@ def _buffer(k: int) -> Iterator[Feature]:
     for kind, what in REUSE_TYPES:
         yield Feature(f"B{k}.reuse_{kind}", "0 or 1", f"nearest reuse: {what}", plain=True)
     yield Feature(f"B{k}.reuse_dis_iter", "iterations", "between two uses: inside the repeating loop; serial: its elements touched by an iteration")
-    yield Feature(f"B{k}.reuse_dis_bytes", "bytes", "touched between two uses, all buffers; serial: by all statements in one iteration")
+    yield Feature(f"B{k}.reuse_dis_bytes", "bytes", "touched between two uses by this statement, in all buffers; serial: by all statements in an iteration")
     yield Feature(f"B{k}.reuse_ct", "uses", "extent of the repeating loop; serial: number of other statements")
     for name in ("bytes", "unique_bytes", "lines", "unique_lines"):
         yield Feature(f"B{k}.{name}_d_reuse_ct", "per use", f"{name} / reuse_ct, twice {name} without reuse")

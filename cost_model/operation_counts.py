@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ansor.cost_model.nest import Nest, Row, magnitude, row
-from ansor.ir.linear import Atom, Int, Linear, Opaque, Quotient, Remainder, atom_variables
+from ansor.ir.linear import Atom, Int, Linear, Opaque, Quotient, Remainder, Var, atom_variables, larger
 from ansor.ir.loops import Access, IndexValue, Store
 from ansor.te.expr import COMPARISONS, LOGIC, Binary, Call, Cast, Expr, Not, Select, is_float
 
@@ -84,13 +84,15 @@ class _Tally:
             self.add("float_otherfunc" if floating else "int_otherfunc", 1.0)
 
     def index_arithmetic(self, linear: Linear) -> None:
-        """An index used as a value: multiplications by other than 1, additions, divisions."""
-        terms: Int = 0
-        for _, coefficient in linear.terms:
-            self.add("int_mul", row(_flag(magnitude(coefficient) > 1)))
-            terms = terms + _flag(coefficient != 0)
-        terms = terms + _flag(linear.const != 0)
-        self.add("int_addsub", row(np.maximum(terms, 1) - 1))
+        """An index used as a value: multiplications by other than 1, additions, divisions. Loops that are not real are 0 and cost nothing."""
+        terms: Int = _flag(linear.const != 0)
+        for atom, coefficient in linear.terms:
+            if isinstance(atom, Var) and atom not in self.nest.level:
+                continue
+            real = self.nest.real[self.nest.level[atom]] if isinstance(atom, Var) else True
+            self.add("int_mul", row(_flag((magnitude(coefficient) > 1) & real)))
+            terms = terms + _flag((coefficient != 0) & real)
+        self.add("int_addsub", row(larger(terms, 1) - 1))
         self.divisions(linear)
 
     def divisions(self, linear: Linear) -> None:
