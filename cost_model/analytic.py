@@ -70,6 +70,12 @@ def estimated_cycles(loops: Loops, count: int, core: Core) -> Column:
     return total
 
 
+def log_cycles(loops: Loops, count: int, core: Core) -> Column:
+    """Log of each statement's cycles in the order of feature rows (programs, then their statements), float64 [count * statements]."""
+    columns = [statement_cycles(statement, core) for statement in statements_of(loops, count, 64)]
+    return np.log(np.maximum(np.stack(columns, axis=1), 1.0)).reshape(-1)
+
+
 def statement_cycles(statement: Statement, core: Core) -> Column:
     """Cycles of one statement in each program, over all threads."""
     tile = register_tile(statement, core)

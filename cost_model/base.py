@@ -58,17 +58,17 @@ def load_model(path: Path) -> CostModel:
     return loaders[kind](path)
 
 
-def default_model(seed: int = 0, report: Callable[[str], None] | None = None) -> CostModel:
-    """LightGBM where it loads, otherwise the torch model and one line to `report` that says why."""
+def default_model(seed: int = 0, report: Callable[[str], None] | None = None, *, informed: bool = False) -> CostModel:
+    """LightGBM where it loads, otherwise the torch model and one line to `report` that says why. `informed`: feature rows carry a prior."""
     from ansor.cost_model.lightgbm_model import LightGBMModel
     from ansor.cost_model.torch_model import TorchModel
 
     try:
-        return LightGBMModel(seed=seed)
+        return LightGBMModel(seed=seed, informed=informed)
     except CostModelError as error:
         if report is not None:
             report(f"the torch cost model serves instead of LightGBM: {error}")
-        return TorchModel(seed=seed)
+        return TorchModel(seed=seed, informed=informed)
 
 
 def write_document(path: Path, kind: str, content: dict[str, object]) -> None:

@@ -47,10 +47,12 @@ class LightGBMModel:
 
     `growth`: retrain when the programs grew by this share since the last training (0 = at each update); at 0.03 a round of 16
     always retrains below 500 programs, and later a large network does not pay a second of training per round.
+    `informed`: the feature rows carry a prior, so scores mean something before anything is learned.
     Raises CostModelError when the lightgbm library does not load (libgomp.so.1 is missing on some bare machines).
     """
 
-    def __init__(self, seed: int = 0, trees: int = TREES, learning_rate: float = 0.15, growth: float = 0.03) -> None:
+    def __init__(self, seed: int = 0, trees: int = TREES, learning_rate: float = 0.15, growth: float = 0.03, *, informed: bool = False) -> None:
+        self._informed = informed
         self._library = _import_lightgbm()
         self._seed = seed
         self._trees = trees
@@ -65,7 +67,7 @@ class LightGBMModel:
     @property
     def fitted(self) -> bool:
         """After the first update with a valid program, or when loaded."""
-        return bool(self._base or self._learned)
+        return bool(self._informed or self._base or self._learned)
 
     def update(self, features: FeatureRows, seconds: NDArray[np.float64], tasks: NDArray[np.int64]) -> None:
         """See CostModel.update."""
@@ -83,7 +85,7 @@ class LightGBMModel:
     def predict(self, features: FeatureRows) -> NDArray[np.float64]:
         """See CostModel.predict; zeros before anything is learned."""
         check_width(features, self._width)
-        return scores(_row_logs([*self._base, *self._learned], features), features)
+        return scores(features.prior_logs() + _row_logs([*self._base, *self._learned], features), features)
 
     def save(self, path: Path) -> None:
         """LightGBM's own text of the trees, in a JSON document."""
@@ -109,7 +111,7 @@ class LightGBMModel:
 
     def _train(self) -> _Stage:
         features, slowness, weights = self._data.features(), self._data.slowness(), self._data.weights()
-        base = _row_logs(self._base, features)
+        base = self._data.prior() + _row_logs(self._base, features)
         smooth = fit_smooth(features, slowness, weights, base)
         base = base + smooth.row_logs(features.rows)
         row_weight = weights[features.segment]

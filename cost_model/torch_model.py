@@ -30,10 +30,11 @@ CLIP = 6.0
 
 
 class TorchModel:
-    """MLP trained for `steps` steps of Adam on batches of `batch` programs; retrained like LightGBMModel by `growth`."""
+    """MLP trained for `steps` steps of Adam on batches of `batch` programs; retrained like LightGBMModel by `growth`, and `informed` as there."""
 
     def __init__(self, seed: int = 0, steps: int = 300, batch: int = 256, learning_rate: float = 3e-3,
-                 growth: float = 0.03) -> None:
+                 growth: float = 0.03, *, informed: bool = False) -> None:
+        self._informed = informed
         self._seed = seed
         self._steps = steps
         self._batch = batch
@@ -48,7 +49,7 @@ class TorchModel:
     @property
     def fitted(self) -> bool:
         """After the first update with a valid program, or when loaded."""
-        return self._parameters is not None
+        return self._informed or self._parameters is not None
 
     def update(self, features: FeatureRows, seconds: NDArray[np.float64], tasks: NDArray[np.int64]) -> None:
         """See CostModel.update."""
@@ -65,13 +66,13 @@ class TorchModel:
         """See CostModel.predict; zeros before anything is learned."""
         check_width(features, self._width)
         if self._parameters is None or not features.count:
-            return np.zeros(features.count)
+            return scores(features.prior_logs(), features) if self._informed else np.zeros(features.count)
         import torch
 
         with _one_thread(), torch.no_grad():
             layers = [torch.from_numpy(parameter) for parameter in self._parameters]
             logs = _forward(layers, torch.from_numpy(features.rows))
-            return scores(logs.numpy().astype(np.float64), features)
+            return scores(features.prior_logs() + logs.numpy().astype(np.float64), features)
 
     def save(self, path: Path) -> None:
         """Parameters as base64 of little-endian float32, in a JSON document."""
@@ -98,6 +99,7 @@ class TorchModel:
         import torch
 
         features, slowness, weights = self._data.features(), self._data.slowness(), self._data.weights()
+        prior = self._data.prior()
         generator = np.random.default_rng(self._seed)
         start = self._start or _initial_parameters(features, generator)
         with _one_thread():
@@ -106,10 +108,11 @@ class TorchModel:
             optimizer = torch.optim.Adam(moving, lr=self._learning_rate, weight_decay=1e-5)
             for _ in range(self._steps):
                 chosen = np.sort(generator.permutation(features.count)[: self._batch])
-                part = features.take(chosen)
+                part = FeatureRows(features.rows, features.segment, features.count, prior).take(chosen)
                 target = torch.from_numpy(slowness[chosen].astype(np.float32))
                 weight = torch.from_numpy(weights[chosen].astype(np.float32))
-                times = torch.exp(torch.clamp(_forward([*fixed, *moving], torch.from_numpy(part.rows)), -LIMIT, LIMIT))
+                base = torch.from_numpy(part.prior_logs().astype(np.float32))
+                times = torch.exp(torch.clamp(base + _forward([*fixed, *moving], torch.from_numpy(part.rows)), -LIMIT, LIMIT))
                 total = torch.zeros(part.count).index_add(0, torch.from_numpy(part.segment), times)
                 loss = (weight * (torch.log(total + TINY) - target) ** 2).mean()
                 optimizer.zero_grad()

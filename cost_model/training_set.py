@@ -85,6 +85,18 @@ class TrainingSet:
         """log(seconds / best_seconds_of_task), `[n]`, in [0, SLOWEST]; SLOWEST for a failed program."""
         return -np.log(np.maximum(self.labels(), np.exp(-SLOWEST)))
 
+    def prior(self) -> NDArray[np.float64]:
+        """Prior of each row of `features()`, `[r]`, shifted for each task so that its programs' priors are their slowness on the whole."""
+        features = self.features()
+        if features.prior is None:
+            return np.zeros(len(features.rows))
+        _, member = np.unique(self._tasks, return_inverse=True)
+        totals = np.log(np.maximum(features.sums(np.exp(np.clip(features.prior, -LIMIT, LIMIT))), TINY))
+        weights = np.where(np.isfinite(self._seconds), self.weights(), 1e-3)
+        sums = np.bincount(member, weights=weights * (totals - self.slowness()))
+        shift = sums / np.bincount(member, weights=weights)
+        return features.prior - shift[member][features.segment]
+
     def weights(self) -> NDArray[np.float64]:
         """Weight of each program in the loss, `[n]`, in [SLOW_WEIGHT, 1]."""
         labels = self.labels()

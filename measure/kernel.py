@@ -4,7 +4,7 @@ import ctypes
 import json
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -145,6 +145,17 @@ class Kernel:
         pointers = (ctypes.c_void_p * len(addresses))(*addresses)
         with self._lock:
             self._call(ctypes.addressof(pointers), workspace or self._workspace.ctypes.data)
+
+    def prepared(self, addresses: Sequence[int], workspace: int, keep: Sequence[object] = ()) -> Callable[[], None]:
+        """A function that runs on these addresses (as for `run_pointers`) each time it is called; `keep` is kept alive with it."""
+        pointers = (ctypes.c_void_p * len(addresses))(*addresses)
+        place = ctypes.addressof(pointers)
+        held = (pointers, tuple(keep))
+
+        def run(_held: object = held) -> None:
+            self._call(place, workspace)
+
+        return run
 
     def bound_constant(self, name: str) -> NDArray[np.generic]:
         """The packed buffer of a bound constant; raises KeyError when it is not bound."""

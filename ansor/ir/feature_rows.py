@@ -16,12 +16,15 @@ class FeatureRows:
     """Feature rows of `count` programs.
 
     `rows` is float32 `[r, features]`; `segment` is int64 `[r]`, ascending, the index `0 .. count-1` of the program a row
-    belongs to. A program without any row is allowed. Raises ValueError for other shapes or an unsorted segment.
+    belongs to. A program without any row is allowed. `prior` is float64 `[r]`, the logarithm of an estimate of each row's time
+    in any unit, None without one: a model may learn what the estimate gets wrong instead of everything. Raises ValueError for
+    other shapes or an unsorted segment.
     """
 
     rows: NDArray[np.float32]
     segment: NDArray[np.int64]
     count: int
+    prior: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         if self.rows.ndim != 2 or self.segment.shape != (len(self.rows),):
@@ -29,6 +32,8 @@ class FeatureRows:
                 f"feature rows need a matrix and one program index per row; found shapes {self.rows.shape} and "
                 f"{self.segment.shape}: pass rows [r, features] and segment [r]"
             )
+        if self.prior is not None and self.prior.shape != self.segment.shape:
+            raise ValueError(f"feature rows need one prior per row; found {self.prior.shape} for {self.segment.shape}: pass prior [r]")
         if not len(self.segment):
             return
         if self.segment[0] < 0 or self.segment[-1] >= self.count or bool((np.diff(self.segment) < 0).any()):
@@ -58,7 +63,11 @@ class FeatureRows:
         segment = np.repeat(np.arange(len(programs), dtype=np.int64), taken)
         first = np.cumsum(taken) - taken
         index = np.arange(int(taken.sum()), dtype=np.int64) + np.repeat(starts - first, taken)
-        return FeatureRows(self.rows[index], segment, len(programs))
+        return FeatureRows(self.rows[index], segment, len(programs), None if self.prior is None else self.prior[index])
+
+    def prior_logs(self) -> NDArray[np.float64]:
+        """The prior of each row, 0 without one: `[r]`."""
+        return np.zeros(len(self.segment)) if self.prior is None else self.prior
 
 
 def join(parts: Sequence[FeatureRows]) -> FeatureRows:
@@ -73,4 +82,5 @@ def join(parts: Sequence[FeatureRows]) -> FeatureRows:
         return parts[0]
     first = np.cumsum([0, *(part.count for part in parts)])
     segment = np.concatenate([part.segment + offset for part, offset in zip(parts, first[:-1], strict=True)])
-    return FeatureRows(np.concatenate([part.rows for part in parts]), segment, int(first[-1]))
+    prior = np.concatenate([part.prior_logs() for part in parts]) if any(part.prior is not None for part in parts) else None
+    return FeatureRows(np.concatenate([part.rows for part in parts]), segment, int(first[-1]), prior)

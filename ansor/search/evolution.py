@@ -83,7 +83,7 @@ def parents(scores: NDArray[np.float64], count: int, selection: float, rng: np.r
     # Inverse of the cumulative distribution of an exponential cut off at the end of the ranking.
     position = -depth * np.log1p(-rng.random(count) * -np.expm1(-1 / depth))
     places = np.minimum((position * len(scores)).astype(np.int64), len(scores) - 1)
-    return np.take(order, places)
+    return np.asarray(order[places], np.int64)
 
 
 def neighbourhood(spaces: Sequence[SampledSpace], anchors: Population, count: int, rng: np.random.Generator,

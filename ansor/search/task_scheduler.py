@@ -26,7 +26,7 @@ class TaskInfo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskSchedulerOptions:
+class SchedulerOptions:
     """`alpha`: share of the past's trend against the forecast; `beta`: how far a task may lag its group's best FLOP/s;
     `window`: rounds the trend looks back. `valid_attempts`: rounds a task may take to get its first valid program.
     `early_stop`: stop after so many trials without a better objective; `task_early_stop`: likewise for one task, which dies.
@@ -60,8 +60,8 @@ class TaskScheduler:
     """
 
     def __init__(self, tasks: Sequence[TaskInfo], *, objective: Objective | None = None,
-                 options: TaskSchedulerOptions | None = None) -> None:
-        self.options = options or TaskSchedulerOptions()
+                 options: SchedulerOptions | None = None) -> None:
+        self.options = options or SchedulerOptions()
         if not tasks:
             raise ValueError("asked to schedule no task: extract at least one from the model")
         if self.options.strategy not in STRATEGIES:

@@ -107,7 +107,8 @@ class Tuner:
     def finished(self) -> str | None:
         """Why there is no point in asking on, as a sentence, or None."""
         if self._exhausted:
-            return "every program of the search space has been tried"
+            exact = all(sampled.listed is not None for sampled in self._spaces)
+            return "every program of the search space has been tried" if exact else "no new legal program was found"
         patience = self.options.early_stop
         if patience is not None and self._best is not None and self.trials - self._best_at >= patience:
             return f"no better program in {self.trials - self._best_at} trials"

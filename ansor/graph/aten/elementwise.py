@@ -156,10 +156,16 @@ def logical_not(call: AtenCall, build: Builder) -> str:
     return build.unary("logical_not", call.tensor("self"), call.name)
 
 
-@translates("aten.where.self")
+@translates("aten.where.self", "aten.where.ScalarOther", "aten.where.ScalarSelf")
 def where(call: AtenCall, build: Builder) -> str:
-    then, otherwise = (build.cast(call.tensor(key), call.result.dtype) for key in ("self", "other"))
-    return build.add("where", [call.tensor("condition"), then, otherwise], call.result.shape, call.result.dtype, call.name)
+    given = [call.arguments["self"], call.arguments["other"]]
+    tensors = [build.cast(one, call.result.dtype) for one in given if isinstance(one, Ref)]
+    numbers = [one for one in given if not isinstance(one, Ref)]
+    inputs = [call.tensor("condition"), *tensors]
+    if not numbers:
+        return build.add("where", inputs, call.result.shape, call.result.dtype, call.name)
+    first = not isinstance(given[0], Ref)
+    return build.add("where", inputs, call.result.shape, call.result.dtype, call.name, scalar=numbers[0], scalar_first=first)
 
 
 @translates("aten.masked_fill.Scalar")

@@ -1,0 +1,212 @@
+"""The entry points: one operator, a network, and the names that users of Ansor know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ansor.codegen.toolchain import find_compiler
+from ansor.cost_model.base import CostModel
+from ansor.errors import RecordError
+from ansor.first_guess import first_guess
+from ansor.ir import access
+from ansor.kernels import NetworkKernel, built
+from ansor.measure.kernel import Kernel
+from ansor.measure.measurer import Measurer
+from ansor.measure.timing import TimingOptions
+from ansor.schedule.sketch import Sketch
+from ansor.search.derive import derive_sketches
+from ansor.task import SearchTask, WorkloadFunction
+from ansor.te.tensor import Tensor
+from ansor.tuning import Best, OnProgress, Report, TaskState, TuningRun, best_of_record
+
+if TYPE_CHECKING:
+    from ansor.graph.from_torch import ExampleInputs
+    from ansor.graph.network import CompiledNetwork
+
+
+def _quiet(_: object) -> None:
+    """Say nothing."""
+
+
+def tune_tasks(
+    tasks: Sequence[SearchTask],
+    weights: Sequence[float] | None = None,
+    *,
+    trials: int,
+    records: str | Path | None = None,
+    seed: int = 0,
+    model: CostModel | None = None,
+    timing: TimingOptions | None = None,
+    early_stop: int | None = None,
+    report: Report = _quiet,
+    on_progress: OnProgress = _quiet,
+) -> list[TaskState]:
+    """Tune tasks that share one target within `trials` measured programs; the states hold the best program of each.
+
+    Ctrl-C ends the run early; what was measured so far counts. Raises ToolchainError when no compiler works, RecordError for an unusable `records` file.
+    """
+    if not tasks:
+        return []
+    target = tasks[0].target
+    with Measurer(find_compiler(target.compiler), mcpu=target.mcpu, timing=timing) as measurer:
+        run = TuningRun(
+            tasks, weights, trials=trials, measurer=measurer, records=records, seed=seed, model=model,
+            early_stop=early_stop, report=report, on_progress=on_progress,
+        )  # fmt: skip
+        try:
+            return run.run()
+        except KeyboardInterrupt:
+            report("stopped by Ctrl-C: going on with the best programs so far")
+            return run.states
+
+
+def chosen(state: TaskState) -> Best:
+    """The best measured program, or a first guess when none was measured."""
+    return state.best if state.best is not None else first_guess(state.task)
+
+
+def auto_schedule(
+    func: WorkloadFunction | str,
+    args: Sequence[object] = (),
+    target: str = "cpu",
+    *,
+    trials: int = 128,
+    records: str | Path | None = None,
+    seed: int = 0,
+    model: CostModel | None = None,
+    early_stop: int | None = None,
+    report: Report = _quiet,
+    on_progress: OnProgress = _quiet,
+) -> Kernel:
+    """Find a fast program for a declaration and build it.
+
+    Args:
+        func: a function that returns the tensors (inputs and outputs), or the name of a registered workload.
+        args: its arguments.
+        target: such as `cpu -threads=1`.
+        trials: programs to measure; 0 measures nothing: the best recorded program is taken, or a first guess.
+        records: a file to continue from and to append to.
+
+    Returns a kernel: call it with NumPy arrays or torch tensors. Constants are arguments like any other unless `bind_constants` binds them.
+    """
+    task = SearchTask(func, args, target)
+    states = [recorded_state(task, records)] if trials == 0 else tune_tasks(
+        [task], trials=trials, records=records, seed=seed, model=model, early_stop=early_stop, report=report, on_progress=on_progress
+    )  # fmt: skip
+    state = states[0]
+    if trials > 0 and state.best is None:
+        report("no measured program was valid; building a first guess")
+    return built([task], [chosen(state)], find_compiler(task.target.compiler))[0]
+
+
+def recorded_state(task: SearchTask, records: str | Path | None) -> TaskState:
+    """A task with what a record file knows of it; nothing is measured."""
+    return TaskState(task, best=best_of_record(task, records))
+
+
+def extract_tasks(model: object, example_inputs: ExampleInputs, target: str = "cpu", *, report: Report | None = None) -> tuple[list[SearchTask], list[int]]:
+    """The tuning tasks of a PyTorch module and how often the network uses each; groups without a reduction are left out.
+
+    Raises ModelError when the module cannot be exported.
+    """
+    from ansor.graph.tasks import extract
+
+    extracted = extract(model, example_inputs, report)
+    found = [(SearchTask(tensors=t.tensors, target=target, name=t.name), t.weight) for t in extracted.tasks]
+    tunable = [(task, weight) for task, weight in found if is_tunable(task)]
+    return [task for task, _ in tunable], [weight for _, weight in tunable]
+
+
+def is_tunable(task: SearchTask) -> bool:
+    """True for tasks with a reduction: the others are a copy with arithmetic, for which the first guess serves."""
+    return any(access.has_reduction(stage) for stage in task.dag.stages)
+
+
+def compile(
+    model: object,
+    example_inputs: ExampleInputs,
+    target: str = "cpu",
+    *,
+    trials: int = 0,
+    records: str | Path | None = None,
+    seed: int = 0,
+    report: Report = _quiet,
+    on_progress: OnProgress = _quiet,
+    on_tasks: Callable[[list[TaskState]], None] = _quiet,
+) -> CompiledNetwork:
+    """Tune and compile a PyTorch module into one callable with the module's arguments and results.
+
+    `trials` is the budget over all tasks; 0 measures nothing and takes recorded programs where `records` has them. `on_tasks` gets the tasks once tuned.
+    """
+    from ansor.graph.network import CompiledNetwork
+    from ansor.graph.tasks import extract
+
+    extracted = extract(model, example_inputs, report)
+    tasks = [SearchTask(tensors=t.tensors, target=target, name=t.name) for t in extracted.tasks]
+    states = {id(task): recorded_state(task, records) for task in tasks}
+    tunable = [(task, float(t.weight)) for task, t in zip(tasks, extracted.tasks, strict=True) if is_tunable(task)]
+    if trials > 0 and tunable:
+        tuned = tune_tasks(
+            [task for task, _ in tunable], [weight for _, weight in tunable],
+            trials=trials, records=records, seed=seed, report=report, on_progress=on_progress,
+        )  # fmt: skip
+        states.update((id(state.task), state) for state in tuned)
+        on_tasks(tuned)
+    kernels = built(tasks, [chosen(states[id(task)]) for task in tasks], find_compiler(tasks[0].target.compiler) if tasks else None)
+    return CompiledNetwork(extracted, [NetworkKernel(kernel) for kernel in kernels])
+
+
+# names that users of Ansor know ---------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RecordToFile:
+    """Append every trial to a file."""
+
+    filename: str
+
+
+@dataclass(frozen=True)
+class TuningOptions:
+    """num_measure_trials: programs to measure; early_stopping: stop after so many trials without a better one; measure_callbacks: `RecordToFile`s."""
+
+    num_measure_trials: int = 0
+    early_stopping: int | None = None
+    measure_callbacks: Sequence[RecordToFile] = field(default_factory=list)
+    seed: int = 0
+    verbose: int = 1
+
+
+def tune(task: SearchTask, options: TuningOptions) -> TaskState:
+    """Tune one task; the result is in the record file, and in the state returned."""
+    files = [callback.filename for callback in options.measure_callbacks]
+    if len(files) > 1:
+        raise RecordError(f"asked to record to {len(files)} files ({', '.join(files)}); give one RecordToFile")
+    say: Report = print if options.verbose else _quiet
+    trials = max(1, options.num_measure_trials)
+    return tune_tasks([task], trials=trials, records=files[0] if files else None, seed=options.seed, early_stop=options.early_stopping, report=say)[0]
+
+
+def apply_best(task: SearchTask, records: str | Path) -> tuple[Sketch, list[Tensor]]:
+    """The best recorded schedule with all numbers filled in, and the tensors it belongs to. Raises RecordError when there is none."""
+    best = best_of_record(task, records)
+    if best is None:
+        raise RecordError(f"{records} has no valid record of {task.name} (workload {task.workload_key}) for target {task.target}; tune it first")
+    return Sketch(task.dag, best.sketch.concrete_steps(best.row)), list(task.dag.tensors)
+
+
+class SketchPolicy:
+    """How a task is searched. `generate_sketches` shows the structures the rules derive."""
+
+    def __init__(self, task: SearchTask) -> None:
+        self.task = task
+
+    def generate_sketches(self, print_for_debug: bool = False) -> list[Sketch]:
+        """Every sketch, in the order in which the rules derive them."""
+        found = derive_sketches(self.task.dag, self.task.target.rules, self.task.target)
+        for number, sketch in enumerate(found if print_for_debug else []):
+            print(f"sketch {number}\n{sketch}\n")
+        return found

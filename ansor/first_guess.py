@@ -1,0 +1,49 @@
+"""A program for a task of which nothing was measured: sampled, legal, and the fastest by the analytic estimate."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.cost_model.analytic import estimated_cycles
+from ansor.schedule.choice import Choice
+from ansor.schedule.legality import legal_rows
+from ansor.schedule.sketch import Rows
+from ansor.sketch_space import SketchSpace
+from ansor.task import SearchTask
+from ansor.tuning import Best
+
+SAMPLES = 1024
+"""Rows tried in each sketch."""
+
+
+def first_guess(task: SearchTask, seed: int = 0) -> Best:
+    """The most promising of a few thousand programs, the same for a seed. Falls back to the declaration as it is when none is legal."""
+    rng = np.random.default_rng(seed)
+    found = [candidate for space in task.spaces if (candidate := _best_row(space, rng)) is not None]
+    if not found:
+        return Best(task.spaces[0].sketch, (0,) * len(task.spaces[0].sketch.choices), math.inf)
+    _, sketch_space, row = min(found, key=lambda entry: entry[0])
+    return Best(sketch_space.sketch, row, math.inf)
+
+
+def _best_row(space: SketchSpace, rng: np.random.Generator) -> tuple[float, SketchSpace, tuple[int, ...]] | None:
+    rows = _sampled(space, rng)
+    loops = space.sketch.lower_rows(rows)
+    cycles = np.where(legal_rows(loops, space.target, len(rows)), estimated_cycles(loops, len(rows), space.target), np.inf)
+    best = int(np.argmin(cycles))
+    return (float(cycles[best]), space, tuple(rows[best].tolist())) if np.isfinite(cycles[best]) else None
+
+
+def _sampled(space: SketchSpace, rng: np.random.Generator) -> Rows:
+    choices = space.sketch.choices
+    if not choices:
+        return np.zeros((1, 0), dtype=np.int64)
+    return np.stack([_drawn(choice, rng) for choice in choices], axis=1)
+
+
+def _drawn(choice: Choice, rng: np.random.Generator) -> NDArray[np.int64]:
+    chances = None if choice.weights is None else choice.weights / choice.weights.sum()
+    return rng.choice(choice.size, SAMPLES, p=chances)

@@ -1,0 +1,146 @@
+"""A task: one declaration to be tuned for one target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TypeVar
+
+from ansor.codegen.generate import Machine, generate
+from ansor.codegen.source import CSource
+from ansor.errors import DeclarationError
+from ansor.ir import access
+from ansor.ir.dag import Dag
+from ansor.ir.double import in_double
+from ansor.measure.measurer import MeasureTask
+from ansor.schedule.sketch import Sketch
+from ansor.search.derive import spaces
+from ansor.sketch_space import SketchSpace
+from ansor.targets.base import Target, parse_target
+from ansor.te.expr import Read, walk
+from ansor.te.tensor import Tensor
+
+WorkloadFunction = Callable[..., Sequence[Tensor]]
+F = TypeVar("F", bound=WorkloadFunction)
+
+_workloads: dict[str, WorkloadFunction] = {}
+
+
+def register_workload(function: F | str | None = None, *, override: bool = False) -> F | Callable[[F], F]:
+    """Give a function that returns tensors a name, so that tasks can be made from the name: a decorator, with or without a name.
+
+    Raises DeclarationError when another function has the name, unless `override`.
+    """
+    if callable(function):
+        return _register(function, function.__qualname__, override)
+    return lambda f: _register(f, function or f.__qualname__, override)
+
+
+def _register(function: F, name: str, override: bool) -> F:
+    known = _workloads.get(name)
+    if known is not None and known is not function and not override and known.__code__ is not function.__code__:
+        raise DeclarationError(f"asked to register workload {name!r}, which exists already; choose another name or pass override=True")
+    _workloads[name] = function
+    return function
+
+
+def find_workload(name: str) -> WorkloadFunction:
+    """The registered function of that name."""
+    if name not in _workloads:
+        known = ", ".join(sorted(_workloads)) or "none"
+        raise DeclarationError(f"asked for workload {name!r}, which is not registered; registered are: {known}; decorate it with @ansor.register_workload")
+    return _workloads[name]
+
+
+class SearchTask:
+    """What to compute, and for which machine.
+
+    Args:
+        func: a function that returns the tensors (inputs and outputs, in order), or the name of a registered one.
+        args: its arguments.
+        target: target text such as `cpu -threads=1`.
+        tensors: the tensors themselves, instead of `func`.
+        name: for people; the function's name by default.
+    """
+
+    def __init__(
+        self,
+        func: WorkloadFunction | str | None = None,
+        args: Sequence[object] = (),
+        target: str | Target = "cpu",
+        *,
+        tensors: Sequence[Tensor] | None = None,
+        name: str = "",
+    ) -> None:
+        self.target = parse_target(target)
+        if (func is None) == (tensors is None):
+            raise DeclarationError("a task takes either func (with args) or tensors, not both and not neither")
+        if tensors is None:
+            assert func is not None
+            function = find_workload(func) if isinstance(func, str) else func
+            tensors = _declared(function, args)
+            name = name or f"{getattr(function, '__name__', 'task')}{_argument_text(args)}"
+        self.tensors = tuple(tensors)
+        self.dag = Dag(self.tensors)
+        self.name = name or self.dag.outputs[0].name
+
+    @property
+    def workload_key(self) -> str:
+        """The computation's key: the same in every run, on every machine."""
+        return self.dag.key
+
+    @property
+    def flop(self) -> int:
+        """Arithmetic operations of one run."""
+        return self.dag.flop
+
+    @cached_property
+    def spaces(self) -> tuple[SketchSpace, ...]:
+        """What is searched: every sketch, with its places and annotations open."""
+        return tuple(SketchSpace(sketch, self.target) for sketch in spaces(self.dag, self.target))
+
+    @property
+    def machine(self) -> Machine:
+        """What code generation needs of the target."""
+        return Machine(self.target.vector_bytes, self.target.threads)
+
+    def source(self, sketch: Sketch, row: Sequence[int], entry: str = "kernel") -> CSource:
+        """C of one program of a sketch."""
+        return generate(sketch.lower_row(row, entry), self.machine, entry)
+
+    @cached_property
+    def measure_task(self) -> MeasureTask:
+        """What all measurements of this task share: the reference in double precision, and inputs that stay in bounds."""
+        double = Dag(in_double(self.dag.tensors))
+        reference = generate(Sketch(double).lower_row((), "reference"), Machine(self.target.vector_bytes, 1), "reference")
+        return MeasureTask(self.workload_key, reference, self.dag.reduce_length, _index_ranges(self.dag))
+
+    def __repr__(self) -> str:
+        return f"SearchTask({self.name}, {self.target})"
+
+
+def _declared(function: WorkloadFunction, args: Sequence[object]) -> Sequence[Tensor]:
+    found = function(*args)
+    if isinstance(found, Tensor) or not isinstance(found, Sequence):
+        raise DeclarationError(
+            f"workload {getattr(function, '__name__', function)} returned a {type(found).__name__}; it has to return the list [inputs..., outputs...]"
+        )
+    return found
+
+
+def _argument_text(args: Sequence[object]) -> str:
+    return f"({', '.join(map(str, args))})" if args else ""
+
+
+def _index_ranges(dag: Dag) -> tuple[tuple[str, float, float], ...]:
+    """Integer inputs that are used as indices, with the values that stay inside the tensor they index."""
+    ranges: dict[str, tuple[float, float]] = {}
+    placeholders = {tensor.name for tensor in dag.inputs}
+    for stage in dag.stages:
+        for read in access.reads(stage):
+            for index, extent in zip(read.indices, read.tensor.shape, strict=True):
+                for inner in walk(index):
+                    if isinstance(inner, Read) and inner.tensor.name in placeholders:
+                        high = min(ranges.get(inner.tensor.name, (0, extent - 1))[1], extent - 1)
+                        ranges[inner.tensor.name] = (0, high)
+    return tuple((name, low, high + 1) for name, (low, high) in sorted(ranges.items()))
