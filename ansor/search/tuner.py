@@ -158,15 +158,17 @@ class Tuner:
         return not repeated
 
     def _key(self, pick: Pick) -> int:
-        return int(self._spaces[pick.space].tables.keys(np.array([pick.row], np.int64).reshape(1, -1))[0])
+        return int(self._spaces[pick.space].tables.keys(np.array(pick.row, np.int64).reshape(1, len(pick.row)))[0])
 
     def _note(self, pick: Pick) -> None:
         self._known[pick.space].add(self._key(pick))
 
     def _population(self, picks: Sequence[Pick]) -> Population:
-        return Population(tuple(
-            np.array([pick.row for pick in picks if pick.space == space], np.int64).reshape(-1, sampled.tables.columns)
-            for space, sampled in enumerate(self._spaces)))
+        rows: list[list[tuple[int, ...]]] = [[] for _ in self._spaces]
+        for pick in picks:
+            rows[pick.space].append(pick.row)
+        return Population(tuple(np.array(block, np.int64).reshape(len(block), sampled.tables.columns)
+                                for block, sampled in zip(rows, self._spaces, strict=True)))
 
     def _keys_with(self, known: list[NDArray[np.uint64]], picks: Sequence[Pick]) -> list[NDArray[np.uint64]]:
         added = self._population(picks)

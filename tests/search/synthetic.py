@@ -67,7 +67,7 @@ class BowlSpace:
 
     def seconds(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         distance = np.abs(rows - np.array(self.target, np.int64)) / np.maximum(self.sizes, 1)
-        return (self.floor + 5 * distance.sum(axis=1)) * 1e-3
+        return np.asarray((self.floor + 5 * distance.sum(axis=1)) * 1e-3, np.float64)
 
 
 class MatmulSpace:
@@ -138,4 +138,5 @@ class MatmulSpace:
         memory = elements * (l1_miss * 4 / 60e9 * stride + l2_miss * 4 / 15e9)
         mixed = (rows @ np.array([7919, 104729, 1299709, 15485863]) + self._salt) * 2654435761 % 2**32 / 2**32
         overhead = (4e-4 if self.packed else 0.0) + q["blocks"] * 2e-6
-        return (np.maximum(compute, memory) + 0.3 * np.minimum(compute, memory) + overhead) * (1 + 0.08 * mixed)
+        total = np.maximum(compute, memory) + 0.3 * np.minimum(compute, memory) + overhead
+        return np.asarray(total * (1 + 0.08 * mixed), np.float64)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansor.search.task_scheduler import TaskInfo, TaskScheduler, TaskSchedulerOptions
+from ansor.search.task_scheduler import SchedulerOptions, TaskInfo, TaskScheduler
 
 
 def spend(scheduler: TaskScheduler, rounds: int, times: Sequence[Sequence[float | None]], trials: int = 1) -> Counter[int]:
@@ -28,13 +28,13 @@ def test_objective_of_task_0_only_gets_all_but_the_warm_up() -> None:
 
 
 def test_round_robin_is_equal() -> None:
-    options = TaskSchedulerOptions(strategy="round-robin")
+    options = SchedulerOptions(strategy="round-robin")
     scheduler = TaskScheduler([TaskInfo() for _ in range(3)], options=options)
     assert spend(scheduler, 9, [[1.0], [2.0], [None, 1.0]]) == {0: 3, 1: 3, 2: 3}
 
 
 def test_round_robin_skips_the_dead() -> None:
-    scheduler = TaskScheduler([TaskInfo() for _ in range(3)], options=TaskSchedulerOptions(strategy="round-robin"))
+    scheduler = TaskScheduler([TaskInfo() for _ in range(3)], options=SchedulerOptions(strategy="round-robin"))
     scheduler.told(1, 1.0, 4, exhausted=True)
     assert spend(scheduler, 4, [[1.0], [1.0], [1.0]]) == {0: 2, 2: 2}
 
@@ -63,7 +63,7 @@ def test_no_task_starves() -> None:
 
 
 def test_an_improving_task_is_preferred_to_a_stuck_one() -> None:
-    scheduler = TaskScheduler([TaskInfo(), TaskInfo()], options=TaskSchedulerOptions(alpha=0.8))
+    scheduler = TaskScheduler([TaskInfo(), TaskInfo()], options=SchedulerOptions(alpha=0.8))
     for step in range(6):
         scheduler.told(0, 1.0, 16)
         scheduler.told(1, 2.0 - 0.2 * step, 16)
@@ -100,15 +100,15 @@ def test_all_tasks_invalid_ends() -> None:
 
 
 def test_early_stops() -> None:
-    options = TaskSchedulerOptions(early_stop=20)
+    options = SchedulerOptions(early_stop=20)
     assert sum(spend(TaskScheduler([TaskInfo()] * 2, options=options), 99, [[1.0]] * 2, trials=5).values()) == 2 + 4
-    options = TaskSchedulerOptions(task_early_stop=10)
+    options = SchedulerOptions(task_early_stop=10)
     spent = spend(TaskScheduler([TaskInfo()] * 2, options=options), 99, [[1.0], [1.0, 0.9, 0.8, 0.7]], trials=5)
     assert spent == {0: 3, 1: 6}
 
 
 def test_early_stop_waits_for_every_task() -> None:
-    scheduler = TaskScheduler([TaskInfo()] * 3, options=TaskSchedulerOptions(early_stop=1))
+    scheduler = TaskScheduler([TaskInfo()] * 3, options=SchedulerOptions(early_stop=1))
     assert spend(scheduler, 3, [[1.0]] * 3, trials=5) == {0: 1, 1: 1, 2: 1}
 
 
@@ -116,7 +116,7 @@ def test_mistakes_are_sentences() -> None:
     with pytest.raises(ValueError, match="no task"):
         TaskScheduler([])
     with pytest.raises(ValueError, match="gradient, round-robin"):
-        TaskScheduler([TaskInfo()], options=TaskSchedulerOptions(strategy="greedy"))
+        TaskScheduler([TaskInfo()], options=SchedulerOptions(strategy="greedy"))
 
 
 @given(st.lists(st.lists(st.one_of(st.none(), st.floats(), st.floats(1e-7, 10.0)), min_size=1, max_size=6),
