@@ -437,18 +437,19 @@ def _hull(spans: list[Span], extent: int) -> tuple[Linear, Int]:
     if first is None:
         return Linear(), extent
     base, low, high = first
+    together: Flag = True
     for other in spans[1:]:
-        if other is None or not _same_terms(base, other[0]):
+        if other is None or not _same_atoms(base, other[0]):
             return Linear(), extent
+        for (_, a), (_, b) in zip(base.terms, other[0].terms, strict=True):
+            together = together & (a == b)
         low, high = smaller(low, other[1]), larger(high, other[2])
     span = high - low + 1
-    whole = span >= extent
-    moved = base + low
-    keep = choose(whole if isinstance(span, np.ndarray) else bool(whole), 0, 1)
-    return moved * keep, smaller(span, extent)
+    part = together & (span < extent)
+    keep = choose(part if isinstance(part, np.ndarray) else bool(part), 1, 0)
+    return (base + low) * keep, choose(part if isinstance(part, np.ndarray) else bool(part), span, extent)
 
 
-def _same_terms(a: Linear, b: Linear) -> bool:
-    if len(a.terms) != len(b.terms):
-        return False
-    return all(x is y and np.array_equal(c, d) for (x, c), (y, d) in zip(a.terms, b.terms, strict=True))
+def _same_atoms(a: Linear, b: Linear) -> bool:
+    """Both are sums over the same loops; their coefficients may differ, in some rows or all."""
+    return len(a.terms) == len(b.terms) and all(x is y for (x, _), (y, _) in zip(a.terms, b.terms, strict=True))
