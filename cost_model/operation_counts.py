@@ -101,10 +101,15 @@ class _Tally:
             if isinstance(atom, Opaque):
                 self.value(atom.value)
             elif isinstance(atom, Quotient | Remainder):
-                levels = [self.nest.level[var] for var in atom_variables(atom) if var in self.nest.level]
-                # Divisions by loops further in than their operand are moved out by any compiler.
-                per_iteration = self.nest.outside[max(levels, default=-1) + 1] / self.nest.iterations
-                self.add("int_divmod", per_iteration * row(_flag(atom.divisor > 1)))
+                # Any compiler moves a division out of the loops that do not change its operand.
+                self.add("int_divmod", self._changes(atom) / self.nest.iterations * row(_flag(atom.divisor > 1)))
+
+    def _changes(self, atom: Quotient | Remainder) -> Row:
+        """How often the operand changes: iterations of the loops up to the innermost real one in it."""
+        times = np.ones(self.nest.count)
+        for level in sorted({self.nest.level[var] for var in atom_variables(atom) if var in self.nest.level}):
+            np.copyto(times, self.nest.outside[level + 1], where=self.nest.real[level])
+        return times
 
     def conditions(self, store: Store) -> None:
         """One comparison where any condition is needed."""

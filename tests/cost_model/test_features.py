@@ -105,6 +105,24 @@ def gathered() -> Sketch:
     )
 
 
+def two_readers() -> Sketch:
+    """A region read at a tile by one stage and whole by another in some programs."""
+    data = te.placeholder((16, 8), name="X")
+    mean_axis, square_axis = te.reduce_axis((0, 8), name="r"), te.reduce_axis((0, 8), name="s")
+    mean = te.compute((16,), lambda i: te.sum(data[i, mean_axis], axis=mean_axis), name="M")
+    square = te.compute((16,), lambda i: te.sum((data[i, square_axis] - mean[i]) * (data[i, square_axis] - mean[i]), axis=square_axis), name="Q")
+    out = te.compute((16, 8), lambda i, j: (data[i, j] - mean[i]) * square[i], name="O")
+    return Sketch(Dag([data, out])).then(Split("O", "i", "i", 3), ComputeAt("Q", "O", "i_0"), ComputeAt("M", "O", "i_0"), choices=(tile_choice("i", 16, 2),))
+
+
+def grouped_convolution() -> Sketch:
+    """Channels of a group: quotients of tiled loops in an index."""
+    data, weight = te.placeholder((1, 8, 6, 6), name="X"), te.placeholder((16, 2, 3, 3), name="W")
+    conv = nn.conv2d(data, weight, 1, 1, groups=4, name="Y")
+    order = ("n", "co_0", "h", "w", "co_1", "rc", "rh", "rw", "co_2")
+    return Sketch(Dag([data, weight, conv])).then(Split("Y", "co", "co", 3), Reorder("Y", order), choices=(tile_choice("co", 16, 2),))
+
+
 SKETCHES = {
     "tiled": lambda: tiled_matmul(12, 16, 6),
     "tiled large": lambda: tiled_matmul(512, 512, 512),
@@ -115,6 +133,8 @@ SKETCHES = {
     "pad inside": lambda: padded_convolution("inside"),
     "rfactor": factored_sum,
     "gather": gathered,
+    "two readers": two_readers,
+    "groups": grouped_convolution,
 }
 
 
