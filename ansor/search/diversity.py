@@ -22,7 +22,7 @@ def spread(features: FeatureRows, scores: NDArray[np.float64], order: NDArray[np
     """
     described = _described(features)
     # A score may be zero or negative (it comes from any model): only its distance to the best matters here.
-    value = np.log(np.maximum(scores / max(float(scores.max(initial=0.0)), 1e-12), 1e-6))
+    value = np.log(np.maximum(scores / max(float(scores.max(initial=0.0)), 1e-300), 1e-6))
     likeness = np.zeros(len(scores))
     available = np.ones(len(scores), bool)
     picked: list[int] = []
