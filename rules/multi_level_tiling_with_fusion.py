@@ -39,7 +39,7 @@ class MultiLevelTilingWithFusion:
         if consumer is None or not consumer.loops:
             return
         made_to_be_fused = state[stage].role == "cache_write"
-        tiled = tile(sketch, stage, self.structure)
+        tiled = tile(sketch, stage, self.structure, private=True)
         for level in self.levels:
             if level < self.structure.upper().count("S"):
                 yield Derived(_fused(tiled, stage, consumer, level), exclusive=made_to_be_fused)

@@ -23,19 +23,20 @@ class Tiled:
     choices: tuple[str, ...]
 
 
-def tile(sketch: Sketch, stage: str, structure: str = STRUCTURE) -> Tiled:
+def tile(sketch: Sketch, stage: str, structure: str = STRUCTURE, *, private: bool = False) -> Tiled:
     """Cut every axis into as many parts as its letter occurs in `structure`, and order the parts as the letters stand.
 
     before   for i, j, k
     after    for i_0, j_0, i_1, j_1, k_0, i_2, j_2, k_1, i_3, j_3            (SSRSRS)
 
     Axes that the attribute `auto_scheduler_no_split_at_inner` names stay whole and start the innermost level of their kind. Where a packed constant
-    has output axes of its own (output channels), those come last in every level, so that the vectors run along them.
+    has output axes of its own (output channels), those come last in every level, so that the vectors run along them; but only for a `private` tile,
+    which is stored in the order of its loops, while a whole tensor is stored as declared.
     """
     state = sketch.state
     letters = _checked(structure)
     whole = attribute_names(state[stage].tensor, NO_SPLIT_AT_INNER)
-    last = {axis.name for axis in axes_of_packed_only(state, stage)}
+    last = {axis.name for axis in axes_of_packed_only(state, stage)} if private else set()
     axes = state[stage].axes
     steps: list[Step] = []
     choices: list[Choice] = []

@@ -91,14 +91,18 @@ def is_strictly_inlineable(tensor: Tensor) -> bool:
 
 
 def needs_multi_level_tiling(tensor: Tensor) -> bool:
-    """Data is used again: inputs that some output axis does not index, two of them, or one and a reduction."""
+    """Data is used again: inputs that some output axis does not index, two of them, or one and a reduction.
+
+    Unlike the reference, an elementwise stage that also reads something in full (a scale and a shift per channel) is not: that input decides its speed.
+    """
     if tensor.compute is None or "auto_scheduler_simplify_const_tensor_indices" in tensor.attrs:
         return False
-    missing = 0
+    missing, full = 0, 0
     for producer in producers(tensor):
         used = {id(node) for read in reads(tensor) if read.tensor is producer for index in read.indices for node in walk(index)}
-        missing += any(axis.extent > 1 and id(axis) not in used for axis in tensor.compute.axes)
-    return missing >= 2 or (missing >= 1 and has_reduction(tensor))
+        again = any(axis.extent > 1 and id(axis) not in used for axis in tensor.compute.axes)
+        missing, full = missing + again, full + (not again)
+    return missing >= 1 if has_reduction(tensor) else missing >= 2 and not full
 
 
 def reduce_length(tensor: Tensor) -> int:

@@ -26,11 +26,11 @@ def legal(loops: Loops, machine: Machine) -> Flag:
     for path, store in stores(loops.body):
         tile = register_tile(path, store, machine.vector_bytes)
         if store.combiner is not None:
-            result = _both(result, tile <= machine.vector_registers - SPARE_REGISTERS + TOLERANCE)
-        result = _both(result, tile * _written_out(path) <= MAX_STATEMENTS)
+            result = _both(result, _flag(tile <= machine.vector_registers - SPARE_REGISTERS + TOLERANCE))
+        result = _both(result, _flag(tile * _written_out(path) <= MAX_STATEMENTS))
         result = _both(result, _no_nested_parallel(path))
     for node in loops.body:
-        result = _both(result, local_bytes(node) <= machine.stack_bytes)
+        result = _both(result, _flag(local_bytes(node) <= machine.stack_bytes))
     return result
 
 
@@ -55,9 +55,15 @@ def register_tile(path: tuple[For, ...], store: Store, vector_bytes: int) -> Int
             reduces = larger(reduces, choose(_flag(loop.var.extent > 1), 1, 0))
             continue
         lanes = max(1, vector_bytes // BYTES[store.buffer.dtype])
-        pieces = choose(_flag(loop.vectorized), vector_pieces(loop.var.extent, lanes), loop.var.extent)
+        along = _both(_flag(loop.vectorized), _flag(_memory_step(store, loop) == 1))
+        pieces = choose(along, vector_pieces(loop.var.extent, lanes), loop.var.extent)
         tile = tile * choose(_flag(inside > 0), pieces, 1)
     return choose(_flag(reduces > 0), tile, 1)
+
+
+def _memory_step(store: Store, loop: For) -> Int:
+    """Elements between what neighbouring iterations write."""
+    return sum((index.coefficient(loop.var) * stride for index, stride in zip(store.index, store.buffer.strides, strict=True)), start=0)
 
 
 def vector_pieces(extent: Int, lanes: int) -> Int:
@@ -93,11 +99,11 @@ def _no_nested_parallel(path: tuple[For, ...]) -> Flag:
     for k, loop in enumerate(path):
         for outer in path[:k]:
             if outer.stage != loop.stage:
-                result = _both(result, np.logical_not(np.logical_and(outer.parallel, loop.parallel)))
+                result = _both(result, _flag(np.logical_not(np.logical_and(outer.parallel, loop.parallel))))
     return result
 
 
-def _both(a: Flag, b: object) -> Flag:
+def _both(a: Flag, b: Flag) -> Flag:
     return _flag(np.logical_and(a, b))
 
 

@@ -169,10 +169,9 @@ class _Lowering:
         """The dimension walked by the innermost spatial loop is stored innermost, in tiles whose layout nobody else sees."""
         rank = stage.tensor.ndim
         order = list(range(rank + len(stage.kept)))
-        if stage.role != "cache_write" or not isinstance(stage.placement, At):
+        if not isinstance(stage.placement, At) or stage.tensor.compute is None:
             return tuple(order)
         innermost = next((loop for loop in reversed(stage.loops) if stage.kinds[loop] == "spatial"), None)
-        assert stage.tensor.compute is not None
         for k, axis in enumerate(stage.tensor.compute.axes):
             if innermost is not None and innermost in _leaves(stage, axis.name):
                 return tuple([j for j in order if j != k] + [k])

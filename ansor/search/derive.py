@@ -18,12 +18,12 @@ MAX_SKETCHES = 4096
 MAX_VISITS = 64  # per stage: rules that need more revisit without end
 
 
-def derive_sketches(dag: Dag, rules: Sequence[SketchRule], target: Target) -> list[Sketch]:
-    """Every sketch the rules reach. Stages are visited consumers first; sketches made by fewer applications come first, then in order of the rules.
+def derive_sketches(dag: Dag, rules: Sequence[str | SketchRule], target: Target) -> list[Sketch]:
+    """Every sketch the rules (names or values) reach. Stages are visited consumers first; fewer applications come first, then the order of the rules.
 
     Raises ScheduleError when the rules reach none, or do not come to an end.
     """
-    start = Sketch(dag)
+    start, known = Sketch(dag), resolve(rules)
     frontier = [(start, tuple(stage.name for stage in start.state.stages))]
     finished: list[Sketch] = []
     visits = 0
@@ -32,7 +32,7 @@ def derive_sketches(dag: Dag, rules: Sequence[SketchRule], target: Target) -> li
         reached: list[tuple[Sketch, tuple[str, ...]]] = []
         for sketch, pending in frontier:
             if pending:
-                reached += _visited(sketch, pending, rules, target)
+                reached += _visited(sketch, pending, known, target)
             else:
                 finished.append(sketch)
         frontier = reached
@@ -60,7 +60,7 @@ def spaces(dag: Dag, target: Target, rules: Sequence[str | SketchRule] | None = 
 
     `rules` are names or values, those of the target by default.
     """
-    sketches = derive_sketches(dag, resolve(target.rules if rules is None else rules), target)
+    sketches = derive_sketches(dag, target.rules if rules is None else rules, target)
     placed = [variant for sketch in sketches for ordered in loop_orders(sketch, target) for variant in location_variants(ordered)]
     found = {sketch.name: sketch for sketch in (annotated(variant, target) for variant in placed)}
     return list(found.values())
