@@ -1,0 +1,69 @@
+"""The oracle of the front end: a network whose kernels are NumPy's reading of their declarations equals the PyTorch module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+import torch
+from torch.utils import _pytree as pytree
+
+from ansor.graph.kernels import ReferenceKernel
+from ansor.graph.network import CompiledNetwork
+from ansor.graph.tasks import ExtractedGraph, extract
+
+Agrees = Callable[..., ExtractedGraph]
+
+
+def assembled(extracted: ExtractedGraph) -> CompiledNetwork:
+    return CompiledNetwork(extracted, [ReferenceKernel(task.tensors) for task in extracted.tasks])
+
+
+@pytest.fixture(autouse=True, scope="package")
+def one_thread() -> Iterator[None]:
+    """These arrays are small, and the machine may be shared."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(autouse=True)
+def seeded() -> None:
+    """The same random weights and inputs in each run."""
+    torch.manual_seed(0)
+
+
+@pytest.fixture
+def reference() -> Callable[[ExtractedGraph], CompiledNetwork]:
+    """Assembles a network that NumPy runs."""
+    return assembled
+
+
+@pytest.fixture
+def agrees() -> Agrees:
+    """Compiles the model, calls both with the same arguments, compares structure and values; gives the extracted graph."""
+
+    def check(model: Callable[..., object], *args: object, tolerance: float = 1e-4, report: Callable[[str], None] | None = None,
+              **kwargs: object) -> ExtractedGraph:
+        model = model.eval() if isinstance(model, torch.nn.Module) else model
+        extracted = extract(model, kwargs or args, report)
+        with torch.no_grad():
+            wanted = model(*args, **kwargs)
+        found = assembled(extracted)(*args, **kwargs)
+        wanted_leaves, wanted_tree = pytree.tree_flatten_with_path(wanted)
+        found_leaves, found_tree = pytree.tree_flatten(found)
+        assert found_tree == wanted_tree
+        for (path, one), other in zip(wanted_leaves, found_leaves, strict=True):
+            if not isinstance(one, torch.Tensor):
+                assert one == other
+                continue
+            assert other.shape == one.shape and other.dtype == one.dtype
+            scale = max(one.abs().max().item(), 1e-6) if one.dtype.is_floating_point else 1.0
+            try:
+                torch.testing.assert_close(other, one, rtol=tolerance, atol=tolerance * scale)
+            except AssertionError as error:
+                raise AssertionError(f"result{pytree.keystr(path)}: {error}") from None
+        return extracted
+
+    return check

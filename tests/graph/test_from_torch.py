@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import nn
+
+from ansor.errors import ModelError
+from ansor.graph.from_torch import from_torch
+from ansor.graph.tasks import ExtractedGraph
+
+pytestmark = pytest.mark.torch
+
+
+def test_what_is_not_understood_runs_in_pytorch_and_is_reported(agrees: Callable[..., ExtractedGraph]) -> None:
+    lines: list[str] = []
+
+    def model(x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(torch.cumsum(torch.relu(x), 1)) + torch.cumsum(x, 0)
+
+    extracted = agrees(model, torch.randn(3, 4), report=lines.append)
+    assert lines == ["aten.cumsum.default runs in PyTorch (2 calls): it has no translation into kernels"]
+    assert dict(extracted.torch_calls) == {"aten.cumsum.default": "it has no translation into kernels"}
+
+
+def test_a_call_of_several_results_is_made_once(agrees: Callable[..., ExtractedGraph]) -> None:
+    extracted = agrees(lambda x: torch.topk(x, 2), torch.randn(3, 5))
+    assert sum(placed.group.is_torch for placed in extracted.placed) == 1
+
+
+def test_recurrent_networks_run_in_pytorch(agrees: Callable[..., ExtractedGraph]) -> None:
+    extracted = agrees(nn.LSTM(3, 4, batch_first=True), torch.randn(2, 5, 3))
+    assert list(extracted.torch_calls) == ["aten.lstm.input"]
+
+
+def test_dtypes_that_kernels_do_not_have_stay_in_pytorch(agrees: Callable[..., ExtractedGraph]) -> None:
+    extracted = agrees(lambda x: (x.half() * 2).float() + x, torch.randn(3))
+    assert set(extracted.torch_calls.values()) == {"kernels have no dtype float16"}
+
+
+def test_declarations_that_cannot_be_made_stay_in_pytorch(agrees: Callable[..., ExtractedGraph]) -> None:
+    agrees(lambda x: torch.where(x > 0, x, -x) + (x > 0) * (x < 1), torch.randn(3, 4))
+
+
+def test_random_calls_are_not_frozen_into_constants() -> None:
+    graph = from_torch(lambda x: x + torch.rand(3), torch.zeros(3)).graph
+    assert [node.op for node in graph] == ["torch", "add"]
+
+
+def test_calls_of_constants_are_made_once() -> None:
+    class Model(nn.Module):
+        steps: torch.Tensor
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.ones(4))
+            self.register_buffer("steps", torch.arange(4), persistent=False)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * (self.weight.exp() + self.steps + torch.arange(4))
+
+    graph = from_torch(Model(), torch.zeros(2, 4)).graph
+    assert [node.op for node in graph] == ["mul"]
+    assert len(graph.constants) == 1
+
+
+def test_later_changes_of_the_module_change_nothing() -> None:
+    model = nn.Linear(2, 2, bias=False)
+    graph = from_torch(model, torch.zeros(1, 2)).graph
+    before = next(iter(graph.constants.values())).copy()
+    nn.init.zeros_(model.weight)
+    assert (next(iter(graph.constants.values())) == before).all()
+
+
+def test_a_module_in_training_mode_is_read_as_in_evaluation_mode_and_left_alone() -> None:
+    model = nn.Sequential(nn.Linear(2, 2), nn.Dropout(), nn.BatchNorm1d(2))
+    model[2].eval()
+    lines: list[str] = []
+    graph = from_torch(model, torch.zeros(3, 2), lines.append).graph
+    assert [node.op for node in graph] == ["dense", "batch_norm"]
+    assert lines == ["the model is in training mode; it is read as in evaluation mode (model.eval())"]
+    assert model.training and model[1].training and not model[2].training
+
+
+def test_exported_programs_are_read_too() -> None:
+    program = torch.export.export(nn.Linear(2, 3).eval(), (torch.zeros(1, 2),), strict=False)
+    assert [node.op for node in from_torch(program).graph] == ["dense"]
+
+
+def test_errors_say_what_to_do() -> None:
+    with pytest.raises(ModelError, match=r"asked to read a int as a PyTorch model; give a torch\.nn\.Module"):
+        from_torch(3)
+    with pytest.raises(ModelError, match=r"torch\.export cannot read"):
+        from_torch(lambda x: x if x.sum() > 0 else -x, torch.zeros(2))
+    with pytest.raises(ModelError, match="bfloat16.*convert the model"):
+        from_torch(lambda x: x + 1, torch.zeros(2, dtype=torch.bfloat16))
+
+
+def test_models_that_change_their_state_are_refused() -> None:
+    class Counter(nn.Module):
+        count: torch.Tensor
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("count", torch.zeros(1))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.count.add_(1)
+            return x + self.count
+
+    with pytest.raises(ModelError, match=r"changes its own state.*count"):
+        from_torch(Counter(), torch.zeros(2))
