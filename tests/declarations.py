@@ -99,10 +99,6 @@ def _values(rng: np.random.Generator, tensor: Tensor) -> Array:
     return np.asarray(rng.integers(low, 4, tensor.shape)).astype(tensor.dtype)
 
 
-def _float(draw: Draw) -> str:
-    return draw.pick(["float32", "float32", "float64"])
-
-
 def _after(draw: Draw, tensor: Tensor, extra: list[Tensor], names: str) -> list[Tensor]:
     """Elementwise stages behind `tensor`; inputs they need are added to `extra`. Gives the outputs."""
     outputs: list[Tensor] = []

@@ -1,0 +1,187 @@
+"""What each rule does beyond the reference's workloads, and where it keeps away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from ansor import te
+from ansor.errors import ScheduleError
+from ansor.ir.dag import Dag
+from ansor.rules.add_rfactor import AddRfactor
+from ansor.rules.always_inline import AlwaysInline
+from ansor.rules.base import Derived
+from ansor.rules.multi_level_tiling import MultiLevelTiling
+from ansor.rules.multi_level_tiling_with_fusion import MultiLevelTilingWithFusion
+from ansor.rules.pack_constants import PackConstants
+from ansor.rules.registry import BUILTIN, register, resolve, rule_named
+from ansor.schedule.sketch import Sketch
+from ansor.schedule.steps import ComputeAt, ComputeInline, Fuse, Pack, Reorder, Split
+from ansor.search.derive import derive_sketches
+from ansor.targets.base import Target, parse_target
+from ansor.te import workloads
+from ansor.te.tensor import Tensor
+
+TARGET = parse_target("cpu -threads=4")
+
+
+def sketches(tensors: list[Tensor], *rules: str) -> list[Sketch]:
+    return derive_sketches(Dag(tensors), rules or TARGET.rules, TARGET)
+
+
+def conv_relu(*, constant: bool = True, scale: bool = False) -> list[Tensor]:
+    data = te.placeholder((1, 8, 10, 10), name="data")
+    weight = te.placeholder((16, 8, 3, 3), name="weight", constant=constant)
+    factor, shift = te.placeholder((16,), name="factor"), te.placeholder((16,), name="shift")
+    conv = te.nn.conv2d(data, weight, name="conv")
+    out = te.compute(
+        conv.shape, lambda n, c, h, w: te.max(conv[n, c, h, w] * factor[c] + shift[c] if scale else conv[n, c, h, w], 0.0), name="relu"
+    )
+    return [data, weight, *([factor, shift] if scale else []), out]
+
+
+# always_inline
+
+
+def test_a_dear_function_is_inlined_where_it_is_read_once() -> None:
+    x = te.placeholder((4, 4), name="x")
+    e = te.compute((4, 4), lambda i, j: te.exp(x[i, j]), name="e")
+    once = te.compute((4, 4), lambda i, j: e[i, j] + 1.0, name="once")
+    twice = te.compute((4, 4), lambda i, j: e[i, j] + e[j, i], name="twice")
+    assert sketches([x, once])[0].steps == (ComputeInline("e"),)
+    assert sketches([x, twice])[0].steps == ()
+
+
+def test_outputs_and_reductions_are_not_inlined() -> None:
+    x = te.placeholder((4,), name="x")
+    y = te.compute((4,), lambda i: x[i] + 1.0, name="y")
+    z = te.compute((4,), lambda i: y[i] * 2.0, name="z")
+    assert list(AlwaysInline().derive(Sketch(Dag([x, y, z])), "y", TARGET)) == []
+    assert len(list(AlwaysInline().derive(Sketch(Dag([x, z])), "y", TARGET))) == 1
+
+
+# pack_constants
+
+
+def test_constants_are_packed_before_tiling_in_every_sketch() -> None:
+    found = sketches(conv_relu())
+    assert len(found) == 3
+    assert all(Pack("conv", "weight") in sketch.steps for sketch in found)
+    assert not any(isinstance(step, Pack) for sketch in sketches(conv_relu(constant=False)) for step in sketch.steps)
+
+
+def test_output_channels_are_innermost_in_private_tiles_only() -> None:
+    level1, level2, root = sketches(conv_relu())
+    for sketch in (level1, level2):
+        loops = sketch.state["conv"].loops
+        assert loops[:4] == ("n_0", "h_0", "w_0", "co_0") and loops[-4:] == ("n_3", "h_3", "w_3", "co_3")
+    assert root.state["conv"].loops[-4:] == ("n_3", "co_3", "h_3", "w_3")  # the output is stored with w innermost
+
+
+def test_nothing_is_packed_without_reuse() -> None:
+    x, b = te.placeholder((4, 8), name="x"), te.placeholder((4, 8), name="b", constant=True)
+    dag = Dag([x, b, te.compute((4, 8), lambda i, j: x[i, j] + b[i, j], name="c")])
+    assert list(PackConstants().derive(Sketch(dag), "c", TARGET)) == []
+
+
+def test_a_constant_with_two_readers_is_not_packed() -> None:
+    a, b = te.placeholder((8, 8), name="A"), te.placeholder((8, 8), name="B", constant=True)
+    r, s = te.reduce_axis((0, 8), name="k"), te.reduce_axis((0, 8), name="k")
+    c = te.compute((8, 8), lambda i, j: te.sum(a[i, r] * b[r, j], axis=r), name="C")
+    d = te.compute((8, 8), lambda i, j: te.sum(c[i, s] * b[s, j], axis=s), name="D")
+    assert not any(isinstance(step, Pack) for sketch in sketches([a, b, d]) for step in sketch.steps)
+
+
+# add_rfactor
+
+
+def test_several_reductions_are_fused_first() -> None:
+    x = te.placeholder((4, 6, 8), name="x")
+    r, s = te.reduce_axis((0, 6), name="r"), te.reduce_axis((0, 8), name="s")
+    dag = Dag([x, te.compute((4,), lambda i: te.sum(x[i, r, s], axis=[r, s]), name="total")])
+    first = next(AddRfactor().derive(Sketch(dag), "total", TARGET)).sketch
+    assert first.steps[:2] == (Fuse("total", ("r", "s")), Split("total", "r_s_f", "total.rfactor", 2))
+    assert first.choices[0].extent == 48
+
+
+@pytest.mark.parametrize("length", [4, 15, 127])
+def test_short_and_uncuttable_reductions_stay(length: int) -> None:
+    assert list(AddRfactor().derive(Sketch(Dag(workloads.min_nm(10, length))), "B", TARGET)) == []
+
+
+# tiling
+
+
+def test_any_structure_of_levels() -> None:
+    dag = Dag(workloads.matmul(8, 8, 8))
+    sketch = next(MultiLevelTiling(structure="srs").derive(Sketch(dag), "C", TARGET)).sketch
+    assert sketch.steps == (Split("C", "i", "C.i", 2), Split("C", "j", "C.j", 2), Reorder("C", ("i_0", "j_0", "k", "i_1", "j_1")))
+    with pytest.raises(ScheduleError, match="asked for the tiling structure 'SXR'; write S"):
+        next(MultiLevelTiling(structure="SXR").derive(Sketch(dag), "C", TARGET))
+
+
+def test_axes_that_stay_whole_start_the_innermost_level() -> None:
+    a, b = te.placeholder((8, 8), name="A"), te.placeholder((8, 8), name="B")
+    r = te.reduce_axis((0, 8), name="k")
+    attrs = {"auto_scheduler_no_split_at_inner": ["i"], "auto_scheduler_always_unroll_inner": ["i"]}
+    c = te.compute((8, 8), lambda i, j: te.sum(a[i, r] * b[r, j], axis=r), name="C", attrs=attrs)
+    tile, level1, _ = sketches([a, b, c])
+    assert tile.state["C"].loops == ("j_0", "j_1", "k_0", "j_2", "k_1", "i", "j_3")
+    assert tile.state["C"].annotations.unroll == ("i",)
+    assert level1.state["C"].loops == ("j_0", "i", "j_1") and ComputeAt("C_local", "C", "j_0") in level1.steps
+
+
+def test_a_scale_and_a_shift_do_not_keep_a_convolution_from_being_fused() -> None:
+    level1, level2, root = sketches(conv_relu(scale=True))
+    assert all(any(step.target == "relu" for step in sketch.steps if isinstance(step, ComputeAt)) for sketch in (level1, level2))
+    assert not any(isinstance(step, ComputeAt) for step in root.steps)
+
+
+def test_only_one_of_two_stages_is_fused_into_a_sum() -> None:
+    a, b = te.placeholder((8, 8), name="A"), te.placeholder((8, 8), name="B")
+    r, s = te.reduce_axis((0, 8), name="k"), te.reduce_axis((0, 8), name="k")
+    c = te.compute((8, 8), lambda i, j: te.sum(a[i, r] * b[r, j], axis=r), name="C")
+    d = te.compute((8, 8), lambda i, j: te.sum(b[i, s] * a[s, j], axis=s), name="D")
+    found = sketches([a, b, te.compute((8, 8), lambda i, j: c[i, j] + d[i, j], name="E")])
+    for sketch in found:
+        inside = [step.stage for step in sketch.steps if isinstance(step, ComputeAt) and step.target == "E"]
+        assert len(inside) <= 1
+    assert any("C_local" in sketch.state and sketch.state["D"].placement != sketch.state["C"].placement for sketch in found)
+
+
+def test_an_output_is_never_computed_inside_its_reader() -> None:
+    tensors = conv_relu()
+    conv = next(t for t in Dag(tensors).stages if t.name == "conv")
+    assert conv is not None
+    a, b = te.placeholder((8, 8), name="A"), te.placeholder((8, 8), name="B")
+    r = te.reduce_axis((0, 8), name="k")
+    c = te.compute((8, 8), lambda i, j: te.sum(a[i, r] * b[r, j], axis=r), name="C")
+    dag = Dag([a, b, c, te.compute((8, 8), lambda i, j: te.max(c[i, j], 0.0), name="D")])
+    assert list(MultiLevelTilingWithFusion().derive(Sketch(dag), "C", TARGET)) == []
+
+
+# the registry
+
+
+def test_every_built_in_rule_has_a_name_and_the_target_lists_them() -> None:
+    assert set(TARGET.rules) == set(BUILTIN)
+    assert all(hasattr(rule, "derive") for rule in resolve(BUILTIN))
+
+
+def test_names_do_not_collide() -> None:
+    @dataclass(frozen=True)
+    class Mine:
+        exclusive: bool = False
+
+        def derive(self, sketch: Sketch, stage: str, target: Target) -> Iterator[Derived]:
+            yield Derived(sketch)
+
+    register("mine_for_the_test")(Mine)
+    assert rule_named("mine_for_the_test") == Mine()
+    for name in ("mine_for_the_test", "always_inline"):
+        with pytest.raises(ScheduleError, match="exists already; choose another name"):
+            register(name)(Mine)
+    with pytest.raises(ScheduleError, match="asked for sketch rule 'nobody'; the rules are add_cache_write, "):
+        rule_named("nobody")
