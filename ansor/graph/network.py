@@ -55,7 +55,8 @@ class CompiledNetwork:
         self._run = tuple(step for _, step in steps)
         self._inputs = [(arrays[name], torch.from_numpy(arrays[name])) for name in extracted.graph.inputs]
         self._outputs = [leaf if isinstance(leaf, Fixed) else arrays[extracted.graph.outputs[leaf]] for leaf in extracted.signature.output_leaves]
-        self._keep = (arrays, workspace)  # prepared calls hold bare addresses
+        arrays.release_constants()
+        self._keep = (arrays, workspace)  # prepared calls may hold bare addresses of the arena
 
     def __call__(self, *args: object, **kwargs: object) -> object:
         """Raises ModelError, naming the argument, for anything but arrays of the shapes and dtypes the network was compiled for."""
@@ -170,6 +171,10 @@ class _Arrays:
         self._graph, self._plan, self._roots = graph, plan, _roots(graph)
         self._arena = _aligned_bytes(plan.size)
         self._constants: dict[str, Array] = {}
+
+    def release_constants(self) -> None:
+        """Forgets the constants: whoever needs one holds it, and packed ones are not needed as they were."""
+        self._constants.clear()
 
     def __getitem__(self, name: str) -> Array:
         value, root = self._graph.value(name), self._roots[name]
