@@ -1,4 +1,4 @@
-"""What a compiled network needs of a kernel: built kernels as such, and the slow kernel that serves as an oracle."""
+"""What a compiled network needs of a kernel, and the slow kernel that serves as an oracle."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from ansor.graph.ir import Array
 from ansor.ir.evaluate import evaluate
-from ansor.measure.kernel import Kernel, aligned_empty
 from ansor.te.tensor import Tensor
 
 
@@ -29,28 +28,6 @@ class GroupKernel(Protocol):
         here, and keep a reference to those that are used as they are. The others are memory that gets new values before each call, and stays there.
         """
         ...
-
-
-class BuiltKernel:
-    """A built kernel. Constants are packed in `prepare`; a call afterwards hands over one ready array of pointers."""
-
-    def __init__(self, kernel: Kernel) -> None:
-        self._kernel = kernel
-
-    @property
-    def workspace_bytes(self) -> int:
-        return self._kernel.code.workspace_bytes
-
-    def prepare(self, arrays: Sequence[Array], workspace: NDArray[np.uint8]) -> Callable[[], object]:
-        buffers: list[Array] = []
-        for argument, array in zip(self._kernel.arguments, arrays, strict=True):
-            if argument.pack is None:
-                buffers.append(array)
-                continue
-            packed = aligned_empty((argument.physical_size,), argument.dtype)
-            np.copyto(packed, argument.physical(array))
-            buffers.append(packed)
-        return self._kernel.prepared([buffer.ctypes.data for buffer in buffers], workspace.ctypes.data, (*buffers, workspace))
 
 
 class ReferenceKernel:

@@ -5,9 +5,9 @@ import torch
 from torch import nn
 
 from ansor.codegen.source import Argument, CSource, Pack
-from ansor.graph.kernels import BuiltKernel
 from ansor.graph.network import CompiledNetwork
 from ansor.graph.tasks import extract
+from ansor.kernels import NetworkKernel
 from ansor.measure.kernel import build_kernels
 
 pytestmark = [pytest.mark.torch, pytest.mark.compiler]
@@ -34,7 +34,7 @@ def test_built_kernels_get_packed_constants_and_a_workspace() -> None:
         Argument("result", result.shape, "float32", "output"),
     )
     (kernel,) = build_kernels([CSource(DENSE, "dense", arguments, 64)])
-    network = CompiledNetwork(extracted, [BuiltKernel(kernel)])
+    network = CompiledNetwork(extracted, [NetworkKernel(kernel)])
     for _ in range(3):
         given = torch.randn(1, 3)
         torch.testing.assert_close(network(given), model(given).detach())
