@@ -18,6 +18,7 @@ from ansor.measure.measurer import Measurer
 from ansor.measure.timing import TimingOptions
 from ansor.schedule.sketch import Sketch
 from ansor.search.derive import derive_sketches
+from ansor.targets.base import Target
 from ansor.task import SearchTask, WorkloadFunction
 from ansor.te.tensor import Tensor
 from ansor.tuning import Best, OnProgress, Report, TaskState, TuningRun, best_of_record
@@ -71,7 +72,7 @@ def chosen(state: TaskState) -> Best:
 def auto_schedule(
     func: WorkloadFunction | str,
     args: Sequence[object] = (),
-    target: str = "cpu",
+    target: str | Target = "cpu",
     *,
     trials: int = 128,
     records: str | Path | None = None,
@@ -102,12 +103,14 @@ def auto_schedule(
     return built([task], [chosen(state)], find_compiler(task.target.compiler))[0]
 
 
-def recorded_state(task: SearchTask, records: str | Path | None) -> TaskState:
+def recorded_state(task: SearchTask, records: str | Path | None, weight: float = 1.0) -> TaskState:
     """A task with what a record file knows of it; nothing is measured."""
-    return TaskState(task, best=best_of_record(task, records))
+    return TaskState(task, weight, best=best_of_record(task, records))
 
 
-def extract_tasks(model: object, example_inputs: ExampleInputs, target: str = "cpu", *, report: Report | None = None) -> tuple[list[SearchTask], list[int]]:
+def extract_tasks(
+    model: object, example_inputs: ExampleInputs, target: str | Target = "cpu", *, report: Report | None = None
+) -> tuple[list[SearchTask], list[int]]:
     """The tuning tasks of a PyTorch module and how often the network uses each; groups without a reduction are left out.
 
     Raises ModelError when the module cannot be exported.
@@ -128,33 +131,36 @@ def is_tunable(task: SearchTask) -> bool:
 def compile(
     model: object,
     example_inputs: ExampleInputs,
-    target: str = "cpu",
+    target: str | Target = "cpu",
     *,
     trials: int = 0,
     records: str | Path | None = None,
     seed: int = 0,
     report: Report = _quiet,
+    on_start: Callable[[Sequence[float]], None] = _quiet,
     on_progress: OnProgress = _quiet,
     on_tasks: Callable[[list[TaskState]], None] = _quiet,
 ) -> CompiledNetwork:
     """Tune and compile a PyTorch module into one callable with the module's arguments and results.
 
-    `trials` is the budget over all tasks; 0 measures nothing and takes recorded programs where `records` has them. `on_tasks` gets the tasks once tuned.
+    `trials` is the budget over all tasks; 0 measures nothing and takes recorded programs where `records` has them. `on_start` gets the weights of the
+    tasks that will be tuned, `on_tasks` all tasks once their programs are chosen.
     """
     from ansor.graph.network import CompiledNetwork
     from ansor.graph.tasks import extract
 
     extracted = extract(model, example_inputs, report)
     tasks = [SearchTask(tensors=t.tensors, target=target, name=t.name) for t in extracted.tasks]
-    states = {id(task): recorded_state(task, records) for task in tasks}
+    states = {id(task): recorded_state(task, records, t.weight) for task, t in zip(tasks, extracted.tasks, strict=True)}
     tunable = [(task, float(t.weight)) for task, t in zip(tasks, extracted.tasks, strict=True) if is_tunable(task)]
     if trials > 0 and tunable:
+        on_start([weight for _, weight in tunable])
         tuned = tune_tasks(
             [task for task, _ in tunable], [weight for _, weight in tunable],
             trials=trials, records=records, seed=seed, report=report, on_progress=on_progress,
         )  # fmt: skip
         states.update((id(state.task), state) for state in tuned)
-        on_tasks(tuned)
+    on_tasks([states[id(task)] for task in tasks])
     kernels = built(tasks, [chosen(states[id(task)]) for task in tasks], find_compiler(tasks[0].target.compiler) if tasks else None)
     return CompiledNetwork(extracted, [NetworkKernel(kernel) for kernel in kernels])
 

@@ -73,6 +73,10 @@ class ProgressView:
             self.live.stop()
             self.live = None
 
+    def expect(self, weights: Sequence[float]) -> None:
+        """The weights of the tasks to come."""
+        self.weights = weights
+
     def update(self, progress: Progress) -> None:
         """Show the state after a trial."""
         text = progress_text(progress, self.weights, self.peak_gflops)

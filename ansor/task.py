@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from ansor.codegen.generate import Machine, generate
 from ansor.codegen.source import CSource
@@ -19,6 +20,10 @@ from ansor.sketch_space import SketchSpace
 from ansor.targets.base import Target, parse_target
 from ansor.te.expr import Read, walk
 from ansor.te.tensor import Tensor
+
+if TYPE_CHECKING:
+    from ansor.api import TuningOptions
+    from ansor.tuning import TaskState
 
 WorkloadFunction = Callable[..., Sequence[Tensor]]
 F = TypeVar("F", bound=WorkloadFunction)
@@ -83,6 +88,18 @@ class SearchTask:
         self.tensors = tuple(tensors)
         self.dag = Dag(self.tensors)
         self.name = name or self.dag.outputs[0].name
+
+    def tune(self, options: TuningOptions) -> TaskState:
+        """Measure programs as the options say; the result is in the record file, and in the state returned."""
+        from ansor.api import tune
+
+        return tune(self, options)
+
+    def apply_best(self, records: str | Path) -> tuple[Sketch, list[Tensor]]:
+        """The best recorded schedule, numbers filled in, and the tensors it belongs to. Raises RecordError when there is none."""
+        from ansor.api import apply_best
+
+        return apply_best(self, records)
 
     @property
     def workload_key(self) -> str:

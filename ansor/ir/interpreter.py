@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,10 @@ from ansor.te.expr import Binary, Call, Cast, Const, Expr, Not, Select
 Scalar = float | int | bool | np.generic
 Memory = dict[Buffer, NDArray[np.generic]]
 Values = dict[Var, int]
+Operation = Callable[..., Scalar]
 
 _erf = np.vectorize(math.erf)
-FUNCTIONS = {
+FUNCTIONS: dict[str, Operation] = {
     "exp": np.exp, "log": np.log, "log2": np.log2, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "tanh": np.tanh,
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "erf": lambda x: x.dtype.type(_erf(x)), "sin": np.sin, "cos": np.cos, "floor": np.floor, "ceil": np.ceil,
     "round": np.rint, "trunc": np.trunc, "fabs": np.fabs, "pow": np.power,
@@ -44,7 +45,7 @@ def run(loops: Loops, inputs: Mapping[str, NDArray[np.generic]]) -> dict[str, ND
 
 def pack_array(array: NDArray[np.generic], buffer: Buffer) -> NDArray[np.generic]:
     """A constant in stored order, element by element; zero where no element belongs."""
-    packed = np.zeros(buffer.shape, dtype=array.dtype)  # type: ignore[arg-type]  # one program: extents are ints
+    packed = np.zeros(tuple(int(extent) for extent in buffer.shape), dtype=array.dtype)
     for position in np.ndindex(*packed.shape):
         index = tuple(sum(int(s) * p for s, p in zip(strides, position, strict=True)) for strides in buffer.pack)
         if all(i < n for i, n in zip(index, array.shape, strict=True)):
@@ -54,7 +55,7 @@ def pack_array(array: NDArray[np.generic], buffer: Buffer) -> NDArray[np.generic
 
 def _fresh(buffer: Buffer) -> NDArray[np.generic]:
     fill = math.nan if buffer.dtype.startswith("float") else 1 if buffer.dtype == "bool" else 99
-    return np.full(buffer.shape, fill, dtype=buffer.dtype)  # type: ignore[arg-type]  # one program: extents are ints
+    return np.full(tuple(int(extent) for extent in buffer.shape), fill, dtype=buffer.dtype)
 
 
 def _run(node: Node, memory: Memory, values: Values) -> None:
@@ -86,15 +87,10 @@ def _store(store: Store, memory: Memory, values: Values) -> None:
         return
     kind = array.dtype.type
     old = kind(store.identity) if all(values[var] == 0 for var in store.reduce_vars) else array[index]
-    array[index] = _combined(store.combiner, old, kind(value))
+    array[index] = _COMBINED[store.combiner](old, kind(value))
 
 
-def _combined(combiner: str, old: Scalar, value: Scalar) -> Scalar:
-    if combiner == "sum":
-        return old + value  # type: ignore[operator,no-any-return]  # numpy scalars of one dtype
-    if combiner == "prod":
-        return old * value  # type: ignore[operator,no-any-return]
-    return np.maximum(old, value) if combiner == "max" else np.minimum(old, value)  # type: ignore[no-any-return]
+_COMBINED: dict[str, Operation] = {"sum": lambda a, b: a + b, "prod": lambda a, b: a * b, "max": np.maximum, "min": np.minimum}
 
 
 def index_value(linear: Linear, memory: Memory, values: Values) -> int:
@@ -117,7 +113,7 @@ def index_value(linear: Linear, memory: Memory, values: Values) -> int:
 def evaluate(expr: Expr, memory: Memory, values: Values) -> Scalar:
     """The number an expression stands for, in its dtype."""
     if isinstance(expr, Const):
-        return np.dtype(expr.dtype).type(expr.value)  # type: ignore[no-any-return]
+        return scalar(expr.value, expr.dtype)
     if isinstance(expr, IndexValue):
         return np.int32(index_value(expr.value, memory, values))
     if isinstance(expr, Access):
@@ -125,7 +121,8 @@ def evaluate(expr: Expr, memory: Memory, values: Values) -> Scalar:
         index = tuple(index_value(i, memory, values) for i in expr.index)
         if any(i < 0 or i >= n for i, n in zip(index, array.shape, strict=True)):
             raise IndexError(f"reads {expr.buffer.name} of shape {array.shape} at {index}")
-        return array[index]  # type: ignore[no-any-return]
+        element: Scalar = array[index]
+        return element
     if isinstance(expr, Select):
         return evaluate(expr.then if evaluate(expr.condition, memory, values) else expr.otherwise, memory, values)
     if isinstance(expr, Not):
@@ -134,16 +131,22 @@ def evaluate(expr: Expr, memory: Memory, values: Values) -> Scalar:
         return _cast(evaluate(expr.value, memory, values), expr.dtype)
     if isinstance(expr, Call):
         arguments = [np.asarray(evaluate(argument, memory, values), dtype=expr.dtype) for argument in expr.arguments]
-        return np.dtype(expr.dtype).type(FUNCTIONS[expr.name](*arguments))  # type: ignore[no-any-return,operator]
+        return scalar(FUNCTIONS[expr.name](*arguments), expr.dtype)
     assert isinstance(expr, Binary)
     return _binary(expr, memory, values)
 
 
 def _cast(value: Scalar, dtype: str) -> Scalar:
-    kind = np.dtype(dtype).type
     if dtype != "bool" and not dtype.startswith("float"):
-        return np.asarray(int(value)).astype(dtype)[()]  # type: ignore[no-any-return]  # C's conversion wraps
-    return kind(value)  # type: ignore[no-any-return]
+        wrapped: Scalar = np.asarray([int(value)]).astype(dtype)[0]  # as C does
+        return wrapped
+    return scalar(value, dtype)
+
+
+def scalar(value: Scalar, dtype: str) -> Scalar:
+    """A NumPy scalar of `dtype`."""
+    made: Scalar = np.dtype(dtype).type(value)
+    return made
 
 
 def _binary(expr: Binary, memory: Memory, values: Values) -> Scalar:
@@ -153,15 +156,15 @@ def _binary(expr: Binary, memory: Memory, values: Values) -> Scalar:
     if expr.op == "or":
         return bool(a) or bool(evaluate(expr.right, memory, values))
     b = evaluate(expr.right, memory, values)
-    return _OPERATIONS[expr.op](a, b)  # type: ignore[no-any-return,operator]
+    return _OPERATIONS[expr.op](a, b)
 
 
 def _truncdiv(a: Scalar, b: Scalar) -> Scalar:
     quotient = abs(int(a)) // abs(int(b))
-    return type(a)(quotient if (int(a) < 0) == (int(b) < 0) else -quotient)  # type: ignore[arg-type,call-arg]
+    return scalar(quotient if (int(a) < 0) == (int(b) < 0) else -quotient, np.asarray(a).dtype.name)
 
 
-_OPERATIONS = {
+_OPERATIONS: dict[str, Operation] = {
     "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "div": lambda a, b: a / b,
     "floordiv": lambda a, b: a // b, "floormod": lambda a, b: a % b, "truncdiv": _truncdiv, "truncmod": lambda a, b: a - _truncdiv(a, b) * b,
     "min": np.minimum, "max": np.maximum, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b, "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b,

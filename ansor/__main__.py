@@ -1,0 +1,7 @@
+"""`python -m ansor`."""
+
+import sys
+
+from ansor.cli import main
+
+sys.exit(main())

@@ -1,0 +1,151 @@
+"""The command `ansor`: tune, compile, show, doctor. Each `--help` teaches; errors are one sentence."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from ansor import __version__
+from ansor.errors import AnsorError
+
+if TYPE_CHECKING:
+    Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+TUNE_HELP = """\
+Tune an operator or a network for this machine, show what was reached, and compare a network with PyTorch.
+
+  ansor tune resnet18                                  a built-in network (PyTorch module)
+  ansor tune matmul --args 512,512,512                 a built-in operator
+  ansor tune examples/resnet18.py                      a file with model() and example_inputs()
+  ansor tune my_ops.py:conv --args 1,64,56             a function in a file that returns tensors
+
+Trials are kept in a record file; the same command continues where the last one ended. Ctrl-C ends early with the best so far."""
+
+COMPILE_HELP = """\
+Build without measuring: recorded programs where the record file has them, a first guess elsewhere.
+
+  ansor compile resnet18 --records resnet18.jsonl --output build/resnet18"""
+
+SHOW_HELP = """\
+What a record file holds: per workload the trials, the best latency, failures by kind. With a name or file, the best program as loops.
+
+  ansor show resnet18.jsonl
+  ansor show matmul.jsonl matmul --args 512,512,512"""
+
+DOCTOR_HELP = "Check this machine in seconds: C compiler, threads, timer noise, peak arithmetic and memory bandwidth, cost model library."
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; gives the exit status: 0 done, 1 an error that was explained, 130 Ctrl-C."""
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    if given.command is None:
+        parser.print_help()
+        return 0
+    try:
+        return _run(given)
+    except AnsorError as error:
+        print(f"ansor: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("ansor: stopped", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        return 0
+
+
+def _run(given: argparse.Namespace) -> int:
+    # Commands are imported when they run: `ansor --help` does not wait for NumPy or PyTorch.
+    if given.command == "tune":
+        from ansor.commands.tune import run_tune
+
+        return run_tune(given)
+    if given.command == "compile":
+        from ansor.commands.compile import run_compile
+
+        return run_compile(given)
+    if given.command == "show":
+        from ansor.commands.show import run_show
+
+        return run_show(given)
+    from ansor.commands.doctor import run_doctor
+
+    return run_doctor(given)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="ansor", description="Write what to compute; a search finds how, and hands back fast C.")
+    parser.add_argument("--version", action="version", version=f"ansor {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    _add_tune(commands)
+    _add_compile(commands)
+    _add_show(commands)
+    _add_doctor(commands)
+    return parser
+
+
+def _command(commands: Commands, name: str, text: str) -> argparse.ArgumentParser:
+    return commands.add_parser(name, help=text.splitlines()[0], description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
+
+
+def _add_subject(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("subject", metavar="NAME|FILE.py[:function]", help="a built-in network or operator, or a Python file")
+    parser.add_argument("--args", type=integers, default=(), metavar="N,N,...", help="sizes of an operator, its defaults when left out")
+
+
+def _add_target(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--target", default="cpu", help="such as 'cpu -threads=1' or 'cpu -mcpu=znver3' (default: cpu, all cores)")
+    parser.add_argument("--threads", type=positive, help="short for -threads=N of the target")
+    parser.add_argument("--cc", default="", help="C compiler command; the embedded one (ziglang) when left out and $CC is not set")
+
+
+def _add_tune(commands: Commands) -> None:
+    parser = _command(commands, "tune", TUNE_HELP)
+    _add_subject(parser)
+    _add_target(parser)
+    parser.add_argument("--trials", type=positive, help="programs to measure (default: 128 for an operator, 400 for a network)")
+    parser.add_argument("--records", metavar="FILE", help="where trials are kept (default: NAME.jsonl in this folder)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the search (default 0)")
+    parser.add_argument("--early-stop", type=positive, metavar="N", help="stop after N trials without a better program (operators)")
+    parser.add_argument("--output", metavar="DIR", help="save kernels and C sources there")
+    parser.add_argument("--no-compare", action="store_true", help="do not compare a network with PyTorch at the end")
+
+
+def _add_compile(commands: Commands) -> None:
+    parser = _command(commands, "compile", COMPILE_HELP)
+    _add_subject(parser)
+    _add_target(parser)
+    parser.add_argument("--records", metavar="FILE", help="record file of an earlier `ansor tune` (default: NAME.jsonl if it is there)")
+    parser.add_argument("--output", metavar="DIR", help="save kernels and C sources there")
+    parser.add_argument("--no-compare", action="store_true", help="do not compare a network with PyTorch at the end")
+
+
+def _add_show(commands: Commands) -> None:
+    parser = _command(commands, "show", SHOW_HELP)
+    parser.add_argument("records", metavar="RECORDS", help="a record file")
+    parser.add_argument("subject", nargs="?", metavar="NAME|FILE.py[:function]", help="show the best program of this")
+    parser.add_argument("--args", type=integers, default=(), metavar="N,N,...", help="sizes of an operator")
+    parser.add_argument("--source", action="store_true", help="the C text instead of the loops")
+    _add_target(parser)
+
+
+def _add_doctor(commands: Commands) -> None:
+    parser = _command(commands, "doctor", DOCTOR_HELP)
+    _add_target(parser)
+
+
+def positive(text: str) -> int:
+    """A whole number of at least 1."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return int(text)
+
+
+def integers(text: str) -> tuple[int, ...]:
+    """`512,512,512`."""
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of whole numbers such as 512,512,512") from None

@@ -1,0 +1,1 @@
+"""What the subcommands of `ansor` do, one file each."""

@@ -1,0 +1,57 @@
+"""`ansor doctor`."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import time
+
+from rich.console import Console
+
+from ansor import __version__
+from ansor.codegen.toolchain import find_compiler, prepare, processor_name
+from ansor.commands.common import target_of
+from ansor.errors import AnsorError
+from ansor.measure.measurer import Measurer
+from ansor.measure.peak import measure_peak
+from ansor.settings import cache_directory, cores
+from ansor.targets.base import Target
+from ansor.text import format_seconds
+
+
+def run_doctor(given: argparse.Namespace) -> int:
+    """Print what this machine has and can do; 1 when something needed is missing."""
+    console = Console(highlight=False)
+    target = target_of(given)
+    console.print(f"ansor {__version__} on {processor_name()}, {cores()} cores")
+    console.print(f"target     {target}: vectors of {target.vector_bytes} bytes, {target.vector_registers} registers, "
+                  f"L1 {target.l1_bytes >> 10} KiB, L2 {target.l2_bytes >> 10} KiB, L3 {target.l3_bytes >> 10} KiB", soft_wrap=True)  # fmt: skip
+    console.print(f"cache      {cache_directory()}", soft_wrap=True)
+    console.print(f"cost model {_cost_model()}", soft_wrap=True)
+    try:
+        _measured(target, console)
+    except AnsorError as error:
+        console.print(f"compiler   broken: {error}", soft_wrap=True)
+        return 1
+    return 0
+
+
+def _cost_model() -> str:
+    try:
+        importlib.import_module("lightgbm")
+    except (ImportError, OSError) as error:
+        return f"the torch model serves, LightGBM does not load: {error}"
+    return "LightGBM"
+
+
+def _measured(target: Target, console: Console) -> None:
+    compiler = find_compiler(target.compiler)
+    start = time.monotonic()
+    prepare(compiler, target.mcpu)
+    console.print(f"compiler   {compiler.version} (ready in {format_seconds(time.monotonic() - start)})", soft_wrap=True)
+    with Measurer(compiler, mcpu=target.mcpu) as measurer:
+        console.print(f"timer      {100 * measurer.noise_floor():.1f} % spread of a fixed kernel; smaller differences mean nothing")
+    for threads in dict.fromkeys((1, target.threads)):
+        peak = measure_peak(compiler, vector_bytes=target.vector_bytes, threads=threads, mcpu=target.mcpu)
+        word = "thread " if threads == 1 else "threads"
+        console.print(f"peak       {threads} {word}: {peak.gflops:.0f} GFLOP/s (fp32), {peak.gbytes:.0f} GB/s read")

@@ -1,0 +1,78 @@
+"""`ansor show`."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from ansor import api
+from ansor.commands.common import target_of
+from ansor.errors import RecordError
+from ansor.kernels import schedule_text
+from ansor.measure.record import Loaded, Record, load
+from ansor.subject import OperatorSubject, resolve
+from ansor.task import SearchTask
+from ansor.text import format_seconds
+from ansor.tuning import Best
+
+
+def run_show(given: argparse.Namespace) -> int:
+    """Summarise a record file, or show the best program of one workload in it."""
+    console = Console(highlight=False)
+    if given.subject:
+        _show_program(given, console)
+        return 0
+    loaded = load(given.records)
+    for header in loaded.headers[-1:]:
+        machine = ", ".join(value for _, value in header.machine)
+        console.print(f"{given.records}: {len(loaded.records)} trials; last written by ansor {header.package} on {machine}, {header.compiler}", soft_wrap=True)
+    console.print(_summary(loaded.records))
+    _say_skipped(loaded, console)
+    return 0
+
+
+def _summary(records: Sequence[Record]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for heading, justify in (("workload", "left"), ("target", "left"), ("trials", "right"), ("best", "right"), ("failures", "left")):
+        table.add_column(heading, justify="right" if justify == "right" else "left")
+    groups: dict[tuple[str, str], list[Record]] = {}
+    for record in records:
+        groups.setdefault((record.workload, record.target), []).append(record)
+    for (workload, target), group in groups.items():
+        best = min((record.latency_s for record in group if record.seconds), default=None)
+        failures = Counter(record.failure.kind for record in group if record.failure is not None)
+        text = ", ".join(f"{kind} {count}" for kind, count in failures.most_common()) or "none"
+        table.add_row(workload, target, str(len(group)), format_seconds(best) if best is not None else "-", text)
+    return table
+
+
+def _say_skipped(loaded: Loaded, console: Console) -> None:
+    for reason, count in loaded.skipped.items():
+        console.print(f"left out: {count} lines ({reason})")
+
+
+def _show_program(given: argparse.Namespace, console: Console) -> None:
+    subject = resolve(given.subject, given.args)
+    if isinstance(subject, OperatorSubject):
+        tasks = [SearchTask(subject.function, subject.args, target_of(given))]
+    else:
+        tasks, _ = api.extract_tasks(subject.model(), subject.example_inputs(), target_of(given), report=console.print)
+    found = False
+    for task in tasks:
+        best = api.recorded_state(task, given.records).best
+        if best is not None:
+            found = True
+            _print_program(task, best, given.source, console)
+    if not found:
+        raise RecordError(
+            f"{given.records} has no valid record of {subject.name} for target {target_of(given)}; `ansor show {given.records}` lists what it holds"
+        )
+
+
+def _print_program(task: SearchTask, best: Best, source: bool, console: Console) -> None:
+    console.print(f"{task.name}: {format_seconds(best.seconds)}, {task.flop / best.seconds / 1e9:.1f} GFLOP/s")
+    console.print(task.source(best.sketch, best.row).text if source else schedule_text(task, best), soft_wrap=True, markup=False)
