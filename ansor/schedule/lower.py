@@ -120,6 +120,7 @@ class _Lowering:
         for axis in stage.axes[len(spatial) :]:
             values[axis] = local[axis.name] + axis.start
             guards += _guards(local[axis.name], Linear(), self._axis_extent(stage, axis), self._axis_extent(stage, axis))
+        guards += _inner_guards(stage, local, extents)
         shape = [span for _, span in region] + [loops[loop].extent for loop in stage.kept]
         order = self._storage_order(stage)
         buffer = Buffer(stage.name, _aligned(stage, tuple(shape[k] for k in order)), stage.tensor.dtype, self._scope(stage))
@@ -402,6 +403,21 @@ def _guards(local: Linear, base: Linear, span: Int, extent: Int) -> list[Guard]:
         outside = (whole[0] < 0) | (whole[1] >= extent)
         if np.any(outside):
             guards.append(Guard(base + local, 0, extent, outside))
+    return guards
+
+
+def _inner_guards(stage: Stage, local: dict[str, Linear], extents: dict[str, Int]) -> list[Guard]:
+    """A part that was split again, without dividing, must not run into the next iteration of the part outside it."""
+    axes = {axis.name for axis in stage.axes}
+    guards = []
+    for relation in stage.relations:
+        if not isinstance(relation, SplitRelation) or relation.parent in axes:
+            continue
+        found = bounds(local[relation.parent])
+        assert found is not None
+        overshoot = found[1] >= extents[relation.parent]
+        if np.any(overshoot):
+            guards.append(Guard(local[relation.parent], None, extents[relation.parent], overshoot))
     return guards
 
 

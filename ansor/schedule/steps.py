@@ -247,7 +247,20 @@ class ComputeAt(Step):
             raise ScheduleError(
                 f"asked to compute {self.stage} at loop {self.loop} of {self.target}, but it is read by {names}; choose a loop around all readers"
             )
-        return state.updated(replace(stage, placement=At(self.target, self.loop)))
+        return _placed(state, replace(stage, placement=At(self.target, self.loop)))
+
+
+def _placed(state: State, stage: Stage) -> State:
+    """The state with a stage moved, unless that takes a reader away from something computed around it."""
+    moved = state.updated(stage)
+    for other in moved.stages:
+        place = other.placement
+        if isinstance(place, At) and not all(_inside(moved, reader.name, place.stage, place.loop) for reader in moved.consumers(other.name)):
+            raise ScheduleError(
+                f"asked to move stage {stage.name}, after which stage {other.name}, computed at loop {place.loop} of {place.stage}, would be read outside it; "
+                f"move {other.name} first"
+            )
+    return moved
 
 
 def _inside(state: State, reader: str, target: str, loop: str) -> bool:
@@ -282,7 +295,7 @@ class ComputeInline(Step):
             raise ScheduleError(f"asked to inline stage {self.stage}, which is an output; leave it at root")
         if state.attached(self.stage):
             raise ScheduleError(f"asked to inline stage {self.stage}, inside which {state.attached(self.stage)[0].name} is computed; move that one first")
-        return state.updated(replace(stage, placement=Inlined()))
+        return _placed(state, replace(stage, placement=Inlined()))
 
 
 @register
@@ -293,7 +306,7 @@ class ComputeRoot(Step):
     code = "CR"
 
     def apply(self, state: State) -> State:
-        return state.updated(replace(state[self.stage], placement=Root()))
+        return _placed(state, replace(state[self.stage], placement=Root()))
 
 
 def _copy_of(tensor: Tensor, name: str) -> Tensor:
