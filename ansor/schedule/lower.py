@@ -111,7 +111,7 @@ class _Lowering:
         extents = self._loop_extents(stage, extents)
         loops = {loop: Var(self._fresh_name(f"{stage.name}_{loop}"), extents[loop]) for loop in stage.loops}
         local = _values(stage, loops, extents)
-        kept = tuple(of(loops[loop]) for loop in stage.kept)
+        kept = tuple(local[loop] for loop in stage.kept)
         values: Environment = {}
         guards: list[Guard] = []
         for axis, (base, span) in zip(spatial, region, strict=True):
@@ -121,7 +121,8 @@ class _Lowering:
             values[axis] = local[axis.name] + axis.start
             guards += _guards(local[axis.name], Linear(), self._axis_extent(stage, axis), self._axis_extent(stage, axis))
         guards += _inner_guards(stage, local, extents)
-        shape = [span for _, span in region] + [loops[loop].extent for loop in stage.kept]
+        _check_partial(stage, local)
+        shape = [span for _, span in region] + [extents[loop] for loop in stage.kept]
         order = self._storage_order(stage)
         buffer = Buffer(stage.name, _aligned(stage, tuple(shape[k] for k in order)), stage.tensor.dtype, self._scope(stage))
         bases = tuple(start for start, _ in region) + tuple(Linear() for _ in stage.kept)
@@ -404,6 +405,14 @@ def _guards(local: Linear, base: Linear, span: Int, extent: Int) -> list[Guard]:
         if np.any(outside):
             guards.append(Guard(base + local, 0, extent, outside))
     return guards
+
+
+def _check_partial(stage: Stage, local: dict[str, Linear]) -> None:
+    """Every partial result of an rfactor has to hold something: lengths that do not divide would leave some without."""
+    for axis in stage.axes if stage.kept else ():
+        found = bounds(local[axis.name])
+        if axis.kind == "reduce" and found is not None and np.any(found[1] >= axis.extent):
+            raise ScheduleError(f"asked to rfactor stage {stage.name} along axis {axis.name} ({axis.extent}), which is split unevenly; give lengths that divide")
 
 
 def _inner_guards(stage: Stage, local: dict[str, Linear], extents: dict[str, Int]) -> list[Guard]:

@@ -338,8 +338,8 @@ class CacheWrite(Step):
 
     def apply(self, state: State) -> State:
         stage = state[self.stage]
-        if stage.relations or state.attached(self.stage):
-            raise ScheduleError(f"asked to cache-write stage {self.stage}, whose loops were changed already; do this first")
+        if stage.relations or stage.role or not isinstance(stage.placement, Root) or state.attached(self.stage):
+            raise ScheduleError(f"asked to cache-write stage {self.stage}, which was changed or moved already; do this first")
         local = replace(stage.tensor, name=_new_name(state, f"{self.stage}_local"))
         cached = replace(initial_stage(local), packed=stage.packed, role="cache_write")
         copy = replace(_copy_of(local, self.stage), attrs=stage.tensor.attrs, tag=stage.tensor.tag)
@@ -362,6 +362,8 @@ class CacheRead(Step):
 
     def apply(self, state: State) -> State:
         tensor = state[self.stage].tensor if self.stage in state else state.dag.stage(self.stage)
+        if self.stage in state and state[self.stage].kept:
+            raise ScheduleError(f"asked to copy {self.stage}, which holds partial results of an rfactor; compute it at a loop of its reader instead")
         for reader in self.readers:
             if not any(read.tensor.name == self.stage for read in access.reads(state[reader].tensor)):
                 raise ScheduleError(f"asked to copy {self.stage} for stage {reader}, which does not read it; name stages that do")
@@ -373,7 +375,7 @@ class CacheRead(Step):
         for reader in self.readers:
             stage = moved[reader]
             moved = moved.updated(replace(stage, tensor=redirected(stage.tensor, self.stage, copy)))
-        return moved
+        return _placed(moved, moved[copy.name])
 
 
 @register
@@ -396,8 +398,10 @@ class Rfactor(Step):
         body = stage.tensor.compute.body if stage.tensor.compute else None
         if not isinstance(body, Reduce) or stage.kinds[self.loop] != "reduce":
             raise ScheduleError(f"asked to rfactor loop {self.loop} of stage {self.stage}, which is not a reduction loop; name one")
-        if stage.kept or not 0 <= self.position <= len(stage.tensor.shape):
-            raise ScheduleError(f"asked to rfactor stage {self.stage} to position {self.position}; it takes 0..{len(stage.tensor.shape)}, once")
+        if stage.role or not isinstance(stage.placement, Root) or state.attached(self.stage):
+            raise ScheduleError(f"asked to rfactor stage {self.stage}, which was cached, factored or moved already, or has stages inside; do this first")
+        if not 0 <= self.position <= len(stage.tensor.shape):
+            raise ScheduleError(f"asked to rfactor stage {self.stage} to position {self.position}; it takes 0..{len(stage.tensor.shape)}")
         rest = [loop for loop in stage.loops if loop != self.loop]
         name = _new_name(state, f"{self.stage}_rf")
         partial = replace(

@@ -12,7 +12,21 @@ from ansor.ir import interpreter
 from ansor.ir.dag import Dag
 from ansor.schedule.legality import legal, legal_rows
 from ansor.schedule.sketch import Rows, Sketch, schedule_from_json, schedule_json
-from ansor.schedule.steps import ComputeAt, ComputeInline, ComputeRoot, Fuse, Reorder, Split, Step, Unroll, Vectorize
+from ansor.schedule.steps import (
+    CacheRead,
+    CacheWrite,
+    ComputeAt,
+    ComputeInline,
+    ComputeRoot,
+    Fuse,
+    Reorder,
+    Rfactor,
+    Split,
+    Step,
+    StorageAlign,
+    Unroll,
+    Vectorize,
+)
 from ansor.search.derive import spaces
 from ansor.targets.base import parse_target
 from tests.declarations import KINDS, Case, Draw, hypothesis_draw, random_case, seeded_draw
@@ -101,7 +115,15 @@ def _random_step(draw: Draw, sketch: Sketch) -> Step:
     if not stage.loops:
         return ComputeRoot(stage.name)
     loop = draw.integer(0, len(stage.loops) - 1)
-    choice = draw.integer(0, 6)
+    choice = draw.integer(0, 10)
+    if choice == 7:
+        return CacheWrite(stage.name)
+    if choice == 8:
+        return Rfactor(stage.name, draw.pick(stage.loops), draw.integer(0, stage.tensor.ndim))
+    if choice == 9:
+        return StorageAlign(stage.name, draw.integer(1, 4), 0)
+    if choice == 10:
+        return CacheRead(draw.pick(sketch.dag.stages).name, (stage.name,))
     if choice <= 1:
         return Split(stage.name, stage.loops[loop], (draw.integer(1, 4),), 2)
     if choice == 2:
