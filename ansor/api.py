@@ -16,6 +16,7 @@ from ansor.kernels import NetworkKernel, built
 from ansor.measure.kernel import Kernel
 from ansor.measure.measurer import Measurer
 from ansor.measure.timing import TimingOptions
+from ansor.rules.base import SketchRule
 from ansor.schedule.sketch import Sketch
 from ansor.search.derive import derive_sketches
 from ansor.targets.base import Target
@@ -78,6 +79,7 @@ def auto_schedule(
     records: str | Path | None = None,
     seed: int = 0,
     model: CostModel | None = None,
+    rules: Sequence[str | SketchRule] | None = None,
     early_stop: int | None = None,
     report: Report = _quiet,
     on_progress: OnProgress = _quiet,
@@ -90,10 +92,11 @@ def auto_schedule(
         target: such as `cpu -threads=1`.
         trials: programs to measure; 0 measures nothing: the best recorded program is taken, or a first guess.
         records: a file to continue from and to append to.
+        rules: sketch rules instead of the target's own, names or values.
 
     Returns a kernel: call it with NumPy arrays or torch tensors. Constants are arguments like any other unless `bind_constants` binds them.
     """
-    task = SearchTask(func, args, target)
+    task = SearchTask(func, args, target, rules=rules)
     states = [recorded_state(task, records)] if trials == 0 else tune_tasks(
         [task], trials=trials, records=records, seed=seed, model=model, early_stop=early_stop, report=report, on_progress=on_progress
     )  # fmt: skip
@@ -205,14 +208,15 @@ def apply_best(task: SearchTask, records: str | Path) -> tuple[Sketch, list[Tens
 
 
 class SketchPolicy:
-    """How a task is searched. `generate_sketches` shows the structures the rules derive."""
+    """How a task is searched. `generate_sketches` shows the structures the rules derive; `rules` (names or values) replace the task's own."""
 
-    def __init__(self, task: SearchTask) -> None:
+    def __init__(self, task: SearchTask, rules: Sequence[str | SketchRule] | None = None) -> None:
         self.task = task
+        self.rules = task.rules if rules is None else tuple(rules)
 
     def generate_sketches(self, print_for_debug: bool = False) -> list[Sketch]:
         """Every sketch, in the order in which the rules derive them."""
-        found = derive_sketches(self.task.dag, self.task.target.rules, self.task.target)
+        found = derive_sketches(self.task.dag, self.rules, self.task.target)
         for number, sketch in enumerate(found if print_for_debug else []):
             print(f"sketch {number}\n{sketch}\n")
         return found

@@ -14,6 +14,7 @@ from ansor.ir import access
 from ansor.ir.dag import Dag
 from ansor.ir.double import in_double
 from ansor.measure.measurer import MeasureTask
+from ansor.rules.base import SketchRule
 from ansor.schedule.sketch import Sketch
 from ansor.search.derive import spaces
 from ansor.sketch_space import SketchSpace
@@ -66,6 +67,7 @@ class SearchTask:
         target: target text such as `cpu -threads=1`.
         tensors: the tensors themselves, instead of `func`.
         name: for people; the function's name by default.
+        rules: sketch rules, names or values, in order; the target's own by default.
     """
 
     def __init__(
@@ -76,8 +78,10 @@ class SearchTask:
         *,
         tensors: Sequence[Tensor] | None = None,
         name: str = "",
+        rules: Sequence[str | SketchRule] | None = None,
     ) -> None:
         self.target = parse_target(target)
+        self.rules = self.target.rules if rules is None else tuple(rules)
         if (func is None) == (tensors is None):
             raise DeclarationError("a task takes either func (with args) or tensors, not both and not neither")
         if tensors is None:
@@ -114,7 +118,7 @@ class SearchTask:
     @cached_property
     def spaces(self) -> tuple[SketchSpace, ...]:
         """What is searched: every sketch, with its places and annotations open."""
-        return tuple(SketchSpace(sketch, self.target) for sketch in spaces(self.dag, self.target))
+        return tuple(SketchSpace(sketch, self.target) for sketch in spaces(self.dag, self.target, self.rules))
 
     @property
     def machine(self) -> Machine:
