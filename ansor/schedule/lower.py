@@ -412,7 +412,7 @@ def _check_partial(stage: Stage, local: dict[str, Linear]) -> None:
     for axis in stage.axes if stage.kept else ():
         found = bounds(local[axis.name])
         if axis.kind == "reduce" and found is not None and np.any(found[1] >= axis.extent):
-            raise ScheduleError(f"asked to rfactor stage {stage.name} along axis {axis.name} ({axis.extent}), which is split unevenly; give lengths that divide")
+            raise ScheduleError(f"asked to rfactor stage {stage.name} along axis {axis.name} ({axis.extent}), which is cut unevenly; give lengths that divide")
 
 
 def _inner_guards(stage: Stage, local: dict[str, Linear], extents: dict[str, Int]) -> list[Guard]:

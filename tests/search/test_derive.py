@@ -8,6 +8,7 @@ import pytest
 from ansor import te
 from ansor.errors import ScheduleError
 from ansor.ir.dag import Dag
+from ansor.ir.loops import stores
 from ansor.rules.base import Derived
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.steps import Split
@@ -51,12 +52,8 @@ class Doubling:
 def test_a_rule_of_a_users_own_comes_first() -> None:
     untouched, split = derive_sketches(Dag(workloads.matmul(512, 512, 512)), (SplitRows(), *TARGET.rules), TARGET)
     assert untouched.steps == ()
-    loops = split.lower_row(())
-    extents, node = [], loops.body[0]
-    while hasattr(node, "var"):
-        extents.append(node.var.extent)
-        node = node.body[0]
-    assert extents == [32, 8, 2, 512, 512]
+    ((path, _),) = stores(split.lower_row(()).body)
+    assert [loop.var.extent for loop in path] == [32, 8, 2, 512, 512]
 
 
 @pytest.mark.parametrize("rule", [Endless(), Doubling()])

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansor.schedule.choice import MAX_INNERMOST, factor_table, level_choice, tile_choice
+
+
+@pytest.mark.parametrize(
+    ("extent", "one", "three"),
+    [(8, 4, 20), (56, 8, 80), (63, 6, 40), (64, 7, 84), (128, 7, 119), (224, 10, 220), (512, 7, 210), (1000, 10, 368), (1024, 7, 266), (2048, 7, 329)],
+)
+def test_tables_have_the_references_number_of_tilings(extent: int, one: int, three: int) -> None:
+    assert tile_choice("x", extent, 1).size == one
+    assert tile_choice("x", extent, 3).size == three
+
+
+@given(st.integers(1, 200), st.integers(1, 3))
+def test_tables_hold_every_exact_tiling_once(extent: int, parts: int) -> None:
+    table = factor_table(extent, parts)
+    products = table.prod(axis=1)
+    assert (extent % products == 0).all() and (table[:, -1] <= MAX_INNERMOST).all()
+    assert len(np.unique(table, axis=0)) == len(table)
+    assert (table[0] == 1).all()
+
+
+@given(st.integers(1, 120), st.integers(1, 3))
+def test_neighbours_move_one_prime_and_are_mutual(extent: int, parts: int) -> None:
+    choice = tile_choice("x", extent, parts)
+    near = choice.neighbours
+    assert near is not None and near.shape[0] == choice.size
+    for value, row in enumerate(near):
+        for other in row[row >= 0]:
+            assert value != other and value in near[other]
+
+
+def test_values_are_found_again() -> None:
+    choice = tile_choice("x", 12, 2)
+    assert choice.index_of((2, 3)) is not None and tuple(choice.table[choice.index_of((2, 3)) or 0]) == (2, 3)
+    assert choice.index_of((5, 1)) is None
+
+
+def test_levels_have_weights_and_no_neighbours() -> None:
+    choice = level_choice("p", (0, 2, 4), (0.1, 0.5, 0.4))
+    assert choice.size == 3 and choice.neighbours is None and choice.weights is not None and choice.weights.sum() == pytest.approx(1)

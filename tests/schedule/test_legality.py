@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ansor import te
+from ansor.ir.dag import Dag
+from ansor.ir.loops import stores
+from ansor.schedule.choice import level_choice, tile_choice
+from ansor.schedule.legality import legal, legal_rows, local_bytes, register_tile, vector_pieces
+from ansor.schedule.sketch import Sketch
+from ansor.schedule.steps import ComputeAt, Parallel, Reorder, Split, Step, Unroll, Vectorize
+from ansor.targets.base import parse_target
+from ansor.te import workloads
+
+AVX2 = parse_target("cpu -mcpu=haswell -threads=1")  # 16 registers of 8 floats
+AVX512 = parse_target("cpu -mcpu=znver4 -threads=1")  # 32 registers of 16 floats
+
+
+def tiled(rows: int, columns: int, *steps: Step) -> Sketch:
+    split = (Split("C", "i", (rows,), 2), Split("C", "j", (columns,), 2), Reorder("C", ("i_0", "j_0", "k", "i_1", "j_1")))
+    return Sketch(Dag(workloads.matmul(64, 64, 64))).then(*split, *steps)
+
+
+def tile_of(sketch: Sketch, vector_bytes: int) -> object:
+    ((path, store),) = stores(sketch.lower_row(()).body)
+    return register_tile(path, store, vector_bytes)
+
+
+@pytest.mark.parametrize(("rows", "columns", "vector_bytes", "expected"), [(4, 16, 32, 8), (6, 16, 32, 12), (4, 16, 64, 4), (2, 7, 32, 6), (1, 1, 32, 1)])
+def test_register_tiles_are_counted_in_vectors(rows: int, columns: int, vector_bytes: int, expected: int) -> None:
+    assert tile_of(tiled(rows, columns, Vectorize("C", "j_1")), vector_bytes) == expected
+
+
+def test_without_vectors_every_element_has_a_register() -> None:
+    assert tile_of(tiled(2, 4), 32) == 8
+
+
+def test_a_vectorised_loop_that_does_not_write_neighbours_has_no_vectors() -> None:
+    order = Reorder("C", ("i_0", "j_0", "k", "j_1", "i_1"))
+    assert tile_of(tiled(4, 2, order, Vectorize("C", "i_1")), 32) == 8
+
+
+@pytest.mark.parametrize(("extent", "lanes", "expected"), [(16, 8, 2), (7, 8, 3), (1, 8, 1), (15, 8, 4), (20, 16, 2), (3, 1, 3)])
+def test_pieces_are_whole_vectors_then_halves(extent: int, lanes: int, expected: int) -> None:
+    assert vector_pieces(extent, lanes) == expected
+    assert np.asarray(vector_pieces(np.asarray([extent, extent]), lanes)).tolist() == [expected, expected]
+
+
+@pytest.mark.parametrize(("rows", "columns", "small", "large"), [(6, 16, True, True), (8, 16, False, True), (8, 64, False, False)])
+def test_tiles_have_to_fit_the_registers(rows: int, columns: int, small: bool, large: bool) -> None:
+    loops = tiled(rows, columns, Vectorize("C", "j_1")).lower_row(())
+    assert legal(loops, AVX2) is small and legal(loops, AVX512) is large
+
+
+def test_a_reduction_loop_of_one_iteration_holds_nothing() -> None:
+    a, b = te.placeholder((64, 1), name="A"), te.placeholder((1, 64), name="B")
+    r = te.reduce_axis((0, 1), name="k")
+    c = te.compute((64, 64), lambda i, j: te.sum(a[i, r] * b[r, j], axis=r), name="C")
+    sketch = Sketch(Dag([a, b, c])).then(Reorder("C", ("k", "i", "j")))
+    assert tile_of(sketch, 32) == 1 and legal(sketch.lower_row(()), AVX2) is True
+
+
+def test_local_buffers_have_to_fit_the_stack() -> None:
+    x = te.placeholder((8, 512, 512), name="x")
+    y = te.compute(x.shape, lambda i, j, k: te.exp(x[i, j, k]), name="y")
+    sketch = Sketch(Dag([x, te.compute(x.shape, lambda i, j, k: y[i, j, k] + 1.0, name="z")]))
+    image, row = (sketch.then(ComputeAt("y", "z", loop)).lower_row(()) for loop in ("i", "j"))
+    assert local_bytes(image.body[0]) == 512 * 512 * 4 and legal(image, AVX2) is False
+    assert local_bytes(row.body[0]) == 512 * 4 and legal(row, AVX2) is True
+
+
+def test_unrolled_code_is_bounded() -> None:
+    x = te.placeholder((64, 64, 64), name="x")
+    sketch = Sketch(Dag([x, te.compute(x.shape, lambda i, j, k: x[i, j, k] + 1.0, name="y")]))
+    assert legal(sketch.then(Unroll("y", "k"), Unroll("y", "j")).lower_row(()), AVX2) is True
+    assert legal(sketch.then(Unroll("y", "k"), Unroll("y", "j"), Unroll("y", "i")).lower_row(()), AVX2) is False
+
+
+def test_a_population_and_its_rows_agree() -> None:
+    choices = [tile_choice("i", 64, 1), tile_choice("j", 64, 1), level_choice("v", (0, 1)), level_choice("p", (0, 1, 2))]
+    steps = (Split("C", "i", "i", 2), Split("C", "j", "j", 2), Reorder("C", ("i_0", "j_0", "k", "i_1", "j_1")), Vectorize("C", "j_1", "v"), Parallel("C", "p"))
+    sketch = Sketch(Dag(workloads.matmul(64, 64, 64))).then(*steps, choices=choices)
+    rows = np.stack(np.meshgrid(*[np.arange(size) for size in sketch.sizes], indexing="ij"), axis=-1).reshape(-1, 4)
+    found = legal_rows(sketch.lower_rows(rows), AVX2, len(rows))
+    assert 0 < found.sum() < len(rows)
+    assert found.tolist() == [legal(sketch.lower_row(row.tolist()), AVX2) for row in rows]
+
+
+def test_where_nothing_depends_on_the_row() -> None:
+    sketch = tiled(4, 16, Vectorize("C", "j_1"))
+    assert legal_rows(sketch.lower_rows(np.zeros((3, 0), dtype=np.int64)), AVX2, 3).tolist() == [True] * 3
