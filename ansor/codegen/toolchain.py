@@ -52,8 +52,8 @@ class Compiler:
     def flags(self, mcpu: str = "native") -> tuple[str, ...]:
         """The flags every kernel is built with; `mcpu` is "native", a processor's name, or "" for any processor."""
         if self.kind == "zig":
-            # zig cc links its sanitizer runtime and traps unless told not to.
-            return (*BASE_FLAGS, "-fno-sanitize=all", f"-mcpu={mcpu or 'baseline'}")
+            # zig cc links its sanitizer runtime and traps unless told not to; in its names a dash takes a feature away.
+            return (*BASE_FLAGS, "-fno-sanitize=all", f"-mcpu={mcpu.replace('-', '_') or 'baseline'}")
         return (*BASE_FLAGS, f"-march={mcpu}") if mcpu else BASE_FLAGS
 
 

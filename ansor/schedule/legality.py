@@ -14,8 +14,6 @@ from ansor.ir.linear import Int, choose, larger, product
 from ansor.ir.loops import Flag, For, Loops, Node, Store, stores
 from ansor.schedule.machine import Machine
 
-SPARE_REGISTERS = 4  # for the operands
-TOLERANCE = 2  # accumulators that may spill before it hurts
 MAX_STATEMENTS = 4096
 BYTES = {"float32": 4, "float64": 8, "int8": 1, "uint8": 1, "int16": 2, "int32": 4, "int64": 8, "bool": 1}
 
@@ -26,12 +24,17 @@ def legal(loops: Loops, machine: Machine) -> Flag:
     for path, store in stores(loops.body):
         tile = register_tile(path, store, machine.vector_bytes)
         if store.combiner is not None:
-            result = _both(result, _flag(tile <= machine.vector_registers - SPARE_REGISTERS + TOLERANCE))
+            result = _both(result, _flag(tile <= accumulators(machine.vector_registers)))
         result = _both(result, _flag(tile * _written_out(path) <= MAX_STATEMENTS))
         result = _both(result, _no_nested_parallel(path))
     for node in loops.body:
         result = _both(result, _flag(local_bytes(node) <= machine.stack_bytes))
     return result
+
+
+def accumulators(registers: int) -> int:
+    """Vectors a tile may hold: the others are for operands, and for the loads a compiler starts early (with 28 of 32 held it spills in every iteration)."""
+    return registers - registers // 8 - 2
 
 
 def legal_rows(loops: Loops, machine: Machine, count: int) -> NDArray[np.bool_]:

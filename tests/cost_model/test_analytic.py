@@ -1,0 +1,53 @@
+"""The analytic estimate: the same for a row and for many, and right about what matters."""
+
+import numpy as np
+import pytest
+
+from ansor.cost_model.analytic import estimated_cycles
+from ansor.ir.dag import Dag
+from ansor.schedule.sketch import Sketch
+from ansor.search.derive import spaces
+from ansor.targets.base import parse_target
+from ansor.te import workloads
+from ansor.te.tensor import Tensor
+
+TARGET = parse_target("cpu -mcpu=znver3 -threads=1")
+
+
+def drawn(sketch: Sketch, count: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+    """Random rows of a sketch."""
+    rng = np.random.default_rng(0)
+    return np.stack([rng.integers(0, size, count) for size in sketch.sizes], axis=1).reshape(count, -1)
+
+
+@pytest.mark.parametrize("tensors", [workloads.matmul(64, 64, 64), workloads.conv2d_nchw_bn_relu(1, 8, 8, 16, 16, 3, 1, 1), workloads.softmax_nm(8, 32)])
+def test_a_row_alone_has_the_estimate_it_has_among_others(tensors: list[Tensor]) -> None:
+    for sketch in spaces(Dag(tensors), TARGET)[:8]:
+        rows = drawn(sketch, 5)
+        many = estimated_cycles(sketch.lower_rows(rows), len(rows), TARGET)
+        alone = [estimated_cycles(sketch.lower_row(row), 1, TARGET)[0] for row in rows.tolist()]
+        assert many.tolist() == alone
+
+
+def best_of(sketch: Sketch, threads: int = 1) -> float:
+    target = parse_target(f"cpu -mcpu=znver3 -threads={threads}")
+    return float(estimated_cycles(sketch.lower_rows(drawn(sketch, 2000)), 2000, target).min())
+
+
+def test_tiled_and_vectorised_beats_the_declaration_and_stays_above_the_arithmetic_limit() -> None:
+    dag = Dag(workloads.matmul(256, 256, 256))
+    plain = estimated_cycles(Sketch(dag).lower_row(()), 1, TARGET)[0]
+    found = min(best_of(sketch) for sketch in spaces(dag, TARGET))
+    limit = dag.flop / 32  # two multiply-adds of eight lanes in a cycle
+    assert limit <= found < plain / 8
+
+
+def test_two_threads_have_at_most_twice_the_speed() -> None:
+    dag = Dag(workloads.matmul(256, 256, 256))
+    two = parse_target("cpu -mcpu=znver3 -threads=2")
+    for sketch in spaces(dag, two):
+        rows = drawn(sketch, 200)
+        loops = sketch.lower_rows(rows)
+        one, both = estimated_cycles(loops, 200, TARGET), estimated_cycles(loops, 200, two)
+        assert (both <= one).all()
+        assert (both >= one / 2 - 1e-6).all()

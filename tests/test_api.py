@@ -1,0 +1,170 @@
+"""From a declaration to a kernel that a person calls."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ansor
+from ansor import te
+from ansor.errors import DeclarationError, RecordError, TargetError
+from ansor.ir.evaluate import evaluate
+from ansor.measure.kernel import Kernel
+from ansor.measure.record import load
+from ansor.rules.base import Derived, SketchRule
+from ansor.schedule.sketch import Sketch
+from ansor.schedule.steps import Split
+from ansor.targets.base import Target
+from ansor.te import nn, workloads
+from ansor.te.tensor import Tensor
+
+ONE = "cpu -threads=1"
+
+
+def embedding(rows: int, width: int) -> list[Tensor]:
+    index = te.placeholder((7,), "int32", name="index")
+    table = te.placeholder((rows, width), name="table")
+    return [index, table, te.compute((7, width), lambda i, j: table[index[i], j] * 2.0, name="picked")]
+
+
+def int8_matmul(n: int) -> list[Tensor]:
+    a, b = te.placeholder((n, n), "int8", name="a"), te.placeholder((n, n), "int8", name="b")
+    r = te.reduce_axis((0, n), name="r")
+    return [a, b, te.compute((n, n), lambda i, j: te.sum(a[i, r].astype("int32") * b[r, j].astype("int32"), axis=r), name="c")]
+
+
+def two_outputs(n: int) -> list[Tensor]:
+    x = te.placeholder((n, 24), name="x")
+    r = te.reduce_axis((0, 24), name="r")
+    total = te.compute((n,), lambda i: te.sum(x[i, r], axis=r), name="total")
+    return [x, total, te.compute((n, 24), lambda i, j: x[i, j] / total[i], name="share")]
+
+
+def rank_zero(n: int) -> list[Tensor]:
+    x = te.placeholder((n,), name="x")
+    r = te.reduce_axis((0, n), name="r")
+    return [x, te.compute((), lambda: te.max(x[r], axis=r), name="greatest")]
+
+
+def packed_dense(n: int) -> list[Tensor]:
+    x, w = te.placeholder((3, n), name="x"), te.placeholder((20, n), name="w", constant=True)
+    return [x, w, nn.relu(nn.dense(x, w))]
+
+
+def conv(layout: str) -> list[Tensor]:
+    shapes = ((1, 5, 9, 9), (6, 5, 3, 3)) if layout == "NCHW" else ((1, 9, 9, 5), (3, 3, 5, 6))
+    x, w = te.placeholder(shapes[0], name="x"), te.placeholder(shapes[1], name="w", constant=True)
+    return [x, w, nn.relu(nn.conv2d(x, w, 1, 1, 1, data_layout=layout))]
+
+
+CASES: list[tuple[Callable[..., list[Tensor]], tuple[object, ...]]] = [
+    (workloads.matmul, (16, 24, 20)), (embedding, (11, 5)), (int8_matmul, (17,)), (two_outputs, (6,)), (rank_zero, (50,)), (packed_dense, (13,)),
+    (conv, ("NCHW",)), (conv, ("NHWC",)), (workloads.softmax_nm, (6, 33)),
+]  # fmt: skip
+
+
+def inputs_of(tensors: Sequence[Tensor]) -> list[np.ndarray[tuple[int, ...], np.dtype[np.generic]]]:
+    """Random inputs that are fit for indices too."""
+    rng = np.random.default_rng(0)
+    made: list[np.ndarray[tuple[int, ...], np.dtype[np.generic]]] = []
+    for tensor in tensors:
+        if tensor.is_placeholder:
+            whole = tensor.dtype.startswith("int")
+            made.append(rng.integers(0, 7, tensor.shape).astype(tensor.dtype) if whole else rng.uniform(0.5, 1, tensor.shape).astype(tensor.dtype))
+    return made
+
+
+def check(kernel: Kernel, tensors: Sequence[Tensor]) -> None:
+    """The kernel agrees with NumPy."""
+    inputs = inputs_of(tensors)
+    placeholders = [tensor for tensor in tensors if tensor.is_placeholder]
+    expected = evaluate([tensor for tensor in tensors if not tensor.is_placeholder], dict(zip(placeholders, inputs, strict=True)))
+    found = kernel(*inputs)
+    for one, other in zip(found if isinstance(found, tuple) else (found,), expected, strict=True):
+        np.testing.assert_allclose(np.asarray(one), other, rtol=1e-5)
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize("trials", [0, 4])
+@pytest.mark.parametrize(("function", "args"), CASES)
+def test_every_kind_of_declaration_is_tuned_verified_and_right(
+    function: Callable[..., list[Tensor]], args: tuple[object, ...], trials: int, tmp_path: Path
+) -> None:
+    records = tmp_path / "records.jsonl"
+    tensors = function(*args)
+    kernel = ansor.auto_schedule(lambda: tensors, (), "cpu -threads=2", trials=trials, records=records)
+    check(kernel, tensors)
+    assert "for " in kernel.schedule or not tensors[-1].shape
+    assert "void" in kernel.source
+    if trials:
+        found = load(records).records
+        assert len(found) == trials
+        assert [record.failure for record in found] == [None] * trials
+        assert kernel.latency_s == min(record.latency_s for record in found)
+
+
+@pytest.mark.compiler
+def test_recorded_programs_are_used_without_measuring(tmp_path: Path) -> None:
+    records = tmp_path / "matmul.jsonl"
+    tuned = ansor.auto_schedule(workloads.matmul, (32, 32, 32), ONE, trials=6, records=records)
+    again = ansor.auto_schedule(workloads.matmul, (32, 32, 32), ONE, trials=0, records=records)
+    assert again.schedule == tuned.schedule
+    assert again.latency_s == tuned.latency_s
+    assert len(load(records).records) == 6
+
+
+@pytest.mark.compiler
+def test_the_names_of_ansors_users(tmp_path: Path) -> None:
+    task = ansor.SearchTask(func=workloads.matmul, args=(16, 16, 16), target=ONE)
+    path = str(tmp_path / "matmul.jsonl")
+    with pytest.raises(RecordError, match="no valid record"):
+        task.apply_best(path)
+    task.tune(ansor.TuningOptions(num_measure_trials=4, measure_callbacks=[ansor.RecordToFile(path)], verbose=0))
+    schedule, tensors = task.apply_best(path)
+    assert not schedule.choices or not any(isinstance(value, str) and value in {c.name for c in schedule.choices} for value in [schedule.name])
+    assert schedule.lower_row(()).arguments[0].shape == (16, 16)
+    assert [tensor.name for tensor in tensors] == ["A", "B", "C"]
+    assert len(ansor.SketchPolicy(task).generate_sketches()) == 3
+
+
+@dataclass(frozen=True)
+class SplitRows:
+    """A user's rule: cut the rows of every output in two."""
+
+    exclusive: bool = True
+
+    def derive(self, sketch: Sketch, stage: str, target: Target) -> Iterator[Derived]:
+        if not sketch.state[stage].relations:
+            yield Derived(sketch.then(Split(stage, "i", (2,), 2)))
+
+
+def test_a_users_rules_replace_the_targets() -> None:
+    rule: SketchRule = SplitRows()
+    task = ansor.SearchTask(workloads.matmul, (16, 16, 16), ONE)
+    sketches = ansor.SketchPolicy(task, rules=[rule]).generate_sketches()
+    assert [sketch.state["C"].loops for sketch in sketches] == [("i_0", "i_1", "j", "k")]
+    assert ansor.SearchTask(workloads.matmul, (16, 16, 16), ONE, rules=[rule]).spaces[0].sketch.state["C"].loops[:2] == ("i_0", "i_1")
+
+
+def test_workloads_have_names() -> None:
+    @ansor.register_workload("tests.twice")
+    def twice(n: int) -> list[Tensor]:
+        x = te.placeholder((n,), name="x")
+        return [x, te.compute((n,), lambda i: x[i] * 2.0, name="y")]
+
+    assert ansor.SearchTask("tests.twice", (4,), ONE).dag.key == ansor.SearchTask(twice, (4,), ONE).dag.key
+    with pytest.raises(DeclarationError, match="exists already"):
+        ansor.register_workload("tests.twice")(lambda: [])
+    with pytest.raises(DeclarationError, match="not registered"):
+        ansor.SearchTask("tests.thrice", (4,), ONE)
+
+
+def test_mistakes_are_explained() -> None:
+    with pytest.raises(TargetError, match="no option of it"):
+        ansor.SearchTask(workloads.matmul, (4, 4, 4), "cpu -treads=1")
+    with pytest.raises(DeclarationError, match=r"returned a int; it has to return the list"):
+        ansor.auto_schedule(lambda: 3, (), ONE, trials=0)  # type: ignore[arg-type,return-value]  # the mistake
+    with pytest.raises(DeclarationError, match="either func"):
+        ansor.SearchTask(target=ONE)
