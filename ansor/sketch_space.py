@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ansor.cost_model.analytic import log_cycles
-from ansor.cost_model.features import extract
+from ansor.cost_model.annotations import stages_of
+from ansor.cost_model.buffer_features import statements_of
+from ansor.cost_model.features import feature_rows
 from ansor.ir.feature_rows import FeatureRows
 from ansor.schedule.legality import legal_rows
 from ansor.schedule.sketch import Rows, Sketch
@@ -48,5 +50,5 @@ class SketchSpace:
     def features(self, rows: Rows) -> FeatureRows:
         """What the cost model sees of these programs."""
         loops = self.sketch.lower_rows(rows)
-        found = extract(loops, len(rows), cache_line_bytes=self.target.cache_line_bytes)
-        return replace(found, prior=log_cycles(loops, len(rows), self.target))
+        program = statements_of(loops, len(rows), self.target.cache_line_bytes)
+        return replace(feature_rows(program, stages_of(loops), len(rows)), prior=log_cycles(program, self.target))

@@ -9,6 +9,7 @@ again each time (roofline of the innermost loop, cache footprints as in Halide's
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from ansor.cost_model.buffer_features import Statement, statements_of
 from ansor.cost_model.nest import Nest
 from ansor.ir.loops import Buffer, Loops
+from ansor.schedule.legality import accumulators
 from ansor.te.expr import Call, Select, walk
 
 Column = NDArray[np.float64]
@@ -70,9 +72,9 @@ def estimated_cycles(loops: Loops, count: int, core: Core) -> Column:
     return total
 
 
-def log_cycles(loops: Loops, count: int, core: Core) -> Column:
-    """Log of each statement's cycles in the order of feature rows (programs, then their statements), float64 [count * statements]."""
-    columns = [statement_cycles(statement, core) for statement in statements_of(loops, count, 64)]
+def log_cycles(program: Sequence[Statement], core: Core) -> Column:
+    """Log of each statement's cycles in the order of feature rows (programs, then their statements), float64 [programs * statements]."""
+    columns = [statement_cycles(statement, core) for statement in program]
     return np.log(np.maximum(np.stack(columns, axis=1), 1.0)).reshape(-1)
 
 
@@ -143,8 +145,7 @@ def _instructions(statement: Statement, tile: Tile, core: Core) -> Column:
     work = tile.vectors / 2 + choices * tile.vectors + calls * CALL_CYCLES * tile.elements
     if statement.nest.store.combiner is None:
         return tile.bodies * np.maximum(np.maximum(work, tile.loads / 2), tile.vectors) + tile.runs
-    spare = 2 + core.vector_registers // 8
-    spills = SPILL * np.maximum(tile.vectors - (core.vector_registers - spare), 0.0)
+    spills = SPILL * np.maximum(tile.vectors - accumulators(core.vector_registers), 0.0)
     body = np.maximum(np.maximum(work, tile.loads / 2), LATENCY) + spills
     return tile.bodies * body + tile.runs * (3.0 * tile.vectors + LOOP_CYCLES)
 
@@ -157,15 +158,11 @@ def _transfers(statement: Statement, core: Core) -> Column:
 def _loaded(statement: Statement, capacity: float) -> Column:
     """Bytes that enter a cache of this capacity: the outermost loops whose data fit load once, for each iteration outside."""
     nest = statement.nest
-    boundary = np.argmax(np.vstack([statement.bytes <= capacity, np.ones((1, nest.count), dtype=bool)]), axis=0)
-    boundary = np.minimum(boundary, len(nest.loops))
-    times = np.take_along_axis(nest.outside, boundary[None, :], axis=0)[0]
-    total = np.zeros(nest.count)
-    for buffer, footprint in statement.footprints.items():
-        elements = np.vstack([np.broadcast_to(np.asarray(row, dtype=np.float64), (nest.count,)) for row in footprint.elements])
-        touched = np.take_along_axis(elements, boundary[None, :], axis=0)[0]
-        total += touched * times * statement.layouts[buffer].element_bytes
-    return total
+    fits = statement.bytes <= capacity
+    fits[-1] = True
+    boundary, program = np.argmax(fits, axis=0), np.arange(nest.count)
+    loaded: Column = statement.bytes[boundary, program] * nest.outside[boundary, program]
+    return loaded
 
 
 def _speedup(nest: Nest, core: Core) -> Column:

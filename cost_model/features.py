@@ -32,8 +32,11 @@ def extract(loops: Loops, count: int = 1, *, cache_line_bytes: int = CACHE_LINE_
 
     loops: one program (extents are ints, count 1) or a population that shares a structure (extents are ints or int64 [count]).
     """
-    program = statements_of(loops, count, cache_line_bytes)
-    stages = stages_of(loops)
+    return feature_rows(statements_of(loops, count, cache_line_bytes), stages_of(loops), count)
+
+
+def feature_rows(program: list[Statement], stages: Stages, count: int) -> FeatureRows:
+    """`extract` where the statements are there already."""
     columns = np.zeros((len(program), WIDTH, count), dtype=np.float32)
     for k, statement in enumerate(program):
         _fill(columns[k], statement, program, stages)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ansor.cost_model.nest import Mask, Nest, Row, magnitude, row
+from ansor.cost_model.nest import Mask, Nest, Row, anywhere, everywhere, magnitude, row
 from ansor.ir.linear import Atom, Int, Linear, Opaque, Quotient, Remainder, Var, choose, larger, smaller, variables
 from ansor.ir.loops import Access, Buffer, IndexValue, Store
 from ansor.te.expr import Expr
@@ -149,16 +149,19 @@ def _group_footprint(nest: Nest, layout: Layout, group: list[Index], line_bytes:
     walked = [level for dimension in dimensions for level in dimension.levels]
     crossing = len(set(walked)) != len(walked)
     for level in range(levels - 1, -1, -1):
-        changed = [dimension for dimension in dimensions if level in dimension.levels]
-        for dimension in changed:
-            dimension.extend(nest, level)
+        changed = False
+        for dimension in dimensions:
+            if level in dimension.levels:
+                dimension.extend(nest, level)
+                changed = True
         touched = _touched(dimensions) if changed else elements[-1]
         if crossing and changed:  # a loop in two dimensions walks a diagonal
             touched = np.minimum(touched, _points(nest, set(walked), level) * float(len(group)))
         elements.append(touched)
     elements.reverse()
-    strides = tuple(_stride(dimensions, layout, level) for level in range(levels))
-    moves = tuple(_moving(dimensions, strides[level], level) for level in range(levels))
+    strides = _strides(dimensions, layout, levels)
+    composite = frozenset[int]().union(*(one.levels for dimension in dimensions for one in dimension.composites))
+    moves = tuple(_moving(stride, level in composite) for level, stride in enumerate(strides))
     lines = _line_visits(nest, layout, elements, strides, moves, line_bytes)
     return Footprint(_places(group), tuple(elements), strides, moves, _unique_lines(dimensions, elements[0], layout, line_bytes), lines)
 
@@ -206,11 +209,11 @@ class _Dimension:
 
     def extend(self, nest: Nest, level: int) -> None:
         """Take one more loop inside."""
-        moving: Mask = any(level in composite.levels for composite in self.composites)
-        if level in self.steps:
-            step = np.abs(self.steps[level])
-            self.span = self.span + step * nest.less_one[level]
-            moving = moving or bool(np.all(step)) or step != 0
+        moving: Mask = bool(self.composites) and any(level in composite.levels for composite in self.composites)
+        step = self.steps.get(level)
+        if step is not None:
+            self.span = self.span + np.abs(step) * nest.less_one[level]
+            moving = moving or everywhere(step != 0) or step != 0
         extent = nest.extents[level]
         self.points = self.points * (extent if moving is True else np.where(moving, extent, 1.0))
         for composite in self.composites:
@@ -232,7 +235,7 @@ def _dimension(nest: Nest, layout: Layout, d: int, members: list[Linear]) -> _Di
     composites: list[_Composite] = []
     for k, (atom, coefficient) in enumerate(first.terms):
         if isinstance(atom, Var):
-            if atom in nest.level and np.any(coefficient):
+            if atom in nest.level and anywhere(coefficient != 0):
                 steps[nest.level[atom]] = row(coefficient)
             continue
         for other in members[1:]:
@@ -324,31 +327,24 @@ def _same(a: Index, b: Index) -> Mask:
     return same
 
 
-def _stride(dimensions: list[_Dimension], layout: Layout, level: int) -> Row | None:
-    """Elements by which the address moves from one iteration of a loop to the next; through a fused loop, by which it mostly moves."""
-    plain = [dimension.steps[level] * stride for dimension, stride in zip(dimensions, layout.strides, strict=True) if level in dimension.steps]
-    if plain:
-        return np.abs(_sum(plain))
-    strides = [
-        np.abs(row(composite.coefficient)) * stride
-        for dimension, stride in zip(dimensions, layout.strides, strict=True)
-        for composite in dimension.composites
-        if level in composite.levels
-    ]
-    if not strides:
-        return None
-    least = strides[0]
-    for stride in strides[1:]:
-        least = np.minimum(least, stride)
-    return least
+def _strides(dimensions: list[_Dimension], layout: Layout, levels: int) -> tuple[Row | None, ...]:
+    """Elements by which the address moves from one iteration of each loop to the next; through a fused loop, by which it mostly moves."""
+    plain: dict[int, Row] = {}
+    fused: dict[int, Row] = {}
+    for dimension, stride in zip(dimensions, layout.strides, strict=True):
+        for level, step in dimension.steps.items():
+            plain[level] = plain.get(level, 0.0) + step * stride
+        for composite in dimension.composites:
+            step = np.abs(row(composite.coefficient)) * stride
+            for level in composite.levels:
+                fused[level] = np.minimum(fused[level], step) if level in fused else step
+    return tuple(np.abs(plain[level]) if level in plain else fused.get(level) for level in range(levels))
 
 
-def _moving(dimensions: list[_Dimension], stride: Row | None, level: int) -> Mask:
-    if stride is None:
-        return False
-    if any(level in composite.levels for dimension in dimensions for composite in dimension.composites):
-        return True
-    return True if bool(np.all(stride)) else np.not_equal(stride, 0.0)
+def _moving(stride: Row | None, composite: bool) -> Mask:
+    if stride is None or composite:
+        return composite
+    return everywhere(stride != 0.0) or stride != 0.0
 
 
 def _unique_lines(dimensions: list[_Dimension], touched: Row, layout: Layout, line_bytes: int) -> Row:
