@@ -80,6 +80,7 @@ def auto_schedule(
     seed: int = 0,
     model: CostModel | None = None,
     rules: Sequence[str | SketchRule] | None = None,
+    timing: TimingOptions | None = None,
     early_stop: int | None = None,
     report: Report = _quiet,
     on_progress: OnProgress = _quiet,
@@ -93,12 +94,13 @@ def auto_schedule(
         trials: programs to measure; 0 measures nothing: the best recorded program is taken, or a first guess.
         records: a file to continue from and to append to.
         rules: sketch rules instead of the target's own, names or values.
+        timing: how programs are timed: repeats, time limits, cold caches.
 
     Returns a kernel: call it with NumPy arrays or torch tensors. Constants are arguments like any other unless `bind_constants` binds them.
     """
     task = SearchTask(func, args, target, rules=rules)
     states = [recorded_state(task, records)] if trials == 0 else tune_tasks(
-        [task], trials=trials, records=records, seed=seed, model=model, early_stop=early_stop, report=report, on_progress=on_progress
+        [task], trials=trials, records=records, seed=seed, model=model, timing=timing, early_stop=early_stop, report=report, on_progress=on_progress
     )  # fmt: skip
     state = states[0]
     if trials > 0 and state.best is None:
@@ -139,6 +141,7 @@ def compile(
     trials: int = 0,
     records: str | Path | None = None,
     seed: int = 0,
+    timing: TimingOptions | None = None,
     report: Report = _quiet,
     on_start: Callable[[Sequence[float]], None] = _quiet,
     on_progress: OnProgress = _quiet,
@@ -160,7 +163,7 @@ def compile(
         on_start([weight for _, weight in tunable])
         tuned = tune_tasks(
             [task for task, _ in tunable], [weight for _, weight in tunable],
-            trials=trials, records=records, seed=seed, report=report, on_progress=on_progress,
+            trials=trials, records=records, seed=seed, timing=timing, report=report, on_progress=on_progress,
         )  # fmt: skip
         states.update((id(state.task), state) for state in tuned)
     on_tasks([states[id(task)] for task in tasks])

@@ -15,14 +15,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ansor.codegen.source import CSource
+from ansor.codegen.toolchain import processor_name
 from ansor.cost_model.base import CostModel, default_model
 from ansor.errors import AnsorError
 from ansor.measure.failure import Failure
 from ansor.measure.measurer import Job, Measurement, Measurer
-from ansor.measure.record import Record, RecordFile, load, make_header, make_record
+from ansor.measure.record import OTHER_TARGET, Record, RecordFile, load, make_header, make_record
 from ansor.schedule.sketch import Sketch, schedule_json
 from ansor.search.task_scheduler import TaskInfo, TaskScheduler
 from ansor.search.tuner import Outcome, Pick, Tuner, TunerOptions
+from ansor.targets.base import Target
 from ansor.task import SearchTask
 
 ROUND = 16
@@ -154,9 +156,10 @@ class TuningRun:
         """Tell the tuner what the record file knows of this task; gives the number of trials found."""
         if self.records is None or not self.records.exists():
             return 0
-        known, unknown = recorded_outcomes(state.task, self.records)
-        if unknown:
-            self.report(f"{self.records}: {unknown} records of {state.task.name} name sketches that do not exist in this version; they are left out")
+        found = recorded_outcomes(state.task, self.records)
+        for reason, count in found.left_out.items():
+            self.report(f"{self.records}: {count} records of {state.task.name} are left out: {reason}")
+        known = found.known
         self.tuners[id(state)].tell([outcome for outcome, _ in known])
         for outcome, failure in known:
             self._note(state, outcome, failure)
@@ -251,7 +254,7 @@ class TuningRun:
         return make_record(
             measurement,
             workload=state.task.workload_key,
-            target=str(state.task.target),
+            target=record_target(state.task.target),
             sketch=schedule_json(sketch.steps),
             row=pick.row,
             seed=self.seed,
@@ -275,20 +278,37 @@ def _best(task: SearchTask, outcome: Outcome) -> Best:
     return Best(task.spaces[outcome.pick.space].sketch, outcome.pick.row, outcome.seconds)
 
 
-def recorded_outcomes(task: SearchTask, records: str | Path) -> tuple[list[tuple[Outcome, Failure | None]], int]:
-    """What a file knows of a task on its target, and how many of its records name programs that do not exist in this version."""
-    loaded = load(records, workload=task.workload_key, target=str(task.target))
+@dataclass(frozen=True)
+class Recorded:
+    """What a file knows of a task: outcomes that apply here, and how many records of the workload do not, by reason."""
+
+    known: list[tuple[Outcome, Failure | None]]
+    left_out: dict[str, int]
+
+
+def record_target(target: Target) -> str:
+    """The target as records name it: `native` is another processor on another machine, so that one is named too."""
+    return f"{target} ({processor_name()})" if target.mcpu == "native" else str(target)
+
+
+def recorded_outcomes(task: SearchTask, records: str | Path) -> Recorded:
+    """What a file knows of a task on its target."""
+    loaded = load(records, workload=task.workload_key, target=record_target(task.target))
     numbers = {space.name: k for k, space in enumerate(task.spaces)} if loaded.records else {}
     found = [(_outcome_of(record, task, numbers), record.failure) for record in loaded.records]
     known = [(outcome, failure) for outcome, failure in found if outcome is not None]
-    return known, len(found) - len(known)
+    left_out = {
+        f"made for another target than {record_target(task.target)}": loaded.skipped.get(OTHER_TARGET, 0),
+        "they name sketches that do not exist in this version": len(found) - len(known),
+    }
+    return Recorded(known, {reason: count for reason, count in left_out.items() if count})
 
 
 def best_of_record(task: SearchTask, records: str | Path | None) -> Best | None:
     """The fastest recorded program of a task; None without a file or a valid record."""
     if records is None or not Path(records).exists():
         return None
-    valid = [outcome for outcome, _ in recorded_outcomes(task, records)[0] if outcome.seconds is not None]
+    valid = [outcome for outcome, _ in recorded_outcomes(task, records).known if outcome.seconds is not None]
     return _best(task, min(valid, key=lambda outcome: outcome.seconds or 0.0)) if valid else None
 
 

@@ -125,6 +125,17 @@ def test_sketches_that_no_longer_exist_are_said_and_left_out(tmp_path: Path) -> 
     assert any("name sketches that do not exist in this version" in line for line in lines)
 
 
+def test_records_of_another_machine_are_said_and_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    run(FakeMeasurer(), 4, path).run()
+    path.write_text(path.read_text().replace("-mcpu=native -threads=1 (", "-mcpu=native -threads=1 (another "))
+    lines: list[str] = []
+    tuning = run(FakeMeasurer(), 6, path)
+    tuning.report = lines.append
+    assert tuning.run()[0].resumed == 0
+    assert any("4 records" in line and "made for another target" in line for line in lines)
+
+
 def test_a_record_file_of_the_future_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     path.write_text('{"header":{"format":99}}\n')
