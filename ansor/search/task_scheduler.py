@@ -5,6 +5,7 @@ program, die and are not named again, so none can stall the rest.
 """
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -164,7 +165,7 @@ class TaskScheduler:
     def _slope(self, index: int, best: float) -> float:
         """d(objective) / d(seconds of the task), by a step relative to its time: operators take microseconds."""
         times = self._times()
-        step = 1e-3 * best
+        step = max(1e-3 * best, sys.float_info.min)  # a time may be as small as a number gets
         faster = [*times[:index], best - step, *times[index + 1:]]
         return (self._objective(times) - self._objective(faster)) / step
 
