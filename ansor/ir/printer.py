@@ -6,10 +6,8 @@ import numpy as np
 
 from ansor.ir.linear import Int, Linear, Opaque, Quotient, Remainder, Var
 from ansor.ir.loops import Access, Guard, IndexValue, Loops, Node, Store
-from ansor.te.expr import Binary, Call, Cast, Const, Expr, Not, Select
+from ansor.te.expr import SYMBOLS, Binary, Call, Cast, Const, Expr, Not, Select
 
-SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "floormod": "%", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
-           "eq": "==", "ne": "!=", "and": "and", "or": "or"}
 COMBINERS = {"sum": "+=", "prod": "*=", "max": "max=", "min": "min="}
 
 
@@ -64,10 +62,14 @@ def value_text(expr: Expr) -> str:
 
 def loops_text(loops: Loops) -> str:
     """The whole program."""
-    lines = [f"{b.name}: {b.dtype}[{', '.join(map(number_text, b.shape))}] {b.scope}{' packed' if b.pack else ''}" for b in (*loops.arguments, *loops.intermediates)]
+    lines = [_buffer_text(b) + (" packed" if b.pack else "") for b in (*loops.arguments, *loops.intermediates)]
     for node in loops.body:
         lines += _node_lines(node, 0)
     return "\n".join(lines)
+
+
+def _buffer_text(buffer: Buffer) -> str:
+    return f"{buffer.name}: {buffer.dtype}[{', '.join(map(number_text, buffer.shape))}] {buffer.scope}"
 
 
 def _node_lines(node: Node, depth: int) -> list[str]:
@@ -78,7 +80,7 @@ def _node_lines(node: Node, depth: int) -> list[str]:
     head = f"{indent}{' '.join([*flags, 'for'])} {node.var.name} in {number_text(node.var.extent)}"
     head += f"  (unroll up to {number_text(node.unroll_limit)})" if np.any(node.unroll_limit) and node.kind == "reduce" else ""
     lines = [head]
-    lines += [f"{indent}  {b.name}: {b.dtype}[{', '.join(map(number_text, b.shape))}] local" for b in node.locals]
+    lines += [f"{indent}  {_buffer_text(b)}" for b in node.locals]
     for inner in node.body:
         lines += _node_lines(inner, depth + 1)
     return lines

@@ -448,7 +448,7 @@ def substitute(expr: Expr, values: dict[Axis, Expr]) -> Expr:
     return transform(expr, lambda node: values.get(node) if isinstance(node, Axis) else None)
 
 
-_SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "floormod": "%", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "floormod": "%", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
             "eq": "==", "ne": "!=", "and": "and", "or": "or"}
 
 
@@ -460,7 +460,7 @@ def to_text(expr: Expr) -> str:
         return expr.name
     if isinstance(expr, Binary):
         left, right = to_text(expr.left), to_text(expr.right)
-        symbol = _SYMBOLS.get(expr.op)
+        symbol = SYMBOLS.get(expr.op)
         return f"({left} {symbol} {right})" if symbol else f"{expr.op}({left}, {right})"
     if isinstance(expr, Not):
         return f"(not {to_text(expr.value)})"
