@@ -19,6 +19,7 @@ from ansor.errors import MeasureError
 from ansor.measure.failure import Failure
 from ansor.measure.protocol import Reply, Request, RunRequest, TaskRequest, call_data
 from ansor.measure.timing import TimingOptions
+from ansor.measure.turns import turn
 
 REFERENCE_SECONDS = 120.0  # wall time a reference may take; it is plain C, and runs once for each task
 
@@ -74,7 +75,11 @@ class Runner:
         return task in self._tasks
 
     def run(self, task: str, source: CSource, library: Path, *, best_seconds: float | None = None) -> Run:
-        """Run, verify and time one candidate; whatever it does is a value. Raises KeyError for an undefined task."""
+        """Run, verify and time one candidate when it is our turn; whatever it does is a value. Raises KeyError for an undefined task."""
+        with turn():
+            return self._run(task, source, library, best_seconds)
+
+    def _run(self, task: str, source: CSource, library: Path, best_seconds: float | None) -> Run:
         started = time.monotonic()
         request: RunRequest = {
             "command": "run", "task": task, "call": call_data(source, str(library)), "best_seconds": best_seconds,
