@@ -120,11 +120,12 @@ class TuningRun:
         options = TunerOptions(budget=per_task, early_stop=early_stop)
         given = weights if weights is not None else [1.0] * len(tasks)
         self.states = [TaskState(task, weight) for task, weight in zip(tasks, given, strict=True)]
+        self.scheduler = TaskScheduler([TaskInfo(weight=state.weight, flops=float(state.task.flop)) for state in self.states])
         self.tuners = {id(s): Tuner(s.task.spaces, shared, seed=seed, options=options, task=k) for k, s in enumerate(self.states)}
 
     def run(self) -> list[TaskState]:
         """Tune until the budget is used or nothing is left to try. Ctrl-C passes through; what was measured is recorded by then."""
-        done = sum(self._resume(state) for state in self.states)
+        done = sum(self._resume(index, state) for index, state in enumerate(self.states))
         if done >= self.trials:
             if done:
                 self.report(f"{done} trials are recorded already, the budget is {self.trials}: nothing to measure")
@@ -152,8 +153,8 @@ class TuningRun:
 
     # resume ---------------------------------------------------------------------------------------------------------------------------------------
 
-    def _resume(self, state: TaskState) -> int:
-        """Tell the tuner what the record file knows of this task; gives the number of trials found."""
+    def _resume(self, index: int, state: TaskState) -> int:
+        """Tell tuner and scheduler what the record file knows of this task; gives the number of trials found."""
         if self.records is None or not self.records.exists():
             return 0
         found = recorded_outcomes(state.task, self.records)
@@ -161,8 +162,10 @@ class TuningRun:
             self.report(f"{self.records}: {count} records of {state.task.name} are left out: {reason}")
         known = found.known
         self.tuners[id(state)].tell([outcome for outcome, _ in known])
-        for outcome, failure in known:
+        for count, (outcome, failure) in enumerate(known, 1):
             self._note(state, outcome, failure)
+            if count % SMALL_ROUND == 0 or count == len(known):
+                self.scheduler.told(index, state.seconds, (count - 1) % SMALL_ROUND + 1)
         state.resumed = len(known)
         if known:
             self.report(f"{state.task.name}: continuing after {len(known)} recorded trials")
@@ -190,7 +193,7 @@ class TuningRun:
                 if state.trials == before:
                     return
             return
-        scheduler = self._scheduler()
+        scheduler = self.scheduler
         while measured < self.trials:
             index = scheduler.next_task()
             if index is None:
@@ -201,13 +204,6 @@ class TuningRun:
             yield state
             measured += state.trials - before
             scheduler.told(index, state.seconds, state.trials - before, exhausted=self.tuners[id(state)].finished is not None)
-
-    def _scheduler(self) -> TaskScheduler:
-        scheduler = TaskScheduler([TaskInfo(weight=state.weight, flops=float(state.task.flop)) for state in self.states])
-        for index, state in enumerate(self.states):
-            if state.resumed:
-                scheduler.told(index, state.seconds, state.resumed)
-        return scheduler
 
     def _stopped(self, state: TaskState) -> bool:
         reason = self.tuners[id(state)].finished
