@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ansor.cost_model.buffer_features import Statement, statements_of
-from ansor.cost_model.nest import Nest
+from ansor.cost_model.nest import Mask, Nest, anywhere
 from ansor.ir.loops import Buffer, Loops
 from ansor.schedule.legality import accumulators
 from ansor.te.expr import Call, Select, walk
@@ -94,6 +94,7 @@ def register_tile(statement: Statement, core: Core) -> Tile:
     inside = np.ones(nest.count, dtype=bool)
     running = np.ones(nest.count, dtype=bool)
     reduces = nest.store.combiner is not None
+    lanes = _lanes(statement, core)
     for level in range(len(nest.loops) - 1, -1, -1):
         loop, extent = nest.loops[level], nest.extents[level]
         if loop.stage != nest.store.stage:
@@ -103,15 +104,20 @@ def register_tile(statement: Statement, core: Core) -> Tile:
             held = np.where(running, held * extent, held)
             continue
         running = running & (inside | ~nest.real[level])
-        vectorized = np.asarray(loop.vectorized) & _moves_by_one(statement, nest.store.buffer, level)
-        written = inside if reduces else inside & vectorized
-        pieces = np.where(vectorized, _pieces(extent, _lanes(statement, core)), extent)
+        vectorized = loop.vectorized & _moves_by_one(statement, nest.store.buffer, level)
+        written: NDArray[np.bool_] = inside if reduces else inside & vectorized
+        if not written.any():
+            continue
+        some = anywhere(vectorized)
+        pieces = np.where(vectorized, _pieces(extent, lanes), extent) if some else extent
         elements = np.where(written, elements * extent, elements)
         vectors = np.where(written, vectors * pieces, vectors)
         for buffer in loads:
-            moves = np.asarray(statement.footprints[buffer].moves[level])
-            unit = vectorized & _moves_by_one(statement, buffer, level)
-            loads[buffer] = np.where(written & moves, loads[buffer] * np.where(unit, pieces, extent), loads[buffer])
+            moves = statement.footprints[buffer].moves[level]
+            if moves is False:
+                continue
+            factor = np.where(vectorized & _moves_by_one(statement, buffer, level), pieces, extent) if some else extent
+            loads[buffer] = np.where(written if moves is True else written & moves, loads[buffer] * factor, loads[buffer])
     bodies = nest.iterations / elements
     total = sum(loads.values(), start=np.zeros(nest.count))
     return Tile(elements, vectors, total, bodies / held, bodies)
@@ -122,9 +128,9 @@ def _lanes(statement: Statement, core: Core) -> int:
     return max(1, core.vector_bytes // widest)
 
 
-def _moves_by_one(statement: Statement, buffer: Buffer, level: int) -> NDArray[np.bool_]:
+def _moves_by_one(statement: Statement, buffer: Buffer, level: int) -> Mask:
     stride = statement.footprints[buffer].strides[level]
-    return np.broadcast_to(np.asarray(stride == 1.0 if stride is not None else False), (statement.nest.count,))
+    return False if stride is None else stride == 1.0
 
 
 def _pieces(extent: Column, lanes: int) -> Column:
@@ -168,6 +174,8 @@ def _loaded(statement: Statement, capacity: float) -> Column:
 def _speedup(nest: Nest, core: Core) -> Column:
     """Threads that have work, given the iterations of the parallel loops."""
     degree = np.ones(nest.count)
+    if core.threads == 1:
+        return degree
     for loop, extent in zip(nest.loops, nest.extents, strict=True):
         degree = np.where(np.asarray(loop.parallel), degree * extent, degree)
     return degree / np.ceil(degree / core.threads)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ansor.cost_model.nest import Nest, Row
+from ansor.cost_model.nest import Nest, Row, anywhere
 from ansor.ir.linear import variables
 from ansor.ir.loops import Flag, For, Loops, Store, stores
 
@@ -24,7 +24,8 @@ def stages_of(loops: Loops) -> Stages:
 
 def annotation_columns(nest: Nest, prefix: str, stages: Stages) -> dict[str, Row]:
     """The columns of one annotation: number, product, innermost extent, and the one that tells the position."""
-    chosen = [(level, _where(nest, level, getattr(loop, FLAGS[prefix]))) for level, loop in enumerate(nest.loops)]
+    flagged = [(level, getattr(loop, FLAGS[prefix])) for level, loop in enumerate(nest.loops)]
+    chosen = [(level, _where(nest, level, flag)) for level, flag in flagged if anywhere(flag)]
     chosen = [(level, mask) for level, mask in chosen if mask.any()]
     if not chosen:
         return {f"{prefix}_type_none": 1.0}

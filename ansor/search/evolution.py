@@ -1,6 +1,7 @@
 """Evolution over an integer matrix: score, keep the best new programs, select, cross over, mutate, filter, again.
 
-Everything but `legal`, `features` and the model's `predict` is array arithmetic over the whole population.
+Everything but `legal`, `features` and the model's `predict` is array arithmetic over the whole population. Those lower programs, and lowering a
+few costs nearly as much as lowering a hundred: so each generation asks once for each space, and leaves out spaces of which it holds only a few.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,17 +10,23 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ansor.ir.feature_rows import FeatureRows
+from ansor.ir.feature_rows import FeatureRows, join
 from ansor.search.crossover import crossover
 from ansor.search.mutation import mutate
-from ansor.search.population import Keys, Population, empty_population, joined, sample_population
+from ansor.search.population import Keys, Population, allotted, empty_population, joined, sample_population
 from ansor.search.sampling import SampledSpace
 from ansor.search.space import Rows
 
 Score = Callable[[FeatureRows], NDArray[np.float64]]
 
-BREEDING_ATTEMPTS = 3
-"""Times offspring are bred to replace the illegal and the repeated before fresh samples fill the gap."""
+BLOCKS = 16
+"""Spaces with less than this part of the population as offspring are drawn together: fewer spaces have more, at the same chance."""
+
+USABLE = 0.8
+"""Share of candidates taken to be legal and new, before a generation has shown it."""
+
+MOST_SURPLUS = 4.0
+"""Candidates bred for each one wanted, at most, to make up for the illegal and the repeated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,31 +51,60 @@ class Ranked:
     members: Population
     scores: NDArray[np.float64]
 
+    def take(self, index: NDArray[np.int64]) -> "Ranked":
+        """These members; `index` ascending, so that scores stay aligned."""
+        return Ranked(self.members.take(index), self.scores[index])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hall:
+    """The best programs met, with their feature rows."""
+
+    ranked: Ranked
+    features: FeatureRows
+
+    @property
+    def members(self) -> Population:
+        """The programs."""
+        return self.ranked.members
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """Their scores, `[n]`."""
+        return self.ranked.scores
+
+    def take(self, index: NDArray[np.int64]) -> "Hall":
+        """These members; `index` ascending."""
+        return Hall(self.ranked.take(index), self.features.take(index))
+
 
 def evolve(spaces: Sequence[SampledSpace], score: Score, start: Population, anchors: Population, local_share: float,
            space_weights: NDArray[np.float64], excluded: Keys, wanted: int, rng: np.random.Generator,
-           options: EvolutionOptions) -> Ranked:
+           options: EvolutionOptions) -> Hall:
     """The best distinct programs met that are not `excluded`: at least the best `wanted` of all, and of each space.
 
     `anchors` are the best measured programs: each generation holds `local_share` of mutations of them. Deterministic for
     the state of `rng`. May hold fewer than `wanted` where spaces are small.
     """
-    hall = Ranked(empty_population(spaces), np.zeros(0))
-    population = start
+    hall = Hall(Ranked(empty_population(spaces), np.zeros(0)), FeatureRows(np.zeros((0, 0), np.float32), np.zeros(0, np.int64), 0))
+    elites, newcomers, usable = hall.ranked, start, USABLE
     for generation in range(options.generations + 1):
-        if not len(population):
+        if not len(newcomers):
             break
-        scores = finite_scores(score, population, spaces)
-        hall = _admitted(hall, Ranked(population, scores), spaces, excluded, wanted)
+        features = newcomers.features(spaces)
+        scored = Ranked(newcomers, finite_scores(score, features))
+        hall = _admitted(hall, Hall(scored, features), spaces, excluded, wanted)
         if generation == options.generations:
             break
-        population = _next_generation(spaces, Ranked(population, scores), anchors, local_share, space_weights, rng, options)
+        current = _merged(elites, scored)
+        elites = current.take(np.sort(np.argsort(-current.scores, kind="stable")[: int(options.elites * options.population)]))
+        newcomers, usable = _offspring(spaces, current, elites, anchors, local_share, space_weights, usable, rng, options)
     return hall
 
 
-def finite_scores(score: Score, population: Population, spaces: Sequence[SampledSpace]) -> NDArray[np.float64]:
+def finite_scores(score: Score, features: FeatureRows) -> NDArray[np.float64]:
     """Scores with NaN and infinities replaced by the worst finite one, so that no model can break selection."""
-    scores = np.asarray(score(population.features(spaces)), dtype=np.float64)
+    scores = np.asarray(score(features), dtype=np.float64)
     finite = np.isfinite(scores)
     return scores if finite.all() else np.where(finite, scores, scores[finite].min(initial=0.0) - 1.0)
 
@@ -86,33 +122,53 @@ def parents(scores: NDArray[np.float64], count: int, selection: float, rng: np.r
     return np.asarray(order[places], np.int64)
 
 
-def neighbourhood(spaces: Sequence[SampledSpace], anchors: Population, count: int, rng: np.random.Generator,
-                  options: EvolutionOptions) -> Population:
-    """About `count` distinct legal mutations of the anchors, most one move away."""
-    if not len(anchors) or count <= 0:
-        return empty_population(spaces)
-    copies = anchors.take(np.arange(count) % len(anchors))
-    moves = _mutated(spaces, copies, rng, options)
-    return moves.distinct(spaces).legal(spaces)
+def gathered(chosen: NDArray[np.int64], owners: NDArray[np.int64], block: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """About as many parents as `chosen`, without spaces that have fewer than `block`: what those have together is drawn again, `block` parents of one
+    space at a time, so that each is expected as often as before. `owners`: the space of each member.
+    """
+    whose = owners[chosen]
+    counts = np.bincount(whose)
+    few = np.where(counts < block, counts, 0)
+    lots = allotted(int(few.sum() / block + rng.random()), few.astype(np.float64), rng)
+    again = [rng.choice(chosen[whose == space], block * lots[space]) for space in np.flatnonzero(lots)]
+    return np.concatenate([chosen[few[whose] == 0], *again])
 
 
-def _next_generation(spaces: Sequence[SampledSpace], current: Ranked, anchors: Population, local_share: float,
-                     space_weights: NDArray[np.float64], rng: np.random.Generator,
-                     options: EvolutionOptions) -> Population:
-    size = options.population
-    elites = np.argsort(-current.scores, kind="stable")[: int(options.elites * size)]
-    local = neighbourhood(spaces, anchors, int(local_share * size), rng, options)
-    population = joined(current.members.take(elites), local).distinct(spaces)
-    bred = size - int(options.fresh * size)
-    for _ in range(BREEDING_ATTEMPTS):
-        missing = bred - len(population)
-        if missing <= 0:
-            break
-        chosen = parents(current.scores, missing, options.selection, rng)
-        children = _bred(spaces, current.members.take(chosen), rng, options)
-        population = joined(population, children.distinct(spaces).legal(spaces)).distinct(spaces)
-    present = [np.sort(sampled.tables.keys(block)) for sampled, block in zip(spaces, population.blocks, strict=True)]
-    return joined(population, sample_population(spaces, size - len(population), space_weights, rng, present))
+def _offspring(spaces: Sequence[SampledSpace], current: Ranked, elites: Ranked, anchors: Population, local_share: float,
+               space_weights: NDArray[np.float64], usable: float, rng: np.random.Generator,
+               options: EvolutionOptions) -> tuple[Population, float]:
+    """New legal members beside the elites: mutations of the anchors, children of the current ones, fresh ones.
+
+    `usable`: share of candidates that were legal and new in the last generation; the second result is this generation's.
+    """
+    room = options.population - len(elites.scores)
+    surplus = min(1 / usable, MOST_SURPLUS)
+    local = int(local_share * options.population * surplus) if len(anchors) else 0
+    fresh = int(options.fresh * options.population * surplus)
+    bred = max(int(room * surplus) - local - fresh, 0)
+    block = max(options.population // BLOCKS, 1)
+    chosen = gathered(parents(current.scores, bred, options.selection, rng), current.members.owners(), block, rng)
+    candidates = joined(
+        _mutated(spaces, anchors.take(np.arange(local) % max(len(anchors), 1)), rng, options),
+        _bred(spaces, current.members.take(chosen), rng, options),
+        _drawn(spaces, fresh, space_weights, block, rng),
+    )
+    present = [np.sort(sampled.tables.keys(block)) for sampled, block in zip(spaces, elites.members.blocks, strict=True)]
+    new = candidates.distinct(spaces, present).legal(spaces)
+    share = max(len(new) / max(len(candidates), 1), 1 / MOST_SURPLUS)
+    if len(new) > room:
+        return new.take(np.sort(rng.permutation(len(new))[:room])), share
+    if len(new) >= room / 2:
+        return new, share
+    # Hardly anything is legal or new: sampling may still find some.
+    present = [np.sort(np.concatenate([keys, sampled.tables.keys(block)])) for sampled, keys, block in zip(spaces, present, new.blocks, strict=True)]
+    return joined(new, sample_population(spaces, room - len(new), space_weights, rng, present)), share
+
+
+def _drawn(spaces: Sequence[SampledSpace], count: int, weights: NDArray[np.float64], block: int, rng: np.random.Generator) -> Population:
+    """About `count` members, legal or not, of a few spaces drawn by weight."""
+    counts = allotted(int(count / block + rng.random()), weights, rng) * block
+    return Population(tuple(sampled.draw(int(wanted), rng) for sampled, wanted in zip(spaces, counts, strict=True)))
 
 
 def _bred(spaces: Sequence[SampledSpace], chosen: Population, rng: np.random.Generator,
@@ -137,20 +193,33 @@ def _mutated(spaces: Sequence[SampledSpace], members: Population, rng: np.random
     return members.mapped(change)
 
 
-def _admitted(hall: Ranked, newcomers: Ranked, spaces: Sequence[SampledSpace], excluded: Keys, wanted: int) -> Ranked:
+def _merged(first: Ranked, second: Ranked) -> Ranked:
+    """Members of both, space by space."""
+    scores = np.concatenate([first.scores, second.scores])
+    return Ranked(joined(first.members, second.members), scores[_order(first.members, second.members)])
+
+
+def _order(first: Population, second: Population) -> NDArray[np.int64]:
+    """Where each member of `joined(first, second)` stands among the members of `first` followed by those of `second`."""
+    return np.argsort(np.concatenate([first.owners(), second.owners()]), kind="stable")
+
+
+def _admitted(hall: Hall, newcomers: Hall, spaces: Sequence[SampledSpace], excluded: Keys, wanted: int) -> Hall:
     """The hall of fame after a generation: the best `wanted` overall and the best of each space."""
     new = np.flatnonzero(newcomers.members.fresh(spaces, excluded))
-    members = joined(hall.members, newcomers.members.take(new))
-    owners = members.owners()
-    # `joined` goes space by space, so scores are put in the same order by a stable sort over the owners of both parts.
-    both = np.concatenate([hall.scores, newcomers.scores[new]])
-    whose = np.concatenate([hall.members.owners(), newcomers.members.owners()[new]])
-    scores = both[np.argsort(whose, kind="stable")]
-    first = _first_of_each(members, spaces)
-    order = first[np.argsort(-scores[first], kind="stable")]
-    _, best_of_space = np.unique(owners[order], return_index=True)
-    kept = np.sort(order[np.union1d(np.arange(min(wanted, len(order))), best_of_space)])
-    return Ranked(members.take(kept), scores[kept])
+    promising = newcomers.take(_foremost(newcomers.ranked, new, wanted))
+    if not len(hall.scores):
+        return promising
+    order = _order(hall.members, promising.members)
+    both = Hall(_merged(hall.ranked, promising.ranked), join([hall.features, promising.features]).take(order))
+    return both.take(_foremost(both.ranked, _first_of_each(both.members, spaces), wanted))
+
+
+def _foremost(ranked: Ranked, among: NDArray[np.int64], wanted: int) -> NDArray[np.int64]:
+    """Of the members `among`, the best `wanted` and the best of each space; ascending."""
+    order = among[np.argsort(-ranked.scores[among], kind="stable")]
+    _, best_of_space = np.unique(ranked.members.owners()[order], return_index=True)
+    return np.sort(order[np.union1d(np.arange(min(wanted, len(order))), best_of_space)])
 
 
 def _first_of_each(members: Population, spaces: Sequence[SampledSpace]) -> NDArray[np.int64]:

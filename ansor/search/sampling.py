@@ -27,10 +27,15 @@ class SampledSpace:
         if self.tables.programs <= ENUMERATED:
             rows = all_rows(self.tables.sizes)
             self.listed = rows[self.legal(rows)]
+            self._listed_keys = np.sort(self.tables.keys(self.listed))
 
     def legal(self, rows: Rows) -> NDArray[np.bool_]:
-        """Which rows are legal, `[n]`."""
-        return np.asarray(self.space.legal(rows), dtype=bool) if len(rows) else np.zeros(0, bool)
+        """Which rows are legal, `[n]`; looked up where all are listed."""
+        if not len(rows):
+            return np.zeros(0, bool)
+        if self.listed is not None:
+            return contains(self._listed_keys, self.tables.keys(rows))
+        return np.asarray(self.space.legal(rows), dtype=bool)
 
     def draw(self, count: int, rng: np.random.Generator) -> Rows:
         """`count` rows by the sampling weights, legal or not, repeats possible."""
@@ -52,7 +57,7 @@ class SampledSpace:
             missing = count - len(found)
             if missing <= 0:
                 break
-            batch = self.draw(max(2 * missing, 64) << min(attempt, 4), rng)
+            batch = self.draw(max(missing + missing // 2, 64) << min(attempt, 4), rng)
             batch = distinct(self.tables, np.concatenate([found, batch]), barred)[len(found):]
             found = np.concatenate([found, batch[self.legal(batch)][:missing]])
         return found

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ansor.cost_model.base import CostModel
 from ansor.search.diversity import spread
-from ansor.search.evolution import EvolutionOptions, Ranked, evolve
+from ansor.search.evolution import EvolutionOptions, Hall, evolve
 from ansor.search.population import Population, allotted, joined, sample_population
 from ansor.search.sampling import SampledSpace
 from ansor.search.space import Space
@@ -209,18 +209,17 @@ class Tuner:
                       local_share, chances, known, SHORTLIST * wanted, rng, evolution)
         return self._chosen(hall, wanted, late, rng)
 
-    def _chosen(self, hall: Ranked, wanted: int, late: bool, rng: np.random.Generator) -> list[Pick]:
+    def _chosen(self, hall: Hall, wanted: int, late: bool, rng: np.random.Generator) -> list[Pick]:
         """Best-scored but spread out; some are the best of a little-tried space."""
         if not len(hall.members):
             return []
         order = np.lexsort((rng.random(len(hall.scores)), -hall.scores))
         explored = self._explored(hall, order, int(wanted * self.options.explore + rng.random()), rng)
         strength = self.options.late_spread if late else self.options.spread
-        features = hall.members.features(self._spaces)
-        chosen = spread(features, hall.scores, order, explored, wanted, strength)
+        chosen = spread(hall.features, hall.scores, order, explored, wanted, strength)
         return [Pick(*hall.members.member(int(index))) for index in chosen]
 
-    def _explored(self, hall: Ranked, order: NDArray[np.int64], count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    def _explored(self, hall: Hall, order: NDArray[np.int64], count: int, rng: np.random.Generator) -> NDArray[np.int64]:
         owners = hall.members.owners()[order]
         spaces, place = np.unique(owners, return_index=True)
         _, trials = self._best_by_space()

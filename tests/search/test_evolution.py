@@ -4,7 +4,7 @@ import pytest
 from ansor.cost_model.random_model import RandomModel
 from ansor.ir.feature_rows import FeatureRows
 from ansor.search.diversity import spread
-from ansor.search.evolution import EvolutionOptions, evolve, parents
+from ansor.search.evolution import EvolutionOptions, evolve, gathered, parents
 from ansor.search.population import empty_population, sample_population
 from ansor.search.sampling import SampledSpace
 from tests.search.synthetic import BowlSpace
@@ -85,6 +85,18 @@ def test_parents_prefer_the_best_and_spare_none() -> None:
     counts = np.bincount(chosen, minlength=100)
     assert counts[85:].sum() > 0.6 * len(chosen)
     assert counts.min() >= 0 and counts[:50].sum() > 0
+
+
+def test_gathered_parents_come_in_blocks_as_often_as_before() -> None:
+    owners = np.repeat(np.arange(20), 10)
+    rng = np.random.default_rng(0)
+    drawn = np.zeros(20)
+    for _ in range(400):
+        chosen = np.concatenate([rng.integers(0, 100, 30), rng.integers(100, 110, 90)])
+        kept = np.bincount(owners[gathered(chosen, owners, 16, rng)], minlength=20)
+        assert kept[10] == 90 and set(kept[:10].tolist()) <= {0, 16, 32} and not kept[11:].any()
+        drawn += kept
+    np.testing.assert_allclose(drawn[:10] / 400, 3.0, atol=1.5)
 
 
 def test_spread_avoids_repeats_and_near_copies() -> None:
