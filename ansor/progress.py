@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from ansor.text import format_seconds
+from ansor.text import counted, format_seconds
 from ansor.tuning import Progress, TaskState
 
 PLAIN_SECONDS = 5.0
@@ -36,7 +36,7 @@ def _best_text(progress: Progress, weights: Sequence[float], peak_gflops: float 
     total = sum(weight * seconds for weight, seconds in zip(weights, progress.best, strict=True) if seconds is not None)
     missing = sum(seconds is None for seconds in progress.best)
     if len(progress.best) > 1:
-        return f"sum of kernels {format_seconds(total)}" + (f" ({missing} tasks to come)" if missing else "")
+        return f"sum of kernels {format_seconds(total)}" + (f" ({counted(missing, 'task')} to come)" if missing else "")
     gflops = progress.task.flop / total / 1e9
     share = f" ({100 * gflops / peak_gflops:.0f} % of peak)" if peak_gflops else ""
     return f"best {format_seconds(total)}, {gflops:.1f} GFLOP/s{share}"

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
+import inspect
+import sys
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import ParamSpec, TypeVar
 
 from ansor.errors import AnsorError, DeclarationError
 from ansor.te.tensor import Tensor
 from ansor.zoo.catalogue import ZooOperator, find
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -19,81 +27,126 @@ class OperatorSubject:
 
     name: str
     function: Callable[..., Sequence[Tensor]]
-    args: tuple[int, ...]
+    args: tuple[object, ...]
 
 
 @dataclass(frozen=True)
 class NetworkSubject:
-    """A PyTorch model and the inputs to trace it with."""
+    """A PyTorch model and the inputs to trace it with. Weights may be random: ask for the model once."""
 
     name: str
     model: Callable[[], object]
-    example_inputs: Callable[[], tuple[object, ...]]
+    example_inputs: Callable[[], object]
 
 
 Subject = OperatorSubject | NetworkSubject
 
 
 def resolve(text: str, args: tuple[int, ...] = ()) -> Subject:
-    """`resnet18`, `matmul`, `FILE.py` or `FILE.py:function`; `args` replace an operator's default sizes.
+    """`resnet18`, `matmul`, `FILE.py` or `FILE.py:function`; `args` are an operator's sizes, its defaults where they end.
 
-    A file holds either functions `model()` and `example_inputs()`, or a function that returns the tensors of a declaration.
+    A file holds either functions `model()` and `example_inputs()`, or a function that returns the tensors of a declaration. Raises DeclarationError for
+    what is not there or does not fit; so do the subject's functions, when they fail.
     """
     path, _, function = text.partition(":")
     if path.endswith(".py"):
         return _from_file(Path(path), function, args)
     found = find(text)
     if isinstance(found, ZooOperator):
-        return OperatorSubject(found.name, found.function, args or found.args)
-    return NetworkSubject(found.name, found.model, found.example_inputs)
+        return _operator(found.name, found.function, args)
+    return _network(found.name, found.model, found.example_inputs, args)
 
 
-def _from_file(path: Path, function: str, args: tuple[int, ...]) -> Subject:
+def _operator(name: str, function: Callable[..., Sequence[Tensor]], args: tuple[int, ...]) -> OperatorSubject:
+    signature = inspect.signature(function)
+    try:
+        bound = signature.bind(*args)
+    except TypeError as error:
+        given = f"--args {','.join(map(str, args))}" if args else "no --args"
+        raise DeclarationError(f"asked for {name} with {given}, but it takes {_parameters(signature)}: {error}; write --args N,N,... with one number for each") from None
+    bound.apply_defaults()
+    return OperatorSubject(name, _explained(name, function), bound.args)
+
+
+def _parameters(signature: inspect.Signature) -> str:
+    """`n=512, m=512`, as a person would write them."""
+    parameters = [p.name if p.default is p.empty else f"{p.name}={p.default}" for p in signature.parameters.values()]
+    return ", ".join(parameters) or "no sizes"
+
+
+def _network(name: str, model: Callable[[], object], example_inputs: Callable[[], object], args: tuple[int, ...]) -> NetworkSubject:
+    if args:
+        raise DeclarationError(f"asked for {name} with --args {','.join(map(str, args))}, but it is a network, which takes none; leave --args out")
+    return NetworkSubject(name, _explained(f"{name}: model", model), _explained(f"{name}: example_inputs", example_inputs))
+
+
+def _from_file(path: Path, name: str, args: tuple[int, ...]) -> Subject:
     if not path.is_file():
         raise DeclarationError(f"asked for {path}, which is not a file; give the path of a Python file, or a built-in name")
     module = _loaded(path)
-    if not function and hasattr(module, "model"):
-        return _network(module, path, "model")
-    if function and not hasattr(module, function):
-        raise DeclarationError(f"asked for {path}:{function}, but the file has no {function}; it has {', '.join(_own_functions(module)) or 'no functions'}")
-    chosen = function or _only_function(module, path)
-    if hasattr(module, "example_inputs") and chosen != "example_inputs" and not _declares(module, chosen):
-        return _network(module, path, chosen)
-    return OperatorSubject(chosen, getattr(module, chosen), args)
+    chosen = name or ("model" if hasattr(module, "model") else _only_function(module, path))
+    if not hasattr(module, chosen):
+        raise DeclarationError(f"asked for {path}:{chosen}, but the file has no {chosen}; it has {', '.join(_own_functions(module)) or 'no functions'}")
+    value = getattr(module, chosen)
+    if not _makes_a_model(module, chosen):
+        if not callable(value):
+            raise DeclarationError(f"asked for {path}:{chosen}, which is a {type(value).__name__}; name a function that returns tensors")
+        return _operator(chosen, value, args)
+    if not hasattr(module, "example_inputs"):
+        raise DeclarationError(f"{path} has {chosen} but no example_inputs(); add a function that returns the model's inputs as a tuple of tensors")
+    return _network(path.stem, value if inspect.isroutine(value) or inspect.isclass(value) else lambda: value, module.example_inputs, args)
 
 
 def _loaded(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.path.append(str(path.resolve().parent))  # a file finds its neighbours, as it does when Python runs it
     try:
         spec.loader.exec_module(module)
     except AnsorError:
         raise
     except Exception as error:
-        raise DeclarationError(f"asked to read {path}, which fails with {type(error).__name__}: {error}") from error
+        raise DeclarationError(f"asked to read {path}, which fails with {type(error).__name__}: {error}{_place(error, path.name)}") from error
     return module
 
 
-def _network(module: ModuleType, path: Path, function: str) -> NetworkSubject:
-    if not hasattr(module, "example_inputs"):
-        raise DeclarationError(f"{path} has {function}() but no example_inputs(); add a function that returns the model's inputs as a tuple of tensors")
-    return NetworkSubject(path.stem, getattr(module, function), module.example_inputs)
+def _explained(name: str, function: Callable[P, R]) -> Callable[P, R]:
+    """The function, its mistakes told in one sentence that names the line."""
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except AnsorError:
+            raise
+        except Exception as error:
+            given = ", ".join(map(str, args))
+            raise DeclarationError(f"{name}({given}) fails with {type(error).__name__}: {error}{_place(error)}; mend the function") from error
+
+    return call
+
+
+def _place(error: BaseException, only: str = "") -> str:
+    """` (file.py, line 7)`: the last line that was running, in the file of name `only` if that is given."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not only or Path(frame.filename).name == only]
+    return f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
 
 
 def _own_functions(module: ModuleType) -> list[str]:
-    return [name for name, value in vars(module).items() if callable(value) and getattr(value, "__module__", "") == module.__name__ and name[0] != "_"]
+    return [name for name, value in vars(module).items() if name[0] != "_" and inspect.isfunction(value) and value.__module__ == module.__name__]
 
 
 def _only_function(module: ModuleType, path: Path) -> str:
-    names = _own_functions(module)
+    names = [name for name in _own_functions(module) if name != "main"]
     if len(names) != 1:
         raise DeclarationError(f"asked to tune {path}, which has {len(names)} functions ({', '.join(names) or 'none'}); name one: {path}:FUNCTION")
     return names[0]
 
 
-def _declares(module: ModuleType, name: str) -> bool:
-    """True when the function asks for sizes or is registered as a workload: it is a declaration, not a model."""
-    function = getattr(module, name)
-    code = getattr(function, "__code__", None)
-    return code is None or code.co_argcount > 0
+def _makes_a_model(module: ModuleType, name: str) -> bool:
+    """True for `model`, a module class, a module, and, in a file with example_inputs(), a function without arguments."""
+    value = getattr(module, name)
+    if name == "model" or hasattr(value, "forward"):
+        return True
+    return hasattr(module, "example_inputs") and name != "example_inputs" and inspect.isfunction(value) and not inspect.signature(value).parameters

@@ -14,6 +14,11 @@ def format_rate(operations: float, seconds: float) -> str:
     return f"{operations / seconds / 1e9:.3g} GFLOP/s" if seconds > 0 else "n/a"
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 kernel`, `2 kernels`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def clip(text: str, limit: int = 2000) -> str:
     """At most about `limit` characters: the head and the tail, because tools put the cause in either."""
     text = text.strip()

@@ -1,4 +1,4 @@
-from ansor.text import clip, format_rate, format_seconds
+from ansor.text import clip, counted, format_rate, format_seconds
 
 
 def test_seconds_pick_their_unit() -> None:
@@ -14,3 +14,7 @@ def test_clip_keeps_head_and_tail() -> None:
     assert clip(" short \n") == "short"
     text = clip("a" * 600 + "b" * 600, 100)
     assert text.startswith("a" * 50) and text.endswith("b" * 50) and "1100 characters" in text
+
+
+def test_counted() -> None:
+    assert [counted(n, "kernel") for n in (0, 1, 2)] == ["0 kernels", "1 kernel", "2 kernels"]

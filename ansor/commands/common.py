@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.console import Console
+
 from ansor.codegen.toolchain import find_compiler
-from ansor.errors import AnsorError, ToolchainError
+from ansor.errors import AnsorError, DeclarationError, ToolchainError
 from ansor.ir.dag import c_identifier
 from ansor.kernels import built
 from ansor.measure.peak import measure_peak
@@ -20,10 +24,19 @@ from ansor.targets.base import Target, parse_target
 from ansor.tuning import TaskState
 
 if TYPE_CHECKING:
+    from ansor.graph.from_torch import ExampleInputs
     from ansor.graph.network import CompiledNetwork
 
 ROUNDS = 30
 """Interleaved runs of each side of a comparison."""
+
+
+def make_console() -> Console:
+    """Where a command speaks. Lines into a file or a pipe are as long as they are: no table is cut to the width of a terminal."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = 10_000
+    return console
 
 
 def target_of(given: argparse.Namespace) -> Target:
@@ -60,6 +73,20 @@ def save_kernels(states: Sequence[TaskState], folder: str | Path, target: Target
     return len(kernels)
 
 
+def made(subject: NetworkSubject) -> tuple[object, ExampleInputs]:
+    """The subject's model and inputs. Raises DeclarationError when they are neither."""
+    import torch
+
+    # The export logs a stack trace beside the exception it raises, and we tell that in one sentence.
+    logging.getLogger("torch._subclasses.fake_tensor").setLevel(logging.CRITICAL)
+    model, inputs = subject.model(), subject.example_inputs()
+    if not callable(model):
+        raise DeclarationError(f"{subject.name}: the function for the model returned a {type(model).__name__}; it has to return a torch.nn.Module")
+    if not isinstance(inputs, (torch.Tensor, Sequence, Mapping)):
+        raise DeclarationError(f"{subject.name}: example_inputs() returned a {type(inputs).__name__}; it has to return a tuple of tensors")
+    return model, inputs
+
+
 @dataclass(frozen=True)
 class Comparison:
     """A network beside PyTorch: medians of interleaved runs in seconds, and the largest difference relative to the largest output."""
@@ -69,26 +96,43 @@ class Comparison:
     error: float
 
 
-def compare(network: CompiledNetwork, subject: NetworkSubject, threads: int) -> Comparison:
-    """Runs both on the example inputs, in turns, PyTorch on as many threads as we."""
+def compare(network: CompiledNetwork, model: object, inputs: ExampleInputs, threads: int) -> Comparison:
+    """Runs both on the inputs, in turns, PyTorch on as many threads as we and in evaluation mode."""
     import torch
 
-    model, inputs = subject.model(), subject.example_inputs()
+    from ansor.graph.from_torch import split_inputs
+
     if not callable(model):
-        raise AnsorError(f"{subject.name}: model() gave a {type(model).__name__}, which cannot be called")
+        raise AnsorError(f"asked to compare with a {type(model).__name__}, which cannot be called; give a torch.nn.Module")
+    args, kwargs = split_inputs(inputs)
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        with torch.no_grad():
-            error = _error(network(*inputs), model(*inputs))
+        with torch.no_grad(), _evaluating(model):
+            error = _error(network(*args, **kwargs), model(*args, **kwargs))
             ours: list[float] = []
             theirs: list[float] = []
             for _ in range(ROUNDS):
-                ours.append(_seconds(lambda: network(*inputs)))
-                theirs.append(_seconds(lambda: model(*inputs)))
+                ours.append(_seconds(lambda: network(*args, **kwargs)))
+                theirs.append(_seconds(lambda: model(*args, **kwargs)))
     finally:
         torch.set_num_threads(before)
     return Comparison(statistics.median(ours), statistics.median(theirs), error)
+
+
+@contextmanager
+def _evaluating(model: object) -> Iterator[None]:
+    """In evaluation mode, as the network was read."""
+    import torch
+
+    training = [part for part in model.modules() if part.training] if isinstance(model, torch.nn.Module) else []
+    for part in training:
+        part.training = False
+    try:
+        yield
+    finally:
+        for part in training:
+            part.training = True
 
 
 def _seconds(function: Callable[[], object]) -> float:
@@ -104,5 +148,3 @@ def _error(ours: object, theirs: object) -> float:
     pairs = zip(pytree.tree_leaves(ours), pytree.tree_leaves(theirs), strict=True)
     found = [float((a - b).abs().max() / b.abs().max().clamp_min(1e-12)) for a, b in pairs if isinstance(a, torch.Tensor)]
     return max(found, default=0.0)
-
-

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from ansor import __version__
 from ansor.codegen.toolchain import find_compiler, prepare, processor_name
-from ansor.commands.common import target_of
+from ansor.commands.common import make_console, target_of
 from ansor.errors import AnsorError
 from ansor.measure.measurer import Measurer
 from ansor.measure.peak import measure_peak
@@ -21,7 +21,7 @@ from ansor.text import format_seconds
 
 def run_doctor(given: argparse.Namespace) -> int:
     """Print what this machine has and can do; 1 when something needed is missing."""
-    console = Console(highlight=False)
+    console = make_console()
     target = target_of(given)
     console.print(f"ansor {__version__} on {processor_name()}, {cores()} cores")
     console.print(f"target     {target}: vectors of {target.vector_bytes} bytes, {target.vector_registers} registers, "

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ansor import api
-from ansor.commands.common import target_of
+from ansor.commands.common import made, make_console, target_of
 from ansor.errors import RecordError
 from ansor.kernels import schedule_text
 from ansor.measure.record import Loaded, Record, load
@@ -22,31 +22,38 @@ from ansor.tuning import Best
 
 def run_show(given: argparse.Namespace) -> int:
     """Summarise a record file, or show the best program of one workload in it."""
-    console = Console(highlight=False)
+    console = make_console()
     if given.subject:
         _show_program(given, console)
         return 0
     loaded = load(given.records)
+    if not loaded.headers and not loaded.records:
+        raise RecordError(f"asked to show {given.records}, which holds no trials; name a file that `ansor tune` wrote")
     for header in loaded.headers[-1:]:
         machine = ", ".join(value for _, value in header.machine)
         console.print(f"{given.records}: {len(loaded.records)} trials; last written by ansor {header.package} on {machine}, {header.compiler}", soft_wrap=True)
-    console.print(_summary(loaded.records))
+    for target in dict.fromkeys(record.target for record in loaded.records):
+        console.print(target, soft_wrap=True)
+        console.print(_summary([record for record in loaded.records if record.target == target]))
     _say_skipped(loaded, console)
     return 0
 
 
 def _summary(records: Sequence[Record]) -> Table:
+    """One row for each workload, under its whole key: what other tools look for."""
     table = Table(box=None, pad_edge=False)
-    for heading, justify in (("workload", "left"), ("target", "left"), ("trials", "right"), ("best", "right"), ("failures", "left")):
-        table.add_column(heading, justify="right" if justify == "right" else "left")
-    groups: dict[tuple[str, str], list[Record]] = {}
+    table.add_column("workload", no_wrap=True)
+    for heading in ("trials", "best"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("failures")
+    groups: dict[str, list[Record]] = {}
     for record in records:
-        groups.setdefault((record.workload, record.target), []).append(record)
-    for (workload, target), group in groups.items():
+        groups.setdefault(record.workload, []).append(record)
+    for workload, group in groups.items():
         best = min((record.latency_s for record in group if record.seconds), default=None)
         failures = Counter(record.failure.kind for record in group if record.failure is not None)
         text = ", ".join(f"{kind} {count}" for kind, count in failures.most_common()) or "none"
-        table.add_row(workload, target, str(len(group)), format_seconds(best) if best is not None else "-", text)
+        table.add_row(workload, str(len(group)), format_seconds(best) if best is not None else "-", text)
     return table
 
 
@@ -60,7 +67,7 @@ def _show_program(given: argparse.Namespace, console: Console) -> None:
     if isinstance(subject, OperatorSubject):
         tasks = [SearchTask(subject.function, subject.args, target_of(given))]
     else:
-        tasks, _ = api.extract_tasks(subject.model(), subject.example_inputs(), target_of(given), report=console.print)
+        tasks, _ = api.extract_tasks(*made(subject), target_of(given), report=console.print)
     found = False
     for task in tasks:
         best = api.recorded_state(task, given.records).best

@@ -85,5 +85,5 @@ def find(name: str) -> ZooNetwork | ZooOperator:
         return found
     names = [*NETWORKS, *OPERATORS]
     close = difflib.get_close_matches(name, names, 1)
-    hint = f"; did you mean {close[0]}?" if close else ""
-    raise ModelError(f"asked for {name!r}, which is no built-in network or operator{hint} Built in are {', '.join(names)}; or name a file: FILE.py[:function]")
+    hint = f" (did you mean {close[0]}?)" if close else ""
+    raise ModelError(f"asked for {name!r}, which is no built-in network or operator{hint}; built in are {', '.join(names)}; or name a file: FILE.py[:function]")

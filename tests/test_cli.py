@@ -1,0 +1,133 @@
+"""The command line as a person types it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ansor.cli import main
+from ansor.measure.record import load
+
+DECLARATION = """
+from ansor import te
+
+def scaled(n=8, m=16):
+    a = te.placeholder((n, m), name="a")
+    r = te.reduce_axis((0, m), name="r")
+    return [a, te.compute((n,), lambda i: te.sum(a[i, r], axis=r), name="b")]
+"""
+NETWORK = """
+import torch
+
+def model():
+    return torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.BatchNorm2d(8), torch.nn.ReLU())
+
+def example_inputs():
+    return torch.ones(1, 3, 6, 6)
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "scaled.py").write_text(DECLARATION)
+    (tmp_path / "net.py").write_text(NETWORK)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    for command in ("tune", "compile", "show", "doctor"):
+        with pytest.raises(SystemExit) as left:
+            main([command, "--help"])
+        assert left.value.code == 0
+    out = capsys.readouterr().out
+    assert "ansor tune resnet18" in out and "ansor show resnet18.jsonl" in out
+
+
+@pytest.mark.parametrize("arguments", [["bogus"], ["tune"], ["tune", "matmul", "--bogus"], ["tune", "matmul", "--trials", "0"], ["tune", "matmul", "--args", "x"]])
+def test_words_that_are_not_options_end_with_2(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(arguments)
+    assert left.value.code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["tune", "matmul", "--args", "0,4,4"], "placeholder A with extent 0"),
+        (["tune", "matmul", "--target", "cpu -bogus=3"], "no option of it; the options are -mcpu"),
+        (["tune", "matmul", "--target", "gpu"], "the kinds are cpu"),
+        (["tune", "scaled.py", "--cc", "no-such-compiler"], "there is no program 'no-such-compiler'"),
+        (["compile", "scaled.py", "--records", "none.jsonl"], "which does not exist; tune first"),
+        (["show", "none.jsonl"], "cannot be read"),
+        (["show", "scaled.py"], "holds no trials"),
+    ],
+)
+def test_mistakes_end_with_1_and_one_sentence(arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("ansor: ") and sentence in error and error.count("\n") == 1
+
+
+@pytest.mark.compiler
+def test_tune_show_continue_compile(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tune", "scaled.py", "--trials", "3", "--threads", "1", "--output", "kernels"]) == 0
+    said = capsys.readouterr().out
+    assert "3/3 trials | scaled(8, 16) | best " in said and "1 kernel saved in kernels" in said
+    assert list((folder / "kernels").glob("00_scaled*/kernel.c"))
+
+    assert main(["tune", "scaled.py", "--trials", "5", "--threads", "1"]) == 0
+    assert "continuing after 3 recorded trials" in capsys.readouterr().out
+    assert len(load("scaled.jsonl").records) == 5
+
+    assert main(["tune", "scaled.py", "--trials", "5", "--threads", "1"]) == 0
+    assert "5 trials are recorded already, the budget is 5: nothing to measure" in capsys.readouterr().out
+
+    assert main(["show", "scaled.jsonl"]) == 0
+    assert load("scaled.jsonl").records[0].workload in capsys.readouterr().out, "the whole key"
+    assert main(["show", "scaled.jsonl", "scaled.py", "--threads", "1"]) == 0
+    assert "a: float32[8, 16] input" in capsys.readouterr().out
+    assert main(["show", "scaled.jsonl", "scaled.py", "--threads", "1", "--source"]) == 0
+    assert "void" in capsys.readouterr().out
+    assert main(["show", "scaled.jsonl", "scaled.py", "--args", "9"]) == 1
+    assert "has no valid record of scaled" in capsys.readouterr().err
+
+    assert main(["compile", "scaled.py", "--threads", "1"]) == 0
+    assert "1 from records, first guesses for 0" in capsys.readouterr().out
+
+
+@pytest.mark.compiler
+@pytest.mark.torch
+def test_a_network_with_random_weights_equals_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    """The model is made once: it is not seeded, and a second one would differ. It is in training mode, too."""
+    for command in (["tune", "net.py", "--trials", "2", "--threads", "1"], ["compile", "net.py", "--threads", "1"]):
+        assert main(command) == 0
+        said = capsys.readouterr().out
+        difference = float(said.rpartition("largest relative difference")[2])
+        assert difference < 1e-4 and "read as in evaluation mode" in said
+
+
+@pytest.mark.compiler
+def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--threads", "1"]) == 0
+    said = capsys.readouterr().out
+    assert all(word in said for word in ("compiler", "cost model", "timer", "peak"))
+
+
+@pytest.mark.compiler
+def test_ctrl_c_ends_with_the_best_so_far(folder: Path) -> None:
+    command = [sys.executable, "-m", "ansor", "tune", "matmul", "--args", "64,64,64", "--trials", "5000", "--threads", "1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder, env={**os.environ, "PYTHONUNBUFFERED": "1"}) as run:
+        assert run.stdout is not None
+        said = [line for _, line in zip(range(3), run.stdout, strict=False)]  # the third line comes with the first trial
+        run.send_signal(signal.SIGINT)
+        said += run.stdout.readlines()
+        assert run.wait(60) == 0, said
+    assert any("stopped by Ctrl-C" in line for line in said) and said[-1].startswith("matmul(64, 64, 64)")
+    assert load(folder / "matmul.jsonl").records
