@@ -5,17 +5,17 @@ C99 with GNU vector extensions, which gcc and clang-compatible compilers share. 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
 import numpy as np
 
 C_TYPES = {
     "float32": "float", "float64": "double", "int8": "signed char", "uint8": "unsigned char", "int16": "short", "int32": "int",
-    "int64": "long long", "bool": "unsigned char",
+    "int64": "long long", "bool": "unsigned char", "uint16": "unsigned short",
 }
-SHORT = {"float32": "f32", "float64": "f64", "int8": "i8", "uint8": "u8", "int16": "i16", "int32": "i32", "int64": "i64", "bool": "u8"}
-BYTES = {"float32": 4, "float64": 8, "int8": 1, "uint8": 1, "int16": 2, "int32": 4, "int64": 8, "bool": 1}
+SHORT = {"float32": "f32", "float64": "f64", "int8": "i8", "uint8": "u8", "int16": "i16", "int32": "i32", "int64": "i64", "bool": "u8", "uint16": "u16"}
+BYTES = {"float32": 4, "float64": 8, "int8": 1, "uint8": 1, "int16": 2, "int32": 4, "int64": 8, "bool": 1, "uint16": 2}
+WRAPPING = {"int8": "uint8", "int16": "uint16"}  # what narrow signed numbers are computed as in vectors, which C does not widen to int
 MASK = {1: "int8", 2: "int16", 4: "int32", 8: "int64"}
 
 FUNCTIONS = {
@@ -47,12 +47,14 @@ def literal(value: float | int | bool, dtype: str) -> str:
         return "1" if value else "0"
     if not dtype.startswith("float"):
         return _integer(int(value), dtype)
-    if math.isnan(value):
+    with np.errstate(over="ignore"):
+        rounded = np.dtype(dtype).type(value)  # first: a number beyond float32 is infinite there
+    if np.isnan(rounded):
         return "NAN"
-    if math.isinf(value):
-        return "INFINITY" if value > 0 else "(-INFINITY)"
-    rounded = np.float32(value) if dtype == "float32" else np.float64(value)
-    text = np.format_float_scientific(rounded, trim="0") if abs(value) >= 1e16 or 0 < abs(value) < 1e-5 else np.format_float_positional(rounded, trim="0")
+    if np.isinf(rounded):
+        return "INFINITY" if rounded > 0 else "(-INFINITY)"
+    plain = 1e-5 <= abs(rounded) < 1e16 or rounded == 0
+    text = np.format_float_positional(rounded, trim="0") if plain else np.format_float_scientific(rounded, trim="0")
     text += "f" if dtype == "float32" else ""
     return f"({text})" if text.startswith("-") else text
 
@@ -83,6 +85,11 @@ class Helpers:
         size = BYTES[dtype] * lanes
         self.types.setdefault(name, f"typedef {C_TYPES[dtype]} {name} __attribute__((vector_size({size}), aligned({BYTES[dtype]}), may_alias));")
         return name
+
+    def wrapping(self, op: str, dtype: str, lanes: int, a: str, b: str) -> str:
+        """C text of `a op b` for two vectors of a dtype in WRAPPING."""
+        unsigned = self.vector(WRAPPING[dtype], lanes)
+        return f"({self.vector(dtype, lanes)})(({unsigned}){a} {op} ({unsigned}){b})"
 
     def extreme(self, op: str, dtype: str, lanes: int) -> str:
         """The name of min or max for scalars (lanes 1) or vectors. A NaN in the first operand is kept."""

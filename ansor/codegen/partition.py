@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ansor.codegen.values import depends
+from ansor.codegen.values import computable, depends
 from ansor.ir.linear import Linear, Var
 from ansor.ir.loops import IndexValue
 from ansor.te.expr import Binary, Const, Expr, Select
@@ -23,8 +23,8 @@ class Partition:
 
 def partition(value: Expr, var: Var) -> Partition | None:
     """The ranges of a choice whose condition is a conjunction of comparisons with `var`; None for anything else."""
-    if not isinstance(value, Select):
-        return None
+    if not isinstance(value, Select) or not computable(value.condition):
+        return None  # bounds are computed ahead, whatever the first half of a condition guards
     lows: list[Linear] = []
     highs: list[Linear] = []
     conditions: list[Expr] = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from ansor.codegen.dialect import BYTES, C_TYPES, MASK, Helpers, literal
+from ansor.codegen.dialect import BYTES, C_TYPES, MASK, WRAPPING, Helpers, literal
 from ansor.ir.linear import Atom, Linear, Opaque, Quotient, Var, atom_variables, bounds, is_opaque
 from ansor.ir.loops import Access, Buffer, IndexValue
 from ansor.ir.simplify import simplified_index
@@ -112,7 +112,9 @@ class Writer:
         kind = self.helpers.vector(dtype, self.lanes.count)
         if text in ("0", "0.0", "0.0f"):
             return f"({kind}){{}}"
-        return f"({text} - ({kind}){{}})" if dtype.startswith("float") else f"({text} + ({kind}){{}})"
+        if dtype == "bool":
+            text = f"({C_TYPES[dtype]}){text}"  # a comparison is an int
+        return f"({text} {'-' if dtype.startswith('float') else '+'} ({kind}){{}})"
 
     def value(self, expr: Expr) -> tuple[str, bool]:
         """C text, and whether it is a vector."""
@@ -184,13 +186,21 @@ class Writer:
         if expr.op in ("floordiv", "floormod"):
             name = self.helpers.floor_division(expr.op)
             return f"({C_TYPES[operand]}){name}({self.scalar(expr.left)}, {self.scalar(expr.right)})", False
+        if expr.op in ("and", "or"):
+            return self._logic(expr)
         a, b, is_vector = self._pair(expr.left, expr.right)
-        if is_vector and expr.op in ("and", "or"):
-            return f"({a} {'&' if expr.op == 'and' else '|'} {b})", True
+        if is_vector and expr.dtype in WRAPPING:
+            assert self.lanes is not None
+            return self.helpers.wrapping(INFIX[expr.op], expr.dtype, self.lanes.count, self.vector(expr.left), self.vector(expr.right)), True
         text = f"({a} {INFIX[expr.op]} {b})"
-        if not is_vector and expr.dtype in ("int8", "uint8", "int16"):
-            text = f"({C_TYPES[expr.dtype]}){text}"
-        return text, is_vector
+        return (text, True) if is_vector else (_narrowed(text, expr.dtype), False)
+
+    def _logic(self, expr: Binary) -> tuple[str, bool]:
+        a, is_vector = self.value(expr.left)
+        if is_vector:
+            return f"({a} {'&' if expr.op == 'and' else '|'} {self.value(expr.right)[0]})", True
+        # What the left side guards must not be hoisted before it.
+        return f"({a} {INFIX[expr.op]} {replace(self, load=None).value(expr.right)[0]})", False
 
     def _call(self, expr: Call) -> tuple[str, bool]:
         parts = [self.value(argument) for argument in expr.arguments]
@@ -216,16 +226,27 @@ class Writer:
         then, then_vector = inner.value(expr.then)
         otherwise, otherwise_vector = inner.value(expr.otherwise)
         if not then_vector and not otherwise_vector:
-            return f"({condition} ? {then} : {otherwise})", False
-        return f"({condition} ? {inner.vector(expr.then)} : {inner.vector(expr.otherwise)})", True
+            return _narrowed(f"({condition} ? {then} : {otherwise})", expr.dtype), False
+        assert self.lanes is not None
+        # gcc wants one type on both sides, and arithmetic on a typedef does not give that typedef.
+        kind = self.helpers.vector(expr.dtype, self.lanes.count)
+        return f"({condition} ? ({kind}){inner.vector(expr.then)} : ({kind}){inner.vector(expr.otherwise)})", True
+
+
+def _narrowed(text: str, dtype: str) -> str:
+    """C computes with nothing narrower than int: back to `dtype`, so that the value wraps, and so that a vector of `dtype` takes it as a scalar."""
+    return f"({C_TYPES[dtype]}){text}" if BYTES[dtype] < 4 and dtype != "bool" else text
 
 
 def combined(helpers: Helpers, combiner: str, dtype: str, lanes: int, old: str, new: str) -> str:
     """C text of one reduction step."""
     if combiner in ("max", "min"):
         return f"{helpers.extreme(combiner, dtype, lanes)}({old}, {new})"
-    text = f"{old} {'+' if combiner == 'sum' else '*'} {new}"
-    return f"({C_TYPES[dtype]})({text})" if lanes == 1 and dtype in ("int8", "uint8", "int16", "bool") else text
+    op = "+" if combiner == "sum" else "*"
+    if lanes > 1 and dtype in WRAPPING:
+        return helpers.wrapping(op, dtype, lanes, old, new)
+    text = f"{old} {op} {new}"
+    return _narrowed(f"({text})", dtype) if lanes == 1 else text
 
 
 def depends(expr: Expr, var: Var) -> bool:
@@ -293,8 +314,20 @@ def _maskable(select: Select, var: Var) -> bool:
     plain = all(isinstance(node, Binary | Not | Access | IndexValue | Const | Call | Cast) for node in walk(select.condition))
     # Every compared pair has to vary over the lanes: a scalar comparison gives 0 or 1, not a mask.
     varying = all(depends(node, var) for node in walk(select.condition) if node.dtype == "bool")
-    safe = all(in_bounds(node) for side in (select.then, select.otherwise) for node in walk(side) if isinstance(node, Access))
-    return plain and varying and safe and widths == {BYTES[select.dtype]} and BYTES[select.dtype] in MASK
+    # Every lane computes all of it: what a condition guards, and what the first half of a condition guards.
+    return plain and varying and computable(select) and widths == {BYTES[select.dtype]} and BYTES[select.dtype] in MASK
+
+
+def computable(expr: Expr) -> bool:
+    """True when computing the expression does no harm where its value is not wanted: every read is in bounds, every divisor a number."""
+    for node in walk(expr):
+        if isinstance(node, Access) and not in_bounds(node):
+            return False
+        if isinstance(node, IndexValue) and any(is_opaque(atom) for atom, _ in node.value.terms):
+            return False
+        if isinstance(node, Binary) and node.op in ("floordiv", "floormod", "truncdiv", "truncmod") and not isinstance(node.right, Const):
+            return False
+    return True
 
 
 def in_bounds(access: Access) -> bool:
