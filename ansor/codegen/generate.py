@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -17,7 +18,7 @@ from ansor.codegen.partition import Partition, partition
 from ansor.codegen.source import Argument, CSource, Pack
 from ansor.codegen.values import Lanes, Writer, combined, mentions, vectorizable
 from ansor.ir.linear import Linear, Opaque, Var, of, product
-from ansor.ir.loops import Access, Buffer, For, Guard, Loops, Node, Store, stores
+from ansor.ir.loops import Access, Buffer, For, Guard, IndexValue, Loops, Node, Store, stores
 from ansor.ir.simplify import chain, simplified
 from ansor.te.expr import Expr, walk
 
@@ -35,9 +36,18 @@ class Machine:
 
 
 def generate(loops: Loops, machine: Machine, entry: str | None = None) -> CSource:
-    """C for one program (extents are ints). `entry` is the exported symbol, the program's name by default."""
+    """C for one program (extents are ints). `entry` is the exported symbol, the program's name by default; one that math.h declares gets longer."""
     program = simplified(loops)
-    return _Generator(program, machine, entry or loops.name).source()
+    symbol = entry or loops.name
+    return _Generator(program, machine, f"{symbol}_kernel" if _DECLARED.fullmatch(symbol) else symbol).source()
+
+
+# What math.h declares: a global function cannot have such a name.
+_DECLARED = re.compile(
+    "(a?(sin|cos|tan)h?|atan2|exp2?|expm1|exp10|pow10|frexp|ilogb|llogb|ldexp|log(10|1p|2|b)?|modf|scalb(n|ln)?|cbrt|fabs|hypot|pow|sqrt|erfc?|[lt]?gamma|"
+    "ceil|floor|nearbyint|l?l?r(int|ound)|roundeven|trunc|fmod|remainder|remquo|drem|copysign|nan|next(after|toward|up|down)|fdim|fmax|fmin|fma|significand|"
+    "[jy][01n]|sincos|finite|isinf|isnan|f?u?fromfpx?|canonicalize|fmaxmag|fminmag|totalorder(mag)?|[gs]etpayload(sig)?)(_r)?[fl]?"
+)
 
 
 def chunks(extent: int, widest: int) -> list[tuple[int, int]]:
@@ -61,6 +71,7 @@ class _Generator:
         self.lines: list[str] = []
         self.depth = 0
         self.names = itertools.count()
+        self.taken = _names(program)
 
     # the translation unit -------------------------------------------------------------------------------------------------------------------------
 
@@ -68,7 +79,7 @@ class _Generator:
         offsets, total = self._workspace()
         calls = []
         for number, node in enumerate(self.program.body):
-            calls += self._function(f"{self.entry}_nest{number}", node)
+            calls += self._function(self._own(f"{self.entry}_nest{number}"), node)
         body = "\n".join(self.lines)
         text = "\n".join([PRELUDE, self.helpers.text(), "", body, self._entry(offsets, calls), ""])
         uses_pool = "parallel_for(pool" in text
@@ -154,6 +165,12 @@ class _Generator:
         self._line(f"  {name}({arguments}, begin, end);")
         self._line("}")
         self._line("")
+
+    def _own(self, name: str) -> str:
+        """A name for something of ours: no tensor and no loop has it."""
+        while name in self.taken:
+            name += "_"
+        return name
 
     # nodes ----------------------------------------------------------------------------------------------------------------------------------------
 
@@ -248,7 +265,7 @@ class _Generator:
     def _partitioned(self, loop: For, store: Store, found: Partition) -> None:
         """A padding along the innermost loop: the part before, the part inside, the part after."""
         name, extent = loop.var.name, int(loop.var.extent)
-        low, high = f"{name}_low{next(self.names)}", f"{name}_high{next(self.names)}"
+        low, high = (self._own(f"{name}_{end}{next(self.names)}") for end in ("low", "high"))
         lows = [self.writer.index(bound) for bound in found.lows]
         highs = [self.writer.index(bound) for bound in found.highs]
         self._line(f"long {low} = 0, {high} = {extent};")
@@ -344,7 +361,7 @@ class _Generator:
         tile = next(self.names)
         self._line("{")
         self.depth += 1
-        names = [f"acc{tile}_{k}" for k in range(len(places))]
+        names = [self._own(f"acc{tile}_{k}") for k in range(len(places))]
         for name, (fixed, lane) in zip(names, places, strict=True):
             self._accumulator(name, self.writer.at(fixed, lane), store, before)
         self._open_reductions(reductions, len(places))
@@ -354,7 +371,7 @@ class _Generator:
 
         def load(text: str, kind: str) -> str:
             if text not in loaded:
-                loaded[text] = f"in{tile}_{len(loaded)}"
+                loaded[text] = self._own(f"in{tile}_{len(loaded)}")
                 self._line(f"const {kind} {loaded[text]} = {text};")
             return loaded[text]
 
@@ -440,6 +457,15 @@ def _pointer(buffer: Buffer, restrict: bool) -> str:
     return f"{const}{C_TYPES[buffer.dtype]} *{'restrict ' if restrict else ''}{buffer.name}"
 
 
+def _names(program: Loops) -> frozenset[str]:
+    """Names of all tensors and loops."""
+    found = {buffer.name for buffer in (*program.arguments, *program.intermediates)}
+    for path, store in stores(program.body):
+        found.add(store.buffer.name)
+        found.update(loop.var.name for loop in path)
+    return frozenset(found)
+
+
 def _used(node: Node) -> set[Buffer]:
     """Every buffer a nest touches, indices included."""
     found: set[Buffer] = set()
@@ -455,8 +481,9 @@ def _read(expr: Expr) -> Iterator[Buffer]:
     for node in walk(expr):
         if isinstance(node, Access):
             yield node.buffer
-            for linear in node.index:
-                yield from _read_by_index(linear)
+        indices = node.index if isinstance(node, Access) else (node.value,) if isinstance(node, IndexValue) else ()
+        for linear in indices:
+            yield from _read_by_index(linear)
 
 
 def _read_by_index(linear: Linear) -> Iterator[Buffer]:

@@ -124,16 +124,21 @@ def _topological(tensors: Sequence[Tensor]) -> list[Tensor]:
 
 
 RESERVED = {"int", "long", "float", "double", "char", "short", "void", "for", "while", "if", "else", "return", "static", "const", "restrict", "inline",
-            "signed", "unsigned", "struct", "union", "enum", "switch", "case", "default", "do", "goto", "sizeof", "auto", "register", "volatile",
-            "args", "workspace", "pool", "parallel_for", "main", "exp", "log", "pow", "sin", "cos", "tanh", "sqrt", "erf", "floor", "ceil", "round",
-            "trunc", "abs", "max", "min", "y0", "y1", "j0", "j1", "div", "index", "time", "ctx", "begin", "end"}
+            "signed", "unsigned", "struct", "union", "enum", "switch", "case", "default", "do", "goto", "sizeof", "auto", "register", "volatile", "break",
+            "continue", "extern", "typedef", "asm", "typeof", "args", "workspace", "pool", "parallel_for", "task", "main", "exp", "log", "log2", "pow", "sin",
+            "cos", "tanh", "sqrt", "erf", "floor", "ceil", "round", "rint", "trunc", "fabs", "abs", "max", "min", "y0", "y1", "j0", "j1", "div", "index",
+            "time", "ctx", "begin", "end", "NAN", "INFINITY", "math_errhandling", "linux", "unix"}
+# float versions of the functions above, helpers and vector types of generated code (max_f32, f32x8), macros of math.h and of compilers.
+_RESERVED_SHAPES = re.compile(
+    r"(exp|log|log2|pow|sin|cos|tanh|sqrt|erf|floor|ceil|rint|trunc|fabs)f|(\w+_)?[fiu](8|16|32|64)(x\d+)?|(HUGE|M|FP|MATH)_\w+|ansor_\w+|ANSOR_\w+|_[A-Z_]\w*"
+)
 
 
 def c_identifier(name: str) -> str:
-    """`name` with everything that C does not allow replaced."""
+    """`name` with everything that C does not allow replaced, and set apart from the names that generated C uses itself."""
     text = re.sub(r"\W", "_", name, flags=re.ASCII) or "t"
-    if text[0].isdigit() or text in RESERVED or keyword.iskeyword(text):
-        text = f"t_{text}"
+    if text[0].isdigit() or text in RESERVED or keyword.iskeyword(text) or _RESERVED_SHAPES.fullmatch(text):
+        text = f"t_{text}_" if _RESERVED_SHAPES.fullmatch(f"t_{text}") else f"t_{text}"
     return text
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ansor.errors import ScheduleError
+from ansor.ir.dag import c_identifier
 from ansor.ir.linear import (
     Atom,
     Int,
@@ -129,7 +130,8 @@ class _Lowering:
         return Frame(stage, path, loops, values, buffer, bases, order, kept, tuple(guards))
 
     def _fresh_name(self, name: str) -> str:
-        """`name`, or a longer one when a tensor or another loop has it."""
+        """`name` as C allows it, or a longer one when a tensor or another loop has it."""
+        name = c_identifier(name)
         while name in self.taken:
             name += "_"
         self.taken.add(name)
@@ -231,8 +233,8 @@ class _Lowering:
         return of(atom)
 
     def _affine(self, expr: Binary, env: Environment, frame: str, path: Path) -> Linear | None:
-        if expr.op not in ("add", "sub", "mul", "floordiv", "floormod"):
-            return None
+        if expr.op not in ("add", "sub", "mul", "floordiv", "floormod") or expr.dtype not in ("int32", "int64"):
+            return None  # narrow integers wrap, sums of loop variables do not
         left, right = self._index(expr.left, env, frame, path), self._index(expr.right, env, frame, path)
         if expr.op == "add":
             return left + right
@@ -249,7 +251,7 @@ class _Lowering:
         if isinstance(expr, Const):
             return expr
         if isinstance(expr, Axis):
-            return IndexValue(env[expr])
+            return IndexValue(self._resolved(env[expr]))
         if isinstance(expr, Read):
             return self._access(expr, frame, path)
         if isinstance(expr, Binary) and expr.dtype == "int32":
