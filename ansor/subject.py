@@ -63,7 +63,9 @@ def _operator(name: str, function: Callable[..., Sequence[Tensor]], args: tuple[
         bound = signature.bind(*args)
     except TypeError as error:
         given = f"--args {','.join(map(str, args))}" if args else "no --args"
-        raise DeclarationError(f"asked for {name} with {given}, but it takes {_parameters(signature)}: {error}; write --args N,N,... with one number for each") from None
+        raise DeclarationError(
+            f"asked for {name} with {given}, but it takes {_parameters(signature)}: {error}; write --args N,N,... with one number for each"
+        ) from None
     bound.apply_defaults()
     return OperatorSubject(name, _explained(name, function), bound.args)
 
