@@ -1,0 +1,152 @@
+"""What the benchmarks share: interleaved timing, ratios with their spread, one thread for everybody, tables.
+
+Timings on a machine that does other things wander. So two things are compared by running them in turns, A B A B ..., taking the ratio within each turn,
+and giving the median of the ratios with the range that holds the middle eight tenths of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from ansor.codegen.toolchain import find_compiler, processor_name
+from ansor.measure.peak import Peak, measure_peak
+from ansor.targets.base import Target, parse_target
+from ansor.text import format_seconds
+
+TURN_SECONDS = 2e-3
+"""A turn repeats what it times until so much has passed, so that neither clock nor call overhead matters."""
+
+
+@dataclass(frozen=True)
+class Times:
+    """Seconds of one call, once for each turn."""
+
+    seconds: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        """Middle of all turns."""
+        return statistics.median(self.seconds)
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """How many times as fast the first is as the second: median over turns, and the range of the middle 80 %."""
+
+    median: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.median:.2f} ({self.low:.2f} .. {self.high:.2f})"
+
+
+def ratio(ours: Times, theirs: Times) -> Ratio:
+    """Above 1: ours is faster."""
+    each = sorted(b / a for a, b in zip(ours.seconds, theirs.seconds, strict=True))
+    return Ratio(statistics.median(each), each[len(each) // 10], each[-1 - len(each) // 10])
+
+
+def interleaved(functions: Mapping[str, Callable[[], object]], turns: int) -> dict[str, Times]:
+    """Time functions in turns: every turn runs each of them for about TURN_SECONDS, after three turns that are not counted."""
+    numbers = {name: _calls(function) for name, function in functions.items()}
+    found: dict[str, list[float]] = {name: [] for name in functions}
+    for turn in range(turns + 3):
+        for name, function in functions.items():
+            seconds = timed(function, numbers[name])
+            if turn >= 3:
+                found[name].append(seconds)
+    return {name: Times(tuple(seconds)) for name, seconds in found.items()}
+
+
+def timed(function: Callable[[], object], number: int = 1) -> float:
+    """Seconds of one call, the mean over `number` calls in a row."""
+    start = time.perf_counter()
+    for _ in range(number):
+        function()
+    return (time.perf_counter() - start) / number
+
+
+def _calls(function: Callable[[], object]) -> int:
+    function()
+    return max(1, round(TURN_SECONDS / max(timed(function), 1e-9)))
+
+
+def use_threads(threads: int) -> None:
+    """PyTorch on as many threads as we."""
+    import torch
+
+    torch.set_num_threads(threads)
+
+
+def in_one_thread() -> None:
+    """Start this program again with libraries told to use one thread: they read it when they are loaded, which has happened by now."""
+    wanted = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    if any(os.environ.get(name) != value for name, value in wanted.items()):
+        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **wanted})
+
+
+def target_of(given: argparse.Namespace) -> Target:
+    """The target of `--target` and `--threads`."""
+    return parse_target(f"{given.target} -threads={given.threads}")
+
+
+def peak_of(target: Target) -> Peak:
+    """Measured peak of the target's threads."""
+    return measure_peak(find_compiler(target.compiler), vector_bytes=target.vector_bytes, threads=target.threads, mcpu=target.mcpu)
+
+
+def parser(description: str | None) -> argparse.ArgumentParser:
+    """A parser whose help is the module's head."""
+    return argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+
+
+def add_target(options: argparse.ArgumentParser) -> None:
+    """`--target`, `--threads`."""
+    options.add_argument("--target", default="cpu", help="target text without threads (default: %(default)s, this machine)")
+    options.add_argument("--threads", type=int, default=1, help="threads for us and for PyTorch (default: %(default)s)")
+
+
+def console() -> Console:
+    """Where tables go; into a file or a pipe no line is cut."""
+    made = Console(highlight=False)
+    if not made.is_terminal:
+        made.width = 200
+    return made
+
+
+def table(title: str, first: Sequence[str], numbers: Sequence[str]) -> Table:
+    """A plain table: text columns, then columns of numbers."""
+    made = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for heading in first:
+        made.add_column(heading)
+    for heading in numbers:
+        made.add_column(heading, justify="right")
+    return made
+
+
+def machine_line() -> str:
+    """The machine, and how busy it is: a load near the number of cores makes timings mean little."""
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
+    return f"{processor_name()}, {os.cpu_count()} cores, {platform.system()}, load {load:.1f}"
+
+
+def records_at(folder: str | None, name: str) -> Path | None:
+    """The record file of one thing in the folder of `--records`; None without one."""
+    return Path(folder) / f"{name}.jsonl" if folder else None
+
+
+def short(seconds: float) -> str:
+    """Seconds as text."""
+    return format_seconds(seconds)
