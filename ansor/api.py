@@ -143,14 +143,13 @@ def compile(
     seed: int = 0,
     timing: TimingOptions | None = None,
     report: Report = _quiet,
-    on_start: Callable[[Sequence[float]], None] = _quiet,
     on_progress: OnProgress = _quiet,
     on_tasks: Callable[[list[TaskState]], None] = _quiet,
 ) -> CompiledNetwork:
     """Tune and compile a PyTorch module into one callable with the module's arguments and results.
 
-    `trials` is the budget over all tasks; 0 measures nothing and takes recorded programs where `records` has them. `on_start` gets the weights of the
-    tasks that will be tuned, `on_tasks` all tasks once their programs are chosen.
+    `trials` is the budget over all tasks; 0 measures nothing and takes recorded programs where `records` has them. `on_tasks` gets
+    all tasks once their programs are chosen.
     """
     from ansor.graph.network import CompiledNetwork
     from ansor.graph.tasks import extract
@@ -160,7 +159,6 @@ def compile(
     states = {id(task): recorded_state(task, records, t.weight) for task, t in zip(tasks, extracted.tasks, strict=True)}
     tunable = [(task, float(t.weight)) for task, t in zip(tasks, extracted.tasks, strict=True) if is_tunable(task)]
     if trials > 0 and tunable:
-        on_start([weight for _, weight in tunable])
         tuned = tune_tasks(
             [task for task, _ in tunable], [weight for _, weight in tunable],
             trials=trials, records=records, seed=seed, timing=timing, report=report, on_progress=on_progress,

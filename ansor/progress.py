@@ -1,4 +1,4 @@
-"""What a person sees while a run goes on: one live line on a terminal, plain lines elsewhere."""
+"""What a person sees while a run goes on: a few live lines on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -18,28 +18,25 @@ PLAIN_SECONDS = 5.0
 """Seconds between two plain lines."""
 
 
-def progress_text(progress: Progress, weights: Sequence[float], peak_gflops: float | None) -> str:
-    """One line: best latency, rate and share of the peak, trials and their speed, time left, failures by kind."""
-    parts = [f"{progress.trials}/{progress.budget} trials", progress.task.name]
-    known = [seconds for seconds in progress.best if seconds is not None]
-    if known:
-        parts.append(_best_text(progress, weights, peak_gflops))
+def progress_parts(progress: Progress, peak_gflops: float | None) -> list[str]:
+    """Trials, their speed and the time left; best latency, rate and share of the peak; the task at hand; failures by kind."""
     rate = progress.measured / progress.elapsed if progress.elapsed > 0 else 0.0
-    if rate > 0:
-        parts.append(f"{rate:.1f} trials/s, {format_left((progress.budget - progress.trials) / rate)} left")
+    speed = f", {rate:.1f} trials/s, {format_left((progress.budget - progress.trials) / rate)} left" if rate > 0 else ""
+    parts = [f"{progress.trials}/{progress.budget} trials{speed}"]
+    if progress.waiting < progress.tasks:
+        parts.append(_best_text(progress, peak_gflops))
+    parts.append(progress.task.name)
     if progress.failures:
         parts.append("failed: " + ", ".join(f"{kind} {count}" for kind, count in sorted(progress.failures.items())))
-    return " | ".join(parts)
+    return parts
 
 
-def _best_text(progress: Progress, weights: Sequence[float], peak_gflops: float | None) -> str:
-    total = sum(weight * seconds for weight, seconds in zip(weights, progress.best, strict=True) if seconds is not None)
-    missing = sum(seconds is None for seconds in progress.best)
-    if len(progress.best) > 1:
-        return f"sum of kernels {format_seconds(total)}" + (f" ({counted(missing, 'task')} to come)" if missing else "")
-    gflops = progress.task.flop / total / 1e9
+def _best_text(progress: Progress, peak_gflops: float | None) -> str:
+    what = "best" if progress.tasks == 1 else "sum of kernels"
+    gflops = progress.flop / progress.seconds / 1e9
     share = f" ({100 * gflops / peak_gflops:.0f} % of peak)" if peak_gflops else ""
-    return f"best {format_seconds(total)}, {gflops:.1f} GFLOP/s{share}"
+    missing = f", {counted(progress.waiting, 'task')} to come" if progress.waiting else ""
+    return f"{what} {format_seconds(progress.seconds)}, {gflops:.1f} GFLOP/s{share}{missing}"
 
 
 def format_left(seconds: float) -> str:
@@ -57,7 +54,6 @@ class ProgressView:
     """Shows progress on a console; use it in a `with` statement."""
 
     console: Console
-    weights: Sequence[float]
     peak_gflops: float | None = None
     live: Live | None = None
     last: float = field(default=0.0)
@@ -73,20 +69,17 @@ class ProgressView:
             self.live.stop()
             self.live = None
 
-    def expect(self, weights: Sequence[float]) -> None:
-        """The weights of the tasks to come."""
-        self.weights = weights
-
     def update(self, progress: Progress) -> None:
         """Show the state after a trial."""
-        text = progress_text(progress, self.weights, self.peak_gflops)
+        parts = progress_parts(progress, self.peak_gflops)
         if self.live is not None:
-            self.live.update(Text(text))
+            # One part to a line, so that nothing jumps as numbers grow; what is wider than the terminal is cut.
+            self.live.update(Text("\n".join(parts), no_wrap=True, overflow="ellipsis"))
             return
         now = time.monotonic()
         if now - self.last >= PLAIN_SECONDS or progress.trials == progress.budget:
             self.last = now
-            self.console.print(text, highlight=False, soft_wrap=True)
+            self.console.print(" | ".join(parts), highlight=False, soft_wrap=True)
 
     def say(self, line: str) -> None:
         """One line above the live one."""

@@ -44,7 +44,8 @@ class Best:
 class Progress:
     """Where a run stands, after a trial of `task`.
 
-    trials: of the budget, those continued from included; measured: by this run; best: seconds of each task; failures: by kind; latest: that trial.
+    trials: of the budget, those continued from included; measured: by this run; elapsed: seconds; failures: by kind; latest: that trial.
+    tasks: how many there are; waiting: those without a valid program yet; seconds, flop: of one run of all the others, as often as they are used.
     """
 
     task: SearchTask
@@ -52,7 +53,10 @@ class Progress:
     measured: int
     budget: int
     elapsed: float
-    best: tuple[float | None, ...]
+    tasks: int
+    waiting: int
+    seconds: float
+    flop: float
     failures: dict[str, int]
     latest: Measurement
 
@@ -259,9 +263,13 @@ class TuningRun:
 
     def _progress(self, state: TaskState, measurement: Measurement) -> Progress:
         trials = sum(s.trials for s in self.states)
-        best = tuple(s.seconds for s in self.states)
         measured = trials - sum(s.resumed for s in self.states)
-        return Progress(state.task, trials, measured, self.trials, time.monotonic() - self.started, best, dict(self.failures), measurement)
+        known = [s for s in self.states if s.best is not None]
+        seconds, flop = sum(s.weight * s.best.seconds for s in known if s.best), sum(s.weight * s.task.flop for s in known)
+        return Progress(
+            state.task, trials, measured, self.trials, time.monotonic() - self.started,
+            len(self.states), len(self.states) - len(known), seconds, flop, dict(self.failures), measurement,
+        )  # fmt: skip
 
 
 def _outcome(pick: Pick, measurement: Measurement) -> Outcome:

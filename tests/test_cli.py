@@ -79,7 +79,7 @@ def test_mistakes_end_with_1_and_one_sentence(arguments: list[str], sentence: st
 def test_tune_show_continue_compile(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tune", "scaled.py", "--trials", "3", "--threads", "1", "--output", "kernels"]) == 0
     said = capsys.readouterr().out
-    assert "3/3 trials | scaled(8, 16) | best " in said and "1 kernel saved in kernels" in said
+    assert "3/3 trials, " in said and "1 kernel saved in kernels" in said
     assert list((folder / "kernels").glob("00_scaled*/kernel.c"))
 
     assert main(["tune", "scaled.py", "--trials", "5", "--threads", "1"]) == 0

@@ -33,7 +33,7 @@ def _tune_operator(given: argparse.Namespace, subject: OperatorSubject, target: 
     task = SearchTask(subject.function, subject.args, target)  # mistakes show before anything is measured
     records = records_of(given, subject)
     peak = _introduce(subject, target, records, console)
-    with ProgressView(console, [1.0], peak) as view:
+    with ProgressView(console, peak) as view:
         states = api.tune_tasks(
             [task], trials=given.trials or OPERATOR_TRIALS, records=records, seed=given.seed, early_stop=given.early_stop,
             report=view.say, on_progress=view.update,
@@ -48,10 +48,10 @@ def _tune_network(given: argparse.Namespace, subject: NetworkSubject, target: Ta
     records = records_of(given, subject)
     peak = _introduce(subject, target, records, console)
     tuned: list[TaskState] = []
-    with ProgressView(console, [], peak) as view:
+    with ProgressView(console, peak) as view:
         network = api.compile(
             model, inputs, target, trials=given.trials or NETWORK_TRIALS, records=records, seed=given.seed,
-            report=view.say, on_start=view.expect, on_progress=view.update, on_tasks=tuned.extend,
+            report=view.say, on_progress=view.update, on_tasks=tuned.extend,
         )  # fmt: skip
     console.print(task_table(tuned, peak))
     _save(given, tuned, target, console)
