@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, overload
 
 from ansor.codegen.generate import Machine, generate
 from ansor.codegen.source import CSource
@@ -30,6 +30,14 @@ WorkloadFunction = Callable[..., Sequence[Tensor]]
 F = TypeVar("F", bound=WorkloadFunction)
 
 _workloads: dict[str, WorkloadFunction] = {}
+
+
+@overload
+def register_workload(function: F, *, override: bool = False) -> F: ...
+
+
+@overload
+def register_workload(function: str | None = None, *, override: bool = False) -> Callable[[F], F]: ...
 
 
 def register_workload(function: F | str | None = None, *, override: bool = False) -> F | Callable[[F], F]:
