@@ -81,6 +81,11 @@ class ProgressView:
             self.last = now
             self.console.print(" | ".join(parts), highlight=False, soft_wrap=True)
 
+    def now(self, what: str) -> None:
+        """What goes on instead of trials; on a terminal only."""
+        if self.live is not None:
+            self.live.update(Text(what))
+
     def say(self, line: str) -> None:
         """One line above the live one."""
         self.console.print(line, highlight=False, soft_wrap=True)

@@ -49,9 +49,14 @@ def _tune_network(given: argparse.Namespace, subject: NetworkSubject, target: Ta
     peak = _introduce(subject, target, records, console)
     tuned: list[TaskState] = []
     with ProgressView(console, peak) as view:
+
+        def take(states: list[TaskState]) -> None:
+            tuned.extend(states)
+            view.now(f"building {counted(len(states), 'kernel')}")
+
         network = api.compile(
             model, inputs, target, trials=given.trials or NETWORK_TRIALS, records=records, seed=given.seed,
-            report=view.say, on_progress=view.update, on_tasks=tuned.extend,
+            report=view.say, on_progress=view.update, on_tasks=take,
         )  # fmt: skip
     console.print(task_table(tuned, peak))
     _save(given, tuned, target, console)
