@@ -81,9 +81,18 @@ class _Generator:
         for number, node in enumerate(self.program.body):
             calls += self._function(self._own(f"{self.entry}_nest{number}"), node)
         body = "\n".join(self.lines)
-        text = "\n".join([PRELUDE, self.helpers.text(), "", body, self._entry(offsets, calls), ""])
+        text = "\n".join([self._heading(total), PRELUDE, self.helpers.text(), "", body, self._entry(offsets, calls), ""])
         uses_pool = "parallel_for(pool" in text
         return CSource(text, self.entry, tuple(map(self._argument, self.program.arguments)), total, self.machine.threads if uses_pool else 1)
+
+    def _heading(self, workspace_bytes: int) -> str:
+        """What a caller has to know, as a comment."""
+        lines = [f"/* {self.entry}(args, workspace, parallel_for, pool)"]
+        for number, buffer in enumerate(self.program.arguments):
+            shape = ", ".join(map(str, self.program.logical_shapes[buffer.name]))
+            stored = f", stored as [{', '.join(map(str, buffer.shape))}]" if buffer.pack else ""
+            lines.append(f" *   args[{number}]  {buffer.scope:8s} {buffer.name}: {buffer.dtype}[{shape}]{stored}")
+        return "\n".join([*lines, f" *   workspace: {workspace_bytes} bytes; every buffer is aligned to {ALIGNMENT} bytes", " */"])
 
     def _workspace(self) -> tuple[dict[Buffer, int], int]:
         offsets, total = {}, 0
@@ -187,6 +196,8 @@ class _Generator:
 
     def _open_loop(self, loop: For) -> None:
         name = loop.var.name
+        if loop.unrolled:
+            self._line(f"ANSOR_UNROLL({loop.var.extent})")
         self._open(f"for (long {name} = 0; {name} < {loop.var.extent}; ++{name})")
 
     def _locals(self, loop: For) -> None:
@@ -408,7 +419,7 @@ class _Generator:
         budget = max((int(loop.unroll_limit) for loop in reductions), default=0) // max(statements, 1)
         for loop in reversed(reductions):
             extent = int(loop.var.extent)
-            factors.append(min(extent, budget) if budget > 1 else 1)
+            factors.append(1 if loop.unrolled else min(extent, max(budget, 1)))
             budget = budget // extent if budget >= extent else 0
         for loop, factor in zip(reductions, reversed(factors), strict=True):
             if factor > 1:
