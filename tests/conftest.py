@@ -1,8 +1,11 @@
-"""What all tests share: helpers importable as `tests.<name>`, and property tests that draw the same examples in every run."""
+"""What all tests share: helpers importable as `tests.<name>`, property tests that draw the same examples in every run, and what a bare machine lacks."""
 
+import importlib
 import sys
+from functools import cache
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 sys.path.append(str(Path(__file__).parent.parent))  # at the end, so that an installed package comes first
@@ -10,3 +13,17 @@ sys.path.append(str(Path(__file__).parent.parent))  # at the end, so that an ins
 # A red run has to be about the change it ran on; `tests/fuzz.py` is where new examples are drawn.
 settings.register_profile("steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("lightgbm") is not None and not _lightgbm_loads():
+        pytest.skip("the LightGBM library does not load on this machine (it needs libgomp.so.1)")
+
+
+@cache
+def _lightgbm_loads() -> bool:
+    try:
+        importlib.import_module("lightgbm")
+    except (ImportError, OSError):
+        return False
+    return True

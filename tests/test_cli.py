@@ -125,7 +125,10 @@ def test_ctrl_c_ends_with_the_best_so_far(folder: Path) -> None:
     command = [sys.executable, "-m", "ansor", "tune", "matmul", "--args", "64,64,64", "--trials", "5000", "--threads", "1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder, env={**os.environ, "PYTHONUNBUFFERED": "1"}) as run:
         assert run.stdout is not None
-        said = [line for _, line in zip(range(3), run.stdout, strict=False)]  # the third line comes with the first trial
+        said = []
+        while not said or " trials, " not in said[-1]:
+            said.append(run.stdout.readline())
+            assert said[-1], said
         run.send_signal(signal.SIGINT)
         said += run.stdout.readlines()
         assert run.wait(60) == 0, said

@@ -137,6 +137,7 @@ class TestRandomModel(CostModelContract):
         return RandomModel(seed=3)
 
 
+@pytest.mark.lightgbm
 class TestLightGBMModel(CostModelContract):
     def make(self) -> CostModel:
         return LightGBMModel(seed=3)
@@ -148,6 +149,7 @@ class TestTorchModel(CostModelContract):
         return TorchModel(seed=3, steps=200)
 
 
+@pytest.mark.lightgbm
 def test_growth_spares_training() -> None:
     model = LightGBMModel(growth=0.5)
     features, seconds = programs(40)
@@ -173,6 +175,7 @@ def test_missing_file_is_refused(tmp_path: Path) -> None:
         load_model(tmp_path / "absent")
 
 
+@pytest.mark.lightgbm
 @pytest.mark.torch
 def test_default_model_without_lightgbm_is_the_torch_model_with_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     from ansor.cost_model.base import default_model

@@ -15,6 +15,8 @@ from ansor.search.evolution import EvolutionOptions
 from ansor.search.tuner import Outcome, Pick, Tuner, TunerOptions
 from tests.search.synthetic import BowlSpace, MatmulSpace
 
+pytestmark = pytest.mark.lightgbm
+
 QUICK = TunerOptions(evolution=EvolutionOptions(population=256, generations=3))
 Spaces = Sequence[BowlSpace | MatmulSpace]
 
