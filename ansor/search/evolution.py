@@ -146,7 +146,7 @@ def _offspring(spaces: Sequence[SampledSpace], current: Ranked, elites: Ranked, 
     local = int(local_share * options.population * surplus) if len(anchors) else 0
     fresh = int(options.fresh * options.population * surplus)
     bred = max(int(room * surplus) - local - fresh, 0)
-    block = max(options.population // BLOCKS, 1)
+    block = max(int(room * surplus / BLOCKS), 1)
     chosen = gathered(parents(current.scores, bred, options.selection, rng), current.members.owners(), block, rng)
     candidates = joined(
         _mutated(spaces, anchors.take(np.arange(local) % max(len(anchors), 1)), rng, options),

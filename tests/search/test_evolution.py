@@ -1,5 +1,8 @@
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from ansor.cost_model.random_model import RandomModel
 from ansor.ir.feature_rows import FeatureRows
@@ -36,6 +39,36 @@ def test_beats_random_search_with_the_same_number_of_evaluations(seed: int) -> N
     rows = SampledSpace(random).sample(evolved.evaluated, np.random.default_rng(seed))
     assert evolved.evaluated <= SMALL.population * (SMALL.generations + 1)
     assert best < random.seconds(rows).min()
+
+
+@dataclass(eq=False)
+class CountingBowl(BowlSpace):
+    """Counts how often the search asks."""
+
+    checks: int = 0
+    descriptions: int = 0
+
+    def legal(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        self.checks += 1
+        return super().legal(rows)
+
+    def features(self, rows: NDArray[np.int64]) -> FeatureRows:
+        self.descriptions += 1
+        return super().features(rows)
+
+
+def test_a_generation_lowers_each_space_once_and_few_of_many() -> None:
+    bowls = [CountingBowl((60,) * 6, (13, 50, 7, 31, 59, 22), even=True) for _ in range(40)]
+    spaces, rng = [SampledSpace(bowl) for bowl in bowls], np.random.default_rng(0)
+    options = EvolutionOptions(population=2048, generations=4)
+    start = sample_population(spaces, options.population, np.ones(40), rng, NOTHING * 40)
+    sampled = [bowl.checks for bowl in bowls]
+    evolve(spaces, RandomModel().predict, start, empty_population(spaces), 0.0, np.ones(40), NOTHING * 40, 32, rng, options)
+    assert all(bowl.checks - before <= options.generations for bowl, before in zip(bowls, sampled, strict=True))
+    assert all(bowl.descriptions <= options.generations + 1 for bowl in bowls)
+    # After the first generation: 16 blocks, counting those of fresh rows, and one more where drawing rounds up.
+    assert sum(bowl.descriptions for bowl in bowls) <= 40 + options.generations * 18
+    assert 0.75 * 5 * options.population <= sum(bowl.evaluated for bowl in bowls) <= 5 * options.population
 
 
 def test_hall_is_distinct_unmeasured_and_best_of_what_it_met() -> None:
