@@ -6,13 +6,14 @@ import hashlib
 import json
 import keyword
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 from ansor.errors import DeclarationError
 from ansor.ir.access import producers
 from ansor.ir.flops import flops
-from ansor.te.expr import Axis, Binary, Call, Cast, Const, Expr, Not, Read, Reduce, Select, transform
+from ansor.te.expr import Axis, Binary, Call, Cast, Const, Expr, Not, Read, Reduce, Select, substitute, transform
 from ansor.te.tensor import Compute, Tensor
 
 KEY_VERSION = 1
@@ -152,9 +153,8 @@ def _renamed(order: Sequence[Tensor]) -> dict[int, Tensor]:
             name = f"{base}_{count}"
             count += 1
         taken.add(name)
-        renamed[id(tensor)] = Tensor(
-            name, tensor.shape, tensor.dtype, _reading(tensor.compute, renamed), tensor.constant, tensor.tag, tensor.attrs
-        )
+        compute, attrs = _apart(_reading(tensor.compute, renamed), tensor.attrs)
+        renamed[id(tensor)] = Tensor(name, tensor.shape, tensor.dtype, compute, tensor.constant, tensor.tag, attrs)
     return renamed
 
 
@@ -162,12 +162,43 @@ def _reading(compute: Compute | None, renamed: dict[int, Tensor]) -> Compute | N
     if compute is None:
         return None
 
-    def replace(node: Expr) -> Expr | None:
+    def read(node: Expr) -> Expr | None:
         if not isinstance(node, Read):
             return None
-        return Read(renamed[id(node.tensor)], tuple(transform(index, replace) for index in node.indices), node.dtype)
+        return Read(renamed[id(node.tensor)], tuple(transform(index, read) for index in node.indices), node.dtype)
 
-    return Compute(compute.axes, compute.reduce_axes, transform(compute.body, replace))
+    return Compute(compute.axes, compute.reduce_axes, transform(compute.body, read))
+
+
+def _apart(compute: Compute | None, attrs: Mapping[str, object]) -> tuple[Compute | None, Mapping[str, object]]:
+    """Axes renamed that bear the name which a part of another axis, or several fused, would get: `i_0` beside `i`. Attributes follow."""
+    names = [axis.name for axis in compute.axes + compute.reduce_axes] if compute else []
+    fresh: dict[str, str] = {}
+    for name in names:
+        if not any(_is_part(name, other) for other in names):
+            continue
+        candidate = name.replace("_", "")
+        while any(candidate == other or _is_part(candidate, other) or _is_part(other, candidate) for other in (*names, *fresh.values()) if other != name):
+            candidate += "x"
+        fresh[name] = candidate
+    if compute is None or not fresh:
+        return compute, attrs
+    axes, reduce_axes = (tuple(replace(axis, name=fresh.get(axis.name, axis.name)) for axis in group) for group in (compute.axes, compute.reduce_axes))
+    moved: dict[Axis, Expr] = dict(zip(compute.axes + compute.reduce_axes, axes + reduce_axes, strict=True))
+    source = substitute(compute.body.source if isinstance(compute.body, Reduce) else compute.body, moved)
+    body = Reduce(compute.body.combiner, source, reduce_axes, source.dtype) if isinstance(compute.body, Reduce) else source
+    return Compute(axes, reduce_axes, body), {key: _with_names(value, fresh) for key, value in attrs.items()}
+
+
+def _is_part(name: str, whole: str) -> bool:
+    """True for what splitting and fusing may make of a loop called `whole`."""
+    return re.fullmatch(re.escape(whole) + r"_(\w*_f|[\d_]+)", name) is not None
+
+
+def _with_names(value: object, fresh: Mapping[str, str]) -> object:
+    if isinstance(value, str):
+        return fresh.get(value, value)
+    return type(value)(fresh.get(item, item) if isinstance(item, str) else item for item in value) if isinstance(value, (list, tuple)) else value
 
 
 def _attributes(tensor: Tensor) -> list[list[object]]:

@@ -15,8 +15,8 @@ w: float32[2, 6, 4] constant packed
 y: float32[8, 8] output
 parallel for y_i in 8
   half: float32[1, 6] local
-  for half_i_1 in 6
-    half[0, half_i_1] = (x[y_i, half_i_1] * 0.5)
+  for half_m in 6
+    half[0, half_m] = (x[y_i, half_m] * 0.5)
   for y_j_0 in 2
     for y_r in 6  (unroll up to 16)
       vectorized for y_j_1 in 4
@@ -25,7 +25,7 @@ parallel for y_i in 8
 
 def declared() -> list[Tensor]:
     x, w = te.placeholder((8, 6), name="x"), te.placeholder((6, 8), name="w", constant=True)
-    half = te.compute((8, 6), lambda i, i_1: x[i, i_1] * 0.5, name="half")
+    half = te.compute((8, 6), lambda i, m: x[i, m] * 0.5, name="half")
     r = te.reduce_axis((0, 6), name="r")
     return [x, w, te.compute((8, 8), lambda i, j: te.sum(half[i, r] * w[r, j], axis=r), name="y")]
 
