@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import cast
@@ -158,7 +158,7 @@ def together(sources: Sequence[CSource]) -> str:
 
 def numbered(programs: Sequence[Program]) -> list[Program]:
     """The programs under entry names of their own."""
-    return [Program(p.case, p.sketch, p.row, p.target, f"program{k}") for k, p in enumerate(programs)]
+    return [replace(program, entry=f"program{k}") for k, program in enumerate(programs)]
 
 
 @dataclass(frozen=True)
