@@ -92,8 +92,10 @@ class Helpers:
         return f"({self.vector(dtype, lanes)})(({unsigned}){a} {op} ({unsigned}){b})"
 
     def extreme(self, op: str, dtype: str, lanes: int) -> str:
-        """The name of min or max for scalars (lanes 1) or vectors. A NaN in the first operand is kept."""
+        """The name of min or max for scalars (lanes 1) or vectors. A NaN in either operand is kept, as in NumPy and PyTorch."""
         compare = "a < b" if op == "max" else "b < a"
+        if dtype.startswith("float"):
+            compare = f"({compare}) | (b != b)"
         if lanes == 1:
             name = f"{op}_{SHORT[dtype]}"
             kind = C_TYPES[dtype]

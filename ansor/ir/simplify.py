@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ansor.ir.linear import Atom, Linear, Opaque, Quotient, Remainder, Var, bounds, is_opaque, of
-from ansor.ir.loops import Access, Buffer, For, Guard, IndexValue, Loops, Node, Store
+from ansor.ir.loops import Access, Buffer, For, IndexValue, Loops, Node, Store
 from ansor.te.expr import Expr, transform
 
 
@@ -76,10 +76,10 @@ class _Simplifier:
         return replace(
             store,
             buffer=self.buffers.get(store.buffer, store.buffer),
-            index=tuple(simplified_index(i) for i in store.index),
+            index=tuple(self._index(i) for i in store.index),
             value=transform(store.value, self._value),
             reduce_vars=tuple(var for var in store.reduce_vars if var.extent != 1),
-            guards=tuple(_guard(guard) for guard in store.guards if guard.needed),
+            guards=tuple(replace(guard, value=self._index(guard.value)) for guard in store.guards if guard.needed),
         )
 
     def _value(self, node: Expr) -> Expr | None:
@@ -90,15 +90,16 @@ class _Simplifier:
         return None
 
     def _index(self, linear: Linear) -> Linear:
-        simple = simplified_index(linear)
-        return Linear(tuple((self._opaque(atom), c) for atom, c in simple.terms), simple.const)
+        return simplified_index(Linear(tuple((self._atom(atom), c) for atom, c in linear.terms), linear.const))
 
-    def _opaque(self, atom: Atom) -> Atom:
-        return Opaque(transform(atom.value, self._value)) if isinstance(atom, Opaque) else atom
-
-
-def _guard(guard: Guard) -> Guard:
-    return replace(guard, value=simplified_index(guard.value))
+    def _atom(self, atom: Atom) -> Atom:
+        """The atom with the values simplified that it depends on, however deep."""
+        if not is_opaque(atom):
+            return atom
+        if isinstance(atom, Quotient | Remainder):
+            return type(atom)(self._index(atom.value), atom.divisor)
+        assert isinstance(atom, Opaque)
+        return Opaque(transform(atom.value, self._value))
 
 
 def chain(node: Node) -> tuple[tuple[For, ...], Store | None]:

@@ -143,12 +143,12 @@ def prod(source: Operand, axis: Axis | Sequence[Axis]) -> Expr:
 
 
 def max(a: Operand, b: Operand | None = None, *, axis: Axis | Sequence[Axis] | None = None) -> Expr:
-    """`te.max(x, axis=r)` reduces; `te.max(x, y)` is elementwise. A NaN in `a` is kept, as PyTorch does."""
+    """`te.max(x, axis=r)` reduces; `te.max(x, y)` is elementwise. A NaN on either side is kept, as PyTorch does."""
     return _extreme("max", a, b, axis)
 
 
 def min(a: Operand, b: Operand | None = None, *, axis: Axis | Sequence[Axis] | None = None) -> Expr:
-    """`te.min(x, axis=r)` reduces; `te.min(x, y)` is elementwise. A NaN in `a` is kept, as PyTorch does."""
+    """`te.min(x, axis=r)` reduces; `te.min(x, y)` is elementwise. A NaN on either side is kept, as PyTorch does."""
     return _extreme("min", a, b, axis)
 
 
