@@ -144,7 +144,7 @@ def together(sources: Sequence[CSource]) -> str:
     lines: list[str] = [PRELUDE]
     seen: dict[str, str] = {}
     for source in sources:
-        for line in source.text.removeprefix(PRELUDE).splitlines():
+        for line in source.text.replace(PRELUDE, "", 1).splitlines():
             helper = re.match(r"typedef \S.*? (\w+) __attribute__|static inline \w[\w ]* (\w+)\(", line)
             if helper is None:
                 lines.append(line)
