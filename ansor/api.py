@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ansor.codegen.toolchain import find_compiler
 from ansor.cost_model.base import CostModel
-from ansor.errors import RecordError
+from ansor.errors import RecordError, TargetError
 from ansor.first_guess import first_guess
 from ansor.ir import access
 from ansor.kernels import NetworkKernel, built
@@ -22,15 +22,11 @@ from ansor.search.derive import derive_sketches
 from ansor.targets.base import Target
 from ansor.task import SearchTask, WorkloadFunction
 from ansor.te.tensor import Tensor
-from ansor.tuning import Best, OnProgress, Report, TaskState, TuningRun, best_of_record
+from ansor.tuning import Best, OnProgress, Report, TaskState, TuningRun, best_of_record, quiet
 
 if TYPE_CHECKING:
     from ansor.graph.from_torch import ExampleInputs
     from ansor.graph.network import CompiledNetwork
-
-
-def _quiet(_: object) -> None:
-    """Say nothing."""
 
 
 def tune_tasks(
@@ -43,8 +39,8 @@ def tune_tasks(
     model: CostModel | None = None,
     timing: TimingOptions | None = None,
     early_stop: int | None = None,
-    report: Report = _quiet,
-    on_progress: OnProgress = _quiet,
+    report: Report = quiet,
+    on_progress: OnProgress = quiet,
 ) -> list[TaskState]:
     """Tune tasks that share one target within `trials` measured programs; the states hold the best program of each.
 
@@ -53,6 +49,8 @@ def tune_tasks(
     if not tasks:
         return []
     target = tasks[0].target
+    if any(task.target != target for task in tasks):
+        raise TargetError(f"asked to tune tasks for {', '.join(sorted({str(task.target) for task in tasks}))} in one run; give all of them one target")
     with Measurer(find_compiler(target.compiler), mcpu=target.mcpu, timing=timing) as measurer:
         run = TuningRun(
             tasks, weights, trials=trials, measurer=measurer, records=records, seed=seed, model=model,
@@ -82,8 +80,8 @@ def auto_schedule(
     rules: Sequence[str | SketchRule] | None = None,
     timing: TimingOptions | None = None,
     early_stop: int | None = None,
-    report: Report = _quiet,
-    on_progress: OnProgress = _quiet,
+    report: Report = quiet,
+    on_progress: OnProgress = quiet,
 ) -> Kernel:
     """Find a fast program for a declaration and build it.
 
@@ -123,9 +121,20 @@ def extract_tasks(
     from ansor.graph.tasks import extract
 
     extracted = extract(model, example_inputs, report)
-    found = [(SearchTask(tensors=t.tensors, target=target, name=t.name), t.weight) for t in extracted.tasks]
-    tunable = [(task, weight) for task, weight in found if is_tunable(task)]
-    return [task for task, _ in tunable], [weight for _, weight in tunable]
+    states = _states([(SearchTask(tensors=t.tensors, target=target, name=t.name), t.weight) for t in extracted.tasks], None)
+    tunable = [state for state in states.values() if is_tunable(state.task)]
+    return [state.task for state in tunable], [int(state.weight) for state in tunable]
+
+
+def _states(tasks: Sequence[tuple[SearchTask, float]], records: str | Path | None) -> dict[str, TaskState]:
+    """Workload key -> state. Groups that differ in the graph may declare one computation: they are one task with the uses of all."""
+    states: dict[str, TaskState] = {}
+    for task, weight in tasks:
+        if task.workload_key in states:
+            states[task.workload_key].weight += weight
+        else:
+            states[task.workload_key] = recorded_state(task, records, weight)
+    return states
 
 
 def is_tunable(task: SearchTask) -> bool:
@@ -142,9 +151,9 @@ def compile(
     records: str | Path | None = None,
     seed: int = 0,
     timing: TimingOptions | None = None,
-    report: Report = _quiet,
-    on_progress: OnProgress = _quiet,
-    on_tasks: Callable[[list[TaskState]], None] = _quiet,
+    report: Report = quiet,
+    on_progress: OnProgress = quiet,
+    on_tasks: Callable[[list[TaskState]], None] = quiet,
 ) -> CompiledNetwork:
     """Tune and compile a PyTorch module into one callable with the module's arguments and results.
 
@@ -156,16 +165,17 @@ def compile(
 
     extracted = extract(model, example_inputs, report)
     tasks = [SearchTask(tensors=t.tensors, target=target, name=t.name) for t in extracted.tasks]
-    states = {id(task): recorded_state(task, records, t.weight) for task, t in zip(tasks, extracted.tasks, strict=True)}
-    tunable = [(task, float(t.weight)) for task, t in zip(tasks, extracted.tasks, strict=True) if is_tunable(task)]
+    states = _states([(task, float(t.weight)) for task, t in zip(tasks, extracted.tasks, strict=True)], records)
+    tunable = [state for state in states.values() if is_tunable(state.task)]
     if trials > 0 and tunable:
         tuned = tune_tasks(
-            [task for task, _ in tunable], [weight for _, weight in tunable],
+            [state.task for state in tunable], [state.weight for state in tunable],
             trials=trials, records=records, seed=seed, timing=timing, report=report, on_progress=on_progress,
         )  # fmt: skip
-        states.update((id(state.task), state) for state in tuned)
-    on_tasks([states[id(task)] for task in tasks])
-    kernels = built(tasks, [chosen(states[id(task)]) for task in tasks], find_compiler(tasks[0].target.compiler) if tasks else None)
+        states.update((state.task.workload_key, state) for state in tuned)
+    on_tasks(list(states.values()))
+    bests = [chosen(states[task.workload_key]) for task in tasks]
+    kernels = built(tasks, bests, find_compiler(tasks[0].target.compiler) if tasks else None, report)
     return CompiledNetwork(extracted, [NetworkKernel(kernel) for kernel in kernels])
 
 
@@ -191,13 +201,15 @@ class TuningOptions:
 
 
 def tune(task: SearchTask, options: TuningOptions) -> TaskState:
-    """Tune one task; the result is in the record file, and in the state returned."""
+    """Tune one task; the result is in the record file, and in the state returned. 0 trials measure nothing: what is recorded counts."""
     files = [callback.filename for callback in options.measure_callbacks]
     if len(files) > 1:
         raise RecordError(f"asked to record to {len(files)} files ({', '.join(files)}); give one RecordToFile")
-    say: Report = print if options.verbose else _quiet
-    trials = max(1, options.num_measure_trials)
-    return tune_tasks([task], trials=trials, records=files[0] if files else None, seed=options.seed, early_stop=options.early_stopping, report=say)[0]
+    say: Report = print if options.verbose else quiet
+    records = files[0] if files else None
+    if options.num_measure_trials == 0:
+        return recorded_state(task, records)
+    return tune_tasks([task], trials=options.num_measure_trials, records=records, seed=options.seed, early_stop=options.early_stopping, report=say)[0]
 
 
 def apply_best(task: SearchTask, records: str | Path) -> tuple[Sketch, list[Tensor]]:

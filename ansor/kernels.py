@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -9,12 +10,15 @@ from numpy.typing import NDArray
 
 from ansor.codegen.source import CSource
 from ansor.codegen.toolchain import Compiler
+from ansor.errors import ToolchainError
 from ansor.ir.dag import c_identifier
 from ansor.ir.printer import loops_text
 from ansor.ir.simplify import simplified
 from ansor.measure.kernel import Kernel, aligned_empty, build_kernels
+from ansor.schedule.sketch import Sketch
 from ansor.task import SearchTask
-from ansor.tuning import Best
+from ansor.text import clip
+from ansor.tuning import Best, Report, quiet
 
 Array = NDArray[np.generic]
 
@@ -24,15 +28,30 @@ def schedule_text(task: SearchTask, best: Best) -> str:
     return loops_text(simplified(best.sketch.lower_row(best.row, c_identifier(task.name))))
 
 
-def built(tasks: Sequence[SearchTask], bests: Sequence[Best], compiler: Compiler | None = None) -> list[Kernel]:
-    """One kernel for each task, built side by side. Raises ToolchainError when one does not build."""
-    sources = [_source(task, best, number) for number, (task, best) in enumerate(zip(tasks, bests, strict=True))]
+def built(tasks: Sequence[SearchTask], bests: Sequence[Best], compiler: Compiler | None = None, report: Report = quiet) -> list[Kernel]:
+    """One kernel for each task, built side by side; one that does not build is replaced by the declaration as it stands, and said.
+
+    Raises ToolchainError when that does not build either.
+    """
     mcpu = tasks[0].target.mcpu if tasks else "native"
-    kernels = build_kernels(sources, compiler, mcpu=mcpu)
+    try:
+        kernels = build_kernels([_source(*one) for one in zip(tasks, bests, range(len(tasks)), strict=True)], compiler, mcpu=mcpu)
+    except ToolchainError:
+        bests = [_buildable(task, best, compiler, report) for task, best in zip(tasks, bests, strict=True)]
+        kernels = build_kernels([_source(*one) for one in zip(tasks, bests, range(len(tasks)), strict=True)], compiler, mcpu=mcpu)
     for kernel, task, best in zip(kernels, tasks, bests, strict=True):
         kernel.latency_s = best.seconds if np.isfinite(best.seconds) else None
         kernel.schedule = schedule_text(task, best)
     return kernels
+
+
+def _buildable(task: SearchTask, best: Best, compiler: Compiler | None, report: Report) -> Best:
+    try:
+        build_kernels([_source(task, best, 0)], compiler, mcpu=task.target.mcpu)
+    except ToolchainError as error:
+        report(f"{task.name}: the chosen program does not build, the plain declaration serves: {clip(str(error), 300)}")
+        return Best(Sketch(task.dag), (), math.inf)
+    return best
 
 
 def _source(task: SearchTask, best: Best, number: int) -> CSource:

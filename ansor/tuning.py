@@ -12,16 +12,17 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from ansor.codegen.source import CSource
-from ansor.codegen.toolchain import processor_name
+from ansor.codegen.toolchain import find_compiler, processor_name
 from ansor.cost_model.base import CostModel, default_model
 from ansor.errors import AnsorError
 from ansor.measure.failure import Failure
 from ansor.measure.measurer import Job, Measurement, Measurer
-from ansor.measure.record import OTHER_TARGET, Record, RecordFile, load, make_header, make_record
-from ansor.schedule.sketch import Sketch, schedule_json
+from ansor.measure.record import Record, RecordFile, load, make_header, make_record
+from ansor.schedule.sketch import Sketch
 from ansor.search.task_scheduler import TaskInfo, TaskScheduler
 from ansor.search.tuner import Outcome, Pick, Tuner, TunerOptions
 from ansor.targets.base import Target
@@ -82,7 +83,7 @@ Report = Callable[[str], None]
 OnProgress = Callable[[Progress], None]
 
 
-def _quiet(_: object) -> None:
+def quiet(_: object) -> None:
     """Say nothing."""
 
 
@@ -108,8 +109,8 @@ class TuningRun:
         seed: int = 0,
         model: CostModel | None = None,
         early_stop: int | None = None,
-        report: Report = _quiet,
-        on_progress: OnProgress = _quiet,
+        report: Report = quiet,
+        on_progress: OnProgress = quiet,
     ) -> None:
         self.trials = trials
         self.seed = seed
@@ -255,7 +256,7 @@ class TuningRun:
             measurement,
             workload=state.task.workload_key,
             target=record_target(state.task.target),
-            sketch=schedule_json(sketch.steps),
+            sketch=sketch.to_json(),
             row=pick.row,
             seed=self.seed,
             round=state.rounds,
@@ -291,18 +292,32 @@ class Recorded:
 
 
 def record_target(target: Target) -> str:
-    """The target as records name it: `native` is another processor on another machine, so that one is named too."""
-    return f"{target} ({processor_name()})" if target.mcpu == "native" else str(target)
+    """The target as records name it: with the processor where it says `native`, and with the compiler, because times depend on both."""
+    compiler = find_compiler(target.compiler).version
+    return f"{target} ({processor_name()}, {compiler})" if target.mcpu == "native" else f"{target} ({compiler})"
+
+
+@lru_cache(maxsize=1)
+def _records_by_workload(path: Path, size: int, changed: int) -> dict[str, list[Record]]:
+    """A file's records, read once for all tasks of a network; `size` and `changed` (nanoseconds) tell when to read it again."""
+    found: dict[str, list[Record]] = {}
+    for record in load(path).records:
+        found.setdefault(record.workload, []).append(record)
+    return found
 
 
 def recorded_outcomes(task: SearchTask, records: str | Path) -> Recorded:
     """What a file knows of a task on its target."""
-    loaded = load(records, workload=task.workload_key, target=record_target(task.target))
-    numbers = {space.name: k for k, space in enumerate(task.spaces)} if loaded.records else {}
-    found = [(_outcome_of(record, task, numbers), record.failure) for record in loaded.records]
+    path = Path(records)
+    state = path.stat()
+    target = record_target(task.target)
+    of_workload = _records_by_workload(path, state.st_size, state.st_mtime_ns).get(task.workload_key, [])
+    of_target = [record for record in of_workload if record.target == target]
+    numbers = {space.name: k for k, space in enumerate(task.spaces)} if of_target else {}
+    found = [(_outcome_of(record, task, numbers), record.failure) for record in of_target]
     known = [(outcome, failure) for outcome, failure in found if outcome is not None]
     left_out = {
-        f"made for another target than {record_target(task.target)}": loaded.skipped.get(OTHER_TARGET, 0),
+        f"made for another target than {target}": len(of_workload) - len(of_target),
         "they name sketches that do not exist in this version": len(found) - len(known),
     }
     return Recorded(known, {reason: count for reason, count in left_out.items() if count})

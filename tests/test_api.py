@@ -1,7 +1,7 @@
 """From a declaration to a kernel that a person calls."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +9,11 @@ import pytest
 
 import ansor
 from ansor import te
+from ansor.codegen.source import CSource
 from ansor.errors import DeclarationError, RecordError, TargetError
+from ansor.first_guess import first_guess
 from ansor.ir.evaluate import evaluate
+from ansor.kernels import built
 from ansor.measure.kernel import Kernel
 from ansor.measure.record import load
 from ansor.rules.base import Derived, SketchRule
@@ -168,3 +171,49 @@ def test_mistakes_are_explained() -> None:
         ansor.auto_schedule(lambda: 3, (), ONE, trials=0)  # type: ignore[arg-type,return-value]  # the mistake
     with pytest.raises(DeclarationError, match="either func"):
         ansor.SearchTask(target=ONE)
+
+
+@pytest.mark.torch
+@pytest.mark.compiler
+def test_groups_that_compute_the_same_are_one_task(tmp_path: Path) -> None:
+    import torch
+
+    class Twice(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = torch.nn.Linear(16, 16), torch.nn.Linear(16, 16)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.second(torch.relu(self.first(x))).clamp(min=0)
+
+    torch.manual_seed(0)
+    model, x = Twice().eval(), torch.randn(4, 16)
+    tasks, weights = ansor.extract_tasks(model, (x,), ONE)
+    assert (len(tasks), weights) == (1, [2])
+    records = tmp_path / "net.jsonl"
+    network = ansor.compile(model, (x,), ONE, trials=4, records=records)
+    assert len(load(records).records) == 4
+    with torch.no_grad():
+        torch.testing.assert_close(network(x), model(x))
+
+
+def test_one_run_has_one_target() -> None:
+    tasks = [ansor.SearchTask(workloads.matmul, (8, 8, 8), f"cpu -threads={threads}") for threads in (1, 2)]
+    with pytest.raises(TargetError, match="give all of them one target"):
+        ansor.tune_tasks(tasks, trials=4)
+
+
+@pytest.mark.compiler
+def test_a_program_that_does_not_build_is_replaced_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = ansor.SearchTask(workloads.matmul, (8, 8, 8), ONE)
+    broken = first_guess(task)
+    plain = task.source
+
+    def source(sketch: Sketch, row: Sequence[int], entry: str = "kernel") -> CSource:
+        made = plain(sketch, row, entry)
+        return replace(made, text=made.text + "this is not C") if sketch is broken.sketch else made
+
+    monkeypatch.setattr(task, "source", source)
+    lines: list[str] = []
+    check(built([task], [broken], None, lines.append)[0], task.tensors)
+    assert "the plain declaration serves" in lines[0]

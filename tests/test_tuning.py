@@ -14,7 +14,7 @@ from ansor.measure.measurer import Job, Measurement
 from ansor.measure.record import load
 from ansor.task import SearchTask
 from ansor.te import workloads
-from ansor.tuning import Progress, TuningRun, best_of_record
+from ansor.tuning import Progress, TuningRun, best_of_record, recorded_outcomes
 
 TASK = SearchTask(workloads.matmul, (16, 16, 16), "cpu -threads=1")
 OTHER = SearchTask(workloads.matmul, (16, 32, 16), "cpu -threads=1")
@@ -141,3 +141,21 @@ def test_a_record_file_of_the_future_is_refused(tmp_path: Path) -> None:
     path.write_text('{"header":{"format":99}}\n')
     with pytest.raises(RecordError, match="format 99"):
         run(FakeMeasurer(), 4, path).run()
+
+
+def test_rows_of_other_choice_tables_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    run(FakeMeasurer(), 4, path).run()
+    digest = TASK.spaces[0].sketch.to_json()[-1]
+    assert isinstance(digest, list)
+    path.write_text(path.read_text().replace(str(digest[1]), "0" * 16))
+    found = recorded_outcomes(TASK, path)
+    assert len(found.known) < 4
+    assert list(found.left_out) == ["they name sketches that do not exist in this version"]
+
+
+def test_times_of_another_compiler_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    run(FakeMeasurer(), 4, path).run()
+    path.write_text(path.read_text().replace(find_compiler().version, "cc 1.0"))
+    assert [reason.split(" than ")[0] for reason in recorded_outcomes(TASK, path).left_out] == ["made for another target"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import shlex
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -45,7 +46,7 @@ def target_of(given: argparse.Namespace) -> Target:
     if given.threads is not None:
         text += f" -threads={given.threads}"
     if given.cc:
-        text += f" -cc='{given.cc}'"
+        text += f" -cc={shlex.quote(given.cc)}"
     return parse_target(text)
 
 

@@ -137,22 +137,6 @@ def is_elementwise_match(producer: Tensor, consumer: Tensor) -> bool:
     return True
 
 
-def common_outer_axes(producer: Tensor, consumer: Tensor) -> int:
-    """How many leading axes the two share, with equal extents and read directly."""
-    assert consumer.compute is not None
-    count = min(producer.ndim, consumer.ndim)
-    for read in reads(consumer):
-        if read.tensor.name != producer.name:
-            continue
-        direct = 0
-        for index, axis, extent in zip(read.indices, consumer.compute.axes, producer.shape, strict=False):
-            if index is not axis or axis.extent != extent:
-                break
-            direct += 1
-        count = min(count, direct)
-    return count
-
-
 def step_of(index: Expr, axis: Axis) -> int | None:
     """How far `index` moves when `axis` grows by one; None when it does not move evenly."""
     if index is axis:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,8 +40,15 @@ class Sketch:
 
     @cached_property
     def name(self) -> str:
-        """Stable text that identifies the sketch within its workload."""
-        return json.dumps([step.to_json() for step in self.steps], separators=(",", ":"))
+        """Stable text that identifies the sketch, and the meaning of its rows, within its workload."""
+        return json.dumps(self.to_json(), separators=(",", ":"))
+
+    def to_json(self) -> list[Json]:
+        """The steps, and last a digest of the choices: a row means the same program only where all tables are the same."""
+        digest = hashlib.sha256()
+        for choice in self.choices:
+            digest.update(f"{choice.name} {choice.table.shape} ".encode() + choice.table.astype("<i8").tobytes())
+        return [*schedule_json(self.steps), ["choices", digest.hexdigest()[:16]]]
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:

@@ -106,10 +106,6 @@ class Stage:
         assert self.tensor.compute is not None
         return self.tensor.compute.axes + self.tensor.compute.reduce_axes
 
-    @property
-    def is_tiled(self) -> bool:
-        return any(isinstance(relation, SplitRelation) for relation in self.relations)
-
     def check_loop(self, loop: str, step: str) -> None:
         """ScheduleError unless `loop` is a loop of this stage."""
         if loop not in self.loops:
@@ -146,10 +142,6 @@ class State:
     def updated(self, stage: Stage) -> State:
         """The state with the stage of that name exchanged."""
         return State(self.dag, tuple(stage if old.name == stage.name else old for old in self.stages))
-
-    def with_stages(self, stages: tuple[Stage, ...]) -> State:
-        """The state with other stages."""
-        return State(self.dag, stages)
 
     def inserted(self, before: str, new: Stage) -> State:
         """The state with `new` put in front of stage `before`."""
