@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
+import transformers
 from torch import nn
 
 from ansor.graph.tasks import ExtractedGraph, extract
@@ -61,7 +62,6 @@ def test_squeeze_and_excitation(agrees: Agrees) -> None:
     assert not agrees(Block(), torch.randn(1, 3, 12, 12)).torch_calls
 
 
-transformers = pytest.importorskip("transformers")
 
 
 def random_statistics(model: nn.Module) -> nn.Module:
