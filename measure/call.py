@@ -56,6 +56,14 @@ class Call:
         """Seconds of `number` calls."""
         return self._harness.seconds(*self._fixed, number)
 
+    def move_inputs(self, seed: int) -> None:
+        """Change every float input by up to one float32 eps of its original self, towards zero, so that it stays where it may be."""
+        generator = np.random.default_rng(seed)
+        for name, original in self._originals.items():
+            if original.dtype.kind == "f":
+                share = generator.random(original.shape) * float(np.finfo(np.float32).eps)
+                self._buffers[name].view(original.dtype.name)[...] = np.multiply(original, 1 - share, dtype=np.float64)
+
     def trespass(self) -> Failure | None:
         """Whether a buffer's guard bands or an input were changed."""
         for buffer in (*self._buffers.values(), self._workspace):

@@ -81,6 +81,7 @@ class Message(TypedDict, total=False):
     fault: FaultReport
     failure: tuple[str, str]
     seconds: list[float]
+    sway: dict[str, float]
     cut_short: bool
     done: bool
 

@@ -2,19 +2,23 @@
 
 Integers and bools must be equal. For floats the bound on every element x with reference r is
 
-    |x - r| <= eps * (8 + 2 * sqrt(L)) * scale        scale = max(largest finite |r| of the output, largest |input|, 1)
+    |x - r| <= (8 + 2 * sqrt(L)) * (eps * scale + sway) + tiny
 
-with eps of the output's dtype and L the length of the longest reduction behind it. Adding L numbers in whatever order
-makes rounding errors of at most eps/2 of a partial sum each; they are independent enough to grow with sqrt(L), and
-partial sums are about as large as the largest outputs. For sums of products of our inputs the typical error is 1/20 of
-the bound or less, while a forgotten or doubled term is of the size of an input squared: far above it. The constant 8 pays
-for the elementwise operations around the sum. The bound is one for the whole output because elements that came out
-small by cancellation have errors of the size of the large ones. It is not for ill-conditioned work, such as exp of large sums.
+with eps and tiny (the least normal number) of the output's dtype, L the length of the longest chain of additions behind it,
+scale the largest finite |r| of this output, and sway what this output moves by when every input moves by up to one eps of itself.
+Adding L numbers in whatever order makes rounding errors of at most eps/2 of a partial sum each; they are independent enough
+to grow with sqrt(L). The constant 8 pays for the elementwise operations around the sum. The bound is one for the whole output,
+because elements that came out small by cancellation have errors of the size of the large ones; where all of them came out small
+(one long sum that happens to end near 0), `sway` knows: it grows with sqrt(L) times a term. It is tiny where nothing cancels.
+
+Inputs do not count otherwise: the outputs of a softmax over 50,000 are 1e-5, and 1e-7 is much there. Only where the whole reference
+is nothing but the rounding of double precision itself (below 1e-10 of the inputs, such as a - a) the scale is that of the inputs, at most 1.
 
 Where the reference is NaN nothing is compared (maximum and NaN differ lawfully). Infinities must agree.
 An element that still holds the pattern of the fill was never written, or was made from such an element.
 """
 
+from collections.abc import Sequence
 from math import sqrt
 
 import numpy as np
@@ -25,6 +29,8 @@ from ansor.text import clip
 UNWRITTEN_BYTE = 0xA5  # integers and bools are filled with it
 # Quiet NaNs with a payload of our own: arithmetic passes it on, so reading an unwritten output shows, too.
 _UNWRITTEN_NAN = {4: 0x7FE5A5A5, 8: 0x7FFDA5A5A5A5A5A5}
+_NOTHING = 1e-10  # of the inputs: what double precision leaves of a zero, and no output of ours that means something
+_USUAL = 0.9  # share of elements that `sway` speaks for: the others may have jumped (floor, a comparison)
 
 
 def fill_unwritten(output: NDArray[np.generic]) -> None:
@@ -35,27 +41,47 @@ def fill_unwritten(output: NDArray[np.generic]) -> None:
         output.view(np.uint8)[...] = UNWRITTEN_BYTE
 
 
-def tolerance(dtype: str, reduction: int, scale: float) -> float:
+def tolerance(dtype: str, reduction: int, scale: float, input_scale: float = 1.0, sway: float = 0.0) -> float:
     """Largest allowed absolute difference of a float output, as the head of this file explains."""
-    return float(np.finfo(dtype).eps) * (8 + 2 * sqrt(reduction)) * max(scale, 1.0)
+    limits = np.finfo(dtype)
+    if scale <= _NOTHING * input_scale:
+        scale = min(1.0, input_scale)
+    return (8 + 2 * sqrt(reduction)) * (float(limits.eps) * scale + sway) + float(limits.tiny)
+
+
+def sway_of(expected: NDArray[np.generic], moved: Sequence[NDArray[np.generic]]) -> float:
+    """How far a float output moves, given what it is after small changes of the inputs; 0.0 for other outputs and without changes."""
+    if expected.dtype.kind != "f" or not expected.size:
+        return 0.0
+    found = 0.0
+    for other in moved:
+        with np.errstate(invalid="ignore", over="ignore"):
+            away = np.abs(np.subtract(other, expected, dtype=np.float64))
+        away = away[np.isfinite(away)]
+        if away.size:
+            found = max(found, float(np.quantile(away, _USUAL)))
+    return found
 
 
 def difference(
-    name: str, found: NDArray[np.generic], expected: NDArray[np.generic], *, reduction: int = 1, input_scale: float = 1.0
+    name: str, found: NDArray[np.generic], expected: NDArray[np.generic], *, reduction: int = 1, input_scale: float = 1.0, sway: float = 0.0
 ) -> str:
-    """A sentence about how output `name` differs from the reference (same shape), '' when it is right."""
+    """A sentence about how output `name` differs from the reference (same shape), '' when it is right.
+
+    `reduction`, `input_scale` (largest |input|) and `sway` are what the head of this file calls L, the inputs' scale and sway.
+    """
     if found.dtype.kind == "b":  # byte for byte: 0xA5 is true to NumPy, but no bool
         found, expected = found.view(np.uint8), expected.astype(np.bool_).view(np.uint8)
     if found.dtype.kind != "f":
         return _report(name, found, expected, found != expected, "")
-    if _all_close(found, expected, reduction, input_scale):
+    if _all_close(found, expected, reduction, input_scale, sway):
         return ""
     with np.errstate(over="ignore", invalid="ignore"):
         wide = np.asarray(expected, dtype=np.float64)
         rounded = wide.astype(found.dtype).astype(np.float64)  # beyond the dtype's range is infinite
         finite = np.isfinite(rounded)
         largest = float(np.abs(rounded[finite]).max()) if finite.any() else 0.0
-        allowed = tolerance(found.dtype.name, reduction, max(largest, input_scale))
+        allowed = tolerance(found.dtype.name, reduction, largest, input_scale, sway)
         close = np.abs(found.astype(np.float64) - wide) <= allowed
         right = np.where(finite, close, np.isnan(wide) | (found == rounded))
     unwritten = found.view(f"u{found.itemsize}") == _UNWRITTEN_NAN[found.itemsize]
@@ -65,17 +91,17 @@ def difference(
 
 
 def _all_close(
-    found: NDArray[np.generic], expected: NDArray[np.generic], reduction: int, input_scale: float
+    found: NDArray[np.generic], expected: NDArray[np.generic], reduction: int, input_scale: float, sway: float
 ) -> bool:
     """The usual case, in few passes: everything is finite and close. False may mean anything."""
     if not expected.size:
         return True
-    scale = max(float(expected.max()), -float(expected.min()), input_scale)
+    scale = max(float(expected.max()), -float(expected.min()))
     if not scale < float(np.finfo(found.dtype.name).max):
         return False
     with np.errstate(invalid="ignore"):
         away = np.subtract(found, expected, dtype=np.float64)
-        allowed = tolerance(found.dtype.name, reduction, scale)
+        allowed = tolerance(found.dtype.name, reduction, scale, input_scale, sway)
         return float(away.max()) <= allowed and float(away.min()) >= -allowed
 
 

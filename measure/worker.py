@@ -26,9 +26,13 @@ from ansor.measure.inputs import make_inputs
 from ansor.measure.isolate import Report, isolated, limit_memory
 from ansor.measure.protocol import CallData, Message, NoiseRequest, Reply, Request, RunRequest, TaskRequest, arguments_of
 from ansor.measure.timing import TimingOptions, relative_spread, time_repeats
-from ansor.measure.verify import difference
+from ansor.measure.verify import difference, sway_of
 
 TASKS_KEPT = 4  # tasks whose arrays stay in memory; the runner sends a forgotten one again
+MOVES = 3  # runs of a reference on slightly changed inputs, for the bound of its rounding errors
+LONG_SECONDS = 10.0  # references that take longer are run once: they are large, and not near zero by accident
+POSITIVE = (0.5, 1.5)  # floats where the default inputs give NaN: roots, logarithms, variances and divisors like them
+NOT_FINITE = 0.03  # share of a reference that may be NaN or infinite by accident
 Arrays = dict[str, NDArray[np.generic]]
 
 
@@ -41,6 +45,16 @@ class Task:
     failure: Failure | None  # why the reference gave no outputs
     reduction: int
     input_scale: float
+    sway: dict[str, float]  # of each output, as `verify` explains
+
+
+@dataclass(frozen=True, slots=True)
+class _Expected:
+    """What a reference gave, or why it gave nothing."""
+
+    outputs: Arrays
+    sway: dict[str, float]
+    failure: Failure | None
 
 
 class Worker:
@@ -63,18 +77,24 @@ class Worker:
 
     def _define(self, request: TaskRequest) -> Reply:
         arguments = arguments_of(request["arguments"])
-        inputs = make_inputs(arguments, seed=request["seed"], ranges=request["ranges"])
-        floats = [float(np.abs(array).max()) for array in inputs.values() if array.dtype.kind == "f" and array.size]
-        expected: Arrays = {}
-        failure = None
+        ranges = dict(request["ranges"])
+        inputs = make_inputs(arguments, seed=request["seed"], ranges=ranges)
+        found = _Expected({}, {}, None)
         if request["reference"] is not None:
-            expected, failure = self._reference(request["reference"], inputs, request["timeout"])
-        self._tasks[request["task"]] = Task(inputs, expected, failure, request["reduction"], max(floats, default=1.0))
+            found = self._reference(request["reference"], inputs, request["timeout"])
+            if _name_of_not_finite(found.outputs):
+                ranges = {a.name: POSITIVE for a in arguments if np.dtype(a.dtype).kind == "f"} | ranges
+                inputs = make_inputs(arguments, seed=request["seed"], ranges=ranges)
+                found = _meaningful(self._reference(request["reference"], inputs, request["timeout"]))
+        floats = [float(np.abs(array).max()) for array in inputs.values() if array.dtype.kind == "f" and array.size]
+        self._tasks[request["task"]] = Task(
+            inputs, found.outputs, found.failure, request["reduction"], max(floats, default=1.0), found.sway
+        )
         while len(self._tasks) > TASKS_KEPT:
             self._tasks.popitem(last=False)
-        return _reply(failure)
+        return _reply(found.failure)
 
-    def _reference(self, call: CallData, inputs: Arrays, timeout: float) -> tuple[Arrays, Failure | None]:
+    def _reference(self, call: CallData, inputs: Arrays, timeout: float) -> "_Expected":
         outputs = [argument for argument in arguments_of(call["arguments"]) if argument.role == "output"]
         shared = {argument.name: _shared(argument) for argument in outputs}
 
@@ -82,17 +102,25 @@ class Worker:
             loaded = self._load(call, inputs, report)
             if loaded is None:
                 return
-            loaded.run(1)
+            seconds = loaded.run(1)
             trespass = loaded.trespass()
             if trespass is not None:
                 report({"failure": (trespass.kind, trespass.text)})
+                return
             for name, array in shared.items():
                 array[...] = loaded.output(name)
+            sway = dict.fromkeys(shared, 0.0)
+            for number in range(MOVES if seconds < LONG_SECONDS else 0):
+                loaded.move_inputs(number)
+                loaded.run(1)
+                sway = {name: max(sway[name], sway_of(array, [loaded.output(name)])) for name, array in shared.items()}
+            report({"sway": sway})
 
         outcome = isolated(self._harness, body, timeout=timeout, close=self._close)
         if outcome.failure is not None:
-            return {}, Failure("reference", f"the reference {call['entry']} failed: {outcome.failure}")
-        return shared, None
+            return _Expected({}, {}, Failure("reference", f"the reference {call['entry']} failed: {outcome.failure}"))
+        sway = next((message["sway"] for message in outcome.messages if "sway" in message), {})
+        return _Expected(shared, sway, None)
 
     def _load(self, call: CallData, inputs: Arrays, report: Report) -> Call | None:
         try:
@@ -156,14 +184,33 @@ class Worker:
         return {"seconds": [relative_spread(seconds)], "cut_short": False, "failure": None}
 
 
+def _name_of_not_finite(outputs: Arrays) -> str:
+    """The first output of which too much is not finite, '' when there is none."""
+    return next((name for name, array in outputs.items() if array.size and np.mean(~np.isfinite(array)) > NOT_FINITE), "")
+
+
+def _meaningful(found: _Expected) -> _Expected:
+    """A failure instead of a reference that says nothing: NaN is never compared. Some infinities are (a mask has them), but not alone."""
+    for name, array in found.outputs.items():
+        missing, infinite = float(np.mean(np.isnan(array))), float(np.mean(np.isinf(array)))
+        if array.size and (missing > NOT_FINITE or missing + infinite == 1):
+            text = (
+                f"output {name!r} is NaN in {missing:.0%} and infinite in {infinite:.0%} of its elements, for floats from -1 to 1 and from 0.5 to 1.5: "
+                "no result can be verified; declare it so that it is finite there"
+            )
+            return _Expected({}, {}, Failure("reference", text))
+    return found
+
+
 def _mistake(call: Call, task: Task) -> Failure | None:
     trespass = call.trespass()
     if trespass is not None:
         return trespass
     for name, expected in task.expected.items():
         text = difference(
-            name, call.output(name), expected, reduction=task.reduction, input_scale=task.input_scale
-        )
+            name, call.output(name), expected, reduction=task.reduction, input_scale=task.input_scale,
+            sway=task.sway.get(name, 0.0),
+        )  # fmt: skip
         if text:
             return Failure("wrong_answer", text)
     return None

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from ansor.errors import DeclarationError
-from ansor.ir.access import producers
+from ansor.ir.access import producers, reduce_length
 from ansor.ir.flops import flops
 from ansor.te.expr import Axis, Binary, Call, Cast, Const, Expr, Not, Read, Reduce, Select, substitute, transform
 from ansor.te.tensor import Compute, Tensor
@@ -57,15 +57,14 @@ class Dag:
 
     @cached_property
     def reduce_length(self) -> int:
-        """The longest chain of additions behind any output element: product over reductions along a path."""
+        """The longest chain of roundings behind any output element: lengths of sums and products along a path, added up. Maxima round nothing."""
         longest: dict[str, int] = {}
         for tensor in self.stages:
-            behind = max((longest[p.name] for p in producers(tensor)), default=1)
-            own = 1
-            for axis in tensor.compute.reduce_axes if tensor.compute else ():
-                own *= axis.extent
-            longest[tensor.name] = behind * own
-        return max(longest[tensor.name] for tensor in self.outputs)
+            behind = max((longest[p.name] for p in producers(tensor)), default=0)
+            body = tensor.compute.body if tensor.compute else None
+            rounds = isinstance(body, Reduce) and body.combiner in ("sum", "prod")
+            longest[tensor.name] = behind + (reduce_length(tensor) if rounds else 0)
+        return max(1, *(longest[tensor.name] for tensor in self.outputs))
 
     def stage(self, name: str) -> Tensor:
         """The stage called `name`."""

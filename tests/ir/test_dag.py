@@ -81,4 +81,7 @@ def test_mistakes_are_explained() -> None:
 
 
 def test_the_longest_chain_of_additions() -> None:
-    assert Dag(workloads.double_matmul(8)).reduce_length == 64
+    assert Dag(workloads.double_matmul(8)).reduce_length == 16
+    assert Dag(workloads.softmax_nm(4, 50)).reduce_length == 50, "maxima round nothing"
+    x = te.placeholder((4,))
+    assert Dag([x, te.compute((4,), lambda i: x[i] + 1.0)]).reduce_length == 1

@@ -96,6 +96,48 @@ def test_a_failing_reference_fails_its_task(runner: Runner, build: Callable[[CSo
     assert result.failure is not None and result.failure.kind == "reference" and "SIGABRT" in result.failure.text
 
 
+FORMULA = "for (long i = 0; i < n; ++i) c[i] = {};"
+
+
+@pytest.mark.parametrize("formula", ["sqrt(a[i]) + b[i]", "log(b[i])", "a[i] / sqrt(b[i] - 0.25)"])
+def test_inputs_are_drawn_again_where_the_reference_is_nan(
+    formula: str, runner: Runner, build: Callable[[CSource], Path], source_of: Callable[..., CSource]
+) -> None:
+    wide = source_of("double sqrt(double); double log(double); " + FORMULA.format(formula), dtype="float64")
+    head = "float sqrtf(float); float logf(float); "
+    narrow = source_of(head + FORMULA.format(formula.replace("sqrt", "sqrtf").replace("log", "logf")))
+    wrong = source_of(head + FORMULA.format("a[i]"))
+    runner.define(formula, narrow, reference=wide, reference_library=build(wide))
+    assert runner.run(formula, narrow, build(narrow)).failure is None
+    failure = runner.run(formula, wrong, build(wrong)).failure
+    assert failure is not None and failure.kind == "wrong_answer" and "of 1000 elements wrong" in failure.text
+
+
+def test_a_reference_that_is_never_finite_fails_its_task(
+    runner: Runner, build: Callable[[CSource], Path], source_of: Callable[..., CSource]
+) -> None:
+    wide = source_of("double sqrt(double); " + FORMULA.format("sqrt(a[i] - 7)"), dtype="float64")
+    good = source_of(GOOD)
+    runner.define("nothing", good, reference=wide, reference_library=build(wide))
+    failure = runner.run("nothing", good, build(good)).failure
+    assert failure is not None and failure.kind == "reference" and "output 'C' is NaN in 100%" in failure.text
+    masked = FORMULA.format("i < 300 ? -1.0f / 0.0f : a[i]")
+    wide, good = source_of(masked, dtype="float64"), source_of(masked)
+    runner.define("mask", good, reference=wide, reference_library=build(wide))
+    assert runner.run("mask", good, build(good)).failure is None
+
+
+def test_a_long_sum_near_zero(runner: Runner, build: Callable[[CSource], Path], source_of: Callable[..., CSource]) -> None:
+    body = "{0} s = 0, t = 0; for (long i = 0; i < n; ++i) {{ s += a[i]; t += a[n - 1 - i]; }} for (long i = 0; i < n; ++i) c[i] = {1};"
+    n = 100_000
+    wide, good = source_of(body.format("double", "s"), dtype="float64", n=n), source_of(body.format("float", "t"), n=n)
+    runner.define("sum", good, reference=wide, reference_library=build(wide), reduction=n)
+    assert runner.run("sum", good, build(good)).failure is None
+    half = source_of(body.format("float", "s / 2"), n=n)
+    failure = runner.run("sum", half, build(half)).failure
+    assert failure is not None and failure.kind == "wrong_answer"
+
+
 def test_more_tasks_than_are_kept(runner: Runner, build: Callable[[CSource], Path], source_of: Callable[..., CSource]) -> None:
     source = source_of(GOOD)
     library = build(source)

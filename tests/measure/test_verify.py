@@ -1,9 +1,12 @@
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from ansor.measure.verify import difference, fill_unwritten, tolerance
+from ansor.measure.verify import difference, fill_unwritten, sway_of, tolerance
 
 
 @given(st.integers(1, 3000), st.sampled_from(["float32", "float64"]), st.booleans(), st.integers(0, 2**32))
@@ -55,6 +58,106 @@ def test_rank_zero() -> None:
     assert "first at ()" in difference("C", np.array(2.0, dtype=np.float32), np.array(1.0))
 
 
-def test_tolerance_grows_with_the_root_of_the_reduction() -> None:
-    assert tolerance("float32", 1, 0.0) < tolerance("float32", 10_000, 0.0) == pytest.approx(2.0e-5 * 1.24, rel=0.01)
-    assert tolerance("float32", 1, 100.0) == 100 * tolerance("float32", 1, 1.0)
+def test_tolerance_grows_with_the_root_of_the_reduction_and_with_the_output() -> None:
+    assert tolerance("float32", 1, 1.0) < tolerance("float32", 10_000, 1.0) == pytest.approx(2.0e-5 * 1.24, rel=0.01)
+    assert tolerance("float32", 1, 100.0) == pytest.approx(100 * tolerance("float32", 1, 1.0))
+    assert tolerance("float32", 1, 1e-5) == pytest.approx(1e-5 * tolerance("float32", 1, 1.0))
+
+
+def test_a_zero_by_cancellation_has_the_scale_of_the_inputs() -> None:
+    a, b = np.random.default_rng(0).uniform(-1, 1, (2, 1000)).astype(np.float32)
+    wide = a.astype(np.float64) + b - a - b
+    assert difference("C", (a + b) - a - b, wide, input_scale=1.0) == ""
+    assert difference("C", (a + b) - a - b + np.float32(1e-4), wide, input_scale=1.0)
+
+
+def sequential(terms: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Sums over the last axis, one term after the other."""
+    return np.cumsum(terms, axis=-1, dtype=np.float32)[..., -1].copy()
+
+
+def in_chunks(terms: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Sums over the last axis by eight lanes, each one term after the other."""
+    lanes = terms.shape[-1] // 8
+    return np.asarray(sequential(sequential(np.swapaxes(terms[..., : 8 * lanes].reshape(*terms.shape[:-1], lanes, 8), -1, -2))) + terms[..., 8 * lanes :].sum(-1), dtype=np.float32)
+
+
+def pairwise(terms: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Sums over the last axis as NumPy does."""
+    return np.asarray(terms.sum(axis=-1), dtype=np.float32)
+
+
+ORDERS = (sequential, in_chunks, pairwise)
+Sum = Callable[[NDArray[np.float32]], NDArray[np.float32]]
+
+
+def softmax(x: NDArray[np.float32], total: Sum) -> NDArray[np.float32]:
+    powers = np.exp(x - x.max())
+    return np.asarray(powers / total(powers), dtype=np.float32)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("length", [1000, 50_000])
+def test_softmax_is_held_to_its_own_size(length: int, order: Sum) -> None:
+    x = np.random.default_rng(1).uniform(-1, 1, length).astype(np.float32)
+    wide = np.exp(x.astype(np.float64))
+    wide /= wide.sum()
+    found = softmax(x, order)
+    assert difference("C", found, wide, reduction=length) == ""
+    for element in (0, int(np.argmax(wide)), int(np.argmin(wide))):
+        wrong = found.copy()
+        wrong[element] *= np.float32(1.01)
+        assert "1 of" in difference("C", wrong, wide, reduction=length)
+    for factor in (0, 0.5, 1.01):
+        assert difference("C", found * np.float32(factor), wide, reduction=length)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("length", [1000, 1_000_000])
+def test_long_sums_and_means_however_small_they_end(length: int, order: Sum) -> None:
+    generator = np.random.default_rng(2)
+    for centre in (0.0, -0.5):
+        x = generator.uniform(-1, 1, length).astype(np.float32) - np.float32(centre)
+        for near_zero in (False, True):
+            if near_zero and not centre:
+                x[-1] -= np.float32(x.astype(np.float64).sum())
+            wide = np.atleast_1d(x.astype(np.float64).mean())
+            moved = [np.atleast_1d((x * (1 - generator.random(length) * 2**-23)).mean()) for _ in range(3)]
+            mean = np.atleast_1d(order(x) / np.float32(length))
+            sway = sway_of(wide, moved)
+            assert difference("C", mean, wide, reduction=length, input_scale=2, sway=sway) == ""
+            if not near_zero:
+                for wrong in (0 * mean, mean / 2, mean * np.float32(1.01)):
+                    assert difference("C", wrong, wide, reduction=length, input_scale=2, sway=sway)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("length", [512, 3 * 3 * 512])  # of a matmul, of a convolution
+def test_sums_of_products(length: int, order: Sum) -> None:
+    a, b = np.random.default_rng(3).uniform(-1, 1, (2, 200, length)).astype(np.float32)
+    wide = (a.astype(np.float64) * b).sum(-1)
+    found = order(a * b)
+    assert difference("C", found, wide, reduction=length) == ""
+    found[3] -= a[3, 5] * b[3, 5]
+    assert "1 of 200" in difference("C", found, wide, reduction=length)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_layer_norm(order: Sum) -> None:
+    x = np.random.default_rng(4).uniform(-1, 1, (64, 768)).astype(np.float32)
+    away = x - (order(x) / np.float32(768))[:, None]
+    found = away / np.sqrt(order(away * away) / np.float32(768) + np.float32(1e-5))[:, None]
+    wide = x.astype(np.float64) - x.astype(np.float64).mean(-1, keepdims=True)
+    wide /= np.sqrt((wide**2).mean(-1, keepdims=True) + 1e-5)
+    assert difference("C", found, wide, reduction=2 * 768) == ""
+    found[1, 2] *= np.float32(1.01)
+    assert "1 of" in difference("C", found, wide, reduction=2 * 768)
+
+
+def test_sway_is_not_moved_by_jumps() -> None:
+    expected = np.zeros(100)
+    jumped = expected + 1e-7
+    jumped[3] = 1
+    assert sway_of(expected, [jumped, expected]) == pytest.approx(1e-7)
+    assert sway_of(expected, []) == sway_of(np.zeros(3, np.int32), [np.ones(3, np.int32)]) == 0.0
+    assert sway_of(np.array([np.inf, np.nan]), [np.array([np.inf, 1.0])]) == 0.0
