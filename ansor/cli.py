@@ -54,6 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
     except BrokenPipeError:
         return 0
+    except OSError as error:  # no room, no permission, no such folder: the system's own words name the file
+        print(f"ansor: {error}", file=sys.stderr)
+        return 1
 
 
 def _run(given: argparse.Namespace) -> int:

@@ -21,7 +21,10 @@ def cache_directory() -> Path:
     """The cache folder, made when missing. Raises OSError when it cannot be made: set `ANSOR_CACHE` to another folder."""
     text = os.environ.get("ANSOR_CACHE", "").strip()
     folder = Path(text).expanduser().absolute() if text else Path.home() / ".cache" / "ansor"
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OSError(error.errno, f"the cache folder cannot be made ({error.strerror}); set ANSOR_CACHE to another", str(folder)) from error
     return folder
 
 

@@ -75,6 +75,12 @@ def test_mistakes_end_with_1_and_one_sentence(arguments: list[str], sentence: st
     assert error.startswith("ansor: ") and sentence in error and error.count("\n") == 1
 
 
+def test_a_cache_folder_that_cannot_be_made(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("ANSOR_CACHE", str(folder / "scaled.py" / "cache"))
+    assert main(["doctor"]) == 1
+    assert "set ANSOR_CACHE to another: '" in capsys.readouterr().err
+
+
 @pytest.mark.compiler
 def test_tune_show_continue_compile(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tune", "scaled.py", "--trials", "3", "--threads", "1", "--output", "kernels"]) == 0
