@@ -1,8 +1,11 @@
 """A built kernel that people call: NumPy or torch in, same kind out."""
 
 import ctypes
+import io
 import json
+import os
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -50,7 +53,7 @@ class Kernel:
     """A callable kernel. The library's bytes are kept, so its file may go.
 
     Call it with the inputs, and those constants that `bind_constants` did not bind, in declaration order. Results are new
-    arrays, or `out=` (one array, or a tuple of them for several outputs). Arrays that are not contiguous or not aligned to
+    arrays, or `out=` (one array, or a tuple of them for several outputs; it may be one of the inputs). Arrays that are not contiguous or not aligned to
     `ALIGNMENT` bytes are copied first; torch tensors and `aligned_empty` arrays need no copy. Calls from several Python
     threads are safe, one after the other.
     """
@@ -76,8 +79,10 @@ class Kernel:
         except (OSError, AttributeError) as error:
             raise MeasureError(f"kernel {source.entry!r} cannot be loaded from {library.name}: {error}") from error
         self._function.restype, self._function.argtypes = None, [ctypes.c_void_p] * 4
-        self._pool = shared_pool(source.threads, compiler) if source.threads > 1 else None
-        self._workspace = aligned_empty((max(1, source.workspace_bytes),), "uint8")
+        self._compiler = compiler
+        if source.threads > 1:
+            shared_pool(source.threads, compiler)  # built and started now, not at the first call
+        self._workspace: NDArray[np.generic] | None = None  # made when first needed: networks bring their own
         self._bound: dict[str, NDArray[np.generic]] = {}
         self._constants: dict[str, NDArray[np.generic]] = {}
         self._dtypes = {argument.name: np.dtype(argument.dtype) for argument in source.arguments}
@@ -127,6 +132,8 @@ class Kernel:
         results = self._results(out)
         for argument, result in zip(self._outputs, results, strict=True):
             usable = result.flags.c_contiguous and result.ctypes.data % ALIGNMENT == 0
+            if usable and out is not None:  # C takes it that buffers do not overlap
+                usable = not any(np.may_share_memory(result, other) for other in buffers.values())
             buffers[argument.name] = result if usable else aligned_empty(argument.shape, argument.dtype)
         self._run(buffers)
         for argument, result in zip(self._outputs, results, strict=True):
@@ -144,7 +151,7 @@ class Kernel:
         """
         pointers = (ctypes.c_void_p * len(addresses))(*addresses)
         with self._lock:
-            self._call(ctypes.addressof(pointers), workspace or self._workspace.ctypes.data)
+            self._call(ctypes.addressof(pointers), workspace or self._own_workspace())
 
     def prepared(self, addresses: Sequence[int], workspace: int, keep: Sequence[object] = ()) -> Callable[[], None]:
         """A function that runs on these addresses (as for `run_pointers`) each time it is called; `keep` is kept alive with it."""
@@ -162,20 +169,24 @@ class Kernel:
         return self._bound[name]
 
     def save(self, folder: str | Path) -> Path:
-        """Write kernel.c, kernel.so, kernel.json and the bound constants to a folder, for `Kernel.load`."""
+        """Write kernel.c, kernel.so, kernel.json and the bound constants to a folder, for `Kernel.load`.
+
+        Files that are there are replaced, each at once: who has them open or loaded keeps what they were.
+        """
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
-        (place / "kernel.c").write_text(self._source.text)
-        (place / "kernel.so").write_bytes(self._content)
         about = {
             "version": SAVED_VERSION, "entry": self._source.entry, "symbol": self._symbol,
             "arguments": [argument.to_data() for argument in self.arguments],
             "workspace_bytes": self._source.workspace_bytes, "threads": self._source.threads,
             "latency_s": self.latency_s, "schedule": self.schedule,
         }  # fmt: skip
-        (place / "kernel.json").write_text(json.dumps(about, indent=1) + "\n")
-        with (place / "constants.npz").open("wb") as file:
-            np.savez(file, allow_pickle=False, **self._constants)
+        constants = io.BytesIO()
+        np.savez(constants, allow_pickle=False, **self._constants)
+        _replace(place / "kernel.c", self._source.text.encode())
+        _replace(place / "kernel.so", self._content)
+        _replace(place / "constants.npz", constants.getvalue())
+        _replace(place / "kernel.json", (json.dumps(about, indent=1) + "\n").encode())
         return place
 
     @classmethod
@@ -190,10 +201,12 @@ class Kernel:
                 (place / "kernel.c").read_text(), about["entry"], tuple(map(Argument.from_data, about["arguments"])),
                 about["workspace_bytes"], about["threads"],
             )  # fmt: skip
-            kernel = cls(
-                source, place / "kernel.so", symbol=about["symbol"], compiler=compiler, latency_s=about["latency_s"],
-                schedule=about["schedule"],
-            )  # fmt: skip
+            with tempfile.TemporaryDirectory(prefix="ansor-kernel-") as private:  # a path that dlopen has never seen, and nobody writes to
+                copy = Path(private) / "kernel.so"
+                copy.write_bytes((place / "kernel.so").read_bytes())
+                kernel = cls(
+                    source, copy, symbol=about["symbol"], compiler=compiler, latency_s=about["latency_s"], schedule=about["schedule"]
+                )  # fmt: skip
             with np.load(place / "constants.npz", allow_pickle=False) as constants:
                 kernel.bind_constants(dict(constants))
         except (OSError, KeyError, ValueError) as error:
@@ -204,12 +217,18 @@ class Kernel:
         addresses = [buffers[argument.name].ctypes.data for argument in self.arguments]
         self.run_pointers(addresses)
 
+    def _own_workspace(self) -> int:
+        if self._workspace is None:
+            self._workspace = aligned_empty((max(1, self._source.workspace_bytes),), "uint8")
+        return self._workspace.ctypes.data
+
     def _call(self, pointers: int, workspace: int) -> None:
-        if self._pool is None:
+        if self._source.threads == 1:
             self._function(pointers, workspace, None, None)
             return
-        with self._pool.lock:
-            self._function(pointers, workspace, self._pool.parallel_for, self._pool.handle)
+        pool = shared_pool(self._source.threads, self._compiler)  # asked for each time: a forked process has its own
+        with pool.lock:
+            self._function(pointers, workspace, pool.parallel_for, pool.handle)
 
     def _results(self, out: "Tensor | Sequence[Tensor] | None") -> list[NDArray[np.generic]]:
         if out is None:
@@ -217,7 +236,11 @@ class Kernel:
         given = list(out) if isinstance(out, Sequence) else [out]
         if len(given) != len(self._outputs):
             raise TypeError(f"{self._source.entry} has {len(self._outputs)} outputs, but out= holds {len(given)}")
-        return [self._checked(argument, value) for argument, value in zip(self._outputs, given, strict=True)]
+        results = [self._checked(argument, value) for argument, value in zip(self._outputs, given, strict=True)]
+        for argument, result in zip(self._outputs, results, strict=True):
+            if not result.flags.writeable:
+                raise ValueError(f"{self._source.entry}: out= for {argument.name!r} is read-only; pass an array that may be written, or none")
+        return results
 
     def _checked(self, argument: Argument, value: "Tensor") -> NDArray[np.generic]:
         """The value as an array of the declared shape and dtype; never a copy of an array."""
@@ -232,6 +255,19 @@ class Kernel:
                 f"found {array.dtype}; convert it with .astype (NumPy) or .to (torch)"
             )
         return array
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file beside `path` and put it there in one step. A library written in place would change under who has it loaded."""
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(content)
+        os.chmod(name, 0o755 if path.suffix == ".so" else 0o644)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
 
 
 def _is_tensor(value: object) -> bool:

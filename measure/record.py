@@ -34,6 +34,8 @@ TORN, OTHER_WORKLOAD, OTHER_TARGET = "torn line", "other workload", "other targe
 Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | dict[str, Json]"
 _ROW = b',"row":'
 _HEADER = b'{"header":'
+_TRIAL = b'{"workload":'
+_START = 1 << 16  # bytes that are looked at to tell what a file is
 _parse = json.JSONDecoder().decode  # json.loads guesses encodings first
 
 
@@ -120,7 +122,7 @@ def round_to(seconds: float) -> float:
 class RecordFile:
     """A file of records, open for appending; made when missing. Use it in a `with` statement, or call `close`.
 
-    Raises RecordError when the file is of a version we do not know or cannot be written. A last line that was torn by
+    Raises RecordError when the file holds something else, is of a version we do not know or cannot be written. A last line that was torn by
     the end of its writer is closed off first, so that it costs nothing but itself.
     """
 
@@ -133,7 +135,7 @@ class RecordFile:
         except OSError as error:
             raise RecordError(f"records cannot be written to {self.path}: {error}; name another file") from error
         try:
-            self._refuse_future_versions()
+            self._refuse_what_is_not_ours()
             size = os.lseek(self._descriptor, 0, os.SEEK_END)
             if size and os.pread(self._descriptor, 1, size - 1) != b"\n":
                 self._write(b"\n")
@@ -164,10 +166,11 @@ class RecordFile:
     ) -> None:
         self.close()
 
-    def _refuse_future_versions(self) -> None:
-        start = os.pread(self._descriptor, 1 << 16, 0).partition(b"\n")[0]
+    def _refuse_what_is_not_ours(self) -> None:
+        start = os.pread(self._descriptor, _START, 0)
+        _check_start(start, self.path)
         if start.startswith(_HEADER):
-            _read_header(start, self.path)
+            _read_header(start.partition(b"\n")[0], self.path)
 
     def _write(self, line: bytes) -> None:
         # One call for one line: appends of several processes do not mix.
@@ -193,7 +196,7 @@ def record_line(record: Record) -> bytes:
 def load(path: str | Path, *, workload: str | None = None, target: str | None = None) -> Loaded:
     """The records of a file, of one workload and one target when these are given.
 
-    Raises RecordError when the file cannot be read or is of a version we do not know; lines that cannot be used are
+    Raises RecordError when the file cannot be read, holds something else or is of a version we do not know; lines that cannot be used are
     counted by reason in `Loaded.skipped`.
     """
     # A million tuples are no garbage: collecting while they are made doubles the time.
@@ -213,6 +216,8 @@ def _load(path: Path, reader: "_Reader") -> Loaded:
     skipped: Counter[str] = Counter()
     records: list[Record] = []
     with path.open("rb") as file:
+        _check_start(file.read(_START), path)
+        file.seek(0)
         for line in file:
             if line.startswith(_HEADER):
                 header = _read_header(line, path)
@@ -227,6 +232,16 @@ def _load(path: Path, reader: "_Reader") -> Loaded:
             elif found:
                 skipped[found] += 1
     return Loaded(tuple(records), tuple(headers), dict(skipped))
+
+
+def _check_start(start: bytes, path: Path) -> None:
+    """RecordError when a file does not begin as we begin files: with a header or a trial, perhaps after pieces of them that killed writers left."""
+    for line in filter(None, start.splitlines()):
+        if line.startswith((_HEADER, _TRIAL)):
+            return
+        if not (_HEADER.startswith(line) or _TRIAL.startswith(line)):
+            first = start.lstrip().partition(b"\n")[0].decode(errors="replace")
+            raise RecordError(f"{path} is not a record file: its first line is {first[:60]!r}; name another file")
 
 
 def best(records: Iterable[Record], workload: str) -> Record | None:

@@ -1,3 +1,5 @@
+import os
+import signal
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -6,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ansor.codegen.pool_library import shared_pool
 from ansor.codegen.source import Argument, CSource, Pack
 from ansor.codegen.toolchain import Compiler
 from ansor.errors import MeasureError, ToolchainError
@@ -91,7 +94,69 @@ def test_threads_share_one_pool(compiler: Compiler) -> None:
     a, b = np.random.default_rng(0).random((2, 1000), dtype=np.float32)
     for kernel in kernels:
         assert np.array_equal(np.asarray(kernel(a, b)), a + b)
-    assert kernels[0]._pool is kernels[1]._pool
+    assert shared_pool(2, compiler) is shared_pool(2)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_gets_threads_of_its_own(compiler: Compiler) -> None:
+    arguments = tuple(Argument(name, (1000,), "float32", "output" if name == "C" else "input") for name in "ABC")
+    (kernel,) = build_kernels([CSource(PARALLEL, "sum", arguments, threads=2)], compiler)
+    a, b = np.random.default_rng(0).random((2, 1000), dtype=np.float32)
+    kernel(a, b)
+    child = os.fork()
+    if not child:
+        signal.alarm(20)
+        os._exit(0 if np.array_equal(np.asarray(kernel(a, b)), a + b) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_out_may_be_an_input_or_overlap(compiler: Compiler, source_of: MakeSource) -> None:
+    (kernel,) = build_kernels([source_of("for (long i = 0; i < n; ++i) c[i] = a[n - 1 - i] + b[i];")], compiler)
+    room = np.arange(2000, dtype=np.float32)
+    for start, end in ((0, 1000), (16, 1016), (992, 1992)):
+        memory = aligned_empty((2000,), "float32")
+        memory[...] = room
+        expected = room[:1000][::-1] + room[1000:]
+        out = memory[start:end]
+        assert kernel(memory[:1000], memory[1000:], out=out) is out and np.array_equal(out, expected)
+        assert np.array_equal(memory[end:], room[end:]) and np.array_equal(memory[:start], room[:start])
+
+
+def test_two_outs_that_overlap_are_copied_one_after_the_other(compiler: Compiler) -> None:
+    text = "void two(void *const *args, unsigned char *w, void *f, void *p) { int *a = args[0], *b = args[1], *c = args[2]; *b = *a; *c = *b + 1; }"
+    arguments = (Argument("A", (1,), "int32", "input"), Argument("B", (1,), "int32", "output"), Argument("C", (1,), "int32", "output"))
+    (kernel,) = build_kernels([CSource(text, "two", arguments)], compiler)
+    out = aligned_empty((1,), "int32")
+    assert kernel(np.array([41], dtype=np.int32), out=(out, out)) == (out, out) and out[0] == 42
+
+
+def test_a_read_only_out_is_refused(add: Kernel) -> None:
+    a, out = np.ones(1000, dtype=np.float32), np.zeros(1000, dtype=np.float32)
+    out.flags.writeable = False
+    with pytest.raises(ValueError, match="out= for 'C' is read-only; pass an array that may be written"):
+        add(a, a, out=out)
+    assert not out.any()
+
+
+def test_saving_over_a_loaded_kernel(compiler: Compiler, source_of: MakeSource, tmp_path: Path) -> None:
+    plus, minus = build_kernels([source_of(f"for (long i = 0; i < n; ++i) c[i] = a[i] {sign} b[i];") for sign in "+-"], compiler)
+    a, b = np.random.default_rng(0).random((2, 1000), dtype=np.float32)
+    loaded = Kernel.load(plus.save(tmp_path))
+    minus.save(tmp_path)
+    assert np.array_equal(np.asarray(loaded(a, b)), a + b) and np.array_equal(np.asarray(Kernel.load(tmp_path)(a, b)), a - b)
+    assert np.array_equal(np.asarray(loaded(a, b)), a + b)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["constants.npz", "kernel.c", "kernel.json", "kernel.so"]
+
+
+def test_memory_of_its_own_only_when_needed(compiler: Compiler, source_of: MakeSource) -> None:
+    body = "for (long i = 0; i < n; ++i) { ((float *)workspace)[i] = a[i]; c[i] = ((float *)workspace)[i] + b[i]; }"
+    (kernel,) = build_kernels([source_of(body, workspace_bytes=4000)], compiler)
+    a, b = aligned_empty((1000,), "float32"), aligned_empty((1000,), "float32")
+    a[...], b[...] = 1, 2
+    c, workspace = aligned_empty((1000,), "float32"), aligned_empty((4000,), "uint8")
+    kernel.prepared([array.ctypes.data for array in (a, b, c)], workspace.ctypes.data)()
+    assert (c == 3).all() and kernel._workspace is None
+    assert (np.asarray(kernel(a, b)) == 3).all() and kernel._workspace is not None
 
 
 def test_rank_zero_and_several_outputs(compiler: Compiler) -> None:

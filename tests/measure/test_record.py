@@ -85,9 +85,23 @@ def test_other_workloads_and_targets_are_counted(tmp_path: Path) -> None:
 def test_rubbish_is_counted(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     lines = [b"", b"rubbish", b'{"a":1,"row":2}', b'{"workload":1,"row":[]}', b'{"header":5}', b"\xff\xfe", b'[1,"row":3]']
-    path.write_bytes(b"\n".join(lines) + b"\n" + record_line(GOOD))
+    path.write_bytes(record_line(GOOD) + b"\n".join(lines) + b"\n" + record_line(GOOD))
     loaded = load(path)
-    assert loaded.records == (GOOD,) and loaded.skipped == {TORN: 6}
+    assert loaded.records == (GOOD, GOOD) and loaded.skipped == {TORN: 6}
+
+
+OTHERS = [b"# My notes\nbuy milk\n", b"\x7fELF\x00\xff", b"[1, 2]\n", b'{"a":1}', b'{"headers":1}\n', b'{\n "a": 1}', b"\n\nnotes", b"x" * 10**6]
+
+
+@pytest.mark.parametrize("content", OTHERS)
+def test_other_files_are_left_alone(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "notes.md"
+    path.write_bytes(content)
+    for use in (lambda: load(path), lambda: RecordFile(path, HEADER)):
+        with pytest.raises(RecordError, match="notes.md is not a record file: its first line is .*; name another file") as caught:
+            use()
+        assert len(str(caught.value)) < 400
+    assert path.read_bytes() == content
 
 
 def test_later_formats_are_refused(tmp_path: Path) -> None:

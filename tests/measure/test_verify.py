@@ -78,8 +78,9 @@ def sequential(terms: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def in_chunks(terms: NDArray[np.float32]) -> NDArray[np.float32]:
     """Sums over the last axis by eight lanes, each one term after the other."""
-    lanes = terms.shape[-1] // 8
-    return np.asarray(sequential(sequential(np.swapaxes(terms[..., : 8 * lanes].reshape(*terms.shape[:-1], lanes, 8), -1, -2))) + terms[..., 8 * lanes :].sum(-1), dtype=np.float32)
+    cut = terms.shape[-1] // 8 * 8
+    lanes = np.swapaxes(terms[..., :cut].reshape(*terms.shape[:-1], cut // 8, 8), -1, -2)
+    return np.asarray(sequential(sequential(lanes)) + terms[..., cut:].sum(-1), dtype=np.float32)
 
 
 def pairwise(terms: NDArray[np.float32]) -> NDArray[np.float32]:
