@@ -66,7 +66,7 @@ def test_words_that_are_not_options_end_with_2(words: str) -> None:
         (["tune", "scaled.py", "--cc", "no-such-compiler"], "there is no program 'no-such-compiler'"),
         (["compile", "scaled.py", "--records", "none.jsonl"], "which does not exist; tune first"),
         (["show", "none.jsonl"], "cannot be read"),
-        (["show", "scaled.py"], "holds no trials"),
+        (["show", "scaled.py"], "is not a record file"),
     ],
 )
 def test_mistakes_end_with_1_and_one_sentence(arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,7 +131,7 @@ def test_ctrl_c_ends_with_the_best_so_far(folder: Path) -> None:
     command = [sys.executable, "-m", "ansor", "tune", "matmul", "--args", "64,64,64", "--trials", "5000", "--threads", "1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder, env={**os.environ, "PYTHONUNBUFFERED": "1"}) as run:
         assert run.stdout is not None
-        said = []
+        said: list[str] = []
         while not said or " trials, " not in said[-1]:
             said.append(run.stdout.readline())
             assert said[-1], said
