@@ -184,7 +184,8 @@ def test_groups_that_compute_the_same_are_one_task(tmp_path: Path) -> None:
             self.first, self.second = torch.nn.Linear(16, 16), torch.nn.Linear(16, 16)
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return self.second(torch.relu(self.first(x))).clamp(min=0)
+            found: torch.Tensor = self.second(torch.relu(self.first(x))).clamp(min=0)
+            return found
 
     torch.manual_seed(0)
     model, x = Twice().eval(), torch.randn(4, 16)
