@@ -295,6 +295,8 @@ def _stage(scope: Scope, name: str) -> Tensor:
     """One stage over fresh axes, perhaps a reduction."""
     draw = scope.draw
     shape = [draw.pick([1, 2, 3, 4, 5, 7, 8, 11, 16, 17, 20, 33]) if draw.chance(50) else draw.extent(6) for _ in range(draw.integer(0, 3))]
+    if shape and draw.chance(8):
+        shape[-1] = draw.pick([67, 130])
     while np.prod(shape) > 600:
         shape[int(np.argmax(shape))] //= 2
     spatial = tuple(Axis(label, extent) for label, extent in zip("ijk", shape, strict=False))

@@ -23,7 +23,8 @@ from ansor.codegen.generate import Machine, generate
 from ansor.codegen.pool_library import pool_library
 from ansor.codegen.source import CSource
 from ansor.codegen.toolchain import Compiler, compile_shared
-from ansor.ir import interpreter
+from ansor.errors import ScheduleError
+from ansor.ir import access, interpreter
 from ansor.ir.dag import Dag
 from ansor.ir.evaluate import evaluate
 from ansor.ir.loops import Loops, Node, Store
@@ -34,6 +35,21 @@ from ansor.measure.isolate import Report, isolated
 from ansor.measure.protocol import Message, call_data
 from ansor.measure.verify import difference
 from ansor.schedule.sketch import Sketch
+from ansor.schedule.steps import (
+    CacheRead,
+    CacheWrite,
+    ComputeAt,
+    ComputeInline,
+    Fuse,
+    Parallel,
+    PragmaUnroll,
+    Reorder,
+    Split,
+    Step,
+    StorageAlign,
+    Unroll,
+    Vectorize,
+)
 from ansor.search.derive import derive_sketches, spaces
 from ansor.targets.base import Target, parse_target
 from ansor.te.tensor import Tensor
@@ -94,10 +110,62 @@ def sketches(case: Case, target: Target) -> list[Sketch]:
     return list({sketch.name: sketch for sketch in found}.values())
 
 
+def by_hand(draw: Draw, case: Case) -> Sketch:
+    """Steps at random, as a person may write them: lengths that do not divide, anything computed anywhere; what is refused is left out."""
+    sketch = Sketch(case.dag)
+    for _ in range(draw.integer(1, 8)):
+        sketch = _following(sketch, _step(draw, sketch))
+    for stage in sketch.state.stages:
+        steps: list[Step] = [Parallel(stage.name, draw.integer(1, 2)), PragmaUnroll(stage.name, 16)]
+        if stage.loops and stage.kinds[stage.loops[-1]] == "spatial":
+            steps.append(Vectorize(stage.name, stage.loops[-1]))
+        for step in steps:
+            if draw.chance(60):
+                sketch = _following(sketch, step)
+    return sketch
+
+
+def _following(sketch: Sketch, step: Step | None) -> Sketch:
+    if step is None:
+        return sketch
+    try:
+        following = sketch.then(step)
+        following.lower_row(())
+    except ScheduleError:
+        return sketch
+    return following
+
+
+def _step(draw: Draw, sketch: Sketch) -> Step | None:
+    stage, other = draw.pick(sketch.state.stages), draw.pick(sketch.state.stages)
+    if not stage.loops:
+        return None
+    place = draw.integer(0, len(stage.loops) - 1)
+    form = draw.integer(0, 9)
+    if form <= 2:
+        return Split(stage.name, stage.loops[place], (draw.integer(1, 5),), 2)
+    if form == 3:
+        return Split(stage.name, stage.loops[place], (draw.integer(1, 3), draw.integer(1, 4)), 3)
+    if form == 4:
+        return Fuse(stage.name, stage.loops[place : place + 2])
+    if form == 5:
+        spatial = [loop for loop in stage.loops if stage.kinds[loop] == "spatial"]
+        reduced = [loop for loop in stage.loops if stage.kinds[loop] != "spatial"]
+        kept = draw.integer(0, len(spatial))
+        order = (*spatial[:kept], *reduced, *spatial[kept:])
+        return Reorder(stage.name, order if draw.chance(60) else (*stage.loops[place:], *stage.loops[:place]))
+    if form <= 7 and other.loops:
+        return ComputeAt(stage.name, other.name, draw.pick(other.loops))
+    if form == 8:
+        return draw.pick([CacheWrite(stage.name), ComputeInline(stage.name), StorageAlign(stage.name, 8, draw.integer(0, 7))])
+    read = draw.pick([*(read.tensor.name for read in access.reads(stage.tensor)), ""])
+    return CacheRead(read, (stage.name,)) if read else Unroll(stage.name, stage.loops[place])
+
+
 def programs_of(draw: Draw, case: Case, rows: int = 1) -> list[Program]:
-    """Every sketch of a declaration for one target, each at some rows, whether or not they fit the machine."""
+    """Two schedules by hand, and every sketch of a declaration for one target, each at some rows, whether or not they fit the machine."""
     target = draw.pick(TARGETS)
-    found = []
+    found = [Program(case, by_hand(draw, case), (), target, "program") for _ in range(2)]
     for sketch in sketches(case, target):
         for _ in range(rows if sketch.choices else 1):
             row = tuple(draw.integer(0, int(size) - 1) for size in sketch.sizes)
