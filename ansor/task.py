@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, TypeVar, overload
 from ansor.codegen.generate import Machine, generate
 from ansor.codegen.source import CSource
 from ansor.errors import DeclarationError
-from ansor.ir import access
 from ansor.ir.dag import Dag
 from ansor.ir.double import in_double
+from ansor.ir.input_ranges import input_ranges
 from ansor.measure.measurer import MeasureTask
 from ansor.rules.base import SketchRule
 from ansor.schedule.sketch import Sketch
 from ansor.search.derive import spaces
 from ansor.sketch_space import SketchSpace
 from ansor.targets.base import Target, parse_target
-from ansor.te.expr import Read, walk
 from ansor.te.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -162,14 +161,5 @@ def _argument_text(args: Sequence[object]) -> str:
 
 
 def _index_ranges(dag: Dag) -> tuple[tuple[str, float, float], ...]:
-    """Integer inputs that are used as indices, with the values that stay inside the tensor they index."""
-    ranges: dict[str, tuple[float, float]] = {}
-    placeholders = {tensor.name for tensor in dag.inputs}
-    for stage in dag.stages:
-        for read in access.reads(stage):
-            for index, extent in zip(read.indices, read.tensor.shape, strict=True):
-                for inner in walk(index):
-                    if isinstance(inner, Read) and inner.tensor.name in placeholders:
-                        high = min(ranges.get(inner.tensor.name, (0, extent - 1))[1], extent - 1)
-                        ranges[inner.tensor.name] = (0, high)
-    return tuple((name, low, high + 1) for name, (low, high) in sorted(ranges.items()))
+    """Integer inputs that decide indices or divisors, with the values [low, high) that keep inside, and away from zero."""
+    return tuple((name, low, high + 1) for name, (low, high) in sorted(input_ranges(dag).items()))
