@@ -6,6 +6,7 @@ By default a whole batch is built first, on all cores, and then run with nothing
 compiling and timing disturb each other.
 """
 
+import hashlib
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
@@ -25,6 +26,7 @@ from ansor.measure.runner import Runner
 from ansor.measure.timing import TimingOptions
 
 REFERENCE_COMPILE_SECONDS = 120.0
+ACCIDENTS = ("timeout", "memory")  # kinds of failures that are remembered within a batch only
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ class Measurement:
         return self.build_seconds + self.run_seconds
 
 
-_Key = tuple[str, str, str]
+_Key = bytes
 
 
 class Measurer:
@@ -109,16 +111,16 @@ class Measurer:
         """
         self._define_tasks(batch)
         fresh: dict[_Key, Job] = {}
-        for job in batch:
-            if _text_key(job) not in self._seen:
-                fresh.setdefault(_text_key(job), job)
+        keys = [_text_key(job) for job in batch]
+        for key, job in zip(keys, batch, strict=True):
+            if key not in self._seen:
+                fresh.setdefault(key, job)
         futures = self._builder.submit([job.source for job in fresh.values()])
         try:
             builds = _all(futures)
             if not self._overlap:
                 builds = iter(list(builds))
-            for job in batch:
-                key = _text_key(job)
+            for key, job in zip(keys, batch, strict=True):
                 if key in self._seen:
                     yield replace(self._seen[key], folded=True, build_seconds=0.0, run_seconds=0.0, timestamp=time.time())
                     continue
@@ -126,6 +128,7 @@ class Measurer:
                 yield self._seen[key]
         finally:
             self._builder.stop(futures)
+            self._forget_accidents()
 
     def noise_floor(self) -> float:
         """Relative spread of a fixed kernel on this machine now; differences below it mean nothing."""
@@ -155,6 +158,10 @@ class Measurer:
         if built.digest:
             self._seen[code_key] = measurement
         return measurement
+
+    def _forget_accidents(self) -> None:
+        """Late or short of memory: that may be the machine's fault, so that a later batch may try again."""
+        self._seen = {key: seen for key, seen in self._seen.items() if seen.failure is None or seen.failure.kind not in ACCIDENTS}
 
     def _run(self, job: Job, built: Built) -> Measurement:
         task = job.task.key
@@ -192,9 +199,10 @@ def _all(futures: Sequence["Future[Sequence[Built]]"]) -> Iterator[Built]:
 
 
 def _key(job: Job, code: str) -> _Key:
-    """Equal for jobs that must have equal results: the same code with the same buffers."""
+    """Equal for jobs that must have equal results: the same code with the same buffers. A digest, because texts are long and many."""
     source = job.source
-    return job.task.key, code, repr((source.arguments, source.workspace_bytes, source.threads))
+    about = repr((job.task.key, source.arguments, source.workspace_bytes, source.threads))
+    return hashlib.sha256(f"{about}\0{code}".encode()).digest()
 
 
 def _text_key(job: Job) -> _Key:

@@ -43,6 +43,15 @@ def test_a_batch_in_order_with_equal_ones_folded(measurer: Measurer, task: Measu
     assert len(list(measurer._builder._work.path.iterdir())) == 2  # the lock and the reference
 
 
+def test_accidents_are_tried_again_in_a_later_batch(measurer: Measurer, task: MeasureTask, source_of: MakeSource) -> None:
+    accident = GOOD + "kept = malloc(1l << 40); if (!kept) abort(); memset(kept, 1, 1l << 33);"
+    jobs = [Job(task, source_of(body, entry=f"again{index}")) for index, body in enumerate([accident, accident, "c[1] = 7; abort();"])]
+    for folded in ([False, True, False], [False, True, True]):
+        found = list(measurer.measure(jobs))
+        assert [m.failure and m.failure.kind for m in found] == ["memory", "memory", "crash"] and [m.folded for m in found] == folded
+    assert all(len(key) == 32 for key in measurer._seen)
+
+
 def test_a_reference_that_does_not_build(measurer: Measurer, source_of: MakeSource) -> None:
     job = Job(MeasureTask("broken", source_of("undeclared;", dtype="float64")), source_of(GOOD))
     (found,) = measurer.measure([job])
