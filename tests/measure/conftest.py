@@ -21,7 +21,7 @@ typedef void (*ansor_body)(void *, long, long);
 typedef void (*ansor_parallel_for)(void *, ansor_body, void *, long);
 static char *volatile kept; /* an allocation the compiler cannot leave out */
 """
-QUICK = TimingOptions(min_repeat_ms=0.5, timeout_seconds=1.0, memory_bytes=256 << 20)
+QUICK = TimingOptions(min_repeat_ms=0.5, timeout_seconds=1.0, memory_bytes=64 << 20)
 MakeSource = Callable[..., CSource]
 
 

@@ -44,7 +44,7 @@ def run(runner: Runner, build: Callable[[CSource], Path], source: CSource, best:
 def test_a_good_kernel_is_timed(runner: Runner, build: Callable[[CSource], Path], source_of: Callable[..., CSource]) -> None:
     result = run(runner, build, source_of(GOOD, workspace_bytes=64))
     assert result.failure is None
-    assert len(result.seconds) == 3 and 0 < min(result.seconds) < 1e-3 and not result.cut_short
+    assert len(result.seconds) == 3 and min(result.seconds) > 0 and not result.cut_short
 
 
 @pytest.mark.parametrize("name", BAD)
