@@ -20,6 +20,7 @@ from ansor.cost_model.buffer_features import Statement, statements_of
 from ansor.cost_model.nest import Mask, Nest, anywhere
 from ansor.ir.loops import Buffer, Loops
 from ansor.schedule.legality import accumulators
+from ansor.schedule.machine import Machine
 from ansor.te.expr import Call, Select, walk
 
 Column = NDArray[np.float64]
@@ -32,15 +33,9 @@ FILL = 0.75  # share of a cache that a tile can use
 SPILL = 3.0  # cycles for each accumulator that has no register
 
 
-class Core(Protocol):
-    """What the estimate needs of a target."""
+class Core(Machine, Protocol):
+    """What the estimate needs of a target: what scheduling asks of it, and its caches."""
 
-    @property
-    def threads(self) -> int: ...
-    @property
-    def vector_bytes(self) -> int: ...
-    @property
-    def vector_registers(self) -> int: ...
     @property
     def l1_bytes(self) -> int: ...
     @property

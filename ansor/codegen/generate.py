@@ -324,14 +324,13 @@ class _Generator:
         if outer:
             self._open(f"if ({self._conditions(outer)})")
         lanes = self._lane_loop(spatial, store)
-        while spatial and len(self._places(spatial, lanes, store)) > MAX_TILE:
+        if spatial and len(self._places(spatial, lanes, store)) > MAX_TILE:
             # Too many accumulators: fewer are held, and only across one step of the reduction.
-            for loop in (*reductions, spatial[0]):
+            for loop in reductions:
                 self._open_loop(loop)
-            self._held_tile([], spatial[1:], lanes if lanes is not spatial[0] else None, store, within)
-            for _ in (*reductions, spatial[0]):
+            self._held_tile([], spatial, lanes, store, within)
+            for _ in reductions:
                 self._close()
-            break
         else:
             self._held_tile(reductions, spatial, lanes, store, within)
         if outer:

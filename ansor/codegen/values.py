@@ -251,7 +251,7 @@ def combined(helpers: Helpers, combiner: str, dtype: str, lanes: int, old: str, 
 
 def depends(expr: Expr, var: Var) -> bool:
     """True when the value changes with `var`."""
-    return any(_mentions(linear, var) for linear in _indices(expr))
+    return any(mentions(linear, var) for linear in _indices(expr))
 
 
 def _indices(expr: Expr) -> list[Linear]:
@@ -264,7 +264,8 @@ def _indices(expr: Expr) -> list[Linear]:
     return found
 
 
-def _mentions(linear: Linear, var: Var) -> bool:
+def mentions(linear: Linear, var: Var) -> bool:
+    """True when the index changes with `var`."""
     for atom, coefficient in linear.terms:
         if int(coefficient) == 0:
             continue
@@ -278,12 +279,7 @@ def _mentions(linear: Linear, var: Var) -> bool:
 def _opaque_mentions(atom: Atom, var: Var) -> bool:
     if isinstance(atom, Opaque):
         return depends(atom.value, var)
-    return not isinstance(atom, Var) and _mentions(atom.value, var)
-
-
-def mentions(linear: Linear, var: Var) -> bool:
-    """True when the index changes with `var`."""
-    return _mentions(linear, var)
+    return not isinstance(atom, Var) and mentions(atom.value, var)
 
 
 def vectorizable(expr: Expr, var: Var) -> bool:
@@ -305,7 +301,7 @@ def vectorizable(expr: Expr, var: Var) -> bool:
 
 
 def _linear_in(linear: Linear, var: Var) -> bool:
-    return all(isinstance(atom, Var) or not _mentions(Linear(((atom, 1),)), var) for atom, _ in linear.terms)
+    return all(isinstance(atom, Var) or not mentions(Linear(((atom, 1),)), var) for atom, _ in linear.terms)
 
 
 def _maskable(select: Select, var: Var) -> bool:
