@@ -19,6 +19,7 @@ from ansor.codegen.source import ALIGNMENT, Argument, CSource
 from ansor.codegen.toolchain import Compiler, find_compiler
 from ansor.errors import MeasureError, ToolchainError
 from ansor.measure.builder import Builder
+from ansor.measure.direct_call import DirectCall
 
 if TYPE_CHECKING:
     import torch
@@ -83,10 +84,12 @@ class Kernel:
         if source.threads > 1:
             shared_pool(source.threads, compiler)  # built and started now, not at the first call
         self._workspace: NDArray[np.generic] | None = None  # made when first needed: networks bring their own
+        self._workspace_address = 0
         self._bound: dict[str, NDArray[np.generic]] = {}
         self._constants: dict[str, NDArray[np.generic]] = {}
         self._dtypes = {argument.name: np.dtype(argument.dtype) for argument in source.arguments}
         self._outputs = [argument for argument in source.arguments if argument.role == "output"]
+        self._direct: DirectCall | None = None
         self._lock = threading.Lock()
 
     @property
@@ -118,9 +121,14 @@ class Kernel:
             array = self._checked(known[name], value)
             self._constants[name] = array
             self._bound[name] = _aligned(known[name].physical(array))
+            self._direct = None
 
     def __call__(self, *inputs: "Tensor", out: "Tensor | Sequence[Tensor] | None" = None) -> "Tensor | tuple[Tensor, ...]":
         """Run once. Raises TypeError or ValueError when the number, a shape or a dtype of the arguments is wrong."""
+        if out is None and inputs and _is_tensor(inputs[0]):
+            direct = self._call_directly(inputs)
+            if direct is not None:
+                return direct[0] if len(direct) == 1 else tuple(direct)
         wanted = [a for a in self.arguments if a.role != "output" and a.name not in self._bound]
         if len(inputs) != len(wanted):
             names = ", ".join(argument.name for argument in wanted)
@@ -143,6 +151,15 @@ class Kernel:
             return out if not isinstance(out, Sequence) else tuple(out)
         found = tuple(_like(result, inputs) for result in results)
         return found[0] if len(found) == 1 else found
+
+    def _call_directly(self, inputs: "Sequence[Tensor]") -> "list[torch.Tensor] | None":
+        with self._lock:
+            if self._direct is None:
+                self._direct = DirectCall(self.arguments, {name: array.ctypes.data for name, array in self._bound.items()})
+            results = self._direct.fill(inputs)
+            if results is not None:
+                self._call(self._direct.address, self._own_workspace())
+        return results
 
     def run_pointers(self, addresses: Sequence[int], workspace: int = 0) -> None:
         """Run once on raw addresses, one for each of `arguments` (aligned, constants packed): for planned memory.
@@ -220,7 +237,8 @@ class Kernel:
     def _own_workspace(self) -> int:
         if self._workspace is None:
             self._workspace = aligned_empty((max(1, self._source.workspace_bytes),), "uint8")
-        return self._workspace.ctypes.data
+            self._workspace_address = self._workspace.ctypes.data
+        return self._workspace_address
 
     def _call(self, pointers: int, workspace: int) -> None:
         if self._source.threads == 1:

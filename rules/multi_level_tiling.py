@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ansor.rules.base import Derived
 from ansor.rules.registry import register
-from ansor.rules.tiling import STRUCTURE, tile
+from ansor.rules.tiling import STRUCTURE, UNEVEN, tile
 from ansor.schedule.questions import needs_tiling
 from ansor.schedule.sketch import Sketch
 from ansor.targets.base import Target
@@ -23,8 +23,9 @@ class MultiLevelTiling:
     """
 
     structure: str = STRUCTURE
+    uneven: int | None = UNEVEN
     exclusive: bool = True
 
     def derive(self, sketch: Sketch, stage: str, target: Target) -> Iterator[Derived]:
         if needs_tiling(sketch.state, stage):
-            yield Derived(tile(sketch, stage, self.structure).sketch)
+            yield Derived(tile(sketch, stage, self.structure, uneven=self.uneven).sketch)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ansor.rules.base import Derived
 from ansor.rules.registry import register
-from ansor.rules.tiling import STRUCTURE, Tiled, tile
+from ansor.rules.tiling import STRUCTURE, UNEVEN, Tiled, tile
 from ansor.schedule.questions import matched_consumer, needs_tiling
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.state import Stage
@@ -29,6 +29,7 @@ class MultiLevelTilingWithFusion:
 
     structure: str = STRUCTURE
     levels: tuple[int, ...] = (1, 2)
+    uneven: int | None = UNEVEN
     exclusive: bool = False
 
     def derive(self, sketch: Sketch, stage: str, target: Target) -> Iterator[Derived]:
@@ -39,7 +40,7 @@ class MultiLevelTilingWithFusion:
         if consumer is None or not consumer.loops:
             return
         made_to_be_fused = state[stage].role == "cache_write"
-        tiled = tile(sketch, stage, self.structure, private=True)
+        tiled = tile(sketch, stage, self.structure, private=True, uneven=self.uneven)
         for level in self.levels:
             if level < self.structure.upper().count("S"):
                 yield Derived(_fused(tiled, stage, consumer, level), exclusive=made_to_be_fused)

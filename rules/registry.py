@@ -17,6 +17,7 @@ BUILTIN = (
     "add_rfactor",
     "pack_constants",
     "add_cache_write",
+    "pack_operands",
     "multi_level_tiling_with_fusion",
     "multi_level_tiling",
     "skip_stage",

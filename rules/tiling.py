@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ansor.errors import ScheduleError
-from ansor.schedule.choice import Choice, tile_choice
+from ansor.schedule.choice import Choice, tile_choice, uneven_tile_choice
 from ansor.schedule.questions import ALWAYS_UNROLL_INNER, NO_SPLIT_AT_INNER, attribute_names, axes_of_packed_only
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.steps import Reorder, Split, Step, Unroll
@@ -13,6 +13,9 @@ from ansor.te.expr import Axis
 
 STRUCTURE = "SSRSRS"
 """Ansor's levels for processors, outermost first: spatial (threads), spatial, reduction, spatial, reduction, spatial (registers and vectors)."""
+
+UNEVEN = 17
+"""A shorter axis is a tile of its own: its tail would cost more than it gives."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,7 @@ class Tiled:
     choices: tuple[str, ...]
 
 
-def tile(sketch: Sketch, stage: str, structure: str = STRUCTURE, *, private: bool = False) -> Tiled:
+def tile(sketch: Sketch, stage: str, structure: str = STRUCTURE, *, private: bool = False, uneven: int | None = UNEVEN) -> Tiled:
     """Cut every axis into as many parts as its letter occurs in `structure`, and order the parts as the letters stand.
 
     before   for i, j, k
@@ -31,7 +34,8 @@ def tile(sketch: Sketch, stage: str, structure: str = STRUCTURE, *, private: boo
 
     Axes that the attribute `auto_scheduler_no_split_at_inner` names stay whole and start the innermost level of their kind. Where a packed constant
     has output axes of its own (output channels), those come last in every level, so that the vectors run along them; but only for a `private` tile,
-    which is stored in the order of its loops, while a whole tensor is stored as declared.
+    which is stored in the order of its loops, while a whole tensor is stored as declared. The innermost lengths of axes
+    of `uneven` elements or more need not divide; with None those of no axis.
     """
     state = sketch.state
     letters = _checked(structure)
@@ -46,7 +50,8 @@ def tile(sketch: Sketch, stage: str, structure: str = STRUCTURE, *, private: boo
         if axis.name in whole or count == 1:
             parts[axis.name] = [axis.name]
             continue
-        choice = tile_choice(f"{stage}.{axis.name}", axis.extent, count - 1)
+        cut = tile_choice if uneven is None or axis.extent < uneven else uneven_tile_choice
+        choice = cut(f"{stage}.{axis.name}", axis.extent, count - 1)
         choices.append(choice)
         steps.append(Split(stage, axis.name, choice.name, count))
         parts[axis.name] = [f"{axis.name}_{k}" for k in range(count)]

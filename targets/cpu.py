@@ -17,6 +17,7 @@ RULES = (
     "add_rfactor",  # beside tiling, not instead of it; before packing, because partial sums are read through fused loops
     "pack_constants",  # exclusive: a constant read in loop order is never slower; then the same stage is visited again
     "add_cache_write",  # makes the consumer that the next rule needs
+    "pack_operands",  # beside the next: a copy costs, so both ways are tried
     "multi_level_tiling_with_fusion",  # beside plain tiling, unless the stage was made to be fused
     "multi_level_tiling",  # exclusive: where data are used again, not tiling is not worth a trial
     "skip_stage",

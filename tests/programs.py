@@ -34,6 +34,9 @@ from ansor.measure.harness import Harness, harness_library
 from ansor.measure.isolate import Report, isolated
 from ansor.measure.protocol import Message, call_data
 from ansor.measure.verify import difference
+from ansor.rules.multi_level_tiling import MultiLevelTiling
+from ansor.rules.multi_level_tiling_with_fusion import MultiLevelTilingWithFusion
+from ansor.rules.pack_operands import PackOperands
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.steps import (
     CacheRead,
@@ -67,6 +70,11 @@ TARGETS = tuple(
         "cpu -mcpu=haswell -threads=2 -vector-bytes=4",
     )
 )
+KEEN = {
+    "pack_operands": PackOperands(reuse=1),
+    "multi_level_tiling_with_fusion": MultiLevelTilingWithFusion(uneven=1),
+    "multi_level_tiling": MultiLevelTiling(uneven=1),
+}
 QUICK = ("-O1", "-ftrivial-auto-var-init=pattern")  # a tile element that is read before it is written shows
 SANITIZED = ("-std=gnu99", "-O1", "-g", "-w", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-pthread")
 
@@ -105,8 +113,9 @@ def case_of(tensors: Sequence[Tensor], **values: Array) -> Case:
 
 
 def sketches(case: Case, target: Target) -> list[Sketch]:
-    """Every annotated space, and every sketch as the rules leave it."""
-    found = [*spaces(case.dag, target), *derive_sketches(case.dag, target.rules, target)]
+    """Every annotated space of rules that pack and cut unevenly wherever they can, and every sketch as the target's own rules leave it."""
+    keen = tuple(KEEN.get(rule, rule) for rule in target.rules)
+    found = [*spaces(case.dag, target, keen), *derive_sketches(case.dag, target.rules, target)]
     return list({sketch.name: sketch for sketch in found}.values())
 
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ansor.codegen.dialect import BYTES, C_TYPES, PRELUDE, Helpers, literal
 from ansor.codegen.partition import Partition, partition
 from ansor.codegen.source import Argument, CSource, Pack
 from ansor.codegen.values import Lanes, Writer, combined, mentions, vectorizable
-from ansor.ir.linear import Linear, Opaque, Var, of, product
+from ansor.ir.linear import Linear, Opaque, Quotient, Var, bounds, of, product
 from ansor.ir.loops import Access, Buffer, For, Guard, IndexValue, Loops, Node, Store, stores
 from ansor.ir.simplify import chain, simplified
 from ansor.te.expr import Expr, walk
@@ -59,6 +59,37 @@ def chunks(extent: int, widest: int) -> list[tuple[int, int]]:
         found.append((offset, max(lanes, 1)))
         offset += max(lanes, 1)
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class Edge:
+    """A guard as the end of one loop: it holds where `rest + step * var < high`."""
+
+    var: Var
+    step: int
+    rest: Linear
+    high: int
+
+    def partial(self, extent: int) -> Sequence[int]:
+        """How many iterations a cut loop may have left, most first: one number where all tiles before the last are whole, and none where that is too."""
+        tile = self.step * extent
+        aligned = all(isinstance(atom, Var | Quotient) and int(coefficient) % tile == 0 for atom, coefficient in self.rest.terms)
+        if not aligned:
+            return range(extent - 1, 0, -1)
+        left = -(-((self.high - int(self.rest.const)) % tile) // self.step)
+        return (left,) if 0 < left < extent else ()
+
+
+@dataclass(frozen=True, eq=False)
+class Tile:
+    """The spatial loops of a register tile; `counts`: iterations of those that are cut."""
+
+    loops: tuple[For, ...]
+    counts: Mapping[Var, int]
+
+    def count(self, loop: For) -> int:
+        """Iterations of a loop of this tile."""
+        return self.counts.get(loop.var, int(loop.var.extent))
 
 
 class _Generator:
@@ -194,11 +225,12 @@ class _Generator:
         self.depth -= 1
         self._line("}")
 
-    def _open_loop(self, loop: For) -> None:
+    def _open_loop(self, loop: For, end: int | str | None = None) -> None:
+        """`end`: where the loop ends earlier than its extent."""
         name = loop.var.name
         if loop.unrolled:
             self._line(f"ANSOR_UNROLL({loop.var.extent})")
-        self._open(f"for (long {name} = 0; {name} < {loop.var.extent}; ++{name})")
+        self._open(f"for (long {name} = 0; {name} < {loop.var.extent if end is None else end}; ++{name})")
 
     def _locals(self, loop: For) -> None:
         for buffer in loop.locals:
@@ -238,21 +270,50 @@ class _Generator:
         outer, inner = _guards_by(store.guards, [loop.var])
         if outer:
             self._open(f"if ({self._conditions(outer)})")
-        store = replace(store, guards=inner)
-        ranges = partition(store.value, loop.var) if not inner else None
-        if not inner and self._contiguous(store, loop.var) and vectorizable(store.value, loop.var):
-            self._vector_loop(loop, store)
-        elif ranges is not None:
-            self._partitioned(loop, store, ranges)
-        else:
+        ends = _edges(inner, [loop], [])
+        if ends is None:
             self._open_loop(loop)
-            self._scalar_store(store)
+            self._scalar_store(replace(store, guards=inner))
             self._close()
+        else:
+            bare = replace(store, guards=())
+            self._at_edges(ends, {}, lambda counts: self._row(loop, counts.get(loop.var, int(loop.var.extent)), bare))
         if outer:
             self._close()
 
-    def _vector_loop(self, loop: For, store: Store) -> None:
-        extent, widest = int(loop.var.extent), self._widest(store)
+    def _row(self, loop: For, count: int, store: Store) -> None:
+        """The first `count` iterations of the innermost loop around a plain store without guards."""
+        ranges = partition(store.value, loop.var)
+        if self._contiguous(store, loop.var) and vectorizable(store.value, loop.var):
+            self._vector_loop(loop, count, store)
+        elif ranges is not None:
+            self._partitioned(loop, count, store, ranges)
+        else:
+            self._counted_loop(loop, count, store)
+
+    def _counted_loop(self, loop: For, count: int, store: Store) -> None:
+        self._open_loop(loop, count)
+        self._scalar_store(store)
+        self._close()
+
+    def _at_edges(self, ends: list[Edge], counts: dict[Var, int], emit: Callable[[dict[Var, int]], None]) -> None:
+        """The code for whole tiles, and again for the shorter one at each end: `emit` gets how many iterations are left of the loops that are cut."""
+        if not ends:
+            emit(counts)
+            return
+        end, *others = ends
+        extent = counts.get(end.var, int(end.var.extent))
+        rest = self.writer.index(end.rest)
+        self._open(f"if ({rest} < {end.high - end.step * (extent - 1)})")
+        self._at_edges(others, counts, emit)
+        self._close()
+        for count in end.partial(extent):
+            self._open(f"else if ({rest} < {end.high - end.step * (count - 1)})")
+            self._at_edges(others, {**counts, end.var: count}, emit)
+            self._close()
+
+    def _vector_loop(self, loop: For, extent: int, store: Store) -> None:
+        widest = self._widest(store)
         pieces = chunks(extent, widest)
         whole = sum(1 for _, lanes in pieces if lanes == widest)
         if whole > MAX_CHUNKS and widest > 1:
@@ -273,9 +334,9 @@ class _Generator:
         writer = self.writer.at(fixed, lanes)
         self._line(f"{self._place(writer, store)} = {writer.vector(store.value)};")
 
-    def _partitioned(self, loop: For, store: Store, found: Partition) -> None:
-        """A padding along the innermost loop: the part before, the part inside, the part after."""
-        name, extent = loop.var.name, int(loop.var.extent)
+    def _partitioned(self, loop: For, extent: int, store: Store, found: Partition) -> None:
+        """A padding along the innermost loop: the part before, the part inside, the part after. All of it inside is the usual case, and runs as vectors."""
+        name = loop.var.name
         low, high = (self._own(f"{name}_{end}{next(self.names)}") for end in ("low", "high"))
         lows = [self.writer.index(bound) for bound in found.lows]
         highs = [self.writer.index(bound) for bound in found.highs]
@@ -288,9 +349,18 @@ class _Generator:
         empty = " || ".join([f"{high} < {low}", *(f"!({condition})" for condition in conditions)])
         self._line(f"if ({low} > {extent}) {low} = {extent};")
         self._line(f"if ({empty}) {high} = {low};")
+        inside = replace(store, value=found.then)
+        vectors = self._contiguous(inside, loop.var) and vectorizable(found.then, loop.var)
+        if vectors:
+            self._open(f"if ({low} == 0 && {high} == {extent})")
+            self._vector_loop(loop, extent, inside)
+            self._close()
+            self._open("else")
         for begin, end, value in (("0", low, found.otherwise), (low, high, found.then), (high, str(extent), found.otherwise)):
             self._open(f"for (long {name} = {begin}; {name} < {end}; ++{name})")
             self._scalar_store(replace(store, value=value))
+            self._close()
+        if vectors:
             self._close()
 
     def _scalar_store(self, store: Store) -> None:
@@ -313,8 +383,9 @@ class _Generator:
         reductions = [loop for loop in loops if loop.kind == "reduce"]
         spatial = [loop for loop in loops if loop.kind != "reduce"]
         outer, rest = _guards_by(store.guards, [loop.var for loop in loops])
-        within, bad = _guards_by(rest, [loop.var for loop in spatial])
-        if bad:
+        within, cut = _guards_by(rest, [loop.var for loop in spatial])
+        ends = _edges(cut, spatial, reductions)
+        if ends is None:
             for loop in loops:
                 self._open_loop(loop)
             self._scalar_store(store)
@@ -323,31 +394,35 @@ class _Generator:
             return
         if outer:
             self._open(f"if ({self._conditions(outer)})")
-        lanes = self._lane_loop(spatial, store)
-        if spatial and len(self._places(spatial, lanes, store)) > MAX_TILE:
-            # Too many accumulators: fewer are held, and only across one step of the reduction.
-            for loop in reductions:
-                self._open_loop(loop)
-            self._held_tile([], spatial, lanes, store, within)
-            for _ in reductions:
-                self._close()
-        else:
-            self._held_tile(reductions, spatial, lanes, store, within)
+        self._at_edges(ends, {}, lambda counts: self._cut_tile(reductions, Tile(tuple(spatial), counts), store, within))
         if outer:
             self._close()
 
-    def _lane_loop(self, spatial: list[For], store: Store) -> For | None:
-        if not spatial or not spatial[-1].vectorized:
+    def _cut_tile(self, reductions: list[For], tile: Tile, store: Store, within: tuple[Guard, ...]) -> None:
+        """A tile with all its guards checked."""
+        if tile.loops and len(self._places(tile, store)) > MAX_TILE:
+            # Too many accumulators: fewer are held, and only across one step of the reduction.
+            for loop in reductions:
+                self._open_loop(loop)
+            self._held_tile([], tile, store, within)
+            for _ in reductions:
+                self._close()
+        else:
+            self._held_tile(reductions, tile, store, within)
+
+    def _lane_loop(self, tile: Tile, store: Store) -> For | None:
+        if not tile.loops or not tile.loops[-1].vectorized:
             return None
-        loop = spatial[-1]
+        loop = tile.loops[-1]
         return loop if self._contiguous(store, loop.var) and vectorizable(store.value, loop.var) else None
 
-    def _places(self, spatial: list[For], lanes: For | None, store: Store) -> list[tuple[dict[Var, int], Lanes | None]]:
+    def _places(self, tile: Tile, store: Store) -> list[tuple[dict[Var, int], Lanes | None]]:
         """Every accumulator of a tile: the numbers of its variables, and its lanes."""
-        plain = [loop for loop in spatial if loop is not lanes]
-        pieces = chunks(int(lanes.var.extent), self._widest(store)) if lanes is not None else [(0, 1)]
+        lanes = self._lane_loop(tile, store)
+        plain = [loop for loop in tile.loops if loop is not lanes]
+        pieces = chunks(tile.count(lanes), self._widest(store)) if lanes is not None else [(0, 1)]
         found: list[tuple[dict[Var, int], Lanes | None]] = []
-        for values in itertools.product(*(range(int(loop.var.extent)) for loop in plain)):
+        for values in itertools.product(*(range(tile.count(loop)) for loop in plain)):
             fixed = {loop.var: value for loop, value in zip(plain, values, strict=True)}
             for offset, count in pieces:
                 if lanes is None:
@@ -358,30 +433,30 @@ class _Generator:
                     found.append((fixed, Lanes(lanes.var, count, Linear((), offset))))
         return found
 
-    def _held_tile(self, reductions: list[For], spatial: list[For], lanes: For | None, store: Store, within: tuple[Guard, ...]) -> None:
-        if spatial and len(self._places(spatial, lanes, store)) > MAX_TILE:
-            self._open_loop(spatial[0])
-            self._held_tile([], spatial[1:], lanes if lanes is not spatial[0] else None, store, within)
+    def _held_tile(self, reductions: list[For], tile: Tile, store: Store, within: tuple[Guard, ...]) -> None:
+        places = self._places(tile, store)
+        if tile.loops and len(places) > MAX_TILE:
+            self._open_loop(tile.loops[0], tile.count(tile.loops[0]))
+            self._held_tile([], Tile(tile.loops[1:], tile.counts), store, within)
             self._close()
             return
-        places = self._places(spatial, lanes, store)
         dtype = store.buffer.dtype
         held = {loop.var for loop in reductions}
         before = tuple(var for var in store.reduce_vars if var not in held)
-        tile = next(self.names)
+        number = next(self.names)
         self._line("{")
         self.depth += 1
-        names = [self._own(f"acc{tile}_{k}") for k in range(len(places))]
+        names = [self._own(f"acc{number}_{k}") for k in range(len(places))]
         for name, (fixed, lane) in zip(names, places, strict=True):
             self._accumulator(name, self.writer.at(fixed, lane), store, before)
-        self._open_reductions(reductions, len(places))
+        within = self._open_reductions(reductions, len(places), within)
         if within:
             self._open(f"if ({self._conditions(within)})")
         loaded: dict[str, str] = {}
 
         def load(text: str, kind: str) -> str:
             if text not in loaded:
-                loaded[text] = self._own(f"in{tile}_{len(loaded)}")
+                loaded[text] = self._own(f"in{number}_{len(loaded)}")
                 self._line(f"const {kind} {loaded[text]} = {text};")
             return loaded[text]
 
@@ -412,18 +487,36 @@ class _Generator:
         first = " || ".join(f"{var.name} != 0" for var in before)
         self._line(f"if ({first}) {name} = {self._place(writer, store)};")
 
-    def _open_reductions(self, reductions: list[For], statements: int) -> None:
-        """The reduction loops of a tile, the inner ones unrolled while the body stays below the limit."""
+    def _open_reductions(self, reductions: list[For], statements: int, within: tuple[Guard, ...]) -> tuple[Guard, ...]:
+        """The reduction loops of a tile, the inner ones unrolled while the body stays below the limit. A guard becomes the end of the innermost loop that it
+        mentions; the guards that cannot are given back.
+        """
         factors = []
         budget = max((int(loop.unroll_limit) for loop in reductions), default=0) // max(statements, 1)
         for loop in reversed(reductions):
             extent = int(loop.var.extent)
             factors.append(1 if loop.unrolled else min(extent, max(budget, 1)))
             budget = budget // extent if budget >= extent else 0
-        for loop, factor in zip(reductions, reversed(factors), strict=True):
+        for k, (loop, factor) in enumerate(zip(reductions, reversed(factors), strict=True)):
+            own, others = _guards_by(within, [inner.var for inner in reductions[k + 1 :]])
+            ends = _edges(_guards_by(own, [loop.var])[1], [loop], [])
+            end = self._end(loop, ends) if ends else None
+            if end is not None:
+                within = (*_guards_by(own, [loop.var])[0], *others)
             if factor > 1:
                 self._line(f"ANSOR_UNROLL({factor})")
-            self._open_loop(loop)
+            self._open_loop(loop, end)
+        return within
+
+    def _end(self, loop: For, ends: list[Edge]) -> str:
+        """The name of where a loop ends that must not run into what is not there."""
+        name = self._own(f"{loop.var.name}_end{next(self.names)}")
+        self._line(f"long {name} = {loop.var.extent};")
+        for end in ends:
+            bound = f"{end.high} - ({self.writer.index(end.rest)})"
+            text = bound if end.step == 1 else f"({bound} + {end.step - 1}) / {end.step}"
+            self._line(f"if ({text} < {name}) {name} = {text};")
+        return name
 
     # small questions ------------------------------------------------------------------------------------------------------------------------------
 
@@ -517,6 +610,28 @@ def _tile_start(loops: list[For], store: Store) -> int:
 
 def _vector_start(loops: list[For]) -> int:
     return len(loops) - 1 if loops and loops[-1].vectorized else len(loops)
+
+
+MAX_PARTIAL = 4  # as many lengths of a cut loop get code of their own
+
+
+def _edges(guards: tuple[Guard, ...], loops: Sequence[For], held: Sequence[For]) -> list[Edge] | None:
+    """Each guard as the end of one of the loops; None when one is something else: it changes with several of them, or with the loops held inside."""
+    found = []
+    for guard in guards:
+        cut = [loop for loop in loops if mentions(guard.value, loop.var)]
+        if len(cut) != 1 or any(mentions(guard.value, loop.var) for loop in held) or guard.high is None:
+            return None
+        var = cut[0].var
+        step = int(guard.value.coefficient(var))
+        rest = Linear(tuple((atom, c) for atom, c in guard.value.terms if atom is not var), guard.value.const)
+        least = bounds(guard.value)
+        if step < 1 or mentions(rest, var) or (guard.low is not None and (least is None or least[0] < guard.low)):
+            return None
+        found.append(Edge(var, step, rest, int(guard.high)))
+        if len(found[-1].partial(int(var.extent))) > MAX_PARTIAL:
+            return None
+    return found if len({edge.var for edge in found}) == len(found) else None
 
 
 def _guards_by(guards: tuple[Guard, ...], variables: list[Var]) -> tuple[tuple[Guard, ...], tuple[Guard, ...]]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from ansor.codegen.values import computable, depends
 from ansor.ir.linear import Linear, Var
 from ansor.ir.loops import IndexValue
-from ansor.te.expr import Binary, Const, Expr, Select
+from ansor.ir.simplify import conjuncts, index_of
+from ansor.te.expr import Binary, Expr, Select
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +29,7 @@ def partition(value: Expr, var: Var) -> Partition | None:
     lows: list[Linear] = []
     highs: list[Linear] = []
     conditions: list[Expr] = []
-    for test in _conjuncts(value.condition):
+    for test in conjuncts(value.condition):
         if not depends(test, var):
             conditions.append(test)
             continue
@@ -41,25 +42,11 @@ def partition(value: Expr, var: Var) -> Partition | None:
     return Partition(value.then, value.otherwise, tuple(lows), tuple(highs), tuple(conditions))
 
 
-def _conjuncts(expr: Expr) -> list[Expr]:
-    if isinstance(expr, Binary) and expr.op == "and":
-        return _conjuncts(expr.left) + _conjuncts(expr.right)
-    return [expr]
-
-
-def _linear(expr: Expr) -> Linear | None:
-    if isinstance(expr, IndexValue):
-        return expr.value
-    if isinstance(expr, Const) and not isinstance(expr.value, float):
-        return Linear((), int(expr.value))
-    return None
-
-
 def _bound(test: Expr, var: Var) -> tuple[str, Linear] | None:
     """`low`: the first value for which the test holds; `high`: the first for which it no longer does."""
     if not isinstance(test, Binary) or test.op not in ("lt", "le", "gt", "ge"):
         return None
-    left, right = _linear(test.left), _linear(test.right)
+    left, right = index_of(test.left), index_of(test.right)
     if left is None or right is None:
         return None
     # test  <=>  difference (op) 0, where difference = var + rest

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ansor.ir.linear import Atom, Linear, Opaque, Quotient, Remainder, Var, bounds, is_opaque, of
 from ansor.ir.loops import Access, Buffer, For, IndexValue, Loops, Node, Store
-from ansor.te.expr import Expr, transform
+from ansor.te.expr import Binary, Const, Expr, Select, transform
 
 
 def simplified(loops: Loops) -> Loops:
@@ -87,7 +87,21 @@ class _Simplifier:
             return Access(self.buffers.get(node.buffer, node.buffer), tuple(self._index(i) for i in node.index), node.dtype)
         if isinstance(node, IndexValue):
             return IndexValue(self._index(node.value))
+        if isinstance(node, Select):
+            return self._select(node)
         return None
+
+    def _select(self, node: Select) -> Expr:
+        """A choice whose conditions, or some of them, hold for every iteration."""
+        tests = [transform(test, self._value) for test in conjuncts(node.condition)]
+        left = [test for test in tests if not _always(test)]
+        then = transform(node.then, self._value)
+        if not left:
+            return then
+        condition = left[0]
+        for test in left[1:]:
+            condition = Binary("and", condition, test, "bool")
+        return Select(condition, then, transform(node.otherwise, self._value), node.dtype)
 
     def _index(self, linear: Linear) -> Linear:
         return simplified_index(Linear(tuple((self._atom(atom), c) for atom, c in linear.terms), linear.const))
@@ -100,6 +114,34 @@ class _Simplifier:
             return type(atom)(self._index(atom.value), atom.divisor)
         assert isinstance(atom, Opaque)
         return Opaque(transform(atom.value, self._value))
+
+
+def conjuncts(expr: Expr) -> list[Expr]:
+    """The conditions that all have to hold."""
+    if isinstance(expr, Binary) and expr.op == "and":
+        return conjuncts(expr.left) + conjuncts(expr.right)
+    return [expr]
+
+
+def index_of(expr: Expr) -> Linear | None:
+    """An integer expression as an index; None when it is something else."""
+    if isinstance(expr, IndexValue):
+        return expr.value
+    if isinstance(expr, Const) and not isinstance(expr.value, float):
+        return Linear((), int(expr.value))
+    return None
+
+
+def _always(test: Expr) -> bool:
+    """True for a comparison of indices that every iteration passes."""
+    if not isinstance(test, Binary) or test.op not in ("lt", "le", "gt", "ge"):
+        return False
+    left, right = index_of(test.left), index_of(test.right)
+    found = bounds(left - right) if left is not None and right is not None else None
+    if found is None:
+        return False
+    low, high = found
+    return bool({"lt": high < 0, "le": high <= 0, "gt": low > 0, "ge": low >= 0}[test.op])
 
 
 def chain(node: Node) -> tuple[tuple[For, ...], Store | None]:

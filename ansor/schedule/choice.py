@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from math import ceil, prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 MAX_INNERMOST = 64
+UNEVEN_LENGTHS = (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 24, 32, 40, 48, 64)
+LEAST_FILLING = 0.8  # share of the last tiles that has to be filled for a length that does not divide
+UNEVEN_WEIGHT = 0.3  # how often such a length is sampled beside one that divides
+NEAR = 2.0  # moving a factor of two between two parts: how far neighbours are apart in sums of |log2|
+MAX_NEIGHBOURS = 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,7 +24,7 @@ class Choice:
     name: unique within a sketch; steps refer to it.
     table: int64 [values, parts]; a gene is a row of it.
     weights: float64 [values], how likely sampling takes each value; None = uniform.
-    kind: `tile` (neighbours move one factor), or `level` (an ordered amount).
+    kind: `tile` (neighbours move a factor between parts), or `level` (an ordered amount).
     """
 
     name: str
@@ -34,8 +40,13 @@ class Choice:
 
     @cached_property
     def neighbours(self) -> NDArray[np.int64] | None:
-        """int64 [values, m]: the values that differ by moving one prime factor between two parts, -1 padded; None for levels."""
-        return _tile_neighbours(self.extent, self.table.shape[1]) if self.kind == "tile" else None
+        """int64 [values, m]: the values that differ by moving one prime factor between two parts, where lengths need not divide also those with lengths
+        about as long, -1 padded; None for levels.
+        """
+        if self.kind != "tile":
+            return None
+        exact = _tile_neighbours(self.extent, self.table.shape[1])
+        return exact if len(exact) == self.size else _near_neighbours(self.extent, self.table.shape[1])
 
     def index_of(self, value: tuple[int, ...]) -> int | None:
         """The gene that stands for `value`, None when it is not legal."""
@@ -46,6 +57,15 @@ class Choice:
 def tile_choice(name: str, extent: int, parts: int) -> Choice:
     """All ways to cut `extent` into `parts` inner lengths (outermost left over) with exact divisors, the innermost at most 64."""
     return Choice(name, factor_table(extent, parts), "tile", None, extent)
+
+
+def uneven_tile_choice(name: str, extent: int, parts: int) -> Choice:
+    """`tile_choice` with innermost lengths that need not divide: the last tile holds what is left, and the outer parts divide the number of tiles."""
+    table = uneven_table(extent, parts)
+    if len(table) == len(factor_table(extent, parts)):
+        return tile_choice(name, extent, parts)
+    exact = extent % table.prod(axis=1) == 0
+    return Choice(name, table, "tile", np.where(exact, 1.0, UNEVEN_WEIGHT), extent)
 
 
 def level_choice(name: str, values: tuple[int, ...], weights: tuple[float, ...] | None = None) -> Choice:
@@ -77,6 +97,45 @@ def factor_table(extent: int, parts: int) -> NDArray[np.int64]:
     table = np.asarray(rows, dtype=np.int64).reshape(len(rows), parts)
     table.setflags(write=False)
     return table
+
+
+@lru_cache(maxsize=4096)
+def uneven_table(extent: int, parts: int) -> NDArray[np.int64]:
+    """int64 [rows, parts]: `factor_table`, and rows whose innermost length is one of UNEVEN_LENGTHS that fills its tiles to LEAST_FILLING or more."""
+    rows = factor_table(extent, parts).tolist()
+    for length in UNEVEN_LENGTHS:
+        count = ceil(extent / length)
+        if extent % length == 0 or length >= extent or extent < LEAST_FILLING * count * length:
+            continue
+        # A prime number of tiles divides into nothing: one empty tile more costs a test.
+        counts = (count, count + 1) if len(divisors(count)) == 2 and count > 3 else (count,)
+        outer = {tuple(row) for n in counts for row in _ordered_factors(n, parts - 1)}
+        rows += [[*row, length] for row in sorted(outer)]
+    table = np.asarray(rows, dtype=np.int64).reshape(len(rows), parts)
+    table.setflags(write=False)
+    return table
+
+
+def _ordered_factors(n: int, parts: int) -> list[tuple[int, ...]]:
+    """All lengths whose product divides `n`."""
+    rows: list[tuple[int, ...]] = [()]
+    for _ in range(parts):
+        rows = [(*row, d) for row in rows for d in divisors(n // prod(row))]
+    return rows
+
+
+@lru_cache(maxsize=4096)
+def _near_neighbours(extent: int, parts: int) -> NDArray[np.int64]:
+    """For every row of `uneven_table` the nearest others, measured in logarithms of all lengths."""
+    table = uneven_table(extent, parts)
+    outermost = np.ceil(extent / table.prod(axis=1))
+    lengths = np.log2(np.column_stack([outermost, table]))
+    distance = np.abs(lengths[:, None, :] - lengths[None, :, :]).sum(axis=2)
+    np.fill_diagonal(distance, np.inf)
+    order = np.argsort(distance, axis=1, kind="stable")[:, :MAX_NEIGHBOURS]
+    nearest = np.take_along_axis(distance, order, axis=1)
+    # Everybody has one: the nearest, however far.
+    return np.where((nearest <= NEAR + 1e-9) | (np.arange(order.shape[1]) == 0), order, -1)
 
 
 def _prime_factors(n: int) -> list[int]:

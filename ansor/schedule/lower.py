@@ -11,8 +11,8 @@ Nothing branches on a number, so lowering a matrix of rows equals lowering its r
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -40,7 +40,7 @@ from ansor.ir.linear import (
 )
 from ansor.ir.loops import Access, Buffer, Flag, For, Guard, IndexValue, Loops, Node, Store
 from ansor.schedule.state import Amount, At, FuseRelation, Inlined, SplitRelation, Stage, State
-from ansor.te.expr import Axis, Binary, Cast, Const, Expr, Read, Reduce, identity_of
+from ansor.te.expr import INDEX, Axis, Binary, Cast, Const, Expr, Read, Reduce, Select, identity_of
 from ansor.te.tensor import Tensor
 
 Numbers = Mapping[str, tuple[Int, ...]]
@@ -87,6 +87,8 @@ class _Lowering:
         self.environments: dict[Opaque, tuple[str, Environment, Path]] = {}
         self.arguments = {t.name: Buffer(t.name, t.shape, t.dtype, "constant" if t.constant else "input") for t in state.dag.inputs}
         self.packed: dict[str, Buffer] = {}
+        self.copies: list[Node] = []
+        self.workspaces: list[Buffer] = []
         self.taken = {tensor.name for tensor in state.dag.stages} | {stage.name for stage in state.stages}
 
     def loops(self, name: str) -> Loops:
@@ -95,9 +97,9 @@ class _Lowering:
             self.frames[stage.name] = self._frame(stage)
             self._note_reads(stage.name, stage.tensor, self.frames[stage.name].values, ())
         roots = [stage for stage in stages if not isinstance(stage.placement, At)]
-        body = tuple(node for stage in roots for node in self._nest(stage))
+        body = tuple(node for stage in roots for node in self._root_nest(stage))
         buffers = self.arguments | {n: f.buffer for n, f in self.frames.items()} | self.packed
-        intermediates = tuple(self.frames[s.name].buffer for s in roots if self.frames[s.name].buffer.scope == "workspace")
+        intermediates = (*(self.frames[s.name].buffer for s in roots if self.frames[s.name].buffer.scope == "workspace"), *self.workspaces)
         arguments = tuple(buffers[tensor.name] for tensor in self.state.dag.tensors)
         return Loops(name, arguments, intermediates, body, {tensor.name: tensor.shape for tensor in self.state.dag.tensors})
 
@@ -115,15 +117,24 @@ class _Lowering:
         kept = tuple(local[loop] for loop in stage.kept)
         values: Environment = {}
         guards: list[Guard] = []
+        shape: list[Int] = []
+        padded = _padded_axes(stage)
         for axis, (base, span) in zip(spatial, region, strict=True):
             values[axis] = base + local[axis.name]
-            guards += _guards(local[axis.name], base, span, axis.extent)
+            found = _guards(local[axis.name], base, span, axis.extent)
+            if axis in padded:
+                # Operands are padded: the last register tile is computed whole, and a whole tile without an element is left out.
+                last = loops[_innermost_leaf(stage, axis.name)]
+                found = [replace(guard, value=_without(guard.value, last)) for guard in found]
+                span = _length(local[axis.name])
+            guards += found
+            shape.append(span)
         for axis in stage.axes[len(spatial) :]:
             values[axis] = local[axis.name] + axis.start
             guards += _guards(local[axis.name], Linear(), self._axis_extent(stage, axis), self._axis_extent(stage, axis))
         guards += _inner_guards(stage, local, extents)
         _check_partial(stage, local)
-        shape = [span for _, span in region] + [extents[loop] for loop in stage.kept]
+        shape += [extents[loop] for loop in stage.kept]
         order = self._storage_order(stage)
         buffer = Buffer(stage.name, _aligned(stage, tuple(shape[k] for k in order)), stage.tensor.dtype, self._scope(stage))
         bases = tuple(start for start, _ in region) + tuple(Linear() for _ in stage.kept)
@@ -271,7 +282,7 @@ class _Lowering:
         if producer is not None:
             source = self.frames[producer.name]
             return Access(source.buffer, source.stored(index), read.dtype)
-        if read.tensor.name in self.frames[frame].stage.packed:
+        if read.tensor.name in (*self.frames[frame].stage.packed, *self.frames[frame].stage.packed_inside):
             return self._packed_access(read, frame, index)
         return Access(self.arguments[read.tensor.name], index, read.dtype)
 
@@ -292,15 +303,43 @@ class _Lowering:
         if not all(isinstance(atom, Var) for one in index for atom, _ in one.terms):
             raise ScheduleError(f"asked to pack {read.tensor.name}, which stage {frame} reads through fused loops; pack before fusing")
         walked = [var for var in around if id(var) in used]
+        if read.tensor.name in owner.stage.packed_inside:
+            return self._packed_inside(read, index, walked)
         pack = tuple(tuple(one.coefficient(var) for var in walked) for one in index)
         buffer = Buffer(read.tensor.name, tuple(var.extent for var in walked), read.dtype, "constant", pack)
         self.packed[read.tensor.name] = buffer
+        return Access(buffer, tuple(of(var) for var in walked), read.dtype)
+
+    def _packed_inside(self, read: Read, index: tuple[Linear, ...], walked: list[Var]) -> Expr:
+        """A read of a copy in loop order; the nest that makes the copy is kept for the front of this root nest."""
+        name = self._fresh_name(f"{read.tensor.name}_packed")
+        buffer = Buffer(name, tuple(var.extent for var in walked), read.dtype, "workspace")
+        own = {var: Var(self._fresh_name(f"{name}_{k}"), var.extent) for k, var in enumerate(walked)}
+        source = tuple(substituted(one, {var: of(new) for var, new in own.items()}) for one in index)
+        inside = [Binary("lt", IndexValue(one), Const(extent, INDEX), "bool") for one, extent in zip(source, read.tensor.shape, strict=True)]
+        element: Expr = Access(self.arguments[read.tensor.name], source, read.dtype)
+        zero = Const(0.0 if read.dtype.startswith("float") else 0, read.dtype)
+        condition: Expr = inside[0]
+        for test in inside[1:]:
+            condition = Binary("and", condition, test, "bool")
+        places = tuple(of(var) for var in own.values())
+        nest: tuple[Node, ...] = (Store(name, buffer, places, Select(condition, element, zero, read.dtype)),)
+        for k, var in reversed(list(enumerate(own.values()))):
+            nest = (For(var, "spatial", name, nest, parallel=k < min(2, len(own) - 1), vectorized=k == len(own) - 1),)
+        self.copies += nest
+        self.workspaces.append(buffer)
         return Access(buffer, tuple(of(var) for var in walked), read.dtype)
 
     # 3. nests -------------------------------------------------------------------------------------------------------------------------------------
 
     def _amount(self, amount: Amount) -> Int:
         return self.numbers[amount][0] if isinstance(amount, str) else amount
+
+    def _root_nest(self, stage: Stage) -> tuple[Node, ...]:
+        """The nest of a stage at root, after the copies that it reads."""
+        nest = self._nest(stage)
+        copies, self.copies = tuple(self.copies), []
+        return copies + nest
 
     def _nest(self, stage: Stage) -> tuple[Node, ...]:
         frame = self.frames[stage.name]
@@ -390,6 +429,42 @@ def _values(stage: Stage, loops: dict[str, Var], extents: dict[str, Int]) -> dic
             outer = of(Quotient(rest, inner)) if k + 1 < len(relation.parents) else rest
             values[parent] = of(Remainder(outer, extents[parent])) if k > 0 else outer
     return values
+
+
+def _padded_axes(stage: Stage) -> set[Axis]:
+    """Axes of a private tile that are read through packed tensors only: beyond the end there are zeros, and nobody reads what is made of them."""
+    if not isinstance(stage.placement, At) or stage.kept or not (stage.packed or stage.packed_inside):
+        return set()
+    assert stage.tensor.compute is not None
+    packed = {*stage.packed, *stage.packed_inside}
+    elsewhere = {id(node) for node in _outside(stage.tensor.compute.body, packed)}
+    return {axis for axis in stage.tensor.compute.axes if id(axis) not in elsewhere}
+
+
+def _outside(expr: Expr, packed: set[str]) -> Iterator[Expr]:
+    """Every node that is not below a read of one of these tensors."""
+    if isinstance(expr, Read) and expr.tensor.name in packed:
+        return
+    yield expr
+    for child in expr.children:
+        yield from _outside(child, packed)
+
+
+def _innermost_leaf(stage: Stage, axis: str) -> str:
+    """The innermost loop that an axis was turned into."""
+    leaves = _leaves(stage, axis)
+    return next(loop for loop in reversed(stage.loops) if loop in leaves)
+
+
+def _without(linear: Linear, var: Var) -> Linear:
+    return Linear(tuple((atom, coefficient) for atom, coefficient in linear.terms if atom is not var), linear.const)
+
+
+def _length(local: Linear) -> Int:
+    """How many values an index from 0 on takes at most."""
+    found = bounds(local)
+    assert found is not None
+    return found[1] + 1
 
 
 def _guards(local: Linear, base: Linear, span: Int, extent: Int) -> list[Guard]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from ansor.ir import access
 from ansor.schedule.state import Inlined, Root, SplitRelation, Stage, State
-from ansor.schedule.steps import packable
+from ansor.schedule.steps import packable, packable_inside
 from ansor.te.expr import Axis, walk
 from ansor.te.tensor import Tensor
 
@@ -76,6 +78,22 @@ def packable_constants(state: State, name: str) -> list[str]:
     """Constants that may be stored in the order of this stage's loops."""
     stage = state[name]
     return [tensor.name for tensor in access.producers(stage.tensor) if packable(state, stage, tensor.name)]
+
+
+def packable_operands(state: State, name: str, reuse: int) -> tuple[list[str], list[str]]:
+    """Inputs that may be copied into the order of this stage's loops and of which each element is read `reuse` times at least: those that the innermost
+    output axis indexes, and the others.
+    """
+    stage = state[name]
+    assert stage.tensor.compute is not None
+    axes = stage.tensor.compute.axes
+    found: tuple[list[str], list[str]] = ([], [])
+    for tensor in access.producers(stage.tensor):
+        used = {id(node) for read in access.reads(stage.tensor) if read.tensor is tensor for index in read.indices for node in walk(index)}
+        again = prod(axis.extent for axis in axes if id(axis) not in used)
+        if again >= reuse and packable_inside(state, stage, tensor.name):
+            found[id(axes[-1]) not in used].append(tensor.name)
+    return found
 
 
 def axes_of_packed_only(state: State, name: str) -> list[Axis]:

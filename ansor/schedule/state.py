@@ -80,7 +80,7 @@ class Stage:
     loops: the loops from outermost to innermost; kinds: loop -> `spatial` or `reduce`, also for loops that were split or fused.
     kept: reduction loops whose partial results are stored (rfactor), each a further dimension of the buffer.
     borrowed: axes whose extent is that of a loop of another stage: axis name -> (stage, loop).
-    packed: constant inputs stored in the order of this stage's loops.
+    packed: constant inputs stored in the order of this stage's loops, ahead of time; packed_inside: other tensors, copied into that order by the kernel.
     align: (factor, offset) of the innermost stored dimension, for storage_align.
     """
 
@@ -93,6 +93,7 @@ class Stage:
     kept: tuple[str, ...] = ()
     borrowed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     packed: tuple[str, ...] = ()
+    packed_inside: tuple[str, ...] = ()
     align: tuple[int, int] | None = None
     role: str = ""
 

@@ -341,7 +341,7 @@ class CacheWrite(Step):
         if stage.relations or stage.role or not isinstance(stage.placement, Root) or state.attached(self.stage):
             raise ScheduleError(f"asked to cache-write stage {self.stage}, which was changed or moved already; do this first")
         local = replace(stage.tensor, name=_new_name(state, f"{self.stage}_local"))
-        cached = replace(initial_stage(local), packed=stage.packed, role="cache_write")
+        cached = replace(initial_stage(local), packed=stage.packed, packed_inside=stage.packed_inside, role="cache_write")
         copy = replace(_copy_of(local, self.stage), attrs=stage.tensor.attrs, tag=stage.tensor.tag)
         return state.inserted(self.stage, cached).updated(initial_stage(copy))
 
@@ -562,17 +562,46 @@ class Pack(Step):
         return state.updated(replace(stage, packed=(*stage.packed, self.tensor)))
 
 
+@register
+@dataclass(frozen=True)
+class PackInside(Step):
+    """Copy a tensor that is read again and again into the order in which this stage's loops walk over it, in a nest before this one, zeros beyond its end.
+
+    before   for i_0, j_0, k, i_1, j_1:  ... b[k, j_0 * 16 + j_1]
+    after    for j_0, k, j_1:            b_packed[j_0, k, j_1] = b[k, j_0 * 16 + j_1]
+             for i_0, j_0, k, i_1, j_1:  ... b_packed[j_0, k, j_1]
+    """
+
+    code = "PI"
+    tensor: str
+
+    def apply(self, state: State) -> State:
+        stage = state[self.stage]
+        if not packable_inside(state, stage, self.tensor):
+            raise ScheduleError(
+                f"asked to pack {self.tensor} inside the kernel for stage {self.stage}; that takes an input that this stage reads once, "
+                "at one own axis per dimension"
+            )
+        return state.updated(replace(stage, packed_inside=(*stage.packed_inside, self.tensor)))
+
+
 def packable(state: State, stage: Stage, name: str) -> bool:
     """True when `name` is a constant that only `stage` reads, in one place, each dimension at one axis of its own."""
     tensor = next((t for t in state.dag.inputs if t.name == name), None)
     if tensor is None or not tensor.constant or name in stage.packed:
         return False
-    if [reader.name for reader in state.readers(name)] != [stage.name]:
-        return False
+    return [reader.name for reader in state.readers(name)] == [stage.name] and _reads_at_axes(stage, name)
+
+
+def packable_inside(state: State, stage: Stage, name: str) -> bool:
+    """True when `name` is an input that `stage` reads in one place, each dimension at one axis of its own."""
+    known = any(tensor.name == name for tensor in state.dag.inputs)
+    return known and name not in stage.packed_inside and name not in stage.packed and _reads_at_axes(stage, name)
+
+
+def _reads_at_axes(stage: Stage, name: str) -> bool:
     found = [read for read in access.reads(stage.tensor) if read.tensor.name == name]
     if len(found) != 1:
         return False
     axes = [index for index in found[0].indices if isinstance(index, Axis) and index.start == 0]
-    return len(axes) == tensor.ndim and len({id(axis) for axis in axes}) == len(axes) and tensor.ndim > 0
-
-
+    return len(axes) == found[0].tensor.ndim > 0 and len({id(axis) for axis in axes}) == len(axes)

@@ -21,6 +21,7 @@ from ansor.schedule.steps import (
     FollowSplit,
     Fuse,
     Pack,
+    PackInside,
     Parallel,
     PragmaUnroll,
     Reorder,
@@ -169,6 +170,7 @@ STEP_EXAMPLES: list[Step] = [
     PragmaUnroll("C", 16),
     StorageAlign("C", 16, 8),
     Pack("C", "B"),
+    PackInside("C", "A"),
 ]
 
 

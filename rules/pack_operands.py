@@ -1,0 +1,40 @@
+"""Copy operands that are read again and again into the order in which they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ansor.rules.base import Derived
+from ansor.rules.registry import register
+from ansor.schedule.questions import matched_consumer, needs_tiling, packable_operands
+from ansor.schedule.sketch import Sketch
+from ansor.schedule.steps import PackInside
+from ansor.targets.base import Target
+
+
+@register("pack_operands")
+@dataclass(frozen=True)
+class PackOperands:
+    """Pack the operand that the innermost output axis walks over, or all operands, in a nest before the stage, then visit the stage again.
+
+    before   for i_0, j_0, k, i_1, j_1:  ... b[k, j_0 * 16 + j_1]
+    after    for j_0, k, j_1:            b_packed[j_0, k, j_1] = b[k, j_0 * 16 + j_1]
+             for i_0, j_0, k, i_1, j_1:  ... b_packed[j_0, k, j_1]
+
+    A copy pays where each of its elements is read `reuse` times or more. Goto and van de Geijn, Anatomy of high-performance matrix multiplication, 2008.
+    """
+
+    reuse: int = 16
+    exclusive: bool = False
+
+    def derive(self, sketch: Sketch, stage: str, target: Target) -> Iterator[Derived]:
+        state = sketch.state
+        if state[stage].packed_inside or not needs_tiling(state, stage):
+            return
+        if state[stage].role != "cache_write" and matched_consumer(state, stage) is None:
+            return  # only a private tile can be computed beyond the end of the result
+        along, others = packable_operands(state, stage, self.reuse)
+        for names in [along, along + others] if along and others else [along or others]:
+            if names:
+                yield Derived(sketch.then(*(PackInside(stage, name) for name in names)), revisit=(stage,))
