@@ -5,16 +5,20 @@ C99 with GNU vector extensions, which gcc and clang-compatible compilers share. 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from ansor.codegen import vector_math
+
 C_TYPES = {
     "float32": "float", "float64": "double", "int8": "signed char", "uint8": "unsigned char", "int16": "short", "int32": "int",
-    "int64": "long long", "bool": "unsigned char", "uint16": "unsigned short",
+    "int64": "long long", "bool": "unsigned char", "uint16": "unsigned short", "uint32": "unsigned int",
 }
-SHORT = {"float32": "f32", "float64": "f64", "int8": "i8", "uint8": "u8", "int16": "i16", "int32": "i32", "int64": "i64", "bool": "u8", "uint16": "u16"}
-BYTES = {"float32": 4, "float64": 8, "int8": 1, "uint8": 1, "int16": 2, "int32": 4, "int64": 8, "bool": 1, "uint16": 2}
+SHORT = {"float32": "f32", "float64": "f64", "int8": "i8", "uint8": "u8", "int16": "i16", "int32": "i32", "int64": "i64", "bool": "u8", "uint16": "u16",
+         "uint32": "u32"}
+BYTES = {"float32": 4, "float64": 8, "int8": 1, "uint8": 1, "int16": 2, "int32": 4, "int64": 8, "bool": 1, "uint16": 2, "uint32": 4}
 WRAPPING = {"int8": "uint8", "int16": "uint16"}  # what narrow signed numbers are computed as in vectors, which C does not widen to int
 MASK = {1: "int8", 2: "int16", 4: "int32", 8: "int64"}
 
@@ -118,7 +122,9 @@ class Helpers:
         return name
 
     def call(self, name: str, dtype: str, lanes: int) -> str:
-        """The C name of a mathematical function."""
+        """The C name of a mathematical function: one of `vector_math`, else the C library's, lane by lane."""
+        if dtype == "float32" and name in vector_math.FUNCTIONS:
+            return self._own_function(name, lanes)
         suffix = "f" if dtype == "float32" else ""
         scalar = FUNCTIONS.get(name, name) + suffix
         if name in INLINE_FUNCTIONS:
@@ -128,6 +134,64 @@ class Helpers:
         if lanes == 1:
             return scalar
         return self._lanewise(scalar, self.vector(dtype, lanes), lanes, 2 if name == "pow" else 1)
+
+    def _own_function(self, name: str, lanes: int) -> str:
+        kind = self.vector("float32", lanes) if lanes > 1 else C_TYPES["float32"]
+        ours = vector_math.FUNCTIONS[name]
+        words = self._vector_words(ours.body, kind, lanes) if lanes > 1 else self._scalar_words(ours.body)
+        suffix = vector_type("float32", lanes) if lanes > 1 else SHORT["float32"]
+        body = re.sub(r"\b[A-Z]+\b", lambda word: words.get(word[0], word[0]), ours.body.replace("\n", " "))
+        inner = f"{name}_near_{suffix}" if ours.library else f"{name}_{suffix}"
+        self.functions.setdefault(inner, f"static inline {kind} {inner}({kind} x) {{ {body} }}")
+        if not ours.library:
+            return inner
+        outer = f"{name}_{suffix}"
+        near = f"(x <= {vector_math.HUGE_ANGLE}f) & (x >= -{vector_math.HUGE_ANGLE}f)"
+        text = f"return ({near}) ? {inner}(x) : {ours.library}(x);"
+        if lanes > 1:
+            mask = self.vector("int32", lanes)
+            text = (f"{kind} y = {inner}(x); const {mask} near = {near}; int all = -1; for (int l = 0; l < {lanes}; ++l) all &= near[l]; "
+                    f"if (!all) for (int l = 0; l < {lanes}; ++l) if (!near[l]) y[l] = {ours.library}(x[l]); return y;")  # fmt: skip
+        self.functions.setdefault(outer, f"static inline {kind} {outer}({kind} x) {{ {text} }}")
+        return outer
+
+    def _vector_words(self, body: str, kind: str, lanes: int) -> dict[str, str]:
+        """What the words of a body in `vector_math` mean for vectors."""
+        unsigned, signed = self.vector("uint32", lanes), self.vector("int32", lanes)
+        words = {"F": kind, "U": unsigned, "BITS": f"({unsigned})", "VALUE": f"({kind})"}
+        if "ALL" in body:
+            words["ALL"] = self._helper("all", kind, f"{C_TYPES['float32']} c", f"c - ({kind}){{}}")
+        if "SELECT" in body:
+            words["SELECT"] = self.select("float32", lanes)
+        if "INTEGER" in body:
+            words["INTEGER"] = self._helper("integer", kind, f"{unsigned} k", f"__builtin_convertvector(({signed})k, {kind})")
+        if "WIDE" in body:
+            wide = self.vector("float64", lanes)
+            words["WIDE"] = self._helper("wide", wide, f"{kind} x", f"__builtin_convertvector(x, {wide})")
+            words["NARROW"] = self._helper("narrow", kind, f"{wide} x", f"__builtin_convertvector(x, {kind})")
+        if "EXP" in body:
+            words["EXP"] = self._own_function("exp", lanes)
+        return words
+
+    def _scalar_words(self, body: str) -> dict[str, str]:
+        """What they mean for one element."""
+        words = {"F": "float", "U": "unsigned int", "ALL": "", "INTEGER": "(float)(int)", "WIDE": "(double)", "NARROW": "(float)"}
+        for word, name, kind, argument in (("BITS", "bits_u32", "unsigned int", "float x"), ("VALUE", "value_f32", "float", "unsigned int x")):
+            words[word] = name
+            union = "union { float x; unsigned int k; } both"
+            start, end = (".x", "k") if word == "BITS" else (".k", "x")
+            self.functions.setdefault(name, f"static inline {kind} {name}({argument}) {{ {union} = {{{start} = x}}; return both.{end}; }}")
+        words["SELECT"] = "select_f32"
+        self.functions.setdefault("select_f32", "static inline float select_f32(int mask, float a, float b) { return mask ? a : b; }")
+        if "EXP" in body:
+            words["EXP"] = self._own_function("exp", 1)
+        return words
+
+    def _helper(self, name: str, kind: str, parameter: str, value: str) -> str:
+        """A function that returns one value, under a name with its type."""
+        full = f"{name}_{kind}"
+        self.functions.setdefault(full, f"static inline {kind} {full}({parameter}) {{ return {value}; }}")
+        return full
 
     def _lanewise(self, scalar: str, kind: str, lanes: int, arity: int) -> str:
         name = f"{scalar}_{kind}"

@@ -130,7 +130,7 @@ def test_helpers_are_written_once_types_first() -> None:
     helpers = Helpers()
     assert helpers.extreme("max", "float32", 4) == helpers.extreme("max", "float32", 4) == "max_f32x4"
     assert helpers.call("sigmoid", "float64", 1) == "sigmoid_f64"
-    assert helpers.call("exp", "float32", 8) == "expf_f32x8"
+    assert helpers.call("exp", "float32", 8) == "exp_f32x8"
     lines = helpers.text().splitlines()
     assert len(lines) == len(set(lines))
     assert [line.startswith("typedef") for line in lines] == sorted([line.startswith("typedef") for line in lines], reverse=True)
