@@ -7,6 +7,7 @@ and giving the median of the ratios with the range that holds the middle eight t
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import platform
 import statistics
@@ -26,6 +27,8 @@ from ansor.text import format_seconds
 
 TURN_SECONDS = 2e-3
 """A turn repeats what it times until so much has passed, so that neither clock nor call overhead matters."""
+UNCOUNTED_TURNS = 3
+FEWEST_TURNS = 5
 
 
 @dataclass(frozen=True)
@@ -58,14 +61,20 @@ def ratio(ours: Times, theirs: Times) -> Ratio:
     return Ratio(statistics.median(each), each[len(each) // 10], each[-1 - len(each) // 10])
 
 
-def interleaved(functions: Mapping[str, Callable[[], object]], turns: int) -> dict[str, Times]:
-    """Time functions in turns: every turn runs each of them for about TURN_SECONDS, after three turns that are not counted."""
+def interleaved(functions: Mapping[str, Callable[[], object]], turns: int, limit: float = math.inf) -> dict[str, Times]:
+    """Time functions in turns: every turn runs each of them for about TURN_SECONDS, after three turns that are not counted.
+
+    Once `limit` seconds have passed there are no more turns than FEWEST_TURNS.
+    """
+    start = time.perf_counter()
     numbers = {name: _calls(function) for name, function in functions.items()}
     found: dict[str, list[float]] = {name: [] for name in functions}
-    for turn in range(turns + 3):
+    for turn in range(turns + UNCOUNTED_TURNS):
+        if turn >= FEWEST_TURNS + UNCOUNTED_TURNS and time.perf_counter() - start > limit:
+            break
         for name, function in functions.items():
             seconds = timed(function, numbers[name])
-            if turn >= 3:
+            if turn >= UNCOUNTED_TURNS:
                 found[name].append(seconds)
     return {name: Times(tuple(seconds)) for name, seconds in found.items()}
 

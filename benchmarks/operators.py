@@ -1,193 +1,195 @@
-"""Single operators beside PyTorch: tune, then run both in turns in one process.
+"""Single operators beside PyTorch eager, PyTorch Inductor and ONNX Runtime: tune, then run all of them in turns in one process.
 
-    python benchmarks/operators.py                                  # 128 trials each, one thread
-    python benchmarks/operators.py --only conv2d_nhwc --trials 64 --records runs/
+    python benchmarks/operators.py                                      # every row, 128 trials each, one thread
+    python benchmarks/operators.py --only resnet matmul_512 --records build/records --trials 64
+    python benchmarks/operators.py --only bert --rivals eager --results build/bert.jsonl
+    python benchmarks/operators.py --table --plot docs/operators-1-thread.svg
 
-Both sides are called as a user calls them, with tensors in and a new tensor out. `tuned in` is wall time from the declaration to the built
-kernel. `error` is the largest difference from a computation in double precision, relative to its largest element, ours and PyTorch's.
+A finished row is a line in the results file; a row that is there with the same settings is not run again, so a run that was stopped goes on where it was.
+`--table` runs nothing: it prints the newest row of each operator for the target.
 
-Weights that are constants are packed once, before the timed calls; that is what a network does with them. PyTorch's functional
-convolutions get the same weights anew in each call. In the row `matmul` B is an ordinary argument, as torch.mm gets it: whatever packing
-helps happens inside the timed call.
+All sides get the same tensors and threads, with weights of networks ahead of time as their users give them: ours packs constants, Inductor freezes
+them (`max-autotune`), ONNX Runtime has them as initialisers, PyTorch's functions take them in each call. Products of two matrices have no constants: whatever
+packing helps happens inside the timed call. Each call makes a new result, except that ONNX Runtime, called through its IO binding, writes to the same one.
+Ratios are those of the single turns: median, and the range of the middle 80 %. `error` is the largest difference from a computation in double
+precision, relative to its largest element; a side whose error is too large is shown as wrong and does not count. The peak is that of fp32 arithmetic,
+also for int8. `tuned in` is wall time from the declaration to the built kernel. Exits with 1 when something asked for was missed.
 """
 
 from __future__ import annotations
 
+import argparse
+import os
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+import rivals
 import torch
-from common import Ratio, add_target, console, interleaved, machine_line, parser, peak_of, ratio, records_at, short, table, target_of, use_threads
+from common import Ratio, add_target, console, in_one_thread, interleaved, machine_line, parser, peak_of, ratio, records_at, short, target_of
+from kinds import Operator
+from report import problems, results_table, summary
+from results import OURS, Cell, Result, Settings, append, done, load, newest
 from rich.console import Console
+from rivals import RIVALS, Failed, Ready
+from suite import GROUPS, ROWS, Row, chosen
 
-from ansor import api, te
+from ansor import api
+from ansor.codegen.toolchain import processor_name
+from ansor.errors import AnsorError
 from ansor.ir.dag import Dag
-from ansor.measure.kernel import Kernel
 from ansor.progress import ProgressView
 from ansor.targets.base import Target
-from ansor.te import nn
-from ansor.te.tensor import Tensor
 
-Function = Callable[..., torch.Tensor]
-
-
-@dataclass(frozen=True)
-class Case:
-    """An operator twice.
-
-    declare: ours; inputs: tensors of each call; constants: bound before, by name; theirs: PyTorch's, on `torch_inputs`;
-    exact: the same in double precision, on our layout; aim: the ratio asked for.
-    """
-
-    title: str
-    declare: Callable[[], list[Tensor]]
-    inputs: tuple[torch.Tensor, ...]
-    constants: Mapping[str, torch.Tensor]
-    against: str
-    theirs: Callable[[], torch.Tensor]
-    exact: Callable[[], torch.Tensor]
-    from_theirs: Callable[[torch.Tensor], torch.Tensor]
-    aim: float | None = None
+TOLERANCE = 1e-4
+RESULTS = Path("build") / "operators.jsonl"
 
 
-def _random(*shape: int, seed: int) -> torch.Tensor:
-    return torch.rand(shape, generator=torch.Generator().manual_seed(seed)) * 2 - 1
+def ours(operator: Operator, target: Target, trials: int, records: Path | None, seed: int, out: Console) -> Ready | Failed:
+    """Our kernel, tuned, constants bound."""
+    begin = time.perf_counter()
+    try:
+        with ProgressView(out) as view:
+            kernel = api.auto_schedule(
+                operator.declare, target=str(target), trials=trials, records=records, seed=seed, report=view.say, on_progress=view.update
+            )
+    except AnsorError as error:
+        return Failed(str(error))
+    seconds = time.perf_counter() - begin
+    kernel.bind_constants(operator.our_constants)
+    inputs = tuple(operator.inputs.values())
 
-
-def _same(result: torch.Tensor) -> torch.Tensor:
-    return result
-
-
-def matmul(size: int, constant: bool) -> Case:
-    """C = A B, all square."""
-    a, b = _random(size, size, seed=0), _random(size, size, seed=1)
-
-    def declare() -> list[Tensor]:
-        first, second = te.placeholder((size, size), name="A"), te.placeholder((size, size), name="B", constant=constant)
-        return [first, second, nn.matmul(first, second, name="C")]
-
-    title = f"matmul {size}, " + ("B constant, packed ahead" if constant else "B as it comes")
-    return Case(
-        title, declare, (a,) if constant else (a, b), {"B": b} if constant else {}, "torch.mm",
-        lambda: torch.mm(a, b), lambda: a.double() @ b.double(), _same, None if constant else 0.85,
-    )  # fmt: skip
-
-
-def conv2d(layout: str) -> Case:
-    """3x3, 64 -> 64 channels, 56x56, padding 1, weights constant."""
-    data, weight = _random(1, 64, 56, 56, seed=0), _random(64, 64, 3, 3, seed=1)
-    if layout == "NCHW":
-        shapes, ours, ours_weight = ((1, 64, 56, 56), (64, 64, 3, 3)), data, weight
-        torch_data, torch_weight, back = data, weight, _same
-    else:
-        shapes, ours = ((1, 56, 56, 64), (3, 3, 64, 64)), data.permute(0, 2, 3, 1).contiguous()
-        ours_weight = weight.permute(2, 3, 1, 0).contiguous()
-        torch_data, torch_weight = data.to(memory_format=torch.channels_last), weight.to(memory_format=torch.channels_last)
-        back = _to_nhwc
-
-    def declare() -> list[Tensor]:
-        image, kernel = te.placeholder(shapes[0], name="data"), te.placeholder(shapes[1], name="weight", constant=True)
-        return [image, kernel, nn.conv2d(image, kernel, 1, 1, data_layout=layout)]
-
-    functional = torch.nn.functional.conv2d
-    against = "conv2d NCHW" if layout == "NCHW" else "conv2d channels_last"
-    return Case(
-        f"conv2d 3x3 64->64 56x56 {layout}, weights packed ahead", declare, (ours,), {"weight": ours_weight}, against,
-        lambda: functional(torch_data, torch_weight, padding=1), lambda: back(functional(data.double(), weight.double(), padding=1)), back, 1.0,
-    )  # fmt: skip
-
-
-def _to_nhwc(result: torch.Tensor) -> torch.Tensor:
-    return result.permute(0, 2, 3, 1)
-
-
-CASES: dict[str, Callable[[], Case]] = {
-    "matmul": lambda: matmul(512, constant=False),
-    "matmul_packed": lambda: matmul(512, constant=True),
-    "conv2d_nchw": lambda: conv2d("NCHW"),
-    "conv2d_nhwc": lambda: conv2d("NHWC"),
-}
-
-
-@dataclass(frozen=True)
-class Row:
-    """What came of a case. Seconds of one call; errors relative to the largest element."""
-
-    case: Case
-    flop: int
-    tuning_seconds: float
-    ours: float
-    theirs: float
-    ratio: Ratio
-    error: float
-    their_error: float
-
-
-def tuned(case: Case, target: Target, trials: int, records: Path | None, seed: int, out: Console) -> tuple[Kernel, float]:
-    """The tuned kernel with its constants bound, and the seconds it took."""
-    start = time.perf_counter()
-    with ProgressView(out) as view:
-        kernel = api.auto_schedule(case.declare, target=str(target), trials=trials, records=records, seed=seed, report=view.say, on_progress=view.update)
-    seconds = time.perf_counter() - start
-    kernel.bind_constants(case.constants)
-    return kernel, seconds
-
-
-def compared(case: Case, kernel: Kernel, seconds: float, turns: int) -> Row:
-    """Both checked and timed."""
-    exact = case.exact()
-    scale = float(exact.abs().max())
-
-    def ours() -> torch.Tensor:
-        result = kernel(*case.inputs)
+    def call() -> torch.Tensor:
+        result = kernel(*inputs)
         assert isinstance(result, torch.Tensor)
         return result
 
+    return Ready(call, call, seconds)
+
+
+def compared(row: Row, operator: Operator, sides: dict[str, Ready | Failed], settings: Settings, seconds: float, peak: float) -> Result:
+    """All sides checked, and timed in turns for about so many seconds."""
+    load_before = os.getloadavg()[0]
+    exact = operator.reference().double()
+    errors = {side: error_of(one, exact) for side, one in sides.items() if isinstance(one, Ready)}
+    times = interleaved({side: one.call for side, one in sides.items() if isinstance(one, Ready)}, settings.turns, seconds)
+    cells = {}
+    for side, one in sides.items():
+        if isinstance(one, Failed):
+            cells[side] = Cell(problem=f"failed: {one.reason}")
+            continue
+        against: Ratio | None = ratio(times[OURS], times[side]) if side != OURS and OURS in times else None
+        cells[side] = Cell(times[side].median, against, errors[side], one.seconds, wrong(errors[side], row.fp32))
+    turns = min((len(found.seconds) for found in times.values()), default=0)
+    return Result(row.name, settings, Dag(operator.declare()).flop, peak, load_before, turns, cells)
+
+
+def error_of(one: Ready, exact: torch.Tensor) -> float:
+    """Largest difference over the largest element; a result of another shape, or one that is no number, is infinitely wrong."""
+    found = one.result().double()
+    if found.shape != exact.shape or not bool(torch.isfinite(found).all()):
+        return float("inf")
+    return float((found - exact).abs().max() / exact.abs().max())
+
+
+def wrong(error: float, fp32: bool) -> str:
+    """A sentence when an error is more than rounding; integers have no rounding."""
+    limit = TOLERANCE if fp32 else 0.0
+    return f"WRONG: error {error:.1e}, more than {limit:.0e}" if error > limit else ""
+
+
+def run_row(row: Row, settings: Settings, target: Target, given: argparse.Namespace, peak: float, out: Console) -> Result:
+    """One row, from declaration to result."""
+    operator = row.operator()
     with torch.no_grad():
-        error = float((ours().double() - exact).abs().max()) / scale
-        their_error = float((case.from_theirs(case.theirs()).double() - exact).abs().max()) / scale
-        times = interleaved({"ours": ours, "theirs": case.theirs}, turns)
-    flop = Dag(case.declare()).flop
-    return Row(case, flop, seconds, times["ours"].median, times["theirs"].median, ratio(times["ours"], times["theirs"]), error, their_error)
+        sides: dict[str, Ready | Failed] = {OURS: ours(operator, target, given.trials, records_at(given.records, row.name), given.seed, out)}
+        sides |= {name: rivals.ready(name, operator, target.threads) for name in settings.rivals}
+        return compared(row, operator, sides, settings, given.seconds, peak)
+
+
+def run(rows: list[Row], settings: Settings, target: Target, given: argparse.Namespace, out: Console) -> None:
+    """The rows that the results file does not have, each written when it is finished."""
+    finished = done(load(given.results), settings)
+    missing = [row for row in rows if row.name not in finished]
+    out.print(f"{len(rows)} rows, {len(rows) - len(missing)} of them in {given.results}; {given.trials} trials each, target {target}. {machine_line()}")
+    if not missing:
+        return
+    peak = peak_of(target).gflops
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as cache:
+        rivals.start(target.threads, cache)
+        for number, row in enumerate(missing, 1):
+            begin = time.perf_counter()
+            result = run_row(row, settings, target, given, peak, out)
+            append(given.results, result)
+            out.print(f"{number}/{len(missing)} {row.name}: {short(time.perf_counter() - begin)} ({_parts(result)}), {result.turns} turns")
+
+
+def _parts(result: Result) -> str:
+    return ", ".join(f"{'tuning' if side == OURS else side} {short(cell.setup)}" for side, cell in result.cells.items() if cell.setup)
+
+
+def _options() -> argparse.Namespace:
+    options = parser(__doc__)
+    options.add_argument("--only", nargs="+", metavar="NAME", default=[], choices=[*GROUPS, *(row.name for row in ROWS)],
+                         help=f"rows and groups of rows ({', '.join(GROUPS)}; default: all)")  # fmt: skip
+    options.add_argument("--list", action="store_true", help="print the names of the rows, run nothing")
+    options.add_argument("--table", action="store_true", help="print what the results file has, run nothing")
+    options.add_argument("--plot", type=Path, metavar="FILE.svg", help="draw the share of peak and the ratios to PyTorch eager")
+    options.add_argument("--rivals", type=_names, default=tuple(RIVALS), metavar="NAMES", help=f"with commas between (default: {','.join(RIVALS)})")
+    options.add_argument("--trials", type=int, default=128, help="programs measured for each row (default: %(default)s)")
+    options.add_argument("--turns", type=int, default=200, help="turns of the comparison at most (default: %(default)s)")
+    options.add_argument("--seconds", type=float, default=8.0, help="of the comparison of one row, about (default: %(default)s)")
+    options.add_argument("--seed", type=int, default=0, help="of the search (default: %(default)s)")
+    options.add_argument("--records", metavar="FOLDER", help="continue from and append to record files in this folder")
+    options.add_argument("--results", type=Path, metavar="FILE", default=RESULTS, help="where rows are kept (default: %(default)s)")
+    add_target(options)
+    return options.parse_args()
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(text.split(","))
+    if unknown := [name for name in names if name not in RIVALS]:
+        raise argparse.ArgumentTypeError(f"no rival is called {', '.join(unknown)}; there are {', '.join(RIVALS)}")
+    return names
 
 
 def main() -> int:
-    options = parser(__doc__)
-    options.add_argument("--only", nargs="+", choices=CASES, default=list(CASES), help="operators (default: all)")
-    options.add_argument("--trials", type=int, default=128, help="programs measured for each (default: %(default)s)")
-    options.add_argument("--turns", type=int, default=200, help="turns of the comparison (default: %(default)s)")
-    options.add_argument("--seed", type=int, default=0, help="of the search (default: %(default)s)")
-    options.add_argument("--records", metavar="FOLDER", help="continue from and append to record files in this folder")
-    add_target(options)
-    given = options.parse_args()
-    out, target = console(), target_of(given)
-    use_threads(target.threads)
-    rows = []
-    for name in given.only:
-        case = CASES[name]()
-        out.print(f"{case.title}: {given.trials} trials")
-        kernel, seconds = tuned(case, target, given.trials, records_at(given.records, name), given.seed, out)
-        rows.append(compared(case, kernel, seconds, given.turns))
-    peak = peak_of(target).gflops
-    shown = table(
-        f"{target.threads} thread(s), medians of {given.turns} turns; peak {peak:.0f} GFLOP/s", ["operator", "PyTorch"],
-        ["tuned in", "ours", "torch", "torch / ours (middle 80 %)", "GFLOP/s", "% of peak", "error", "torch error", "aim"],
-    )  # fmt: skip
-    reached = True
-    for row in rows:
-        gflops, aim = row.flop / row.ours / 1e9, row.case.aim
-        met = aim is None or row.ratio.median >= aim
-        reached &= met
-        shown.add_row(
-            row.case.title, row.case.against, short(row.tuning_seconds), short(row.ours), short(row.theirs), str(row.ratio), f"{gflops:.0f}",
-            f"{100 * gflops / peak:.0f}", f"{row.error:.1e}", f"{row.their_error:.1e}", "-" if aim is None else f"{aim} {'met' if met else 'MISSED'}",
-        )  # fmt: skip
-    out.print(shown)
-    out.print(f"torch / ours above 1: ours is faster. {machine_line()}, torch {torch.__version__}")
-    return int(not reached)
+    given = _options()
+    out, target, rows = console(), target_of(given), chosen(given.only)
+    if given.list:
+        out.print("\n".join(f"{row.group:10} {row.name}" for row in rows))
+        return 0
+    settings = Settings(str(target), processor_name(), given.trials, given.seed, given.turns, given.rivals)
+    if not given.table:
+        if target.threads == 1:
+            in_one_thread()
+        run(rows, settings, target, given, out)
+    results = (newest(load(given.results), settings.target) if given.table else done(load(given.results), settings))
+    if not results:
+        out.print(f"{given.results} has no row for target {target}")
+        return 1
+    return shown(rows, results, given, target, out)
+
+
+def shown(rows: list[Row], results: dict[str, Result], given: argparse.Namespace, target: Target, out: Console) -> int:
+    """Table, summary, plot; gives the exit status."""
+    mine = [results[row.name] for row in rows if row.name in results]
+    trials = sorted({result.settings.trials for result in mine})
+    title = f"{target.threads} thread(s), {' or '.join(map(str, trials))} trials, peak {max((one.peak_gflops for one in mine), default=0):.0f} GFLOP/s"
+    out.print(results_table(title, rows, results, given.rivals))
+    for problem in problems(mine):
+        out.print(problem)
+    lines = summary(rows, results)
+    for line in lines:
+        out.print(str(line))
+    out.print(f"ratios above 1: ours is faster. {machine_line()}, torch {torch.__version__}")
+    if given.plot is not None:
+        from plot import draw
+
+        draw(given.plot, rows, results, given.rivals, title)
+        out.print(f"drawn: {given.plot}")
+    return int(any(line.missed for line in lines))
 
 
 if __name__ == "__main__":
