@@ -42,7 +42,7 @@ from ansor.ir.dag import Dag
 from ansor.progress import ProgressView
 from ansor.targets.base import Target
 
-TOLERANCE = 1e-4
+TOLERANCE = 1e-3  # naive sums of a million terms are that far off, and are rounding
 RESULTS = Path("build") / "operators.jsonl"
 
 

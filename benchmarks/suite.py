@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,6 +10,11 @@ import kinds
 from kinds import Operator
 
 BATCH = 16
+GROUP_TITLES = {
+    "ansor": "The ten operators of the Ansor paper", "resnet": "ResNet-50, batch 1", "mobilenet": "MobileNet-V2, batch 1", "bert": "BERT-base, 128 tokens",
+    "subgraph": "Subgraphs", "odd": "Matrix products, round and odd", "int8": "int8 to int32 (peak of fp32)",
+}  # fmt: skip
+"""Group -> its heading in the picture."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +27,7 @@ class Row:
 
     name: str
     group: str
-    operator: Callable[[], Operator]
+    operator: partial[Operator]
     unusual: bool = False
     resnet_3x3_s1: bool = False
     fp32: bool = True

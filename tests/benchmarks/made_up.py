@@ -1,0 +1,19 @@
+"""Results that nobody measured."""
+
+from __future__ import annotations
+
+from common import Ratio
+from results import EAGER, OURS, Cell, Result, Settings
+
+SETTINGS = Settings("cpu -threads=1", "some processor", 128, 0, 200, (EAGER, "inductor"))
+
+
+def made_up(name: str, seconds: float = 1e-3, eager: float = 1.0, inductor: float | None = None, settings: Settings = SETTINGS, problem: str = "") -> Result:
+    """A row where we take `seconds`, and the others so many times as long; no inductor: it failed."""
+    cells = {OURS: Cell(seconds, None, 1e-7, 5.0, problem), EAGER: _other(seconds, eager)}
+    cells["inductor"] = Cell(problem="failed: no reason") if inductor is None else _other(seconds, inductor)
+    return Result(name, settings, 1_000_000, 100.0, 0.1, 200, cells)
+
+
+def _other(seconds: float, ratio: float) -> Cell:
+    return Cell(seconds * ratio, Ratio(ratio, 0.9 * ratio, 1.1 * ratio), 1e-7)
