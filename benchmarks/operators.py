@@ -44,16 +44,21 @@ from ansor.targets.base import Target
 
 TOLERANCE = 1e-3  # naive sums of a million terms are that far off, and are rounding
 RESULTS = Path("build") / "operators.jsonl"
+STOPPED = "stopped by Ctrl-C"
 
 
 def ours(operator: Operator, target: Target, trials: int, records: Path | None, seed: int, out: Console) -> Ready | Failed:
     """Our kernel, tuned, constants bound."""
     begin = time.perf_counter()
+
+    def said(text: str) -> None:
+        view.say(text)
+        if text.startswith(STOPPED):  # a row that was tuned less than the others is none
+            raise KeyboardInterrupt
+
     try:
         with ProgressView(out) as view:
-            kernel = api.auto_schedule(
-                operator.declare, target=str(target), trials=trials, records=records, seed=seed, report=view.say, on_progress=view.update
-            )
+            kernel = api.auto_schedule(operator.declare, target=str(target), trials=trials, records=records, seed=seed, report=said, on_progress=view.update)
     except AnsorError as error:
         return Failed(str(error))
     seconds = time.perf_counter() - begin
@@ -164,8 +169,12 @@ def main() -> int:
     if not given.table:
         if target.threads == 1:
             in_one_thread()
-        run(rows, settings, target, given, out)
-    results = (newest(load(given.results), settings.target) if given.table else done(load(given.results), settings))
+        try:
+            run(rows, settings, target, given, out)
+        except KeyboardInterrupt:
+            out.print(f"stopped; finished rows are in {given.results}, and the same command goes on behind them")
+            return 130
+    results = newest(load(given.results), settings.target) if given.table else done(load(given.results), settings)
     if not results:
         out.print(f"{given.results} has no row for target {target}")
         return 1

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stderr
 from dataclasses import dataclass
+from io import StringIO
 
 import numpy as np
 import torch
@@ -62,15 +65,16 @@ class _Module(torch.nn.Module):
 
 def inductor(operator: Operator, threads: int) -> Ready:
     """`torch.compile(mode="max-autotune")`, with freezing when there are constants."""
-    from torch._inductor import config, select_algorithm
+    from torch._inductor import config
 
     begin = time.perf_counter()
     torch._dynamo.reset()
-    select_algorithm.PRINT_AUTOTUNE = False  # a table for each operator, on stderr
     config.freezing = bool(operator.constants)
     compiled = torch.compile(_Module(operator).eval(), mode="max-autotune")
     inputs = tuple(operator.inputs.values())
-    compiled(*inputs)
+    with warnings.catch_warnings(), redirect_stderr(StringIO()):  # it tells of all that it tried; what goes wrong is raised
+        warnings.simplefilter("ignore")
+        compiled(*inputs)
     return _ready(lambda: compiled(*inputs), time.perf_counter() - begin)
 
 
