@@ -245,8 +245,7 @@ class Kernel:
             self._function(pointers, workspace, None, None)
             return
         pool = shared_pool(self._source.threads, self._compiler)  # asked for each time: a forked process has its own
-        with pool.lock:
-            self._function(pointers, workspace, pool.parallel_for, pool.handle)
+        self._function(pointers, workspace, pool.parallel_for, pool.handle)
 
     def _results(self, out: "Tensor | Sequence[Tensor] | None") -> list[NDArray[np.generic]]:
         if out is None:

@@ -3,7 +3,7 @@
 import ctypes
 import os
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from ansor.codegen.toolchain import Compiler, cached_library, find_compiler
@@ -18,11 +18,10 @@ def pool_library(compiler: Compiler) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """A running pool; hold `lock` during a call that uses it, because a pool runs one loop at a time."""
+    """A running pool. Several callers may use it at once: one of them gets the workers, the others run alone."""
 
     parallel_for: int  # address of ansor_parallel_for
     handle: int  # what ansor_pool_create returned
-    lock: threading.Lock = field(default_factory=threading.Lock, compare=False)
 
 
 def open_pool(library: Path, threads: int) -> Pool:
@@ -43,6 +42,9 @@ _pools_lock = threading.Lock()
 
 def shared_pool(threads: int, compiler: Compiler | None = None) -> Pool:
     """This process's pool of `threads` threads; it lives as long as the process."""
+    known = _pools.get(threads)  # the usual case, for which no lock is needed
+    if known is not None:
+        return known
     with _pools_lock:
         if threads not in _pools:
             _pools[threads] = open_pool(pool_library(compiler or find_compiler()), threads)

@@ -1,109 +1,272 @@
-/* A small thread pool for generated kernels: no OpenMP, no spinning.
+/* A small thread pool for generated kernels, on POSIX threads and C11 atomics.
  *
- * ansor_parallel_for runs body(ctx, begin, end) over [0, n) cut into one chunk per thread; the caller works too. Workers sleep on a
- * condition variable between loops, so an idle pool costs nothing. One loop runs at a time.
+ * ansor_parallel_for runs body(ctx, begin, end) over [0, n); the caller works too.
+ *
+ * Shares     Every thread owns an equal, contiguous share of [0, n) and takes pieces from its front, a quarter of what is left at a time. Who has
+ *            finished his own takes pieces from the back of the others'. So loops over the same data meet the same caches, and a thread that
+ *            comes late or is held up holds up nobody for longer than one piece. (Markatos and LeBlanc 1994, "Using Processor Affinity in
+ *            Loop Scheduling on Shared-Memory Multiprocessors".)
+ * Gate       A loop is open to workers until the caller finds nothing left to take. The caller waits for those inside, never for those who sleep.
+ * Waiting    Who waits looks for a few microseconds, offers its processor to others now and then, and then sleeps: kernels in a row find the
+ *            workers awake, and an idle pool costs nothing.
+ * Callers    One loop has the workers at a time. A loop that finds them taken (another thread's loop, or the one it is part of) and a loop in a
+ *            forked process, where the workers are missing, runs in its caller alone.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <time.h>
+
+#ifndef SPIN_NANOSECONDS
+#define SPIN_NANOSECONDS 50000 /* about what waking a thread costs: waiting so long is at worst twice as dear as the best choice */
+#endif
+#define LINE 64 /* bytes of a cache line */
 
 typedef void (*loop_body)(void *ctx, long begin, long end);
 
-struct pool {
-  int threads;
-  int stopping;
-  pthread_mutex_t lock;
-  pthread_cond_t work_ready, work_done;
-  loop_body body;
-  void *ctx;
-  long n, next, chunk;
-  long round;
-  int running;
-  pthread_t *workers;
+#define OPEN ((uint64_t)1 << 31)
+#define INSIDE (OPEN - 1)
+#define ROUND(gate) ((gate) >> 32)
+
+struct share {
+  _Alignas(LINE) _Atomic uint64_t span; /* what is left of it: first << 32 | end, in units */
 };
 
-/* Takes chunks until none is left. Called and left with the lock held. */
-static void take_chunks(struct pool *pool) {
-  while (pool->next < pool->n) {
-    long begin = pool->next, end = begin + pool->chunk;
-    if (end > pool->n) end = pool->n;
-    pool->next = end;
-    loop_body body = pool->body;
-    void *ctx = pool->ctx;
-    pthread_mutex_unlock(&pool->lock);
-    body(ctx, begin, end);
+struct pool {
+  _Alignas(LINE) _Atomic uint64_t gate; /* round << 32 | OPEN | number of workers inside */
+  atomic_int stopping;
+  _Alignas(LINE) atomic_int taken;   /* some caller has the workers */
+  atomic_int sleepers, caller_sleeps; /* changed with the lock held */
+  loop_body body;
+  void *ctx;
+  long n, unit; /* iterations, and iterations in a unit: 1 unless n is beyond 32 bits */
+  int threads;
+  int forks; /* of this process's ancestors, when the pool was made */
+  struct share *shares;
+  pthread_t *workers;
+  pthread_mutex_t lock;
+  pthread_cond_t work_ready, work_done;
+};
+
+struct hired {
+  struct pool *pool;
+  int number;
+};
+
+static atomic_int forks;
+
+static void note_fork(void) { atomic_fetch_add(&forks, 1); }
+
+__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, note_fork); }
+
+/* Waiting ------------------------------------------------------------------------------------------------------------------------------------------ */
+
+static inline void pause_briefly(void) {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("isb"); /* `yield` does nothing on most cores */
+#elif defined(__arm__)
+  __asm__ volatile("yield");
+#endif
+}
+
+static int64_t nanoseconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+struct patience {
+  int looks;
+  int64_t end;
+};
+
+/* Between two looks at what is waited for; 0 when it is time to sleep. */
+static int patient(struct patience *spent) {
+  if (++spent->looks % 64) {
+    pause_briefly();
+    return 1;
+  }
+  int64_t now = nanoseconds();
+  if (!spent->end) spent->end = now + SPIN_NANOSECONDS;
+  if (now >= spent->end) return 0;
+  sched_yield(); /* whoever else is ready to run here goes first */
+  return 1;
+}
+
+/* Taking pieces ------------------------------------------------------------------------------------------------------------------------------------ */
+
+/* A piece of a share, at its front or its back; 0 when nothing is left. */
+static int take(struct share *share, int front, uint32_t *begin, uint32_t *end) {
+  uint64_t span = atomic_load_explicit(&share->span, memory_order_relaxed);
+  for (;;) {
+    uint32_t first = (uint32_t)(span >> 32), last = (uint32_t)span;
+    if (first >= last) return 0;
+    uint32_t piece = (last - first + 3) / 4;
+    *begin = front ? first : last - piece;
+    *end = *begin + piece;
+    uint64_t left = front ? (uint64_t)*end << 32 | last : (uint64_t)first << 32 | *begin;
+    if (atomic_compare_exchange_weak_explicit(&share->span, &span, left, memory_order_relaxed, memory_order_relaxed)) return 1;
+  }
+}
+
+/* What thread `number` does in an open loop. */
+static void work(struct pool *pool, int number) {
+  loop_body body = pool->body;
+  void *ctx = pool->ctx;
+  long n = pool->n, unit = pool->unit;
+  uint32_t begin, end;
+  for (int k = 0; k < pool->threads; k++) {
+    struct share *share = &pool->shares[(number + k) % pool->threads];
+    while (take(share, k == 0, &begin, &end)) body(ctx, begin * unit, end * unit < n ? end * unit : n);
+  }
+}
+
+/* Workers ------------------------------------------------------------------------------------------------------------------------------------------ */
+
+static int has_work(struct pool *pool, uint64_t seen) {
+  uint64_t gate = atomic_load(&pool->gate);
+  return ((gate & OPEN) && ROUND(gate) != seen) || atomic_load(&pool->stopping);
+}
+
+/* Returns when there is a loop that this worker has not seen, or the pool is to stop. */
+static void await_work(struct pool *pool, uint64_t seen) {
+  for (;;) {
+    struct patience spent = {0, 0};
+    do {
+      if (has_work(pool, seen)) return;
+    } while (patient(&spent));
     pthread_mutex_lock(&pool->lock);
+    atomic_fetch_add(&pool->sleepers, 1); /* before the last look: a caller opens the gate first and looks for sleepers then */
+    uint64_t round = ROUND(atomic_load(&pool->gate));
+    /* A loop that is over already may be the first of many: wake up for those. */
+    while (!has_work(pool, seen) && ROUND(atomic_load(&pool->gate)) == round) pthread_cond_wait(&pool->work_ready, &pool->lock);
+    atomic_fetch_sub(&pool->sleepers, 1);
+    pthread_mutex_unlock(&pool->lock);
   }
 }
 
 static void *worker(void *argument) {
-  struct pool *pool = argument;
-  long seen = 0;
-  pthread_mutex_lock(&pool->lock);
+  struct hired hired = *(struct hired *)argument;
+  struct pool *pool = hired.pool;
+  free(argument);
+  uint64_t seen = 0;
   for (;;) {
-    while (!pool->stopping && pool->round == seen) pthread_cond_wait(&pool->work_ready, &pool->lock);
-    if (pool->stopping) break;
-    seen = pool->round;
-    pool->running++;
-    take_chunks(pool);
-    pool->running--;
-    if (pool->running == 0) pthread_cond_signal(&pool->work_done);
+    await_work(pool, seen);
+    if (atomic_load(&pool->stopping)) return NULL;
+    uint64_t gate = atomic_load(&pool->gate);
+    int inside = 0;
+    while (!inside && (gate & OPEN) && ROUND(gate) != seen) inside = atomic_compare_exchange_weak(&pool->gate, &gate, gate + 1);
+    if (!inside) continue;
+    seen = ROUND(gate);
+    work(pool, hired.number);
+    gate = atomic_fetch_sub(&pool->gate, 1) - 1;
+    if (!(gate & (OPEN | INSIDE)) && atomic_load(&pool->caller_sleeps)) {
+      pthread_mutex_lock(&pool->lock);
+      pthread_cond_signal(&pool->work_done);
+      pthread_mutex_unlock(&pool->lock);
+    }
   }
-  pthread_mutex_unlock(&pool->lock);
-  return NULL;
 }
+
+/* Callers ------------------------------------------------------------------------------------------------------------------------------------------ */
+
+static void open_gate(struct pool *pool) {
+  atomic_store(&pool->gate, (ROUND(atomic_load(&pool->gate)) + 1) << 32 | OPEN);
+  if (!atomic_load(&pool->sleepers)) return;
+  pthread_mutex_lock(&pool->lock);
+  pthread_cond_broadcast(&pool->work_ready);
+  pthread_mutex_unlock(&pool->lock);
+}
+
+static void close_gate(struct pool *pool) {
+  atomic_fetch_and(&pool->gate, ~OPEN);
+  struct patience spent = {0, 0};
+  do {
+    if (!(atomic_load(&pool->gate) & INSIDE)) return;
+  } while (patient(&spent));
+  pthread_mutex_lock(&pool->lock);
+  atomic_store(&pool->caller_sleeps, 1);
+  while (atomic_load(&pool->gate) & INSIDE) pthread_cond_wait(&pool->work_done, &pool->lock);
+  atomic_store(&pool->caller_sleeps, 0);
+  pthread_mutex_unlock(&pool->lock);
+}
+
+void ansor_parallel_for(void *handle, loop_body body, void *ctx, long n) {
+  struct pool *pool = handle;
+  if (n <= 0) return;
+  if (n == 1 || !pool || pool->threads == 1 || pool->forks != atomic_load(&forks) || atomic_exchange(&pool->taken, 1)) {
+    body(ctx, 0, n);
+    return;
+  }
+  pool->body = body;
+  pool->ctx = ctx;
+  pool->n = n;
+  pool->unit = (n >> 31) + 1;
+  uint64_t units = ((uint64_t)n + (uint64_t)pool->unit - 1) / (uint64_t)pool->unit;
+  for (int t = 0; t < pool->threads; t++) {
+    uint64_t begin = units * (uint64_t)t / (uint64_t)pool->threads, end = units * (uint64_t)(t + 1) / (uint64_t)pool->threads;
+    atomic_store_explicit(&pool->shares[t].span, begin << 32 | end, memory_order_relaxed);
+  }
+  open_gate(pool);
+  work(pool, 0);
+  close_gate(pool);
+  atomic_store(&pool->taken, 0);
+}
+
+/* Life --------------------------------------------------------------------------------------------------------------------------------------------- */
 
 void ansor_pool_destroy(void *handle) {
   struct pool *pool = handle;
-  if (!pool) return;
+  if (!pool || pool->forks != atomic_load(&forks)) return; /* in a forked process there is nobody to wait for, and the lock may be held for ever */
   pthread_mutex_lock(&pool->lock);
-  pool->stopping = 1;
+  atomic_store(&pool->stopping, 1);
   pthread_cond_broadcast(&pool->work_ready);
   pthread_mutex_unlock(&pool->lock);
-  for (int t = 0; t < pool->threads - 1; t++) pthread_join(pool->workers[t], NULL);
+  for (int t = 1; t < pool->threads; t++) pthread_join(pool->workers[t], NULL);
   pthread_mutex_destroy(&pool->lock);
   pthread_cond_destroy(&pool->work_ready);
   pthread_cond_destroy(&pool->work_done);
   free(pool->workers);
+  free(pool->shares);
   free(pool);
 }
 
+static int hire(struct pool *pool, int number, const pthread_attr_t *attributes) {
+  struct hired *hired = malloc(sizeof *hired);
+  if (!hired) return 0;
+  *hired = (struct hired){pool, number};
+  if (!pthread_create(&pool->workers[number], attributes, worker, hired)) return 1;
+  free(hired);
+  return 0;
+}
+
 void *ansor_pool_create(int threads) {
-  struct pool *pool = calloc(1, sizeof *pool);
-  if (!pool) return NULL;
-  pool->workers = calloc((size_t)(threads > 1 ? threads - 1 : 1), sizeof *pool->workers);
-  if (!pool->workers) { free(pool); return NULL; }
+  if (threads < 1) threads = 1;
+  struct pool *pool = aligned_alloc(LINE, sizeof *pool);
+  struct share *shares = aligned_alloc(LINE, (size_t)threads * sizeof *shares);
+  pthread_t *workers = calloc((size_t)threads, sizeof *workers);
+  if (!pool || !shares || !workers) {
+    free(pool);
+    free(shares);
+    free(workers);
+    return NULL;
+  }
+  *pool = (struct pool){.forks = atomic_load(&forks), .shares = shares, .workers = workers};
+  for (int t = 0; t < threads; t++) atomic_init(&shares[t].span, 0);
   pthread_mutex_init(&pool->lock, NULL);
   pthread_cond_init(&pool->work_ready, NULL);
   pthread_cond_init(&pool->work_done, NULL);
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, (size_t)8 << 20); /* tiles live on the stack */
-  pool->threads = 1;
-  for (int t = 0; t < threads - 1; t++) {
-    if (pthread_create(&pool->workers[t], &attributes, worker, pool)) break; /* fewer threads still finish the work */
-    pool->threads++;
-  }
+  int hands = 1;
+  while (hands < threads && hire(pool, hands, &attributes)) hands++; /* fewer threads still finish the work */
   pthread_attr_destroy(&attributes);
+  pool->threads = hands; /* workers read it in a loop only, after the gate */
   return pool;
-}
-
-void ansor_parallel_for(void *handle, loop_body body, void *ctx, long n) {
-  struct pool *pool = handle;
-  if (!pool || pool->threads == 1 || n <= 1) {
-    if (n > 0) body(ctx, 0, n);
-    return;
-  }
-  pthread_mutex_lock(&pool->lock);
-  pool->body = body;
-  pool->ctx = ctx;
-  pool->n = n;
-  pool->next = 0;
-  /* Four chunks a thread: a thread that is held up does not hold up the loop. */
-  pool->chunk = (n + 4L * pool->threads - 1) / (4L * pool->threads);
-  pool->round++;
-  pthread_cond_broadcast(&pool->work_ready);
-  take_chunks(pool);
-  while (pool->running) pthread_cond_wait(&pool->work_done, &pool->lock);
-  pthread_mutex_unlock(&pool->lock);
 }
