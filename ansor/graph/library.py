@@ -1,0 +1,372 @@
+"""A group as calls of PyTorch's own kernels, over the same arrays as our kernel for it.
+
+    conv2d ─► add ─► relu        becomes aten.conv2d, aten.add.out, aten.clamp_min.out
+
+It computes what the graph says after all passes: channels last, batch norms folded. A channels-last array seen as channels first has the strides
+that PyTorch calls `channels_last`, so layouts cost nothing. Elementwise results lie in the group's result as soon as nothing there is needed any more,
+else in the workspace; results of convolutions and the like lie where PyTorch puts them, and are copied if the group ends with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+import torch
+import torch.nn.functional as f
+from numpy.typing import NDArray
+
+from ansor.graph.fuse import Group
+from ansor.graph.ir import ELEMENTWISE, Array, Graph, Node
+from ansor.graph.memory import aligned
+from ansor.graph.tasks import ExtractedGraph
+
+Tensor = torch.Tensor
+Known = Sequence[Tensor | None]
+"""For each operand of a node its tensor, if that is there before the first call: constants do not change, the others do."""
+
+Function = Callable[[Sequence[Tensor], Tensor | None], Tensor]
+"""Computes a node from its operands. It may write its result to the second argument, where there is one, and gives the tensor that holds it."""
+
+
+class NoLibraryForm(Exception):
+    """Some node of the group has no form in PyTorch: said with the reason, and never seen outside this package."""
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A node in a group: `reads` and `writes` number the group's arrays, inputs first; `place`: bytes into the workspace, or one of the constants below."""
+
+    node: Node
+    reads: tuple[int, ...]
+    writes: int
+    place: int
+
+
+_IN_RESULT, _ANYWHERE = -1, -2
+
+
+class LibraryKernel:
+    """Runs the groups of one task in PyTorch, see `GroupKernel`. Its threads are those of PyTorch in the caller's process."""
+
+    def __init__(self, graph: Graph, group: Group) -> None:
+        """Raises NoLibraryForm where PyTorch has no kernel for some node."""
+        self._inputs = len(group.inputs)
+        self._constant = tuple(name in graph.constants for name in group.inputs)
+        for node in group.nodes:
+            if node.op not in _ELEMENTWISE and node.op not in _OTHERS:
+                raise NoLibraryForm(f"{node.op} has no form in PyTorch")
+        self._steps, self.workspace_bytes = _placed(group)
+        tensors: list[Tensor | None] = [None] * (self._inputs + len(group.nodes))
+        for step in self._steps:  # so that what cannot be made is known now
+            _function(step.node, [tensors[k] for k in step.reads])
+
+    def prepare(self, arrays: Sequence[Array], workspace: NDArray[np.uint8]) -> Callable[[], object]:
+        """See `GroupKernel.prepare`."""
+        values: list[Tensor] = [torch.from_numpy(array) for array in arrays[: self._inputs]]
+        constant = [tensor if known else None for tensor, known in zip(values, self._constant, strict=True)] + [None] * len(self._steps)
+        result = torch.from_numpy(arrays[self._inputs])
+        values += [result] * len(self._steps)
+        room = torch.from_numpy(workspace)
+        calls: list[tuple[Function, tuple[int, ...], int, Tensor | None]] = []
+        for step in self._steps:
+            out = result if step.place == _IN_RESULT else _room(room, step) if step.place >= 0 else None
+            calls.append((_function(step.node, [constant[k] for k in step.reads]), step.reads, step.writes, out))
+        held = (arrays, workspace)  # tensors made of arrays keep these alive, unless they are part of larger memory
+
+        def run(_held: object = held) -> None:
+            now = list(values)
+            for function, reads, writes, out in calls:
+                now[writes] = function([now[k] for k in reads], out)
+            if now[-1] is not result:
+                result.copy_(now[-1])
+
+        return run
+
+
+def library_kernels(extracted: ExtractedGraph) -> list[LibraryKernel | None]:
+    """Each task of a network in PyTorch; None where some node has no form there."""
+    groups = {placed.task: placed.group for placed in extracted.placed}
+    return [_library_kernel(extracted.graph, groups[task]) for task in range(len(extracted.tasks))]
+
+
+def _library_kernel(graph: Graph, group: Group) -> LibraryKernel | None:
+    try:
+        return LibraryKernel(graph, group)
+    except NoLibraryForm:
+        return None
+
+
+def _placed(group: Group) -> tuple[tuple[_Step, ...], int]:
+    """The group's nodes with the places of their results, and how large a workspace these need."""
+    number = {name: k for k, name in enumerate([*group.inputs, *(node.name for node in group.nodes)])}
+    last_read = {name: index for index, node in enumerate(group.nodes) for name in node.inputs}
+    result = group.output
+    steps: list[_Step] = []
+    size = 0
+    in_result: str | None = None  # whose value lies in the result's memory
+    for index, node in enumerate(group.nodes):
+        place = _ANYWHERE
+        free = in_result is None or last_read[in_result] <= index
+        # An elementwise node may overwrite what it reads: each element is read before it is written.
+        if node is result or (node.op in ELEMENTWISE and (node.shape, node.dtype) == (result.shape, result.dtype) and free):
+            place, in_result = _IN_RESULT, node.name
+        elif node.op in ELEMENTWISE:
+            place = size
+            size += aligned(node.size * np.dtype(node.dtype).itemsize)
+        steps.append(_Step(node, tuple(number[name] for name in node.inputs), number[node.name], place))
+    return tuple(steps), size
+
+
+def _room(workspace: Tensor, step: _Step) -> Tensor:
+    node = step.node
+    return workspace[step.place : step.place + node.size * np.dtype(node.dtype).itemsize].view(_dtype(node)).view(node.shape)
+
+
+def _dtype(node: Node) -> torch.dtype:
+    found = getattr(torch, node.dtype)
+    assert isinstance(found, torch.dtype)
+    return found
+
+
+def _function(node: Node, known: Known) -> Function:
+    return _elementwise(node) if node.op in _ELEMENTWISE else _OTHERS[node.op](node, known)
+
+
+# Elementwise work ---------------------------------------------------------------------------------------------------------------------------------
+
+
+def _elementwise(node: Node) -> Function:
+    """With a number among the operands as a tensor of their dtype, and the result written where it is to lie."""
+    function = _ELEMENTWISE[node.op](node)
+    if "scalar" not in node.attributes:
+        return lambda tensors, out: function(*tensors, out=out)
+    number, first = node.number("scalar"), bool(node.attributes["scalar_first"])
+    made: dict[torch.dtype, Tensor] = {}
+
+    def with_scalar(tensors: Sequence[Tensor], out: Tensor | None) -> Tensor:
+        *before, one = tensors
+        if one.dtype not in made:
+            made[one.dtype] = torch.full((), number, dtype=one.dtype)
+        scalar = made[one.dtype]
+        return function(*before, *((scalar, one) if first else (one, scalar)), out=out)
+
+    return with_scalar
+
+
+Maker = Callable[[Node], Callable[..., Tensor]]
+
+
+def _torch(name: str) -> Maker:
+    return lambda node: getattr(torch, name)  # type: ignore[no-any-return]  # PyTorch's functions are found by name
+
+
+def _aten(name: str, **given: str) -> Maker:
+    """`aten.name.out` with keywords `given` by the node's attributes of these names."""
+    function = getattr(torch.ops.aten, name).out
+    return lambda node: lambda *tensors, out: function(*tensors, **{key: node.attributes[attribute] for key, attribute in given.items()}, out=out)
+
+
+def _clip(node: Node) -> Callable[..., Tensor]:
+    return lambda x, out: torch.clamp(x, node.attributes["low"], node.attributes["high"], out=out)  # type: ignore[call-overload,no-any-return]
+
+
+def _cast(node: Node) -> Callable[..., Tensor]:
+    return lambda x, out: out.copy_(x) if node.dtype != "bool" else torch.ne(x, 0, out=out)
+
+
+_SAME_NAME = ("abs", "ceil", "cos", "erf", "exp", "floor", "log", "log2", "logical_not", "neg", "round", "rsqrt", "sigmoid", "sin", "sqrt", "tanh", "trunc",
+              "add", "sub", "mul", "div", "maximum", "minimum", "pow", "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or")
+_ELEMENTWISE: Mapping[str, Maker] = {
+    **{name: _torch(name) for name in _SAME_NAME},
+    **{name: _aten(name) for name in ("hardsigmoid", "hardswish", "silu")},
+    "relu": lambda node: lambda x, out: torch.clamp_min(x, 0, out=out),
+    "elu": _aten("elu", alpha="alpha"),
+    "gelu": _aten("gelu", approximate="approximate"),
+    "leaky_relu": _aten("leaky_relu", negative_slope="slope"),
+    "softplus": _aten("softplus", threshold="threshold"),
+    "clip": _clip,
+    "cast": _cast,
+    "where": lambda node: lambda condition, x, y, out: torch.where(condition if condition.dtype == torch.bool else condition != 0, x, y, out=out),
+}
+
+# Windows ------------------------------------------------------------------------------------------------------------------------------------------
+
+_MEMORY_FORMATS = {4: torch.channels_last, 5: torch.channels_last_3d}
+
+
+def _channels_first(node: Node, tensor: Tensor) -> Tensor:
+    return tensor.movedim(-1, 1) if node.text("layout").endswith("C") else tensor
+
+
+def _as_laid_out(node: Node, tensor: Tensor) -> Tensor:
+    return tensor.movedim(1, -1) if node.text("layout").endswith("C") else tensor
+
+
+def _weight(node: Node, weight: Tensor) -> Tensor:
+    """As PyTorch has it: output channels first, or input channels for a transposed convolution."""
+    if not node.text("layout").endswith("C"):
+        return weight
+    spatial = range(weight.dim() - 2)
+    first, second = (-2, -1) if node.op.endswith("_transpose") else (-1, -2)
+    return weight.permute(first, second, *spatial)
+
+
+def _convolution(node: Node, known: Known) -> Function:
+    rank = len(node.shape) - 2
+    before, after = node.integers("padding")[:rank], node.integers("padding")[rank:]
+    even = before == after
+    ahead = None if even else _pad_arguments((0, 0, *before), (0, 0, *after))
+    weight = _kept_weight(node, known)
+    strides, padding, dilation, groups = node.integers("strides"), before if even else (0,) * rank, node.integers("dilation"), node.integer("groups")
+
+    def run(tensors: Sequence[Tensor], out: Tensor | None) -> Tensor:
+        data = _channels_first(node, tensors[0])
+        if ahead is not None:
+            data = f.pad(data, ahead)
+        bias = tensors[2] if len(tensors) > 2 else None
+        made = torch.convolution(data, weight(tensors), bias, strides, padding, dilation, False, (0,) * rank, groups)
+        return _as_laid_out(node, made)
+
+    return run
+
+
+def _transposed_convolution(node: Node, known: Known) -> Function:
+    rank = len(node.shape) - 2
+    before, after = node.integers("padding")[:rank], node.integers("padding")[rank:]
+    even = before == after
+    weight = _kept_weight(node, known)
+    strides, padding, extra, groups = node.integers("strides"), before if even else (0,) * rank, node.integers("output_padding"), node.integer("groups")
+
+    def run(tensors: Sequence[Tensor], out: Tensor | None) -> Tensor:
+        bias = tensors[2] if len(tensors) > 2 else None
+        made = torch.convolution(_channels_first(node, tensors[0]), weight(tensors), bias, strides, padding, (1,) * rank, True, extra, groups)
+        if not even:
+            for axis, (low, high) in enumerate(zip(before, after, strict=True), start=2):
+                made = made.narrow(axis, low, made.shape[axis] - low - high)
+        return _as_laid_out(node, made)
+
+    return run
+
+
+def _kept_weight(node: Node, known: Known) -> Callable[[Sequence[Tensor]], Tensor]:
+    """The node's weight; a constant one is laid out once, like the data."""
+    given = known[1]
+    if given is None:
+        return lambda tensors: _weight(node, tensors[1])
+    form = _MEMORY_FORMATS.get(given.dim()) if node.text("layout").endswith("C") else None
+    weight = _weight(node, given)
+    laid_out = weight.contiguous(memory_format=form) if form is not None else weight.contiguous()
+    return lambda tensors: laid_out
+
+
+def _pool(node: Node, known: Known) -> Function:
+    rank = len(node.shape) - 2
+    before, after = node.integers("padding")[:rank], node.integers("padding")[rank:]
+    kernel, strides, dilation, ceil = node.integers("kernel"), node.integers("strides"), node.integers("dilation"), bool(node.attributes["ceil_mode"])
+    if before != after or any(2 * pad > extent for pad, extent in zip(before, kernel, strict=True)):
+        raise NoLibraryForm(f"pools padded by {before} and {after} have no form in PyTorch")
+    inside = bool(node.attributes["count_include_pad"])
+    if node.text("kind") == "max":
+        largest = (f.max_pool1d, f.max_pool2d, f.max_pool3d)[rank - 1]
+        return lambda tensors, out: _as_laid_out(node, largest(_channels_first(node, tensors[0]), kernel, strides, before, dilation, ceil))
+    if set(dilation) != {1}:
+        raise NoLibraryForm("dilated average pools have no form in PyTorch")
+    average = (f.avg_pool1d, f.avg_pool2d, f.avg_pool3d)[rank - 1]
+    return lambda tensors, out: _as_laid_out(node, average(_channels_first(node, tensors[0]), kernel, strides, before, ceil, inside))
+
+
+def _adaptive_pool(node: Node, known: Known) -> Function:
+    size = tuple(extent for letter, extent in zip(node.text("layout"), node.shape, strict=True) if letter not in "NC")
+    function = getattr(f, f"adaptive_{node.text('kind')}_pool{len(size)}d")
+    return lambda tensors, out: _as_laid_out(node, function(_channels_first(node, tensors[0]), size))
+
+
+# Products, reductions, layouts ----------------------------------------------------------------------------------------------------------------------
+
+
+def _dense(node: Node, known: Known) -> Function:
+    def run(tensors: Sequence[Tensor], out: Tensor | None) -> Tensor:
+        if len(tensors) > 2:
+            return torch.addmm(tensors[2], tensors[0], tensors[1].t(), out=out)
+        return torch.mm(tensors[0], tensors[1].t(), out=out)
+
+    return run
+
+
+def _batch_matmul(node: Node, known: Known) -> Function:
+    transposed = bool(node.attributes["transpose_b"])
+    return lambda tensors, out: torch.bmm(tensors[0], tensors[1].mT if transposed else tensors[1], out=out)
+
+
+def _reduction(node: Node, known: Known) -> Function:
+    axes, keep = node.integers("axes"), bool(node.attributes["keepdims"])
+    if node.op == "prod":
+        return lambda tensors, out: _product(tensors[0], axes, keep)
+    if node.op == "sum":
+        return lambda tensors, out: torch.sum(tensors[0], axes, keep, dtype=_dtype(node), out=out)
+    function = {"mean": torch.mean, "max": torch.amax, "min": torch.amin}[node.op]
+    return lambda tensors, out: function(tensors[0], axes, keep, out=out)  # type: ignore[operator,no-any-return]
+
+
+def _product(tensor: Tensor, axes: Sequence[int], keep: bool) -> Tensor:
+    for axis in sorted(axes, reverse=True):
+        tensor = torch.prod(tensor, axis, keep, dtype=tensor.dtype)
+    return tensor
+
+
+def _softmax(node: Node, known: Known) -> Function:
+    function = torch.ops.aten._softmax if node.op == "softmax" else torch.ops.aten._log_softmax
+    axis = node.integer("axis")
+    return lambda tensors, out: function.default(tensors[0], axis, False) if out is None else function.out(tensors[0], axis, False, out=out)
+
+
+def _layer_norm(node: Node, known: Known) -> Function:
+    axes, epsilon = node.integers("axes"), node.number("epsilon")
+    rank = len(node.shape)
+    if axes != tuple(range(rank - len(axes), rank)):
+        raise NoLibraryForm(f"norms over the dimensions {axes} have no form in PyTorch")
+    extents = node.shape[rank - len(axes) :]
+    return lambda tensors, out: f.layer_norm(tensors[0], extents, *(tensors[1:] if len(tensors) == 3 else (None, None)), epsilon)
+
+
+def _pad_arguments(before: Sequence[int], after: Sequence[int]) -> list[int]:
+    """PyTorch's order: the last dimension first, before and after."""
+    return [amount for low, high in reversed(list(zip(before, after, strict=True))) for amount in (low, high)]
+
+
+def _pad(node: Node, known: Known) -> Function:
+    amounts = _pad_arguments(node.integers("before"), node.integers("after"))
+    value = node.number("value")
+    return lambda tensors, out: f.pad(tensors[0], amounts, value=value)
+
+
+def _slice(node: Node, known: Known) -> Function:
+    parts = tuple(
+        slice(start, start + step * (extent - 1) + 1, step)
+        for start, step, extent in zip(node.integers("starts"), node.integers("steps"), node.shape, strict=True)
+    )
+    if prod(node.shape) == 0 or any(step < 1 for step in node.integers("steps")):
+        raise NoLibraryForm("this slice has no form in PyTorch")
+    return lambda tensors, out: tensors[0][parts]
+
+
+_OTHERS: Mapping[str, Callable[[Node, Known], Function]] = {
+    **dict.fromkeys(("conv1d", "conv2d", "conv3d"), _convolution),
+    **dict.fromkeys(("conv1d_transpose", "conv2d_transpose", "conv3d_transpose"), _transposed_convolution),
+    **dict.fromkeys(("pool1d", "pool2d", "pool3d"), _pool),
+    **dict.fromkeys(("adaptive_pool1d", "adaptive_pool2d", "adaptive_pool3d"), _adaptive_pool),
+    **dict.fromkeys(("mean", "sum", "max", "min", "prod"), _reduction),
+    **dict.fromkeys(("softmax", "log_softmax"), _softmax),
+    "dense": _dense,
+    "batch_matmul": _batch_matmul,
+    "layer_norm": _layer_norm,
+    "transpose": lambda node, known: lambda tensors, out: tensors[0].permute(node.integers("axes")),
+    "pad": _pad,
+    "concat": lambda node, known: lambda tensors, out: torch.cat(list(tensors), node.integer("axis"), out=out),  # type: ignore[call-overload,no-any-return]
+    "slice": _slice,
+    "embedding": lambda node, known: lambda tensors, out: f.embedding(tensors[1], tensors[0]),
+    "expand": lambda node, known: lambda tensors, out: tensors[0].expand(node.shape),
+}
