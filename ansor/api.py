@@ -13,6 +13,7 @@ from ansor.errors import RecordError, TargetError
 from ansor.first_guess import first_guess
 from ansor.ir import access
 from ansor.kernels import NetworkKernel, built
+from ansor.library_choice import assembled, runs_here
 from ansor.measure.kernel import Kernel
 from ansor.measure.measurer import Measurer
 from ansor.measure.timing import TimingOptions
@@ -151,14 +152,16 @@ def compile(
     records: str | Path | None = None,
     seed: int = 0,
     timing: TimingOptions | None = None,
+    library: bool = True,
     report: Report = quiet,
     on_progress: OnProgress = quiet,
     on_tasks: Callable[[list[TaskState]], None] = quiet,
 ) -> CompiledNetwork:
     """Tune and compile a PyTorch module into one callable with the module's arguments and results.
 
-    `trials` is the budget over all tasks; 0 measures nothing and takes recorded programs where `records` has them. `on_tasks` gets
-    all tasks once their programs are chosen.
+    `trials` is the budget over all tasks; 0 tries no programs and takes recorded ones where `records` has them. `on_tasks` gets
+    all tasks once their programs are chosen. `library`: where PyTorch's own kernels are faster than ours on this machine, those run (on as many threads
+    as PyTorch is set to); that is measured here, at most 0.1 s for each group, and recorded. False: our kernels run everywhere.
     """
     from ansor.graph.network import CompiledNetwork
     from ansor.graph.tasks import extract
@@ -176,7 +179,10 @@ def compile(
     on_tasks(list(states.values()))
     bests = [chosen(states[task.workload_key]) for task in tasks]
     kernels = built(tasks, bests, find_compiler(tasks[0].target.compiler) if tasks else None, report)
-    return CompiledNetwork(extracted, [NetworkKernel(kernel) for kernel in kernels])
+    ours = [NetworkKernel(kernel) for kernel in kernels]
+    if library and tasks and runs_here(tasks[0].target):
+        return assembled(extracted, tasks, bests, ours, records, report)
+    return CompiledNetwork(extracted, ours)
 
 
 # names that users of Ansor know ---------------------------------------------------------------------------------------------------------------------

@@ -113,6 +113,7 @@ def _add_tune(commands: Commands) -> None:
     parser.add_argument("--seed", type=int, default=0, help="seed of the search (default 0)")
     parser.add_argument("--early-stop", type=positive, metavar="N", help="stop after N trials without a better program (operators)")
     parser.add_argument("--output", metavar="DIR", help="save kernels and C sources there")
+    parser.add_argument("--no-library", action="store_true", help="run our kernels also where PyTorch's own are faster (networks)")
     parser.add_argument("--no-compare", action="store_true", help="do not compare a network with PyTorch at the end")
 
 
@@ -122,6 +123,7 @@ def _add_compile(commands: Commands) -> None:
     _add_target(parser)
     parser.add_argument("--records", metavar="FILE", help="record file of an earlier `ansor tune` (default: NAME.jsonl if it is there)")
     parser.add_argument("--output", metavar="DIR", help="save kernels and C sources there")
+    parser.add_argument("--no-library", action="store_true", help="run our kernels also where PyTorch's own are faster (networks)")
     parser.add_argument("--no-compare", action="store_true", help="do not compare a network with PyTorch at the end")
 
 

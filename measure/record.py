@@ -3,6 +3,7 @@
     {"header":{"format":1,"package":"0.1.0","started":...,"machine":{...},"compiler":"...","flags":[...],"seed":0}}
     {"workload":"...","target":"...","sketch":[...],"row":[3,0,12],"seconds":[0.0012],"failure":null,"cut_short":false,
      "elapsed":0.3,"timestamp":1767225600.0,"seed":0,"round":2}                                       (on one line)
+    {"comparison":{"workload":"...","target":"...","library":"torch 2.9.0",...}}
 
 Every session that appends writes a header first, so a file may hold several; a trial follows the header it was made
 under. A line is one write to the end of the file: writers in several processes do not mix their lines.
@@ -15,7 +16,7 @@ import platform
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from statistics import median
@@ -34,6 +35,7 @@ TORN, OTHER_WORKLOAD, OTHER_TARGET = "torn line", "other workload", "other targe
 Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | dict[str, Json]"
 _ROW = b',"row":'
 _HEADER = b'{"header":'
+_COMPARISON = b'{"comparison":'
 _TRIAL = b'{"workload":'
 _START = 1 << 16  # bytes that are looked at to tell what a file is
 _parse = json.JSONDecoder().decode  # json.loads guesses encodings first
@@ -61,6 +63,20 @@ class Record(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Comparison:
+    """Our program for a workload beside a library's kernel, both inside a network, and which of them the network runs."""
+
+    workload: str
+    target: str
+    library: str  # name and version
+    program: str  # digest of the sketch and the row of ours
+    ours_s: float  # seconds of all its uses in one run of the network
+    library_s: float
+    library_chosen: bool
+    timestamp: float = 0.0  # seconds since 1970
+
+
+@dataclass(frozen=True, slots=True)
 class Header:
     """Under what conditions the trials after it were made."""
 
@@ -80,6 +96,7 @@ class Loaded:
     records: tuple[Record, ...]
     headers: tuple[Header, ...]
     skipped: dict[str, int]
+    comparisons: tuple[Comparison, ...] = ()
 
 
 def make_header(compiler: Compiler, *, mcpu: str = "native", seed: int = 0) -> Header:
@@ -145,10 +162,11 @@ class RecordFile:
 
     def append(self, record: Record) -> None:
         """Write one trial; once this returns, only the machine's own end can lose it. Raises RecordError when the disk is full."""
-        if self._header is not None:
-            self._write(_header_line(self._header))
-            self._header = None
-        self._write(record_line(record))
+        self._append(record_line(record))
+
+    def append_comparison(self, comparison: Comparison) -> None:
+        """Write one comparison, as `append` does a trial."""
+        self._append(_dumps({"comparison": asdict(comparison)}).encode() + b"\n")
 
     def close(self) -> None:
         """Bring everything to the disk and close."""
@@ -171,6 +189,12 @@ class RecordFile:
         _check_start(start, self.path)
         if start.startswith(_HEADER):
             _read_header(start.partition(b"\n")[0], self.path)
+
+    def _append(self, line: bytes) -> None:
+        if self._header is not None:
+            self._write(_header_line(self._header))
+            self._header = None
+        self._write(line)
 
     def _write(self, line: bytes) -> None:
         # One call for one line: appends of several processes do not mix.
@@ -215,6 +239,7 @@ def _load(path: Path, reader: "_Reader") -> Loaded:
     headers: list[Header] = []
     skipped: Counter[str] = Counter()
     records: list[Record] = []
+    comparisons: list[Comparison] = []
     with path.open("rb") as file:
         _check_start(file.read(_START), path)
         file.seek(0)
@@ -226,12 +251,14 @@ def _load(path: Path, reader: "_Reader") -> Loaded:
                 else:
                     headers.append(header)
                 continue
-            found = reader.read(line)
+            found = reader.read_comparison(line) if line.startswith(_COMPARISON) else reader.read(line)
             if isinstance(found, Record):
                 records.append(found)
+            elif isinstance(found, Comparison):
+                comparisons.append(found)
             elif found:
                 skipped[found] += 1
-    return Loaded(tuple(records), tuple(headers), dict(skipped))
+    return Loaded(tuple(records), tuple(headers), dict(skipped), tuple(comparisons))
 
 
 def _check_start(start: bytes, path: Path) -> None:
@@ -280,11 +307,23 @@ class _Reader:
             workload, target, sketch = fields["workload"], fields["target"], _frozen(fields["sketch"])
         except (ValueError, KeyError, TypeError):
             return TORN
+        return self._unwanted(workload, target) or (workload, target, sketch)
+
+    def read_comparison(self, line: bytes) -> Comparison | str:
+        """The comparison of a line, or why it is left out."""
+        try:
+            found = Comparison(**json.loads(line)["comparison"])
+        except (ValueError, KeyError, TypeError):
+            return TORN
+        return self._unwanted(found.workload, found.target) or found
+
+    def _unwanted(self, workload: str, target: str) -> str:
+        """Why records of that workload and target are left out; '' if they are not."""
         if self._workload is not None and workload != self._workload:
             return OTHER_WORKLOAD
         if self._target is not None and target != self._target:
             return OTHER_TARGET
-        return workload, target, sketch
+        return ""
 
 
 def _read_tail(known: tuple[str, str, Json], fields: dict[str, Any]) -> Record:

@@ -48,7 +48,7 @@ def _compile_network(given: argparse.Namespace, subject: NetworkSubject, target:
     model, inputs = made(subject)
     states: list[TaskState] = []
     start = time.monotonic()
-    network = api.compile(model, inputs, target, records=records, report=console.print, on_tasks=states.extend)
+    network = api.compile(model, inputs, target, records=records, library=not given.no_library, report=console.print, on_tasks=states.extend)
     _say_origin(states, target, console)
     console.print(f"compiled in {format_seconds(time.monotonic() - start)}")
     _save(given, states, target, console)

@@ -56,7 +56,7 @@ def _tune_network(given: argparse.Namespace, subject: NetworkSubject, target: Ta
 
         network = api.compile(
             model, inputs, target, trials=given.trials or NETWORK_TRIALS, records=records, seed=given.seed,
-            report=view.say, on_progress=view.update, on_tasks=take,
+            library=not given.no_library, report=view.say, on_progress=view.update, on_tasks=take,
         )  # fmt: skip
     console.print(task_table(tuned, peak))
     _save(given, tuned, target, console)

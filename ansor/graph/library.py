@@ -217,20 +217,55 @@ def _weight(node: Node, weight: Tensor) -> Tensor:
 def _convolution(node: Node, known: Known) -> Function:
     rank = len(node.shape) - 2
     before, after = node.integers("padding")[:rank], node.integers("padding")[rank:]
-    even = before == after
-    ahead = None if even else _pad_arguments((0, 0, *before), (0, 0, *after))
-    weight = _kept_weight(node, known)
-    strides, padding, dilation, groups = node.integers("strides"), before if even else (0,) * rank, node.integers("dilation"), node.integer("groups")
+    ahead = None if before == after else _pad_arguments((0, 0, *before), (0, 0, *after))
+    apply = _packed(node, known) or _unpacked(node, known)
 
     def run(tensors: Sequence[Tensor], out: Tensor | None) -> Tensor:
         data = _channels_first(node, tensors[0])
         if ahead is not None:
             data = f.pad(data, ahead)
-        bias = tensors[2] if len(tensors) > 2 else None
-        made = torch.convolution(data, weight(tensors), bias, strides, padding, dilation, False, (0,) * rank, groups)
-        return _as_laid_out(node, made)
+        return _as_laid_out(node, apply(data, tensors))
 
     return run
+
+
+Convolve = Callable[[Tensor, Sequence[Tensor]], Tensor]  # of channels-first data, padded where the padding is uneven, and the node's operands
+
+
+def _unpacked(node: Node, known: Known) -> Convolve:
+    weight = _kept_weight(node, known)
+    padding = _even_padding(node)
+    strides, dilation, zeros, groups = node.integers("strides"), node.integers("dilation"), (0,) * len(padding), node.integer("groups")
+    return lambda data, tensors: torch.convolution(data, weight(tensors), _bias(tensors), strides, padding, dilation, False, zeros, groups)
+
+
+def _packed(node: Node, known: Known) -> Convolve | None:
+    """oneDNN with a constant weight in its own blocks, as PyTorch's compiler calls it; None where this PyTorch or this node has no such form.
+
+    Plain calls reorder the weight each time, which may cost more than the convolution.
+    """
+    given = known[1]
+    if given is None or given.dtype != torch.float32 or given.dim() != 4 or not torch.backends.mkldnn.is_available():
+        return None
+    padding = _even_padding(node)
+    strides, dilation, groups = node.integers("strides"), node.integers("dilation"), node.integer("groups")
+    try:
+        convolve = torch.ops.mkldnn._convolution_pointwise.default
+        weight = torch.ops.mkldnn._reorder_convolution_weight(_weight(node, given).contiguous(), padding, strides, dilation, groups, [])
+    except (AttributeError, RuntimeError, TypeError):  # both names belong to PyTorch alone, and may change
+        return None
+    return lambda data, tensors: convolve(data, weight, _bias(tensors), padding, strides, dilation, groups, "none", [], "")  # type: ignore[no-any-return]
+
+
+def _even_padding(node: Node) -> tuple[int, ...]:
+    """The padding of both ends, which is none where they differ: then the data are padded ahead."""
+    rank = len(node.shape) - 2
+    before, after = node.integers("padding")[:rank], node.integers("padding")[rank:]
+    return before if before == after else (0,) * rank
+
+
+def _bias(tensors: Sequence[Tensor]) -> Tensor | None:
+    return tensors[2] if len(tensors) > 2 else None
 
 
 def _transposed_convolution(node: Node, known: Known) -> Function:
@@ -241,8 +276,7 @@ def _transposed_convolution(node: Node, known: Known) -> Function:
     strides, padding, extra, groups = node.integers("strides"), before if even else (0,) * rank, node.integers("output_padding"), node.integer("groups")
 
     def run(tensors: Sequence[Tensor], out: Tensor | None) -> Tensor:
-        bias = tensors[2] if len(tensors) > 2 else None
-        made = torch.convolution(_channels_first(node, tensors[0]), weight(tensors), bias, strides, padding, (1,) * rank, True, extra, groups)
+        made = torch.convolution(_channels_first(node, tensors[0]), weight(tensors), _bias(tensors), strides, padding, (1,) * rank, True, extra, groups)
         if not even:
             for axis, (low, high) in enumerate(zip(before, after, strict=True), start=2):
                 made = made.narrow(axis, low, made.shape[axis] - low - high)

@@ -1,0 +1,101 @@
+"""Our kernels and PyTorch's for the same groups, timed where they will run: in the network, in turns, with the caches as they are there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+import torch
+
+from ansor.graph.network import CompiledNetwork, Step
+from ansor.graph.tasks import ExtractedGraph
+
+SECONDS_PER_GROUP = 0.05
+ROUNDS = 30
+MARGIN = 1.05  # how much faster PyTorch's kernel has to be: ours needs no PyTorch, and times sway
+Clock = Callable[[], float]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Rivals:
+    """Seconds that all uses of a task take in one run of the network: by our kernel, and by PyTorch's."""
+
+    ours: float
+    library: float
+
+    @property
+    def library_wins(self) -> bool:
+        """True if PyTorch's kernel is clearly faster."""
+        return self.library * MARGIN < self.ours
+
+
+def rivals(
+    extracted: ExtractedGraph, ours: CompiledNetwork, theirs: CompiledNetwork, threads: int, clock: Clock = time.perf_counter
+) -> list[Rivals]:
+    """Both times of each task, of the network that runs our kernels and the one that runs PyTorch's, which get `threads` threads meanwhile.
+
+    Takes about `SECONDS_PER_GROUP` for each group, or one run of both networks where that is longer.
+    """
+    runs = [lambda network=network: _step_seconds(network, clock) for network in (ours, theirs)]
+    with torch_threads(threads):
+        found = [[low(column) for column in zip(*rounds, strict=True)] for rounds in _in_turns(runs, SECONDS_PER_GROUP * len(extracted.placed), clock)]
+    totals = [[0.0] * len(extracted.tasks) for _ in found]
+    for seconds, total in zip(found, totals, strict=True):
+        for placed, one in zip(extracted.placed, seconds, strict=True):
+            if placed.task is not None:
+                total[placed.task] += one
+    return [Rivals(one, other) for one, other in zip(*totals, strict=True)]
+
+
+def faster(one: CompiledNetwork, other: CompiledNetwork, threads: int, clock: Clock = time.perf_counter) -> bool:
+    """True if whole runs of `one` take less time than those of `other`: kernels that win alone may disturb each other, by their threads, for example."""
+    runs = [lambda network=network: sum(_step_seconds(network, clock)) for network in (one, other)]
+    with torch_threads(threads):
+        first, second = _in_turns(runs, SECONDS_PER_GROUP * len(one.steps), clock)
+    return low(first) < low(second)
+
+
+def low(times: Sequence[float]) -> float:
+    """The lower quartile: whatever else runs on the machine only adds to times."""
+    return sorted(times)[len(times) // 4]
+
+
+def _step_seconds(network: CompiledNetwork, clock: Clock) -> list[float]:
+    return [_seconds(step, clock) for _, step in network.steps]
+
+
+def _seconds(step: Step, clock: Clock) -> float:
+    start = clock()
+    step()
+    return clock() - start
+
+
+def _in_turns(runs: Sequence[Callable[[], T]], budget: float, clock: Clock) -> tuple[list[T], ...]:
+    """What each of the runs gives, again and again within `budget` seconds. The first round only warms up, unless there is no time for another."""
+    start = clock()
+    found: tuple[list[T], ...] = tuple([run()] for run in runs)
+    for number in range(ROUNDS):
+        if clock() - start >= budget:
+            break
+        if number == 0:
+            for one in found:
+                one.clear()
+        turns = list(zip(found, runs, strict=True))
+        for results, run in turns if number % 2 else reversed(turns):
+            results.append(run())
+    return found
+
+
+@contextmanager
+def torch_threads(threads: int) -> Iterator[None]:
+    """PyTorch's kernels run on so many threads here."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
