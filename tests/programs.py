@@ -34,6 +34,7 @@ from ansor.measure.harness import Harness, harness_library
 from ansor.measure.isolate import Report, isolated
 from ansor.measure.protocol import Message, call_data
 from ansor.measure.verify import difference
+from ansor.rules.base import SketchRule
 from ansor.rules.multi_level_tiling import MultiLevelTiling
 from ansor.rules.multi_level_tiling_with_fusion import MultiLevelTilingWithFusion
 from ansor.rules.pack_operands import PackOperands
@@ -70,7 +71,7 @@ TARGETS = tuple(
         "cpu -mcpu=haswell -threads=2 -vector-bytes=4",
     )
 )
-KEEN = {
+KEEN: dict[str, SketchRule] = {
     "pack_operands": PackOperands(reuse=1),
     "multi_level_tiling_with_fusion": MultiLevelTilingWithFusion(uneven=1),
     "multi_level_tiling": MultiLevelTiling(uneven=1),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ansor.ir.dag import Dag
+from ansor.rules.base import SketchRule
 from ansor.rules.multi_level_tiling import MultiLevelTiling
 from ansor.rules.multi_level_tiling_with_fusion import MultiLevelTilingWithFusion
 from ansor.schedule.sketch import Sketch
@@ -16,7 +17,7 @@ from ansor.te import workloads
 from ansor.te.tensor import Tensor
 
 TARGET = parse_target("cpu -threads=4")
-EXACT = {"multi_level_tiling_with_fusion": MultiLevelTilingWithFusion(uneven=None), "multi_level_tiling": MultiLevelTiling(uneven=None)}
+EXACT: dict[str, SketchRule] = {"multi_level_tiling_with_fusion": MultiLevelTilingWithFusion(uneven=None), "multi_level_tiling": MultiLevelTiling(uneven=None)}
 REFERENCE = tuple(EXACT.get(rule, rule) for rule in TARGET.rules if rule != "pack_operands")
 """Our rules without what the reference lacks: packing inside the kernel, and tiles that do not divide."""
 
