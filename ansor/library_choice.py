@@ -133,4 +133,5 @@ def _say(extracted: ExtractedGraph, chosen: Sequence[bool], report: Report) -> N
         return
     names = ", ".join(task.name for task in taken[:NAMED])
     more = f" and {len(taken) - NAMED} more" if len(taken) > NAMED else ""
-    report(f"{sum(task.weight for task in taken)} of {counted(sum(extracted.weights), 'group')} run PyTorch's own kernels, faster here than ours: {names}{more}")
+    uses, groups = sum(task.weight for task in taken), counted(sum(extracted.weights), "group")
+    report(f"{uses} of {groups} run PyTorch's own kernels, faster here than ours: {names}{more}")

@@ -160,7 +160,7 @@ Maker = Callable[[Node], Callable[..., Tensor]]
 
 
 def _torch(name: str) -> Maker:
-    return lambda node: getattr(torch, name)  # type: ignore[no-any-return]  # PyTorch's functions are found by name
+    return lambda node: getattr(torch, name)  # PyTorch's functions are found by name
 
 
 def _aten(name: str, **given: str) -> Maker:
@@ -170,7 +170,8 @@ def _aten(name: str, **given: str) -> Maker:
 
 
 def _clip(node: Node) -> Callable[..., Tensor]:
-    return lambda x, out: torch.clamp(x, node.attributes["low"], node.attributes["high"], out=out)  # type: ignore[call-overload,no-any-return]
+    low, high = (None if node.attributes[key] is None else node.number(key) for key in ("low", "high"))
+    return lambda x, out: torch.clamp(x, low, high, out=out)
 
 
 def _cast(node: Node) -> Callable[..., Tensor]:
@@ -245,7 +246,7 @@ def _packed(node: Node, known: Known) -> Convolve | None:
     Plain calls reorder the weight each time, which may cost more than the convolution.
     """
     given = known[1]
-    if given is None or given.dtype != torch.float32 or given.dim() != 4 or not torch.backends.mkldnn.is_available():
+    if given is None or given.dtype != torch.float32 or given.dim() != 4 or not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
         return None
     padding = _even_padding(node)
     strides, dilation, groups = node.integers("strides"), node.integers("dilation"), node.integer("groups")
@@ -254,7 +255,7 @@ def _packed(node: Node, known: Known) -> Convolve | None:
         weight = torch.ops.mkldnn._reorder_convolution_weight(_weight(node, given).contiguous(), padding, strides, dilation, groups, [])
     except (AttributeError, RuntimeError, TypeError):  # both names belong to PyTorch alone, and may change
         return None
-    return lambda data, tensors: convolve(data, weight, _bias(tensors), padding, strides, dilation, groups, "none", [], "")  # type: ignore[no-any-return]
+    return lambda data, tensors: convolve(data, weight, _bias(tensors), padding, strides, dilation, groups, "none", [], "")
 
 
 def _even_padding(node: Node) -> tuple[int, ...]:
@@ -342,7 +343,7 @@ def _reduction(node: Node, known: Known) -> Function:
     if node.op == "sum":
         return lambda tensors, out: torch.sum(tensors[0], axes, keep, dtype=_dtype(node), out=out)
     function = {"mean": torch.mean, "max": torch.amax, "min": torch.amin}[node.op]
-    return lambda tensors, out: function(tensors[0], axes, keep, out=out)  # type: ignore[operator,no-any-return]
+    return lambda tensors, out: function(tensors[0], axes, keep, out=out)  # type: ignore[operator]
 
 
 def _product(tensor: Tensor, axes: Sequence[int], keep: bool) -> Tensor:
@@ -363,7 +364,12 @@ def _layer_norm(node: Node, known: Known) -> Function:
     if axes != tuple(range(rank - len(axes), rank)):
         raise NoLibraryForm(f"norms over the dimensions {axes} have no form in PyTorch")
     extents = node.shape[rank - len(axes) :]
-    return lambda tensors, out: f.layer_norm(tensors[0], extents, *(tensors[1:] if len(tensors) == 3 else (None, None)), epsilon)
+
+    def run(tensors: Sequence[Tensor], out: Tensor | None) -> Tensor:
+        scale, shift = tensors[1:] if len(tensors) == 3 else (None, None)
+        return f.layer_norm(tensors[0], extents, scale, shift, epsilon)
+
+    return run
 
 
 def _pad_arguments(before: Sequence[int], after: Sequence[int]) -> list[int]:
@@ -399,7 +405,7 @@ _OTHERS: Mapping[str, Callable[[Node, Known], Function]] = {
     "layer_norm": _layer_norm,
     "transpose": lambda node, known: lambda tensors, out: tensors[0].permute(node.integers("axes")),
     "pad": _pad,
-    "concat": lambda node, known: lambda tensors, out: torch.cat(list(tensors), node.integer("axis"), out=out),  # type: ignore[call-overload,no-any-return]
+    "concat": lambda node, known: lambda tensors, out: torch.cat(list(tensors), node.integer("axis"), out=out),
     "slice": _slice,
     "embedding": lambda node, known: lambda tensors, out: f.embedding(tensors[1], tensors[0]),
     "expand": lambda node, known: lambda tensors, out: tensors[0].expand(node.shape),
