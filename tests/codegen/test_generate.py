@@ -4,7 +4,7 @@ from ansor import te
 from ansor.codegen.generate import Machine, chunks, generate
 from ansor.ir.dag import Dag
 from ansor.schedule.sketch import Sketch
-from ansor.schedule.steps import Pack, Parallel, PragmaUnroll, Reorder, Split, Unroll, Vectorize
+from ansor.schedule.steps import CacheWrite, ComputeAt, Pack, PackInside, Parallel, PragmaUnroll, Reorder, Split, Unroll, Vectorize
 from ansor.te.tensor import Tensor
 
 TILE = """\
@@ -80,3 +80,31 @@ def test_a_loop_to_unroll_says_so() -> None:
 def test_tails_are_halves() -> None:
     assert chunks(23, 8) == [(0, 8), (8, 8), (16, 4), (20, 2), (22, 1)]
     assert chunks(3, 1) == [(0, 1), (1, 1), (2, 1)]
+
+
+def uneven() -> Sketch:
+    """Rows in threes of seven, columns in eights of twelve; the second operand packed, so that the last eight are computed whole."""
+    a, b = te.placeholder((7, 6), name="a"), te.placeholder((6, 12), name="b")
+    r = te.reduce_axis((0, 6), name="r")
+    c = te.compute((7, 12), lambda i, j: te.sum(a[i, r] * b[r, j], axis=r), name="c")
+    return Sketch(Dag([a, b, c])).then(
+        CacheWrite("c"), PackInside("c_local", "b"), Split("c_local", "i", (3,), 2), Split("c_local", "j", (8,), 2),
+        Reorder("c_local", ("i_0", "j_0", "r", "i_1", "j_1")), Split("c", "i", (3,), 2), Split("c", "j", (8,), 2),
+        Reorder("c", ("i_0", "j_0", "i_1", "j_1")), ComputeAt("c_local", "c", "j_0"), Vectorize("c_local", "j_1"), Vectorize("c", "j_1"),
+    )  # fmt: skip
+
+
+def test_the_last_tile_gets_code_of_its_own_and_packed_operands_make_it_whole() -> None:
+    text = generate(uneven().lower_row((), "mm"), Machine(32, 1)).text
+    tile = text[text.index("c_local[24]") :]
+    whole, cut = tile.split("else if (c_i_0 * 3 < 7) {")[:2]
+    assert "if (c_i_0 * 3 < 5) {" in whole
+    assert whole.count("f32x8 acc") == 3 and cut.split("for (long c_i_1")[0].count("f32x8 acc") == 1, "three rows, and one where one is left"
+    assert "f32x4" not in whole + cut.split("for (long c_i_1")[0], "columns beyond the end are zeros of the packed operand"
+    assert "b_packed_" in text and "= 0.0f;" in text[: text.index("c_local[24]")]
+
+
+def test_a_reduction_that_does_not_divide_ends_its_loop_early() -> None:
+    sketch = Sketch(Dag(dense())).then(Split("y", "r", (4,), 2), Reorder("y", ("r_0", "r_1", "i", "j")), Vectorize("y", "j"))
+    text = generate(sketch.lower_row((), "dense"), Machine(64, 1)).text
+    assert "if (6 - (y_r_0 * 4) < y_r_1_end" in text and "if (y_r_0" not in text

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansor.schedule.choice import MAX_INNERMOST, factor_table, level_choice, tile_choice
+from ansor.schedule.choice import MAX_INNERMOST, factor_table, level_choice, tile_choice, uneven_tile_choice
 
 
 @pytest.mark.parametrize(
@@ -34,6 +34,34 @@ def test_neighbours_move_one_prime_and_are_mutual(extent: int, parts: int) -> No
     for value, row in enumerate(near):
         for other in row[row >= 0]:
             assert value != other and value in near[other]
+
+
+@pytest.mark.parametrize("extent", [17, 127, 255, 512, 1000, 1021])
+@pytest.mark.parametrize("parts", [1, 3])
+def test_uneven_tables_add_lengths_that_leave_little_empty(extent: int, parts: int) -> None:
+    choice = uneven_tile_choice("x", extent, parts)
+    exact = factor_table(extent, parts)
+    assert (choice.table[: len(exact)] == exact).all() and choice.size > len(exact)
+    assert len(np.unique(choice.table, axis=0)) == choice.size
+    innermost = choice.table[len(exact) :, -1]
+    tiles = -(-extent // innermost)
+    assert (extent % innermost > 0).all() and (extent >= 0.8 * tiles * innermost).all()
+    outer = choice.table[len(exact) :, :-1].prod(axis=1)
+    assert ((tiles % outer == 0) | ((tiles + 1) % outer == 0)).all()
+    assert choice.weights is not None and (choice.weights[: len(exact)] == 1).all() and (choice.weights[len(exact) :] < 1).all()
+
+
+def test_every_uneven_value_has_neighbours_that_are_near() -> None:
+    choice = uneven_tile_choice("x", 127, 3)
+    near = choice.neighbours
+    assert near is not None and (near[:, 0] >= 0).all() and (near.max(axis=1) < choice.size).all()
+    assert all(value not in row for value, row in enumerate(near))
+    twelve = choice.index_of((1, 1, 12))
+    assert twelve is not None and choice.index_of((1, 1, 11)) in near[twelve] and choice.index_of((1, 1, 2)) not in near[twelve]
+
+
+def test_short_or_smooth_extents_gain_nothing_from_uneven_lengths() -> None:
+    assert uneven_tile_choice("x", 2, 2).weights is None
 
 
 def test_values_are_found_again() -> None:

@@ -98,6 +98,14 @@ def test_a_packed_constant_is_stored_in_loop_order() -> None:
     assert stored.pack == ((0, 1, 0), (5, 0, 1))  # B's k and j, in terms of them
 
 
+def test_an_operand_packed_inside_is_copied_in_loop_order_with_zeros_beyond_its_end() -> None:
+    steps = (PackInside("C", "A"), Split("C", "i", (5,), 2), Reorder("C", ("i_0", "j", "k", "i_1")))
+    loops = matmul().then(*steps).lower_row(())
+    (stored,) = (b for b in loops.intermediates if b.name == "A_packed")
+    assert stored.shape == (3, 8, 5)  # i_0, k, i_1 of 12 rows
+    assert "A_packed" in str(loops).split("C[")[0], "the copy comes first"
+
+
 @pytest.mark.parametrize(
     ("steps", "words"),
     [
@@ -127,6 +135,8 @@ def test_a_packed_constant_is_stored_in_loop_order() -> None:
         ([Unroll("C", "k"), Unroll("C", "k")], "asked to unroll loop k of stage C twice"),
         ([StorageAlign("D", 16, 0)], "an output whose layout the caller gives; align an intermediate"),
         ([StorageAlign("C", 16, 16)], "give factor >= 1 and 0 <= offset < factor"),
+        ([PackInside("D", "A")], "that takes an input that this stage reads once, at one own axis per dimension"),
+        ([PackInside("C", "A"), PackInside("C", "A")], "asked to pack A inside the kernel for stage C"),
         ([Pack("C", "A")], "that takes a constant that only this stage reads, once, at one own axis per dimension"),
     ],
 )

@@ -68,7 +68,7 @@ def test_rules_that_leave_a_stage_alone_reach_nothing() -> None:
 
 
 def test_spaces_are_few_distinct_and_the_same_every_time() -> None:
-    for tensors, most in ((workloads.matmul(64, 64, 64), 3), (workloads.conv2d_nchw_bn_relu(1, 14, 14, 8, 8, 3, 1, 1), 18)):
+    for tensors, most in ((workloads.matmul(64, 64, 64), 7), (workloads.conv2d_nchw_bn_relu(1, 14, 14, 8, 8, 3, 1, 1), 30)):
         found = spaces(Dag(tensors), TARGET)
         assert 3 <= len(found) <= most
         assert len({sketch.name for sketch in found}) == len(found)
