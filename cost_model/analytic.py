@@ -26,7 +26,9 @@ from ansor.te.expr import Call, Select, walk
 Column = NDArray[np.float64]
 
 LATENCY = 4.0  # cycles of a multiply-add; two can start in each
-CALL_CYCLES = 12.0  # one lane of exp, tanh, ...
+RUNNING = 4  # vectors of partial results that one reduction holds
+FOLD_CYCLES = 20.0  # to combine them
+CALL_CYCLES = 14.0  # one vector, or one element, of exp, tanh, ...
 LOOP_CYCLES = 8.0  # leaving and entering the loops around a tile
 L2_BYTES, L3_BYTES, MEMORY_BYTES = 40.0, 16.0, 8.0  # bytes a cycle that each level delivers
 FILL = 0.75  # share of a cache that a tile can use
@@ -49,7 +51,7 @@ class Tile:
     """The register tile of a statement, one number per program.
 
     elements: iterations of the tile's loops; vectors: instructions they take; loads: memory reads of one body; runs: how often the tile is entered;
-    bodies: how often its body runs.
+    bodies: how often its body runs; partial: its innermost reduction runs in vectors of partial results.
     """
 
     elements: Column
@@ -57,6 +59,7 @@ class Tile:
     loads: Column
     runs: Column
     bodies: Column
+    partial: NDArray[np.bool_]
 
 
 def estimated_cycles(loops: Loops, count: int, core: Core) -> Column:
@@ -88,6 +91,7 @@ def register_tile(statement: Statement, core: Core) -> Tile:
     held = np.ones(nest.count)
     inside = np.ones(nest.count, dtype=bool)
     running = np.ones(nest.count, dtype=bool)
+    partial = np.zeros(nest.count, dtype=bool)
     reduces = nest.store.combiner is not None
     lanes = _lanes(statement, core)
     for level in range(len(nest.loops) - 1, -1, -1):
@@ -95,8 +99,11 @@ def register_tile(statement: Statement, core: Core) -> Tile:
         if loop.stage != nest.store.stage:
             break
         if loop.kind == "reduce":
+            along = loop.vectorized & inside & nest.real[level]  # vectors of partial results
+            elements = np.where(along, elements * extent / _pieces(extent, lanes), elements)
             inside = inside & ~nest.real[level]
-            held = np.where(running, held * extent, held)
+            held = np.where(running, held * np.where(along, _pieces(extent, lanes), extent), held)
+            partial = partial | along
             continue
         running = running & (inside | ~nest.real[level])
         vectorized = loop.vectorized & _moves_by_one(statement, nest.store.buffer, level)
@@ -115,7 +122,7 @@ def register_tile(statement: Statement, core: Core) -> Tile:
             loads[buffer] = np.where(written if moves is True else written & moves, loads[buffer] * factor, loads[buffer])
     bodies = nest.iterations / elements
     total = sum(loads.values(), start=np.zeros(nest.count))
-    return Tile(elements, vectors, total, bodies / held, bodies)
+    return Tile(elements, vectors, total, bodies / held, bodies, partial)
 
 
 def _lanes(statement: Statement, core: Core) -> int:
@@ -143,12 +150,13 @@ def _instructions(statement: Statement, tile: Tile, core: Core) -> Column:
     value = statement.nest.store.value
     calls = sum(isinstance(node, Call) for node in walk(value))
     choices = sum(isinstance(node, Select) for node in walk(value))
-    work = tile.vectors / 2 + choices * tile.vectors + calls * CALL_CYCLES * tile.elements
+    work = tile.vectors / 2 + choices * tile.vectors + calls * CALL_CYCLES * tile.vectors
     if statement.nest.store.combiner is None:
         return tile.bodies * np.maximum(np.maximum(work, tile.loads / 2), tile.vectors) + tile.runs
     spills = SPILL * np.maximum(tile.vectors - accumulators(core.vector_registers), 0.0)
-    body = np.maximum(np.maximum(work, tile.loads / 2), LATENCY) + spills
-    return tile.bodies * body + tile.runs * (3.0 * tile.vectors + LOOP_CYCLES)
+    latency = np.where(tile.partial, LATENCY / RUNNING, LATENCY)
+    body = np.maximum(np.maximum(work, tile.loads / 2), latency) + spills
+    return tile.bodies * body + tile.runs * (3.0 * tile.vectors + LOOP_CYCLES + tile.partial * FOLD_CYCLES)
 
 
 def _transfers(statement: Statement, core: Core) -> Column:

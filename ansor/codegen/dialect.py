@@ -97,9 +97,8 @@ class Helpers:
 
     def extreme(self, op: str, dtype: str, lanes: int) -> str:
         """The name of min or max for scalars (lanes 1) or vectors. A NaN in either operand is kept, as in NumPy and PyTorch."""
-        compare = "a < b" if op == "max" else "b < a"
-        if dtype.startswith("float"):
-            compare = f"({compare}) | (b != b)"
+        plain = "a < b" if op == "max" else "b < a"
+        compare = f"({plain}) | (b != b)" if dtype.startswith("float") else plain
         if lanes == 1:
             name = f"{op}_{SHORT[dtype]}"
             kind = C_TYPES[dtype]
@@ -108,7 +107,10 @@ class Helpers:
         kind = self.vector(dtype, lanes)
         name = f"{op}_{kind}"
         select = self.select(dtype, lanes)
-        self.functions.setdefault(name, f"static inline {kind} {name}({kind} a, {kind} b) {{ return {select}({compare}, b, a); }}")
+        value = f"{select}({plain}, b, a)"
+        if dtype.startswith("float"):
+            value = f"{select}(b != b, b, {value})"  # the inner choice is one instruction of many processors
+        self.functions.setdefault(name, f"static inline {kind} {name}({kind} a, {kind} b) {{ return {value}; }}")
         return name
 
     def select(self, dtype: str, lanes: int) -> str:

@@ -1,6 +1,7 @@
 """Loops of one program to C.
 
     perfect nest around a reducing store   -> register tile: accumulators in local vectors, fully written out, held across the reduction loops
+    the same, reducing along vectors       -> vectors of partial results, combined at the end
     perfect nest around a plain store      -> vectors along the innermost loop, whole vectors first, then halves of them for the tail
     parallel loops of a nest               -> one function over [begin, end), called through the thread pool
     anything else                          -> plain loops
@@ -16,7 +17,7 @@ from dataclasses import dataclass, replace
 from ansor.codegen.dialect import BYTES, C_TYPES, PRELUDE, Helpers, literal
 from ansor.codegen.partition import Partition, partition
 from ansor.codegen.source import Argument, CSource, Pack
-from ansor.codegen.values import Lanes, Writer, combined, mentions, vectorizable
+from ansor.codegen.values import Lanes, Writer, combined, depends, mentions, vectorizable
 from ansor.ir.linear import Linear, Opaque, Quotient, Var, bounds, of, product
 from ansor.ir.loops import Access, Buffer, For, Guard, IndexValue, Loops, Node, Store, stores
 from ansor.ir.simplify import chain, simplified
@@ -24,6 +25,7 @@ from ansor.te.expr import Expr, walk
 
 MAX_TILE = 96  # accumulators of a register tile that are still written out
 MAX_CHUNKS = 8  # vectors of an elementwise loop that are written out instead of looped over
+RUNNING = 4  # vectors of partial results that one reduction holds
 ALIGNMENT = 64
 
 
@@ -400,7 +402,9 @@ class _Generator:
 
     def _cut_tile(self, reductions: list[For], tile: Tile, store: Store, within: tuple[Guard, ...]) -> None:
         """A tile with all its guards checked."""
-        if tile.loops and len(self._places(tile, store)) > MAX_TILE:
+        if not tile.loops and self._reduces_lanes(reductions, store, within):
+            self._vector_reduction(reductions, store, within)
+        elif tile.loops and len(self._places(tile, store)) > MAX_TILE:
             # Too many accumulators: fewer are held, and only across one step of the reduction.
             for loop in reductions:
                 self._open_loop(loop)
@@ -409,6 +413,84 @@ class _Generator:
                 self._close()
         else:
             self._held_tile(reductions, tile, store, within)
+
+    def _reduces_lanes(self, reductions: list[For], store: Store, within: tuple[Guard, ...]) -> bool:
+        """The innermost reduction runs as vectors: asked for, as long as one at least, and nothing cuts it short."""
+        if not reductions or not reductions[-1].vectorized:
+            return False
+        var, widest = reductions[-1].var, self._widest(store)
+        along = widest > 1 and int(var.extent) > 1 and vectorizable(store.value, var) and depends(store.value, var)
+        return along and not _guards_by(within, [var])[1]
+
+    def _vector_reduction(self, reductions: list[For], store: Store, within: tuple[Guard, ...]) -> None:
+        """One element reduced in vectors: RUNNING of them at a time hide the latency of adding, narrower ones take the tail; all are combined at the end."""
+        assert store.combiner is not None
+        *outer, loop = reductions
+        dtype, var, widest = store.buffer.dtype, loop.var, self._widest(store)
+        pieces = chunks(int(var.extent), widest)
+        whole = sum(1 for _, lanes in pieces if lanes == widest)
+        running = min(RUNNING, whole)
+        looped = whole // running * running if running and whole > running else 0
+        number = next(self.names)
+        self._line("{")
+        self.depth += 1
+        names = {(widest, k): self._own(f"acc{number}_{k}") for k in range(running)}
+        names |= {(lanes, 0): self._own(f"acc{number}_by{lanes}") for _, lanes in pieces if lanes < widest}
+        for (lanes, _), name in names.items():
+            writer = self.writer.at({}, Lanes(var, lanes, Linear()) if lanes > 1 else None)
+            self._accumulator(name, writer, store, ())
+        for one in outer:
+            self._open_loop(one)
+        if within:
+            self._open(f"if ({self._conditions(within)})")
+        if looped:
+            self._open(f"for (long {var.name} = 0; {var.name} < {looped * widest}; {var.name} += {running * widest})")
+            for k in range(running):
+                self._reduce_lanes(store, names[widest, k], Lanes(var, widest, of(var) + k * widest))
+            self._close()
+        for k, (offset, lanes) in enumerate(pieces[looped:]):
+            self._reduce_lanes(store, names[lanes, k if lanes == widest else 0], Lanes(var, lanes, Linear((), offset)))
+        if within:
+            self._close()
+        for _ in outer:
+            self._close()
+        held = {one.var for one in reductions}
+        before = tuple(one for one in store.reduce_vars if one not in held)
+        result = self._folded(store, names, number)
+        place = self._place(self.writer, store)
+        if before:
+            result = combined(self.helpers, store.combiner, dtype, 1, self._old_value(store, before, place), result)
+        self._line(f"{place} = {result};")
+        self._close()
+
+    def _reduce_lanes(self, store: Store, name: str, lanes: Lanes) -> None:
+        assert store.combiner is not None
+        if lanes.count == 1:
+            value = self.writer.at({lanes.var: int(lanes.start.const)}, None).scalar(store.value)
+        else:
+            value = self.writer.at({}, lanes).vector(store.value)
+        self._line(f"{name} = {combined(self.helpers, store.combiner, store.buffer.dtype, lanes.count, name, value)};")
+
+    def _folded(self, store: Store, names: dict[tuple[int, int], str], number: int) -> str:
+        """Accumulators of several widths as one element: the widest are combined in pairs, halved, combined with those of half the width, and so on."""
+        assert store.combiner is not None
+        dtype = store.buffer.dtype
+        lanes = max(width for width, _ in names)
+        found = [name for (width, _), name in names.items() if width == lanes]
+        while True:
+            while len(found) > 1:
+                first, second, *rest = found
+                self._line(f"{first} = {combined(self.helpers, store.combiner, dtype, lanes, first, second)};")
+                found = [*rest, first]
+            if lanes == 1:
+                return found[0]
+            name, half = found[0], lanes // 2
+            kind = self.helpers.vector(dtype, half) if half > 1 else C_TYPES[dtype]
+            parts = (f"*(const {kind} *)&{name}", f"*((const {kind} *)&{name} + 1)") if half > 1 else (f"{name}[0]", f"{name}[1]")
+            folded = self._own(f"fold{number}_{half}")
+            self._line(f"{kind} {folded} = {combined(self.helpers, store.combiner, dtype, half, *parts)};")
+            found = [folded, *([names[half, 0]] if (half, 0) in names else [])]
+            lanes = half
 
     def _lane_loop(self, tile: Tile, store: Store) -> For | None:
         if not tile.loops or not tile.loops[-1].vectorized:

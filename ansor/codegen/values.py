@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ansor.codegen.dialect import BYTES, C_TYPES, MASK, WRAPPING, Helpers, literal
-from ansor.ir.linear import Atom, Linear, Opaque, Quotient, Var, atom_variables, bounds, is_opaque
+from ansor.ir.linear import Atom, Linear, Opaque, Quotient, Remainder, Var, atom_variables, bounds, is_opaque, of
 from ansor.ir.loops import Access, Buffer, IndexValue
 from ansor.ir.simplify import simplified_index
 from ansor.te.expr import Binary, Call, Cast, Const, Expr, Not, Select, walk
@@ -89,10 +89,7 @@ class Writer:
 
     def flat(self, buffer: Buffer, index: tuple[Linear, ...]) -> Linear:
         """Position in the buffer, in elements."""
-        total = Linear()
-        for value, stride in zip(index, buffer.strides, strict=True):
-            total = total + value * stride
-        return self.resolved(total)
+        return self.resolved(flat_index(buffer, index))
 
     # values ---------------------------------------------------------------------------------------------------------------------------------------
 
@@ -249,6 +246,43 @@ def combined(helpers: Helpers, combiner: str, dtype: str, lanes: int, old: str, 
     return _narrowed(f"({text})", dtype) if lanes == 1 else text
 
 
+def flat_index(buffer: Buffer, index: tuple[Linear, ...]) -> Linear:
+    """Position in the buffer, in elements. Loops fused over neighbouring dimensions are one dimension again: (f / 8) * 8 + f % 8 is f."""
+    total = Linear()
+    for value, stride in zip(index, buffer.strides, strict=True):
+        total = total + value * stride
+    while (joined := _joined(total)) is not None:
+        total = joined
+    return total
+
+
+def _joined(linear: Linear) -> Linear | None:
+    """One remainder put together with what was divided off it; None when there is no such pair.
+
+    (f / d) * c * d + (f % d) * c              ->  f * c
+    ((f / d) % e) * c * d + (f % d) * c        ->  (f % (d * e)) * c
+    """
+    for low, coefficient in linear.terms:
+        if not isinstance(low, Remainder) or is_opaque(low):
+            continue
+        for high, scale in linear.terms:
+            inner = high.value.terms[0][0] if isinstance(high, Remainder) and _is_atom(high.value) else high
+            if not isinstance(inner, Quotient) or int(scale) != int(coefficient) * int(low.divisor) or not _same_division(inner, low):
+                continue
+            rest = Linear(tuple((atom, c) for atom, c in linear.terms if atom is not low and atom is not high), linear.const)
+            whole = low.value if inner is high else of(Remainder(low.value, int(low.divisor) * int(high.divisor)))  # type: ignore[union-attr]
+            return rest + whole * coefficient
+    return None
+
+
+def _is_atom(linear: Linear) -> bool:
+    return int(linear.const) == 0 and len(linear.terms) == 1 and int(linear.terms[0][1]) == 1
+
+
+def _same_division(a: Quotient, b: Remainder) -> bool:
+    return int(a.divisor) == int(b.divisor) and int(a.value.const) == int(b.value.const) and dict(a.value.terms) == dict(b.value.terms)
+
+
 def depends(expr: Expr, var: Var) -> bool:
     """True when the value changes with `var`."""
     return any(mentions(linear, var) for linear in _indices(expr))
@@ -285,7 +319,7 @@ def _opaque_mentions(atom: Atom, var: Var) -> bool:
 def vectorizable(expr: Expr, var: Var) -> bool:
     """True when the expression can be written for a vector of neighbouring values of `var`."""
     for node in walk(expr):
-        if isinstance(node, Access) and not all(_linear_in(i, var) for i in node.index):
+        if isinstance(node, Access) and not _linear_in(flat_index(node.buffer, node.index), var):
             return False
         if isinstance(node, IndexValue) and not _linear_in(node.value, var):
             return False

@@ -7,7 +7,7 @@ import math
 from ansor.ir import access
 from ansor.schedule.choice import Choice, level_choice
 from ansor.schedule.machine import Machine
-from ansor.schedule.questions import leading_spatial, levels
+from ansor.schedule.questions import leading_spatial, levels, reduces_neighbours
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.state import At, Inlined, Root, Stage, State
 from ansor.schedule.steps import Parallel, PragmaUnroll, Step, Vectorize
@@ -18,7 +18,7 @@ ENOUGH_WORK = 16  # iterations per thread above which a further parallel loop on
 
 
 def annotated(sketch: Sketch, machine: Machine) -> Sketch:
-    """The sketch with its annotations open: parallel levels of root stages, vectors along innermost spatial loops, unrolling of reductions."""
+    """The sketch with its annotations open: parallel levels of root stages, vectors along innermost loops, unrolling of reductions."""
     steps: list[Step] = []
     choices: list[Choice] = []
     for stage in sketch.state.stages:
@@ -36,7 +36,7 @@ Open = tuple[Step, Choice] | tuple[None, None]
 
 def _vectorize(stage: Stage) -> Open:
     innermost = stage.loops[-1]
-    if stage.kinds[innermost] != "spatial" or innermost in stage.annotations.unroll:
+    if innermost in stage.annotations.unroll or (stage.kinds[innermost] != "spatial" and not reduces_neighbours(stage)):
         return None, None
     choice = level_choice(f"{stage.name}.vector", (0, 1), VECTOR_WEIGHTS)
     return Vectorize(stage.name, innermost, choice.name), choice

@@ -6,15 +6,16 @@ These come before locations and annotations, because loops inside which somethin
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from ansor.ir import access
 from ansor.schedule.choice import Choice, tile_choice
 from ansor.schedule.machine import Machine
-from ansor.schedule.questions import CONST_INDICES, attribute_names, is_untouched
+from ansor.schedule.questions import CONST_INDICES, attribute_names, is_untouched, reduces_neighbours
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.state import Inlined, Root, Stage
-from ansor.schedule.steps import Reorder, Split, Step
-from ansor.te.expr import Axis
+from ansor.schedule.steps import Fuse, Reorder, Split, Step
+from ansor.te.expr import Axis, Read
 
 MAX_STEP = 4  # elements between lanes up to which gathering them still pays
 MIN_SPLIT = 128  # elements below which a loop is not worth cutting for threads
@@ -31,6 +32,8 @@ def loop_orders(sketch: Sketch, machine: Machine) -> list[Sketch]:
             ready = _vector_inside(ready, stage, machine)
         elif reach is not None:
             strided.append(stage)
+        elif _reduces_a_block(stage):
+            ready = ready.then(Fuse(stage.name, tuple(loop for loop in stage.loops if stage.kinds[loop] == "reduce")))
     turned = ready
     for stage in strided:
         turned = _vector_inside(turned, stage, machine)
@@ -60,6 +63,29 @@ def _reach(stage: Stage) -> int | None:
     steps = [access.memory_step(read, axis) for read in access.reads(stage.tensor)]
     reach = max((abs(step) if step is not None else math.inf for step in steps), default=0)
     return int(reach) if 1 <= reach <= MAX_STEP else None
+
+
+def _reduces_a_block(stage: Stage) -> bool:
+    """An untouched reduction over several axes that lie side by side in memory: as one loop it fills longer vectors.
+
+    before   for c, ry in 7, rx in 7:  s[c] += x[c, ry, rx]
+    after    for c, r in 49:           s[c] += x[c, r / 7, r % 7]
+    """
+    assert stage.tensor.compute is not None
+    axes = stage.tensor.compute.reduce_axes
+    if len(axes) < 2 or not is_untouched(stage) or access.needs_multi_level_tiling(stage.tensor) or not reduces_neighbours(stage):
+        return False
+    pairs = list(zip(axes, axes[1:], strict=False))
+    return all(
+        access.memory_step(read, outer) == inner.extent * (access.memory_step(read, inner) or 0) and _is_whole(read, axes)
+        for read in access.reads(stage.tensor)
+        for outer, inner in pairs
+    )
+
+
+def _is_whole(read: Read, axes: Sequence[Axis]) -> bool:
+    """Every reduced axis is an index of its own, as it stands: not a window over a longer dimension."""
+    return all(any(index is axis for index in read.indices) for axis in axes) or not any(access.memory_step(read, axis) for axis in axes)
 
 
 def _vector_inside(sketch: Sketch, stage: Stage, machine: Machine) -> Sketch:

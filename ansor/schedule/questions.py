@@ -137,3 +137,13 @@ def leading_spatial(stage: Stage) -> tuple[str, ...]:
     """Spatial loops in front of the first reduction."""
     first = next((k for k, loop in enumerate(stage.loops) if stage.kinds[loop] != "spatial"), len(stage.loops))
     return stage.loops[:first]
+
+
+def reduces_neighbours(stage: Stage) -> bool:
+    """The innermost loop runs along a reduction in which everything that is read moves by one element or not at all, so that vectors of it can be reduced."""
+    assert stage.tensor.compute is not None
+    if stage.kinds[stage.loops[-1]] != "reduce" or not stage.tensor.compute.reduce_axes:
+        return False
+    axis = stage.tensor.compute.reduce_axes[-1]
+    steps = {access.memory_step(read, axis) for read in access.reads(stage.tensor)}
+    return axis.extent > 1 and 1 in steps and steps <= {0, 1}

@@ -459,10 +459,11 @@ class Parallel(Step):
 @register
 @dataclass(frozen=True)
 class Vectorize(Step):
-    """Run a spatial loop as vectors; `amount` 0 leaves it as it is.
+    """Run the innermost loop as vectors; `amount` 0 leaves it as it is. A reduction then runs in vectors of partial results, which are combined at its end.
 
-    before   for j in 16:  c[j] = a[j]
-    after    c[0:16] = a[0:16]
+    before   for j in 16:  c[j] = a[j]                    for k in 64:  c[i] += a[i, k]
+    after    c[0:16] = a[0:16]                            for k in 0, 16, 32, 48:  v[0:16] += a[i, k : k + 16]
+                                                          c[i] = v[0] + ... + v[15]
     """
 
     code = "VE"
@@ -472,8 +473,6 @@ class Vectorize(Step):
     def apply(self, state: State) -> State:
         stage = state[self.stage]
         stage.check_loop(self.loop, "vectorize")
-        if stage.kinds[self.loop] != "spatial":
-            raise ScheduleError(f"asked to vectorize loop {self.loop} of stage {self.stage}, which is a reduction; rfactor it first")
         if self.loop != stage.loops[-1]:
             raise ScheduleError(f"asked to vectorize loop {self.loop} of stage {self.stage}, which is not its innermost ({stage.loops[-1]}); reorder first")
         vectorize = dict(stage.annotations.vectorize) | {self.loop: self.amount}

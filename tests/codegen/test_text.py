@@ -10,7 +10,7 @@ from ansor.codegen.generate import Machine, generate
 from ansor.codegen.source import CSource
 from ansor.ir.dag import Dag
 from ansor.schedule.sketch import Sketch
-from ansor.schedule.steps import ComputeAt, Parallel, PragmaUnroll, Reorder, Split, Step, Vectorize
+from ansor.schedule.steps import ComputeAt, Fuse, Parallel, PragmaUnroll, Reorder, Split, Step, Vectorize
 from ansor.te.tensor import Tensor
 
 
@@ -151,3 +151,51 @@ def test_no_entry_is_a_function_of_the_library(entry: str, symbol: str) -> None:
 
 def test_the_same_program_is_the_same_text() -> None:
     assert written(matmul(), PragmaUnroll("c", 16)).text == written(matmul(), PragmaUnroll("c", 16)).text
+
+
+REDUCED = """\
+  for (long y_i = 0; y_i < 3; ++y_i) {
+    {
+      f32x4 acc0_0 = (f32x4){};
+      f32x4 acc0_1 = (f32x4){};
+      f32x4 acc0_2 = (f32x4){};
+      f32x4 acc0_3 = (f32x4){};
+      f32x2 acc0_by2 = (f32x2){};
+      float acc0_by1 = 0.0f;
+      for (long y_r = 0; y_r < 32; y_r += 16) {
+        acc0_0 = acc0_0 + *(const f32x4 *)&x[y_i * 43 + y_r];
+        acc0_1 = acc0_1 + *(const f32x4 *)&x[y_i * 43 + y_r + 4];
+        acc0_2 = acc0_2 + *(const f32x4 *)&x[y_i * 43 + y_r + 8];
+        acc0_3 = acc0_3 + *(const f32x4 *)&x[y_i * 43 + y_r + 12];
+      }
+      acc0_0 = acc0_0 + *(const f32x4 *)&x[y_i * 43 + 32];
+      acc0_1 = acc0_1 + *(const f32x4 *)&x[y_i * 43 + 36];
+      acc0_by2 = acc0_by2 + *(const f32x2 *)&x[y_i * 43 + 40];
+      acc0_by1 = (acc0_by1 + x[y_i * 43 + 42]);
+      acc0_0 = acc0_0 + acc0_1;
+      acc0_2 = acc0_2 + acc0_3;
+      acc0_0 = acc0_0 + acc0_2;
+      f32x2 fold0_2 = *(const f32x2 *)&acc0_0 + *((const f32x2 *)&acc0_0 + 1);
+      fold0_2 = fold0_2 + acc0_by2;
+      float fold0_1 = (fold0_2[0] + fold0_2[1]);
+      fold0_1 = (fold0_1 + acc0_by1);
+      y[y_i] = fold0_1;
+    }
+  }
+"""
+
+
+def test_a_reduction_along_vectors() -> None:
+    """Four vectors of partial results, narrower ones for the tail, all combined at the end."""
+    x, r = te.placeholder((3, 43), name="x"), te.reduce_axis((0, 43), name="r")
+    tensors = [x, te.compute((3,), lambda i: te.sum(x[i, r], axis=r), name="y")]
+    assert REDUCED in written(tensors, Vectorize("y", "r", 1)).text
+    assert "f32x4" not in written(tensors, Vectorize("y", "r", 0)).text
+
+
+def test_a_block_reduced_as_one_loop_is_read_in_vectors() -> None:
+    x = te.placeholder((3, 5, 7, 3), name="x")
+    r, q, p = te.reduce_axis((0, 5), name="r"), te.reduce_axis((0, 7), name="q"), te.reduce_axis((0, 3), name="p")
+    tensors = [x, te.compute((3,), lambda i: te.max(x[i, r, q, p], axis=[r, q, p]), name="y")]
+    text = written(tensors, Fuse("y", ("r", "q", "p")), Vectorize("y", "r_q_p_f", 1)).text
+    assert "acc0_1 = max_f32x4(acc0_1, *(const f32x4 *)&x[y_i * 105 + y_r_q_p_f + 4]);" in text and "%" not in text.partition("nest0")[2]

@@ -130,7 +130,6 @@ def test_an_operand_packed_inside_is_copied_in_loop_order_with_zeros_beyond_its_
         ([Rfactor("C", "k", 2), CacheRead("C_rf", ("C",))], "holds partial results of an rfactor"),
         ([Parallel("C", 3)], "only leading spatial loops can be"),
         ([ComputeAt("C", "D", "i"), Parallel("C", 1)], "which is computed inside another; annotate that one"),
-        ([Vectorize("C", "k")], "which is a reduction; rfactor it first"),
         ([Vectorize("C", "i")], "which is not its innermost (k); reorder first"),
         ([Unroll("C", "k"), Unroll("C", "k")], "asked to unroll loop k of stage C twice"),
         ([StorageAlign("D", 16, 0)], "an output whose layout the caller gives; align an intermediate"),

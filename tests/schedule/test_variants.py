@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from ansor import te
@@ -12,7 +14,7 @@ from ansor.schedule.locations import MAX_VARIANTS, location_variants
 from ansor.schedule.loop_orders import loop_orders
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.state import At, Inlined, Root
-from ansor.schedule.steps import Parallel, PragmaUnroll, Reorder, Split, Vectorize
+from ansor.schedule.steps import Fuse, Parallel, PragmaUnroll, Reorder, Split, Vectorize
 from ansor.search.derive import derive_sketches
 from ansor.targets.base import parse_target
 from ansor.te import workloads
@@ -150,6 +152,22 @@ def test_useless_degrees_are_not_offered() -> None:
     assert [choice.name for choice in one.choices] == ["y.vector"]
 
 
-def test_reductions_inside_are_not_vectorised_but_unrolled() -> None:
-    sketch = annotated(Sketch(Dag(workloads.min_nm(10, 1024))), ONE)
-    assert [type(step) for step in sketch.steps] == [PragmaUnroll]
+def test_reductions_inside_are_unrolled_and_where_they_read_neighbours_vectorised() -> None:
+    along = annotated(Sketch(Dag(workloads.min_nm(10, 1024))), ONE)
+    assert [type(step) for step in along.steps] == [Vectorize, PragmaUnroll]
+    x, r = te.placeholder((1024, 10), name="x"), te.reduce_axis((0, 1024), name="r")
+    across = annotated(Sketch(Dag([x, te.compute((10,), lambda i: te.sum(x[r, i], axis=r), name="y")])), ONE)
+    assert [type(step) for step in across.steps] == [PragmaUnroll]
+
+
+@pytest.mark.parametrize(("shape", "read", "fused"), [
+    ((4, 7, 7), lambda x, i, r, q: x[i, r, q], True),
+    ((4, 7, 7), lambda x, i, r, q: x[i, q, r], False),          # the inner axis moves by 7
+    ((4, 13), lambda x, i, r, q: x[i, r + q], False),           # a window: elements overlap
+    ((4, 7, 9), lambda x, i, r, q: x[i, r, q], False),          # rows with something in between
+])  # fmt: skip
+def test_a_block_side_by_side_in_memory_is_reduced_as_one_loop(shape: tuple[int, ...], read: Callable[..., te.Expr], fused: bool) -> None:
+    x, r, q = te.placeholder(shape, name="x"), te.reduce_axis((0, 7), name="r"), te.reduce_axis((0, 7), name="q")
+    dag = Dag([x, te.compute((4,), lambda i: te.sum(read(x, i, r, q), axis=[r, q]), name="y")])
+    (sketch,) = loop_orders(Sketch(dag), ONE)
+    assert sketch.steps == ((Fuse("y", ("r", "q")),) if fused else ())
