@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ansor.algorithms.base import Algorithm
 from ansor.codegen.toolchain import find_compiler
 from ansor.cost_model.base import CostModel
 from ansor.errors import RecordError, TargetError
@@ -79,6 +80,7 @@ def auto_schedule(
     seed: int = 0,
     model: CostModel | None = None,
     rules: Sequence[str | SketchRule] | None = None,
+    algorithms: Sequence[str | Algorithm] | None = None,
     timing: TimingOptions | None = None,
     early_stop: int | None = None,
     report: Report = quiet,
@@ -93,11 +95,12 @@ def auto_schedule(
         trials: programs to measure; 0 measures nothing: the best recorded program is taken, or a first guess.
         records: a file to continue from and to append to.
         rules: sketch rules instead of the target's own, names or values.
+        algorithms: which other algorithms are searched along, names or functions; all by default, () for the declaration as it is.
         timing: how programs are timed: repeats, time limits, cold caches.
 
     Returns a kernel: call it with NumPy arrays or torch tensors. Constants are arguments like any other unless `bind_constants` binds them.
     """
-    task = SearchTask(func, args, target, rules=rules)
+    task = SearchTask(func, args, target, rules=rules, algorithms=algorithms)
     states = [recorded_state(task, records)] if trials == 0 else tune_tasks(
         [task], trials=trials, records=records, seed=seed, model=model, timing=timing, early_stop=early_stop, report=report, on_progress=on_progress
     )  # fmt: skip
@@ -223,7 +226,7 @@ def apply_best(task: SearchTask, records: str | Path) -> tuple[Sketch, list[Tens
     best = best_of_record(task, records)
     if best is None:
         raise RecordError(f"{records} has no valid record of {task.name} (workload {task.workload_key}) for target {task.target}; tune it first")
-    return Sketch(task.dag, best.sketch.concrete_steps(best.row)), list(task.dag.tensors)
+    return Sketch(best.sketch.dag, best.sketch.concrete_steps(best.row)), list(best.sketch.dag.tensors)
 
 
 class SketchPolicy:

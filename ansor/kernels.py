@@ -71,8 +71,8 @@ class NetworkKernel:
         held: list[Array] = [workspace]
         addresses = []
         for argument, array in zip(self.kernel.arguments, arrays, strict=True):
-            if argument.pack is not None:
-                array = _aligned(argument.pack.apply(array))
+            if not argument.as_given:
+                array = _aligned(argument.physical(array))
             held.append(array)
             addresses.append(array.ctypes.data)
         return self.kernel.prepared(addresses, workspace.ctypes.data, held)

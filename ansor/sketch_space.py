@@ -23,9 +23,10 @@ WORTHWHILE = 0.6
 
 
 class SketchSpace:
-    """All programs of one sketch on one target."""
+    """All programs of one sketch on one target; `algorithm`: the alternative it is a sketch of, "" for the declaration itself."""
 
-    def __init__(self, sketch: Sketch, target: Target) -> None:
+    def __init__(self, sketch: Sketch, target: Target, algorithm: str = "") -> None:
+        self.algorithm = algorithm
         self.sketch = sketch
         self.target = target
         self._lowered: tuple[Rows, Loops] | None = None

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, overload
 
+from ansor.algorithms.base import Algorithm, Alternative
+from ansor.algorithms.builtin import alternatives_of
 from ansor.codegen.generate import Machine, generate
 from ansor.codegen.source import CSource
 from ansor.errors import DeclarationError
@@ -75,6 +78,8 @@ class SearchTask:
         tensors: the tensors themselves, instead of `func`.
         name: for people; the function's name by default.
         rules: sketch rules, names or values, in order; the target's own by default.
+        algorithms: what offers other declarations of the same computation to be searched along, names or functions (see `ansor.algorithms.base`); all that are
+            registered by default, () for none.
     """
 
     def __init__(
@@ -86,6 +91,7 @@ class SearchTask:
         tensors: Sequence[Tensor] | None = None,
         name: str = "",
         rules: Sequence[str | SketchRule] | None = None,
+        algorithms: Sequence[str | Algorithm] | None = None,
     ) -> None:
         self.target = parse_target(target)
         self.rules = self.target.rules if rules is None else tuple(rules)
@@ -99,6 +105,7 @@ class SearchTask:
         self.tensors = tuple(tensors)
         self.dag = Dag(self.tensors)
         self.name = name or self.dag.outputs[0].name
+        self.algorithms = None if algorithms is None else tuple(algorithms)
 
     def tune(self, options: TuningOptions) -> TaskState:
         """Measure programs as the options say; the result is in the record file, and in the state returned."""
@@ -124,8 +131,19 @@ class SearchTask:
 
     @cached_property
     def spaces(self) -> tuple[SketchSpace, ...]:
-        """What is searched: every sketch, with its places and annotations open."""
-        return tuple(SketchSpace(sketch, self.target) for sketch in spaces(self.dag, self.target, self.rules))
+        """What is searched: every sketch of the declaration, then those of its alternatives, with their places and annotations open."""
+        own = [SketchSpace(sketch, self.target) for sketch in spaces(self.dag, self.target, self.rules)]
+        others = [SketchSpace(sketch, self.target, one.name) for one in self.alternatives for sketch in spaces(one.dag, self.target, self.rules)]
+        return (*own, *others)
+
+    @cached_property
+    def alternatives(self) -> tuple[Alternative, ...]:
+        """Other declarations of the same computation that are searched along."""
+        return alternatives_of(self.dag, self.algorithms)
+
+    def alternative_of(self, sketch: Sketch) -> Alternative | None:
+        """The alternative a sketch belongs to; None for the declaration itself."""
+        return next((one for one in self.alternatives if one.dag is sketch.dag), None) if sketch.dag is not self.dag else None
 
     @property
     def machine(self) -> Machine:
@@ -134,7 +152,9 @@ class SearchTask:
 
     def source(self, sketch: Sketch, row: Sequence[int], entry: str = "kernel") -> CSource:
         """C of one program of a sketch."""
-        return generate(sketch.lower_row(row, entry), self.machine, entry)
+        source = generate(sketch.lower_row(row, entry), self.machine, entry)
+        alternative = self.alternative_of(sketch)
+        return source if alternative is None else _as_called(source, alternative, self.dag)
 
     @cached_property
     def measure_task(self) -> MeasureTask:
@@ -145,6 +165,13 @@ class SearchTask:
 
     def __repr__(self) -> str:
         return f"SearchTask({self.name}, {self.target})"
+
+
+def _as_called(source: CSource, alternative: Alternative, dag: Dag) -> CSource:
+    """The arguments as the workload declares them."""
+    shapes = {tensor.name: tensor.shape for tensor in dag.tensors}
+    arguments = [replace(one, shape=shapes[one.name], transform=alternative.transforms.get(one.name)) for one in source.arguments]
+    return replace(source, arguments=tuple(arguments), tolerance=alternative.tolerance)
 
 
 def _declared(function: WorkloadFunction, args: Sequence[object]) -> Sequence[Tensor]:

@@ -251,12 +251,13 @@ class TuningRun:
         return state.task.source(state.task.spaces[pick.space].sketch, pick.row, f"candidate{number}")
 
     def _record(self, state: TaskState, pick: Pick, measurement: Measurement) -> Record:
-        sketch = state.task.spaces[pick.space].sketch
+        space = state.task.spaces[pick.space]
         return make_record(
             measurement,
             workload=state.task.workload_key,
             target=record_target(state.task.target),
-            sketch=sketch.to_json(),
+            algorithm=space.algorithm,
+            sketch=space.sketch.to_json(),
             row=pick.row,
             seed=self.seed,
             round=state.rounds,
@@ -313,7 +314,7 @@ def recorded_outcomes(task: SearchTask, records: str | Path) -> Recorded:
     target = record_target(task.target)
     of_workload = _records_by_workload(path, state.st_size, state.st_mtime_ns).get(task.workload_key, [])
     of_target = [record for record in of_workload if record.target == target]
-    numbers = {space.name: k for k, space in enumerate(task.spaces)} if of_target else {}
+    numbers = {(space.algorithm, space.name): k for k, space in enumerate(task.spaces)} if of_target else {}
     found = [(_outcome_of(record, task, numbers), record.failure) for record in of_target]
     known = [(outcome, failure) for outcome, failure in found if outcome is not None]
     left_out = {
@@ -331,9 +332,9 @@ def best_of_record(task: SearchTask, records: str | Path | None) -> Best | None:
     return _best(task, min(valid, key=lambda outcome: outcome.seconds or 0.0)) if valid else None
 
 
-def _outcome_of(record: Record, task: SearchTask, numbers: dict[str, int]) -> Outcome | None:
+def _outcome_of(record: Record, task: SearchTask, numbers: dict[tuple[str, str], int]) -> Outcome | None:
     """A record as the tuner wants it; None when its sketch or its row does not exist here."""
-    index = numbers.get(_sketch_name(record.sketch))
+    index = numbers.get((record.algorithm, _sketch_name(record.sketch)))
     if index is None:
         return None
     sizes = task.spaces[index].sizes.tolist()

@@ -136,7 +136,7 @@ class Kernel:
         buffers = dict(self._bound)
         for argument, value in zip(wanted, inputs, strict=True):
             array = self._checked(argument, value)
-            buffers[argument.name] = _aligned(array if argument.pack is None else argument.pack.apply(array))
+            buffers[argument.name] = _aligned(array if argument.as_given else argument.physical(array))
         results = self._results(out)
         for argument, result in zip(self._outputs, results, strict=True):
             usable = result.flags.c_contiguous and result.ctypes.data % ALIGNMENT == 0

@@ -14,6 +14,7 @@ class CallData(TypedDict):
     arguments: Sequence[ArgumentData]
     workspace_bytes: int
     threads: int
+    tolerance: float
 
 
 class TaskRequest(TypedDict):
@@ -94,6 +95,7 @@ def call_data(source: CSource, library: str) -> CallData:
         "arguments": [argument.to_data() for argument in source.arguments],
         "workspace_bytes": source.workspace_bytes,
         "threads": source.threads,
+        "tolerance": source.tolerance,
     }
 
 

@@ -5,6 +5,8 @@
      "elapsed":0.3,"timestamp":1767225600.0,"seed":0,"round":2}                                       (on one line)
     {"comparison":{"workload":"...","target":"...","library":"torch 2.9.0",...}}
 
+A program of another algorithm than the declaration's own names it after the target: "algorithm":"winograd_f4".
+
 Every session that appends writes a header first, so a file may hold several; a trial follows the header it was made
 under. A line is one write to the end of the file: writers in several processes do not mix their lines.
 """
@@ -33,6 +35,7 @@ FORMAT = 1
 TORN, OTHER_WORKLOAD, OTHER_TARGET = "torn line", "other workload", "other target"
 
 Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | dict[str, Json]"
+_Head: TypeAlias = "tuple[str, str, Json, str]"  # workload, target, sketch, algorithm
 _ROW = b',"row":'
 _HEADER = b'{"header":'
 _COMPARISON = b'{"comparison":'
@@ -55,6 +58,7 @@ class Record(NamedTuple):
     timestamp: float = 0.0  # seconds since 1970
     seed: int = 0
     round: int = 0
+    algorithm: str = ""  # the alternative declaration that the sketch is of; "" for the workload's own
 
     @property
     def latency_s(self) -> float:
@@ -120,6 +124,7 @@ def make_record(
     target: str,
     sketch: Json,
     row: Iterable[int],
+    algorithm: str = "",
     seed: int = 0,
     round: int = 0,
 ) -> Record:
@@ -127,7 +132,7 @@ def make_record(
     m = measurement
     return Record(
         workload, target, _frozen(sketch), tuple(int(choice) for choice in row), m.seconds, m.failure, m.cut_short,
-        round_to(m.elapsed), round_to(m.timestamp), seed, round,
+        round_to(m.elapsed), round_to(m.timestamp), seed, round, algorithm,
     )  # fmt: skip
 
 
@@ -208,7 +213,8 @@ class RecordFile:
 
 def record_line(record: Record) -> bytes:
     """The line of a record, newline included. The order of fields is fixed: `load` cuts lines at the row."""
-    head = _dumps({"workload": record.workload, "target": record.target, "sketch": record.sketch})
+    algorithm = {"algorithm": record.algorithm} if record.algorithm else {}
+    head = _dumps({"workload": record.workload, "target": record.target, **algorithm, "sketch": record.sketch})
     failure = None if record.failure is None else {"kind": record.failure.kind, "text": record.failure.text}
     tail = _dumps({
         "row": record.row, "seconds": record.seconds, "failure": failure, "cut_short": record.cut_short,
@@ -283,7 +289,7 @@ class _Reader:
     def __init__(self, workload: str | None, target: str | None) -> None:
         self._workload = workload
         self._target = target
-        self._heads: dict[bytes, tuple[str, str, Json] | str] = {}
+        self._heads: dict[bytes, _Head | str] = {}
 
     def read(self, line: bytes) -> Record | str:
         """The record of a line, or why it is left out ('' for an empty line)."""
@@ -301,13 +307,14 @@ class _Reader:
         except (ValueError, KeyError, TypeError):
             return TORN
 
-    def _read_head(self, head: bytes) -> tuple[str, str, Json] | str:
+    def _read_head(self, head: bytes) -> "_Head | str":
         try:
             fields = json.loads(head + b"}")
             workload, target, sketch = fields["workload"], fields["target"], _frozen(fields["sketch"])
+            algorithm = fields.get("algorithm", "")
         except (ValueError, KeyError, TypeError):
             return TORN
-        return self._unwanted(workload, target) or (workload, target, sketch)
+        return self._unwanted(workload, target) or (workload, target, sketch, algorithm)
 
     def read_comparison(self, line: bytes) -> Comparison | str:
         """The comparison of a line, or why it is left out."""
@@ -326,12 +333,13 @@ class _Reader:
         return ""
 
 
-def _read_tail(known: tuple[str, str, Json], fields: dict[str, Any]) -> Record:
+def _read_tail(known: _Head, fields: dict[str, Any]) -> Record:
     failure = fields["failure"]
+    workload, target, sketch, algorithm = known
     return Record(
-        *known, tuple(fields["row"]), tuple(fields["seconds"]),
+        workload, target, sketch, tuple(fields["row"]), tuple(fields["seconds"]),
         None if failure is None else Failure(failure["kind"], failure["text"]),
-        fields["cut_short"], fields["elapsed"], fields["timestamp"], fields["seed"], fields["round"],
+        fields["cut_short"], fields["elapsed"], fields["timestamp"], fields["seed"], fields["round"], algorithm,
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ Integers and bools must be equal. For floats the bound on every element x with r
 
     |x - r| <= (8 + 2 * sqrt(L)) * (eps * scale + sway) + tiny
 
+times the tolerance that the program's algorithm states (1 unless it is another one than the declaration's own),
 with eps and tiny (the least normal number) of the output's dtype, L the length of the longest chain of additions behind it,
 scale the largest finite |r| of this output, and sway what this output moves by when every input moves by up to one eps of itself.
 Adding L numbers in whatever order makes rounding errors of at most eps/2 of a partial sum each; they are independent enough
@@ -64,24 +65,26 @@ def sway_of(expected: NDArray[np.generic], moved: Sequence[NDArray[np.generic]])
 
 
 def difference(
-    name: str, found: NDArray[np.generic], expected: NDArray[np.generic], *, reduction: int = 1, input_scale: float = 1.0, sway: float = 0.0
+    name: str, found: NDArray[np.generic], expected: NDArray[np.generic], *, reduction: int = 1, input_scale: float = 1.0, sway: float = 0.0,
+    stated: float = 1.0,
 ) -> str:
     """A sentence about how output `name` differs from the reference (same shape), '' when it is right.
 
-    `reduction`, `input_scale` (largest |input|) and `sway` are what the head of this file calls L, the inputs' scale and sway.
+    `reduction`, `input_scale` (largest |input|) and `sway` are what the head of this file calls L, the inputs' scale and sway; `stated`: the algorithm's
+    tolerance.
     """
     if found.dtype.kind == "b":  # byte for byte: 0xA5 is true to NumPy, but no bool
         found, expected = found.view(np.uint8), expected.astype(np.bool_).view(np.uint8)
     if found.dtype.kind != "f":
         return _report(name, found, expected, found != expected, "")
-    if _all_close(found, expected, reduction, input_scale, sway):
+    if _all_close(found, expected, reduction, input_scale, sway, stated):
         return ""
     with np.errstate(over="ignore", invalid="ignore"):
         wide = np.asarray(expected, dtype=np.float64)
         rounded = wide.astype(found.dtype).astype(np.float64)  # beyond the dtype's range is infinite
         finite = np.isfinite(rounded)
         largest = float(np.abs(rounded[finite]).max()) if finite.any() else 0.0
-        allowed = tolerance(found.dtype.name, reduction, largest, input_scale, sway)
+        allowed = stated * tolerance(found.dtype.name, reduction, largest, input_scale, sway)
         close = np.abs(found.astype(np.float64) - wide) <= allowed
         right = np.where(finite, close, np.isnan(wide) | (found == rounded))
     unwritten = found.view(f"u{found.itemsize}") == _UNWRITTEN_NAN[found.itemsize]
@@ -91,7 +94,7 @@ def difference(
 
 
 def _all_close(
-    found: NDArray[np.generic], expected: NDArray[np.generic], reduction: int, input_scale: float, sway: float
+    found: NDArray[np.generic], expected: NDArray[np.generic], reduction: int, input_scale: float, sway: float, stated: float
 ) -> bool:
     """The usual case, in few passes: everything is finite and close. False may mean anything."""
     if not expected.size:
@@ -101,7 +104,7 @@ def _all_close(
         return False
     with np.errstate(invalid="ignore"):
         away = np.subtract(found, expected, dtype=np.float64)
-        allowed = tolerance(found.dtype.name, reduction, scale, input_scale, sway)
+        allowed = stated * tolerance(found.dtype.name, reduction, scale, input_scale, sway)
         return float(away.max()) <= allowed and float(away.min()) >= -allowed
 
 

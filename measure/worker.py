@@ -140,6 +140,7 @@ class Worker:
             return _reply(task.failure)
         options = _options(request)
         flush = self._flusher(options.flush_bytes)
+        tolerance = request["call"]["tolerance"]
 
         def body(report: Report) -> None:
             loaded = self._load(request["call"], task.inputs, report)
@@ -147,7 +148,7 @@ class Worker:
                 return
             limit_memory(options.memory_bytes)
             first_seconds = loaded.run(1)
-            failure = _mistake(loaded, task)
+            failure = _mistake(loaded, task, tolerance)
             if failure is not None:
                 report({"failure": (failure.kind, failure.text)})
                 return
@@ -155,7 +156,7 @@ class Worker:
             timing = time_repeats(
                 loaded.run, options, first_seconds=first_seconds, best_seconds=request["best_seconds"], flush=flush
             )
-            failure = _later_mistake(loaded, task, outputs)
+            failure = _later_mistake(loaded, task, outputs, tolerance)
             if failure is not None:
                 report({"failure": (failure.kind, f"after repeated calls: {failure.text}")})
                 return
@@ -202,25 +203,25 @@ def _meaningful(found: _Expected) -> _Expected:
     return found
 
 
-def _mistake(call: Call, task: Task) -> Failure | None:
+def _mistake(call: Call, task: Task, tolerance: float) -> Failure | None:
     trespass = call.trespass()
     if trespass is not None:
         return trespass
     for name, expected in task.expected.items():
         text = difference(
             name, call.output(name), expected, reduction=task.reduction, input_scale=task.input_scale,
-            sway=task.sway.get(name, 0.0),
+            sway=task.sway.get(name, 0.0), stated=tolerance,
         )  # fmt: skip
         if text:
             return Failure("wrong_answer", text)
     return None
 
 
-def _later_mistake(call: Call, task: Task, first: Arrays) -> Failure | None:
+def _later_mistake(call: Call, task: Task, first: Arrays, tolerance: float) -> Failure | None:
     """Threads may race, and a second call may add to the first. Comparing bytes is cheap, and nearly always enough."""
     if all(np.array_equal(call.output(name).reshape(-1).view(np.uint8), array.reshape(-1).view(np.uint8)) for name, array in first.items()):
         return call.trespass()
-    return _mistake(call, task)
+    return _mistake(call, task, tolerance)
 
 
 def _shared(argument: Argument) -> NDArray[np.generic]:

@@ -10,7 +10,7 @@ with `args` in the order of `CSource.arguments`, every buffer C-contiguous and a
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +64,42 @@ class Pack:
         return np.array(view, order="C").reshape(-1)
 
 
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """A matrix applied to some dimensions of a constant, ahead of time: the constant in another form, of another shape.
+
+    The dimensions `axes` together, `matrix` being [n, product of their extents], become one of extent n, which comes first; those in `rest` follow in
+    that order. Computed in double precision, rounded once.
+
+        [3, 3, ci, co] to [36, ci, co], for Winograd's method:    Transform(the 36 x 9 matrix, axes=(0, 1), rest=(2, 3))
+    """
+
+    matrix: tuple[tuple[float, ...], ...]
+    axes: tuple[int, ...]
+    rest: tuple[int, ...]
+
+    def shape_of(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """The shape of the result for an array of this shape; raises ValueError when the transform is not for such an array."""
+        inner = prod(shape[axis] for axis in self.axes) if max((*self.axes, *self.rest)) < len(shape) else 0
+        if sorted((*self.axes, *self.rest)) != list(range(len(shape))) or any(len(row) != inner for row in self.matrix):
+            raise ValueError(f"Transform of dimensions {self.axes} with {len(self.matrix)} rows, keeping {self.rest}, does not fit shape {tuple(shape)}")
+        return (len(self.matrix), *(shape[axis] for axis in self.rest))
+
+    def apply(self, array: NDArray[np.generic]) -> NDArray[np.generic]:
+        """The transformed array, contiguous, in the dtype of the array."""
+        shape = self.shape_of(array.shape)
+        columns = np.transpose(array, (*self.axes, *self.rest)).reshape(-1, prod(shape[1:])).astype(np.float64)
+        return (np.asarray(self.matrix, np.float64) @ columns).astype(array.dtype).reshape(shape)
+
+
+class TransformData(TypedDict):
+    """`Transform` as JSON."""
+
+    matrix: Sequence[Sequence[float]]
+    axes: Sequence[int]
+    rest: Sequence[int]
+
+
 class PackData(TypedDict):
     """`Pack` as JSON."""
 
@@ -79,25 +115,36 @@ class ArgumentData(TypedDict):
     dtype: str
     role: str
     pack: PackData | None
+    transform: NotRequired[TransformData]
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One buffer of an entry point: its logical shape as declared, and its physical order when packed ahead of time."""
+    """One buffer of an entry point: its logical shape as the workload declares it, and what happens to it ahead of time: a transform, then packing."""
 
     name: str
     shape: tuple[int, ...]
     dtype: str
     role: str
     pack: Pack | None = None
+    transform: Transform | None = None
+
+    @property
+    def as_given(self) -> bool:
+        """Nothing happens to it ahead of time."""
+        return self.pack is None and self.transform is None
 
     @property
     def physical_size(self) -> int:
         """Elements of the buffer the C code gets."""
-        return prod(self.shape) if self.pack is None else self.pack.size
+        if self.pack is not None:
+            return self.pack.size
+        return prod(self.shape if self.transform is None else self.transform.shape_of(self.shape))
 
     def physical(self, array: NDArray[np.generic]) -> NDArray[np.generic]:
         """The 1-D contiguous buffer the C code gets for a logical array of this argument's shape."""
+        if self.transform is not None:
+            array = self.transform.apply(array)
         return np.ascontiguousarray(array).reshape(-1) if self.pack is None else self.pack.apply(array)
 
     def to_data(self) -> ArgumentData:
@@ -105,7 +152,10 @@ class Argument:
         pack: PackData | None = None
         if self.pack is not None:
             pack = {"extents": self.pack.extents, "strides": self.pack.strides}
-        return {"name": self.name, "shape": self.shape, "dtype": self.dtype, "role": self.role, "pack": pack}
+        data: ArgumentData = {"name": self.name, "shape": self.shape, "dtype": self.dtype, "role": self.role, "pack": pack}
+        if self.transform is not None:
+            data["transform"] = {"matrix": self.transform.matrix, "axes": self.transform.axes, "rest": self.transform.rest}
+        return data
 
     @staticmethod
     def from_data(data: ArgumentData) -> "Argument":
@@ -113,15 +163,23 @@ class Argument:
         pack = None
         if data["pack"] is not None:
             pack = Pack(tuple(data["pack"]["extents"]), tuple(tuple(row) for row in data["pack"]["strides"]))
-        return Argument(data["name"], tuple(data["shape"]), data["dtype"], data["role"], pack)
+        transform = None
+        if "transform" in data:
+            given = data["transform"]
+            transform = Transform(tuple(tuple(row) for row in given["matrix"]), tuple(given["axes"]), tuple(given["rest"]))
+        return Argument(data["name"], tuple(data["shape"]), data["dtype"], data["role"], pack, transform)
 
 
 @dataclass(frozen=True, slots=True)
 class CSource:
-    """A complete C99 translation unit (GNU vector extensions, no main) and how to call it."""
+    """A complete C99 translation unit (GNU vector extensions, no main) and how to call it.
+
+    `tolerance`: how many times the rounding error of a direct evaluation its results may have, because its algorithm says so.
+    """
 
     text: str
     entry: str
     arguments: tuple[Argument, ...]
     workspace_bytes: int = 0
     threads: int = 1  # 1: never calls parallel_for
+    tolerance: float = 1.0

@@ -99,8 +99,8 @@ def _vector_inside(sketch: Sketch, stage: Stage, machine: Machine) -> Sketch:
         return sketch
     if stage.relations:
         inner = f"{axis.name}_1"
-        if inner not in stage.loops:
-            return sketch
+        if inner not in stage.loops[:-1]:
+            return sketch  # there is none, or it is innermost already
         return sketch.then(Reorder(stage.name, (*(loop for loop in stage.loops if loop != inner), inner)))
     steps: list[Step] = []
     choices: list[Choice] = []

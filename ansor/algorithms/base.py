@@ -1,0 +1,101 @@
+"""Several ways to compute one thing: what an alternative is, and where alternatives come from.
+
+A task searches the sketches of its own declaration and those of its alternatives, all in one run. A function that looks at a declaration and yields
+alternatives is registered under a name:
+
+    @register_algorithm("my_algorithm")
+    def mine(dag):
+        if fits(dag):
+            yield Alternative("my_algorithm", Dag(...))
+
+What is computed, its key and the reference that results are verified against stay those of the task's own declaration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ansor.codegen.source import Transform
+from ansor.errors import DeclarationError
+from ansor.ir.dag import Dag
+
+DIRECT = ""
+"""The name of a task's own declaration."""
+
+
+@dataclass(frozen=True, eq=False)
+class Alternative:
+    """Another declaration of a workload.
+
+    name: in records; unique among the alternatives of a workload.
+    dag: inputs and outputs like the workload's own, in name, order and dtype, and in shape but for the transformed constants.
+    transforms: what happens ahead of time to a constant, by name; the placeholder in `dag` is the result.
+    tolerance: how many times the rounding error of the workload's own declaration is allowed.
+    """
+
+    name: str
+    dag: Dag
+    transforms: Mapping[str, Transform] = field(default_factory=dict)
+    tolerance: float = 1.0
+
+
+Algorithm = Callable[[Dag], Iterable[Alternative]]
+"""Looks at a workload and yields alternatives that are worth measuring; nothing where it does not apply."""
+
+_algorithms: dict[str, Algorithm] = {}
+
+
+def register_algorithm(name: str) -> Callable[[Algorithm], Algorithm]:
+    """A decorator that makes an algorithm known to all tasks. Raises DeclarationError when another function has the name."""
+
+    def register(function: Algorithm) -> Algorithm:
+        known = _algorithms.get(name)
+        if known is not None and known.__code__ is not function.__code__:
+            raise DeclarationError(f"asked to register algorithm {name!r}, which exists already; choose another name")
+        _algorithms[name] = function
+        return function
+
+    return register
+
+
+def registered() -> tuple[str, ...]:
+    """Names of all algorithms."""
+    return tuple(_algorithms)
+
+
+def alternatives_of(dag: Dag, algorithms: Sequence[str | Algorithm] | None = None) -> tuple[Alternative, ...]:
+    """The alternatives that `algorithms` (names or functions; all that are registered by default) offer for a workload.
+
+    Raises DeclarationError for an unknown name, and for an alternative that does not compute the same arrays.
+    """
+    found: dict[str, Alternative] = {}
+    for algorithm in registered() if algorithms is None else algorithms:
+        for alternative in _find(algorithm)(dag):
+            _check(dag, alternative)
+            if alternative.name == DIRECT or alternative.name in found:
+                raise DeclarationError(f"two alternatives of one workload are called {alternative.name!r}; give each a name of its own")
+            found[alternative.name] = alternative
+    return tuple(found.values())
+
+
+def _find(algorithm: str | Algorithm) -> Algorithm:
+    if not isinstance(algorithm, str):
+        return algorithm
+    if algorithm not in _algorithms:
+        raise DeclarationError(f"asked for algorithm {algorithm!r}, which is not registered; registered are: {', '.join(_algorithms)}")
+    return _algorithms[algorithm]
+
+
+def _check(dag: Dag, alternative: Alternative) -> None:
+    wanted = [(tensor.name, tensor.dtype, tensor.is_placeholder, tensor.constant, tensor.shape) for tensor in dag.tensors]
+    found = []
+    for tensor, own in zip(alternative.dag.tensors, dag.tensors, strict=False):
+        transform = alternative.transforms.get(tensor.name)
+        fits = transform is None or (own.constant and transform.shape_of(own.shape) == tensor.shape)
+        found.append((tensor.name, tensor.dtype, tensor.is_placeholder, tensor.constant, own.shape if fits and transform is not None else tensor.shape))
+    if found != wanted or len(alternative.dag.tensors) != len(dag.tensors):
+        raise DeclarationError(
+            f"alternative {alternative.name!r} takes and gives {list(alternative.dag.tensors)} (transformed: {list(alternative.transforms)}), "
+            f"but the workload {list(dag.tensors)}; declare the same names, dtypes and shapes in the same order"
+        )

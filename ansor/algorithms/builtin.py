@@ -1,0 +1,6 @@
+"""The algorithms that come with the package; importing this registers them."""
+
+from __future__ import annotations
+
+from ansor.algorithms import winograd as winograd
+from ansor.algorithms.base import alternatives_of as alternatives_of

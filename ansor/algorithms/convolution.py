@@ -1,0 +1,102 @@
+"""Finding a plain 2-D convolution in a workload, by its structure, whatever its layout."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ansor.ir import access
+from ansor.ir.dag import Dag
+from ansor.te.expr import Axis, Binary, Expr, Read, Reduce
+from ansor.te.tensor import Tensor
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """A stage out[n, co, h, w] = sum over rc, rh, rw of data[n, rc, h + rh, w + rw] * kernel[co, rc, rh, rw], with dimensions in any order.
+
+    `data` is what it reads, padded. Each of the three orders is a permutation: `data_order` has the positions of n, c, h, w among the dimensions of the data,
+    `kernel_order` those of o, i, h, w, `out_order` those of n, c, h, w.
+    """
+
+    stage: Tensor
+    data: Tensor
+    kernel: Tensor
+    data_order: tuple[int, int, int, int]
+    kernel_order: tuple[int, int, int, int]
+    out_order: tuple[int, int, int, int]
+
+    @property
+    def sizes(self) -> tuple[int, int, int, int]:
+        """Batch, output channels, height and width of the output."""
+        n, c, h, w = (self.stage.shape[k] for k in self.out_order)
+        return n, c, h, w
+
+    @property
+    def taps(self) -> tuple[int, int]:
+        """Height and width of the kernel."""
+        return self.kernel.shape[self.kernel_order[2]], self.kernel.shape[self.kernel_order[3]]
+
+    @property
+    def channels(self) -> int:
+        """Input channels."""
+        return self.kernel.shape[self.kernel_order[1]]
+
+
+def find_convolution(dag: Dag) -> Convolution | None:
+    """The only float32 convolution of stride 1, dilation 1 and one group in a workload; None when there is none, or another reduction beside it."""
+    reductions = [stage for stage in dag.stages if access.has_reduction(stage)]
+    return _as_convolution(reductions[0]) if len(reductions) == 1 else None
+
+
+def _as_convolution(stage: Tensor) -> Convolution | None:
+    assert stage.compute is not None
+    body = stage.compute.body
+    if not isinstance(body, Reduce) or body.combiner != "sum" or stage.dtype != "float32" or stage.ndim != 4:
+        return None
+    product = body.source
+    if not (isinstance(product, Binary) and product.op == "mul" and isinstance(product.left, Read) and isinstance(product.right, Read)):
+        return None
+    data, kernel = product.left, product.right
+    if not all(isinstance(index, Axis) for index in kernel.indices):
+        data, kernel = kernel, data
+    return _matched(stage, data, kernel)
+
+
+def _matched(stage: Tensor, data: Read, kernel: Read) -> Convolution | None:
+    assert stage.compute is not None
+    reduce_axes, axes = stage.compute.reduce_axes, stage.compute.axes
+    if data.tensor.dtype != "float32" or kernel.tensor.dtype != "float32" or len(reduce_axes) != 3 or any(axis.start for axis in reduce_axes):
+        return None
+    if len(kernel.indices) != 4 or len(data.indices) != 4 or not all(isinstance(index, Axis) for index in kernel.indices):
+        return None
+    slides = [(k, pair) for k, index in enumerate(data.indices) if (pair := _slide(index)) is not None]
+    plain = [(k, index) for k, index in enumerate(data.indices) if isinstance(index, Axis)]
+    if len(slides) != 2 or len(plain) != 2:
+        return None
+    (data_h, (h, rh)), (data_w, (w, rw)) = slides
+    batch = [(k, axis) for k, axis in plain if axis.kind == "spatial"]
+    channel = [(k, axis) for k, axis in plain if axis.kind != "spatial"]
+    outputs = [axis for axis in kernel.indices if isinstance(axis, Axis) and axis.kind == "spatial"]
+    if len(batch) != 1 or len(channel) != 1 or len(outputs) != 1:
+        return None
+    (data_n, n), (data_c, rc), co = batch[0], channel[0], outputs[0]
+    if {id(a) for a in (n, co, h, w)} != {id(a) for a in axes} or {id(a) for a in (rc, rh, rw)} != {id(a) for a in reduce_axes}:
+        return None
+    if {id(index) for index in kernel.indices} != {id(a) for a in (co, rc, rh, rw)}:
+        return None
+    at = {id(index): k for k, index in enumerate(kernel.indices)}
+    out = {id(axis): k for k, axis in enumerate(axes)}
+    return Convolution(
+        stage, data.tensor, kernel.tensor, (data_n, data_c, data_h, data_w),
+        (at[id(co)], at[id(rc)], at[id(rh)], at[id(rw)]), (out[id(n)], out[id(co)], out[id(h)], out[id(w)]),
+    )  # fmt: skip
+
+
+def _slide(index: Expr) -> tuple[Axis, Axis] | None:
+    """(output axis, tap) of an index `output + tap`."""
+    if not (isinstance(index, Binary) and index.op == "add" and isinstance(index.left, Axis) and isinstance(index.right, Axis)):
+        return None
+    first, second = index.left, index.right
+    if first.kind != "spatial":
+        first, second = second, first
+    return (first, second) if first.kind == "spatial" and second.kind != "spatial" else None

@@ -1,0 +1,69 @@
+"""One stage of a workload computed another way, everything around it kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from ansor.ir import access
+from ansor.ir.dag import Dag
+from ansor.te.expr import Axis, Expr, Read, Reduce, substitute, transform
+from ansor.te.tensor import Compute, Tensor
+
+Element = Callable[[tuple[Expr, ...]], Expr]
+"""The value of a stage at given indices."""
+
+
+def with_stage(dag: Dag, stage: Tensor, element: Element, inputs: Mapping[str, Tensor]) -> Dag:
+    """The workload with `element` in the place of a stage, and `inputs` in the place of placeholders of these names.
+
+    The stage itself disappears unless it is an output, and so do the elementwise stages between it and the outputs: what they compute is read where
+    it is needed, so that it costs no pass over memory.
+    """
+    outputs = {tensor.name for tensor in dag.outputs}
+    tensors: dict[str, Tensor] = {}
+    elements: dict[str, Element] = {}
+
+    def read(node: Expr) -> Expr | None:
+        if not isinstance(node, Read):
+            return None
+        indices = tuple(transform(index, read) for index in node.indices)
+        if node.tensor.name in elements:
+            return elements[node.tensor.name](indices)
+        return Read(tensors[node.tensor.name], indices, node.dtype)
+
+    for old in dag.stages:
+        if old.compute is None:
+            tensors[old.name] = inputs.get(old.name, old)
+        elif old is stage:
+            elements[old.name] = element
+        elif not any(tensors.get(p.name) is not p for p in access.producers(old)):
+            tensors[old.name] = old
+        else:
+            body = transform(old.compute.body, read)
+            if access.is_strictly_inlineable(old) and old.name not in outputs:
+                elements[old.name] = _at(body, old.compute.axes)
+                continue
+            tensors[old.name] = replace(old, compute=Compute(old.compute.axes, old.compute.reduce_axes, body))
+        if old is stage and old.name in outputs:
+            tensors[old.name] = replace(old, compute=Compute(old.compute.axes, (), element(old.compute.axes)), attrs={}) if old.compute else old
+            del elements[old.name]
+    return Dag([tensors[tensor.name] for tensor in dag.tensors])
+
+
+def element_of(tensor: Tensor) -> Element:
+    """What a computed stage without a reduction holds, as an expression; a read of any other tensor."""
+    if tensor.compute is None or isinstance(tensor.compute.body, Reduce):
+        return lambda indices: tensor[indices]
+    return _at(tensor.compute.body, tensor.compute.axes)
+
+
+def _at(body: Expr, axes: tuple[Axis, ...]) -> Element:
+    return lambda indices: substitute(body, dict(zip(axes, indices, strict=True)))
+
+
+def unused(dag: Dag, name: str) -> str:
+    """`name`, with a number where the workload has a tensor of that name."""
+    taken = {tensor.name for tensor in dag.stages}
+    candidates = (name, *(f"{name}_{k}" for k in range(2, len(taken) + 3)))
+    return next(candidate for candidate in candidates if candidate not in taken)
