@@ -16,7 +16,7 @@ from ansor.schedule.steps import ComputeAt, Reorder, Split, Step, Unroll
 from ansor.targets.base import Target
 from ansor.te.expr import Axis
 
-MOST_VECTORS = 4
+MOST_VECTORS = 2
 
 
 @register("simplify_const_tensor")

@@ -70,7 +70,7 @@ F4 = Method(
     b=((4, 0, -5, 0, 1, 0), (0, -4, -4, 1, 1, 0), (0, 4, -4, -1, 1, 0), (0, -2, -1, 2, 1, 0), (0, 2, -1, -2, 1, 0), (0, 4, 0, -5, 0, 1)),
     g=((1 / 4, 0, 0), (-1 / 6, -1 / 6, -1 / 6), (-1 / 6, 1 / 6, -1 / 6), (1 / 24, 1 / 12, 1 / 6), (1 / 24, -1 / 12, 1 / 6), (0, 0, 1)),
     a=((1, 1, 1, 1, 1, 0), (0, 1, -1, 2, -2, 0), (0, 1, 1, 4, 4, 0), (0, 1, -1, 8, -8, 1)),
-    tolerance=8.0,
+    tolerance=4.0,
 )
 METHODS = (F4, F2)
 
@@ -213,27 +213,25 @@ def chosen(matrix: Matrix, row: Expr, element: Callable[[int], Expr]) -> Expr:
 
 def _row(coefficients: Sequence[float], element: Callable[[int], Expr]) -> Expr:
     """Terms of even and of odd places apart, each sum with a positive last coefficient: rows that differ in signs share these sums."""
-    total: Expr | None = None
-    for parity in (0, 1):
-        terms = [(k, c) for k, c in enumerate(coefficients) if k % 2 == parity and c]
-        if not terms:
-            continue
-        sign = 1 if terms[-1][1] > 0 else -1
-        part = _sum([(sign * c, element(k)) for k, c in reversed(terms)])
-        if total is None:
-            total = part if sign > 0 else -part
-        else:
-            total = total + part if sign > 0 else total - part
-    assert total is not None
+    parts = [part for parity in (0, 1) if (part := [(k, c) for k, c in enumerate(coefficients) if k % 2 == parity and c])]
+    parts.sort(key=lambda part: part[-1][1] < 0)  # one to be added comes first
+    total = _sum(parts[0], element)
+    if parts[0][-1][1] < 0:
+        total = -total
+    for part in parts[1:]:
+        total = total + _sum(part, element) if part[-1][1] > 0 else total - _sum(part, element)
     return total
 
 
-def _sum(terms: Sequence[tuple[float, Expr]]) -> Expr:
-    """The first coefficient is positive."""
-    total: Expr | None = None
-    for coefficient, value in terms:
-        size = abs(coefficient)
-        term = value if size == 1 else value * float(size)
-        total = term if total is None else total + term if coefficient > 0 else total - term
-    assert total is not None
+def _sum(terms: Sequence[tuple[int, float]], element: Callable[[int], Expr]) -> Expr:
+    """The terms, all signs turned where the last is negative."""
+    (last, scale), *others = reversed(terms)
+    total = _times(element(last), abs(scale))
+    for k, coefficient in others:
+        term = _times(element(k), abs(coefficient))
+        total = total + term if (coefficient > 0) == (scale > 0) else total - term
     return total
+
+
+def _times(value: Expr, factor: float) -> Expr:
+    return value if factor == 1 else value * float(factor)

@@ -1,0 +1,46 @@
+"""A convolution is found by its structure, and nothing else is."""
+
+import pytest
+
+from ansor import te
+from ansor.algorithms.convolution import find_convolution
+from ansor.ir.dag import Dag
+from ansor.te import nn, workloads
+from ansor.te.tensor import Tensor
+
+
+def declared(layout: str = "NHWC", strides: int = 1, dilation: int = 1, groups: int = 1, dtype: str = "float32") -> list[Tensor]:
+    data = te.placeholder((1, 9, 9, 8) if layout == "NHWC" else (1, 8, 9, 9), dtype, "data")
+    kernel = te.placeholder((3, 3, 8 // groups, 16) if layout == "NHWC" else (16, 8 // groups, 3, 3), dtype, "kernel")
+    return [data, kernel, nn.conv2d(data, kernel, strides, 1, dilation, groups, layout)]
+
+
+@pytest.mark.parametrize(("layout", "data_order", "kernel_order"), [("NHWC", (0, 3, 1, 2), (3, 2, 0, 1)), ("NCHW", (0, 1, 2, 3), (0, 1, 2, 3))])
+def test_found_in_any_layout(layout: str, data_order: tuple[int, ...], kernel_order: tuple[int, ...]) -> None:
+    found = find_convolution(Dag(declared(layout)))
+    assert found is not None
+    assert (found.data_order, found.kernel_order, found.out_order) == (data_order, kernel_order, data_order)
+    assert (found.sizes, found.taps, found.channels) == ((1, 16, 9, 9), (3, 3), 8)
+
+
+def by_hand() -> list[Tensor]:
+    """The kernel first, taps first, and the batch last."""
+    data, kernel = te.placeholder((6, 7, 4, 2), name="data"), te.placeholder((5, 4, 3, 3), name="kernel")
+    rh, rw, rc = te.reduce_axis(3, "rh"), te.reduce_axis(3, "rw"), te.reduce_axis(4, "rc")
+    return [data, kernel, te.compute((5, 4, 5, 2), lambda w, h, o, n: te.sum(kernel[o, rc, rh, rw] * data[rh + h, w + rw, rc, n], axis=[rc, rh, rw]))]
+
+
+def test_found_however_it_is_written() -> None:
+    found = find_convolution(Dag(by_hand()))
+    assert found is not None and found.data_order == (3, 2, 0, 1) and found.out_order == (3, 2, 1, 0) and found.sizes == (2, 5, 4, 5)
+
+
+@pytest.mark.parametrize(
+    "tensors",
+    [
+        declared(strides=2), declared(dilation=2), declared(groups=2), declared(dtype="int32"), workloads.matmul(8, 8, 8),
+        workloads.depthwise_conv2d(1, 8, 8, 4, 3), workloads.conv2d_transpose(1, 4, 4, 8, 8, 4, 2, 1), workloads.softmax_nm(4, 4),
+    ],
+)  # fmt: skip
+def test_others_are_not(tensors: list[Tensor]) -> None:
+    assert find_convolution(Dag(tensors)) is None

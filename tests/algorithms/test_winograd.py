@@ -1,0 +1,144 @@
+"""Winograd's method gives what the direct declaration gives, within the error it states."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ansor import te
+from ansor.algorithms.base import alternatives_of
+from ansor.algorithms.convolution import find_convolution
+from ansor.algorithms.winograd import F2, F4, METHODS, Method, rewritten
+from ansor.codegen.toolchain import find_compiler
+from ansor.ir.dag import Dag
+from ansor.ir.evaluate import evaluate
+from ansor.kernels import NetworkKernel, built
+from ansor.measure.kernel import Kernel, aligned_empty
+from ansor.measure.verify import difference
+from ansor.task import SearchTask
+from ansor.te import nn
+from ansor.te.tensor import Tensor
+from ansor.tuning import Best
+from tests.declarations import Array, Case, seeded_draw
+from tests.programs import Bench, Program, interpreted, programs_of
+
+EPILOGUES = ("none", "bias_relu", "add", "two outputs")
+
+
+def convolution(n: int, size: tuple[int, int], ci: int, co: int, layout: str = "NHWC", padding: int = 1, epilogue: str = "bias_relu",
+                constant: bool = True) -> list[Tensor]:
+    """A 3 x 3 convolution and what follows it in a network."""
+    shapes = {"NHWC": ((n, *size, ci), (3, 3, ci, co)), "NCHW": ((n, ci, *size), (co, ci, 3, 3))}[layout]
+    data, weight = te.placeholder(shapes[0], name="data"), te.placeholder(shapes[1], name="weight", constant=constant)
+    result = nn.conv2d(data, weight, 1, padding, data_layout=layout)
+    bias = te.placeholder((co,), name="bias", constant=True)
+    if epilogue == "none":
+        return [data, weight, result]
+    if epilogue == "bias_relu":
+        return [data, weight, bias, nn.relu(nn.bias_add(result, bias, layout.index("C")))]
+    other = te.placeholder(result.shape, name="other")
+    if epilogue == "add":
+        return [data, weight, bias, other, nn.relu(nn.add(nn.bias_add(result, bias, layout.index("C")), other))]
+    return [data, weight, result, nn.relu(result)]
+
+
+def inputs_of(dag: Dag, seed: int = 0) -> dict[str, Array]:
+    """Values between -1 and 1."""
+    rng = np.random.default_rng(seed)
+    return {tensor.name: rng.uniform(-1, 1, tensor.shape).astype(np.float32) for tensor in dag.inputs}
+
+
+def of_method(dag: Dag, method: Method, inputs: dict[str, Array]) -> Case:
+    """The alternative, with its constants transformed and what the direct declaration gives in double precision."""
+    conv = find_convolution(dag)
+    assert conv is not None
+    made = rewritten(dag, conv, method)
+    prepared = {name: made.transforms[name].apply(value) if name in made.transforms else value for name, value in inputs.items()}
+    expected = evaluate(dag.outputs, inputs, "float64")
+    return Case("winograd", made.dag, prepared, {tensor.name: value for tensor, value in zip(dag.outputs, expected, strict=True)})
+
+
+def problems(case: Case, found: dict[str, Array], reduction: int, tolerance: float) -> str:
+    """As the measurer would say it."""
+    return "".join(difference(name, found[name], expected, reduction=reduction, stated=tolerance) for name, expected in case.expected.items())
+
+
+@given(
+    st.integers(1, 2), st.tuples(st.integers(3, 11), st.integers(3, 11)), st.integers(2, 9), st.integers(1, 9), st.sampled_from(["NHWC", "NCHW"]),
+    st.integers(0, 2), st.sampled_from(EPILOGUES), st.booleans(), st.sampled_from(METHODS),
+)  # fmt: skip
+@settings(max_examples=60, deadline=None)
+def test_equals_the_direct_declaration(n: int, size: tuple[int, int], ci: int, co: int, layout: str, padding: int, epilogue: str, constant: bool,
+                                       method: Method) -> None:
+    dag = Dag(convolution(n, size, ci, co, layout, padding, epilogue, constant))
+    case = of_method(dag, method, inputs_of(dag))
+    found = evaluate(case.dag.outputs, case.inputs)
+    results = {tensor.name: value for tensor, value in zip(dag.outputs, found, strict=True)}
+    assert problems(case, results, dag.reduce_length, method.tolerance) == ""
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+def test_the_stated_error_is_the_real_one(method: Method) -> None:
+    """At the depth of real layers, single precision has the error that the head of the module names; half the bound is not enough for any mistake in a matrix."""
+    dag = Dag(convolution(1, (8, 8), 128, 32, epilogue="none"))
+    case = of_method(dag, method, inputs_of(dag))
+    (found,), (expected,) = evaluate(case.dag.outputs, case.inputs), case.expected.values()
+    error = float(np.abs(found - expected).max() / np.abs(expected).max())
+    assert error < {F2.m: 2e-6, F4.m: 1.5e-5}[method.m]
+    assert problems(case, {"conv2d": found}, dag.reduce_length, method.tolerance) == ""
+    assert problems(case, {"conv2d": (found * (1 + 1e-3)).astype(np.float32)}, dag.reduce_length, method.tolerance) != ""
+
+
+@pytest.mark.parametrize(("seed", "layout", "constant"), [(0, "NHWC", True), (1, "NCHW", True), (2, "NHWC", False)])
+def test_every_sketch_computes_it(bench: Bench, seed: int, layout: str, constant: bool) -> None:
+    dag = Dag(convolution(1, (5, 6), 3, 17, layout, 1, "add", constant))
+    case = of_method(dag, F2, inputs_of(dag))
+    every = programs_of(seeded_draw(seed), case)
+    chosen = [program for k, program in enumerate(every) if k % 3 == seed % 3][:8]
+    assert [interpreted(program, 60_000) for program in chosen[:3]] == [""] * len(chosen[:3])
+    assert bench.problems(chosen) == [""] * len(chosen)
+
+
+def kernel_of(task: SearchTask, algorithm: str) -> Kernel:
+    """Some program of an algorithm, built."""
+    space = next(space for space in task.spaces if space.algorithm == algorithm)
+    return built([task], [Best(space.sketch, (0,) * len(space.sizes), 1.0)], find_compiler())[0]
+
+
+def test_a_kernel_takes_the_weights_as_declared(tmp_path: Path) -> None:
+    task = SearchTask(tensors=convolution(1, (6, 5), 16, 16, epilogue="add"), target="cpu -threads=1")
+    values = inputs_of(task.dag)
+    (expected,) = evaluate(task.dag.outputs, values, "float64")
+    kernel = kernel_of(task, "winograd_f2")
+    assert [argument.shape for argument in kernel.arguments] == [tensor.shape for tensor in task.dag.tensors]
+    unbound = kernel(*values.values())
+    kernel.bind_constants({name: values[name] for name in ("weight", "bias")})
+    bound = kernel(values["data"], values["other"])
+    again = Kernel.load(kernel.save(tmp_path / "saved"))(values["data"], values["other"])
+    for found in (unbound, bound, again):
+        assert difference("relu", found, expected, reduction=task.dag.reduce_length) == ""
+
+    def aligned(array: Array) -> Array:
+        made = aligned_empty(array.shape, "float32")
+        made[...] = array
+        return made
+
+    arrays = [aligned(value) for value in (*values.values(), np.zeros(expected.shape, np.float32))]
+    group = NetworkKernel(kernel)
+    group.prepare(arrays, aligned_empty((max(1, group.workspace_bytes),), "uint8"))()
+    assert np.array_equal(arrays[-1], bound)
+
+
+@pytest.mark.parametrize(
+    ("tensors", "offered"),
+    [
+        (convolution(1, (56, 56), 64, 64), ["winograd_f4", "winograd_f2"]),
+        (convolution(1, (56, 56), 64, 64, "NCHW"), ["winograd_f4", "winograd_f2"]),
+        (convolution(1, (56, 56), 4, 64), []),  # channels too few for the transforms to pay
+        (convolution(1, (3, 3), 64, 64, padding=0), []),  # one output
+    ],
+)
+def test_offered_where_it_saves_multiplications(tensors: list[Tensor], offered: list[str]) -> None:
+    assert [one.name for one in alternatives_of(Dag(tensors), ["winograd"])] == offered
