@@ -10,14 +10,14 @@ A tile of m x m outputs needs (m + 2)^2 multiplications for each pair of channel
 
 The matrices are not multiplied with: each row of B^T and A^T is written as the sum it stands for, and the loop that chooses the row is unrolled.
 
-Error, measured against double precision and relative to the largest output: that of the direct sum for m = 2, some 5 to 10 times that for m = 4, about 1e-6.
-The bound that results are held to is TOLERANCE times that of the direct declaration.
+Error, measured against double precision and relative to the largest output: that of the direct sum or less for m = 2, some 5 to 10 times that for m = 4:
+7e-6 with 64 input channels, 1.2e-5 with 256 (direct 1e-6 and 2e-6). The bound that results are held to is `tolerance` times that of the direct declaration.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ansor.algorithms.base import Alternative, register_algorithm
 from ansor.algorithms.convolution import Convolution, find_convolution

@@ -1,3 +1,4 @@
+import json
 from itertools import product
 
 import numpy as np
@@ -6,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ansor.codegen.source import Argument, Pack
+from ansor.codegen.source import Argument, Pack, Transform
 
 
 @st.composite
@@ -49,6 +50,22 @@ def test_argument_reads_back_from_json() -> None:
     for pack in (None, Pack((2, 3), ((1, 0), (0, 1)))):
         argument = Argument("A", (2, 3), "float32", "constant", pack)
         assert Argument.from_data(argument.to_data()) == argument
+
+
+def test_a_transform_is_a_matrix_times_some_dimensions() -> None:
+    rng = np.random.default_rng(0)
+    array, matrix = rng.random((3, 5, 2, 4)).astype(np.float32), rng.random((7, 6))
+    transform = Transform(tuple(map(tuple, matrix.tolist())), (0, 2), (3, 1))
+    argument = Argument("A", array.shape, "float32", "constant", None, transform)
+    found = argument.physical(array)
+    assert found.dtype == np.float32 and argument.physical_size == found.size and transform.shape_of(array.shape) == (7, 4, 5)
+    expected = np.einsum("nxy,xiyo->noi", matrix.reshape(7, 3, 2), array.astype(np.float64))
+    assert np.abs(np.subtract(found.reshape(7, 4, 5), expected, dtype=np.float64)).max() < 1e-6
+    assert Argument.from_data(json.loads(json.dumps(argument.to_data()))) == argument
+    packed = Argument("A", array.shape, "float32", "constant", Pack((5, 28), ((0, 4), (0, 1), (1, 0))), transform)
+    assert packed.physical_size == 140 and not packed.as_given
+    with pytest.raises(ValueError, match="does not fit shape"):
+        transform.apply(array[:, :, :1])
 
 
 def test_mistakes_are_sentences() -> None:

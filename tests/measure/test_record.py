@@ -31,7 +31,7 @@ records = st.builds(
     workload=st.text(), target=st.text(), sketch=st.lists(st.text() | st.integers()).map(tuple),
     row=st.lists(st.integers(0, 9)).map(tuple), seconds=st.lists(st.floats(0, 1)).map(tuple),
     failure=st.none() | st.builds(Failure, st.just("compile"), st.text()), cut_short=st.booleans(),
-    elapsed=st.floats(0, 9), timestamp=st.floats(0, 9), seed=st.integers(), round=st.integers(),
+    elapsed=st.floats(0, 9), timestamp=st.floats(0, 9), seed=st.integers(), round=st.integers(), algorithm=st.text(),
 )  # fmt: skip
 
 

@@ -64,6 +64,13 @@ def test_tolerance_grows_with_the_root_of_the_reduction_and_with_the_output() ->
     assert tolerance("float32", 1, 1e-5) == pytest.approx(1e-5 * tolerance("float32", 1, 1.0))
 
 
+def test_an_algorithm_may_state_a_larger_error() -> None:
+    expected = np.ones(4)
+    found = (expected * (1 + 3e-6)).astype(np.float32)
+    assert difference("y", found, expected) and not difference("y", found, expected, stated=4.0)
+    assert difference("y", (expected * (1 + 1e-4)).astype(np.float32), expected, stated=4.0)
+
+
 def test_a_zero_by_cancellation_has_the_scale_of_the_inputs() -> None:
     a, b = np.random.default_rng(0).uniform(-1, 1, (2, 1000)).astype(np.float32)
     wide = a.astype(np.float64) + b - a - b

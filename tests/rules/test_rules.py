@@ -18,6 +18,7 @@ from ansor.rules.multi_level_tiling_with_fusion import MultiLevelTilingWithFusio
 from ansor.rules.pack_constants import PackConstants
 from ansor.rules.registry import BUILTIN, register, resolve, rule_named
 from ansor.schedule.sketch import Sketch
+from ansor.schedule.state import At
 from ansor.schedule.steps import ComputeAt, ComputeInline, Fuse, Pack, Reorder, Split
 from ansor.search.derive import derive_sketches
 from ansor.targets.base import Target, parse_target
@@ -185,3 +186,26 @@ def test_names_do_not_collide() -> None:
             register(name)(Mine)
     with pytest.raises(ScheduleError, match="asked for sketch rule 'nobody'; the rules are add_cache_write, "):
         rule_named("nobody")
+
+
+# simplify_const_tensor
+
+
+def test_a_chain_of_written_out_sums_stays_in_one_tile() -> None:
+    """What the second stage reads is computed around its unrolled loop, vectors innermost in both; the text of a few vectors is written out, no more."""
+    unrolled = "auto_scheduler_simplify_const_tensor_indices"
+    x = te.placeholder((2, 2, 12, 512), name="x")
+    first = te.compute(
+        (2, 2, 12, 512), lambda i, j, p, c: te.if_then_else(i == 0, x[0, j, p, c] + x[1, j, p, c], x[0, j, p, c] - x[1, j, p, c]), name="first",
+        attrs={unrolled: ["i", "j"]},
+    )  # fmt: skip
+    second = te.compute(
+        (4, 12, 512), lambda e, p, c: te.if_then_else(e % 2 == 0, first[e // 2, 0, p, c] + first[e // 2, 1, p, c], first[e // 2, 1, p, c]), name="second",
+        attrs={unrolled: ["e"]},
+    )  # fmt: skip
+    (sketch,) = sketches([x, second])
+    assert sketch.state["second"].loops == ("p_0", "c_0", "p_1", "e", "c_1") and sketch.state["second"].annotations.unroll == ("e",)
+    assert sketch.state["first"].loops == ("p", "i", "j", "c") and sketch.state["first"].annotations.unroll == ("i", "j")
+    assert sketch.state["first"].placement == At("second", "p_1")
+    lengths = next(choice.table[:, -1] for choice in sketch.choices if choice.name == "second.c")
+    assert max(lengths) == 2 * TARGET.vector_bytes // 4
