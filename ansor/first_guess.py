@@ -16,7 +16,13 @@ from ansor.task import SearchTask
 from ansor.tuning import Best
 
 SAMPLES = 1024
-"""Rows tried in each sketch."""
+"""Rows tried in each sketch of the declaration itself."""
+
+ALTERNATIVE_SAMPLES = 256
+"""Rows tried in each sketch of another algorithm: there are several of these, and each has more stages."""
+
+ALTERNATIVE_MARGIN = 1.25
+"""How many times as fast another algorithm has to be by the estimate, which knows nests better than what passes between them."""
 
 
 def first_guess(task: SearchTask, seed: int = 0) -> Best:
@@ -30,20 +36,21 @@ def first_guess(task: SearchTask, seed: int = 0) -> Best:
 
 
 def _best_row(space: SketchSpace, rng: np.random.Generator) -> tuple[float, SketchSpace, tuple[int, ...]] | None:
-    rows = _sampled(space, rng)
+    rows = _sampled(space, ALTERNATIVE_SAMPLES if space.algorithm else SAMPLES, rng)
     loops = space.sketch.lower_rows(rows)
     cycles = np.where(legal_rows(loops, space.target, len(rows)), estimated_cycles(loops, len(rows), space.target), np.inf)
     best = int(np.argmin(cycles))
-    return (float(cycles[best]), space, tuple(rows[best].tolist())) if np.isfinite(cycles[best]) else None
+    margin = ALTERNATIVE_MARGIN if space.algorithm else 1.0
+    return (float(cycles[best]) * margin, space, tuple(rows[best].tolist())) if np.isfinite(cycles[best]) else None
 
 
-def _sampled(space: SketchSpace, rng: np.random.Generator) -> Rows:
+def _sampled(space: SketchSpace, count: int, rng: np.random.Generator) -> Rows:
     choices = space.sketch.choices
     if not choices:
         return np.zeros((1, 0), dtype=np.int64)
-    return np.stack([_drawn(choice, rng) for choice in choices], axis=1)
+    return np.stack([_drawn(choice, count, rng) for choice in choices], axis=1)
 
 
-def _drawn(choice: Choice, rng: np.random.Generator) -> NDArray[np.int64]:
+def _drawn(choice: Choice, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
     chances = None if choice.weights is None else choice.weights / choice.weights.sum()
-    return rng.choice(choice.size, SAMPLES, p=chances)
+    return rng.choice(choice.size, count, p=chances)
