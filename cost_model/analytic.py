@@ -94,10 +94,14 @@ def register_tile(statement: Statement, core: Core) -> Tile:
     partial = np.zeros(nest.count, dtype=bool)
     reduces = nest.store.combiner is not None
     lanes = _lanes(statement, core)
+    groups = bool(nest.loops) and bool(nest.loops[-1].intrinsic)  # neighbours in a vector are a group apart
     for level in range(len(nest.loops) - 1, -1, -1):
         loop, extent = nest.loops[level], nest.extents[level]
         if loop.stage != nest.store.stage:
             break
+        if loop.intrinsic:  # written out with the vectors around it
+            elements = elements * extent
+            continue
         if loop.kind == "reduce":
             along = loop.vectorized & inside & nest.real[level]  # vectors of partial results
             elements = np.where(along, elements * extent / _pieces(extent, lanes), elements)
@@ -118,7 +122,7 @@ def register_tile(statement: Statement, core: Core) -> Tile:
             moves = statement.footprints[buffer].moves[level]
             if moves is False:
                 continue
-            factor = np.where(vectorized & _moves_by_one(statement, buffer, level), pieces, extent) if some else extent
+            factor = np.where(vectorized & (_moves_by_one(statement, buffer, level) | groups), pieces, extent) if some else extent
             loads[buffer] = np.where(written if moves is True else written & moves, loads[buffer] * factor, loads[buffer])
     bodies = nest.iterations / elements
     total = sum(loads.values(), start=np.zeros(nest.count))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ansor.rules.base import Derived
 from ansor.rules.registry import register
-from ansor.rules.tiling import STRUCTURE, UNEVEN, Tiled, tile
+from ansor.rules.tiling import STRUCTURE, UNEVEN, Inner, Tiled, tile
 from ansor.schedule.questions import matched_consumer, needs_tiling
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.state import Stage
@@ -33,6 +33,10 @@ class MultiLevelTilingWithFusion:
     exclusive: bool = False
 
     def derive(self, sketch: Sketch, stage: str, target: Target) -> Iterator[Derived]:
+        yield from self.tiled(sketch, stage)
+
+    def tiled(self, sketch: Sketch, stage: str, inner: Inner | None = None) -> Iterator[Derived]:
+        """What the rule derives, with an instruction inside the tiles when `inner` says so."""
         state = sketch.state
         if not needs_tiling(state, stage):
             return
@@ -40,7 +44,7 @@ class MultiLevelTilingWithFusion:
         if consumer is None or not consumer.loops:
             return
         made_to_be_fused = state[stage].role == "cache_write"
-        tiled = tile(sketch, stage, self.structure, private=True, uneven=self.uneven)
+        tiled = tile(sketch, stage, self.structure, private=True, uneven=self.uneven, inner=inner)
         for level in self.levels:
             if level < self.structure.upper().count("S"):
                 yield Derived(_fused(tiled, stage, consumer, level), exclusive=made_to_be_fused)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ansor.errors import ScheduleError
+from ansor.ir.intrinsics import Intrinsic, Match
 from ansor.schedule.choice import Choice, tile_choice, uneven_tile_choice
 from ansor.schedule.questions import ALWAYS_UNROLL_INNER, NO_SPLIT_AT_INNER, attribute_names, axes_of_packed_only
 from ansor.schedule.sketch import Sketch
-from ansor.schedule.steps import Reorder, Split, Step, Unroll
+from ansor.schedule.steps import Reorder, Split, Step, Tensorize, Unroll
 from ansor.te.expr import Axis
 
 STRUCTURE = "SSRSRS"
@@ -26,7 +27,15 @@ class Tiled:
     choices: tuple[str, ...]
 
 
-def tile(sketch: Sketch, stage: str, structure: str = STRUCTURE, *, private: bool = False, uneven: int | None = UNEVEN) -> Tiled:
+@dataclass(frozen=True)
+class Inner:
+    """What an instruction computes at once, inside the tiles: a vector along one axis, a group of another."""
+
+    intrinsic: Intrinsic
+    match: Match
+
+
+def tile(sketch: Sketch, stage: str, structure: str = STRUCTURE, *, private: bool = False, uneven: int | None = UNEVEN, inner: Inner | None = None) -> Tiled:
     """Cut every axis into as many parts as its letter occurs in `structure`, and order the parts as the letters stand.
 
     before   for i, j, k
@@ -36,6 +45,9 @@ def tile(sketch: Sketch, stage: str, structure: str = STRUCTURE, *, private: boo
     has output axes of its own (output channels), those come last in every level, so that the vectors run along them; but only for a `private` tile,
     which is stored in the order of its loops, while a whole tensor is stored as declared. The innermost lengths of axes
     of `uneven` elements or more need not divide; with None those of no axis.
+
+    With `inner`, its group is cut off first and stands inside everything else, and the vectors run along its lanes:
+    for i_0, j_0, i_1, j_1, k_0_0, i_2, j_2, k_0_1, i_3, j_3, k_1.
     """
     state = sketch.state
     letters = _checked(structure)
@@ -46,21 +58,31 @@ def tile(sketch: Sketch, stage: str, structure: str = STRUCTURE, *, private: boo
     choices: list[Choice] = []
     parts: dict[str, list[str]] = {}
     for axis in axes:
-        count = letters.count(_letter(axis))
+        count, label, extent, even = letters.count(_letter(axis)), axis.name, axis.extent, uneven is None or axis.extent < uneven
+        if inner is not None and axis is inner.match.group:
+            label, extent, even = f"{axis.name}_0", axis.extent // inner.intrinsic.group, True  # a group is whole or not there
+            steps.append(Split(stage, axis.name, (inner.intrinsic.group,), 2))
         if axis.name in whole or count == 1:
-            parts[axis.name] = [axis.name]
+            parts[axis.name] = [label]
             continue
-        cut = tile_choice if uneven is None or axis.extent < uneven else uneven_tile_choice
-        choice = cut(f"{stage}.{axis.name}", axis.extent, count - 1)
+        choice = (tile_choice if even else uneven_tile_choice)(f"{stage}.{axis.name}", extent, count - 1)
         choices.append(choice)
-        steps.append(Split(stage, axis.name, choice.name, count))
-        parts[axis.name] = [f"{axis.name}_{k}" for k in range(count)]
-    ordered = sorted(axes, key=lambda axis: axis.name in last)  # stable: only the axes named move
+        steps.append(Split(stage, label, choice.name, count))
+        parts[axis.name] = [f"{label}_{k}" for k in range(count)]
+    lanes = inner.match.lanes if inner is not None else None
+    ordered = sorted(axes, key=lambda axis: (axis is lanes, axis.name in last))  # stable: only the axes named move
     order = tuple(loop for k in range(len(letters)) for loop in _level(letters, k, ordered, parts))
-    steps.append(Reorder(stage, order))
+    steps += _ordered(stage, order, parts, inner)
     steps += [Unroll(stage, parts[axis.name][-1]) for axis in axes if axis.name in attribute_names(state[stage].tensor, ALWAYS_UNROLL_INNER)]
     named = {choice.name.removeprefix(f"{stage}."): choice.name for choice in choices}
     return Tiled(sketch.then(*steps, choices=choices), tuple(named.get(axis.name, "") for axis in axes if axis.kind == "spatial"))
+
+
+def _ordered(stage: str, order: tuple[str, ...], parts: dict[str, list[str]], inner: Inner | None) -> list[Step]:
+    if inner is None:
+        return [Reorder(stage, order)]
+    lanes, group = parts[inner.match.lanes.name][-1], f"{inner.match.group.name}_1"
+    return [Reorder(stage, (*order, group)), Tensorize(stage, lanes, group, inner.intrinsic.name)]
 
 
 def _checked(structure: str) -> str:
@@ -79,5 +101,5 @@ def _level(letters: str, k: int, axes: list[Axis], parts: dict[str, list[str]]) 
     own = [axis for axis in axes if _letter(axis) == letters[k]]
     place, count = letters[:k].count(letters[k]), letters.count(letters[k])
     cut = [parts[axis.name][place] for axis in own if len(parts[axis.name]) == count]
-    uncut = [axis.name for axis in own if len(parts[axis.name]) != count and place == count - 1]
+    uncut = [parts[axis.name][0] for axis in own if len(parts[axis.name]) != count and place == count - 1]
     return uncut + cut

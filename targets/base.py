@@ -28,6 +28,7 @@ class Target:
     stack_bytes: how much a kernel may keep in local buffers of one thread.
     compiler: command of the C compiler, '' = the embedded one.
     rules: names of the sketch rules, in the order in which they are tried.
+    features: instructions beyond arithmetic that the processor has, of those that intrinsics need, as compilers name them.
     """
 
     kind: str
@@ -42,25 +43,29 @@ class Target:
     stack_bytes: int = 512 * 1024
     compiler: str = ""
     rules: tuple[str, ...] = ()
+    features: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         """Canonical text: the kind, the processor, the threads, and whatever else differs from what this processor has."""
         kind = find_kind(self.kind)
         default = kind.default(self.mcpu)
         shown = [option for option in kind.options if option.always or getattr(self, option.field) != getattr(default, option.field)]
-        return " ".join([self.kind, *(shlex.quote(f"-{option.name}={option.text(getattr(self, option.field))}") for option in shown)])
+        return " ".join([self.kind, *(shlex.quote(f"-{option.name}={option.text(getattr(self, option.field), getattr(default, option.field))}") for option in shown)])
 
     def lanes(self, dtype_bytes: int) -> int:
         """Elements of that size in one vector register, at least 1."""
         return max(1, self.vector_bytes // dtype_bytes)
 
 
-Reading = Literal["text", "count", "size"]
+Reading = Literal["text", "count", "size", "features"]
+Value = str | int | frozenset[str]
 
 
 @dataclass(frozen=True)
 class Option:
-    """`-name=value` sets `field`. A count is a positive integer (`least` may allow 0), a size takes K, M and G. `always`: part of every canonical text."""
+    """`-name=value` sets `field`. A count is a positive integer (`least` may allow 0), a size takes K, M and G; features are `+one,-other` of those `known`,
+    a change of what the processor has. `always`: part of every canonical text.
+    """
 
     name: str
     field: str
@@ -68,9 +73,12 @@ class Option:
     help: str
     least: int = 1
     always: bool = False
+    known: tuple[str, ...] = ()
 
-    def parse(self, kind: str, text: str) -> str | int:
-        """The value that `text` stands for, or a TargetError."""
+    def parse(self, kind: str, text: str, default: Value = "") -> Value:
+        """The value that `text` stands for, or a TargetError. `default` is what the processor has."""
+        if isinstance(default, frozenset):
+            return self._changed(kind, text, default)
         if self.reading == "text":
             return text
         match = re.fullmatch(r"(\d+)([KMG]?)(?:i?B)?" if self.reading == "size" else r"(\d+)()", text)
@@ -80,8 +88,18 @@ class Option:
             raise TargetError(f"asked for target {kind} with -{self.name}={text}; -{self.name} ({self.help}) is {form}")
         return value
 
-    def text(self, value: str | int) -> str:
+    def _changed(self, kind: str, text: str, features: frozenset[str]) -> frozenset[str]:
+        for word in text.split(","):
+            if word[:1] not in ("+", "-") or word[1:] not in self.known:
+                listed = ", ".join(self.known)
+                raise TargetError(f"asked for target {kind} with -{self.name}={text}; -{self.name} ({self.help}) is +NAME or -NAME, with commas, of {listed}")
+            features = features | {word[1:]} if word[0] == "+" else features - {word[1:]}
+        return features
+
+    def text(self, value: Value, default: Value = "") -> str:
         """What `parse` reads back."""
+        if isinstance(value, frozenset) and isinstance(default, frozenset):
+            return ",".join([*(f"+{name}" for name in sorted(value - default)), *(f"-{name}" for name in sorted(default - value))])
         if self.reading != "size" or not isinstance(value, int):
             return str(value)
         for shift, unit in ((30, "G"), (20, "M"), (10, "K")):
@@ -152,14 +170,16 @@ def parse_target(text: str | Target) -> Target:
         raise TargetError(f"asked for a target, found an empty text; name a kind: {', '.join(kind_names())}")
     kind = find_kind(_aliases.get(words[0], words[0]))
     given = _given(kind, words[1:])
-    target = kind.default(str(given.pop("mcpu", kind.mcpu)))
-    return replace(target, **given)  # type: ignore[arg-type]  # Option.parse gives what the field takes
+    target = kind.default(given.pop("mcpu", kind.mcpu))
+    options = {option.field: option for option in kind.options}
+    values = {field: options[field].parse(kind.name, value, getattr(target, field)) for field, value in given.items()}
+    return replace(target, **values)  # type: ignore[arg-type]  # Option.parse gives what the field takes
 
 
-def _given(kind: Kind, words: list[str]) -> dict[str, str | int]:
-    """Field -> value. `-name=value` and `-name value` are the same."""
+def _given(kind: Kind, words: list[str]) -> dict[str, str]:
+    """Field -> text. `-name=value` and `-name value` are the same."""
     known = {option.name: option for option in kind.options}
-    given: dict[str, str | int] = {}
+    given: dict[str, str] = {}
     rest = list(words)
     while rest:
         word = rest.pop(0)
@@ -168,10 +188,10 @@ def _given(kind: Kind, words: list[str]) -> dict[str, str | int]:
             listed = ", ".join(f"-{option.name} ({option.help})" for option in kind.options)
             raise TargetError(f"asked for target {kind.name} with {word!r}, which is no option of it; the options are {listed}")
         if not equals:
-            if not rest or rest[0].startswith("-"):
+            if not rest or rest[0].startswith("-") and known[name].reading != "features":
                 raise TargetError(f"asked for target {kind.name} with -{name} and no value; write -{name}=VALUE ({known[name].help})")
             value = rest.pop(0)
         if known[name].field in given:
             raise TargetError(f"asked for target {kind.name} with -{name} twice; give it once")
-        given[known[name].field] = known[name].parse(kind.name, value)
+        given[known[name].field] = value
     return given

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ansor import settings
 from ansor.errors import TargetError
+from ansor.ir.intrinsics import FEATURES
 from ansor.targets.base import MCPU, Kind, Option, Target, register_kind
 
 RULES = (
@@ -18,6 +19,7 @@ RULES = (
     "pack_constants",  # exclusive: a constant read in loop order is never slower; then the same stage is visited again
     "add_cache_write",  # makes the consumer that the next rule needs
     "pack_operands",  # beside the next: a copy costs, so both ways are tried
+    "tensorize",  # exclusive: tiles as the two below do, with an instruction inside; without it the same program is several times slower
     "multi_level_tiling_with_fusion",  # beside plain tiling, unless the stage was made to be fused
     "multi_level_tiling",  # exclusive: where data are used again, not tiling is not worth a trial
     "skip_stage",
@@ -33,35 +35,43 @@ class Processor:
     l1: int
     l2: int
     l3: int
+    features: frozenset[str] = frozenset()
 
 
+_V1 = frozenset({"sse2"})
+_V3 = _V1 | {"avx2"}
+_V4 = _V3 | {"avx512bw", "avx512vl"}
+_VNNI = _V4 | {"avx512vnni"}
+_DOT = frozenset({"dotprod"})
 PROCESSORS = {
-    "x86-64": Processor(16, 16, 32, 256, 4096),
-    "x86-64-v2": Processor(16, 16, 32, 256, 4096),
-    "x86-64-v3": Processor(32, 16, 32, 256, 8192),
-    "x86-64-v4": Processor(64, 32, 32, 1024, 16384),
-    "sandybridge": Processor(32, 16, 32, 256, 8192),
-    "ivybridge": Processor(32, 16, 32, 256, 8192),
-    "haswell": Processor(32, 16, 32, 256, 8192),
-    "broadwell": Processor(32, 16, 32, 256, 8192),
-    "skylake": Processor(32, 16, 32, 256, 8192),
-    "skylake-avx512": Processor(64, 32, 32, 1024, 16384),
-    "cascadelake": Processor(64, 32, 32, 1024, 16384),
-    "icelake-server": Processor(64, 32, 48, 1280, 32768),
-    "sapphirerapids": Processor(64, 32, 48, 2048, 65536),
-    "alderlake": Processor(32, 16, 48, 1280, 16384),
-    "znver1": Processor(32, 16, 32, 512, 8192),
-    "znver2": Processor(32, 16, 32, 512, 16384),
-    "znver3": Processor(32, 16, 32, 512, 32768),
-    "znver4": Processor(64, 32, 32, 1024, 32768),
-    "znver5": Processor(64, 32, 48, 1024, 32768),
+    "x86-64": Processor(16, 16, 32, 256, 4096, _V1),
+    "x86-64-v2": Processor(16, 16, 32, 256, 4096, _V1),
+    "x86-64-v3": Processor(32, 16, 32, 256, 8192, _V3),
+    "x86-64-v4": Processor(64, 32, 32, 1024, 16384, _V4),
+    "sandybridge": Processor(32, 16, 32, 256, 8192, _V1),
+    "ivybridge": Processor(32, 16, 32, 256, 8192, _V1),
+    "haswell": Processor(32, 16, 32, 256, 8192, _V3),
+    "broadwell": Processor(32, 16, 32, 256, 8192, _V3),
+    "skylake": Processor(32, 16, 32, 256, 8192, _V3),
+    "skylake-avx512": Processor(64, 32, 32, 1024, 16384, _V4),
+    "cascadelake": Processor(64, 32, 32, 1024, 16384, _VNNI),
+    "icelake-server": Processor(64, 32, 48, 1280, 32768, _VNNI),
+    "sapphirerapids": Processor(64, 32, 48, 2048, 65536, _VNNI | {"avxvnni"}),
+    "alderlake": Processor(32, 16, 48, 1280, 16384, _V3 | {"avxvnni"}),
+    "znver1": Processor(32, 16, 32, 512, 8192, _V3),
+    "znver2": Processor(32, 16, 32, 512, 16384, _V3),
+    "znver3": Processor(32, 16, 32, 512, 32768, _V3),
+    "znver4": Processor(64, 32, 32, 1024, 32768, _VNNI),
+    "znver5": Processor(64, 32, 48, 1024, 32768, _VNNI | {"avxvnni"}),
     "cortex-a53": Processor(16, 32, 32, 512, 0),
     "cortex-a72": Processor(16, 32, 32, 1024, 0),
-    "cortex-a76": Processor(16, 32, 64, 512, 2048),
-    "neoverse-n1": Processor(16, 32, 64, 1024, 32768),
-    "neoverse-v1": Processor(16, 32, 64, 1024, 32768),
-    "apple-m1": Processor(16, 32, 128, 4096, 0),
+    "cortex-a76": Processor(16, 32, 64, 512, 2048, _DOT),
+    "neoverse-n1": Processor(16, 32, 64, 1024, 32768, _DOT),
+    "neoverse-v1": Processor(16, 32, 64, 1024, 32768, _DOT | {"i8mm"}),
+    "apple-m1": Processor(16, 32, 128, 4096, 0, _DOT),
 }
+
+CPUINFO_NAMES = {"avx512_vnni": "avx512vnni", "avx_vnni": "avxvnni", "asimddp": "dotprod"}
 
 OPTIONS = (
     MCPU,
@@ -69,6 +79,7 @@ OPTIONS = (
     Option("cc", "compiler", "text", "C compiler command, the embedded one when left out"),
     Option("vector-bytes", "vector_bytes", "count", "bytes of a vector register", least=4),
     Option("num-registers", "vector_registers", "count", "vector registers", least=8),
+    Option("mattr", "features", "features", "instructions that it has or lacks", known=FEATURES),
     Option("l1", "l1_bytes", "size", "first-level data cache of a core", least=1024),
     Option("l2", "l2_bytes", "size", "second-level cache of a core", least=0),
     Option("l3", "l3_bytes", "size", "shared cache", least=0),
@@ -89,7 +100,8 @@ def default(mcpu: str) -> Target:
 
 def _target(mcpu: str, core: Processor, line: int) -> Target:
     l1, l2, l3 = core.l1 << 10, core.l2 << 10, core.l3 << 10
-    return Target("cpu", mcpu, settings.cores(), core.vector_bytes, core.vector_registers, l1, l2, l3, cache_line_bytes=line, rules=RULES)
+    return Target("cpu", mcpu, settings.cores(), core.vector_bytes, core.vector_registers, l1, l2, l3, cache_line_bytes=line, rules=RULES,
+                  features=core.features)
 
 
 def _native() -> Target:
@@ -100,7 +112,9 @@ def _native() -> Target:
 @lru_cache
 def _detected() -> tuple[Processor, int]:
     """This machine's core and its cache line in bytes. What the system does not tell is taken from a plain processor of its kind."""
-    core, line = vectors_of(platform.machine(), _cpu_flags(Path("/proc/cpuinfo"))), 64
+    flags = _cpu_flags(Path("/proc/cpuinfo"))
+    core, line = vectors_of(platform.machine(), flags), 64
+    core = replace(core, features=core.features | features_of(flags))
     for (level, kind), (kib, bytes_in_line) in caches_of(Path("/sys/devices/system/cpu/cpu0/cache")).items():
         if kind != "Instruction" and level in (1, 2, 3):
             core = replace(core, **{f"l{level}": kib})
@@ -117,6 +131,11 @@ def vectors_of(machine: str, flags: frozenset[str]) -> Processor:
     if {"avx2", "fma"} <= flags:
         return PROCESSORS["x86-64-v3"]
     return PROCESSORS["x86-64"]
+
+
+def features_of(flags: frozenset[str]) -> frozenset[str]:
+    """The features that intrinsics need, by the names of compilers, from those of /proc/cpuinfo."""
+    return frozenset({CPUINFO_NAMES.get(flag, flag) for flag in flags}) & frozenset(FEATURES)
 
 
 def _cpu_flags(path: Path) -> frozenset[str]:

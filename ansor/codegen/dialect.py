@@ -78,10 +78,11 @@ def vector_type(dtype: str, lanes: int) -> str:
 
 @dataclass
 class Helpers:
-    """The typedefs and small functions a translation unit needs, collected while its body is written."""
+    """The typedefs, macros for instructions, and small functions a translation unit needs, collected while its body is written."""
 
     types: dict[str, str] = field(default_factory=dict)
     functions: dict[str, str] = field(default_factory=dict)
+    instructions: dict[str, str] = field(default_factory=dict)
 
     def vector(self, dtype: str, lanes: int) -> str:
         """The name of a vector type; loads and stores through it need only element alignment."""
@@ -213,4 +214,4 @@ class Helpers:
 
     def text(self) -> str:
         """All definitions, types first."""
-        return "\n".join([*self.types.values(), *self.functions.values()])
+        return "\n".join([*self.types.values(), *self.instructions.values(), *self.functions.values()])

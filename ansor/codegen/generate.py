@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from ansor.codegen.dialect import BYTES, C_TYPES, PRELUDE, Helpers, literal
 from ansor.codegen.partition import Partition, partition
 from ansor.codegen.source import Argument, CSource, Pack
+from ansor.codegen.tensorized import InnerProduct, TileText, inner_product, tile_text
 from ansor.codegen.values import Lanes, Writer, combined, depends, mentions, vectorizable
 from ansor.ir.linear import Linear, Opaque, Quotient, Var, bounds, of, product
 from ansor.ir.loops import Access, Buffer, For, Guard, IndexValue, Loops, Node, Store, stores
@@ -219,6 +220,10 @@ class _Generator:
     def _line(self, text: str) -> None:
         self.lines.append("  " * self.depth + text if text else "")
 
+    def _lines(self, texts: Iterable[str]) -> None:
+        for text in texts:
+            self._line(text)
+
     def _open(self, head: str) -> None:
         self._line(head + " {")
         self.depth += 1
@@ -252,11 +257,14 @@ class _Generator:
 
     def _perfect(self, loops: list[For], store: Store) -> None:
         """A perfect nest: outer loops as they are, then the part that has a form of its own."""
+        inner = inner_product(loops, store)
+        if inner is not None:
+            loops = loops[:-1]
         count = _tile_start(loops, store) if store.combiner else _vector_start(loops)
         for loop in loops[:count]:
             self._open_loop(loop)
         if store.combiner:
-            self._tile(loops[count:], store)
+            self._tile(loops[count:], store, inner)
         else:
             self._elementwise(loops[count:], store)
         for _ in loops[:count]:
@@ -380,27 +388,28 @@ class _Generator:
 
     # register tiles -------------------------------------------------------------------------------------------------------------------------------
 
-    def _tile(self, loops: list[For], store: Store) -> None:
-        """`loops`: reduction loops, then the spatial loops of the tile."""
+    def _tile(self, loops: list[For], store: Store, inner: InnerProduct | None) -> None:
+        """`loops`: reduction loops, then the spatial loops of the tile; `inner`: the instruction inside them."""
         reductions = [loop for loop in loops if loop.kind == "reduce"]
         spatial = [loop for loop in loops if loop.kind != "reduce"]
         outer, rest = _guards_by(store.guards, [loop.var for loop in loops])
         within, cut = _guards_by(rest, [loop.var for loop in spatial])
         ends = _edges(cut, spatial, reductions)
         if ends is None:
-            for loop in loops:
+            plain = [*loops, inner.loop] if inner is not None else loops
+            for loop in plain:
                 self._open_loop(loop)
             self._scalar_store(store)
-            for _ in loops:
+            for _ in plain:
                 self._close()
             return
         if outer:
             self._open(f"if ({self._conditions(outer)})")
-        self._at_edges(ends, {}, lambda counts: self._cut_tile(reductions, Tile(tuple(spatial), counts), store, within))
+        self._at_edges(ends, {}, lambda counts: self._cut_tile(reductions, Tile(tuple(spatial), counts), store, within, inner))
         if outer:
             self._close()
 
-    def _cut_tile(self, reductions: list[For], tile: Tile, store: Store, within: tuple[Guard, ...]) -> None:
+    def _cut_tile(self, reductions: list[For], tile: Tile, store: Store, within: tuple[Guard, ...], inner: InnerProduct | None) -> None:
         """A tile with all its guards checked."""
         if not tile.loops and self._reduces_lanes(reductions, store, within):
             self._vector_reduction(reductions, store, within)
@@ -408,11 +417,11 @@ class _Generator:
             # Too many accumulators: fewer are held, and only across one step of the reduction.
             for loop in reductions:
                 self._open_loop(loop)
-            self._held_tile([], tile, store, within)
+            self._held_tile([], tile, store, within, inner)
             for _ in reductions:
                 self._close()
         else:
-            self._held_tile(reductions, tile, store, within)
+            self._held_tile(reductions, tile, store, within, inner)
 
     def _reduces_lanes(self, reductions: list[For], store: Store, within: tuple[Guard, ...]) -> bool:
         """The innermost reduction runs as vectors: asked for, as long as one at least, and nothing cuts it short."""
@@ -515,15 +524,14 @@ class _Generator:
                     found.append((fixed, Lanes(lanes.var, count, Linear((), offset))))
         return found
 
-    def _held_tile(self, reductions: list[For], tile: Tile, store: Store, within: tuple[Guard, ...]) -> None:
+    def _held_tile(self, reductions: list[For], tile: Tile, store: Store, within: tuple[Guard, ...], inner: InnerProduct | None) -> None:
         places = self._places(tile, store)
         if tile.loops and len(places) > MAX_TILE:
             self._open_loop(tile.loops[0], tile.count(tile.loops[0]))
-            self._held_tile([], Tile(tile.loops[1:], tile.counts), store, within)
+            self._held_tile([], Tile(tile.loops[1:], tile.counts), store, within, inner)
             self._close()
             return
-        dtype = store.buffer.dtype
-        held = {loop.var for loop in reductions}
+        held = {loop.var for loop in reductions} | ({inner.group} if inner is not None else set())
         before = tuple(var for var in store.reduce_vars if var not in held)
         number = next(self.names)
         self._line("{")
@@ -531,9 +539,26 @@ class _Generator:
         names = [self._own(f"acc{number}_{k}") for k in range(len(places))]
         for name, (fixed, lane) in zip(names, places, strict=True):
             self._accumulator(name, self.writer.at(fixed, lane), store, before)
+        text = tile_text(inner, places, names, self.writer, store) if inner is not None else TileText()
+        self._lines(text.before)
         within = self._open_reductions(reductions, len(places), within)
         if within:
             self._open(f"if ({self._conditions(within)})")
+        if inner is not None:
+            self._lines(text.inside)
+        else:
+            self._accumulate(number, names, places, store)
+        if within:
+            self._close()
+        for _ in reductions:
+            self._close()
+        self._lines(text.after)
+        for name, (fixed, lane) in zip(names, places, strict=True):
+            self._line(f"{self._place(self.writer.at(fixed, lane), store)} = {name};")
+        self._close()
+
+    def _accumulate(self, number: int, names: list[str], places: list[tuple[dict[Var, int], Lanes | None]], store: Store) -> None:
+        """One step of the reduction in every accumulator of tile `number`; what they share is loaded once."""
         loaded: dict[str, str] = {}
 
         def load(text: str, kind: str) -> str:
@@ -547,14 +572,7 @@ class _Generator:
             writer = replace(self.writer.at(fixed, lane), load=load)
             count = lane.count if lane is not None else 1
             value = writer.vector(store.value) if lane is not None else writer.scalar(store.value)
-            self._line(f"{name} = {combined(self.helpers, store.combiner, dtype, count, name, value)};")
-        if within:
-            self._close()
-        for _ in reductions:
-            self._close()
-        for name, (fixed, lane) in zip(names, places, strict=True):
-            self._line(f"{self._place(self.writer.at(fixed, lane), store)} = {name};")
-        self._close()
+            self._line(f"{name} = {combined(self.helpers, store.combiner, store.buffer.dtype, count, name, value)};")
 
     def _accumulator(self, name: str, writer: Writer, store: Store, before: tuple[Var, ...]) -> None:
         dtype, lanes = store.buffer.dtype, writer.lanes

@@ -89,7 +89,10 @@ class Store:
 
 @dataclass(frozen=True, eq=False)
 class For:
-    """One loop. The flags say how it runs; a parallel loop is collapsed with the parallel loops directly inside it."""
+    """One loop. The flags say how it runs; a parallel loop is collapsed with the parallel loops directly inside it.
+
+    intrinsic: the instruction that runs this innermost reduction loop and the lanes of the vectorised loop around it at once, '' for none.
+    """
 
     var: Var
     kind: str
@@ -100,6 +103,7 @@ class For:
     unrolled: Flag = False
     unroll_limit: Int = 0
     locals: tuple[Buffer, ...] = ()
+    intrinsic: str = ""
 
 
 Node = For | Store

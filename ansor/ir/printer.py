@@ -79,6 +79,7 @@ def _node_lines(node: Node, depth: int) -> list[str]:
     flags = [word for word, flag in (("parallel", node.parallel), ("vectorized", node.vectorized), ("unrolled", node.unrolled)) if np.any(flag)]
     head = f"{indent}{' '.join([*flags, 'for'])} {node.var.name} in {number_text(node.var.extent)}"
     head += f"  (unroll up to {number_text(node.unroll_limit)})" if np.any(node.unroll_limit) and node.kind == "reduce" else ""
+    head += f"  ({node.intrinsic})" if node.intrinsic else ""
     lines = [head]
     lines += [f"{indent}  {_buffer_text(b)}" for b in node.locals]
     for inner in node.body:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from ansor.ir.intrinsics import intrinsic_named
 from ansor.ir.linear import Int, choose, larger, product
 from ansor.ir.loops import Flag, For, Loops, Node, Store, stores
 from ansor.schedule.machine import Machine
@@ -24,7 +25,8 @@ def legal(loops: Loops, machine: Machine) -> Flag:
     for path, store in stores(loops.body):
         tile = register_tile(path, store, machine.vector_bytes)
         if store.combiner is not None:
-            result = _both(result, _flag(tile <= accumulators(machine.vector_registers)))
+            result = _both(result, _flag(tile + offsets(path, store, machine.vector_bytes) <= accumulators(machine.vector_registers)))
+            result = _both(result, _fills_lanes(path))
         result = _both(result, _flag(tile * _written_out(path) <= MAX_STATEMENTS))
         result = _both(result, _no_nested_parallel(path))
     for node in loops.body:
@@ -53,6 +55,9 @@ def register_tile(path: tuple[For, ...], store: Store, vector_bytes: int) -> Int
     inside: Int = 1  # 1 as long as no reduction of more than one iteration was met, walking outwards
     reduces: Int = 0
     for loop in reversed([loop for loop in path if loop.stage == store.stage]):
+        if loop.intrinsic:
+            reduces = 1  # one instruction runs it together with the vectors around it
+            continue
         if loop.kind == "reduce":
             inside = inside * choose(_flag(loop.var.extent > 1), 0, 1)
             reduces = larger(reduces, choose(_flag(loop.var.extent > 1), 1, 0))
@@ -62,6 +67,20 @@ def register_tile(path: tuple[For, ...], store: Store, vector_bytes: int) -> Int
         pieces = choose(along, vector_pieces(loop.var.extent, lanes), loop.var.extent)
         tile = tile * choose(_flag(inside > 0), pieces, 1)
     return choose(_flag(reduces > 0), tile, 1)
+
+
+def offsets(path: tuple[For, ...], store: Store, vector_bytes: int) -> Int:
+    """Vectors an intrinsic holds besides the tile, one for each along the lanes: what it takes off at the end."""
+    intrinsic = intrinsic_named(path[-1].intrinsic) if path else None
+    if intrinsic is None or not intrinsic.offset:
+        return 0
+    return vector_pieces(path[-2].var.extent, max(1, vector_bytes // BYTES[store.buffer.dtype]))
+
+
+def _fills_lanes(path: tuple[For, ...]) -> Flag:
+    """The vectorised loop around an intrinsic is made of whole instructions, of its narrowest form at least."""
+    intrinsic = intrinsic_named(path[-1].intrinsic) if path else None
+    return True if intrinsic is None else _flag(path[-2].var.extent % min(intrinsic.lanes) == 0)
 
 
 def _memory_step(store: Store, loop: For) -> Int:

@@ -365,6 +365,7 @@ class _Lowering:
             unrolled=loop in notes.unroll,
             unroll_limit=self._amount(notes.unroll_limit),
             locals=local,
+            intrinsic=notes.intrinsics.get(loop, ""),
         )
 
     def _store(self, frame: Frame) -> Store:

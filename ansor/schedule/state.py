@@ -65,12 +65,14 @@ Placement = Root | Inlined | At
 
 @dataclass(frozen=True)
 class Annotations:
-    """How loops run. `parallel`: how many outermost loops run as one parallel loop; `vectorize`: loop -> flag; `unroll`: loops written out."""
+    """How loops run. `parallel`: how many outermost loops run as one parallel loop; `vectorize`: loop -> flag; `unroll`: loops written out;
+    `intrinsics`: loop -> instruction that runs it."""
 
     parallel: Amount = 0
     vectorize: Mapping[str, Amount] = field(default_factory=dict)
     unroll: tuple[str, ...] = ()
     unroll_limit: Amount = 0
+    intrinsics: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

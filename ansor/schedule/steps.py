@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from ansor.errors import ScheduleError
 from ansor.ir import access
+from ansor.ir.intrinsics import intrinsic_named, matched
 from ansor.schedule.state import (
     Amount,
     At,
@@ -480,6 +481,49 @@ class Vectorize(Step):
 
     def with_numbers(self, numbers: Mapping[str, tuple[int, ...]]) -> Step:
         return replace(self, amount=_amount(self.amount, numbers))
+
+
+@register
+@dataclass(frozen=True)
+class Tensorize(Step):
+    """Compute the two innermost loops with an instruction: the spatial loop `lanes`, as vectors, and the reduction loop `group`.
+
+    before   for j in 16:  for k_1 in 4:  c[j] += int32(a[k_1]) * int32(b[k_1, j])
+    after    c[0:16] = dot(c[0:16], a[0:4], b[0:4, 0:16])
+    """
+
+    code = "TE"
+    lanes: str
+    group: str
+    intrinsic: str
+
+    def apply(self, state: State) -> State:
+        stage, intrinsic = state[self.stage], intrinsic_named(self.intrinsic)
+        if intrinsic is None:
+            raise ScheduleError(f"asked to compute stage {self.stage} with {self.intrinsic}, which is no intrinsic; ansor.ir.intrinsics lists them")
+        if stage.loops[-2:] != (self.lanes, self.group):
+            raise ScheduleError(f"asked to compute loops {self.lanes}, {self.group} of stage {self.stage} with {self.intrinsic}; its innermost loops are "
+                                f"{', '.join(stage.loops[-2:])}; reorder first")
+        found = matched(stage.tensor, intrinsic)
+        if found is None or (_axis_of(stage, self.lanes), _axis_of(stage, self.group)) != (found.lanes.name, found.group.name):
+            raise ScheduleError(f"asked to compute loops {self.lanes}, {self.group} of stage {self.stage} with {self.intrinsic}, which computes "
+                                f"{intrinsic.declaration.compute.body}; the stage is something else along them" if intrinsic.declaration.compute else "")
+        if (self.group, intrinsic.group) not in {(r.parts[-1], r.lengths[-1]) for r in stage.relations if isinstance(r, SplitRelation) and r.lengths}:
+            raise ScheduleError(f"asked to compute loop {self.group} of stage {self.stage} with {self.intrinsic}, which sums {intrinsic.group} elements; "
+                                f"split it to that length")
+        notes = stage.annotations
+        vectorize, intrinsics = dict(notes.vectorize) | {self.lanes: 1}, dict(notes.intrinsics) | {self.group: self.intrinsic}
+        return state.updated(replace(stage, annotations=replace(notes, vectorize=vectorize, intrinsics=intrinsics)))
+
+
+def _axis_of(stage: Stage, loop: str) -> str:
+    """The axis a loop is a part of, '' when it is one of several."""
+    for relation in stage.relations:
+        if isinstance(relation, SplitRelation) and loop in relation.parts:
+            return _axis_of(stage, relation.parent)
+        if isinstance(relation, FuseRelation) and loop == relation.fused:
+            return ""
+    return loop
 
 
 @register

@@ -1,0 +1,246 @@
+"""Register tiles whose innermost part is an instruction: the C text of its operands, and of the tile around it.
+
+A tile is text for three places: before its reduction loops, inside them, after them. What an instruction cannot do, the pieces at the end of a row that are
+narrower than any of its forms, is written out as plain arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from ansor.codegen.dialect import C_TYPES, Helpers, literal, vector_type
+from ansor.codegen.values import Lanes, Writer, combined, depends
+from ansor.ir.intrinsics import Intrinsic, intrinsic_named
+from ansor.ir.linear import Var
+from ansor.ir.loops import Access, For, Store
+from ansor.te.expr import Binary, Cast, Const, Expr, Select
+
+Place = tuple[dict[Var, int], Lanes | None]
+
+
+@dataclass(frozen=True)
+class InnerProduct:
+    """A store as an instruction sees it: `a` has a group for all lanes, `b` one for each; `group` runs over a group, `lanes` over the lanes."""
+
+    intrinsic: Intrinsic
+    a: Expr
+    b: Expr
+    group: Var
+    lanes: Var
+
+
+@dataclass(frozen=True)
+class TileText:
+    """Lines before, inside and after the reduction loops of a tile."""
+
+    before: list[str] = field(default_factory=list)
+    inside: list[str] = field(default_factory=list)
+    after: list[str] = field(default_factory=list)
+
+
+def inner_product(loops: Sequence[For], store: Store) -> InnerProduct | None:
+    """The innermost part of a nest as an instruction, where a schedule says so and simplifying has left it in place; None where plain code is right."""
+    intrinsic = intrinsic_named(loops[-1].intrinsic) if loops else None
+    if intrinsic is None or len(loops) < 2 or store.combiner != "sum" or store.buffer.dtype != "int32":
+        return None
+    group, lanes, value = loops[-1].var, loops[-2], store.value
+    if group.extent != intrinsic.group or not lanes.vectorized or lanes.kind == "reduce" or not isinstance(value, Binary) or value.op != "mul":
+        return None
+    if not (isinstance(value.left, Cast) and isinstance(value.right, Cast)):
+        return None
+    for a, b in ((value.left.value, value.right.value), (value.right.value, value.left.value)):
+        if (a.dtype, b.dtype) == intrinsic.operands and not depends(a, lanes.var):
+            return InnerProduct(intrinsic, a, b, group, lanes.var)
+    return None
+
+
+def tile_text(inner: InnerProduct, places: Sequence[Place], names: Sequence[str], writer: Writer, store: Store) -> TileText:
+    """One instruction for every accumulator `names[k]` at `places[k]`; what they share is loaded once. `names` are also the stems of what is added here."""
+    return _Tile(inner, writer, store, names[0]).text(places, names)
+
+
+class _Tile:
+    def __init__(self, inner: InnerProduct, writer: Writer, store: Store, stem: str) -> None:
+        self.inner, self.writer, self.store, self.stem = inner, writer, store, stem
+        self.helpers = writer.helpers
+        self.lines = TileText()
+        self.loaded: dict[str, str] = {}
+        self.offsets: dict[str, tuple[str, int]] = {}
+
+    def text(self, places: Sequence[Place], names: Sequence[str]) -> TileText:
+        whole = [(name, self.writer.at(fixed, lanes)) for name, (fixed, lanes) in zip(names, places, strict=True)]
+        for name, writer in whole:
+            count = writer.lanes.count if writer.lanes is not None else 1
+            if count in self.inner.intrinsic.lanes:
+                self._product(name, writer, count)
+            else:
+                self._written_out(name, writer, count)
+        return self.lines
+
+    def _product(self, name: str, writer: Writer, count: int) -> None:
+        call = dot_function(self.helpers, self.inner.intrinsic, count)
+        b = self._load(_columns(self.inner, writer, count), count)
+        if self.inner.intrinsic.offset and b not in self.offsets:
+            # Every element of a is too large by the offset: what that adds is summed beside, for all rows of the tile at once.
+            kind, offset = self.helpers.vector("int32", count), f"{self.stem}_offset{len(self.offsets)}"
+            self.offsets[b] = offset, count
+            self.lines.before.append(f"{kind} {offset} = ({kind}){{}};")
+            self.lines.inside.append(f"{offset} = {call}({offset}, {_all(self.helpers, self.inner.intrinsic.offset, count)}, {b});")
+        a = self._load(_group(self.inner, writer, count), count)
+        self.lines.inside.append(f"{name} = {call}({name}, {a}, {b});")
+        if self.inner.intrinsic.offset:
+            self.lines.after.append(f"{name} = {_difference(self.helpers, count)}({name}, {self.offsets[b][0]});")
+
+    def _load(self, text: str, count: int) -> str:
+        if text not in self.loaded:
+            self.loaded[text] = f"{self.stem}_in{len(self.loaded)}"
+            self.lines.inside.append(f"const {self.helpers.vector('int32', count)} {self.loaded[text]} = {text};")
+        return self.loaded[text]
+
+    def _written_out(self, name: str, writer: Writer, count: int) -> None:
+        for k in range(int(self.inner.group.extent)):
+            one = writer.at({self.inner.group: k}, writer.lanes)
+            value = one.vector(self.store.value) if one.lanes is not None else one.scalar(self.store.value)
+            self.lines.inside.append(f"{name} = {combined(self.helpers, 'sum', 'int32', count, name, value)};")
+
+
+# operands -------------------------------------------------------------------------------------------------------------------------------------------------
+
+
+def _group(inner: InnerProduct, writer: Writer, count: int) -> str:
+    """One group of `a` in every lane."""
+    helpers, intrinsic, dtype = writer.helpers, inner.intrinsic, inner.a.dtype
+    number = "int16" if intrinsic.group == 2 else "int32"  # as wide as a group that is not widened
+    one = _group_number(inner, replace(writer.at({inner.group: 0}, None), load=None), inner.a, C_TYPES[number])
+    text = f"({one} + ({helpers.vector(number, count)}){{}})"
+    if intrinsic.offset:
+        return f"({text} ^ {_all(helpers, intrinsic.offset, count)})"
+    return _widened(helpers, intrinsic, dtype, text, count)
+
+
+def _group_number(inner: InnerProduct, writer: Writer, expr: Expr, kind: str) -> str:
+    """The elements of a group side by side in one number."""
+    helpers, size = writer.helpers, inner.intrinsic.group
+    bytes_ = helpers.vector(expr.dtype, size)
+    if isinstance(expr, Access) and int(writer.flat(expr.buffer, expr.index).coefficient(inner.group)) == 0 and depends_evenly(inner, expr):
+        return f"({kind})*(const {bytes_} *)&{expr.buffer.name}[{writer.index(writer.flat(expr.buffer, expr.index))}]"
+    if isinstance(expr, Select) and not depends(expr.condition, inner.group):
+        then, otherwise = (_group_number(inner, writer, side, kind) for side in (expr.then, expr.otherwise))
+        return f"({kind})({writer.scalar(expr.condition)} ? {then} : {otherwise})"
+    if isinstance(expr, Const):
+        elements = [literal(expr.value, expr.dtype)] * size
+    else:
+        elements = [writer.at({inner.group: k}, None).scalar(expr) for k in range(size)]
+    return f"({kind})({bytes_}){{{', '.join(elements)}}}"
+
+
+def depends_evenly(inner: InnerProduct, access: Access) -> bool:
+    """True when the elements of a group are neighbours in memory."""
+    return _steps(access, inner.group) == 1
+
+
+def _steps(access: Access, var: Var) -> int | None:
+    """Elements between what neighbouring iterations of `var` read; None when that is not always the same."""
+    total = 0
+    for index, stride in zip(access.index, access.buffer.strides, strict=True):
+        plain = sum(int(c) for atom, c in index.terms if atom is var)
+        if depends(Access(access.buffer, (index.kept(lambda atom: atom is not var),), access.dtype), var):
+            return None
+        total += plain * int(stride)
+    return total
+
+
+def _columns(inner: InnerProduct, writer: Writer, count: int) -> str:
+    """A group of `b` in each lane."""
+    helpers, intrinsic, expr = writer.helpers, inner.intrinsic, inner.b
+    assert writer.lanes is not None
+    size = intrinsic.group
+    bytes_ = helpers.vector(expr.dtype, count * size)
+    first = replace(writer.at({inner.group: 0, inner.lanes: int(writer.lanes.start.const)}, None), load=None)
+
+    def element(lane: int, k: int) -> str:
+        return first.at({inner.group: k, inner.lanes: int(writer.lanes.start.const) + lane}, None).scalar(expr) if writer.lanes is not None else ""
+
+    if isinstance(expr, Access):
+        lane, step = _steps(expr, inner.lanes), _steps(expr, inner.group)
+        place = f"{expr.buffer.name}[{first.index(first.flat(expr.buffer, expr.index))}]"
+        if step == 1 and lane == size:
+            return _widened(helpers, intrinsic, expr.dtype, f"*(const {bytes_} *)&{place}", count)
+        if step == 1 and lane is not None:
+            number = "int16" if size == 2 else "int32"
+            kind = helpers.vector(expr.dtype, size)
+            groups = (f"({C_TYPES[number]})*(const {kind} *)&{element(k, 0)}" for k in range(count))
+            return _widened(helpers, intrinsic, expr.dtype, f"({helpers.vector(number, count)}){{{', '.join(groups)}}}", count)
+        if step is not None and lane == 1:
+            row = helpers.vector(expr.dtype, count)
+            rows = (f"*(const {row} *)&{element(0, k)}" for k in range(size))
+            return _widened(helpers, intrinsic, expr.dtype, f"{_interleaved(helpers, expr.dtype, count, size)}({', '.join(rows)})", count)
+    elements = (element(lane, k) for lane in range(count) for k in range(size))
+    return _widened(helpers, intrinsic, expr.dtype, f"({bytes_}){{{', '.join(elements)}}}", count)
+
+
+def _widened(helpers: Helpers, intrinsic: Intrinsic, dtype: str, text: str, count: int) -> str:
+    """Groups of bytes as what the instruction takes, in 32-bit lanes."""
+    lanes = helpers.vector("int32", count)
+    if not intrinsic.widened:
+        return f"({lanes}){text}"
+    pairs, wide = helpers.vector(dtype, count * intrinsic.group), helpers.vector("int16", count * intrinsic.group)
+    return f"({lanes})__builtin_convertvector(({pairs}){text}, {wide})"
+
+
+def _all(helpers: Helpers, value: int, count: int) -> str:
+    """The same unsigned byte everywhere."""
+    number = int.from_bytes(bytes([value] * 4), "little", signed=True)
+    return f"({literal(number, 'int32')} + ({helpers.vector('int32', count)}){{}})"
+
+
+# helpers --------------------------------------------------------------------------------------------------------------------------------------------------
+
+
+def dot_function(helpers: Helpers, intrinsic: Intrinsic, count: int) -> str:
+    """The name of the instruction in C; where a compiler does not have it for the processor, the same in plain arithmetic."""
+    name = f"{intrinsic.name}_{count}"
+    kind, size = helpers.vector("int32", count), intrinsic.group
+    a, b = intrinsic.operands
+    left, right = ("int16", "int16") if intrinsic.widened else ("uint8" if intrinsic.offset else a, b)
+    x, y = (helpers.vector(dtype, count * size) for dtype in (left, right))
+    product = f"(({x})a)[l * {size} + q] * (({y})b)[l * {size} + q]"
+    helpers.functions.setdefault(
+        f"{name}_plain",
+        f"static inline {kind} {name}_plain({kind} acc, {kind} a, {kind} b) {{ for (int l = 0; l < {count}; ++l) for (int q = 0; q < {size}; ++q) "
+        f"acc[l] = (int)((unsigned)acc[l] + (unsigned)({product})); return acc; }}",
+    )
+    macro = f"ANSOR_{name}"
+    helpers.instructions.setdefault(
+        macro,
+        f"#if {intrinsic.macro}\n#include <{intrinsic.header}>\n#define {macro}(acc, a, b) ({kind}){intrinsic.text(count)}\n"
+        f"#else\n#define {macro}(acc, a, b) {name}_plain(acc, a, b)\n#endif",
+    )
+    return macro
+
+
+def _difference(helpers: Helpers, count: int) -> str:
+    """The name of subtraction that wraps."""
+    kind, name = helpers.vector("int32", count), f"less_{vector_type('int32', count)}"
+    unsigned = f"u32x{count}"
+    helpers.types.setdefault(unsigned, f"typedef unsigned {unsigned} __attribute__((vector_size({4 * count}), aligned(4), may_alias));")
+    helpers.functions.setdefault(name, f"static inline {kind} {name}({kind} a, {kind} b) {{ return ({kind})(({unsigned})a - ({unsigned})b); }}")
+    return name
+
+
+def _interleaved(helpers: Helpers, dtype: str, count: int, size: int) -> str:
+    """The name of a function from `size` rows to groups: rows[0][0], rows[1][0], ..., rows[0][1], ..."""
+    row, all_ = helpers.vector(dtype, count), helpers.vector(dtype, count * size)
+    name = f"interleaved{size}_{row}"
+    order = ", ".join(f"{k}, {k + count}" for k in range(count))
+    if size == 2:
+        body = f"return ({all_})__builtin_shufflevector(a, b, {order});"
+        parameters = f"{row} a, {row} b"
+    else:
+        pair = helpers.vector("int16", count)
+        body = (f"{pair} x = ({pair})__builtin_shufflevector(a, b, {order}), y = ({pair})__builtin_shufflevector(c, d, {order}); "
+                f"return ({all_})__builtin_shufflevector(x, y, {order});")
+        parameters = f"{row} a, {row} b, {row} c, {row} d"
+    helpers.functions.setdefault(name, f"static inline {all_} {name}({parameters}) {{ {body} }}")
+    return name

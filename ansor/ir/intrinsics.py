@@ -1,0 +1,181 @@
+"""Instructions that multiply small groups of narrow integers and add the products up, each a declaration with C text attached.
+
+A stage whose body is that declaration at larger extents may be computed with the instruction: `matched` says along which of its axes.
+
+    declaration    acc[l] += int32(a[q]) * int32(b[l, q])              l: lanes of a vector, q: the group that one instruction sums
+    stage          c[i, j] += int32(x[i, k]) * int32(w[k, j])          l -> j, q -> a part of k, a -> x, b -> w
+
+All are exact: whatever the values, the result is that of 32-bit arithmetic that wraps. docs/int8.md tells why.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ansor.ir import access
+from ansor.te.expr import Axis, Binary, Cast, Expr, Read, Reduce, walk
+from ansor.te.tensor import Compute, Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Intrinsic:
+    """One instruction.
+
+    features: what a processor needs to have it, as compilers name them. header, macro: what its C text includes, and the condition under which it exists.
+    code: lanes -> C expression over the vectors `acc`, `a`, `b` of as many 32-bit lanes; a group of `a` stands in every lane, `b` has a group for each.
+    widened: elements become int16 before they are multiplied (a group of two fills a lane), else they stay int8 (a group of four does).
+    offset: added to every element of `a`, as a change of its sign bit, because the instruction takes it as unsigned; `offset * sum(b)` is taken off at the end.
+    """
+
+    name: str
+    declaration: Tensor
+    features: frozenset[str]
+    header: str
+    macro: str
+    code: tuple[tuple[int, str], ...]
+    widened: bool = False
+    offset: int = 0
+
+    @property
+    def group(self) -> int:
+        """Elements of the reduction that one instruction sums."""
+        assert self.declaration.compute is not None
+        return self.declaration.compute.reduce_axes[0].extent
+
+    @property
+    def lanes(self) -> tuple[int, ...]:
+        """Numbers of lanes it comes in, widest first."""
+        return tuple(lanes for lanes, _ in self.code)
+
+    @property
+    def operands(self) -> tuple[str, str]:
+        """The dtypes of `a` and `b`."""
+        a, b = access.producers(self.declaration)
+        return a.dtype, b.dtype
+
+    def text(self, lanes: int) -> str:
+        """The C expression for that many lanes."""
+        return dict(self.code)[lanes]
+
+
+@dataclass(frozen=True)
+class Match:
+    """Where a stage is an intrinsic's declaration: the axis that lanes run along, the one that is summed in groups, and the tensors in place of a and b."""
+
+    lanes: Axis
+    group: Axis
+    a: Tensor
+    b: Tensor
+
+
+def inner_product(a: str, b: str, lanes: int, group: int) -> Tensor:
+    """acc[l] += int32(a[q]) * int32(b[l, q]), with operands of dtypes `a` and `b`."""
+    lane, q = Axis("l", lanes), Axis("q", group, "reduce")
+    left, right = Tensor("a", (group,), a), Tensor("b", (lanes, group), b)
+    product = Binary("mul", Cast(Read(left, (q,), a), "int32"), Cast(Read(right, (lane, q), b), "int32"), "int32")
+    return Tensor("acc", (lanes,), "int32", Compute((lane,), (q,), Reduce("sum", product, (q,), "int32")))
+
+
+def matched(tensor: Tensor, intrinsic: Intrinsic) -> Match | None:
+    """How `tensor` is the intrinsic's declaration at larger extents; the lanes run along the last axis that they may run along. None when it is not."""
+    return next(_matches(tensor, intrinsic), None)
+
+
+def _matches(tensor: Tensor, intrinsic: Intrinsic) -> Iterator[Match]:
+    reads = _unified(tensor, intrinsic)
+    if reads is None or tensor.compute is None:
+        return
+    for lanes, group in itertools.product(reversed(tensor.compute.axes), tensor.compute.reduce_axes):
+        fits = lanes.extent % min(intrinsic.lanes) == 0 and group.extent % intrinsic.group == 0
+        for a, b in reads:
+            if not fits or _uses(a, lanes) or access.memory_step(a, group) != 1:
+                continue  # a group of `a` is loaded as one number
+            if _uses(b, lanes) and _uses(b, group):
+                yield Match(lanes, group, a.tensor, b.tensor)
+
+
+def _unified(tensor: Tensor, intrinsic: Intrinsic) -> list[tuple[Read, Read]] | None:
+    """The reads that can stand in place of (a, b): both ways round where the dtypes allow it."""
+    body = tensor.compute.body if tensor.compute else None
+    if not isinstance(body, Reduce) or body.combiner != "sum" or body.dtype != "int32":
+        return None
+    product = body.source
+    if not isinstance(product, Binary) or product.op != "mul":
+        return None
+    left, right = _narrow(product.left), _narrow(product.right)
+    if left is None or right is None:
+        return None
+    return [pair for pair in ((left, right), (right, left)) if (pair[0].dtype, pair[1].dtype) == intrinsic.operands]
+
+
+def _narrow(expr: Expr) -> Read | None:
+    """The read of a cast read."""
+    return expr.value if isinstance(expr, Cast) and expr.dtype == "int32" and isinstance(expr.value, Read) else None
+
+
+def _uses(read: Read, axis: Axis) -> bool:
+    return any(node is axis for index in read.indices for node in walk(index))
+
+
+def _x86(name: str, lanes: tuple[int, ...]) -> tuple[tuple[int, str], ...]:
+    """C text in the words of immintrin.h: `name` with {bits} for the vector's."""
+    bits = {16: "512", 8: "256", 4: ""}
+    return tuple((n, name.format(mm=f"_mm{bits[n]}", m=f"(__m{bits[n] or '128'}i)")) for n in lanes)
+
+
+def _dot(name: str, operands: tuple[str, str], features: str, macro: str, code: tuple[tuple[int, str], ...], offset: int = 0, widened: bool = False,
+         header: str = "immintrin.h") -> Intrinsic:
+    declaration = inner_product(*operands, code[0][0], 2 if widened else 4)
+    return Intrinsic(name, declaration, frozenset(features.split()), header, macro, code, widened, offset)
+
+
+_VNNI = "defined(__AVX512VNNI__) && defined(__AVX512VL__)"
+_U8S8 = "{mm}_dpbusd_epi32({m}acc, {m}a, {m}b)"
+_S8U8 = "{mm}_dpbusd_epi32({m}acc, {m}b, {m}a)"
+_AVX = "{mm}_dpbusd_avx_epi32({m}acc, {m}a, {m}b)"
+_AVX_SWAPPED = "{mm}_dpbusd_avx_epi32({m}acc, {m}b, {m}a)"
+_MADD = "{mm}_add_epi32({m}acc, {mm}_madd_epi16({m}a, {m}b))"
+_PAIRS = (("int8", "int8"), ("uint8", "int8"), ("int8", "uint8"), ("uint8", "uint8"))
+_SHORT = {"int8": "s8", "uint8": "u8"}
+
+
+def _madds(name: str, feature: str, macro: str, lanes: tuple[int, ...]) -> tuple[Intrinsic, ...]:
+    """Products of sixteen-bit numbers, summed in pairs: exact for 8-bit numbers of either sign, on both sides."""
+    return tuple(_dot(f"{name}_{_SHORT[a]}{_SHORT[b]}", (a, b), feature, macro, _x86(_MADD, lanes), widened=True) for a, b in _PAIRS)
+
+
+INTRINSICS: tuple[Intrinsic, ...] = (
+    _dot("avx512_dpbusd_u8s8", ("uint8", "int8"), "avx512vnni avx512vl", _VNNI, _x86(_U8S8, (16, 8, 4))),
+    _dot("avx512_dpbusd_s8u8", ("int8", "uint8"), "avx512vnni avx512vl", _VNNI, _x86(_S8U8, (16, 8, 4))),
+    _dot("avx512_dpbusd_s8s8", ("int8", "int8"), "avx512vnni avx512vl", _VNNI, _x86(_U8S8, (16, 8, 4)), offset=128),
+    _dot("avx_dpbusd_u8s8", ("uint8", "int8"), "avxvnni", "defined(__AVXVNNI__)", _x86(_AVX, (8, 4))),
+    _dot("avx_dpbusd_s8u8", ("int8", "uint8"), "avxvnni", "defined(__AVXVNNI__)", _x86(_AVX_SWAPPED, (8, 4))),
+    _dot("avx_dpbusd_s8s8", ("int8", "int8"), "avxvnni", "defined(__AVXVNNI__)", _x86(_AVX, (8, 4)), offset=128),
+    *_madds("avx512_pmaddwd", "avx512bw", "defined(__AVX512BW__)", (16, 8, 4)),
+    *_madds("avx2_pmaddwd", "avx2", "defined(__AVX2__)", (8, 4)),
+    *_madds("sse2_pmaddwd", "sse2", "defined(__SSE2__)", (4,)),
+    _dot("neon_sdot", ("int8", "int8"), "dotprod", "defined(__ARM_FEATURE_DOTPROD)", ((4, "vdotq_s32((int32x4_t)acc, (int8x16_t)a, (int8x16_t)b)"),),
+         header="arm_neon.h"),
+    _dot("neon_udot", ("uint8", "uint8"), "dotprod", "defined(__ARM_FEATURE_DOTPROD)",
+         ((4, "vdotq_u32((uint32x4_t)acc, (uint8x16_t)a, (uint8x16_t)b)"),), header="arm_neon.h"),
+    _dot("neon_usdot_u8s8", ("uint8", "int8"), "i8mm", "defined(__ARM_FEATURE_MATMUL_INT8)",
+         ((4, "vusdotq_s32((int32x4_t)acc, (uint8x16_t)a, (int8x16_t)b)"),), header="arm_neon.h"),
+    _dot("neon_usdot_s8u8", ("int8", "uint8"), "i8mm", "defined(__ARM_FEATURE_MATMUL_INT8)",
+         ((4, "vusdotq_s32((int32x4_t)acc, (uint8x16_t)b, (int8x16_t)a)"),), header="arm_neon.h"),
+)
+"""In the order in which they are preferred."""
+
+FEATURES = tuple(sorted({feature for intrinsic in INTRINSICS for feature in intrinsic.features}))
+_BY_NAME = {intrinsic.name: intrinsic for intrinsic in INTRINSICS}
+
+
+def intrinsic_named(name: str) -> Intrinsic | None:
+    """The intrinsic of that name."""
+    return _BY_NAME.get(name)
+
+
+def available(features: frozenset[str], vector_bytes: int) -> tuple[Intrinsic, ...]:
+    """Those a processor with these features has in vectors of that size or less."""
+    return tuple(one for one in INTRINSICS if one.features <= features and 4 * min(one.lanes) <= vector_bytes)

@@ -1,0 +1,51 @@
+"""Tile a stage around an instruction that computes its innermost part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ansor.ir.intrinsics import available, matched
+from ansor.rules.base import Derived
+from ansor.rules.multi_level_tiling_with_fusion import MultiLevelTilingWithFusion
+from ansor.rules.registry import register
+from ansor.rules.tiling import STRUCTURE, Inner, tile
+from ansor.schedule.questions import needs_tiling
+from ansor.schedule.sketch import Sketch
+from ansor.schedule.state import Stage
+from ansor.targets.base import Target
+
+
+@register("tensorize")
+@dataclass(frozen=True)
+class Tensorize:
+    """Cut a group off the reduction, tile the rest as the tiling rules do, and compute group and vector with one instruction: the first that fits.
+
+    before   for i, j, k:  c[i, j] += int32(a[i, k]) * int32(b[k, j])
+    after    for i_0, j_0, i_1, j_1, k_0_0, i_2, j_2, k_0_1, i_3:  c[..., j_3] = dot(c[..., j_3], a[..., k_1], b[..., j_3, k_1])
+    """
+
+    structure: str = STRUCTURE
+    exclusive: bool = True
+
+    def derive(self, sketch: Sketch, stage: str, target: Target) -> Iterator[Derived]:
+        if not needs_tiling(sketch.state, stage):
+            return
+        inner = _inner(sketch.state[stage], target)
+        if inner is None:
+            return
+        fused = list(MultiLevelTilingWithFusion(self.structure).tiled(sketch, stage, inner))
+        yield from fused
+        compute = sketch.state[stage].tensor.compute
+        assert compute is not None
+        if any(one.exclusive for one in fused) or inner.match.lanes is not compute.axes[-1]:
+            return  # a whole tensor is stored as declared: only along its last axis are vectors written at once
+        yield Derived(tile(sketch, stage, self.structure, inner=inner).sketch)
+
+
+def _inner(stage: Stage, target: Target) -> Inner | None:
+    for intrinsic in available(target.features, target.vector_bytes):
+        found = matched(stage.tensor, intrinsic)
+        if found is not None:
+            return Inner(intrinsic, found)
+    return None
