@@ -66,7 +66,8 @@ class _Tile:
         self.helpers = writer.helpers
         self.lines = TileText()
         self.loaded: dict[str, str] = {}
-        self.offsets: dict[str, tuple[str, int]] = {}
+        self.offsets: dict[str, str] = {}
+        self.signs: dict[int, str] = {}
 
     def text(self, places: Sequence[Place], names: Sequence[str]) -> TileText:
         whole = [(name, self.writer.at(fixed, lanes)) for name, (fixed, lanes) in zip(names, places, strict=True)]
@@ -84,13 +85,25 @@ class _Tile:
         if self.inner.intrinsic.offset and b not in self.offsets:
             # Every element of a is too large by the offset: what that adds is summed beside, for all rows of the tile at once.
             kind, offset = self.helpers.vector("int32", count), f"{self.stem}_offset{len(self.offsets)}"
-            self.offsets[b] = offset, count
+            self.offsets[b] = offset
             self.lines.before.append(f"{kind} {offset} = ({kind}){{}};")
-            self.lines.inside.append(f"{offset} = {call}({offset}, {_all(self.helpers, self.inner.intrinsic.offset, count)}, {b});")
-        a = self._load(_group(self.inner, writer, count), count)
+            self.lines.inside.append(f"{offset} = {call}({offset}, {self._sign(count)}, {b});")
+        sign = self._sign(count) if self.inner.intrinsic.offset else ""
+        a = self._load(_group(self.inner, writer, count, sign), count)
         self.lines.inside.append(f"{name} = {call}({name}, {a}, {b});")
         if self.inner.intrinsic.offset:
-            self.lines.after.append(f"{name} = {_difference(self.helpers, count)}({name}, {self.offsets[b][0]});")
+            self.lines.after.append(f"{name} = {_difference(self.helpers, count)}({name}, {self.offsets[b]});")
+
+    def _sign(self, count: int) -> str:
+        """The offset in every byte, in a variable of which the compiler does not know the value.
+
+        Known, it would flip the signs of a group before spreading it over the lanes: three instructions where one loads, spreads and flips.
+        """
+        if count not in self.signs:
+            name = self.signs[count] = f"{self.stem}_sign{count}"
+            self.lines.before.append(f"{self.helpers.vector('int32', count)} {name} = {_all(self.helpers, self.inner.intrinsic.offset, count)};")
+            self.lines.before.append(f"{dot_function(self.helpers, self.inner.intrinsic, count)}_hide({name});")
+        return self.signs[count]
 
     def _load(self, text: str, count: int) -> str:
         if text not in self.loaded:
@@ -108,14 +121,14 @@ class _Tile:
 # operands -------------------------------------------------------------------------------------------------------------------------------------------------
 
 
-def _group(inner: InnerProduct, writer: Writer, count: int) -> str:
-    """One group of `a` in every lane."""
+def _group(inner: InnerProduct, writer: Writer, count: int, sign: str) -> str:
+    """One group of `a` in every lane; `sign` is what the instruction wants the bytes to be combined with."""
     helpers, intrinsic, dtype = writer.helpers, inner.intrinsic, inner.a.dtype
     number = "int16" if intrinsic.group == 2 else "int32"  # as wide as a group that is not widened
     one = _group_number(inner, replace(writer.at({inner.group: 0}, None), load=None), inner.a, C_TYPES[number])
     text = f"({one} + ({helpers.vector(number, count)}){{}})"
-    if intrinsic.offset:
-        return f"({text} ^ {_all(helpers, intrinsic.offset, count)})"
+    if sign:
+        return f"({text} ^ {sign})"
     return _widened(helpers, intrinsic, dtype, text, count)
 
 
@@ -212,11 +225,12 @@ def dot_function(helpers: Helpers, intrinsic: Intrinsic, count: int) -> str:
         f"acc[l] = (int)((unsigned)acc[l] + (unsigned)({product})); return acc; }}",
     )
     macro = f"ANSOR_{name}"
-    helpers.instructions.setdefault(
-        macro,
-        f"#if {intrinsic.macro}\n#include <{intrinsic.header}>\n#define {macro}(acc, a, b) ({kind}){intrinsic.text(count)}\n"
-        f"#else\n#define {macro}(acc, a, b) {name}_plain(acc, a, b)\n#endif",
-    )
+    there = [f"#include <{intrinsic.header}>", f"#define {macro}(acc, a, b) ({kind}){intrinsic.text(count)}"]
+    missing = [f"#define {macro}(acc, a, b) {name}_plain(acc, a, b)"]
+    if intrinsic.offset:
+        there.append(f'#define {macro}_hide(x) __asm__("" : "+v"(x))')
+        missing.append(f"#define {macro}_hide(x)")
+    helpers.instructions.setdefault(macro, "\n".join([f"#if {intrinsic.macro}", *there, "#else", *missing, "#endif"]))
     return macro
 
 
