@@ -9,7 +9,7 @@ from ansor.ir.intrinsics import available, matched
 from ansor.rules.base import Derived
 from ansor.rules.multi_level_tiling_with_fusion import MultiLevelTilingWithFusion
 from ansor.rules.registry import register
-from ansor.rules.tiling import STRUCTURE, Inner, tile
+from ansor.rules.tiling import STRUCTURE, UNEVEN, Inner, tile
 from ansor.schedule.questions import needs_tiling
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.state import Stage
@@ -26,26 +26,30 @@ class Tensorize:
     """
 
     structure: str = STRUCTURE
+    uneven: int | None = UNEVEN
     exclusive: bool = True
 
     def derive(self, sketch: Sketch, stage: str, target: Target) -> Iterator[Derived]:
         if not needs_tiling(sketch.state, stage):
             return
-        inner = _inner(sketch.state[stage], target)
+        inner = _inner(sketch.state[stage], target, self.uneven)
         if inner is None:
             return
-        fused = list(MultiLevelTilingWithFusion(self.structure).tiled(sketch, stage, inner))
+        fused = list(MultiLevelTilingWithFusion(self.structure, uneven=self.uneven).tiled(sketch, stage, inner))
         yield from fused
         compute = sketch.state[stage].tensor.compute
         assert compute is not None
         if any(one.exclusive for one in fused) or inner.match.lanes is not compute.axes[-1]:
             return  # a whole tensor is stored as declared: only along its last axis are vectors written at once
-        yield Derived(tile(sketch, stage, self.structure, inner=inner).sketch)
+        yield Derived(tile(sketch, stage, self.structure, uneven=self.uneven, inner=inner).sketch)
 
 
-def _inner(stage: Stage, target: Target) -> Inner | None:
+def _inner(stage: Stage, target: Target, uneven: int | None) -> Inner | None:
+    """The first intrinsic that fits. An axis that is not cut unevenly has to be made of whole vectors, of the narrowest at least."""
     for intrinsic in available(target.features, target.vector_bytes):
         found = matched(stage.tensor, intrinsic)
-        if found is not None:
+        if found is None:
+            continue
+        if found.lanes.extent % min(intrinsic.lanes) == 0 or (uneven is not None and found.lanes.extent >= uneven):
             return Inner(intrinsic, found)
     return None

@@ -21,13 +21,18 @@ Place = tuple[dict[Var, int], Lanes | None]
 
 @dataclass(frozen=True)
 class InnerProduct:
-    """A store as an instruction sees it: `a` has a group for all lanes, `b` one for each; `group` runs over a group, `lanes` over the lanes."""
+    """A store as an instruction sees it: `a` has a group for all lanes, `b` one for each; `loop` runs over a group, `lanes` over the lanes."""
 
     intrinsic: Intrinsic
     a: Expr
     b: Expr
-    group: Var
+    loop: For
     lanes: Var
+
+    @property
+    def group(self) -> Var:
+        """The variable of a group."""
+        return self.loop.var
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,7 @@ def inner_product(loops: Sequence[For], store: Store) -> InnerProduct | None:
         return None
     for a, b in ((value.left.value, value.right.value), (value.right.value, value.left.value)):
         if (a.dtype, b.dtype) == intrinsic.operands and not depends(a, lanes.var):
-            return InnerProduct(intrinsic, a, b, group, lanes.var)
+            return InnerProduct(intrinsic, a, b, loops[-1], lanes.var)
     return None
 
 
@@ -70,8 +75,8 @@ class _Tile:
         self.signs: dict[int, str] = {}
 
     def text(self, places: Sequence[Place], names: Sequence[str]) -> TileText:
-        whole = [(name, self.writer.at(fixed, lanes)) for name, (fixed, lanes) in zip(names, places, strict=True)]
-        for name, writer in whole:
+        for name, (fixed, lanes) in zip(names, places, strict=True):
+            writer = self.writer.at(fixed, lanes)
             count = writer.lanes.count if writer.lanes is not None else 1
             if count in self.inner.intrinsic.lanes:
                 self._product(name, writer, count)

@@ -88,7 +88,7 @@ def _matches(tensor: Tensor, intrinsic: Intrinsic) -> Iterator[Match]:
     if reads is None or tensor.compute is None:
         return
     for lanes, group in itertools.product(reversed(tensor.compute.axes), tensor.compute.reduce_axes):
-        fits = lanes.extent % min(intrinsic.lanes) == 0 and group.extent % intrinsic.group == 0
+        fits = lanes.extent >= min(intrinsic.lanes) and group.extent % intrinsic.group == 0
         for a, b in reads:
             if not fits or _uses(a, lanes) or access.memory_step(a, group) != 1:
                 continue  # a group of `a` is loaded as one number
