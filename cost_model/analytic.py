@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ansor.cost_model.buffer_features import Statement, statements_of
 from ansor.cost_model.nest import Mask, Nest, anywhere
+from ansor.ir.intrinsics import intrinsic_named
 from ansor.ir.loops import Buffer, Loops
 from ansor.schedule.legality import accumulators
 from ansor.schedule.machine import Machine
@@ -131,7 +132,9 @@ def register_tile(statement: Statement, core: Core) -> Tile:
 
 def _lanes(statement: Statement, core: Core) -> int:
     widest = max(layout.element_bytes for buffer, layout in statement.layouts.items() if buffer in statement.footprints)
-    return max(1, core.vector_bytes // widest)
+    lanes = max(1, core.vector_bytes // widest)
+    intrinsic = intrinsic_named(statement.nest.path[-1].intrinsic) if statement.nest.path else None
+    return lanes if intrinsic is None else min(lanes, max(intrinsic.lanes))
 
 
 def _moves_by_one(statement: Statement, buffer: Buffer, level: int) -> Mask:

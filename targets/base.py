@@ -50,7 +50,8 @@ class Target:
         kind = find_kind(self.kind)
         default = kind.default(self.mcpu)
         shown = [option for option in kind.options if option.always or getattr(self, option.field) != getattr(default, option.field)]
-        return " ".join([self.kind, *(shlex.quote(f"-{option.name}={option.text(getattr(self, option.field), getattr(default, option.field))}") for option in shown)])
+        texts = ((option.name, option.text(getattr(self, option.field), getattr(default, option.field))) for option in shown)
+        return " ".join([self.kind, *(shlex.quote(f"-{name}={text}") for name, text in texts)])
 
     def lanes(self, dtype_bytes: int) -> int:
         """Elements of that size in one vector register, at least 1."""

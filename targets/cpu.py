@@ -117,7 +117,7 @@ def _detected() -> tuple[Processor, int]:
     core = replace(core, features=core.features | features_of(flags))
     for (level, kind), (kib, bytes_in_line) in caches_of(Path("/sys/devices/system/cpu/cpu0/cache")).items():
         if kind != "Instruction" and level in (1, 2, 3):
-            core = replace(core, **{f"l{level}": kib})
+            core = replace(core, **{f"l{level}": kib})  # type: ignore[arg-type]  # l1, l2 or l3
             line = bytes_in_line or line
     return core, line
 

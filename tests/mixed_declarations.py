@@ -573,8 +573,39 @@ def nn_dense(draw: Draw) -> Given:
     return Given([data, weight, te.nn.capsule_conv2d(data, weight, draw.integer(1, 2), draw.integer(0, 1))], {})
 
 
+def inner_products(draw: Draw) -> Given:
+    """Sums of products of 8-bit integers, over the whole of their range: what instructions compute in groups."""
+    a, b = draw.pick(["int8", "uint8"]), draw.pick(["int8", "uint8"])
+    group, columns = draw.pick([2, 4, 8, 12, 16]), draw.pick([4, 8, 17, 20, 24, 40])
+    form = draw.integer(0, 3)
+    if form == 0:
+        x, w = te.placeholder((1, 4, 3, group), a, name="x"), te.placeholder((3, 3, group, columns), b, name="w", constant=draw.chance(60))
+        result = te.nn.conv2d(x, w, padding=draw.integer(0, 1) + 1, data_layout="NHWC", out_dtype="int32", name="c")
+    elif form == 1:
+        x, w = te.placeholder((draw.extent(6), group), a, name="x"), te.placeholder((columns, group), b, name="w", constant=draw.chance(40))
+        result = te.nn.dense(x, w, out_dtype="int32", name="c")
+    elif form == 2:
+        x, w = te.placeholder((2, draw.extent(4), group), a, name="x"), te.placeholder((2, columns, group), b, name="w")
+        result = te.nn.batch_matmul(x, w, out_dtype="int32", name="c")
+    else:
+        x, w = te.placeholder((draw.extent(9), group), a, name="x"), te.placeholder((group, columns), b, name="w", constant=draw.chance(50))
+        result = te.nn.matmul(x, w, out_dtype="int32", name="c")
+    if draw.chance(40):
+        result = te.nn.relu(result)
+    rng = np.random.default_rng(draw.integer(0, 1000))
+    return Given([x, w, result], {tensor.name: _whole_range(rng, tensor) for tensor in (x, w)})
+
+
+def _whole_range(rng: np.random.Generator, tensor: Tensor) -> Array:
+    limits = np.iinfo(tensor.dtype)
+    values = np.asarray(rng.integers(limits.min, limits.max, tensor.shape, endpoint=True)).astype(tensor.dtype)
+    values[tuple(0 for _ in tensor.shape)] = limits.min
+    return values
+
+
 MIXED_KINDS: dict[str, Callable[[Draw], Given]] = {
     "expressions": expressions, "guarded_products": guarded_products, "two_readers": two_readers, "names": names, "quantized": quantized,
+    "inner_products": inner_products,
     "nn_conv": nn_conv, "nn_pool": nn_pool, "nn_norm": nn_norm, "nn_shape": nn_shape, "nn_dense": nn_dense,
 }  # fmt: skip
 ALL_KINDS: dict[str, Callable[[Draw], Given]] = {**PLAIN_KINDS, **MIXED_KINDS}

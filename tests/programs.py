@@ -38,6 +38,7 @@ from ansor.rules.base import SketchRule
 from ansor.rules.multi_level_tiling import MultiLevelTiling
 from ansor.rules.multi_level_tiling_with_fusion import MultiLevelTilingWithFusion
 from ansor.rules.pack_operands import PackOperands
+from ansor.rules.tensorize import Tensorize
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.steps import (
     CacheRead,
@@ -69,12 +70,14 @@ TARGETS = tuple(
         "cpu -mcpu=x86-64-v4 -threads=2",
         "cpu -mcpu=x86-64 -threads=2",
         "cpu -mcpu=haswell -threads=2 -vector-bytes=4",
+        "cpu -mcpu=znver4 -threads=1",
     )
 )
 KEEN: dict[str, SketchRule] = {
     "pack_operands": PackOperands(reuse=1),
     "multi_level_tiling_with_fusion": MultiLevelTilingWithFusion(uneven=1),
     "multi_level_tiling": MultiLevelTiling(uneven=1),
+    "tensorize": Tensorize(uneven=1),
 }
 QUICK = ("-O1", "-ftrivial-auto-var-init=pattern")  # a tile element that is read before it is written shows
 SANITIZED = ("-std=gnu99", "-O1", "-g", "-w", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-pthread")

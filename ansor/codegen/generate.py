@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ansor.codegen.dialect import BYTES, C_TYPES, PRELUDE, Helpers, literal
@@ -411,9 +411,9 @@ class _Generator:
 
     def _cut_tile(self, reductions: list[For], tile: Tile, store: Store, within: tuple[Guard, ...], inner: InnerProduct | None) -> None:
         """A tile with all its guards checked."""
-        if not tile.loops and self._reduces_lanes(reductions, store, within):
+        if inner is None and not tile.loops and self._reduces_lanes(reductions, store, within):
             self._vector_reduction(reductions, store, within)
-        elif tile.loops and len(self._places(tile, store)) > MAX_TILE:
+        elif tile.loops and len(self._places(tile, store, inner)) > MAX_TILE:
             # Too many accumulators: fewer are held, and only across one step of the reduction.
             for loop in reductions:
                 self._open_loop(loop)
@@ -507,11 +507,12 @@ class _Generator:
         loop = tile.loops[-1]
         return loop if self._contiguous(store, loop.var) and vectorizable(store.value, loop.var) else None
 
-    def _places(self, tile: Tile, store: Store) -> list[tuple[dict[Var, int], Lanes | None]]:
+    def _places(self, tile: Tile, store: Store, inner: InnerProduct | None) -> list[tuple[dict[Var, int], Lanes | None]]:
         """Every accumulator of a tile: the numbers of its variables, and its lanes."""
         lanes = self._lane_loop(tile, store)
         plain = [loop for loop in tile.loops if loop is not lanes]
-        pieces = chunks(tile.count(lanes), self._widest(store)) if lanes is not None else [(0, 1)]
+        widest = self._widest(store) if inner is None else min(self._widest(store), max(inner.intrinsic.lanes))
+        pieces = chunks(tile.count(lanes), widest) if lanes is not None else [(0, 1)]
         found: list[tuple[dict[Var, int], Lanes | None]] = []
         for values in itertools.product(*(range(tile.count(loop)) for loop in plain)):
             fixed = {loop.var: value for loop, value in zip(plain, values, strict=True)}
@@ -525,7 +526,7 @@ class _Generator:
         return found
 
     def _held_tile(self, reductions: list[For], tile: Tile, store: Store, within: tuple[Guard, ...], inner: InnerProduct | None) -> None:
-        places = self._places(tile, store)
+        places = self._places(tile, store, inner)
         if tile.loops and len(places) > MAX_TILE:
             self._open_loop(tile.loops[0], tile.count(tile.loops[0]))
             self._held_tile([], Tile(tile.loops[1:], tile.counts), store, within, inner)

@@ -7,14 +7,14 @@ narrower than any of its forms, is written out as plain arithmetic.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ansor.codegen.dialect import C_TYPES, Helpers, literal, vector_type
 from ansor.codegen.values import Lanes, Writer, combined, depends
 from ansor.ir.intrinsics import Intrinsic, intrinsic_named
 from ansor.ir.linear import Var
 from ansor.ir.loops import Access, For, Store
-from ansor.te.expr import Binary, Cast, Const, Expr, Select
+from ansor.te.expr import Binary, Cast, Expr, Select
 
 Place = tuple[dict[Var, int], Lanes | None]
 
@@ -130,7 +130,7 @@ def _group(inner: InnerProduct, writer: Writer, count: int, sign: str) -> str:
     """One group of `a` in every lane; `sign` is what the instruction wants the bytes to be combined with."""
     helpers, intrinsic, dtype = writer.helpers, inner.intrinsic, inner.a.dtype
     number = "int16" if intrinsic.group == 2 else "int32"  # as wide as a group that is not widened
-    one = _group_number(inner, replace(writer.at({inner.group: 0}, None), load=None), inner.a, C_TYPES[number])
+    one = _group_number(inner, writer.at({inner.group: 0}, None), inner.a, C_TYPES[number])
     text = f"({one} + ({helpers.vector(number, count)}){{}})"
     if sign:
         return f"({text} ^ {sign})"
@@ -141,24 +141,16 @@ def _group_number(inner: InnerProduct, writer: Writer, expr: Expr, kind: str) ->
     """The elements of a group side by side in one number."""
     helpers, size = writer.helpers, inner.intrinsic.group
     bytes_ = helpers.vector(expr.dtype, size)
-    if isinstance(expr, Access) and int(writer.flat(expr.buffer, expr.index).coefficient(inner.group)) == 0 and depends_evenly(inner, expr):
+    if isinstance(expr, Access) and _step(expr, inner.group) == 1:
         return f"({kind})*(const {bytes_} *)&{expr.buffer.name}[{writer.index(writer.flat(expr.buffer, expr.index))}]"
     if isinstance(expr, Select) and not depends(expr.condition, inner.group):
         then, otherwise = (_group_number(inner, writer, side, kind) for side in (expr.then, expr.otherwise))
         return f"({kind})({writer.scalar(expr.condition)} ? {then} : {otherwise})"
-    if isinstance(expr, Const):
-        elements = [literal(expr.value, expr.dtype)] * size
-    else:
-        elements = [writer.at({inner.group: k}, None).scalar(expr) for k in range(size)]
+    elements = [writer.at({inner.group: k}, None).scalar(expr) for k in range(size)]
     return f"({kind})({bytes_}){{{', '.join(elements)}}}"
 
 
-def depends_evenly(inner: InnerProduct, access: Access) -> bool:
-    """True when the elements of a group are neighbours in memory."""
-    return _steps(access, inner.group) == 1
-
-
-def _steps(access: Access, var: Var) -> int | None:
+def _step(access: Access, var: Var) -> int | None:
     """Elements between what neighbouring iterations of `var` read; None when that is not always the same."""
     total = 0
     for index, stride in zip(access.index, access.buffer.strides, strict=True):
@@ -173,15 +165,15 @@ def _columns(inner: InnerProduct, writer: Writer, count: int) -> str:
     """A group of `b` in each lane."""
     helpers, intrinsic, expr = writer.helpers, inner.intrinsic, inner.b
     assert writer.lanes is not None
-    size = intrinsic.group
+    size, start = intrinsic.group, int(writer.lanes.start.const)
     bytes_ = helpers.vector(expr.dtype, count * size)
-    first = replace(writer.at({inner.group: 0, inner.lanes: int(writer.lanes.start.const)}, None), load=None)
+    first = writer.at({inner.group: 0, inner.lanes: start}, None)
 
     def element(lane: int, k: int) -> str:
-        return first.at({inner.group: k, inner.lanes: int(writer.lanes.start.const) + lane}, None).scalar(expr) if writer.lanes is not None else ""
+        return first.at({inner.group: k, inner.lanes: start + lane}, None).scalar(expr)
 
     if isinstance(expr, Access):
-        lane, step = _steps(expr, inner.lanes), _steps(expr, inner.group)
+        lane, step = _step(expr, inner.lanes), _step(expr, inner.group)
         place = f"{expr.buffer.name}[{first.index(first.flat(expr.buffer, expr.index))}]"
         if step == 1 and lane == size:
             return _widened(helpers, intrinsic, expr.dtype, f"*(const {bytes_} *)&{place}", count)

@@ -62,11 +62,17 @@ def register_tile(path: tuple[For, ...], store: Store, vector_bytes: int) -> Int
             inside = inside * choose(_flag(loop.var.extent > 1), 0, 1)
             reduces = larger(reduces, choose(_flag(loop.var.extent > 1), 1, 0))
             continue
-        lanes = max(1, vector_bytes // BYTES[store.buffer.dtype])
+        lanes = _lanes(path, store, vector_bytes)
         along = _both(_flag(loop.vectorized), _flag(_memory_step(store, loop) == 1))
         pieces = choose(along, vector_pieces(loop.var.extent, lanes), loop.var.extent)
         tile = tile * choose(_flag(inside > 0), pieces, 1)
     return choose(_flag(reduces > 0), tile, 1)
+
+
+def _lanes(path: tuple[For, ...], store: Store, vector_bytes: int) -> int:
+    """Elements of the widest vector, or of the widest form of an intrinsic that fits it."""
+    lanes, intrinsic = max(1, vector_bytes // BYTES[store.buffer.dtype]), intrinsic_named(path[-1].intrinsic) if path else None
+    return lanes if intrinsic is None else min(lanes, max(intrinsic.lanes))
 
 
 def offsets(path: tuple[For, ...], store: Store, vector_bytes: int) -> Int:
@@ -74,7 +80,7 @@ def offsets(path: tuple[For, ...], store: Store, vector_bytes: int) -> Int:
     intrinsic = intrinsic_named(path[-1].intrinsic) if path else None
     if intrinsic is None or not intrinsic.offset:
         return 0
-    return vector_pieces(path[-2].var.extent, max(1, vector_bytes // BYTES[store.buffer.dtype]))
+    return vector_pieces(path[-2].var.extent, _lanes(path, store, vector_bytes))
 
 
 def _fills_lanes(path: tuple[For, ...]) -> Flag:

@@ -506,8 +506,8 @@ class Tensorize(Step):
                                 f"{', '.join(stage.loops[-2:])}; reorder first")
         found = matched(stage.tensor, intrinsic)
         if found is None or (_axis_of(stage, self.lanes), _axis_of(stage, self.group)) != (found.lanes.name, found.group.name):
-            raise ScheduleError(f"asked to compute loops {self.lanes}, {self.group} of stage {self.stage} with {self.intrinsic}, which computes "
-                                f"{intrinsic.declaration.compute.body}; the stage is something else along them" if intrinsic.declaration.compute else "")
+            raise ScheduleError(f"asked to compute loops {self.lanes}, {self.group} of stage {self.stage} with {self.intrinsic}, which sums products of "
+                                f"{' and '.join(intrinsic.operands)} in int32; the stage is something else along them")
         if (self.group, intrinsic.group) not in {(r.parts[-1], r.lengths[-1]) for r in stage.relations if isinstance(r, SplitRelation) and r.lengths}:
             raise ScheduleError(f"asked to compute loop {self.group} of stage {self.stage} with {self.intrinsic}, which sums {intrinsic.group} elements; "
                                 f"split it to that length")

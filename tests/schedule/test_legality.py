@@ -7,9 +7,9 @@ from ansor import te
 from ansor.ir.dag import Dag
 from ansor.ir.loops import stores
 from ansor.schedule.choice import level_choice, tile_choice
-from ansor.schedule.legality import legal, legal_rows, local_bytes, register_tile, vector_pieces
+from ansor.schedule.legality import legal, legal_rows, local_bytes, offsets, register_tile, vector_pieces
 from ansor.schedule.sketch import Sketch
-from ansor.schedule.steps import ComputeAt, Parallel, Reorder, Split, Step, Unroll, Vectorize
+from ansor.schedule.steps import ComputeAt, Parallel, Reorder, Split, Step, Tensorize, Unroll, Vectorize
 from ansor.targets.base import parse_target
 from ansor.te import workloads
 
@@ -90,3 +90,25 @@ def test_a_population_and_its_rows_agree() -> None:
 def test_where_nothing_depends_on_the_row() -> None:
     sketch = tiled(4, 16, Vectorize("C", "j_1"))
     assert legal_rows(sketch.lower_rows(np.zeros((3, 0), dtype=np.int64)), AVX2, 3).tolist() == [True] * 3
+
+
+def tensorised(rows: int, columns: int, a: str = "int8") -> Sketch:
+    """A tile of 8-bit products around an instruction that sums four."""
+    x, y = te.placeholder((96, 64), a, name="A"), te.placeholder((64, 192), "int8", name="B", constant=True)
+    product = te.nn.matmul(x, y, out_dtype="int32", name="C")
+    steps = (
+        Split("C", "i", (rows,), 2), Split("C", "j", (columns,), 2), Split("C", "k", (4,), 2), Reorder("C", ("i_0", "j_0", "k_0", "i_1", "j_1", "k_1")),
+        Tensorize("C", "j_1", "k_1", "avx512_dpbusd_u8s8" if a == "uint8" else "avx512_dpbusd_s8s8"),
+    )  # fmt: skip
+    return Sketch(Dag([x, y, product])).then(*steps)
+
+
+@pytest.mark.parametrize(("rows", "columns", "a", "tile", "beside", "fits"), [
+    (12, 32, "int8", 24, 2, True), (12, 32, "uint8", 24, 0, True), (6, 64, "int8", 24, 4, False), (6, 64, "uint8", 24, 0, True),
+    (4, 24, "int8", 8, 2, True), (4, 6, "uint8", 8, 0, False),
+])  # fmt: skip
+def test_an_instruction_and_what_it_takes_off_need_registers_and_whole_vectors(rows: int, columns: int, a: str, tile: int, beside: int, fits: bool) -> None:
+    loops = tensorised(rows, columns, a).lower_row(())
+    ((path, store),) = stores(loops.body)
+    assert register_tile(path, store, 64) == tile and offsets(path, store, 64) == beside
+    assert legal(loops, AVX512) == fits

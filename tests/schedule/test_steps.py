@@ -29,6 +29,7 @@ from ansor.schedule.steps import (
     Split,
     Step,
     StorageAlign,
+    Tensorize,
     Unroll,
     Vectorize,
     register,
@@ -205,3 +206,30 @@ def test_codes_of_steps_do_not_collide() -> None:
 def test_a_row_outside_the_sketch_is_refused() -> None:
     with pytest.raises(ScheduleError, match="asked for row .3. of a sketch whose 0 choices"):
         matmul().lower_row((3,))
+
+
+def eight_bit_products(length: int = 4, **dtypes: str) -> Sketch:
+    x, y = te.placeholder((8, 16), dtypes.get("a", "int8"), name="A"), te.placeholder((16, 32), "int8", name="B", constant=True)
+    product = te.nn.matmul(x, y, out_dtype="int32", name="C")
+    return Sketch(Dag([x, y, product])).then(Split("C", "k", (length,), 2), Reorder("C", ("i", "k_0", "j", "k_1")))
+
+
+def test_tensorize_marks_the_group_and_makes_the_lanes_vectors() -> None:
+    text = str(eight_bit_products().then(Tensorize("C", "j", "k_1", "avx512_dpbusd_s8s8")).lower_row(()))
+    assert "vectorized for C_j in 32" in text and "for C_k_1 in 4  (avx512_dpbusd_s8s8)" in text
+
+
+@pytest.mark.parametrize(
+    ("sketch", "step", "words"),
+    [
+        (eight_bit_products(), Tensorize("C", "j", "k_1", "abacus"), "no intrinsic; ansor.ir.intrinsics lists them"),
+        (eight_bit_products(), Tensorize("C", "i", "k_1", "avx512_dpbusd_s8s8"), "its innermost loops are j, k_1; reorder first"),
+        (eight_bit_products(a="uint8"), Tensorize("C", "j", "k_1", "avx512_dpbusd_s8s8"), "the stage is something else along them"),
+        (eight_bit_products(8), Tensorize("C", "j", "k_1", "avx512_dpbusd_s8s8"), "which sums 4 elements; split it to that length"),
+        (eight_bit_products(), Tensorize("C", "j", "k_1", "avx2_pmaddwd_s8s8"), "which sums 2 elements; split it to that length"),
+    ],
+)
+def test_tensorize_takes_only_what_the_instruction_computes(sketch: Sketch, step: Step, words: str) -> None:
+    with pytest.raises(ScheduleError, match="asked to compute") as caught:
+        sketch.then(step).state  # noqa: B018  # applies the steps
+    assert words in str(caught.value)

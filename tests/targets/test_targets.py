@@ -7,7 +7,7 @@ import pytest
 
 from ansor.errors import TargetError
 from ansor.targets.base import Kind, Target, find_kind, kind_names, parse_target, register_kind
-from ansor.targets.cpu import PROCESSORS, caches_of, vectors_of
+from ansor.targets.cpu import PROCESSORS, caches_of, features_of, vectors_of
 
 
 def test_the_plain_cpu_is_this_machine() -> None:
@@ -32,6 +32,7 @@ def test_options_change_what_they_name() -> None:
         "cpu -mcpu=x86-64 -l3=0 -cache-line=128",
         "cpu -cc='gcc -m64'",
         "cpu -vector-bytes=16 -stack=64K -l1=1025",
+        "cpu -mcpu=haswell -mattr=+avxvnni,-sse2",
     ],
 )
 def test_canonical_text_reads_back(text: str) -> None:
@@ -68,6 +69,8 @@ def test_every_listed_processor_parses() -> None:
         ("cpu -threads=1 -threads=2", "-threads twice"),
         ("cpu -l1=32X", "is bytes such as 32K or 1M, at least 1024"),
         ("cpu -cc='gcc", "close the quotation"),
+        ("cpu -mattr=avx2", "-mattr=avx2; -mattr (instructions that it has or lacks) is +NAME or -NAME"),
+        ("cpu -mattr=+sse9", "of avx2, avx512bw"),
     ],
 )
 def test_mistakes_say_what_there_is(text: str, words: str) -> None:
@@ -115,3 +118,14 @@ def test_caches_are_read_from_files(tmp_path: Path) -> None:
             (folder / name).write_text(text + "\n")
     assert caches_of(tmp_path) == {(1, "Data"): (48, 64), (1, "Instruction"): (32, 64), (2, "Unified"): (1024, 64)}
     assert caches_of(tmp_path / "nowhere") == {}
+
+
+def test_features_have_the_names_of_compilers() -> None:
+    assert features_of(frozenset({"fpu", "avx2", "avx512_vnni", "avx_vnni"})) == {"avx2", "avx512vnni", "avxvnni"}
+    assert features_of(frozenset({"asimddp", "i8mm", "fp"})) == {"dotprod", "i8mm"}
+
+
+def test_features_are_added_and_taken_away() -> None:
+    before = parse_target("cpu -mcpu=haswell").features
+    assert parse_target("cpu -mcpu=haswell -mattr=+avxvnni,-avx2").features == before - {"avx2"} | {"avxvnni"}
+    assert parse_target("cpu -mcpu=haswell -mattr -avx2").features == before - {"avx2"}
