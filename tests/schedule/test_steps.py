@@ -181,6 +181,7 @@ STEP_EXAMPLES: list[Step] = [
     StorageAlign("C", 16, 8),
     Pack("C", "B"),
     PackInside("C", "A"),
+    Tensorize("C", "j_1", "k_1", "avx2_pmaddwd_s8s8"),
 ]
 
 
