@@ -36,7 +36,7 @@ Open = tuple[Step, Choice] | tuple[None, None]
 
 def _vectorize(stage: Stage) -> Open:
     innermost = stage.loops[-1]
-    if innermost in stage.annotations.unroll or (stage.kinds[innermost] != "spatial" and not reduces_neighbours(stage)):
+    if innermost in (*stage.annotations.unroll, *stage.annotations.intrinsics) or (stage.kinds[innermost] != "spatial" and not reduces_neighbours(stage)):
         return None, None
     choice = level_choice(f"{stage.name}.vector", (0, 1), VECTOR_WEIGHTS)
     return Vectorize(stage.name, innermost, choice.name), choice
