@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import gcd
 
 from ansor.ir.linear import Atom, Linear, Opaque, Quotient, Remainder, Var, bounds, is_opaque, of
 from ansor.ir.loops import Access, Buffer, For, IndexValue, Loops, Node, Store
@@ -39,7 +40,25 @@ def _division(value: Linear, divisor: int, quotient: bool) -> Linear:
     found = bounds(rest) if not any(is_opaque(atom) for atom, _ in rest.terms) else None
     if found is not None and found[0] >= 0 and found[1] < divisor:
         return outer if quotient else rest
-    return outer + of(Quotient(rest, divisor)) if quotient else of(Remainder(rest, divisor))
+    coarse, fine, step = _steps(rest, divisor)
+    if quotient:
+        return outer + of(Quotient(coarse, divisor // step))
+    return of(Remainder(coarse, divisor // step)) * step + fine
+
+
+def _steps(value: Linear, divisor: int) -> tuple[Linear, Linear, int]:
+    """`value` as coarse * step + fine with fine in [0, step), where step divides the divisor, so that fine has no part in the quotient.
+
+    8 a + b with b < 8, divided by 32   ->   a, b, 8
+    """
+    terms = sorted(value.terms, key=lambda term: abs(int(term[1])), reverse=True)
+    for count in range(1, len(terms)):
+        step = gcd(divisor, *(int(c) for _, c in terms[:count]))
+        fine = Linear(tuple(terms[count:]), int(value.const) % step)
+        found = bounds(fine) if not any(is_opaque(atom) for atom, _ in fine.terms) else None
+        if found is not None and found[0] >= 0 and found[1] < step:
+            return Linear(tuple((a, int(c) // step) for a, c in terms[:count]), int(value.const) // step), fine, step
+    return value, Linear(), 1
 
 
 class _Simplifier:

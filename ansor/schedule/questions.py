@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import prod
 
 from ansor.ir import access
 from ansor.schedule.state import Inlined, Root, SplitRelation, Stage, State
 from ansor.schedule.steps import packable, packable_inside
-from ansor.te.expr import Axis, walk
+from ansor.te.expr import Axis, Binary, Const, Expr, walk
 from ansor.te.tensor import Tensor
 
 CONST_INDICES = "auto_scheduler_simplify_const_tensor_indices"
 NO_SPLIT_AT_INNER = "auto_scheduler_no_split_at_inner"
 ALWAYS_UNROLL_INNER = "auto_scheduler_always_unroll_inner"
+SAME_RUN = 8  # neighbours that read the same element, from where on vectors of them pay
 MIN_RFACTOR = 16  # elements of a reduction below which partial results cost more than they give
 
 
@@ -97,7 +99,9 @@ def packable_operands(state: State, name: str, reuse: int) -> tuple[list[str], l
 
 
 def axes_of_packed_only(state: State, name: str) -> list[Axis]:
-    """Output axes that index the largest packed constant and no other input: the output channels of a convolution."""
+    """Output axes that index the largest packed constant and move along no other input: the output channels of a convolution, also one in groups, where
+    many neighbours in a row read the same data.
+    """
     stage = state[name]
     packed = [tensor for tensor in access.producers(stage.tensor) if tensor.name in stage.packed]
     if not packed or stage.tensor.compute is None:
@@ -106,9 +110,18 @@ def axes_of_packed_only(state: State, name: str) -> list[Axis]:
     users: dict[int, set[str]] = {}
     for read in access.reads(stage.tensor):
         for index in read.indices:
-            for node in walk(index):
+            for node in _moving(index):
                 users.setdefault(id(node), set()).add(read.tensor.name)
     return [axis for axis in stage.tensor.compute.axes if users.get(id(axis)) == {largest.name}]
+
+
+def _moving(index: Expr) -> Iterator[Expr]:
+    """The parts of an index that change from one element to the next: not those below a division by SAME_RUN or more."""
+    if isinstance(index, Binary) and index.op == "floordiv" and isinstance(index.right, Const) and index.right.value >= SAME_RUN:
+        return
+    yield index
+    for child in index.children:
+        yield from _moving(child)
 
 
 def levels(stage: Stage) -> tuple[tuple[str, ...], ...]:

@@ -27,7 +27,7 @@ from ansor.schedule.state import (
     initial_stage,
     redirected,
 )
-from ansor.te.expr import Axis, Expr, Read, Reduce
+from ansor.te.expr import Axis, Const, Expr, Read, Reduce
 from ansor.te.tensor import Compute, Tensor
 
 Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
@@ -646,5 +646,8 @@ def _reads_at_axes(stage: Stage, name: str) -> bool:
     found = [read for read in access.reads(stage.tensor) if read.tensor.name == name]
     if len(found) != 1:
         return False
-    axes = [index for index in found[0].indices if isinstance(index, Axis) and index.start == 0]
-    return len(axes) == found[0].tensor.ndim > 0 and len({id(axis) for axis in axes}) == len(axes)
+    read = found[0]
+    # A dimension of one element has no loop to be at: a kernel of 1x1.
+    walked = [index for index, extent in zip(read.indices, read.tensor.shape, strict=True) if not (extent == 1 and isinstance(index, Const))]
+    axes = [index for index in walked if isinstance(index, Axis) and index.start == 0]
+    return len(axes) == len(walked) > 0 and len({id(axis) for axis in axes}) == len(axes)

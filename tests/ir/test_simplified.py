@@ -20,9 +20,9 @@ def indices(draw: st.DrawFn, depth: int = 2) -> Linear:
     for _ in range(draw(st.integers(0, 3))):
         atom: Atom = draw(st.sampled_from(VARIABLES))
         if depth and draw(st.booleans()):
-            inner, divisor = draw(indices(depth - 1)), draw(st.integers(1, 6))
+            inner, divisor = draw(indices(depth - 1)), draw(st.sampled_from((1, 2, 3, 4, 5, 6, 8, 12, 32)))
             atom = Quotient(inner, divisor) if draw(st.booleans()) else Remainder(inner, divisor)
-        result = result + of(atom) * draw(st.integers(-4, 6))
+        result = result + of(atom) * draw(st.sampled_from((-4, -2, -1, 0, 1, 2, 3, 4, 6, 8)))
     return result
 
 
@@ -45,6 +45,15 @@ def test_divisions_fold_where_the_range_allows() -> None:
     assert simplified_index(of(Remainder(inner, 3))).terms == of(c).terms
     assert simplified_index(of(Quotient(inner, 6))).terms == ()
     assert simplified_index(of(Remainder(inner - 9, 3))).terms == of(c).terms
+
+
+def test_the_fine_part_leaves_a_quotient() -> None:
+    c, d = VARIABLES[2], VARIABLES[3]
+    inner = of(d) * 8 + of(c) + 3  # 8 d + a number below 8
+    quotient, remainder = simplified_index(of(Quotient(inner, 32))), simplified_index(of(Remainder(inner, 32)))
+    (atom, coefficient), = quotient.terms
+    assert isinstance(atom, Quotient) and coefficient == 1 and atom.divisor == 4 and atom.value.terms == of(d).terms
+    assert {type(atom) for atom, _ in remainder.terms} == {Remainder, Var} and remainder.const == 3
 
 
 def program(outer: int, middle: int) -> Loops:
