@@ -27,8 +27,8 @@ from ansor.te.expr import Call, Select, walk
 Column = NDArray[np.float64]
 
 LATENCY = 4.0  # cycles of a multiply-add; two can start in each
-RUNNING = 4  # vectors of partial results that one reduction holds
-FOLD_CYCLES = 20.0  # to combine them
+RUNNING, TOGETHER = 4.0, 8.0  # vectors of partial results that one element holds while it is reduced, and that several hold together
+FOLD_CYCLES = 20.0  # to combine those of one element
 CALL_CYCLES = 14.0  # one vector, or one element, of exp, tanh, ...
 LOOP_CYCLES = 8.0  # leaving and entering the loops around a tile
 L2_BYTES, L3_BYTES, MEMORY_BYTES = 40.0, 16.0, 8.0  # bytes a cycle that each level delivers
@@ -112,7 +112,8 @@ def register_tile(statement: Statement, core: Core) -> Tile:
             continue
         running = running & (inside | ~nest.real[level])
         vectorized = loop.vectorized & _moves_by_one(statement, nest.store.buffer, level)
-        written: NDArray[np.bool_] = inside if reduces else inside & vectorized
+        together = partial & np.asarray(loop.unrolled)
+        written: NDArray[np.bool_] = inside | together if reduces else inside & vectorized
         if not written.any():
             continue
         some = anywhere(vectorized)
@@ -161,9 +162,10 @@ def _instructions(statement: Statement, tile: Tile, core: Core) -> Column:
     if statement.nest.store.combiner is None:
         return tile.bodies * np.maximum(np.maximum(work, tile.loads / 2), tile.vectors) + tile.runs
     spills = SPILL * np.maximum(tile.vectors - accumulators(core.vector_registers), 0.0)
-    latency = np.where(tile.partial, LATENCY / RUNNING, LATENCY)
+    running = np.where(tile.vectors > 1, np.maximum(TOGETHER // tile.vectors, 1.0), RUNNING)
+    latency = np.where(tile.partial, LATENCY / running, LATENCY)
     body = np.maximum(np.maximum(work, tile.loads / 2), latency) + spills
-    return tile.bodies * body + tile.runs * (3.0 * tile.vectors + LOOP_CYCLES + tile.partial * FOLD_CYCLES)
+    return tile.bodies * body + tile.runs * (3.0 * tile.vectors + LOOP_CYCLES + tile.partial * FOLD_CYCLES * tile.vectors)
 
 
 def _transfers(statement: Statement, core: Core) -> Column:

@@ -18,6 +18,7 @@ BUILTIN = (
     "pack_constants",
     "add_cache_write",
     "pack_operands",
+    "reduce_in_vectors",
     "tensorize",
     "multi_level_tiling_with_fusion",
     "multi_level_tiling",

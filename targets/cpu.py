@@ -19,6 +19,7 @@ RULES = (
     "pack_constants",  # exclusive: a constant read in loop order is never slower; then the same stage is visited again
     "add_cache_write",  # makes the consumer that the next rule needs
     "pack_operands",  # beside the next: a copy costs, so both ways are tried
+    "reduce_in_vectors",  # beside the next: which is faster depends on the lengths
     "tensorize",  # exclusive: tiles as the two below do, with an instruction inside; without it the same program is several times slower
     "multi_level_tiling_with_fusion",  # beside plain tiling, unless the stage was made to be fused
     "multi_level_tiling",  # exclusive: where data are used again, not tiling is not worth a trial

@@ -38,6 +38,7 @@ from ansor.rules.base import SketchRule
 from ansor.rules.multi_level_tiling import MultiLevelTiling
 from ansor.rules.multi_level_tiling_with_fusion import MultiLevelTilingWithFusion
 from ansor.rules.pack_operands import PackOperands
+from ansor.rules.reduce_in_vectors import ReduceInVectors
 from ansor.rules.tensorize import Tensorize
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.steps import (
@@ -75,6 +76,7 @@ TARGETS = tuple(
 )
 KEEN: dict[str, SketchRule] = {
     "pack_operands": PackOperands(reuse=1),
+    "reduce_in_vectors": ReduceInVectors(least=2),
     "multi_level_tiling_with_fusion": MultiLevelTilingWithFusion(uneven=1),
     "multi_level_tiling": MultiLevelTiling(uneven=1),
     "tensorize": Tensorize(uneven=1),

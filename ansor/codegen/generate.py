@@ -26,7 +26,8 @@ from ansor.te.expr import Expr, walk
 
 MAX_TILE = 96  # accumulators of a register tile that are still written out
 MAX_CHUNKS = 8  # vectors of an elementwise loop that are written out instead of looped over
-RUNNING = 4  # vectors of partial results that one reduction holds
+RUNNING = 4  # vectors of partial results that one element holds while it is reduced
+TOGETHER = 8  # and that several elements hold together
 ALIGNMENT = 64
 
 
@@ -411,8 +412,8 @@ class _Generator:
 
     def _cut_tile(self, reductions: list[For], tile: Tile, store: Store, within: tuple[Guard, ...], inner: InnerProduct | None) -> None:
         """A tile with all its guards checked."""
-        if inner is None and not tile.loops and self._reduces_lanes(reductions, store, within):
-            self._vector_reduction(reductions, store, within)
+        if inner is None and self._reduces_lanes(reductions, store, within):
+            self._vector_reduction(reductions, tile, store, within)
         elif tile.loops and len(self._places(tile, store, inner)) > MAX_TILE:
             # Too many accumulators: fewer are held, and only across one step of the reduction.
             for loop in reductions:
@@ -431,56 +432,83 @@ class _Generator:
         along = widest > 1 and int(var.extent) > 1 and vectorizable(store.value, var) and depends(store.value, var)
         return along and not _guards_by(within, [var])[1]
 
-    def _vector_reduction(self, reductions: list[For], store: Store, within: tuple[Guard, ...]) -> None:
-        """One element reduced in vectors: RUNNING of them at a time hide the latency of adding, narrower ones take the tail; all are combined at the end."""
-        assert store.combiner is not None
+    def _vector_reduction(self, reductions: list[For], tile: Tile, store: Store, within: tuple[Guard, ...]) -> None:
+        """The elements of a tile reduced in vectors: several of them at a time hide the latency of adding, narrower ones take the tail; those of each
+        element are combined at the end.
+        """
         *outer, loop = reductions
-        dtype, var, widest = store.buffer.dtype, loop.var, self._widest(store)
+        var, widest = loop.var, self._widest(store)
+        elements = [fixed for fixed, _ in self._places(replace(tile, loops=tuple(replace(one, vectorized=False) for one in tile.loops)), store, None)]
         pieces = chunks(int(var.extent), widest)
         whole = sum(1 for _, lanes in pieces if lanes == widest)
-        running = min(RUNNING, whole)
+        running = min(RUNNING if len(elements) == 1 else max(TOGETHER // len(elements), 1), whole)
         looped = whole // running * running if running and whole > running else 0
         number = next(self.names)
         self._line("{")
         self.depth += 1
-        names = {(widest, k): self._own(f"acc{number}_{k}") for k in range(running)}
-        names |= {(lanes, 0): self._own(f"acc{number}_by{lanes}") for _, lanes in pieces if lanes < widest}
-        for (lanes, _), name in names.items():
-            writer = self.writer.at({}, Lanes(var, lanes, Linear()) if lanes > 1 else None)
-            self._accumulator(name, writer, store, ())
-        for one in outer:
-            self._open_loop(one)
+        own = [f"{number}_{e}" if len(elements) > 1 else f"{number}" for e in range(len(elements))]
+        held = [
+            {(widest, k): self._own(f"acc{one}_{k}") for k in range(running)}
+            | {(lanes, 0): self._own(f"acc{one}_by{lanes}") for _, lanes in pieces if lanes < widest}
+            for one in own
+        ]
+        for fixed, names in zip(elements, held, strict=True):
+            for (lanes, _), name in names.items():
+                self._accumulator(name, self.writer.at(fixed, Lanes(var, lanes, Linear()) if lanes > 1 else None), store, ())
+        for around in outer:
+            self._open_loop(around)
         if within:
             self._open(f"if ({self._conditions(within)})")
         if looped:
             self._open(f"for (long {var.name} = 0; {var.name} < {looped * widest}; {var.name} += {running * widest})")
             for k in range(running):
-                self._reduce_lanes(store, names[widest, k], Lanes(var, widest, of(var) + k * widest))
+                self._reduce_lanes(store, elements, [names[widest, k] for names in held], Lanes(var, widest, of(var) + k * widest))
             self._close()
         for k, (offset, lanes) in enumerate(pieces[looped:]):
-            self._reduce_lanes(store, names[lanes, k if lanes == widest else 0], Lanes(var, lanes, Linear((), offset)))
+            which = lanes, k if lanes == widest else 0
+            self._reduce_lanes(store, elements, [names[which] for names in held], Lanes(var, lanes, Linear((), offset)))
         if within:
             self._close()
         for _ in outer:
             self._close()
-        held = {one.var for one in reductions}
-        before = tuple(one for one in store.reduce_vars if one not in held)
-        result = self._folded(store, names, number)
-        place = self._place(self.writer, store)
-        if before:
-            result = combined(self.helpers, store.combiner, dtype, 1, self._old_value(store, before, place), result)
-        self._line(f"{place} = {result};")
+        before = tuple(one for one in store.reduce_vars if all(one is not loop.var for loop in reductions))
+        for fixed, names, one in zip(elements, held, own, strict=True):
+            self._reduced(store, fixed, self._folded(store, names, one), before)
         self._close()
 
-    def _reduce_lanes(self, store: Store, name: str, lanes: Lanes) -> None:
+    def _reduce_lanes(self, store: Store, elements: list[dict[Var, int]], names: list[str], lanes: Lanes) -> None:
+        """A vector (or one element) of the reduction for each of the elements; what they share is loaded once."""
         assert store.combiner is not None
-        if lanes.count == 1:
-            value = self.writer.at({lanes.var: int(lanes.start.const)}, None).scalar(store.value)
-        else:
-            value = self.writer.at({}, lanes).vector(store.value)
-        self._line(f"{name} = {combined(self.helpers, store.combiner, store.buffer.dtype, lanes.count, name, value)};")
+        load = self._shared(next(self.names))
+        for fixed, name in zip(elements, names, strict=True):
+            if lanes.count == 1:
+                value = self.writer.at({**fixed, lanes.var: int(lanes.start.const)}, None).scalar(store.value)
+            else:
+                writer = self.writer.at(fixed, lanes)
+                value = (replace(writer, load=load) if len(elements) > 1 else writer).vector(store.value)
+            self._line(f"{name} = {combined(self.helpers, store.combiner, store.buffer.dtype, lanes.count, name, value)};")
 
-    def _folded(self, store: Store, names: dict[tuple[int, int], str], number: int) -> str:
+    def _reduced(self, store: Store, fixed: dict[Var, int], result: str, before: tuple[Var, ...]) -> None:
+        """Stores an element, combined with what earlier iterations of loops outside made of it."""
+        assert store.combiner is not None
+        place = self._place(self.writer.at(fixed, None), store)
+        if before:
+            result = combined(self.helpers, store.combiner, store.buffer.dtype, 1, self._old_value(store, before, place), result)
+        self._line(f"{place} = {result};")
+
+    def _shared(self, number: int) -> Callable[[str, str], str]:
+        """Gives what is read from memory a name, the same read the same name."""
+        loaded: dict[str, str] = {}
+
+        def load(text: str, kind: str) -> str:
+            if text not in loaded:
+                loaded[text] = self._own(f"in{number}_{len(loaded)}")
+                self._line(f"const {kind} {loaded[text]} = {text};")
+            return loaded[text]
+
+        return load
+
+    def _folded(self, store: Store, names: dict[tuple[int, int], str], number: str) -> str:
         """Accumulators of several widths as one element: the widest are combined in pairs, halved, combined with those of half the width, and so on."""
         assert store.combiner is not None
         dtype = store.buffer.dtype
@@ -560,15 +588,8 @@ class _Generator:
 
     def _accumulate(self, number: int, names: list[str], places: list[tuple[dict[Var, int], Lanes | None]], store: Store) -> None:
         """One step of the reduction in every accumulator of tile `number`; what they share is loaded once."""
-        loaded: dict[str, str] = {}
-
-        def load(text: str, kind: str) -> str:
-            if text not in loaded:
-                loaded[text] = self._own(f"in{number}_{len(loaded)}")
-                self._line(f"const {kind} {loaded[text]} = {text};")
-            return loaded[text]
-
         assert store.combiner is not None
+        load = self._shared(number)
         for name, (fixed, lane) in zip(names, places, strict=True):
             writer = replace(self.writer.at(fixed, lane), load=load)
             count = lane.count if lane is not None else 1
@@ -699,12 +720,17 @@ def _read_by_index(linear: Linear) -> Iterator[Buffer]:
 
 
 def _tile_start(loops: list[For], store: Store) -> int:
-    """Where the register tile begins: the spatial loops at the end and the reduction loops directly around them."""
+    """Where the register tile begins: the spatial loops at the end and the reduction loops directly around them, or a reduction in vectors at the end and
+    the spatial loops directly around it that are written out.
+    """
     k = len(loops)
     while k > 0 and loops[k - 1].kind != "reduce":
         k -= 1
     while k > 0 and loops[k - 1].kind == "reduce":
         k -= 1
+    if loops and loops[-1].kind == "reduce" and loops[-1].vectorized:
+        while k > 0 and loops[k - 1].kind != "reduce" and loops[k - 1].unrolled:
+            k -= 1
     # Without a reduction loop in this nest only the innermost loop belongs to the tile.
     return k if any(loop.kind == "reduce" for loop in loops[k:]) else max(len(loops) - 1, 0)
 

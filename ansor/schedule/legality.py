@@ -5,7 +5,7 @@ The same arithmetic for one program (ints, a bool) and for a population (arrays 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,7 +54,10 @@ def register_tile(path: tuple[For, ...], store: Store, vector_bytes: int) -> Int
     tile: Int = 1
     inside: Int = 1  # 1 as long as no reduction of more than one iteration was met, walking outwards
     reduces: Int = 0
-    for loop in reversed([loop for loop in path if loop.stage == store.stage]):
+    own = [loop for loop in path if loop.stage == store.stage]
+    if reduces_in_vectors(own):
+        return product(loop.var.extent for loop in own if loop.unrolled)
+    for loop in reversed(own):
         if loop.intrinsic:
             reduces = 1  # one instruction runs it together with the vectors around it
             continue
@@ -67,6 +70,13 @@ def register_tile(path: tuple[For, ...], store: Store, vector_bytes: int) -> Int
         pieces = choose(along, vector_pieces(loop.var.extent, lanes), loop.var.extent)
         tile = tile * choose(_flag(inside > 0), pieces, 1)
     return choose(_flag(reduces > 0), tile, 1)
+
+
+def reduces_in_vectors(loops: Sequence[For]) -> bool:
+    """The innermost loop is a reduction, and those directly around it are written out: they are elements that are reduced together."""
+    if len(loops) < 2 or loops[-1].kind != "reduce" or loops[-2].kind != "spatial":
+        return False
+    return bool(loops[-2].unrolled) and not loops[-1].unrolled
 
 
 def _lanes(path: tuple[For, ...], store: Store, vector_bytes: int) -> int:

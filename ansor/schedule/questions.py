@@ -154,9 +154,14 @@ def leading_spatial(stage: Stage) -> tuple[str, ...]:
 
 def reduces_neighbours(stage: Stage) -> bool:
     """The innermost loop runs along a reduction in which everything that is read moves by one element or not at all, so that vectors of it can be reduced."""
+    return stage.kinds[stage.loops[-1]] == "reduce" and reduced_in_memory_order(stage, 2)
+
+
+def reduced_in_memory_order(stage: Stage, least: int) -> bool:
+    """The last reduction has `least` elements or more, and in it everything that is read moves by one element or not at all."""
     assert stage.tensor.compute is not None
-    if stage.kinds[stage.loops[-1]] != "reduce" or not stage.tensor.compute.reduce_axes:
+    if not stage.tensor.compute.reduce_axes:
         return False
     axis = stage.tensor.compute.reduce_axes[-1]
     steps = {access.memory_step(read, axis) for read in access.reads(stage.tensor)}
-    return axis.extent > 1 and 1 in steps and steps <= {0, 1}
+    return axis.extent >= least and 1 in steps and steps <= {0, 1}

@@ -10,7 +10,7 @@ from ansor.codegen.generate import Machine, generate
 from ansor.codegen.source import CSource
 from ansor.ir.dag import Dag
 from ansor.schedule.sketch import Sketch
-from ansor.schedule.steps import ComputeAt, Fuse, Parallel, PragmaUnroll, Reorder, Split, Step, Vectorize
+from ansor.schedule.steps import ComputeAt, Fuse, Parallel, PragmaUnroll, Reorder, Split, Step, Unroll, Vectorize
 from ansor.te.tensor import Tensor
 
 
@@ -191,6 +191,24 @@ def test_a_reduction_along_vectors() -> None:
     tensors = [x, te.compute((3,), lambda i: te.sum(x[i, r], axis=r), name="y")]
     assert REDUCED in written(tensors, Vectorize("y", "r", 1)).text
     assert "f32x4" not in written(tensors, Vectorize("y", "r", 0)).text
+
+
+TOGETHER = """\
+      for (long c_k = 0; c_k < 32; c_k += 16) {
+        const f32x4 in1_0 = *(const f32x4 *)&a[c_k];
+        const f32x4 in1_1 = *(const f32x4 *)&b[c_j_0 * 64 + c_k];
+        acc0_0_0 = acc0_0_0 + (in1_0 * in1_1);
+        const f32x4 in1_2 = *(const f32x4 *)&b[c_j_0 * 64 + c_k + 32];
+        acc0_1_0 = acc0_1_0 + (in1_0 * in1_2);
+"""
+
+
+def test_two_elements_reduced_along_vectors_share_what_they_load() -> None:
+    """Four vectors of partial results each, so that eight are in flight."""
+    a, b = te.placeholder((1, 32), name="a"), te.placeholder((6, 32), name="b")
+    steps = (Split("c", "j", (2,), 2), Reorder("c", ("i", "j_0", "j_1", "k")), Unroll("c", "j_1"), Vectorize("c", "k", 1))
+    text = written([a, b, te.nn.dense(a, b, name="c")], *steps).text
+    assert TOGETHER in text and text.count("f32x4 acc0_") == 8
 
 
 def test_a_block_reduced_as_one_loop_is_read_in_vectors() -> None:

@@ -19,7 +19,7 @@ from ansor.rules.pack_constants import PackConstants
 from ansor.rules.registry import BUILTIN, register, resolve, rule_named
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.state import At
-from ansor.schedule.steps import ComputeAt, ComputeInline, Fuse, Pack, Reorder, Split
+from ansor.schedule.steps import ComputeAt, ComputeInline, Fuse, Pack, Reorder, Split, Unroll
 from ansor.search.derive import derive_sketches
 from ansor.targets.base import Target, parse_target
 from ansor.te import workloads
@@ -93,6 +93,46 @@ def test_a_constant_with_two_readers_is_not_packed() -> None:
     c = te.compute((8, 8), lambda i, j: te.sum(a[i, r] * b[r, j], axis=r), name="C")
     d = te.compute((8, 8), lambda i, j: te.sum(c[i, s] * b[s, j], axis=s), name="D")
     assert not any(isinstance(step, Pack) for sketch in sketches([a, b, d]) for step in sketch.steps)
+
+
+def test_a_kernel_of_one_by_one_is_packed() -> None:
+    data, weight = te.placeholder((1, 32, 7, 7), name="data"), te.placeholder((64, 32, 1, 1), name="weight", constant=True)
+    found = sketches([data, weight, te.nn.conv2d(data, weight, name="conv")])
+    assert found and all(Pack("conv", "weight") in sketch.steps for sketch in found)
+
+
+def test_output_channels_of_groups_are_innermost_where_many_share_their_data() -> None:
+    def innermost(groups: int) -> set[str]:
+        data, weight = te.placeholder((1, 32, 9, 9), name="data"), te.placeholder((32, 32 // groups, 3, 3), name="weight", constant=True)
+        found = sketches([data, weight, te.nn.conv2d(data, weight, groups=groups, name="conv")])
+        return {sketch.state["conv_local"].loops[-1] for sketch in found if any(stage.name == "conv_local" for stage in sketch.state.stages)}
+
+    assert innermost(groups=4) == {"co_3"}  # 8 channels in a row
+    assert innermost(groups=16) == {"w_3"}
+
+
+# reduce_in_vectors
+
+
+def product_of_rows(length: int, *, constant: bool = False) -> list[Tensor]:
+    a, b = te.placeholder((20, length), name="A"), te.placeholder((24, length), name="B", constant=constant)
+    return [a, b, te.nn.dense(a, b, name="c")]
+
+
+def in_vectors(tensors: list[Tensor]) -> list[Sketch]:
+    return [sketch for sketch in sketches(tensors) if any(isinstance(step, Unroll) for step in sketch.steps)]
+
+
+def test_rows_are_reduced_in_vectors_several_at_once() -> None:
+    (sketch,) = in_vectors(product_of_rows(64))
+    stage = sketch.state["c"]
+    assert stage.loops == ("i_0", "j_0", "i_1", "j_1", "i_2", "j_2", "k") and stage.annotations.unroll == ("i_2", "j_2")
+
+
+def test_short_constant_or_strided_operands_are_not_reduced_in_vectors() -> None:
+    assert in_vectors(product_of_rows(16)) == []
+    assert in_vectors(product_of_rows(64, constant=True)) == []
+    assert in_vectors(workloads.matmul(64, 64, 64)) == []
 
 
 # add_rfactor
