@@ -139,7 +139,8 @@ class _Generator:
     def _argument(self, buffer: Buffer) -> Argument:
         pack = None
         if buffer.pack:
-            pack = Pack(tuple(int(e) for e in buffer.shape), tuple(tuple(int(s) for s in strides) for strides in buffer.pack))
+            strides = tuple(tuple(int(s) for s in row) for row in buffer.pack)
+            pack = Pack(tuple(int(e) for e in buffer.shape), strides, tuple(int(s) for s in buffer.starts))
         return Argument(buffer.name, self.program.logical_shapes[buffer.name], buffer.dtype, buffer.scope, pack)
 
     def _entry(self, offsets: dict[Buffer, int], calls: list[str]) -> str:

@@ -25,7 +25,7 @@ class Pack:
     """A physical order of an array: a nest of loops whose every position names one logical element.
 
     `extents[l]` is the extent of physical loop l, outermost first; `strides[d][l]` is how far one step of loop l moves
-    the logical index of dimension d (0 if it does not). Positions beyond the logical shape hold zero.
+    the logical index of dimension d (0 if it does not), from `starts[d]`. Positions outside the logical shape hold zero.
 
         a [512, 100] matrix b[k, j] as panels of 16 columns, b_packed[j // 16, k, j % 16]:
             Pack(extents=(7, 512, 16), strides=((0, 1, 0), (16, 0, 1)))
@@ -33,16 +33,16 @@ class Pack:
 
     extents: tuple[int, ...]
     strides: tuple[tuple[int, ...], ...]
+    starts: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if any(extent < 1 for extent in self.extents):
             raise ValueError(f"Pack: every extent must be 1 or more, found {self.extents}")
         for dimension, row in enumerate(self.strides):
-            if len(row) != len(self.extents) or any(stride < 0 for stride in row):
-                raise ValueError(
-                    f"Pack: dimension {dimension} needs {len(self.extents)} strides of 0 or more, one for each loop of "
-                    f"extents {self.extents}; found {row}"
-                )
+            if len(row) != len(self.extents):
+                raise ValueError(f"Pack: dimension {dimension} needs {len(self.extents)} strides, one for each loop of extents {self.extents}; found {row}")
+        if len(self.starts) not in (0, len(self.strides)):
+            raise ValueError(f"Pack: needs a start for each of {len(self.strides)} dimensions or none at all, found {self.starts}")
 
     @property
     def size(self) -> int:
@@ -53,14 +53,17 @@ class Pack:
         """The physical buffer, 1-D and contiguous, of a logical array; raises ValueError when the rank differs."""
         if array.ndim != len(self.strides):
             raise ValueError(f"Pack.apply: this order is for {len(self.strides)} dimensions, found shape {array.shape}")
-        reached = [1 + sum((extent - 1) * stride for extent, stride in zip(self.extents, row, strict=True))
-                   for row in self.strides]  # fmt: skip
-        if any(need > have for need, have in zip(reached, array.shape, strict=True)):
-            # Zeros where the loops leave the logical shape; a plain strided view serves afterwards.
-            array = np.pad(array, [(0, max(0, need - have)) for need, have in zip(reached, array.shape, strict=True)])
+        starts = self.starts or (0,) * array.ndim
+        moves = [[(extent - 1) * stride for extent, stride in zip(self.extents, row, strict=True)] for row in self.strides]
+        least = [start + sum(min(move, 0) for move in row) for start, row in zip(starts, moves, strict=True)]
+        most = [start + sum(max(move, 0) for move in row) for start, row in zip(starts, moves, strict=True)]
+        around = [(max(0, -low), max(0, high + 1 - have)) for low, high, have in zip(least, most, array.shape, strict=True)]
+        if any(map(any, around)):
+            array = np.pad(array, around)  # zeros where the loops leave the logical shape; a plain strided view serves afterwards
+        first = array[tuple(slice(start + before, None) for start, (before, _) in zip(starts, around, strict=True))]
         steps = [sum(row[loop] * step for row, step in zip(self.strides, array.strides, strict=True))
                  for loop in range(len(self.extents))]  # fmt: skip
-        view = np.lib.stride_tricks.as_strided(array, shape=self.extents, strides=steps, writeable=False)
+        view = np.lib.stride_tricks.as_strided(first, shape=self.extents, strides=steps, writeable=False)
         return np.array(view, order="C").reshape(-1)
 
 
@@ -105,6 +108,7 @@ class PackData(TypedDict):
 
     extents: Sequence[int]
     strides: Sequence[Sequence[int]]
+    starts: NotRequired[Sequence[int]]
 
 
 class ArgumentData(TypedDict):
@@ -152,6 +156,8 @@ class Argument:
         pack: PackData | None = None
         if self.pack is not None:
             pack = {"extents": self.pack.extents, "strides": self.pack.strides}
+            if any(self.pack.starts):
+                pack["starts"] = self.pack.starts
         data: ArgumentData = {"name": self.name, "shape": self.shape, "dtype": self.dtype, "role": self.role, "pack": pack}
         if self.transform is not None:
             data["transform"] = {"matrix": self.transform.matrix, "axes": self.transform.axes, "rest": self.transform.rest}
@@ -162,7 +168,7 @@ class Argument:
         """The argument that `to_data` wrote."""
         pack = None
         if data["pack"] is not None:
-            pack = Pack(tuple(data["pack"]["extents"]), tuple(tuple(row) for row in data["pack"]["strides"]))
+            pack = Pack(tuple(data["pack"]["extents"]), tuple(tuple(row) for row in data["pack"]["strides"]), tuple(data["pack"].get("starts", ())))
         transform = None
         if "transform" in data:
             given = data["transform"]

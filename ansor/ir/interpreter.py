@@ -47,8 +47,9 @@ def pack_array(array: NDArray[np.generic], buffer: Buffer) -> NDArray[np.generic
     """A constant in stored order, element by element; zero where no element belongs."""
     packed = np.zeros(tuple(int(extent) for extent in buffer.shape), dtype=array.dtype)
     for position in np.ndindex(*packed.shape):
-        index = tuple(sum(int(s) * p for s, p in zip(strides, position, strict=True)) for strides in buffer.pack)
-        if all(i < n for i, n in zip(index, array.shape, strict=True)):
+        moved = (sum(int(s) * p for s, p in zip(strides, position, strict=True)) for strides in buffer.pack)
+        index = tuple(int(start) + move for start, move in zip(buffer.starts, moved, strict=True))
+        if all(0 <= i < n for i, n in zip(index, array.shape, strict=True)):
             packed[position] = array[index]
     return packed
 

@@ -26,7 +26,7 @@ class Buffer:
     """Memory for one tensor. `shape` is the stored shape, in elements, row-major.
 
     scope: `input`, `constant`, `output` (arguments), `workspace` (whole intermediate), `local` (a region inside a loop).
-    pack: for a constant stored in loop order: per logical dimension the stride of each stored dimension.
+    pack: for a constant stored in loop order: per logical dimension the stride of each stored dimension; starts: per logical dimension the index of the first.
     """
 
     name: str
@@ -34,6 +34,7 @@ class Buffer:
     dtype: str
     scope: str
     pack: tuple[tuple[Int, ...], ...] = ()
+    starts: tuple[Int, ...] = ()
 
     @property
     def strides(self) -> tuple[Int, ...]:

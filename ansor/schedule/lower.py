@@ -306,7 +306,8 @@ class _Lowering:
         if read.tensor.name in owner.stage.packed_inside:
             return self._packed_inside(read, index, walked)
         pack = tuple(tuple(one.coefficient(var) for var in walked) for one in index)
-        buffer = Buffer(read.tensor.name, tuple(var.extent for var in walked), read.dtype, "constant", pack)
+        starts = tuple(one.const for one in index)
+        buffer = Buffer(read.tensor.name, tuple(var.extent for var in walked), read.dtype, "constant", pack, starts)
         self.packed[read.tensor.name] = buffer
         return Access(buffer, tuple(of(var) for var in walked), read.dtype)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from math import prod
 from typing import ClassVar
 
 from ansor.errors import ScheduleError
@@ -27,7 +28,7 @@ from ansor.schedule.state import (
     initial_stage,
     redirected,
 )
-from ansor.te.expr import Axis, Const, Expr, Read, Reduce
+from ansor.te.expr import Axis, Binary, Const, Expr, Read, Reduce, walk
 from ansor.te.tensor import Compute, Tensor
 
 Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
@@ -600,7 +601,8 @@ class Pack(Step):
         stage = state[self.stage]
         if not packable(state, stage, self.tensor):
             raise ScheduleError(
-                f"asked to pack {self.tensor} for stage {self.stage}; that takes a constant that only this stage reads, once, at one own axis per dimension"
+                f"asked to pack {self.tensor} for stage {self.stage}; that takes a constant that only this stage reads, once, at a place that moves evenly "
+                "with the stage's axes and visits no element twice"
             )
         return state.updated(replace(stage, packed=(*stage.packed, self.tensor)))
 
@@ -629,11 +631,23 @@ class PackInside(Step):
 
 
 def packable(state: State, stage: Stage, name: str) -> bool:
-    """True when `name` is a constant that only `stage` reads, in one place, each dimension at one axis of its own."""
+    """True when `name` is a constant that only `stage` reads, once, at a place that moves evenly with the axes, and that a copy would not be larger than."""
     tensor = next((t for t in state.dag.inputs if t.name == name), None)
     if tensor is None or not tensor.constant or name in stage.packed:
         return False
-    return [reader.name for reader in state.readers(name)] == [stage.name] and _reads_at_axes(stage, name)
+    return [reader.name for reader in state.readers(name)] == [stage.name] and _reads_evenly(stage, tensor)
+
+
+def _reads_evenly(stage: Stage, tensor: Tensor) -> bool:
+    found = [read for read in access.reads(stage.tensor) if read.tensor is tensor]
+    if len(found) != 1 or tensor.ndim == 0:
+        return False
+    nodes = [node for index in found[0].indices for node in walk(index)]
+    if not all(isinstance(node, Axis | Const | Binary) for node in nodes):
+        return False
+    axes = list({id(node): node for node in nodes if isinstance(node, Axis)}.values())
+    even = all(access.step_of(index, axis) is not None for index in found[0].indices for axis in axes)
+    return even and len(axes) > 0 and all(axis.start == 0 for axis in axes) and prod(axis.extent for axis in axes) <= tensor.size
 
 
 def packable_inside(state: State, stage: Stage, name: str) -> bool:

@@ -15,15 +15,17 @@ def packs(draw: st.DrawFn) -> tuple[Pack, tuple[int, ...]]:
     dimensions = draw(st.integers(0, 3))
     loops = draw(st.integers(0, 4))
     extents = tuple(draw(st.integers(1, 4)) for _ in range(loops))
-    strides = tuple(tuple(draw(st.integers(0, 5)) for _ in range(loops)) for _ in range(dimensions))
-    return Pack(extents, strides), tuple(draw(st.integers(1, 7)) for _ in range(dimensions))
+    strides = tuple(tuple(draw(st.integers(-2, 5)) for _ in range(loops)) for _ in range(dimensions))
+    starts = draw(st.sampled_from(((), tuple(draw(st.integers(-2, 8)) for _ in range(dimensions)))))
+    return Pack(extents, strides, starts), tuple(draw(st.integers(1, 7)) for _ in range(dimensions))
 
 
 def naive(pack: Pack, array: NDArray[np.float32]) -> list[float]:
     result = []
     for position in product(*(range(extent) for extent in pack.extents)):
-        index = tuple(sum(p * s for p, s in zip(position, row, strict=True)) for row in pack.strides)
-        inside = all(i < extent for i, extent in zip(index, array.shape, strict=True))
+        starts = pack.starts or (0,) * array.ndim
+        index = tuple(start + sum(p * s for p, s in zip(position, row, strict=True)) for start, row in zip(starts, pack.strides, strict=True))
+        inside = all(0 <= i < extent for i, extent in zip(index, array.shape, strict=True))
         result.append(float(array[index]) if inside else 0.0)
     return result
 
@@ -47,7 +49,7 @@ def test_panels_of_a_matrix() -> None:
 
 
 def test_argument_reads_back_from_json() -> None:
-    for pack in (None, Pack((2, 3), ((1, 0), (0, 1)))):
+    for pack in (None, Pack((2, 3), ((1, 0), (0, 1))), Pack((2, 3), ((-1, 0), (0, 1)), (1, 0))):
         argument = Argument("A", (2, 3), "float32", "constant", pack)
         assert Argument.from_data(argument.to_data()) == argument
 
@@ -71,5 +73,7 @@ def test_a_transform_is_a_matrix_times_some_dimensions() -> None:
 def test_mistakes_are_sentences() -> None:
     with pytest.raises(ValueError, match="one for each loop"):
         Pack((2, 3), ((1,),))
+    with pytest.raises(ValueError, match="a start for each of 1"):
+        Pack((2, 3), ((1, 0),), (0, 0))
     with pytest.raises(ValueError, match="found shape"):
         Pack((2,), ((1,),)).apply(np.zeros((2, 2)))

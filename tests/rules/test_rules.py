@@ -101,6 +101,19 @@ def test_a_kernel_of_one_by_one_is_packed() -> None:
     assert found and all(Pack("conv", "weight") in sketch.steps for sketch in found)
 
 
+def test_the_kernel_of_a_transposed_convolution_is_packed_by_phases() -> None:
+    data, weight = te.placeholder((1, 8, 4, 4), name="data"), te.placeholder((8, 16, 4, 4), name="weight", constant=True)
+    found = sketches([data, weight, te.nn.conv2d_transpose(data, weight, 2, 1, name="up")])
+    assert found and all(Pack("up_phases", "weight") in sketch.steps for sketch in found)
+
+
+def test_a_constant_that_several_places_share_is_not_packed() -> None:
+    x, w = te.placeholder((16, 16), name="x"), te.placeholder((31,), name="w", constant=True)
+    k = te.reduce_axis((0, 16), name="k")
+    out = te.compute((16, 16), lambda i, j: te.sum(x[i, k] * w[j + k], axis=k), name="out")  # a copy would hold 256 elements
+    assert not any(isinstance(step, Pack) for sketch in sketches([x, w, out]) for step in sketch.steps)
+
+
 def test_output_channels_of_groups_are_innermost_where_many_share_their_data() -> None:
     def innermost(groups: int) -> set[str]:
         data, weight = te.placeholder((1, 32, 9, 9), name="data"), te.placeholder((32, 32 // groups, 3, 3), name="weight", constant=True)
