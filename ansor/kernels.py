@@ -14,7 +14,8 @@ from ansor.errors import ToolchainError
 from ansor.ir.dag import c_identifier
 from ansor.ir.printer import loops_text
 from ansor.ir.simplify import simplified
-from ansor.measure.kernel import Kernel, aligned_empty, build_kernels
+from ansor.measure.kernel import Kernel, build_kernels
+from ansor.measure.result_memory import aligned_empty
 from ansor.schedule.sketch import Sketch
 from ansor.task import SearchTask
 from ansor.text import clip

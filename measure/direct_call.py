@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from math import prod
 from typing import TYPE_CHECKING
 
 from ansor.codegen.source import ALIGNMENT, Argument
+from ansor.measure.result_memory import LEAST_BYTES, ResultMemory
 
 if TYPE_CHECKING:
     import torch
@@ -26,9 +29,9 @@ class DirectCall:
         self.address = ctypes.addressof(self.pointers)
         kinds = [(k, argument, getattr(torch, argument.dtype)) for k, argument in enumerate(arguments) if argument.name not in bound]
         self._given = [(k, argument.shape, dtype) for k, argument, dtype in kinds if argument.role != "output"]
-        self._made = [(k, argument.shape, dtype) for k, argument, dtype in kinds if argument.role == "output"]
+        self._made = [(k, _maker(argument, dtype)) for k, argument, dtype in kinds if argument.role == "output"]
         self._plain = all(argument.pack is None for _, argument, _ in kinds)
-        self._tensor, self._empty, self._strided = torch.Tensor, torch.empty, torch.strided
+        self._tensor, self._strided = torch.Tensor, torch.strided
 
     def fill(self, inputs: Sequence[object]) -> list[torch.Tensor] | None:
         """New results for these inputs, everything in its place; None when some other way has to be taken."""
@@ -44,11 +47,20 @@ class DirectCall:
                 return None
             self.pointers[k] = address
         results = []
-        for k, shape, dtype in self._made:
-            result = self._empty(shape, dtype=dtype)
+        for k, made in self._made:
+            result = made()
             address = result.data_ptr()
             if address % ALIGNMENT:
                 return None
             self.pointers[k] = address
             results.append(result)
         return results
+
+
+def _maker(argument: Argument, dtype: torch.dtype) -> Callable[[], torch.Tensor]:
+    """Makes a result without contents."""
+    import torch
+
+    if prod(argument.shape) * dtype.itemsize >= LEAST_BYTES:
+        return ResultMemory(argument.shape, argument.dtype).tensor
+    return partial(torch.empty, argument.shape, dtype=dtype)

@@ -20,6 +20,7 @@ from ansor.codegen.toolchain import Compiler, find_compiler
 from ansor.errors import MeasureError, ToolchainError
 from ansor.measure.builder import Builder
 from ansor.measure.direct_call import DirectCall
+from ansor.measure.result_memory import aligned_empty
 
 if TYPE_CHECKING:
     import torch
@@ -27,15 +28,6 @@ if TYPE_CHECKING:
     Tensor = NDArray[np.generic] | torch.Tensor
 
 SAVED_VERSION = 1
-
-
-def aligned_empty(shape: Sequence[int], dtype: str) -> NDArray[np.generic]:
-    """An array without contents whose data starts at a multiple of `ALIGNMENT` bytes: a kernel uses it without a copy."""
-    item = np.dtype(dtype)
-    size = int(np.prod(shape, dtype=np.int64)) * item.itemsize
-    room = np.empty(size + ALIGNMENT, dtype=np.uint8)
-    start = -room.ctypes.data % ALIGNMENT
-    return room[start : start + size].view(item).reshape(shape)
 
 
 def build_kernels(sources: Sequence[CSource], compiler: Compiler | None = None, *, mcpu: str = "native") -> list["Kernel"]:
@@ -56,7 +48,7 @@ class Kernel:
     Call it with the inputs, and those constants that `bind_constants` did not bind, in declaration order. Results are new
     arrays, or `out=` (one array, or a tuple of them for several outputs; it may be one of the inputs). Arrays that are not contiguous or not aligned to
     `ALIGNMENT` bytes are copied first; torch tensors and `aligned_empty` arrays need no copy. Calls from several Python
-    threads are safe, one after the other.
+    threads are safe, one after the other. The memory of a large torch result is used again once the result is gone: a kernel keeps that of one.
     """
 
     def __init__(

@@ -15,7 +15,8 @@ from ansor.codegen.toolchain import find_compiler
 from ansor.ir.dag import Dag
 from ansor.ir.evaluate import evaluate
 from ansor.kernels import NetworkKernel, built
-from ansor.measure.kernel import Kernel, aligned_empty
+from ansor.measure.kernel import Kernel
+from ansor.measure.result_memory import aligned_empty
 from ansor.measure.verify import difference
 from ansor.task import SearchTask
 from ansor.te import nn

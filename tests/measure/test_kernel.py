@@ -12,7 +12,8 @@ from ansor.codegen.pool_library import shared_pool
 from ansor.codegen.source import Argument, CSource, Pack
 from ansor.codegen.toolchain import Compiler
 from ansor.errors import MeasureError, ToolchainError
-from ansor.measure.kernel import Kernel, aligned_empty, build_kernels
+from ansor.measure.kernel import Kernel, build_kernels
+from ansor.measure.result_memory import aligned_empty
 
 pytestmark = pytest.mark.compiler
 MakeSource = Callable[..., CSource]
