@@ -6,6 +6,7 @@ C99 with GNU vector extensions, which gcc and clang-compatible compilers share. 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -45,6 +46,16 @@ typedef void (*ansor_parallel_for_t)(void *pool, void (*body)(void *, long, long
 """
 
 
+# Two vectors' lanes in any order, by numbers known here. clang has one function for it, gcc had another before it learnt that of clang.
+SHUFFLE = """\
+#if defined(__clang__)
+#define ANSOR_SHUFFLE(kind, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define ANSOR_SHUFFLE(kind, a, b, ...) __builtin_shuffle(a, b, (kind){__VA_ARGS__})
+#endif"""
+QUAD = 4  # lanes between which processors move elements cheaply
+
+
 def literal(value: float | int | bool, dtype: str) -> str:
     """A constant of `dtype`."""
     if dtype == "bool":
@@ -78,7 +89,7 @@ def vector_type(dtype: str, lanes: int) -> str:
 
 @dataclass
 class Helpers:
-    """The typedefs, macros for instructions, and small functions a translation unit needs, collected while its body is written."""
+    """The typedefs, macros (mostly for instructions), and small functions a translation unit needs, collected while its body is written."""
 
     types: dict[str, str] = field(default_factory=dict)
     functions: dict[str, str] = field(default_factory=dict)
@@ -204,6 +215,52 @@ class Helpers:
             name, f"static inline {kind} {name}({parameters}) {{ for (int l = 0; l < {lanes}; ++l) x[l] = {scalar}({arguments}); return x; }}"
         )
         return name
+
+    def shuffle(self, dtype: str, lanes: int, a: str, b: str, picked: Sequence[int]) -> str:
+        """C text of the lanes `picked` of two vectors; those of the second are counted on from `lanes`."""
+        self.instructions.setdefault("ANSOR_SHUFFLE", SHUFFLE)
+        mask = self.vector(MASK[BYTES[dtype]], lanes)
+        return f"ANSOR_SHUFFLE({mask}, {a}, {b}, {', '.join(map(str, picked))})"
+
+    def every_second(self, dtype: str, lanes: int) -> str:
+        """The name of reading every second element from an address on: two contiguous loads that end with the last element wanted."""
+        kind = self.vector(dtype, lanes)
+        name = f"every_second_{kind}"
+        picked = [*range(0, lanes, 2), *range(lanes + 1, 2 * lanes, 2)]
+        value = self.shuffle(dtype, lanes, "a", "b", picked)
+        load = f"const {kind} a = *(const {kind} *)p, b = *(const {kind} *)(p + {lanes - 1});"
+        self.functions.setdefault(name, f"static inline {kind} {name}(const {C_TYPES[dtype]} *p) {{ {load} return {value}; }}")
+        return name
+
+    def transposition(self, dtype: str, lanes: int) -> str:
+        """The name of transposing `lanes` vectors of as many lanes, in place: inside quads of lanes, then the quads themselves.
+
+        Each round replaces pairs of vectors: in quads by their lanes interleaved, then by their even and their odd quads.
+        """
+        kind = self.vector(dtype, lanes)
+        name = f"transpose_{kind}"
+        quads = [range(first, first + QUAD) for first in range(0, lanes, QUAD)]
+        low = [lane for quad in quads for k in quad[: QUAD // 2] for lane in (k, k + lanes)]
+        high = [lane for quad in quads for k in quad[QUAD // 2 :] for lane in (k, k + lanes)]
+        even = [lane for quad in quads[::2] for lane in quad]
+        odd = [lane for quad in quads[1::2] for lane in quad]
+        inside = [(first + k, first + k + step) for step, ks in ((2, (0, 1)), (1, (0, 2))) for first in range(0, lanes, QUAD) for k in ks]
+        between = [(k, k + step) for step in (QUAD, 2 * QUAD) if step < lanes for k in range(lanes) if not k & step]
+        self._pair(f"interleave_{kind}", dtype, lanes, low, high)
+        if between:
+            self._pair(f"part_{kind}", dtype, lanes, [*even, *(k + lanes for k in even)], [*odd, *(k + lanes for k in odd)])
+        rounds = [*((f"interleave_{kind}", pair) for pair in inside), *((f"part_{kind}", pair) for pair in between)]
+        body = " ".join(f"{function}(v + {a}, v + {b});" for function, (a, b) in rounds)
+        self.functions.setdefault(name, f"static inline void {name}({kind} *v) {{ {body} }}")
+        return name
+
+    def _pair(self, name: str, dtype: str, lanes: int, first: Sequence[int], second: Sequence[int]) -> None:
+        """A function that replaces two vectors by two choices of their lanes."""
+        kind = self.vector(dtype, lanes)
+        values = [self.shuffle(dtype, lanes, "x", "y", picked) for picked in (first, second)]
+        self.functions.setdefault(
+            name, f"static inline void {name}({kind} *a, {kind} *b) {{ const {kind} x = *a, y = *b; *a = {values[0]}; *b = {values[1]}; }}"
+        )
 
     def floor_division(self, op: str) -> str:
         """The name of floor division or modulo of possibly negative integers."""

@@ -3,6 +3,7 @@
     perfect nest around a reducing store   -> register tile: accumulators in local vectors, fully written out, held across the reduction loops
     the same, reducing along vectors       -> vectors of partial results, combined at the end
     perfect nest around a plain store      -> vectors along the innermost loop, whole vectors first, then halves of them for the tail
+    the same, reading across memory        -> square blocks, transposed in registers
     parallel loops of a nest               -> one function over [begin, end), called through the thread pool
     anything else                          -> plain loops
 """
@@ -11,15 +12,17 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ansor.codegen.dialect import BYTES, C_TYPES, PRELUDE, Helpers, literal
+from ansor.codegen.edges import Edge, edges, guards_by
 from ansor.codegen.partition import Partition, partition
 from ansor.codegen.source import Argument, CSource, Pack
 from ansor.codegen.tensorized import InnerProduct, TileText, inner_product, tile_text
-from ansor.codegen.values import Lanes, Writer, combined, depends, mentions, vectorizable
-from ansor.ir.linear import Linear, Opaque, Quotient, Var, bounds, of, product
+from ansor.codegen.transposed import Plane, plane_text, transposed_plane
+from ansor.codegen.values import Lanes, Writer, combined, depends, vectorizable
+from ansor.ir.linear import Linear, Opaque, Var, of, product
 from ansor.ir.loops import Access, Buffer, For, Guard, IndexValue, Loops, Node, Store, stores
 from ansor.ir.simplify import chain, simplified
 from ansor.te.expr import Expr, walk
@@ -63,25 +66,6 @@ def chunks(extent: int, widest: int) -> list[tuple[int, int]]:
         found.append((offset, max(lanes, 1)))
         offset += max(lanes, 1)
     return found
-
-
-@dataclass(frozen=True, eq=False)
-class Edge:
-    """A guard as the end of one loop: it holds where `rest + step * var < high`."""
-
-    var: Var
-    step: int
-    rest: Linear
-    high: int
-
-    def partial(self, extent: int) -> Sequence[int]:
-        """How many iterations a cut loop may have left, most first: one number where all tiles before the last are whole, and none where that is too."""
-        tile = self.step * extent
-        aligned = all(isinstance(atom, Var | Quotient) and int(coefficient) % tile == 0 for atom, coefficient in self.rest.terms)
-        if not aligned:
-            return range(extent - 1, 0, -1)
-        left = -(-((self.high - int(self.rest.const)) % tile) // self.step)
-        return (left,) if 0 < left < extent else ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,6 +246,10 @@ class _Generator:
         inner = inner_product(loops, store)
         if inner is not None:
             loops = loops[:-1]
+        plane = transposed_plane(loops, store, self.writer, self._widest(store))
+        if plane is not None:
+            self._plane(plane, store)
+            return
         count = _tile_start(loops, store) if store.combiner else _vector_start(loops)
         for loop in loops[:count]:
             self._open_loop(loop)
@@ -279,10 +267,10 @@ class _Generator:
             self._scalar_store(store)
             return
         loop = loops[0]
-        outer, inner = _guards_by(store.guards, [loop.var])
+        outer, inner = guards_by(store.guards, [loop.var])
         if outer:
             self._open(f"if ({self._conditions(outer)})")
-        ends = _edges(inner, [loop], [])
+        ends = edges(inner, [loop], [])
         if ends is None:
             self._open_loop(loop)
             self._scalar_store(replace(store, guards=inner))
@@ -293,10 +281,33 @@ class _Generator:
         if outer:
             self._close()
 
+    def _plane(self, plane: Plane, store: Store) -> None:
+        """Loops around a copy that is transposed in registers."""
+        bare = replace(store, guards=())
+        for loop in plane.outer:
+            self._open_loop(loop)
+        if plane.conditions:
+            self._open(f"if ({self._conditions(plane.conditions)})")
+        self._at_edges(list(plane.ends), {}, lambda counts: self._cut_plane(plane, counts, bare))
+        if plane.conditions:
+            self._close()
+        for _ in plane.outer:
+            self._close()
+
+    def _cut_plane(self, plane: Plane, counts: dict[Var, int], store: Store) -> None:
+        """A plane with all its guards checked."""
+        if plane.blocked(counts):
+            self._lines(plane_text(plane, counts, self.writer, store, lambda name: self._own(f"{name}{next(self.names)}")))
+            return
+        across, along = plane.loops
+        self._open_loop(across, counts.get(across.var))
+        self._row(along, counts.get(along.var, int(along.var.extent)), store)
+        self._close()
+
     def _row(self, loop: For, count: int, store: Store) -> None:
         """The first `count` iterations of the innermost loop around a plain store without guards."""
         ranges = partition(store.value, loop.var)
-        if self._contiguous(store, loop.var) and vectorizable(store.value, loop.var):
+        if self.writer.contiguous(store.buffer, store.index, loop.var) and vectorizable(store.value, loop.var):
             self._vector_loop(loop, count, store)
         elif ranges is not None:
             self._partitioned(loop, count, store, ranges)
@@ -341,10 +352,10 @@ class _Generator:
         if lanes.count == 1:
             one = {**fixed, lanes.var: int(lanes.start.const)}
             writer = self.writer.at(one, None)
-            self._line(f"{self._place(writer, store)} = {writer.scalar(store.value)};")
+            self._line(f"{writer.place(store.buffer, store.index)} = {writer.scalar(store.value)};")
             return
         writer = self.writer.at(fixed, lanes)
-        self._line(f"{self._place(writer, store)} = {writer.vector(store.value)};")
+        self._line(f"{writer.place(store.buffer, store.index)} = {writer.vector(store.value)};")
 
     def _partitioned(self, loop: For, extent: int, store: Store, found: Partition) -> None:
         """A padding along the innermost loop: the part before, the part inside, the part after. All of it inside is the usual case, and runs as vectors."""
@@ -362,7 +373,7 @@ class _Generator:
         self._line(f"if ({low} > {extent}) {low} = {extent};")
         self._line(f"if ({empty}) {high} = {low};")
         inside = replace(store, value=found.then)
-        vectors = self._contiguous(inside, loop.var) and vectorizable(found.then, loop.var)
+        vectors = self.writer.contiguous(inside.buffer, inside.index, loop.var) and vectorizable(found.then, loop.var)
         if vectors:
             self._open(f"if ({low} == 0 && {high} == {extent})")
             self._vector_loop(loop, extent, inside)
@@ -379,7 +390,7 @@ class _Generator:
         if store.guards:
             self._open(f"if ({self._conditions(store.guards)})")
         value = self.writer.scalar(store.value)
-        place = self._place(self.writer, store)
+        place = self.writer.place(store.buffer, store.index)
         if store.combiner is None:
             self._line(f"{place} = {value};")
         else:
@@ -394,9 +405,9 @@ class _Generator:
         """`loops`: reduction loops, then the spatial loops of the tile; `inner`: the instruction inside them."""
         reductions = [loop for loop in loops if loop.kind == "reduce"]
         spatial = [loop for loop in loops if loop.kind != "reduce"]
-        outer, rest = _guards_by(store.guards, [loop.var for loop in loops])
-        within, cut = _guards_by(rest, [loop.var for loop in spatial])
-        ends = _edges(cut, spatial, reductions)
+        outer, rest = guards_by(store.guards, [loop.var for loop in loops])
+        within, cut = guards_by(rest, [loop.var for loop in spatial])
+        ends = edges(cut, spatial, reductions)
         if ends is None:
             plain = [*loops, inner.loop] if inner is not None else loops
             for loop in plain:
@@ -431,7 +442,7 @@ class _Generator:
             return False
         var, widest = reductions[-1].var, self._widest(store)
         along = widest > 1 and int(var.extent) > 1 and vectorizable(store.value, var) and depends(store.value, var)
-        return along and not _guards_by(within, [var])[1]
+        return along and not guards_by(within, [var])[1]
 
     def _vector_reduction(self, reductions: list[For], tile: Tile, store: Store, within: tuple[Guard, ...]) -> None:
         """The elements of a tile reduced in vectors: several of them at a time hide the latency of adding, narrower ones take the tail; those of each
@@ -492,7 +503,7 @@ class _Generator:
     def _reduced(self, store: Store, fixed: dict[Var, int], result: str, before: tuple[Var, ...]) -> None:
         """Stores an element, combined with what earlier iterations of loops outside made of it."""
         assert store.combiner is not None
-        place = self._place(self.writer.at(fixed, None), store)
+        place = self.writer.at(fixed, None).place(store.buffer, store.index)
         if before:
             result = combined(self.helpers, store.combiner, store.buffer.dtype, 1, self._old_value(store, before, place), result)
         self._line(f"{place} = {result};")
@@ -534,7 +545,7 @@ class _Generator:
         if not tile.loops or not tile.loops[-1].vectorized:
             return None
         loop = tile.loops[-1]
-        return loop if self._contiguous(store, loop.var) and vectorizable(store.value, loop.var) else None
+        return loop if self.writer.contiguous(store.buffer, store.index, loop.var) and vectorizable(store.value, loop.var) else None
 
     def _places(self, tile: Tile, store: Store, inner: InnerProduct | None) -> list[tuple[dict[Var, int], Lanes | None]]:
         """Every accumulator of a tile: the numbers of its variables, and its lanes."""
@@ -584,7 +595,7 @@ class _Generator:
             self._close()
         self._lines(text.after)
         for name, (fixed, lane) in zip(names, places, strict=True):
-            self._line(f"{self._place(self.writer.at(fixed, lane), store)} = {name};")
+            self._line(f"{self.writer.at(fixed, lane).place(store.buffer, store.index)} = {name};")
         self._close()
 
     def _accumulate(self, number: int, names: list[str], places: list[tuple[dict[Var, int], Lanes | None]], store: Store) -> None:
@@ -608,7 +619,7 @@ class _Generator:
         # A conditional expression on vectors is not C for every compiler; an if statement is.
         self._line(f"{kind} {name} = {start};")
         first = " || ".join(f"{var.name} != 0" for var in before)
-        self._line(f"if ({first}) {name} = {self._place(writer, store)};")
+        self._line(f"if ({first}) {name} = {writer.place(store.buffer, store.index)};")
 
     def _open_reductions(self, reductions: list[For], statements: int, within: tuple[Guard, ...]) -> tuple[Guard, ...]:
         """The reduction loops of a tile, the inner ones unrolled while the body stays below the limit. A guard becomes the end of the innermost loop that it
@@ -621,11 +632,11 @@ class _Generator:
             factors.append(1 if loop.unrolled else min(extent, max(budget, 1)))
             budget = budget // extent if budget >= extent else 0
         for k, (loop, factor) in enumerate(zip(reductions, reversed(factors), strict=True)):
-            own, others = _guards_by(within, [inner.var for inner in reductions[k + 1 :]])
-            ends = _edges(_guards_by(own, [loop.var])[1], [loop], [])
+            own, others = guards_by(within, [inner.var for inner in reductions[k + 1 :]])
+            ends = edges(guards_by(own, [loop.var])[1], [loop], [])
             end = self._end(loop, ends) if ends else None
             if end is not None:
-                within = (*_guards_by(own, [loop.var])[0], *others)
+                within = (*guards_by(own, [loop.var])[0], *others)
             if factor > 1:
                 self._line(f"ANSOR_UNROLL({factor})")
             self._open_loop(loop, end)
@@ -647,18 +658,6 @@ class _Generator:
         """Lanes of the widest vector that fits every value of the statement."""
         sizes = [BYTES[node.dtype] for node in walk(store.value) if isinstance(node, Access)]
         return max(1, self.machine.vector_bytes // max([BYTES[store.buffer.dtype], *sizes]))
-
-    def _contiguous(self, store: Store, var: Var) -> bool:
-        flat = self.writer.flat(store.buffer, store.index)
-        return int(flat.coefficient(var)) == 1 and all(atom is var or not mentions(Linear(((atom, 1),)), var) for atom, _ in flat.terms)
-
-    def _place(self, writer: Writer, store: Store) -> str:
-        flat = writer.flat(store.buffer, store.index)
-        if writer.lanes is None:
-            return f"{store.buffer.name}[{writer.index(flat)}]"
-        kind = self.helpers.vector(store.buffer.dtype, writer.lanes.count)
-        base = Linear(tuple((atom, c) for atom, c in flat.terms if atom is not writer.lanes.var), flat.const) + writer.lanes.start
-        return f"*({kind} *)&{store.buffer.name}[{writer.index(base)}]"
 
     def _old_value(self, store: Store, variables: tuple[Var, ...], place: str) -> str:
         identity = literal(store.identity, store.buffer.dtype)
@@ -738,31 +737,3 @@ def _tile_start(loops: list[For], store: Store) -> int:
 
 def _vector_start(loops: list[For]) -> int:
     return len(loops) - 1 if loops and loops[-1].vectorized else len(loops)
-
-
-MAX_PARTIAL = 4  # as many lengths of a cut loop get code of their own
-
-
-def _edges(guards: tuple[Guard, ...], loops: Sequence[For], held: Sequence[For]) -> list[Edge] | None:
-    """Each guard as the end of one of the loops; None when one is something else: it changes with several of them, or with the loops held inside."""
-    found = []
-    for guard in guards:
-        cut = [loop for loop in loops if mentions(guard.value, loop.var)]
-        if len(cut) != 1 or any(mentions(guard.value, loop.var) for loop in held) or guard.high is None:
-            return None
-        var = cut[0].var
-        step = int(guard.value.coefficient(var))
-        rest = Linear(tuple((atom, c) for atom, c in guard.value.terms if atom is not var), guard.value.const)
-        least = bounds(guard.value)
-        if step < 1 or mentions(rest, var) or (guard.low is not None and (least is None or least[0] < guard.low)):
-            return None
-        found.append(Edge(var, step, rest, int(guard.high)))
-        if len(found[-1].partial(int(var.extent))) > MAX_PARTIAL:
-            return None
-    return found if len({edge.var for edge in found}) == len(found) else None
-
-
-def _guards_by(guards: tuple[Guard, ...], variables: list[Var]) -> tuple[tuple[Guard, ...], tuple[Guard, ...]]:
-    """(guards that none of the variables changes, the others)."""
-    changed = tuple(guard for guard in guards if any(mentions(guard.value, var) for var in variables))
-    return tuple(guard for guard in guards if guard not in changed), changed

@@ -31,16 +31,17 @@ class Lanes:
 class Writer:
     """Writes expressions.
 
-    fixed: unrolled variables and their numbers. lanes: the vectorised variable, if any. load: called with (text, C type) of every memory read, gives the text
-    to use instead, so that a register tile reads each element once.
+    fixed: unrolled variables and their numbers, or what stands for them (of other variables). lanes: the vectorised variable, if any. load: called with
+    (text, C type) of every memory read, gives the text to use instead, so that a register tile reads each element once. held: vectors that are read already.
     """
 
     helpers: Helpers
-    fixed: Mapping[Var, int] = field(default_factory=dict)
+    fixed: Mapping[Var, int | Linear] = field(default_factory=dict)
     lanes: Lanes | None = None
     load: Callable[[str, str], str] | None = None
+    held: Mapping[Access, str] = field(default_factory=dict)
 
-    def at(self, fixed: Mapping[Var, int], lanes: Lanes | None) -> Writer:
+    def at(self, fixed: Mapping[Var, int | Linear], lanes: Lanes | None) -> Writer:
         """The same writer at other numbers."""
         return replace(self, fixed={**self.fixed, **fixed}, lanes=lanes)
 
@@ -57,7 +58,8 @@ class Writer:
 
     def _resolved_atom(self, atom: Atom) -> Linear:
         if isinstance(atom, Var):
-            return Linear((), self.fixed[atom]) if atom in self.fixed else Linear(((atom, 1),))
+            found = self.fixed.get(atom, of(atom))
+            return found if isinstance(found, Linear) else Linear((), found)
         if isinstance(atom, Opaque):
             return Linear(((atom, 1),))
         inner = self.resolved(atom.value)
@@ -90,6 +92,20 @@ class Writer:
     def flat(self, buffer: Buffer, index: tuple[Linear, ...]) -> Linear:
         """Position in the buffer, in elements."""
         return self.resolved(flat_index(buffer, index))
+
+    def contiguous(self, buffer: Buffer, index: tuple[Linear, ...], var: Var) -> bool:
+        """True when neighbours along `var` are neighbours in memory."""
+        flat = self.flat(buffer, index)
+        return int(flat.coefficient(var)) == 1 and all(atom is var or not mentions(Linear(((atom, 1),)), var) for atom, _ in flat.terms)
+
+    def place(self, buffer: Buffer, index: tuple[Linear, ...]) -> str:
+        """The element, or the vector of contiguous elements, as something to assign to."""
+        flat = self.flat(buffer, index)
+        if self.lanes is None:
+            return f"{buffer.name}[{self.index(flat)}]"
+        kind = self.helpers.vector(buffer.dtype, self.lanes.count)
+        base = Linear(tuple((atom, c) for atom, c in flat.terms if atom is not self.lanes.var), flat.const) + self.lanes.start
+        return f"*({kind} *)&{buffer.name}[{self.index(base)}]"
 
     # values ---------------------------------------------------------------------------------------------------------------------------------------
 
@@ -134,6 +150,8 @@ class Writer:
         return self._select(expr)
 
     def _access(self, access: Access) -> tuple[str, bool]:
+        if access in self.held:
+            return self.held[access], True
         flat = self.flat(access.buffer, access.index)
         lane = flat.coefficient(self.lanes.var) if self.lanes is not None else 0
         base = self._without_lanes(flat)
@@ -144,6 +162,8 @@ class Writer:
         kind = self.helpers.vector(dtype, self.lanes.count)
         if lane == 1:
             return self._loaded(f"*(const {kind} *)&{name}[{self.index(base)}]", kind), True
+        if lane == 2 and self.lanes.count >= 4 and BYTES[dtype] >= 4:
+            return self._loaded(f"{self.helpers.every_second(dtype, self.lanes.count)}(&{name}[{self.index(base)}])", kind), True
         elements = (f"{name}[{self.index(base + int(lane) * k)}]" for k in range(self.lanes.count))
         return self._loaded(f"({kind}){{{', '.join(elements)}}}", kind), True
 
@@ -319,9 +339,9 @@ def _opaque_mentions(atom: Atom, var: Var) -> bool:
 def vectorizable(expr: Expr, var: Var) -> bool:
     """True when the expression can be written for a vector of neighbouring values of `var`."""
     for node in walk(expr):
-        if isinstance(node, Access) and not _linear_in(flat_index(node.buffer, node.index), var):
+        if isinstance(node, Access) and not linear_in(flat_index(node.buffer, node.index), var):
             return False
-        if isinstance(node, IndexValue) and not _linear_in(node.value, var):
+        if isinstance(node, IndexValue) and not linear_in(node.value, var):
             return False
         if node.dtype == "bool" and not isinstance(node, Const) and depends(node, var) and not isinstance(node, Binary | Not):
             return False
@@ -334,7 +354,8 @@ def vectorizable(expr: Expr, var: Var) -> bool:
     return not (expr.dtype == "bool" and depends(expr, var))
 
 
-def _linear_in(linear: Linear, var: Var) -> bool:
+def linear_in(linear: Linear, var: Var) -> bool:
+    """True when the index grows evenly with `var`, or not at all."""
     return all(isinstance(atom, Var) or not mentions(Linear(((atom, 1),)), var) for atom, _ in linear.terms)
 
 

@@ -1,0 +1,56 @@
+"""Guards as the ends of loops: the last, shorter tile of an axis whose length does not divide gets code of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ansor.codegen.values import mentions
+from ansor.ir.linear import Linear, Quotient, Var, bounds
+from ansor.ir.loops import For, Guard
+
+MAX_PARTIAL = 4  # as many lengths of a cut loop get code of their own
+
+
+@dataclass(frozen=True, eq=False)
+class Edge:
+    """A guard as the end of one loop: it holds where `rest + step * var < high`."""
+
+    var: Var
+    step: int
+    rest: Linear
+    high: int
+
+    def partial(self, extent: int) -> Sequence[int]:
+        """How many iterations a cut loop may have left, most first: one number where all tiles before the last are whole, and none where that is too."""
+        tile = self.step * extent
+        aligned = all(isinstance(atom, Var | Quotient) and int(coefficient) % tile == 0 for atom, coefficient in self.rest.terms)
+        if not aligned:
+            return range(extent - 1, 0, -1)
+        left = -(-((self.high - int(self.rest.const)) % tile) // self.step)
+        return (left,) if 0 < left < extent else ()
+
+
+def edges(guards: tuple[Guard, ...], loops: Sequence[For], held: Sequence[For]) -> list[Edge] | None:
+    """Each guard as the end of one of the loops; None when one is something else: it changes with several of them, or with the loops held inside."""
+    found = []
+    for guard in guards:
+        cut = [loop for loop in loops if mentions(guard.value, loop.var)]
+        if len(cut) != 1 or any(mentions(guard.value, loop.var) for loop in held) or guard.high is None:
+            return None
+        var = cut[0].var
+        step = int(guard.value.coefficient(var))
+        rest = Linear(tuple((atom, c) for atom, c in guard.value.terms if atom is not var), guard.value.const)
+        least = bounds(guard.value)
+        if step < 1 or mentions(rest, var) or (guard.low is not None and (least is None or least[0] < guard.low)):
+            return None
+        found.append(Edge(var, step, rest, int(guard.high)))
+        if len(found[-1].partial(int(var.extent))) > MAX_PARTIAL:
+            return None
+    return found if len({end.var for end in found}) == len(found) else None
+
+
+def guards_by(guards: tuple[Guard, ...], variables: list[Var]) -> tuple[tuple[Guard, ...], tuple[Guard, ...]]:
+    """(guards that none of the variables changes, the others)."""
+    changed = tuple(guard for guard in guards if any(mentions(guard.value, var) for var in variables))
+    return tuple(guard for guard in guards if guard not in changed), changed

@@ -1,0 +1,206 @@
+"""Copies that change which loop runs along memory: square blocks, turned over in registers.
+
+    for a: for b: to[a, b] = f(from[b, a])   ->   for blocks of a: for blocks of b: load vectors along a, transpose them, store vectors along b
+
+Written element by element, each vector along b would be gathered with as many loads as it has lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from ansor.codegen.dialect import BYTES
+from ansor.codegen.edges import Edge, edges, guards_by
+from ansor.codegen.values import Lanes, Writer, computable, depends, flat_index, in_bounds, linear_in, vectorizable
+from ansor.ir.linear import Linear, Var, of
+from ansor.ir.loops import Access, For, Guard, Store
+from ansor.ir.simplify import conjuncts, index_of
+from ansor.te.expr import Binary, Expr, Select, walk
+
+LEAST = 4  # lanes of the smallest block
+MAX_READS = 2  # blocks that are held in registers at once
+
+
+@dataclass(frozen=True, eq=False)
+class Plane:
+    """Two loops of a perfect nest around a plain store: it is contiguous along `along`, and the arrays of `reads` are contiguous along `across`.
+
+    outer: the other loops. conditions: guards that neither loop changes; ends: the others. tests: what has to hold for `value`; where it does not hold, the
+    store has a value of its own. lanes: of the widest vector.
+    """
+
+    outer: tuple[For, ...]
+    across: For
+    along: For
+    reads: tuple[Access, ...]
+    value: Expr
+    tests: tuple[Expr, ...]
+    conditions: tuple[Guard, ...]
+    ends: tuple[Edge, ...]
+    lanes: int
+
+    @property
+    def loops(self) -> tuple[For, For]:
+        """Both loops."""
+        return self.across, self.along
+
+    def blocked(self, counts: Mapping[Var, int]) -> bool:
+        """True when tiles cut to `counts` are long enough for blocks, and not of so many lengths that each would make the code longer."""
+        extents = [counts.get(loop.var, int(loop.var.extent)) for loop in self.loops]
+        usual = all(len(end.partial(int(end.var.extent))) <= 1 for end in self.ends)
+        return min(extents) >= LEAST and (usual or not counts)
+
+
+def transposed_plane(loops: list[For], store: Store, writer: Writer, lanes: int) -> Plane | None:
+    """The plane of a perfect nest that reads across memory what it writes along it; None when there is none, or it is not worth a block."""
+    if len(loops) < 2 or store.combiner or not loops[-1].vectorized or lanes < LEAST:
+        return None
+    *others, along = loops
+    value, tests = _condition(store.value)
+    if not writer.contiguous(store.buffer, store.index, along.var) or not vectorizable(value, along.var):
+        return None
+    reads = tuple(node for node in walk(value) if isinstance(node, Access) and _stride(node, along.var) > 1)
+    across = next((loop for loop in reversed(others) if reads and all(_stride(read, loop.var) == 1 for read in reads)), None)
+    if across is None or len(reads) > MAX_READS or any(BYTES[read.dtype] < 4 for read in reads) or not _ahead(value, reads):
+        return None
+    if any(isinstance(node, Access) and node.buffer is store.buffer for node in walk(value)) or not all(_bounded(test, across, along) for test in tests):
+        return None
+    conditions, cut = guards_by(store.guards, [across.var, along.var])
+    ends = edges(cut, [across, along], [])
+    if ends is None or min(int(across.var.extent), int(along.var.extent)) < LEAST:
+        return None
+    outer = tuple(loop for loop in others if loop is not across)
+    return Plane(outer, across, along, reads, value, tests, conditions, tuple(ends), lanes)
+
+
+def _condition(value: Expr) -> tuple[Expr, tuple[Expr, ...]]:
+    """The value inside a padding, and the tests for being inside."""
+    if isinstance(value, Select) and computable(value.condition):
+        return value.then, tuple(conjuncts(value.condition))
+    return value, ()
+
+
+def _stride(read: Access, var: Var) -> int:
+    """Elements between neighbours along `var`, 0 where they are not evenly spaced."""
+    flat = flat_index(read.buffer, read.index)
+    return int(flat.coefficient(var)) if linear_in(flat, var) else 0
+
+
+def _ahead(value: Expr, reads: tuple[Access, ...]) -> bool:
+    """True when the arrays may be read before the value is computed: nothing in it guards them, or they exist in any case."""
+    guarded = any(isinstance(node, Select) or (isinstance(node, Binary) and node.op in ("and", "or")) for node in walk(value))
+    return not guarded or all(map(in_bounds, reads))
+
+
+def _bounded(test: Expr, across: For, along: For) -> bool:
+    """True when a test holds for a block once it holds for one corner of it, or is the same for all of it."""
+    if not any(depends(test, loop.var) for loop in (across, along)):
+        return True
+    difference = _difference(test)
+    return difference is not None and all(linear_in(difference, loop.var) for loop in (across, along))
+
+
+def _difference(test: Expr) -> Linear | None:
+    """What is negative, or 0, where a comparison of indices holds."""
+    if not isinstance(test, Binary) or test.op not in ("lt", "le", "gt", "ge"):
+        return None
+    left, right = index_of(test.left), index_of(test.right)
+    if left is None or right is None:
+        return None
+    return left - right if test.op in ("lt", "le") else right - left
+
+
+# the text ---------------------------------------------------------------------------------------------------------------------------------------------
+
+
+def blocks(extent: int, widest: int) -> list[tuple[int, int, int]]:
+    """`extent` >= LEAST in ranges (begin, end, lanes) of whole blocks. What is left at the end is covered by a block that begins earlier: it stores some
+    elements twice, each time the same.
+    """
+    lanes = widest
+    while lanes > extent:
+        lanes //= 2
+    whole = extent // lanes * lanes
+    found = [(0, whole, lanes)]
+    if whole < extent:
+        rest = LEAST
+        while rest < extent - whole:
+            rest *= 2
+        found.append((extent - rest, extent, rest))
+    return found
+
+
+def plane_text(plane: Plane, counts: Mapping[Var, int], writer: Writer, store: Store, name: Callable[[str], str]) -> Iterator[str]:
+    """The lines of one plane, its guards checked. `name` gives a name like its argument that nothing else has."""
+    rows, columns = (blocks(counts.get(loop.var, int(loop.var.extent)), plane.lanes) for loop in plane.loops)
+    for row in rows:
+        for column in columns:
+            size = min(row[2], column[2])
+            opened, starts = [], []
+            for loop, (begin, end, _) in zip(plane.loops, (row, column), strict=True):
+                if end - begin == size:
+                    starts.append(Linear((), begin))
+                    continue
+                start = Var(name(f"{loop.var.name}_block"), loop.var.extent)
+                starts.append(of(start))
+                opened.append(f"for (long {start.name} = {begin}; {start.name} < {end}; {start.name} += {size}) {{")
+            yield from _inside(opened or ["{"], list(_checked(plane, Block(size, starts[0], starts[1]), writer, store, name)))
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """A square of `size` iterations of both loops of a plane, and where it begins."""
+
+    size: int
+    across: Linear
+    along: Linear
+
+
+def _inside(heads: list[str], lines: list[str]) -> list[str]:
+    for head in reversed(heads):
+        lines = [head, *(f"  {line}" for line in lines), "}"]
+    return lines
+
+
+def _checked(plane: Plane, block: Block, writer: Writer, store: Store, name: Callable[[str], str]) -> Iterator[str]:
+    """A block, element by element where its tests do not hold for all of it."""
+    lines = list(_turned(plane, block, writer, store, name))
+    if not plane.tests:
+        yield from lines
+        return
+    yield from _inside([f"if ({' && '.join(_corner(test, plane, block, writer) for test in plane.tests)}) {{"], lines)
+    heads = []
+    for loop, start in zip(plane.loops, (block.across, block.along), strict=True):
+        var = loop.var.name
+        heads.append(f"for (long {var} = {writer.index(start)}; {var} < {writer.index(start + block.size)}; ++{var}) {{")
+    yield from _inside(["else {", *heads], [f"{writer.place(store.buffer, store.index)} = {writer.scalar(store.value)};"])
+
+
+def _corner(test: Expr, plane: Plane, block: Block, writer: Writer) -> str:
+    """A test at the element of a block where it is the last to hold."""
+    difference = _difference(test)
+    if difference is None or not any(depends(test, loop.var) for loop in plane.loops):
+        return writer.scalar(test)
+    fixed = {}
+    for loop, start in zip(plane.loops, (block.across, block.along), strict=True):
+        fixed[loop.var] = start + (block.size - 1 if int(difference.coefficient(loop.var)) > 0 else 0)
+    assert isinstance(test, Binary)
+    return f"{writer.at(fixed, None).index(difference)} {'<' if test.op in ('lt', 'gt') else '<='} 0"
+
+
+def _turned(plane: Plane, block: Block, writer: Writer, store: Store, name: Callable[[str], str]) -> Iterator[str]:
+    """Loads along `across`, the transposition, stores along `along`."""
+    size, (across, along) = block.size, (loop.var for loop in plane.loops)
+    names = {read: name("block") for read in plane.reads}
+    for read, block_name in names.items():
+        yield f"{writer.helpers.vector(read.dtype, size)} {block_name}[{size}];"
+        for k in range(size):
+            column = writer.at({along: block.along + k}, Lanes(across, size, block.across))
+            yield f"{block_name}[{k}] = {column.vector(read)};"
+        yield f"{writer.helpers.transposition(read.dtype, size)}({block_name});"
+    for k in range(size):
+        held = {read: f"{block_name}[{k}]" for read, block_name in names.items()}
+        row = replace(writer.at({across: block.across + k}, Lanes(along, size, block.along)), held=held)
+        yield f"{row.place(store.buffer, store.index)} = {row.vector(plane.value)};"
+
