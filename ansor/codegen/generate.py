@@ -20,7 +20,7 @@ from ansor.codegen.edges import Edge, edges, guards_by
 from ansor.codegen.partition import Partition, partition
 from ansor.codegen.source import Argument, CSource, Pack
 from ansor.codegen.tensorized import InnerProduct, TileText, inner_product, tile_text
-from ansor.codegen.transposed import Plane, plane_text, transposed_plane
+from ansor.codegen.transposed import Plane, Strips, plane_text, strips, transposed_plane
 from ansor.codegen.values import Lanes, Writer, combined, depends, vectorizable
 from ansor.ir.linear import Linear, Opaque, Var, of, product
 from ansor.ir.loops import Access, Buffer, For, Guard, IndexValue, Loops, Node, Store, stores
@@ -144,11 +144,14 @@ class _Generator:
         """Writes the function of a nest; gives the statements that call it."""
         buffers = [b for b in (*self.program.arguments, *self.program.intermediates) if b in _used(node)]
         parallel, body = self._parallel_loops(node)
-        total = int(product(loop.var.extent for loop in parallel))
+        shared = strips(parallel[0], self.writer, self._widest, self.machine.threads) if len(parallel) == 1 else None
+        total = shared.count if shared is not None else int(product(loop.var.extent for loop in parallel))
         bounds = ", long begin, long end" if parallel else ""
         self._line(f"static void {name}({', '.join(_pointer(b, restrict=True) for b in buffers)}{bounds}) {{")
         self.depth += 1
-        if parallel:
+        if shared is not None:
+            self._strip_body(shared)
+        elif parallel:
             self._parallel_body(parallel, body)
         else:
             self._node(node)
@@ -185,6 +188,21 @@ class _Generator:
         self.depth -= 1
         self._line("}")
 
+    def _strip_body(self, found: Strips) -> None:
+        """Each task transposes a strip."""
+        plane = found.plane
+        first = Var(self._own(f"{plane.across.var.name}_first"), plane.across.var.extent)
+        self._open("for (long task = begin; task < end; ++task)")
+        self._line(f"const long {first.name} = task * {found.length};")
+        for loop in plane.outer:
+            self._open_loop(loop)
+        if plane.conditions:
+            self._open(f"if ({self._conditions(plane.conditions)})")
+        bare = replace(found.store, guards=())
+        self._lines(plane_text(plane, {plane.across.var: found.length}, self.writer, bare, self._numbered, of(first)))
+        for _ in range(len(plane.outer) + bool(plane.conditions) + 1):
+            self._close()
+
     def _task(self, name: str, buffers: list[Buffer]) -> None:
         fields = " ".join(f"{_pointer(b, restrict=False)};" for b in buffers)
         arguments = ", ".join(f"t->{b.name}" for b in buffers)
@@ -200,6 +218,10 @@ class _Generator:
         while name in self.taken:
             name += "_"
         return name
+
+    def _numbered(self, name: str) -> str:
+        """A name like `name` that nothing else has."""
+        return self._own(f"{name}{next(self.names)}")
 
     # nodes ----------------------------------------------------------------------------------------------------------------------------------------
 
@@ -297,7 +319,7 @@ class _Generator:
     def _cut_plane(self, plane: Plane, counts: dict[Var, int], store: Store) -> None:
         """A plane with all its guards checked."""
         if plane.blocked(counts):
-            self._lines(plane_text(plane, counts, self.writer, store, lambda name: self._own(f"{name}{next(self.names)}")))
+            self._lines(plane_text(plane, counts, self.writer, store, self._numbered))
             return
         across, along = plane.loops
         self._open_loop(across, counts.get(across.var))

@@ -15,11 +15,13 @@ from ansor.codegen.edges import Edge, edges, guards_by
 from ansor.codegen.values import Lanes, Writer, computable, depends, flat_index, in_bounds, linear_in, vectorizable
 from ansor.ir.linear import Linear, Var, of
 from ansor.ir.loops import Access, For, Guard, Store
-from ansor.ir.simplify import conjuncts, index_of
+from ansor.ir.simplify import chain, conjuncts, index_of
 from ansor.te.expr import Binary, Expr, Select, walk
 
 LEAST = 4  # lanes of the smallest block
 MAX_READS = 2  # blocks that are held in registers at once
+STRIPS = 2  # for each thread at least, or the loop is shared out one iteration at a time
+START = Linear()
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,8 +133,8 @@ def blocks(extent: int, widest: int) -> list[tuple[int, int, int]]:
     return found
 
 
-def plane_text(plane: Plane, counts: Mapping[Var, int], writer: Writer, store: Store, name: Callable[[str], str]) -> Iterator[str]:
-    """The lines of one plane, its guards checked. `name` gives a name like its argument that nothing else has."""
+def plane_text(plane: Plane, counts: Mapping[Var, int], writer: Writer, store: Store, name: Callable[[str], str], first: Linear = START) -> Iterator[str]:
+    """The lines of one plane, its guards checked, from iteration `first` of `across` on. `name` gives a name like its argument that nothing else has."""
     rows, columns = (blocks(counts.get(loop.var, int(loop.var.extent)), plane.lanes) for loop in plane.loops)
     for row in rows:
         for column in columns:
@@ -145,7 +147,33 @@ def plane_text(plane: Plane, counts: Mapping[Var, int], writer: Writer, store: S
                 start = Var(name(f"{loop.var.name}_block"), loop.var.extent)
                 starts.append(of(start))
                 opened.append(f"for (long {start.name} = {begin}; {start.name} < {end}; {start.name} += {size}) {{")
-            yield from _inside(opened or ["{"], list(_checked(plane, Block(size, starts[0], starts[1]), writer, store, name)))
+            yield from _inside(opened or ["{"], list(_checked(plane, Block(size, first + starts[0], starts[1]), writer, store, name)))
+
+
+@dataclass(frozen=True, eq=False)
+class Strips:
+    """A plane across a loop that is shared out among threads, `length` iterations of it at a time."""
+
+    plane: Plane
+    store: Store
+    length: int
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return int(self.plane.across.var.extent) // self.length
+
+
+def strips(loop: For, writer: Writer, lanes: Callable[[Store], int], threads: int) -> Strips | None:
+    """The strips of a parallel loop: where nothing cuts the plane, and they divide it into enough of them that no two threads write the same element."""
+    inner, store = chain(loop)
+    plane = transposed_plane(list(inner), store, writer, lanes(store)) if store is not None else None
+    if store is None or plane is None or plane.across is not loop or plane.ends:
+        return None
+    length, extent = plane.lanes, int(loop.var.extent)
+    while length >= LEAST and (extent % length or extent // length < STRIPS * threads):
+        length //= 2
+    return Strips(plane, store, length) if length >= LEAST else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from ansor.codegen.generate import Machine, generate
 from ansor.codegen.transposed import LEAST, blocks
 from ansor.ir.dag import Dag
 from ansor.schedule.sketch import Sketch
-from ansor.schedule.steps import CacheWrite, ComputeAt, Fuse, PackInside, Reorder, Split, Step, Vectorize
+from ansor.schedule.steps import CacheWrite, ComputeAt, Fuse, PackInside, Parallel, Reorder, Split, Step, Vectorize
 from ansor.targets.base import parse_target
 from ansor.te.tensor import Tensor
 from tests.programs import Bench, Program, case_of, interpreted, sanitized_problems, sanitizer_compiler
@@ -85,6 +85,27 @@ def test_blocks_cover_every_iteration_and_no_other(extent: int, widest: int) -> 
     found = blocks(extent, widest)
     assert {k for begin, end, _ in found for k in range(begin, end)} == set(range(extent))
     assert all(end > begin and (end - begin) % lanes == 0 and LEAST <= lanes <= widest for begin, end, lanes in found)
+
+
+STRIPS = """\
+  for (long task = begin; task < end; ++task) {
+    const long y_i_first = task * 4;
+    {
+      f32x4 block0[4];
+      block0[0] = *(const f32x4 *)&x[y_i_first];
+      block0[1] = *(const f32x4 *)&x[y_i_first + 40];
+"""
+
+
+def test_threads_share_strips_of_blocks() -> None:
+    def shared(rows: int, vector_bytes: int = 16) -> str:
+        return generate(Sketch(Dag(turned(rows, 4)), (ALONG, Parallel("y", 1))).lower_row(()), Machine(vector_bytes, 2), "kernel").text
+
+    assert STRIPS in shared(40)
+    assert "&kernel_nest0_task, 10);" in shared(40)
+    assert "task * 8;" in shared(40, 64), "strips of 16 do not divide the rows"
+    assert "task * 8;" in shared(48, 64), "three strips of 16 are too few for two threads"
+    assert "transpose" not in shared(41)
 
 
 def padded(n: int, m: int, rows: int, columns: int, epilogue: Callable[[te.Expr], te.Expr] = lambda value: value) -> list[Tensor]:
@@ -180,7 +201,7 @@ def copied(n: int, h: int, w: int, tiles: tuple[int, int]) -> tuple[list[Tensor]
     return tensors, [*steps, Reorder("y_local", ("k", "j", "r", "i")), ComputeAt("y_local", "y", "j_0"), Vectorize("y_local", "i"), Vectorize("y", "j_1")]
 
 
-TARGETS = [parse_target(f"cpu -mcpu={name} -threads=1") for name in ("x86-64", "haswell", "x86-64-v4")]
+TARGETS = [parse_target(text) for text in ("cpu -mcpu=x86-64 -threads=2", "cpu -mcpu=haswell -threads=1", "cpu -mcpu=x86-64-v4 -threads=2")]
 
 
 def cases() -> list[tuple[list[Tensor], Steps]]:
@@ -188,6 +209,8 @@ def cases() -> list[tuple[list[Tensor], Steps]]:
     found += [(turned(n, m), [ALONG]) for n, m in ((5, 4), (7, 31), (17, 33), (9, 70))]
     found += [(turned(n, m, lambda value: te.exp(value) + value, dtype), [ALONG]) for n, m, dtype in ((19, 12, "float32"), (9, 11, "float64"))]
     found += [(turned(13, 22, lambda value: value * 3, "int32"), [ALONG]), (scaled(20, 3, 19), [ALONG]), (scaled(7, 2, 50), [ALONG])]
+    found += [(turned(n, m), [ALONG, Parallel("y", 1)]) for n, m in ((40, 7), (41, 9), (64, 23))]
+    found += [(scaled(36, 3, 19), [ALONG, Parallel("y", 1)]), (padded(30, 9, 36, 14), [ALONG, Parallel("y", 1)])]
     found += [(padded(n, m, rows, columns), [ALONG]) for n, m, rows, columns in ((9, 13, 16, 17), (30, 41, 34, 45), (5, 5, 4, 12))]
     tiled = Reorder("y", ("i_0", "j_0", "i_1", "j_1"))
     for tile, other in ((4, 6), (16, 7), (24, 24)):
