@@ -152,7 +152,7 @@ class Helpers:
     def _own_function(self, name: str, lanes: int) -> str:
         kind = self.vector("float32", lanes) if lanes > 1 else C_TYPES["float32"]
         ours = vector_math.FUNCTIONS[name]
-        words = self._vector_words(ours.body, kind, lanes) if lanes > 1 else self._scalar_words(ours.body)
+        words = self._vector_words(ours.body, kind, lanes) if lanes > 1 else self._scalar_words()
         suffix = vector_type("float32", lanes) if lanes > 1 else SHORT["float32"]
         body = re.sub(r"\b[A-Z]+\b", lambda word: words.get(word[0], word[0]), ours.body.replace("\n", " "))
         inner = f"{name}_near_{suffix}" if ours.library else f"{name}_{suffix}"
@@ -183,11 +183,9 @@ class Helpers:
             wide = self.vector("float64", lanes)
             words["WIDE"] = self._helper("wide", wide, f"{kind} x", f"__builtin_convertvector(x, {wide})")
             words["NARROW"] = self._helper("narrow", kind, f"{wide} x", f"__builtin_convertvector(x, {kind})")
-        if "EXP" in body:
-            words["EXP"] = self._own_function("exp", lanes)
         return words
 
-    def _scalar_words(self, body: str) -> dict[str, str]:
+    def _scalar_words(self) -> dict[str, str]:
         """What they mean for one element."""
         words = {"F": "float", "U": "unsigned int", "ALL": "", "INTEGER": "(float)(int)", "WIDE": "(double)", "NARROW": "(float)"}
         for word, name, kind, argument in (("BITS", "bits_u32", "unsigned int", "float x"), ("VALUE", "value_f32", "float", "unsigned int x")):
@@ -197,8 +195,6 @@ class Helpers:
             self.functions.setdefault(name, f"static inline {kind} {name}({argument}) {{ {union} = {{{start} = x}}; return both.{end}; }}")
         words["SELECT"] = "select_f32"
         self.functions.setdefault("select_f32", "static inline float select_f32(int mask, float a, float b) { return mask ? a : b; }")
-        if "EXP" in body:
-            words["EXP"] = self._own_function("exp", 1)
         return words
 
     def _helper(self, name: str, kind: str, parameter: str, value: str) -> str:

@@ -7,8 +7,8 @@ first, the others fitted again each time. The error beside each is that of the r
     exp      exp(x) = 2^n exp(r), n = rint(x / ln 2), |r| <= ln(2) / 2; the power of two in two factors, so that subnormal results round once
     log      x = 2^e m, sqrt(1/2) <= m < sqrt(2); log(x) = e ln 2 + log(1 + f), f = m - 1
     tanh     y / (y + 2) with y = exp(2 |x|) - 1, computed without cancellation
-    sigmoid  1 / (1 + e) or e / (1 + e) with e = exp(-|x|), which never overflows
-    erf      x P(x^2) below 1, from there 1 - exp(-Q(|x|))
+    sigmoid  1 / (1 + exp(-x)), numerator and denominator times 2^-32: then no power of two leaves the range of normal numbers
+    erf      x P(x^2) below 1.15, from there 1 - Q(|x|)^4
     sin cos  r = x - n pi/2 in double precision with pi/2 in two parts (Cody and Waite 1980); beyond HUGE_ANGLE the C library, lane by lane
 
 The reductions take pi/2 and ln 2 in two parts, the first so short that its product with n is exact. Compilers contract a product and a sum into one operation:
@@ -27,7 +27,7 @@ class Function:
     """A function of one float32.
 
     body: C statements. In them F is the type of `x`, U unsigned integers as wide; BITS and VALUE go from one to the other bit by bit, INTEGER(u) is a
-    number of type F, WIDE and NARROW go to double precision and back, SELECT(mask, a, b) chooses, EXP(x) is exp, ALL(c) is a constant in every lane.
+    number of type F, WIDE and NARROW go to double precision and back, SELECT(mask, a, b) chooses, ALL(c) is a constant in every lane.
     ulp: the largest error seen, in units in the last place of the exact result, over every 64th float32; held by the tests, with a little more.
     library: what stands in, lane by lane, where |x| > HUGE_ANGLE or x is no number; "" when the body is right everywhere.
     """
@@ -37,22 +37,28 @@ class Function:
     library: str = ""
 
 
-# t = n + 1.5 * 2^23: adding that number rounds to an integer, which then stands in the low bits.
-_REDUCED = """\
-const F t = {y} * 1.44269504f + 12582912.0f; const F n = t - 12582912.0f; const F r = ({y} - n * 0.693145752f) - n * 1.42860677e-6f;"""
+def _reduced(y: str, b: int) -> str:
+    """n and r of exp(y), and t, whose bits shifted by 23 are those of 2^(n + b - 127).
+
+    Adding 1.5 * 2^23 + b rounds to an integer, so that n + b stands in the low bits of t. The shift keeps nine of them; above those of n + b there are zeros.
+    """
+    t = f"{12582912 + b}.0f"
+    return f"const F t = {y} * 1.44269504f + {t}; const F n = t - {t}; const F r = ({y} - n * 0.693145752f) - n * 1.42860677e-6f;"
+
+
 # (exp(r) - 1 - r) / r^2 on |r| <= 0.3473: 3.2e-9
 _EXP = "const F p = (((r * 1.3818939e-3f + 8.368704e-3f) * r + 0.04166829f) * r + 0.16666521f) * r + 0.49999994f; const F em = p * (r * r) + r;"
-_POWER = "const F power = VALUE((BITS(t) - 0x4b3fff81u) << 23);"  # 2^n of a normal number: t's bits less those of 1.5 * 2^23, and the bias of 127
+_POWER = "const F power = VALUE(BITS(t) << 23);"
 _MAGNITUDE = "const F a = VALUE(BITS(x) & 0x7fffffffu);"
 _SIGN = "(BITS(x) & 0x80000000u)"
 
-# 2^n = 2^(h - 128) 2^(m - h - 128) with m = n + 256 and h = m / 2
+# 2^n = 2^(h - 127) 2^(m - h - 127) with m = n + 254 and h = m / 2. What else is in t's bits, halved or not, is shifted out.
 _EXP_BODY = f"""\
 x = SELECT(x > 89.0f, ALL(89.0f), x); x = SELECT(x < -104.0f, ALL(-104.0f), x);
-{_REDUCED.format(y="x")}
+{_reduced("x", 254)}
 {_EXP}
-const U m = BITS(t) - 0x4b3fff00u; const U h = m >> 1;
-return (em + 1.0f) * VALUE((h - 1u) << 23) * VALUE((m - h - 1u) << 23);"""
+const U h = BITS(t) >> 1; const F power = VALUE(h << 23);
+return (em * power + power) * VALUE((BITS(t) - h) << 23);"""
 
 # A subnormal is scaled by 2^23 first. b / 2^23 is e + 127; what is below are the bits of m less those of sqrt(1/2).
 _MANTISSA = """\
@@ -83,31 +89,33 @@ const F y = e + (f * 1.442695f + q);
 _TANH_BODY = f"""\
 {_MAGNITUDE}
 const F y = SELECT(a > 9.5f, ALL(19.0f), a + a);
-{_REDUCED.format(y="y")}
+{_reduced("y", 127)}
 {_EXP}
 {_POWER}
 const F d = power * em + (power - 1.0f); const F w = d + 2.0f; const F q = d / w;
 const F above = SELECT(n == 0.0f, p * (r * r) - (em - r), ALL(0.0f)); const F below = SELECT(w < 4.0f, d - (w - 2.0f), ALL(0.0f));
 return VALUE(BITS((above - q * below) * 0.5f + q) | {_SIGN});"""
 
-# What 1 + d lost in rounding goes back into the quotient.
-_SIGMOID_BODY = """\
-const F d = EXP(VALUE(BITS(x) | 0x80000000u)); const F w = d + 1.0f; const F lost = d - (w - 1.0f);
-const F q = SELECT(x < 0.0f, d, ALL(1.0f)) / w;
-return q - q * lost;"""
+# Beyond 20 the denominator is 1; at 104 the quotient rounds to 0. The product with a power of two is exact, so this is exp(-x) + 1 in two roundings. In this
+# order they are small: 2^n + 1 first loses half a unit of exp(-x) where n = 24 (2.3 ulp in all).
+_SIGMOID_BODY = f"""\
+x = SELECT(x > 20.0f, ALL(20.0f), x); x = SELECT(x < -104.0f, ALL(-104.0f), x);
+const F y = -x;
+{_reduced("y", 127 - 32)}
+{_EXP}
+{_POWER}
+return 2.32830644e-10f / ((em * power + 2.32830644e-10f) + power);"""
 
-# erf(x) / x - 1 in x^2 on [0, 1]: 1.4e-9; -log(erfc(x)) on [1, 3.95]: 1.6e-8 of erf
+# erf(x) / x - 1 in x^2 on [0, 1.15]: 1.4e-8; erfc(x)^(1/4) on [1.15, 3.95]: 7.6e-9 of erf. At 4 the fourth power is below half a unit in the last place of 1.
 _ERF_BODY = f"""\
 {_MAGNITUDE}
 const F s = x * x;
-const F q = (((((s * 7.806903e-5f - 7.997857e-4f) * s + 5.187162e-3f) * s - 0.026853347f) * s + 0.11283579f) * s - 0.37612626f) * s + 0.12837917f;
+const F q = (((((s * 6.7227025e-5f - 7.632436e-4f) * s + 0.0051404033f) * s - 0.026825283f) * s + 0.112827964f) * s - 0.37612543f) * s + 0.12837915f;
 const F c = SELECT(a > 4.0f, ALL(4.0f), a);
-const F y = ((((c * -1.1504286e-3f + 0.014778142f) * c - 0.088634185f) * c - 0.654489f) * c - 1.1174384f) * c - 2.67172e-3f;
-{_REDUCED.format(y="y")}
-{_EXP}
-{_POWER}
-const F far = 1.0f - (em + 1.0f) * power;
-return SELECT(a < 1.0f, q * x + x, VALUE(BITS(far) | {_SIGN}));"""
+const F p = ((((((c * -1.8262211e-4f + 0.003278219f) * c - 0.022473633f) * c + 0.0669592f) * c - 0.052063927f) * c - 0.061661515f)
+* c - 0.30985683f) * c + 1.0057721f;
+const F w = p * p; const F far = 1.0f - w * w;
+return SELECT(a < 1.15f, q * x + x, VALUE(BITS(far) | {_SIGN}));"""
 
 # pi/2 = 1.57079632673412561417 (33 bits) + 6.07710050650619224932e-11. (sin(y) / y - 1) / y^2 and (cos(y) - 1 + y^2 / 2) / y^4 in y^2 on |y| <= 0.793:
 # 4.2e-9 and 1.4e-10
@@ -126,8 +134,8 @@ FUNCTIONS = {
     "log": Function(_LOG_BODY, 0.9),
     "log2": Function(_LOG2_BODY, 1.9),
     "tanh": Function(_TANH_BODY, 2.0),
-    "sigmoid": Function(_SIGMOID_BODY, 1.9),
-    "erf": Function(_ERF_BODY, 1.3),
+    "sigmoid": Function(_SIGMOID_BODY, 2.0),
+    "erf": Function(_ERF_BODY, 1.7),
     "sin": Function(_ANGLE.format(quadrant="", result="SELECT(x == 0.0f, x, z)"), 1.6, "sinf"),
     "cos": Function(_ANGLE.format(quadrant=" + 1u", result="z"), 1.6, "cosf"),
 }

@@ -52,8 +52,8 @@ def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 def samples() -> Floats:
     """Every 8192nd float32, what lies around the corners of the functions, and the plain range between -20 and 20."""
     patterns = (np.arange(0, 2**32, 8192, dtype=np.uint64) + np.arange(2**19) % 8191).astype(np.uint32).view(np.float32)
-    corners = np.array([0.0, 1e-45, 1.1754944e-38, 0.0622, 0.2034, 0.35, 0.7071, 1.0, 1.4142, 4.0, 9.5, 16.6, 88.72284, 89.0, 103.97, 104.0, HUGE_ANGLE,
-                        3.4028235e38, np.inf, np.nan], np.float32)  # fmt: skip
+    corners = np.array([0.0, 1e-45, 1.1754944e-38, 0.0622, 0.2034, 0.35, 0.7071, 1.0, 1.15, 1.4142, 3.919, 4.0, 7.69144, 9.5, 16.6456, 20.0, 88.72284, 89.0,
+                        103.97, 104.0, HUGE_ANGLE, 3.4028235e38, np.inf, np.nan], np.float32)  # fmt: skip
     steps = np.arange(-200, 200, dtype=np.int32)
     around = (corners.view(np.int32)[:, None] + steps).reshape(-1).view(np.float32)
     plain = np.random.default_rng(0).uniform(-20, 20, 2**19).astype(np.float32)
@@ -93,6 +93,13 @@ def test_every_number_of_lanes_gives_the_same(name: str, library: ctypes.CDLL) -
         many = computed(library, f"{name}_by{lanes}", "float32")
         differ = (one.view(np.uint32) != many.view(np.uint32)) & ~(np.isnan(one) & np.isnan(many))
         assert not differ.any(), f"{name}({samples()[differ][0]!r}) differs in vectors of {lanes}"
+
+
+@pytest.mark.parametrize(("name", "low", "high", "full"), [("erf", -1.0, 1.0, 4.0), ("tanh", -1.0, 1.0, 9.1), ("sigmoid", 0.0, 1.0, 17.4)])
+def test_bounds_are_reached_and_not_passed(name: str, low: float, high: float, full: float, library: ctypes.CDLL) -> None:
+    x, y = samples(), computed(library, f"{name}_by16", "float32")
+    assert np.nanmin(y) == low and np.nanmax(y) == high
+    assert (y[x >= full] == high).all()
 
 
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="looks for instructions of x86")
