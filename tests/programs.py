@@ -22,6 +22,7 @@ from ansor.codegen.dialect import PRELUDE
 from ansor.codegen.generate import Machine, generate
 from ansor.codegen.pool_library import pool_library
 from ansor.codegen.source import CSource
+from ansor.codegen.sums import with_sums
 from ansor.codegen.toolchain import Compiler, compile_shared
 from ansor.errors import ScheduleError
 from ansor.ir import access, interpreter
@@ -403,7 +404,7 @@ def _calling(k: int, program: Program, source: CSource) -> Iterator[str]:
     sizes = [argument.physical_size * np.dtype(argument.dtype).itemsize for argument in source.arguments]
     for place, (argument, size) in enumerate(zip(source.arguments, sizes, strict=True)):
         yield f"    args[{place}] = {'block' if argument.role == 'output' else 'filled'}({size});"
-    scratch = simplified(program.loops).intermediates
+    scratch = with_sums(simplified(program.loops))[0].intermediates
     for place, buffer in enumerate(scratch):
         yield f"    scratch[{place}] = block({int(buffer.size) * np.dtype(buffer.dtype).itemsize});"
     yield f"    {source.entry}(args, NULL, two_threads, NULL);"

@@ -17,8 +17,10 @@ from dataclasses import dataclass, replace
 
 from ansor.codegen.dialect import BYTES, C_TYPES, PRELUDE, Helpers, literal
 from ansor.codegen.edges import Edge, edges, guards_by
+from ansor.codegen.interleaved import interleaving
 from ansor.codegen.partition import Partition, partition
 from ansor.codegen.source import Argument, CSource, Pack
+from ansor.codegen.sums import with_sums
 from ansor.codegen.tensorized import InnerProduct, TileText, inner_product, tile_text
 from ansor.codegen.transposed import Plane, Strips, plane_text, strips, transposed_plane
 from ansor.codegen.values import Lanes, Writer, combined, depends, vectorizable
@@ -82,7 +84,7 @@ class Tile:
 
 class _Generator:
     def __init__(self, program: Loops, machine: Machine, entry: str) -> None:
-        self.program = program
+        self.program, self.sums = with_sums(program)
         self.machine = machine
         self.entry = entry
         self.helpers = Helpers()
@@ -90,7 +92,7 @@ class _Generator:
         self.lines: list[str] = []
         self.depth = 0
         self.names = itertools.count()
-        self.taken = _names(program)
+        self.taken = _names(self.program)
 
     # the translation unit -------------------------------------------------------------------------------------------------------------------------
 
@@ -142,7 +144,8 @@ class _Generator:
 
     def _function(self, name: str, node: Node) -> list[str]:
         """Writes the function of a nest; gives the statements that call it."""
-        buffers = [b for b in (*self.program.arguments, *self.program.intermediates) if b in _used(node)]
+        used = _used(node) | {self.sums[store].buffer for _, store in stores((node,)) if store in self.sums}
+        buffers = [b for b in (*self.program.arguments, *self.program.intermediates) if b in used]
         parallel, body = self._parallel_loops(node)
         shared = strips(parallel[0], self.writer, self._widest, self.machine.threads) if len(parallel) == 1 else None
         total = shared.count if shared is not None else int(product(loop.var.extent for loop in parallel))
@@ -267,7 +270,10 @@ class _Generator:
         """A perfect nest: outer loops as they are, then the part that has a form of its own."""
         inner = inner_product(loops, store)
         if inner is not None:
+            inner = replace(inner, sums=self.sums.get(store))
             loops = loops[:-1]
+        elif self._interleaved(loops, store):
+            return
         plane = transposed_plane(loops, store, self.writer, self._widest(store))
         if plane is not None:
             self._plane(plane, store)
@@ -281,6 +287,27 @@ class _Generator:
             self._elementwise(loops[count:], store)
         for _ in loops[:count]:
             self._close()
+
+    def _interleaved(self, loops: list[For], store: Store) -> bool:
+        """A copy that puts bytes into groups, if this is one."""
+        copy = interleaving(loops, store, self.writer, self.machine.vector_bytes)
+        if copy is None:
+            return False
+        for loop in loops[:-2]:
+            self._open_loop(loop)
+        if copy.condition:
+            self._open(f"if ({copy.condition})")
+        self._lines(copy.lines)
+        if copy.condition:
+            self._close()
+            self._open("else")
+            self._open_loop(loops[-2])
+            self._elementwise(loops[-1:], store)
+            self._close()
+            self._close()
+        for _ in loops[:-2]:
+            self._close()
+        return True
 
     # plain stores ---------------------------------------------------------------------------------------------------------------------------------
 
@@ -602,7 +629,7 @@ class _Generator:
         names = [self._own(f"acc{number}_{k}") for k in range(len(places))]
         for name, (fixed, lane) in zip(names, places, strict=True):
             self._accumulator(name, self.writer.at(fixed, lane), store, before)
-        text = tile_text(inner, places, names, self.writer, store) if inner is not None else TileText()
+        text = tile_text(inner, places, names, self.writer, store, before) if inner is not None else TileText()
         self._lines(text.before)
         within = self._open_reductions(reductions, len(places), within)
         if within:

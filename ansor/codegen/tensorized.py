@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ansor.codegen.dialect import C_TYPES, Helpers, literal, vector_type
-from ansor.codegen.values import Lanes, Writer, combined, depends
+from ansor.codegen.values import Lanes, Writer, combined, depends, mentions
 from ansor.ir.intrinsics import Intrinsic, intrinsic_named
 from ansor.ir.linear import Var
 from ansor.ir.loops import Access, For, Store
@@ -21,13 +21,17 @@ Place = tuple[dict[Var, int], Lanes | None]
 
 @dataclass(frozen=True)
 class InnerProduct:
-    """A store as an instruction sees it: `a` has a group for all lanes, `b` one for each; `loop` runs over a group, `lanes` over the lanes."""
+    """A store as an instruction sees it: `a` has a group for all lanes, `b` one for each; `loop` runs over a group, `lanes` over the lanes.
+
+    sums: where what an offset adds to a whole sum lies, when that was computed ahead.
+    """
 
     intrinsic: Intrinsic
     a: Expr
     b: Expr
     loop: For
     lanes: Var
+    sums: Access | None = None
 
     @property
     def group(self) -> Var:
@@ -52,17 +56,24 @@ def inner_product(loops: Sequence[For], store: Store) -> InnerProduct | None:
     group, lanes, value = loops[-1].var, loops[-2], store.value
     if group.extent != intrinsic.group or not lanes.vectorized or lanes.kind == "reduce" or not isinstance(value, Binary) or value.op != "mul":
         return None
-    if not (isinstance(value.left, Cast) and isinstance(value.right, Cast)):
-        return None
+    if not (isinstance(value.left, Cast) and isinstance(value.right, Cast)) or any(mentions(guard.value, group) for guard in store.guards):
+        return None  # a guard that changes inside a group cannot be kept: blocks of the reduction that do not divide
     for a, b in ((value.left.value, value.right.value), (value.right.value, value.left.value)):
         if (a.dtype, b.dtype) == intrinsic.operands and not depends(a, lanes.var):
             return InnerProduct(intrinsic, a, b, loops[-1], lanes.var)
     return None
 
 
-def tile_text(inner: InnerProduct, places: Sequence[Place], names: Sequence[str], writer: Writer, store: Store) -> TileText:
-    """One instruction for every accumulator `names[k]` at `places[k]`; what they share is loaded once. `names` are also the stems of what is added here."""
-    return _Tile(inner, writer, store, names[0]).text(places, names)
+def tile_text(inner: InnerProduct, places: Sequence[Place], names: Sequence[str], writer: Writer, store: Store, before: Sequence[Var] = ()) -> TileText:
+    """One instruction for every accumulator `names[k]` at `places[k]`; what they share is loaded once. `names` are also the stems of what is added here.
+
+    before: the reduction loops around the tile, across which results are stored and loaded again.
+    """
+    text = _Tile(inner, writer, store, names[0]).text(places, names)
+    if inner.sums is None or not before or not text.after:
+        return text
+    last = " && ".join(f"{var.name} == {int(var.extent) - 1}" for var in before)  # sums of the whole reduction are taken off once
+    return TileText(text.before, text.inside, [f"if ({last}) {{", *text.after, "}"])
 
 
 class _Tile:
@@ -87,7 +98,7 @@ class _Tile:
     def _product(self, name: str, writer: Writer, count: int) -> None:
         call = dot_function(self.helpers, self.inner.intrinsic, count)
         b = self._load(_columns(self.inner, writer, count), count)
-        if self.inner.intrinsic.offset and b not in self.offsets:
+        if self.inner.intrinsic.offset and self.inner.sums is None and b not in self.offsets:
             # Every element of a is too large by the offset: what that adds is summed beside, for all rows of the tile at once.
             kind, offset = self.helpers.vector("int32", count), f"{self.stem}_offset{len(self.offsets)}"
             self.offsets[b] = offset
@@ -97,7 +108,8 @@ class _Tile:
         a = self._load(_group(self.inner, writer, count, sign), count)
         self.lines.inside.append(f"{name} = {call}({name}, {a}, {b});")
         if self.inner.intrinsic.offset:
-            self.lines.after.append(f"{name} = {_difference(self.helpers, count)}({name}, {self.offsets[b]});")
+            added = self.offsets[b] if self.inner.sums is None else writer.vector(self.inner.sums)
+            self.lines.after.append(f"{name} = {_difference(self.helpers, count)}({name}, {added});")
 
     def _sign(self, count: int) -> str:
         """The offset in every byte, in a variable of which the compiler does not know the value.
@@ -141,7 +153,7 @@ def _group_number(inner: InnerProduct, writer: Writer, expr: Expr, kind: str) ->
     """The elements of a group side by side in one number."""
     helpers, size = writer.helpers, inner.intrinsic.group
     bytes_ = helpers.vector(expr.dtype, size)
-    if isinstance(expr, Access) and _step(expr, inner.group) == 1:
+    if isinstance(expr, Access) and memory_step(expr, inner.group) == 1:
         return f"({kind})*(const {bytes_} *)&{expr.buffer.name}[{writer.index(writer.flat(expr.buffer, expr.index))}]"
     if isinstance(expr, Select) and not depends(expr.condition, inner.group):
         then, otherwise = (_group_number(inner, writer, side, kind) for side in (expr.then, expr.otherwise))
@@ -150,7 +162,7 @@ def _group_number(inner: InnerProduct, writer: Writer, expr: Expr, kind: str) ->
     return f"({kind})({bytes_}){{{', '.join(elements)}}}"
 
 
-def _step(access: Access, var: Var) -> int | None:
+def memory_step(access: Access, var: Var) -> int | None:
     """Elements between what neighbouring iterations of `var` read; None when that is not always the same."""
     total = 0
     for index, stride in zip(access.index, access.buffer.strides, strict=True):
@@ -173,7 +185,7 @@ def _columns(inner: InnerProduct, writer: Writer, count: int) -> str:
         return first.at({inner.group: k, inner.lanes: start + lane}, None).scalar(expr)
 
     if isinstance(expr, Access):
-        lane, step = _step(expr, inner.lanes), _step(expr, inner.group)
+        lane, step = memory_step(expr, inner.lanes), memory_step(expr, inner.group)
         place = f"{expr.buffer.name}[{first.index(first.flat(expr.buffer, expr.index))}]"
         if step == 1 and lane == size:
             return _widened(helpers, intrinsic, expr.dtype, f"*(const {bytes_} *)&{place}", count)
@@ -185,7 +197,7 @@ def _columns(inner: InnerProduct, writer: Writer, count: int) -> str:
         if step is not None and lane == 1:
             row = helpers.vector(expr.dtype, count)
             rows = (f"*(const {row} *)&{element(0, k)}" for k in range(size))
-            return _widened(helpers, intrinsic, expr.dtype, f"{_interleaved(helpers, expr.dtype, count, size)}({', '.join(rows)})", count)
+            return _widened(helpers, intrinsic, expr.dtype, f"{interleaved_function(helpers, expr.dtype, count, size)}({', '.join(rows)})", count)
     elements = (element(lane, k) for lane in range(count) for k in range(size))
     return _widened(helpers, intrinsic, expr.dtype, f"({bytes_}){{{', '.join(elements)}}}", count)
 
@@ -240,7 +252,7 @@ def _difference(helpers: Helpers, count: int) -> str:
     return name
 
 
-def _interleaved(helpers: Helpers, dtype: str, count: int, size: int) -> str:
+def interleaved_function(helpers: Helpers, dtype: str, count: int, size: int) -> str:
     """The name of a function from `size` rows to groups: rows[0][0], rows[1][0], ..., rows[0][1], ..."""
     row, all_ = helpers.vector(dtype, count), helpers.vector(dtype, count * size)
     name = f"interleaved{size}_{row}"
