@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -66,7 +67,8 @@ def test_copies_and_sums_under_sanitizers(tmp_path: Path) -> None:
     gcc = sanitizer_compiler()
     if not gcc:
         pytest.skip("no gcc with sanitizers")
-    found = [program(outside=True), program(n=43, m=90), program(m=46, columns=23)]
+    two = parse_target("cpu -threads=2")
+    found = [program(outside=True), program(n=43, m=90), program(m=46, columns=23), replace(program(), target=two), replace(program(outside=True), target=two)]
     assert sanitized_problems(found, tmp_path, gcc) == [""] * len(found)
 
 
