@@ -31,7 +31,7 @@ class AlwaysInline:
         if state.is_output(stage) or not is_untouched(state[stage]):
             return
         tensor = state[stage].tensor
-        if access.has_reduction(tensor):
+        if access.has_reduction(tensor) or state.packed_by(stage):
             return
         if access.is_strictly_inlineable(tensor) or is_free_to_inline(state, stage):
             yield Derived(sketch.then(ComputeInline(stage)))

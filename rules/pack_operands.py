@@ -35,6 +35,8 @@ class PackOperands:
         if state[stage].role != "cache_write" and matched_consumer(state, stage) is None:
             return  # only a private tile can be computed beyond the end of the result
         along, others = packable_operands(state, stage, self.reuse)
+        if along:  # elements of a stage of ours that are broadcast one by one are already written in a good order
+            others = [name for name in others if name not in state]
         for names in [along, along + others] if along and others else [along or others]:
             if names:
                 yield Derived(sketch.then(*(PackInside(stage, name) for name in names)), revisit=(stage,))

@@ -279,12 +279,16 @@ class _Lowering:
             assert producer.tensor.compute is not None
             return self._value(producer.tensor.compute.body, dict(zip(producer.tensor.compute.axes, index, strict=True)), frame, here)
         index = tuple(self._resolved(i) for i in index)
-        if producer is not None:
-            source = self.frames[producer.name]
-            return Access(source.buffer, source.stored(index), read.dtype)
         if read.tensor.name in (*self.frames[frame].stage.packed, *self.frames[frame].stage.packed_inside):
             return self._packed_access(read, frame, index)
-        return Access(self.arguments[read.tensor.name], index, read.dtype)
+        return self._whole(read, index)
+
+    def _whole(self, read: Read, index: tuple[Linear, ...]) -> Access:
+        """A read of a tensor as it is stored."""
+        if self._producer(read.tensor.name) is None:
+            return Access(self.arguments[read.tensor.name], index, read.dtype)
+        source = self.frames[read.tensor.name]
+        return Access(source.buffer, source.stored(index), read.dtype)
 
     def _resolved(self, index: Linear) -> Linear:
         """Data-dependent parts over buffers."""
@@ -318,7 +322,7 @@ class _Lowering:
         own = {var: Var(self._fresh_name(f"{name}_{k}"), var.extent) for k, var in enumerate(walked)}
         source = tuple(substituted(one, {var: of(new) for var, new in own.items()}) for one in index)
         inside = [Binary("lt", IndexValue(one), Const(extent, INDEX), "bool") for one, extent in zip(source, read.tensor.shape, strict=True)]
-        element: Expr = Access(self.arguments[read.tensor.name], source, read.dtype)
+        element: Expr = self._whole(read, source)
         zero = Const(0.0 if read.dtype.startswith("float") else 0, read.dtype)
         condition: Expr = inside[0]
         for test in inside[1:]:

@@ -167,6 +167,10 @@ class State:
             found.update((consumer.name, consumer) for consumer in through)
         return [stage for stage in self.stages if stage.name in found]
 
+    def packed_by(self, name: str) -> list[Stage]:
+        """Stages that read a packed copy of stage `name`, made in front of them."""
+        return [stage for stage in self.stages if name in stage.packed_inside]
+
     def attached(self, name: str) -> list[Stage]:
         """Stages computed inside stage `name`."""
         return [stage for stage in self.stages if isinstance(stage.placement, At) and stage.placement.stage == name]

@@ -253,7 +253,10 @@ class ComputeAt(Step):
 
 
 def _placed(state: State, stage: Stage) -> State:
-    """The state with a stage moved, unless that takes a reader away from something computed around it."""
+    """The state with a stage moved, unless it has to stay whole or that takes a reader away from something computed around it."""
+    packed_by = state.packed_by(stage.name)
+    if packed_by:
+        raise ScheduleError(f"asked to move stage {stage.name}, of which stage {packed_by[0].name} makes a packed copy; only a stage at root can be packed")
     moved = state.updated(stage)
     for other in moved.stages:
         place = other.placement
@@ -624,7 +627,7 @@ class PackInside(Step):
         stage = state[self.stage]
         if not packable_inside(state, stage, self.tensor):
             raise ScheduleError(
-                f"asked to pack {self.tensor} inside the kernel for stage {self.stage}; that takes an input that this stage reads once, "
+                f"asked to pack {self.tensor} inside the kernel for stage {self.stage}; that takes an input, or a stage at root, that this stage reads once, "
                 "at one own axis per dimension"
             )
         return state.updated(replace(stage, packed_inside=(*stage.packed_inside, self.tensor)))
@@ -651,9 +654,9 @@ def _reads_evenly(stage: Stage, tensor: Tensor) -> bool:
 
 
 def packable_inside(state: State, stage: Stage, name: str) -> bool:
-    """True when `name` is an input that `stage` reads in one place, each dimension at one axis of its own."""
-    known = any(tensor.name == name for tensor in state.dag.inputs)
-    return known and name not in stage.packed_inside and name not in stage.packed and _reads_at_axes(stage, name)
+    """True when `name` is an input, or a stage at root, that `stage` reads in one place, each dimension at one axis of its own."""
+    whole = any(tensor.name == name for tensor in state.dag.inputs) or any(other.name == name and isinstance(other.placement, Root) for other in state.stages)
+    return whole and name not in stage.packed_inside and name not in stage.packed and _reads_at_axes(stage, name)
 
 
 def _reads_at_axes(stage: Stage, name: str) -> bool:

@@ -18,8 +18,8 @@ from ansor.rules.multi_level_tiling_with_fusion import MultiLevelTilingWithFusio
 from ansor.rules.pack_constants import PackConstants
 from ansor.rules.registry import BUILTIN, register, resolve, rule_named
 from ansor.schedule.sketch import Sketch
-from ansor.schedule.state import At
-from ansor.schedule.steps import ComputeAt, ComputeInline, Fuse, Pack, Reorder, Split, Unroll
+from ansor.schedule.state import At, Root
+from ansor.schedule.steps import ComputeAt, ComputeInline, Fuse, Pack, PackInside, Reorder, Split, Unroll
 from ansor.search.derive import derive_sketches
 from ansor.targets.base import Target, parse_target
 from ansor.te import workloads
@@ -122,6 +122,21 @@ def test_output_channels_of_groups_are_innermost_where_many_share_their_data() -
 
     assert innermost(groups=4) == {"co_3"}  # 8 channels in a row
     assert innermost(groups=16) == {"w_3"}
+
+
+def turned_product() -> list[Tensor]:
+    a, b = te.placeholder((32, 48), name="A"), te.placeholder((48, 40), name="B")
+    turned = te.compute((40, 48), lambda j, k: b[k, j], name="turned")
+    return [a, b, te.nn.dense(a, turned, name="c")]
+
+
+def test_a_stage_that_is_packed_stays_whole() -> None:
+    packing = [sketch for sketch in sketches(turned_product()) if sketch.state.packed_by("turned")]
+    assert packing and all(isinstance(sketch.state["turned"].placement, Root) for sketch in packing)
+    with pytest.raises(ScheduleError, match="makes a packed copy; only a stage at root"):
+        print(Sketch(Dag(turned_product())).then(PackInside("c", "turned"), ComputeInline("turned")).state)
+    with pytest.raises(ScheduleError, match="an input, or a stage at root"):
+        print(Sketch(Dag(turned_product())).then(ComputeInline("turned"), PackInside("c", "turned")).state)
 
 
 # reduce_in_vectors

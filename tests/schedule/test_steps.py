@@ -135,7 +135,7 @@ def test_an_operand_packed_inside_is_copied_in_loop_order_with_zeros_beyond_its_
         ([Unroll("C", "k"), Unroll("C", "k")], "asked to unroll loop k of stage C twice"),
         ([StorageAlign("D", 16, 0)], "an output whose layout the caller gives; align an intermediate"),
         ([StorageAlign("C", 16, 16)], "give factor >= 1 and 0 <= offset < factor"),
-        ([PackInside("D", "A")], "that takes an input that this stage reads once, at one own axis per dimension"),
+        ([PackInside("D", "A")], "that takes an input, or a stage at root, that this stage reads once, at one own axis per dimension"),
         ([PackInside("C", "A"), PackInside("C", "A")], "asked to pack A inside the kernel for stage C"),
         ([Pack("C", "A")], "that takes a constant that only this stage reads, once, at a place that moves evenly with"),
     ],
