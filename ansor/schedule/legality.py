@@ -25,7 +25,9 @@ def legal(loops: Loops, machine: Machine) -> Flag:
     for path, store in stores(loops.body):
         tile = register_tile(path, store, machine.vector_bytes)
         if store.combiner is not None:
-            result = _both(result, _flag(tile + offsets(path, store, machine.vector_bytes) <= accumulators(machine.vector_registers)))
+            held = tile + offsets(path, store, machine.vector_bytes)
+            result = _both(result, _flag(held <= accumulators(machine.vector_registers)))
+            result = _both(result, _flag(held + operands(path, store, tile, machine.vector_bytes) < machine.vector_registers))
             result = _both(result, _fills_lanes(path))
         result = _both(result, _flag(tile * _written_out(path) <= MAX_STATEMENTS))
         result = _both(result, _no_nested_parallel(path))
@@ -70,6 +72,19 @@ def register_tile(path: tuple[For, ...], store: Store, vector_bytes: int) -> Int
         pieces = choose(along, vector_pieces(loop.var.extent, lanes), loop.var.extent)
         tile = tile * choose(_flag(inside > 0), pieces, 1)
     return choose(_flag(reduces > 0), tile, 1)
+
+
+def operands(path: tuple[For, ...], store: Store, tile: Int, vector_bytes: int) -> Int:
+    """Vectors of operands that live while a tile of so many vectors is computed once: those of a row, which the next row meets again, and one broadcast.
+
+    Compilers load all of a row first, in whatever order the products are written.
+    """
+    along: Int = 1
+    for loop in path:
+        if loop.stage == store.stage and loop.kind != "reduce":
+            vector = _both(_flag(loop.vectorized), _flag(_memory_step(store, loop) == 1))
+            along = along * choose(vector, vector_pieces(loop.var.extent, _lanes(path, store, vector_bytes)), 1)
+    return choose(_flag(tile > along), along, 1) + 1
 
 
 def reduces_in_vectors(loops: Sequence[For]) -> bool:
