@@ -13,7 +13,7 @@ from ansor.cost_model.base import CostModel
 from ansor.errors import RecordError, TargetError
 from ansor.first_guess import first_guess
 from ansor.ir import access
-from ansor.kernels import NetworkKernel, built
+from ansor.kernels import NetworkKernel, built, warned
 from ansor.library_choice import assembled, runs_here
 from ansor.measure.kernel import Kernel
 from ansor.measure.measurer import Measurer
@@ -181,7 +181,7 @@ def compile(
         states.update((state.task.workload_key, state) for state in tuned)
     on_tasks(list(states.values()))
     bests = [chosen(states[task.workload_key]) for task in tasks]
-    kernels = built(tasks, bests, find_compiler(tasks[0].target.compiler) if tasks else None, report)
+    kernels = built(tasks, bests, find_compiler(tasks[0].target.compiler) if tasks else None, warned if report is quiet else report)
     ours = [NetworkKernel(kernel) for kernel in kernels]
     if library and tasks and runs_here(tasks[0].target):
         return assembled(extracted, tasks, bests, ours, records, report)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -19,7 +20,7 @@ from ansor.measure.result_memory import aligned_empty
 from ansor.schedule.sketch import Sketch
 from ansor.task import SearchTask
 from ansor.text import clip
-from ansor.tuning import Best, Report, quiet
+from ansor.tuning import Best, Report
 
 Array = NDArray[np.generic]
 
@@ -29,7 +30,12 @@ def schedule_text(task: SearchTask, best: Best) -> str:
     return loops_text(simplified(best.sketch.lower_row(best.row, c_identifier(task.name))))
 
 
-def built(tasks: Sequence[SearchTask], bests: Sequence[Best], compiler: Compiler | None = None, report: Report = quiet) -> list[Kernel]:
+def warned(text: str) -> None:
+    """As a Python warning: for what must not pass unseen where nobody gave another way to say it."""
+    warnings.warn(text, RuntimeWarning, stacklevel=4)
+
+
+def built(tasks: Sequence[SearchTask], bests: Sequence[Best], compiler: Compiler | None = None, report: Report = warned) -> list[Kernel]:
     """One kernel for each task, built side by side; one that does not build is replaced by the declaration as it stands, and said.
 
     Raises ToolchainError when that does not build either.

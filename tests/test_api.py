@@ -218,3 +218,5 @@ def test_a_program_that_does_not_build_is_replaced_and_said(monkeypatch: pytest.
     lines: list[str] = []
     check(built([task], [broken], None, lines.append)[0], task.tensors)
     assert "the plain declaration serves" in lines[0]
+    with pytest.warns(RuntimeWarning, match="the plain declaration serves"):  # nobody to tell
+        built([task], [broken])

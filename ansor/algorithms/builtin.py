@@ -2,5 +2,6 @@
 
 from __future__ import annotations
 
+from ansor.algorithms import im2col as im2col
 from ansor.algorithms import winograd as winograd
 from ansor.algorithms.base import alternatives_of as alternatives_of

@@ -51,6 +51,23 @@ def with_stage(dag: Dag, stage: Tensor, element: Element, inputs: Mapping[str, T
     return Dag([tensors[tensor.name] for tensor in dag.tensors])
 
 
+def with_tensor(dag: Dag, stage: Tensor, new: Tensor) -> Dag:
+    """The workload with another computed tensor of the same shape in the place of a stage."""
+    tensors: dict[str, Tensor] = {}
+
+    def read(node: Expr) -> Expr | None:
+        return Read(tensors[node.tensor.name], tuple(transform(index, read) for index in node.indices), node.dtype) if isinstance(node, Read) else None
+
+    for old in dag.stages:
+        if old is stage:
+            tensors[old.name] = new
+        elif old.compute is None or not any(tensors.get(p.name) is not p for p in access.producers(old)):
+            tensors[old.name] = old
+        else:
+            tensors[old.name] = replace(old, compute=replace(old.compute, body=transform(old.compute.body, read)))
+    return Dag([tensors[tensor.name] for tensor in dag.tensors])
+
+
 def element_of(tensor: Tensor) -> Element:
     """What a computed stage without a reduction holds, as an expression; a read of any other tensor."""
     if tensor.compute is None or isinstance(tensor.compute.body, Reduce):
