@@ -80,8 +80,8 @@ def log_cycles(program: Sequence[Statement], core: Core) -> Column:
 def statement_cycles(statement: Statement, core: Core) -> Column:
     """Cycles of one statement in each program, over all threads."""
     tile = register_tile(statement, core)
-    cycles = _instructions(statement, tile, core) + _transfers(statement, core)
-    return cycles / _speedup(statement.nest, core)
+    cycles = instruction_cycles(statement, tile, core) + transfer_cycles(statement, core)
+    return cycles / threads_at_work(statement.nest, core)
 
 
 def register_tile(statement: Statement, core: Core) -> Tile:
@@ -154,7 +154,8 @@ def _pieces(extent: Column, lanes: int) -> Column:
     return pieces
 
 
-def _instructions(statement: Statement, tile: Tile, core: Core) -> Column:
+def instruction_cycles(statement: Statement, tile: Tile, core: Core) -> Column:
+    """Cycles that the arithmetic and the loads of a statement take in each program when all data are in the first cache, float64 [n], of all threads together."""
     value = statement.nest.store.value
     calls = sum(isinstance(node, Call) for node in walk(value))
     choices = sum(isinstance(node, Select) for node in walk(value))
@@ -168,13 +169,14 @@ def _instructions(statement: Statement, tile: Tile, core: Core) -> Column:
     return tile.bodies * body + tile.runs * (3.0 * tile.vectors + LOOP_CYCLES + tile.partial * FOLD_CYCLES * tile.vectors)
 
 
-def _transfers(statement: Statement, core: Core) -> Column:
+def transfer_cycles(statement: Statement, core: Core) -> Column:
+    """Cycles that a statement's data take on their way into the first cache in each program, float64 [n], of all threads together."""
     levels = ((core.l1_bytes, L2_BYTES), (core.l2_bytes, L3_BYTES), (core.l3_bytes, MEMORY_BYTES))
-    return sum((_loaded(statement, FILL * size) / rate for size, rate in levels if size), start=np.zeros(statement.nest.count))
+    return sum((loaded_bytes(statement, FILL * size) / rate for size, rate in levels if size), start=np.zeros(statement.nest.count))
 
 
-def _loaded(statement: Statement, capacity: float) -> Column:
-    """Bytes that enter a cache of this capacity: the outermost loops whose data fit load once, for each iteration outside."""
+def loaded_bytes(statement: Statement, capacity: float) -> Column:
+    """Bytes that enter a cache of this capacity in each program, float64 [n]: the outermost loops whose data fit load once, for each iteration outside."""
     nest = statement.nest
     fits = statement.bytes <= capacity
     fits[-1] = True
@@ -183,8 +185,8 @@ def _loaded(statement: Statement, capacity: float) -> Column:
     return loaded
 
 
-def _speedup(nest: Nest, core: Core) -> Column:
-    """Threads that have work, given the iterations of the parallel loops."""
+def threads_at_work(nest: Nest, core: Core) -> Column:
+    """Threads that have work on the whole, float64 [n], given the iterations of the parallel loops: 3 iterations on 2 threads keep 1.5 busy."""
     degree = np.ones(nest.count)
     if core.threads == 1:
         return degree

@@ -45,6 +45,22 @@ def top_recall(labels: Floats, scores: Floats, k: int) -> float:
     return len(np.intersect1d(true, np.argsort(-scores, kind="stable")[:wanted])) / wanted
 
 
+def rank_correlation(labels: Floats, scores: Floats) -> float:
+    """Spearman's: 1 where both put the programs in one order, -1 in opposite ones, in [-1, 1]; equal values share their mean rank. 0 where either has but one."""
+    if len(labels) < 2:
+        return 0.0
+    a, b = (_ranks(values) - (len(labels) - 1) / 2 for values in (labels, scores))
+    scale = float(np.sqrt((a @ a) * (b @ b)))
+    return float(a @ b) / scale if scale > 0 else 0.0
+
+
+def _ranks(values: Floats) -> Floats:
+    """0 for the smallest; the mean of their places for equal ones."""
+    _, member, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks: Floats = (np.cumsum(counts) - (counts + 1) / 2)[member]
+    return ranks
+
+
 def over_tasks(metric: Callable[[Floats, Floats], float], labels: Floats, scores: Floats,
                tasks: NDArray[np.int64]) -> float:
     """Mean of `metric` over tasks, each task weighing the same; 0 when there is none."""

@@ -79,12 +79,18 @@ def operands(path: tuple[For, ...], store: Store, tile: Int, vector_bytes: int) 
 
     Compilers load all of a row first, in whatever order the products are written.
     """
+    along = vectors_in_row(path, store, vector_bytes)
+    return choose(_flag(tile > along), along, 1) + 1
+
+
+def vectors_in_row(path: tuple[For, ...], store: Store, vector_bytes: int) -> Int:
+    """Vectors along the vectorised loop of a statement, pieces of its last one included; 1 without one."""
     along: Int = 1
     for loop in path:
         if loop.stage == store.stage and loop.kind != "reduce":
             vector = _both(_flag(loop.vectorized), _flag(_memory_step(store, loop) == 1))
             along = along * choose(vector, vector_pieces(loop.var.extent, _lanes(path, store, vector_bytes)), 1)
-    return choose(_flag(tile > along), along, 1) + 1
+    return along
 
 
 def reduces_in_vectors(loops: Sequence[For]) -> bool:

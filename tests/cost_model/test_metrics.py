@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ansor.cost_model.metrics import over_tasks, pairwise_accuracy, peak, rmse, top_recall
+from ansor.cost_model.metrics import over_tasks, pairwise_accuracy, peak, rank_correlation, rmse, top_recall
 
 LABELS = np.array([0.2, 1.0, 0.5, 0.0])
 
@@ -34,6 +34,14 @@ def test_edges_are_finite() -> None:
     assert top_recall(nothing, nothing, 3) == 1
     assert peak(np.zeros(3), np.ones(3), 2) == 1
     assert peak(LABELS, LABELS, 99) == 1
+
+
+def test_rank_correlation_sees_only_the_order() -> None:
+    assert rank_correlation(LABELS, np.exp(LABELS)) == pytest.approx(1)
+    assert rank_correlation(LABELS, -LABELS) == pytest.approx(-1)
+    assert rank_correlation(np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 2.0])) == pytest.approx(0.5)
+    assert rank_correlation(np.array([1.0, 2.0, 3.0]), np.array([1.0, 1.0, 2.0])) == pytest.approx(np.sqrt(3) / 2), "equal scores share their rank"
+    assert rank_correlation(LABELS, np.ones(4)) == rank_correlation(LABELS[:1], LABELS[:1]) == 0
 
 
 def test_tasks_weigh_the_same() -> None:
