@@ -1,4 +1,4 @@
-"""The command `ansor`: tune, compile, show, doctor. Each `--help` teaches; errors are one sentence."""
+"""The command `ansor`: tune, compile, show, explain, doctor. Each `--help` teaches; errors are one sentence."""
 
 from __future__ import annotations
 
@@ -33,6 +33,14 @@ What a record file holds: per workload the trials, the best latency, failures by
 
   ansor show resnet18.jsonl
   ansor show matmul.jsonl matmul --args 512,512,512"""
+
+EXPLAIN_HELP = """\
+Why the best recorded program of a workload is fast, and what lost to it: its schedule in words, tiles and caches, the estimate beside the time, runners-up.
+
+  ansor explain matmul.jsonl matmul --args 512,512,512
+  ansor explain resnet18.jsonl resnet18 --all          every kernel of a network, the one that takes most first
+
+Nothing is measured. Without a name, the workload is looked for among the built-in operators of default sizes."""
 
 DOCTOR_HELP = "Check this machine in seconds: C compiler, threads, timer noise, peak arithmetic and memory bandwidth, cost model library."
 
@@ -73,6 +81,10 @@ def _run(given: argparse.Namespace) -> int:
         from ansor.commands.show import run_show
 
         return run_show(given)
+    if given.command == "explain":
+        from ansor.commands.explain import run_explain
+
+        return run_explain(given)
     from ansor.commands.doctor import run_doctor
 
     return run_doctor(given)
@@ -85,6 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_tune(commands)
     _add_compile(commands)
     _add_show(commands)
+    _add_explain(commands)
     _add_doctor(commands)
     return parser
 
@@ -136,6 +149,16 @@ def _add_show(commands: Commands) -> None:
     _add_target(parser)
 
 
+def _add_explain(commands: Commands) -> None:
+    parser = _command(commands, "explain", EXPLAIN_HELP)
+    parser.add_argument("records", metavar="RECORDS", help="a record file")
+    parser.add_argument("subject", nargs="?", metavar="NAME|FILE.py[:function]", help="what it holds records of")
+    parser.add_argument("--args", type=integers, default=(), metavar="N,N,...", help="sizes of an operator")
+    parser.add_argument("--all", action="store_true", help="every kernel of a network, not only the one that takes most of its time")
+    parser.add_argument("--peak", type=rate, metavar="GFLOP/s", help="the target's peak, as `ansor doctor` measured it, to compare with")
+    _add_target(parser)
+
+
 def _add_doctor(commands: Commands) -> None:
     parser = _command(commands, "doctor", DOCTOR_HELP)
     _add_target(parser)
@@ -146,6 +169,17 @@ def positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
     return int(text)
+
+
+def rate(text: str) -> float:
+    """A number above 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0.0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+    return value
 
 
 def integers(text: str) -> tuple[int, ...]:

@@ -14,6 +14,26 @@ def format_rate(operations: float, seconds: float) -> str:
     return f"{operations / seconds / 1e9:.3g} GFLOP/s" if seconds > 0 else "n/a"
 
 
+def format_bytes(count: float) -> str:
+    """Three significant digits and the unit that suits: 98304 -> '96 KiB'."""
+    for shift, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if count >= 1 << shift:
+            return f"{_three(count / (1 << shift))} {unit}"
+    return f"{count:.0f} B"
+
+
+def format_count(count: float) -> str:
+    """Three significant digits of a large number: 71234 -> '71.2 k'."""
+    for scale, unit in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if abs(count) >= scale:
+            return f"{_three(count / scale)}{unit}"
+    return f"{count:.0f}"
+
+
+def _three(value: float) -> str:
+    return f"{value:.0f}" if abs(value) >= 99.95 else f"{value:.3g}"
+
+
 def counted(number: int, noun: str) -> str:
     """`1 kernel`, `2 kernels`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

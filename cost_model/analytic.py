@@ -155,7 +155,7 @@ def _pieces(extent: Column, lanes: int) -> Column:
 
 
 def instruction_cycles(statement: Statement, tile: Tile, core: Core) -> Column:
-    """Cycles that the arithmetic and the loads of a statement take in each program when all data are in the first cache, float64 [n], of all threads together."""
+    """Cycles of a statement's arithmetic and loads in each program when all data are in the first cache, float64 [n], of all threads together."""
     value = statement.nest.store.value
     calls = sum(isinstance(node, Call) for node in walk(value))
     choices = sum(isinstance(node, Select) for node in walk(value))

@@ -46,7 +46,7 @@ def top_recall(labels: Floats, scores: Floats, k: int) -> float:
 
 
 def rank_correlation(labels: Floats, scores: Floats) -> float:
-    """Spearman's: 1 where both put the programs in one order, -1 in opposite ones, in [-1, 1]; equal values share their mean rank. 0 where either has but one."""
+    """Spearman's, in [-1, 1]: 1 where both put the programs in one order, -1 in opposite ones; equal values share their mean rank. 0 when all are equal."""
     if len(labels) < 2:
         return 0.0
     a, b = (_ranks(values) - (len(labels) - 1) / 2 for values in (labels, scores))

@@ -1,0 +1,98 @@
+"""Which sketch rules led to a sketch. Sketches keep steps, not rules, so the derivation is run again under observation; it takes milliseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ansor.ir.dag import Dag
+from ansor.rules.base import Derived, SketchRule
+from ansor.rules.registry import resolve
+from ansor.schedule.sketch import Sketch
+from ansor.schedule.state import initial_state
+from ansor.schedule.steps import Step
+from ansor.search.derive import derive_sketches
+from ansor.targets.base import Target
+
+
+@dataclass(frozen=True)
+class Firing:
+    """A rule that made something of a stage."""
+
+    rule: str
+    stage: str
+
+
+@dataclass(frozen=True)
+class _Edge:
+    firing: Firing
+    before: tuple[Step, ...]
+    after: tuple[Step, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class RuleTrace:
+    """What the rules did with a declaration.
+
+    names: the rules in order; edges: every firing with the steps before and after it; asked: the stages that each rule was asked about: one that an exclusive
+    rule took first it was not.
+    """
+
+    names: tuple[str, ...]
+    edges: tuple[_Edge, ...]
+    asked: frozenset[Firing]
+
+    def fired(self, sketch: Sketch) -> tuple[Firing, ...]:
+        """The rules on the way to a sketch, in the order in which they were applied; those that add no step are left out."""
+        reached = {one.after for one in self.edges if sketch.steps[: len(one.after)] == one.after}
+        base = max(reached, key=len, default=())
+        on_the_way = [one for one in self.edges if len(one.after) > len(one.before) and base[: len(one.after)] == one.after]
+        return tuple(dict.fromkeys(one.firing for one in sorted(on_the_way, key=lambda one: len(one.after))))
+
+    def applied(self, rule: str, stages: Sequence[str]) -> bool:
+        """Whether a rule made something of one of these stages, in any sketch."""
+        return any(one.firing.rule == rule and one.firing.stage in stages for one in self.edges)
+
+    def idle(self, stages: Sequence[str]) -> tuple[str, ...]:
+        """The rules that were asked about one of these stages and never made anything of it."""
+        return tuple(name for name in self.names if any(Firing(name, stage) in self.asked for stage in stages) and not self.applied(name, stages))
+
+
+def rule_trace(dag: Dag, rules: Sequence[str | SketchRule], target: Target) -> RuleTrace:
+    """Derives the sketches of a declaration once more and notes which rule did what."""
+    names = tuple(rule if isinstance(rule, str) else type(rule).__name__ for rule in rules)
+    edges: list[_Edge] = []
+    asked: set[Firing] = set()
+    watched = [_Watched(name, rule, edges, asked) for name, rule in zip(names, resolve(rules), strict=True)]
+    derive_sketches(dag, watched, target)
+    return RuleTrace(names, tuple(edges), frozenset(asked))
+
+
+def made_of(sketch: Sketch) -> dict[str, str]:
+    """The stages that steps made, each with the stage that it was made of: a private tile, partial results, a copy."""
+    found: dict[str, str] = {}
+    state = initial_state(sketch.dag)
+    for step in sketch.steps:
+        known, state = state, step.apply(state)
+        found.update((stage.name, step.stage) for stage in state.stages if stage.name not in known)
+    return found
+
+
+@dataclass(frozen=True)
+class _Watched:
+    """A rule that notes what it does."""
+
+    name: str
+    rule: SketchRule
+    edges: list[_Edge]
+    asked: set[Firing]
+
+    @property
+    def exclusive(self) -> bool:
+        return self.rule.exclusive
+
+    def derive(self, sketch: Sketch, stage: str, target: Target) -> Iterator[Derived]:
+        self.asked.add(Firing(self.name, stage))
+        for one in self.rule.derive(sketch, stage, target):
+            self.edges.append(_Edge(Firing(self.name, stage), sketch.steps, one.sketch.steps))
+            yield one

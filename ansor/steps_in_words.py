@@ -1,0 +1,140 @@
+"""A program's schedule in words: what was done to each of its stages, for people. Two programs differ in what is said of one and not of the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ansor.schedule.questions import is_follower, levels
+from ansor.schedule.sketch import Sketch
+from ansor.schedule.state import SplitRelation, Stage, initial_state
+from ansor.schedule.steps import (
+    CacheRead,
+    CacheWrite,
+    ComputeAt,
+    ComputeInline,
+    ComputeRoot,
+    FollowSplit,
+    Fuse,
+    Pack,
+    PackInside,
+    Parallel,
+    PragmaUnroll,
+    Reorder,
+    Rfactor,
+    Split,
+    Step,
+    StorageAlign,
+    Tensorize,
+    Unroll,
+    Vectorize,
+)
+
+TILED = 4
+"""Levels from which on a stage counts as tiled."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """Something that a program does to a stage: `text` goes after the stage's name."""
+
+    stage: str
+    text: str
+
+
+def in_words(sketch: Sketch, row: Sequence[int]) -> tuple[Said, ...]:
+    """What a program does to its stages, in the order of the steps. Lengths of tiles are left out: they are numbers to be listed."""
+    steps = _owned(sketch, row)
+    unrolled = {(owner, step.loop) for owner, step in steps if isinstance(step, Unroll)}
+    found: dict[Said, None] = {}
+    for owner, step in steps:
+        stage = sketch.state[owner]
+        if isinstance(step, (Split, FollowSplit, Reorder, Unroll)):
+            texts = _loops(stage, {loop for name, loop in unrolled if name == owner})
+        else:
+            texts = [_text(step, stage)]
+        found.update((Said(owner, text), None) for text in texts if text)
+    return tuple(found)
+
+
+def _owned(sketch: Sketch, row: Sequence[int]) -> list[tuple[str, Step]]:
+    """The steps with the stage that each ends up at: a private tile or partial results take over what was done to their stage before."""
+    found: list[tuple[str, Step]] = []
+    state = initial_state(sketch.dag)
+    for step, concrete in zip(sketch.steps, sketch.concrete_steps(row), strict=True):
+        after = step.apply(state)
+        if isinstance(step, (CacheWrite, Rfactor)):
+            (made,) = (stage.name for stage in after.stages if stage.name not in state)
+            found = [(made if owner == step.stage else owner, earlier) for owner, earlier in found]
+        found.append((step.stage, concrete))
+        state = after
+    return found
+
+
+def structure_of(stage: Stage) -> str:
+    """The levels of a tiling, outermost first: S for spatial loops, R for reductions (`SSRSRS`); '' for a stage of which nothing was cut."""
+    cut = {part: k for relation in stage.relations if isinstance(relation, SplitRelation) for k, part in enumerate(relation.parts)}
+    if not cut:
+        return ""
+    whole = [kind for kind in ("spatial", "reduce") if not any(stage.kinds[part] == kind for part in cut)]
+    letters: list[tuple[str, int]] = []
+    for loop in stage.loops:
+        kind, place = stage.kinds[loop], cut.get(loop, -1)
+        if (loop in cut or kind in whole) and (kind, place) not in letters:
+            letters.append((kind, place))
+    return "".join("S" if kind == "spatial" else "R" for kind, _ in letters)
+
+
+def _loops(stage: Stage, unrolled: set[str]) -> list[str]:
+    """What became of a stage's loops, all of its steps together."""
+    order = " | ".join(" ".join(level) for level in levels(stage))
+    structure = structure_of(stage)
+    if is_follower(stage):
+        found = [f"cut like the stage computed inside it: {order}"]
+    elif len(structure) >= TILED:
+        found = [f"tiled {structure}: {order}"]
+    else:
+        found = [f"loops {'cut and ' if structure else ''}ordered {' '.join(stage.loops)}"]
+    written = [loop for loop in stage.loops if loop in unrolled]
+    return found + ([f"{', '.join(written)} written out"] if written else [])
+
+
+def _text(step: Step, stage: Stage) -> str:
+    """What one step does; '' for an annotation that changes nothing. A step of another package prints itself."""
+    match step:
+        case Pack():
+            return f"reads {step.tensor} packed ahead of time, in the order of its loops"
+        case PackInside():
+            return f"reads {step.tensor} packed inside the kernel, by a nest before it, in the order of its loops"
+        case CacheWrite():
+            return "accumulated in a private tile, written out once"
+        case CacheRead():
+            return f"copied for {', '.join(step.readers)}"
+        case Rfactor():
+            return f"partial results along {step.loop} (rfactor), combined by a second nest"
+        case ComputeInline():
+            return "inlined: computed where it is read"
+        case ComputeAt():
+            return f"computed inside {step.target} at loop {step.loop}"
+        case ComputeRoot():
+            return "computed in a nest of its own"
+        case Fuse():
+            return f"{', '.join(step.loops)} run as one loop"
+        case StorageAlign():
+            return f"rows padded to {step.offset} modulo {step.factor} elements"
+        case Tensorize():
+            return f"{step.lanes} and {step.group} computed by the instruction {step.intrinsic}"
+        case Vectorize() | Parallel() | PragmaUnroll():
+            return _annotation(step, stage)
+    return str(step)
+
+
+def _annotation(step: Vectorize | Parallel | PragmaUnroll, stage: Stage) -> str:
+    if isinstance(step, Vectorize):
+        if not step.amount:
+            return "no vectors"
+        return f"vectors {'of partial results along the reduction' if stage.kinds[step.loop] == 'reduce' else 'along'} {step.loop}"
+    if isinstance(step, Parallel):
+        loops = stage.loops[: step.amount] if isinstance(step.amount, int) else ()
+        return f"{', '.join(loops)} in parallel" if loops else "on one thread"
+    return f"reduction unrolled up to {step.limit} statements" if step.limit else ""
