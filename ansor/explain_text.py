@@ -15,7 +15,7 @@ WIDTH = 110
 """Columns of the text; names that are longer than that are not cut."""
 
 SEEN = 0.02
-"""Share of the best program's cycles below which two estimates are the same."""
+"""Share below which two estimates of cycles are the same, and two times may be in either order another day."""
 
 COLUMN = 32
 """Texts that start further right than that do not go on below themselves."""
@@ -128,13 +128,13 @@ def _levels(main: Main) -> list[str]:
     wide = max(map(len, ["one iteration of", *name]))
     lines = [f"  {'one iteration of':<{wide}}     touches  fits"]
     return lines + [
-        f"  {text:<{wide}}  {format_bytes(one.bytes):>10}  {one.fits}{f'  {one.runs}' if one.runs else ''}" for text, one in zip(name, main.levels, strict=True)
+        f"  {text:<{wide}}  {_bytes(one.bytes):>10}  {one.fits}{f'  {one.runs}' if one.runs else ''}" for text, one in zip(name, main.levels, strict=True)
     ]
 
 
 def _caches(one: Explanation) -> list[str]:
     sizes, enter = dict(one.caches), dict(one.main.loaded)
-    texts = [f"{name} ({format_bytes(size)}) {format_bytes(enter[name])}" for name, size in sizes.items()]
+    texts = [f"{name} ({_bytes(size)}) {_bytes(enter[name])}" for name, size in sizes.items()]
     return [f"  loaded over the whole run: into {', '.join(texts)}; a piece fits when it fills {100 * analytic.FILL:.0f} % of a cache or less"] if texts else []
 
 
@@ -148,7 +148,7 @@ def _expected(one: Explanation) -> list[str]:
     rows += [("in all", best.instructions, best.transfers)] if len(rows) > 1 else []
     wide = max(wide, len("in all"))
     lines = ["Expected: cycles by the estimate", f"  {'':<{wide}}  instructions  transfers     sum"]
-    lines += [f"  {name:<{wide}}  {format_count(a):>12}  {format_count(b):>9}  {format_count(a + b):>6}" for name, a, b in rows]
+    lines += [f"  {name:<{wide}}  {_count(a):>12}  {_count(b):>9}  {_count(a + b):>6}" for name, a, b in rows]
     lines.append(f"  measured {format_seconds(best.seconds)}, which would be exact at a clock of {best.cycles / best.seconds / 1e9:.2f} GHz{_floor(one)}")
     lines.append(f"  the estimate {_ranking(one.by_estimate)}")
     if one.by_model is not None:
@@ -159,7 +159,7 @@ def _expected(one: Explanation) -> list[str]:
 def _floor(one: Explanation) -> str:
     if one.floor is None:
         return ""
-    return f"; the arithmetic as declared takes at least {format_count(one.floor)} cycles, {100 * one.floor / one.best.cycles:.0f} % of the estimate"
+    return f"; the arithmetic as declared takes at least {_count(one.floor)} cycles, {100 * one.floor / one.best.cycles:.0f} % of the estimate"
 
 
 def _ranking(one: Ranking) -> str:
@@ -203,6 +203,8 @@ def _blamed(best: Program, other: Program) -> str:
     """Which part of the estimate accounts for the difference, if any does."""
     instructions, transfers = other.instructions - best.instructions, other.transfers - best.transfers
     numbers = f"instructions {_arrow(best.instructions, other.instructions)}, transfers {_arrow(best.transfers, other.transfers)}"
+    if other.seconds <= (1 + SEEN) * best.seconds:
+        return f"{numbers}: the times are so near each other that which is the best may be chance"
     if abs(instructions) + abs(transfers) <= SEEN * best.cycles:
         return f"{numbers}: it sees no difference"
     if instructions + transfers <= 0:
@@ -213,7 +215,15 @@ def _blamed(best: Program, other: Program) -> str:
 
 
 def _arrow(ours: float, theirs: float) -> str:
-    return f"{format_count(ours)} -> {format_count(theirs)}"
+    return f"{_count(ours)} -> {_count(theirs)}"
+
+
+def _count(count: float) -> str:
+    return format_count(count).replace(" ", HARD)
+
+
+def _bytes(count: float) -> str:
+    return format_bytes(count).replace(" ", HARD)
 
 
 def _columns(rows: Iterable[tuple[str, str]], indent: int = 2) -> list[str]:

@@ -48,6 +48,9 @@ def in_words(sketch: Sketch, row: Sequence[int]) -> tuple[Said, ...]:
     unrolled = {(owner, step.loop) for owner, step in steps if isinstance(step, Unroll)}
     found: dict[Said, None] = {}
     for owner, step in steps:
+        if owner not in sketch.state:  # a step of another package may name anything
+            found[Said(owner, str(step))] = None
+            continue
         stage = sketch.state[owner]
         if isinstance(step, (Split, FollowSplit, Reorder, Unroll)):
             texts = _loops(stage, {loop for name, loop in unrolled if name == owner})
@@ -58,15 +61,17 @@ def in_words(sketch: Sketch, row: Sequence[int]) -> tuple[Said, ...]:
 
 
 def _owned(sketch: Sketch, row: Sequence[int]) -> list[tuple[str, Step]]:
-    """The steps with the stage that each ends up at: a private tile or partial results take over what was done to their stage before."""
+    """The steps with the stage that each ends up at: a private tile or partial results take over what was done to their stage before, a copy begins with the
+    step that makes it.
+    """
     found: list[tuple[str, Step]] = []
     state = initial_state(sketch.dag)
     for step, concrete in zip(sketch.steps, sketch.concrete_steps(row), strict=True):
         after = step.apply(state)
+        made = [stage.name for stage in after.stages if stage.name not in state]
         if isinstance(step, (CacheWrite, Rfactor)):
-            (made,) = (stage.name for stage in after.stages if stage.name not in state)
-            found = [(made if owner == step.stage else owner, earlier) for owner, earlier in found]
-        found.append((step.stage, concrete))
+            found = [(made[0] if owner == step.stage else owner, earlier) for owner, earlier in found]
+        found.append((made[0] if isinstance(step, CacheRead) else step.stage, concrete))
         state = after
     return found
 
@@ -109,7 +114,7 @@ def _text(step: Step, stage: Stage) -> str:
         case CacheWrite():
             return "accumulated in a private tile, written out once"
         case CacheRead():
-            return f"copied for {', '.join(step.readers)}"
+            return f"a copy of {step.stage} for {', '.join(step.readers)}"
         case Rfactor():
             return f"partial results along {step.loop} (rfactor), combined by a second nest"
         case ComputeInline():

@@ -18,7 +18,8 @@ def format_bytes(count: float) -> str:
     """Three significant digits and the unit that suits: 98304 -> '96 KiB'."""
     for shift, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
         if count >= 1 << shift:
-            return f"{_three(count / (1 << shift))} {unit}"
+            value = count / (1 << shift)
+            return f"{value:.0f} {unit}" if value >= 99.95 else f"{value:.3g} {unit}"
     return f"{count:.0f} B"
 
 
@@ -26,12 +27,9 @@ def format_count(count: float) -> str:
     """Three significant digits of a large number: 71234 -> '71.2 k'."""
     for scale, unit in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
         if abs(count) >= scale:
-            return f"{_three(count / scale)}{unit}"
+            value = count / scale
+            return f"{value:.{0 if abs(value) >= 99.95 else 1 if abs(value) >= 9.995 else 2}f}{unit}"
     return f"{count:.0f}"
-
-
-def _three(value: float) -> str:
-    return f"{value:.0f}" if abs(value) >= 99.95 else f"{value:.3g}"
 
 
 def counted(number: int, noun: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -10,8 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from ansor.api import extract_tasks
 from ansor.cli import main
-from ansor.measure.record import load
+from ansor.codegen.toolchain import find_compiler
+from ansor.commands.common import made
+from ansor.measure.failure import Failure
+from ansor.measure.record import Record, RecordFile, load, make_header
+from ansor.subject import NetworkSubject, resolve
+from ansor.task import SearchTask
+from ansor.tuning import record_target
+from ansor.zoo.operators import matmul
 
 DECLARATION = """
 from ansor import te
@@ -36,13 +45,14 @@ def example_inputs():
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "scaled.py").write_text(DECLARATION)
     (tmp_path / "net.py").write_text(NETWORK)
+    (tmp_path / "empty.jsonl").write_text("")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
-    for command in ("tune", "compile", "show", "doctor"):
+    for command in ("tune", "compile", "show", "explain", "doctor"):
         with pytest.raises(SystemExit) as left:
             main([command, "--help"])
         assert left.value.code == 0
@@ -50,7 +60,9 @@ def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
     assert "ansor tune resnet18" in out and "ansor show resnet18.jsonl" in out
 
 
-@pytest.mark.parametrize("words", ["bogus", "tune", "tune matmul --bogus", "tune matmul --trials 0", "tune matmul --args x"])
+@pytest.mark.parametrize(
+    "words", ["bogus", "tune", "tune matmul --bogus", "tune matmul --trials 0", "tune matmul --args x", "explain", "explain x.jsonl --peak 0"]
+)
 def test_words_that_are_not_options_end_with_2(words: str) -> None:
     with pytest.raises(SystemExit) as left:
         main(words.split())
@@ -67,6 +79,12 @@ def test_words_that_are_not_options_end_with_2(words: str) -> None:
         (["compile", "scaled.py", "--records", "none.jsonl"], "which does not exist; tune first"),
         (["show", "none.jsonl"], "cannot be read"),
         (["show", "scaled.py"], "is not a record file"),
+        (["explain", "none.jsonl"], "which is not a file; name a record file"),
+        (["explain", "scaled.py"], "is not a record file"),
+        (["explain", "empty.jsonl"], "which holds no trials"),
+        (["explain", "empty.jsonl", "matmull"], "did you mean matmul?"),
+        (["explain", "empty.jsonl", "scaled.py", "--threads", "1"], "has no valid record of scaled for target cpu -mcpu=native -threads=1"),
+        (["explain", "empty.jsonl", "scaled.py", "--args", "1,2,3"], "too many positional arguments"),
     ],
 )
 def test_mistakes_end_with_1_and_one_sentence(arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -106,6 +124,52 @@ def test_tune_show_continue_compile(folder: Path, capsys: pytest.CaptureFixture[
 
     assert main(["compile", "scaled.py", "--threads", "1"]) == 0
     assert "1 from records, first guesses for 0" in capsys.readouterr().out
+
+
+def _recorded(path: str, *tasks: SearchTask, valid: bool = True) -> None:
+    """Two trials of each task, not measured but made up."""
+    with RecordFile(path, make_header(find_compiler())) as file:
+        for task in tasks:
+            for k, space in enumerate(task.spaces[:2]):
+                steps, row, seconds = json.loads(space.sketch.name), (0,) * len(space.sizes), (1e-3 * (k + 1),) if valid else ()
+                failure = None if valid else Failure("compile", "no")
+                file.append(Record(task.workload_key, record_target(task.target), steps, row, seconds, failure, algorithm=space.algorithm))
+
+
+@pytest.mark.compiler
+def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
+    small, default = (SearchTask(matmul, args, "cpu -threads=1") for args in ((16, 16, 16), ()))
+    _recorded("small.jsonl", small)
+    assert main(["explain", "small.jsonl", "matmul", "--args", "16,16,16", "--threads", "1", "--peak", "50"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("matmul(16, 16, 16) for cpu -mcpu=native -threads=1\n  2 trials, all valid; best 1 ms") and "of the peak of 50 GFLOP/s" in said
+    assert main(["explain", "small.jsonl", "--threads", "1"]) == 1
+    assert "whose workload is no built-in operator of its default sizes; name it" in capsys.readouterr().err
+
+    _recorded("default.jsonl", default)
+    assert main(["explain", "default.jsonl", "--threads", "1"]) == 0
+    assert capsys.readouterr().out.startswith("matmul(512, 512, 512) for cpu")
+    assert main(["explain", "default.jsonl", "--threads", "2"]) == 1
+    left = capsys.readouterr()
+    assert "left out: 2 trials (made for another target" in left.out and "has no valid record of it for target" in left.err
+
+    _recorded("both.jsonl", small, default)
+    assert main(["explain", "both.jsonl", "--threads", "1"]) == 1
+    assert "which holds trials of 2 workloads; name one" in capsys.readouterr().err
+    _recorded("failed.jsonl", small, valid=False)
+    assert main(["explain", "failed.jsonl", "matmul", "--args", "16,16,16", "--threads", "1"]) == 1
+    assert "has no valid record of matmul" in capsys.readouterr().err
+
+
+@pytest.mark.compiler
+@pytest.mark.torch
+def test_explain_a_network(capsys: pytest.CaptureFixture[str]) -> None:
+    subject = resolve("net.py")
+    assert isinstance(subject, NetworkSubject)
+    tasks, _ = extract_tasks(*made(subject), "cpu -threads=1")
+    _recorded("net.jsonl", *tasks)
+    assert main(["explain", "net.jsonl", "net.py", "--threads", "1", "--all"]) == 0
+    assert f"{tasks[0].name} for cpu" in capsys.readouterr().out
 
 
 @pytest.mark.compiler

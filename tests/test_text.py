@@ -1,4 +1,4 @@
-from ansor.text import clip, counted, format_rate, format_seconds
+from ansor.text import clip, counted, format_bytes, format_count, format_rate, format_seconds
 
 
 def test_seconds_pick_their_unit() -> None:
@@ -8,6 +8,12 @@ def test_seconds_pick_their_unit() -> None:
 def test_rate() -> None:
     assert format_rate(2 * 512**3, 0.01) == "26.8 GFLOP/s"
     assert format_rate(1.0, 0.0) == "n/a"
+
+
+def test_bytes_and_counts_have_three_digits() -> None:
+    assert [format_bytes(n) for n in (12, 1023, 1024, 98304, 1_060_000)] == ["12 B", "1023 B", "1 KiB", "96 KiB", "1.01 MiB"]
+    assert [format_bytes(n) for n in (200 << 20, 3 << 30)] == ["200 MiB", "3 GiB"]
+    assert [format_count(n) for n in (7, 999, 1580, 66022, 140000, 22.9e6, -57.8e9)] == ["7", "999", "1.58 k", "66.0 k", "140 k", "22.9 M", "-57.8 G"]
 
 
 def test_clip_keeps_head_and_tail() -> None:
