@@ -46,7 +46,8 @@ def _summary(one: Explanation) -> list[str]:
     valid = "all valid" if one.valid == one.trials else f"{one.valid} valid"
     lines = [f"{one.name} for {one.target}"]
     lines.append(f"  {counted(one.trials, 'trial')}, {valid}; best {format_seconds(best)}, {format_rate(one.flop, best)}{_of_peak(one)}")
-    lines.append(f"  the median of the valid ones takes {format_seconds(one.median)}, {one.median / best:.2f} times as long")
+    if one.valid > 1:
+        lines.append(f"  the median of the valid ones takes {format_seconds(one.median)}, {one.median / best:.2f} times as long")
     if one.failures:
         lines.append(f"  failures: {', '.join(f'{kind} {count}' for kind, count in one.failures)}")
     return lines
@@ -150,7 +151,8 @@ def _expected(one: Explanation) -> list[str]:
     lines = ["Expected: cycles by the estimate", f"  {'':<{wide}}  instructions  transfers     sum"]
     lines += [f"  {name:<{wide}}  {_count(a):>12}  {_count(b):>9}  {_count(a + b):>6}" for name, a, b in rows]
     lines.append(f"  measured {format_seconds(best.seconds)}, which would be exact at a clock of {best.cycles / best.seconds / 1e9:.2f} GHz{_floor(one)}")
-    lines.append(f"  the estimate {_ranking(one.by_estimate)}")
+    if one.valid > 1:
+        lines.append(f"  the estimate {_ranking(one.by_estimate)}")
     if one.by_model is not None:
         lines.append(f"  the learned model, told {FOLDS - 1} of {FOLDS} trials and asked about the rest, {_ranking(one.by_model)}")
     return lines

@@ -167,7 +167,9 @@ def test_what_the_estimate_says_of_a_rival(seconds: float, k: int, verdict: str)
 def test_one_valid_trial_has_no_rival() -> None:
     task = _task()
     one = explain(task, _trials(task)[1:2])
-    assert one.other_sketch is None and one.other_tiles is None and "nothing else was valid" in explanation_text(one)
+    text = explanation_text(one)
+    assert one.other_sketch is None and one.other_tiles is None and text.endswith("Lost: nothing else was valid")
+    assert "median" not in text and "ranks" not in text
 
 
 def test_without_a_valid_trial_there_is_nothing_to_explain() -> None:
