@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from ansor import te
 from ansor.algorithms.base import alternatives_of
@@ -57,7 +58,7 @@ def test_programs_over_columns_are_right(bench: Bench, layout: str, relu: bool) 
     dag = convolution(layout, 5, 3, 2, ci=3, relu=relu)
     (alternative,) = alternatives_of(dag, (im2col,))
     rng = np.random.default_rng(0)
-    inputs = {tensor.name: rng.uniform(-1, 1, tensor.shape).astype(np.float32) for tensor in dag.inputs}
+    inputs: dict[str, NDArray[np.generic]] = {tensor.name: rng.uniform(-1, 1, tensor.shape).astype(np.float32) for tensor in dag.inputs}
     expected = evaluate(dag.outputs, inputs, "float64")
     found = evaluate(alternative.dag.outputs, inputs, "float64")
     for want, got in zip(expected, found, strict=True):
