@@ -111,7 +111,7 @@ def register_tile(statement: Statement, core: Core) -> Tile:
             partial = partial | along
             continue
         running = running & (inside | ~nest.real[level])
-        vectorized = loop.vectorized & _moves_by_one(statement, nest.store.buffer, level)
+        vectorized = loop.vectorized & _moves_by(1.0, statement, nest.store.buffer, level)
         together = partial & np.asarray(loop.unrolled)
         written: NDArray[np.bool_] = inside | together if reduces else inside & vectorized
         if not written.any():
@@ -124,7 +124,9 @@ def register_tile(statement: Statement, core: Core) -> Tile:
             moves = statement.footprints[buffer].moves[level]
             if moves is False:
                 continue
-            factor = np.where(vectorized & (_moves_by_one(statement, buffer, level) | groups), pieces, extent) if some else extent
+            factor = np.where(vectorized & (_moves_by(1.0, statement, buffer, level) | groups), pieces, extent) if some else extent
+            if some:  # every second element: two vectors and a shuffle
+                factor = np.where(vectorized & _moves_by(2.0, statement, buffer, level), np.minimum(3.0 * pieces, extent), factor)
             loads[buffer] = np.where(written if moves is True else written & moves, loads[buffer] * factor, loads[buffer])
     bodies = nest.iterations / elements
     total = sum(loads.values(), start=np.zeros(nest.count))
@@ -138,9 +140,9 @@ def _lanes(statement: Statement, core: Core) -> int:
     return lanes if intrinsic is None else min(lanes, max(intrinsic.lanes))
 
 
-def _moves_by_one(statement: Statement, buffer: Buffer, level: int) -> Mask:
+def _moves_by(elements: float, statement: Statement, buffer: Buffer, level: int) -> Mask:
     stride = statement.footprints[buffer].strides[level]
-    return False if stride is None else stride == 1.0
+    return False if stride is None else stride == elements
 
 
 def _pieces(extent: Column, lanes: int) -> Column:
