@@ -7,8 +7,16 @@ from ansor.autotvm.entities import ReorderEntity as ReorderEntity
 from ansor.autotvm.entities import SplitEntity as SplitEntity
 from ansor.autotvm.knob import Axis as Axis
 from ansor.autotvm.knob import VirtualAxis as VirtualAxis
+from ansor.autotvm.measured import MeasureErrorNo as MeasureErrorNo
+from ansor.autotvm.measured import MeasureInput as MeasureInput
+from ansor.autotvm.measured import MeasureResult as MeasureResult
+from ansor.autotvm.measured import Task as Task
 from ansor.autotvm.mixed_radix import knob2point as knob2point
 from ansor.autotvm.mixed_radix import point2knob as point2knob
+from ansor.autotvm.record import decode as decode
+from ansor.autotvm.record import encode as encode
+from ansor.autotvm.record import load_from_buffer as load_from_buffer
+from ansor.autotvm.record import load_from_file as load_from_file
 from ansor.autotvm.space import ConfigEntity as ConfigEntity
 from ansor.autotvm.space import ConfigSpace as ConfigSpace
 from ansor.autotvm.space import FallbackConfigEntity as FallbackConfigEntity
