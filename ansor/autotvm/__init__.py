@@ -5,6 +5,9 @@ from ansor.autotvm.entities import AnnotateEntity as AnnotateEntity
 from ansor.autotvm.entities import OtherOptionEntity as OtherOptionEntity
 from ansor.autotvm.entities import ReorderEntity as ReorderEntity
 from ansor.autotvm.entities import SplitEntity as SplitEntity
+from ansor.autotvm.ga_tuner import GATuner as GATuner
+from ansor.autotvm.index_tuners import GridSearchTuner as GridSearchTuner
+from ansor.autotvm.index_tuners import RandomTuner as RandomTuner
 from ansor.autotvm.knob import Axis as Axis
 from ansor.autotvm.knob import VirtualAxis as VirtualAxis
 from ansor.autotvm.measured import MeasureErrorNo as MeasureErrorNo
