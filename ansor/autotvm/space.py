@@ -68,12 +68,15 @@ class ConfigSpace(Config):
         return mixed_radix.knob2point(knob, self.dims)
 
     def find(self, config: Config) -> int | None:
-        """The index of the configuration with the same values, whatever its own index says; None when this space has no such configuration."""
+        """The index of the configuration with the same values, whatever its own index says; None when this space has none.
+
+        A first size of -1 is the same as the number it stands for, as older logs hold it.
+        """
         if set(config) != set(self.space_map):
             return None
         digits = []
         for name, space in self.space_map.items():
-            places = [place for place, entity in enumerate(space.entities) if same(entity, config[name])]
+            places = [place for place, entity in enumerate(space.entities) if _alike(space, entity, config[name])]
             if not places:
                 return None
             digits.append(places[0])
@@ -272,6 +275,12 @@ class HasConfig(Protocol):
 
     @property
     def config(self) -> Config: ...
+
+
+def _alike(space: TransformSpace, one: Entity, other: Entity) -> bool:
+    if isinstance(space, SplitSpace) and isinstance(one, SplitEntity) and isinstance(other, SplitEntity):
+        return space.filled(one) == space.filled(other)
+    return same(one, other)
 
 
 def _shared(factors: set[int], sizes: Sequence[int]) -> float:

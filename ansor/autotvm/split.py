@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from ansor.autotvm.entities import SplitEntity
 from ansor.autotvm.knob import TransformSpace, divisors
@@ -19,6 +20,12 @@ class SplitSpace(TransformSpace):
 
     def __repr__(self) -> str:
         return f"Split(policy={self.policy}, product={self.product}, num_outputs={self.num_output}) len={len(self)}"
+
+    def filled(self, entity: SplitEntity) -> list[int]:
+        """The sizes with a number in the place of a first -1: so many that the axis is covered."""
+        first, *inner = entity.size
+        inside = prod(inner)
+        return [-(-self.product // inside) if first == -1 and inside > 0 else first, *inner]
 
 
 def split_space(

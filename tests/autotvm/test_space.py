@@ -87,6 +87,21 @@ def test_a_configuration_is_found_by_its_values(index: int) -> None:
     assert convolution().find(config) is None
 
 
+@pytest.mark.parametrize("outer, index", [(14, 193), (-1, 193), (13, None)])
+def test_sizes_that_were_written_out_are_found(outer: int, index: int | None) -> None:
+    """As in the first record of tophub's llvm log."""
+    sizes = {"tile_ic": [1, 3], "tile_oc": [2, 32], "tile_ow": [outer, 8]}
+    splits: dict[str, Entity] = {name: SplitEntity(size) for name, size in sizes.items()}
+    assert convolution().find(ConfigEntity(-1, None, {**splits, "unroll_kw": OtherOptionEntity(False)})) == index
+
+
+def test_sizes_with_a_tail_are_found() -> None:
+    space = ConfigSpace()
+    space.define_split("x", 10, "power2", num_outputs=2)
+    assert space.find(ConfigEntity(-1, None, {"x": SplitEntity([3, 4])})) == 2
+    assert space.find(ConfigEntity(-1, None, {"x": SplitEntity([-1, 0])})) is None
+
+
 def test_a_value_of_no_table_is_not_found() -> None:
     config = ConfigEntity(3, None, {**{name: convolution().get(3)[name] for name in convolution()}, "tile_oc": SplitEntity([-1, 5])})
     assert convolution().find(config) is None
