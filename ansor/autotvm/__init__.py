@@ -10,14 +10,14 @@ from ansor.autotvm.index_tuners import GridSearchTuner as GridSearchTuner
 from ansor.autotvm.index_tuners import RandomTuner as RandomTuner
 from ansor.autotvm.knob import Axis as Axis
 from ansor.autotvm.knob import VirtualAxis as VirtualAxis
+from ansor.autotvm.log_line import decode as decode
+from ansor.autotvm.log_line import encode as encode
 from ansor.autotvm.measured import MeasureErrorNo as MeasureErrorNo
 from ansor.autotvm.measured import MeasureInput as MeasureInput
 from ansor.autotvm.measured import MeasureResult as MeasureResult
 from ansor.autotvm.measured import Task as Task
 from ansor.autotvm.mixed_radix import knob2point as knob2point
 from ansor.autotvm.mixed_radix import point2knob as point2knob
-from ansor.autotvm.record import decode as decode
-from ansor.autotvm.record import encode as encode
 from ansor.autotvm.record import load_from_buffer as load_from_buffer
 from ansor.autotvm.record import load_from_file as load_from_file
 from ansor.autotvm.space import ConfigEntity as ConfigEntity

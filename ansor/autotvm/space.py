@@ -135,9 +135,14 @@ class ConfigSpace(Config):
 
 
 class ConfigEntity(Config):
-    """One configuration: `index` in its space (-1 when it is handmade), `code_hash` of the template's text, a value for each knob by name."""
+    """One configuration: `index` in its space (-1 when it is handmade), `code_hash` of the template's text, a value for each knob by name.
 
-    def __init__(self, index: int, code_hash: str | None, entity_map: Mapping[str, Entity]) -> None:
+    `constraints` is an argument because it is one in AutoTVM, which never looks at them either; give none.
+    """
+
+    def __init__(self, index: int, code_hash: str | None, entity_map: Mapping[str, Entity], constraints: Sequence[object] = ()) -> None:
+        if constraints:
+            raise ConfigError(f"asked for a configuration with constraints {_short(constraints)}; check them in the template and call cfg.raise_error")
         super().__init__(code_hash)
         self.index = index
         self._entities = dict(entity_map)

@@ -227,6 +227,12 @@ def test_json_of_other_types(change: dict[str, Any], message: str) -> None:
     assert len(str(error.value)) < 300
 
 
+def test_constraints_are_for_the_template() -> None:
+    assert list(ConfigEntity(-1, "", {}, [])) == []
+    with pytest.raises(ConfigError, match="with constraints .* call cfg.raise_error"):
+        ConfigEntity(-1, "", {}, ["x < 3"])
+
+
 def test_json_without_a_part() -> None:
     with pytest.raises(ConfigError, match="without code_hash, entity"):
         ConfigEntity.from_json_dict({"index": 0})
