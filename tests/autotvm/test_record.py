@@ -43,15 +43,16 @@ def test_the_best(tmp_path: Path) -> None:
         line(9.0, task="conv"),
         line(2.5, target="llvm -model=i7"),  # of its model
         line(1.0, target="cuda -model=unknown"), line(1.5, target="opencl -device=mali"), line(0.5, target="c -keys=arm_cpu,x"),
+        line(1.0, task="pool", target="rocm -model=gfx900"), line(2.0, task="pool", target="rocm"), line(0.1, task="softmax", error_no=4),
     ]  # fmt: skip
     path = tmp_path / "x.log"
     path.write_text("\n".join([*rows[:2], "torn", *rows[2:]]))
-    best = [rows[place] for place in (1, 4, 5, 6, 7, 8)]
+    best = [rows[place] for place in (1, 4, 5, 6, 7, 8, 9)]
     assert [encode(record.input, record.result, tvm_version=record.tvm_version) for record in best_records(load(path).records)] == best
     assert pick(path).read_text().splitlines() == best and pick(path) == tmp_path / "x.log.best.log"
     buffer = io.StringIO()
-    assert pick_best(path, buffer) == 6 and buffer.getvalue().splitlines() == best
-    assert pick_best(path, path) == 6 and path.read_text().splitlines() == best
+    assert pick_best(path, buffer) == 7 and buffer.getvalue().splitlines() == best
+    assert pick_best(path, path) == 7 and path.read_text().splitlines() == best
     with pytest.raises(RecordError, match="cannot be written"):
         pick_best(path, tmp_path)
 

@@ -123,6 +123,18 @@ def test_genetic_children_come_of_the_best() -> None:
     assert 5 <= len(pure) <= 2 * 5  # one cut gives five of each kind; the others were moved on until they were new
 
 
+def test_genetic_parents_are_two() -> None:
+    """Of 6 cuts, 5 mix two parents; were they one and the same half of the time, some 25 of 60 children would be a mix."""
+    mixed = 0
+    for seed in range(60):
+        tuner = GATuner(space(*[50] * 6), pop_size=2, elite_num=0, mutation_prob=0.0, seed=seed)
+        parents = tuner.next_batch(2)
+        tell(tuner, parents, lambda config: 1.0)
+        digits = [tuner.space.point2knob(config.index) for config in (*tuner.next_batch(1), *parents)]
+        mixed += all(digit in {one, other} for digit, one, other in zip(*digits, strict=True))
+    assert 40 <= mixed <= 58
+
+
 def test_genetic_keeps_its_elite() -> None:
     tuner = GATuner(space(30, 30, 30), pop_size=10, elite_num=3)
     costs: dict[int, float] = {}
