@@ -35,3 +35,11 @@ class ModelError(AnsorError, ValueError):
 
 class CostModelError(AnsorError, RuntimeError):
     """A cost model cannot be trained or loaded. Cure: as the message says."""
+
+
+class ConfigError(AnsorError, RuntimeError):
+    """A knob cannot be defined, or a configuration has no such knob or value. Cure: as the message says."""
+
+
+class InstantiationError(AnsorError, ValueError):
+    """A template found its configuration impossible (`cfg.raise_error`). It is not compiled. Cure: another configuration."""

@@ -1,0 +1,119 @@
+"""What a template sees of its configuration, be it the space that is collected, one point of it, or a fallback. Source: AutoTVM 0.9, `autotvm.task.space`."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from ansor.autotvm.annotate import annotate_space
+from ansor.autotvm.entities import Entity, OtherOptionEntity, SplitEntity
+from ansor.autotvm.knob import AnyAxis, Axis, Loop, OtherOptionSpace, TransformSpace, VirtualAxis, length_of
+from ansor.autotvm.reorder import reorder_space
+from ansor.autotvm.split import UNLIMITED, split_space
+from ansor.errors import ConfigError, InstantiationError
+
+
+class Config(ABC):
+    """The side of a configuration that templates are written against.
+
+    `cfg["name"]` is the value of a knob, iteration gives names in the order of definition. `flop` is what `add_flop` collected, `errors` what
+    `raise_error` did. The `define_*` methods return one `Axis` for each output of the knob.
+    """
+
+    is_fallback = False
+
+    def __init__(self, code_hash: str | None = None) -> None:
+        self.code_hash = code_hash
+        self.errors: list[str] = []
+        self.flop = 0.0
+        self._entities: dict[str, Entity] = {}
+
+    @staticmethod
+    def axis(var: int | Loop | VirtualAxis) -> VirtualAxis:
+        """An axis to define knobs over: of that many iterations, or as long as an axis of a declaration. Raises ConfigError for anything else."""
+        return VirtualAxis(var)
+
+    reduce_axis = axis
+
+    def define_split(
+        self,
+        name: str,
+        axis: AnyAxis,
+        policy: str = "factors",
+        *,
+        num_outputs: int = 0,
+        max_factor: int = UNLIMITED,
+        filter: Callable[[SplitEntity], object] | None = None,
+        no_tail: bool | None = None,
+        candidate: Sequence[Sequence[int]] | None = None,
+    ) -> list[Axis]:
+        """A knob that splits an axis into `num_outputs` loops; its value has `.size`.
+
+        Policies factors, power2, verbose, candidate, as `split.split_space` tells. `filter` keeps the entities it is true for.
+        Raises ConfigError when nothing is left, or the policy is unknown.
+        """
+        return self._define(name, num_outputs, lambda: split_space(
+            name, length_of(axis, f"split {name!r}"), policy,
+            num_outputs=num_outputs, max_factor=max_factor, filter=filter, no_tail=no_tail, candidate=candidate,
+        ))  # fmt: skip
+
+    def define_reorder(
+        self,
+        name: str,
+        axes: Sequence[AnyAxis],
+        policy: str,
+        *,
+        interval: tuple[int, int] | None = None,
+        candidate: Sequence[Sequence[AnyAxis]] | None = None,
+        spatial: Sequence[Sequence[AnyAxis]] | None = None,
+        reduce: Sequence[Sequence[AnyAxis]] | None = None,
+    ) -> list[Axis]:
+        """A knob that orders axes; its value has `.perm`.
+
+        Policies identity, all, interval_all, candidate, interleave, interleave_cuda, as `reorder.reorder_space` tells.
+        Raises ConfigError for an unknown policy, or when what the policy needs is not given.
+        """
+        return self._define(name, len(axes), lambda: reorder_space(
+            name, axes, policy, interval=interval, candidate=candidate, spatial=spatial, reduce=reduce
+        ))  # fmt: skip
+
+    def define_annotate(self, name: str, axes: Sequence[AnyAxis], policy: str, *, num_anchor: int | None = None) -> list[Axis]:
+        """A knob that annotates axes; its value has `.anns`.
+
+        Policies none, unroll, vec and those behind a try_, bind_gpu, bind_gpu_virtual, locate_cache, as `annotate.annotate_space` tells.
+        Raises ConfigError for an unknown policy, or when no annotation is possible.
+        """
+        return self._define(name, len(axes), lambda: annotate_space(name, axes, policy, num_anchor=num_anchor))
+
+    def define_knob(self, name: str, candidate: Iterable[object]) -> list[Axis]:
+        """A knob with those values; its value has `.val`. Raises ConfigError when there are none."""
+        return self._define(name, 0, lambda: OtherOptionSpace("candidate", 0, tuple(OtherOptionEntity(value) for value in candidate)))
+
+    def add_flop(self, flop: float) -> None:
+        """Count floating-point operations of the template, where they cannot be counted from its declaration."""
+        self.flop += float(flop)
+
+    def raise_error(self, msg: str) -> None:
+        """Say that this configuration is impossible. The template goes on; `valid` is false from here on, and `check` raises."""
+        self.errors.append(msg)
+
+    def valid(self) -> bool:
+        """Whether `raise_error` was never called. Ask after the template ran."""
+        return not self.errors
+
+    def check(self) -> None:
+        """Raises InstantiationError with everything `raise_error` was told, if it was."""
+        if self.errors:
+            raise InstantiationError("; ".join(self.errors))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entities)
+
+    # Whether a knob has a size, a perm, anns or a val is decided where it is defined, out of sight of types.
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._entities:
+            raise ConfigError(f"asked for knob {name!r}; this configuration has {', '.join(map(repr, self._entities)) or 'none'}")
+        return self._entities[name]
+
+    @abstractmethod
+    def _define(self, name: str, num_output: int, make: Callable[[], TransformSpace]) -> list[Axis]:
+        """Take notice of a knob; `make` makes its table."""

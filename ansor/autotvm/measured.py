@@ -1,0 +1,60 @@
+"""What was measured and what came out, as AutoTVM's logs hold it. Source: AutoTVM 0.9, `autotvm.measure`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from statistics import fmean
+from typing import NamedTuple
+
+from ansor.autotvm.entities import Json
+from ansor.autotvm.space import ConfigEntity
+
+
+class MeasureErrorNo(IntEnum):
+    """What came of a measurement."""
+
+    NO_ERROR = 0
+    INSTANTIATION_ERROR = 1
+    COMPILE_HOST = 2
+    COMPILE_DEVICE = 3
+    RUNTIME_DEVICE = 4
+    WRONG_ANSWER = 5
+    BUILD_TIMEOUT = 6
+    RUN_TIMEOUT = 7
+    UNKNOWN_ERROR = 8
+
+
+@dataclass(frozen=True)
+class Task:
+    """A workload: the name of a template and its arguments, tensors as `("TENSOR", shape, dtype)`."""
+
+    name: str
+    args: tuple[Json, ...] = ()
+    kwargs: Mapping[str, Json] = field(default_factory=dict, hash=False)
+
+    @property
+    def workload(self) -> tuple[Json, ...]:
+        """Name and arguments in one tuple."""
+        return (self.name, *self.args)
+
+
+class MeasureInput(NamedTuple):
+    """A configuration of a task, for a target (its text)."""
+
+    target: str
+    task: Task
+    config: ConfigEntity
+
+
+class MeasureResult(NamedTuple):
+    """Seconds of one call, once for each repeat; what went wrong; seconds of everything, building included; seconds since 1970."""
+
+    costs: tuple[float, ...]
+    error_no: int
+    all_cost: float
+    timestamp: float
+
+    @property
+    def mean_cost(self) -> float:
+        """Mean seconds of one call; infinite when something went wrong."""
+        return fmean(self.costs) if self.error_no == MeasureErrorNo.NO_ERROR and self.costs else float("inf")
