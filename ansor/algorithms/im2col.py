@@ -62,10 +62,12 @@ def _over_columns(dag: Dag, stage: Tensor, read: Read) -> Tensor:
     assert stage.compute is not None
     axes = _ordered(read)
     own = {axis: Axis(axis.name, axis.extent) for axis in axes}
-    columns = declared(unused(dag, "columns"), tuple(own.values()), substitute(read, dict(own)))
+    places = {axis: new + axis.start if axis.start else new for axis, new in own.items()}
+    columns = declared(unused(dag, "columns"), tuple(own.values()), substitute(read, places))
+    indices = tuple(axis - axis.start if axis.start else axis for axis in axes)  # columns are counted from 0, wherever a reduction starts
 
     def turned(node: Expr) -> Expr | None:
-        return Read(columns, tuple(axes), read.dtype) if node is read else None
+        return Read(columns, indices, read.dtype) if node is read else None
 
     return replace(stage, compute=Compute(stage.compute.axes, stage.compute.reduce_axes, transform(stage.compute.body, turned)))
 
