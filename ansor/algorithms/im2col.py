@@ -4,7 +4,8 @@
     output[n, co, h, w] = sum over rc, rh, rw of columns[n, rc, rh, rw, h, w] * kernel[co, rc, rh, rw]
 
 Every element is written as often as windows hold it. That pays where windows are read in strides, or a short row leaves vectors half empty. The columns are
-a stage like any other: the search decides how many of them exist at a time, and may pack them. Any number of dimensions, strides, dilations, groups, layouts.
+a stage like any other: the search decides how many of them exist at a time, and may pack them. Any number of dimensions, strides, dilations, layouts; not in
+groups, where the place in the data depends on the output channel, and columns would be written for each channel.
 """
 
 from __future__ import annotations
