@@ -80,7 +80,7 @@ def _rules(rules: Rules, best: Program) -> list[str]:
         texts = [f"{one.name} ({_tried(one, best.seconds)})" for one in rules.without]
         rows.append(("fit, but left out", ", ".join(texts)))
     if rules.idle:
-        rows.append(("do not fit", f"{', '.join(rules.idle)}"))
+        rows.append(("do not fit", ", ".join(rules.idle)))
     return _columns(rows)
 
 
@@ -144,10 +144,9 @@ def _caches(one: Explanation) -> list[str]:
 
 def _expected(one: Explanation) -> list[str]:
     best = one.best
-    wide = max(len(cost.stage) for cost in best.costs)
     rows = [(cost.stage, cost.instructions, cost.transfers) for cost in best.costs]
     rows += [("in all", best.instructions, best.transfers)] if len(rows) > 1 else []
-    wide = max(wide, len("in all"))
+    wide = max(len("in all"), *(len(cost.stage) for cost in best.costs))
     lines = ["Expected: cycles by the estimate", f"  {'':<{wide}}  instructions  transfers     sum"]
     lines += [f"  {name:<{wide}}  {_count(a):>12}  {_count(b):>9}  {_count(a + b):>6}" for name, a, b in rows]
     lines.append(f"  measured {format_seconds(best.seconds)}, which would be exact at a clock of {best.cycles / best.seconds / 1e9:.2f} GHz{_floor(one)}")

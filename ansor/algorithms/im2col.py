@@ -4,7 +4,8 @@
     output[n, co, h, w] = sum over rc, rh, rw of columns[n, rc, rh, rw, h, w] * kernel[co, rc, rh, rw]
 
 Every element is written as often as windows hold it. That pays where windows are read in strides, or a short row leaves vectors half empty. The columns are
-a stage like any other: the search decides how many of them exist at a time, and may pack them. Any number of dimensions, strides, dilations, groups, layouts.
+a stage like any other: the search decides how many of them exist at a time, and may pack them. Any number of dimensions, strides, dilations, layouts; not in
+groups, where the place in the data depends on the output channel, and columns would be written for each channel.
 """
 
 from __future__ import annotations
@@ -62,10 +63,12 @@ def _over_columns(dag: Dag, stage: Tensor, read: Read) -> Tensor:
     assert stage.compute is not None
     axes = _ordered(read)
     own = {axis: Axis(axis.name, axis.extent) for axis in axes}
-    columns = declared(unused(dag, "columns"), tuple(own.values()), substitute(read, dict(own)))
+    places = {axis: new + axis.start if axis.start else new for axis, new in own.items()}
+    columns = declared(unused(dag, "columns"), tuple(own.values()), substitute(read, places))
+    indices = tuple(axis - axis.start if axis.start else axis for axis in axes)  # columns are counted from 0, wherever a reduction starts
 
     def turned(node: Expr) -> Expr | None:
-        return Read(columns, tuple(axes), read.dtype) if node is read else None
+        return Read(columns, indices, read.dtype) if node is read else None
 
     return replace(stage, compute=Compute(stage.compute.axes, stage.compute.reduce_axes, transform(stage.compute.body, turned)))
 

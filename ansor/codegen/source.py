@@ -156,7 +156,7 @@ class Argument:
         pack: PackData | None = None
         if self.pack is not None:
             pack = {"extents": self.pack.extents, "strides": self.pack.strides}
-            if any(self.pack.starts):
+            if self.pack.starts:
                 pack["starts"] = self.pack.starts
         data: ArgumentData = {"name": self.name, "shape": self.shape, "dtype": self.dtype, "role": self.role, "pack": pack}
         if self.transform is not None:

@@ -123,7 +123,7 @@ class _Lowering:
             values[axis] = base + local[axis.name]
             found = _guards(local[axis.name], base, span, axis.extent)
             if axis in padded:
-                # Operands are padded: the last register tile is computed whole, and a whole tile without an element is left out.
+                # Copies go on to the end of the tile: the last register tile is computed whole, and a whole tile without an element is left out.
                 last = loops[_innermost_leaf(stage, axis.name)]
                 found = [replace(guard, value=_without(guard.value, last)) for guard in found]
                 span = _length(local[axis.name])
@@ -438,7 +438,7 @@ def _values(stage: Stage, loops: dict[str, Var], extents: dict[str, Int]) -> dic
 
 
 def _padded_axes(stage: Stage) -> set[Axis]:
-    """Axes of a private tile that are read through packed tensors only: beyond the end there are zeros, and nobody reads what is made of them."""
+    """Axes of a private tile that are read through packed tensors only: a copy goes on beyond the end, and nobody reads what is made of that."""
     if not isinstance(stage.placement, At) or stage.kept or not (stage.packed or stage.packed_inside):
         return set()
     assert stage.tensor.compute is not None

@@ -372,6 +372,8 @@ class CacheRead(Step):
         for reader in self.readers:
             if not any(read.tensor.name == self.stage for read in access.reads(state[reader].tensor)):
                 raise ScheduleError(f"asked to copy {self.stage} for stage {reader}, which does not read it; name stages that do")
+            if self.stage in (*state[reader].packed, *state[reader].packed_inside):
+                raise ScheduleError(f"asked to copy {self.stage} for stage {reader}, which reads it packed already; copy it first, and pack the copy")
         if not self.readers:
             raise ScheduleError(f"asked to copy {self.stage} for no stage; name at least one reader")
         copy = _copy_of(tensor, _new_name(state, f"{self.stage}_{self.suffix}"))
@@ -605,7 +607,7 @@ class Pack(Step):
         if not packable(state, stage, self.tensor):
             raise ScheduleError(
                 f"asked to pack {self.tensor} for stage {self.stage}; that takes a constant that only this stage reads, once, at a place that moves evenly "
-                "with the stage's axes and visits no element twice"
+                "with the stage's axes, so that a copy in their order is no larger than the constant"
             )
         return state.updated(replace(stage, packed=(*stage.packed, self.tensor)))
 

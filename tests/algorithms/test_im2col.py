@@ -52,6 +52,16 @@ def test_no_columns_where_they_would_cost_more_than_they_give(dag: Dag) -> None:
     assert columns(dag) is None
 
 
+def test_a_reduction_may_start_anywhere() -> None:
+    x, kernel = te.placeholder((4, 12), name="x"), te.placeholder((16, 4, 5), name="kernel")
+    c, r = te.reduce_axis((0, 4), name="c"), te.reduce_axis((1, 4), name="r")
+    dag = Dag([x, kernel, te.compute((16, 4), lambda k, i: te.sum(x[c, 2 * i + r] * kernel[k, c, r], axis=[c, r]), name="out")])
+    (alternative,) = alternatives_of(dag, (im2col,))
+    rng = np.random.default_rng(0)
+    inputs: dict[str, NDArray[np.generic]] = {tensor.name: rng.integers(-4, 5, tensor.shape).astype(np.float32) for tensor in dag.inputs}
+    assert np.array_equal(evaluate(alternative.dag.outputs, inputs)[0], evaluate(dag.outputs, inputs)[0])
+
+
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC", "NWC", "NCDHW"])
 @pytest.mark.parametrize("relu", [False, True])
 def test_programs_over_columns_are_right(bench: Bench, layout: str, relu: bool) -> None:

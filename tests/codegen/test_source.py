@@ -49,7 +49,7 @@ def test_panels_of_a_matrix() -> None:
 
 
 def test_argument_reads_back_from_json() -> None:
-    for pack in (None, Pack((2, 3), ((1, 0), (0, 1))), Pack((2, 3), ((-1, 0), (0, 1)), (1, 0))):
+    for pack in (None, Pack((2, 3), ((1, 0), (0, 1))), Pack((2, 3), ((1, 0), (0, 1)), (0, 0)), Pack((2, 3), ((-1, 0), (0, 1)), (1, 0))):
         argument = Argument("A", (2, 3), "float32", "constant", pack)
         assert Argument.from_data(argument.to_data()) == argument
 

@@ -45,6 +45,7 @@ def test_one_block_is_kept() -> None:
     memory = ResultMemory((8,), "float32")
     held = [memory.tensor() for _ in range(3)]
     del held
+    assert len(memory._free) == 1 and not memory._lent
     again = [memory.tensor() for _ in range(3)]
     assert len({one.data_ptr() for one in again}) == 3 and len(memory._lent) == 3
 

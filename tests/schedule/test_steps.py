@@ -126,6 +126,7 @@ def test_an_operand_packed_inside_is_copied_in_loop_order_with_zeros_beyond_its_
         ([CacheWrite("C"), CacheWrite("C_local")], "was changed or moved already; do this first"),
         ([CacheRead("A", ("D",))], "asked to copy A for stage D, which does not read it; name stages that do"),
         ([CacheRead("A", ())], "for no stage; name at least one reader"),
+        ([PackInside("C", "A"), CacheRead("A", ("C",))], "which reads it packed already; copy it first, and pack the copy"),
         ([Rfactor("C", "i", 2)], "asked to rfactor loop i of stage C, which is not a reduction loop; name one"),
         ([Rfactor("C", "k", 3)], "to position 3; it takes 0..2"),
         ([Rfactor("C", "k", 2), CacheRead("C_rf", ("C",))], "holds partial results of an rfactor"),
