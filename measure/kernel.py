@@ -48,7 +48,8 @@ class Kernel:
     Call it with the inputs, and those constants that `bind_constants` did not bind, in declaration order. Results are new
     arrays, or `out=` (one array, or a tuple of them for several outputs; it may be one of the inputs). Arrays that are not contiguous or not aligned to
     `ALIGNMENT` bytes are copied first; torch tensors and `aligned_empty` arrays need no copy. Calls from several Python
-    threads are safe, one after the other. The memory of a large torch result is used again once the result is gone: a kernel keeps that of one.
+    threads are safe, one after the other. The memory of a large torch result is used again once the result is gone: a kernel keeps that of one. Such a
+    result cannot be resized in place.
     """
 
     def __init__(

@@ -648,7 +648,7 @@ def _reads_evenly(stage: Stage, tensor: Tensor) -> bool:
     if len(found) != 1 or tensor.ndim == 0:
         return False
     nodes = [node for index in found[0].indices for node in walk(index)]
-    if not all(isinstance(node, Axis | Const | Binary) for node in nodes):
+    if not all(isinstance(node, Axis | Const) or (isinstance(node, Binary) and node.op in ("add", "sub", "mul")) for node in nodes):
         return False
     axes = list({id(node): node for node in nodes if isinstance(node, Axis)}.values())
     even = all(access.step_of(index, axis) is not None for index in found[0].indices for axis in axes)
