@@ -12,7 +12,6 @@ from ansor.autotvm.knob import Axis as Axis
 from ansor.autotvm.knob import VirtualAxis as VirtualAxis
 from ansor.autotvm.log_line import decode as decode
 from ansor.autotvm.log_line import encode as encode
-from ansor.autotvm.measured import MeasureErrorNo as MeasureErrorNo
 from ansor.autotvm.measured import MeasureInput as MeasureInput
 from ansor.autotvm.measured import MeasureResult as MeasureResult
 from ansor.autotvm.measured import Task as Task
@@ -23,4 +22,5 @@ from ansor.autotvm.record import load_from_file as load_from_file
 from ansor.autotvm.space import ConfigEntity as ConfigEntity
 from ansor.autotvm.space import ConfigSpace as ConfigSpace
 from ansor.autotvm.space import FallbackConfigEntity as FallbackConfigEntity
+from ansor.error_no import MeasureErrorNo as MeasureErrorNo
 from ansor.errors import InstantiationError as InstantiationError

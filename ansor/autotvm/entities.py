@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | dict[str, Json]"
-
 
 @dataclass(frozen=True, init=False, repr=False)
 class SplitEntity:

@@ -2,26 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum
 from statistics import fmean
 from typing import NamedTuple
 
-from ansor.autotvm.entities import Json
 from ansor.autotvm.space import ConfigEntity
-
-
-class MeasureErrorNo(IntEnum):
-    """What came of a measurement."""
-
-    NO_ERROR = 0
-    INSTANTIATION_ERROR = 1
-    COMPILE_HOST = 2
-    COMPILE_DEVICE = 3
-    RUNTIME_DEVICE = 4
-    WRONG_ANSWER = 5
-    BUILD_TIMEOUT = 6
-    RUN_TIMEOUT = 7
-    UNKNOWN_ERROR = 8
+from ansor.error_no import MeasureErrorNo
+from ansor.json_values import Json
 
 
 @dataclass(frozen=True)

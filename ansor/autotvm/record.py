@@ -3,47 +3,27 @@
 import logging
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from ansor import log_lines
 from ansor.autotvm import target_text
-from ansor.autotvm.log_line import REFUSAL, LogRecord, encode, read_line
-from ansor.autotvm.measured import MeasureErrorNo, MeasureInput, MeasureResult
+from ansor.autotvm.log_line import LogRecord, encode, read_line
+from ansor.autotvm.measured import MeasureInput, MeasureResult
+from ansor.error_no import MeasureErrorNo
 from ansor.errors import RecordError
+from ansor.log_lines import Loaded, Skipped, Source
 from ansor.text import counted
 
 _logger = logging.getLogger("autotvm")
 
 
-@dataclass(frozen=True)
-class Skipped:
-    """A line that was left out: its number from 1, and why, in printable characters."""
-
-    line: int
-    reason: str
-
-
-@dataclass(frozen=True)
-class Loaded:
-    """The records of a log in its order, and the lines that were left out."""
-
-    records: tuple[LogRecord, ...]
-    skipped: tuple[Skipped, ...]
-
-
-def load(source: str | Path | IO[str] | IO[bytes], *, old: bool = False) -> Loaded:
+def load(source: Source, *, old: bool = False) -> Loaded[LogRecord]:
     """The records of a log file, or of one that is open, with the lines that were left out; lines of version 0.1 only if `old`.
 
     Raises RecordError when it cannot be read.
     """
-    records, skipped = [], []
-    for found in _lines(source, old=old):
-        if isinstance(found, LogRecord):
-            records.append(found)
-        else:
-            skipped.append(found)
-    return Loaded(tuple(records), tuple(skipped))
+    return log_lines.gathered(_lines(source, old=old))
 
 
 def load_from_file(filename: str | Path) -> Iterator[tuple[MeasureInput, MeasureResult]]:
@@ -86,7 +66,7 @@ def pick_best(in_file: str | Path, out_file: str | Path | IO[str]) -> int:
 
     Raises RecordError when one cannot be read or the other not be written.
     """
-    picked = best_records(_warned(_lines(in_file), str(in_file)))
+    picked = best_records(log_lines.warned(_lines(in_file), str(in_file), _logger))
     text = "".join(encode(record.input, record.result, tvm_version=record.tvm_version, others=record.others) + "\n" for record in picked)
     if not isinstance(out_file, (str, Path)):
         out_file.write(text)
@@ -118,40 +98,12 @@ def pick(in_file: str | Path, out_file: str | Path | None = None) -> Path:
     return path
 
 
-def _lines(source: str | Path | IO[str] | IO[bytes], *, old: bool = False) -> Iterator[LogRecord | Skipped]:
-    if not isinstance(source, (str, Path)):
-        yield from _read_rows(source, old)
-        return
-    try:
-        with Path(source).open("rb") as file:
-            yield from _read_rows(file, old)
-    except OSError as error:
-        raise RecordError(f"the log {source} cannot be read: {error}") from error
+def _lines(source: Source, *, old: bool = False) -> Iterator[LogRecord | Skipped]:
+    return log_lines.read(source, lambda row: None if row.startswith("#") else read_line(row, old=old))
 
 
-def _read_rows(rows: Iterable[str | bytes], old: bool) -> Iterator[LogRecord | Skipped]:
-    for number, row in enumerate(rows, 1):
-        try:
-            text = row.decode() if isinstance(row, bytes) else row
-            found: LogRecord | Skipped | None = read_line(text, old=old) if text.strip() and not text.startswith("#") else None
-        except UnicodeDecodeError:
-            found = Skipped(number, "it is not UTF-8")
-        except RecordError as error:
-            found = Skipped(number, str(error).removeprefix(REFUSAL))
-        if found is not None:
-            yield found
-
-
-def _warned(found: Iterable[LogRecord | Skipped], name: str) -> Iterator[LogRecord]:
-    for item in found:
-        if isinstance(item, LogRecord):
-            yield item
-        else:
-            _logger.warning("line %d of %s is left out: %s", item.line, ascii(name), item.reason)
-
-
-def _pairs(source: str | Path | IO[str] | IO[bytes], name: str) -> Iterator[tuple[MeasureInput, MeasureResult]]:
-    return ((record.input, record.result) for record in _warned(_lines(source), name))
+def _pairs(source: Source, name: str) -> Iterator[tuple[MeasureInput, MeasureResult]]:
+    return ((record.input, record.result) for record in log_lines.warned(_lines(source), name, _logger))
 
 
 def _described(record: LogRecord) -> str:

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Protocol, TypeGuard
 from ansor.autotvm import mixed_radix
 from ansor.autotvm.annotate import NUMBERS
 from ansor.autotvm.config import Config
-from ansor.autotvm.entities import AnnotateEntity, Entity, Json, OtherOptionEntity, ReorderEntity, SplitEntity, same
+from ansor.autotvm.entities import AnnotateEntity, Entity, OtherOptionEntity, ReorderEntity, SplitEntity, same
 from ansor.autotvm.knob import Axis, TransformSpace, divisors
 from ansor.autotvm.split import SplitSpace, largest_sizes
 from ansor.errors import ConfigError
+from ansor.json_values import Json
 
 if TYPE_CHECKING:
     import numpy as np

@@ -20,8 +20,9 @@ from ansor.autotvm import (
     decode,
     encode,
 )
-from ansor.autotvm.log_line import DEEPEST, LONGEST, read_line
+from ansor.autotvm.log_line import read_line
 from ansor.errors import RecordError
+from ansor.json_values import DEEPEST, LONGEST
 from tests.autotvm.lines import LINE, changed
 
 json_values = st.recursive(

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from ansor.autotvm import load_from_buffer, load_from_file
 from ansor.autotvm.log_line import encode
-from ansor.autotvm.record import Skipped, best_records, load, pick, pick_best, read
+from ansor.autotvm.record import best_records, load, pick, pick_best, read
 from ansor.errors import RecordError
+from ansor.log_lines import Skipped
 from tests.autotvm.lines import LINE, changed, line
 
 
