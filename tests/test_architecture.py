@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = {"ansor": "ansor", "rules": "ansor.rules", "cost_model": "ansor.cost_model", "measure": "ansor.measure", "targets": "ansor.targets"}
-PUBLIC = {"ansor", "ansor.autotvm", "ansor.te", "ansor.te.nn", "ansor.rules"}
+PUBLIC = {"ansor", "ansor.auto_scheduler", "ansor.autotvm", "ansor.te", "ansor.te.nn", "ansor.rules"}
 """Packages whose `__init__` gives names to users; all others are empty."""
 
 USES_TORCH = ("ansor.graph", "ansor.zoo.mobilenet", "ansor.zoo.resnet", "ansor.zoo.weights")

@@ -22,5 +22,5 @@ from ansor.autotvm.record import load_from_file as load_from_file
 from ansor.autotvm.space import ConfigEntity as ConfigEntity
 from ansor.autotvm.space import ConfigSpace as ConfigSpace
 from ansor.autotvm.space import FallbackConfigEntity as FallbackConfigEntity
-from ansor.error_no import MeasureErrorNo as MeasureErrorNo
 from ansor.errors import InstantiationError as InstantiationError
+from ansor.outcome import MeasureErrorNo as MeasureErrorNo

@@ -16,9 +16,9 @@ from typing import cast
 from ansor.autotvm import target_text
 from ansor.autotvm.measured import MeasureInput, MeasureResult, Task
 from ansor.autotvm.space import ConfigEntity
-from ansor.error_no import MeasureErrorNo
 from ansor.errors import ConfigError, RecordError
 from ansor.json_values import Json, brief, frozen, is_number, kind, parse, refuse
+from ansor.outcome import MeasureErrorNo
 
 VERSION = 0.2
 OLD_VERSION = 0.1

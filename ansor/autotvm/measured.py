@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from statistics import fmean
 from typing import NamedTuple
 
 from ansor.autotvm.space import ConfigEntity
-from ansor.error_no import MeasureErrorNo
 from ansor.json_values import Json
+from ansor.outcome import mean_cost
 
 
 @dataclass(frozen=True)
@@ -43,4 +42,4 @@ class MeasureResult(NamedTuple):
     @property
     def mean_cost(self) -> float:
         """Mean seconds of one call; infinite when something went wrong."""
-        return fmean(self.costs) if self.error_no == MeasureErrorNo.NO_ERROR and self.costs else float("inf")
+        return mean_cost(self.costs, self.error_no)

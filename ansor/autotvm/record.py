@@ -10,9 +10,9 @@ from ansor import log_lines
 from ansor.autotvm import target_text
 from ansor.autotvm.log_line import LogRecord, encode, read_line
 from ansor.autotvm.measured import MeasureInput, MeasureResult
-from ansor.error_no import MeasureErrorNo
 from ansor.errors import RecordError
 from ansor.log_lines import Loaded, Skipped, Source
+from ansor.outcome import MeasureErrorNo
 from ansor.text import counted
 
 _logger = logging.getLogger("autotvm")

@@ -1,0 +1,259 @@
+"""The transform steps of the auto-scheduler, as its logs write them: 14 kinds. Source: TVM 0.9, `auto_scheduler`, log version v0.6.
+
+    ["SP", 2, 0, 1024, [2, 1, 4], 1]        SplitStep(stage_id=2, iter_id=0, extent=1024, lengths=(2, 1, 4), inner_to_outer=True)
+
+A step names stages and iterators (loops) by the numbers they have at its time. What it does to a program is not known here: a step is data.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import astuple, dataclass
+from enum import IntEnum
+from typing import ClassVar, NoReturn, TypeAlias, cast
+
+from ansor.json_values import Json, kind, refuse, told
+
+Form: TypeAlias = "Callable[[Json], object]"
+"""How a field is read: its value, or a ValueError that says what it should be."""
+
+LARGEST = 2**31 - 1
+"""Numbers in steps have 32 bits."""
+
+
+class IteratorAnnotation(IntEnum):
+    """What becomes of a loop."""
+
+    NONE = 0
+    UNROLL = 1
+    VECTORIZE = 2
+    PARALLEL = 3
+    VTHREAD = 4
+    BLOCK_X = 5
+    THREAD_X = 6
+    BLOCK_Y = 7
+    THREAD_Y = 8
+    BLOCK_Z = 9
+    THREAD_Z = 10
+    TENSORIZE = 11
+
+
+def _integer(low: int, wanted: str) -> Callable[[Json], int]:
+    def read(value: Json) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= LARGEST:
+            raise ValueError(wanted)
+        return value
+
+    return read
+
+
+_index = _integer(0, "a number from 0")
+_count = _integer(1, "a number from 1")
+_number = _integer(-LARGEST - 1, "a number of 32 bits")
+
+
+def _list_of(form: Form) -> Form:
+    def read(value: Json) -> tuple[object, ...]:
+        if not isinstance(value, list):
+            raise ValueError("a list")
+        return tuple(map(form, value))
+
+    return read
+
+
+def _flag(value: Json) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int) or value not in (0, 1):
+        raise ValueError("0 or 1")
+    return value == 1
+
+
+def _extent(value: Json) -> object:
+    return _index(value) or None
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else _unfit("a text")
+
+
+def _annotation(value: Json) -> IteratorAnnotation:
+    number = _index(value)
+    return IteratorAnnotation(number) if number in list(IteratorAnnotation) else _unfit(f"a number from 0 to {max(IteratorAnnotation)}")
+
+
+def _unfit(wanted: str) -> NoReturn:
+    raise ValueError(wanted)
+
+
+_indices = _list_of(_index)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One transformation of a stage. `code` is its name in logs, `forms` are those of the fields after `stage_id`."""
+
+    code: ClassVar[str] = ""
+    forms: ClassVar[tuple[Form, ...]] = ()
+    stage_id: int
+
+    def to_list(self) -> list[Json]:
+        """The step as it stands in a log line."""
+        return [self.code, *map(_plain, astuple(self))]
+
+
+@dataclass(frozen=True)
+class AnnotationStep(Step):
+    """AN: a loop becomes parallel, a vector, unrolled, or threads of a GPU."""
+
+    code, forms = "AN", (_index, _annotation)
+    iter_id: int
+    annotation: IteratorAnnotation
+
+
+@dataclass(frozen=True)
+class FuseStep(Step):
+    """FU: neighbouring loops become one; none at all make a new loop of extent 1."""
+
+    code, forms = "FU", (_indices,)
+    fused_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class PragmaStep(Step):
+    """PR: a hint for the compiler, `auto_unroll_max_step$64`."""
+
+    code, forms = "PR", (_index, _text)
+    iter_id: int
+    pragma_type: str
+
+
+@dataclass(frozen=True)
+class ReorderStep(Step):
+    """RE: the loop at place i is the one that was at `after_ids[i]`."""
+
+    code, forms = "RE", (_indices,)
+    after_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class SplitStep(Step):
+    """SP: a loop becomes one more than there are `lengths`, which are inner ones, outermost first (with `inner_to_outer`). The extent may be unknown."""
+
+    code, forms = "SP", (_index, _extent, _list_of(_count), _flag)
+    iter_id: int
+    extent: int | None
+    lengths: tuple[int, ...]
+    inner_to_outer: bool = True
+
+
+@dataclass(frozen=True)
+class FollowSplitStep(Step):
+    """FSP: a split into `n_split` + 1 loops, with the lengths of the split that is step `src_step_id`; the last is the product of the rest."""
+
+    code, forms = "FSP", (_index, _index, _index)
+    iter_id: int
+    src_step_id: int
+    n_split: int
+
+
+@dataclass(frozen=True)
+class FollowFusedSplitStep(Step):
+    """FFSP: a split by the product of the lengths number `level` of several splits, as factor or as number of parts."""
+
+    code, forms = "FFSP", (_index, _indices, _index, _flag)
+    iter_id: int
+    src_step_ids: tuple[int, ...]
+    level: int
+    factor_or_nparts: bool
+
+
+@dataclass(frozen=True)
+class StorageAlignStep(Step):
+    """SA: rows of a stage's buffer start at `offset` modulo `factor`."""
+
+    code, forms = "SA", (_index, _number, _number)
+    iter_id: int
+    factor: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class ComputeAtStep(Step):
+    """CA: a stage is computed inside a loop of another one."""
+
+    code, forms = "CA", (_index, _index)
+    target_stage_id: int
+    target_iter_id: int
+
+
+@dataclass(frozen=True)
+class ComputeInlineStep(Step):
+    """CI: a stage is computed where it is read."""
+
+    code = "CI"
+
+
+@dataclass(frozen=True)
+class ComputeRootStep(Step):
+    """CR: a stage is computed outside of all others' loops."""
+
+    code = "CR"
+
+
+@dataclass(frozen=True)
+class CacheReadStep(Step):
+    """CHR: a new stage after this one holds a copy of it, for the stages that are named. Later stages move up by one."""
+
+    code, forms = "CHR", (_text, _indices)
+    scope_name: str
+    reader_stage_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class CacheWriteStep(Step):
+    """CHW: a new stage before this one computes it, and this one copies the result. Later stages move up by one."""
+
+    code, forms = "CHW", (_text,)
+    scope_name: str
+
+
+@dataclass(frozen=True)
+class RfactorStep(Step):
+    """RF: a new stage before this one has partial results for a loop of a reduction, which is its loop number `factor_iter_id`."""
+
+    code, forms = "RF", (_index, _index)
+    iter_id: int
+    factor_iter_id: int
+
+
+STEPS: dict[str, type[Step]] = {step.code: step for step in (
+    AnnotationStep, FuseStep, PragmaStep, ReorderStep, SplitStep, FollowSplitStep, FollowFusedSplitStep, StorageAlignStep, ComputeAtStep, ComputeInlineStep,
+    ComputeRootStep, CacheReadStep, CacheWriteStep, RfactorStep,
+)}  # fmt: skip
+"""The kinds of steps by their names in logs."""
+
+
+def step_from_list(fields: Json) -> Step:
+    """The step that a list in a log line holds. Raises RecordError with the reason when there is none."""
+    if not isinstance(fields, list) or not fields:
+        refuse(f"it has {kind(fields)} for a step")
+    code, *values = fields
+    step = STEPS.get(code) if isinstance(code, str) else None
+    if step is None:
+        refuse(f"it has a step of the kind {told(code)}; there are {', '.join(STEPS)}")
+    names = list(inspect.signature(step).parameters)
+    if len(values) != len(names):
+        refuse(f"its step {code} has {len(values)} values, not {len(names)}: {', '.join(names)}")
+    read = []
+    for name, form, value in zip(names, (_index, *step.forms), values, strict=True):
+        try:
+            read.append(form(value))
+        except ValueError as error:
+            refuse(f"the {name} of its step {code} is {told(value)}, not {error}")
+    return cast("Callable[..., Step]", step)(*read)
+
+
+def _plain(value: object) -> Json:
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if value is None or isinstance(value, int):
+        return int(value or 0)  # an unknown extent is 0
+    return cast(str, value)

@@ -1,0 +1,82 @@
+"""Workload keys: a registered function and its arguments, or a declaration's hash and the shapes of its tensors.
+
+    ["matmul", 512, 512, 512]        ["d7b65649a4dd54becea0a52aabbc5af5", 1, 1000, 1, 1000]
+
+Source: TVM 0.9, `auto_scheduler.utils`.
+"""
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from typing import TypeAlias, TypeGuard
+
+from ansor.errors import RecordError
+from ansor.json_values import Json, frozen, parse
+
+Decoded: TypeAlias = "tuple[Json, list[Json] | None]"
+
+
+@dataclass(frozen=True)
+class WorkloadKey:
+    """A key's name and arguments, lists as tuples. Tensors among a function's arguments are `("TENSOR", shape, dtype)`."""
+
+    name: str
+    args: tuple[Json, ...] = ()
+
+    @property
+    def is_hash(self) -> bool:
+        """The name is the MD5 of a declaration, and the arguments are the shapes of its tensors, as lists or one after the other."""
+        return re.fullmatch("[0-9a-f]{32}", self.name) is not None
+
+    def __str__(self) -> str:
+        return json.dumps([self.name, *self.args])
+
+
+def parse_workload_key(text: str) -> WorkloadKey:
+    """The name and arguments of a key; a text that is no list of JSON with a name in front is a name. Nothing is called or looked up."""
+    fields = _listed(text)
+    if not fields or not isinstance(fields[0], str):
+        return WorkloadKey(text)
+    return WorkloadKey(fields[0], tuple(map(frozen, fields[1:])))
+
+
+def decode_workload_key(workload_key: str) -> Decoded:
+    """The name and the arguments, with lists among them flattened; None for arguments that cannot be decoded."""
+    fields = _listed(workload_key)
+    return (fields[0], _flat(fields[1:])) if fields else (workload_key, None)
+
+
+def calc_workload_dis_factor(target_workload_pair: Decoded, workload_pair: Decoded) -> float:
+    """How many times the work of the second workload the first one is: the product of the quotients of their numbers.
+
+    Infinite when they are not of one kind, one does not divide the other, or anything else differs. Both as `decode_workload_key` gives them.
+    """
+    (wanted_name, wanted), (name, given) = target_workload_pair, workload_pair
+    wanted, given = wanted or [], given or []
+    if wanted_name != name or len(wanted) != len(given):
+        return math.inf
+    factor = 1
+    for one, other in zip(wanted, given, strict=True):
+        if type(one) is type(other) and one == other:
+            continue
+        if not _is_extent(one) or not _is_extent(other) or one % other:
+            return math.inf
+        factor *= one // other
+    return float(factor) if factor < 10**300 else math.inf
+
+
+def _is_extent(value: Json) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _listed(text: str) -> list[Json] | None:
+    try:
+        fields = parse(text)
+    except RecordError:
+        return None
+    return fields if isinstance(fields, list) else None
+
+
+def _flat(values: list[Json]) -> list[Json]:
+    return [item for value in values for item in (_flat(value) if isinstance(value, list) else [value])]

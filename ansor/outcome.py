@@ -1,0 +1,30 @@
+"""What came of a measurement, as TVM's logs hold it."""
+
+import math
+from collections.abc import Sequence
+from enum import IntEnum
+from statistics import fmean
+
+
+class MeasureErrorNo(IntEnum):
+    """What came of a measurement."""
+
+    NO_ERROR = 0
+    INSTANTIATION_ERROR = 1
+    COMPILE_HOST = 2
+    COMPILE_DEVICE = 3
+    RUNTIME_DEVICE = 4
+    WRONG_ANSWER = 5
+    BUILD_TIMEOUT = 6
+    RUN_TIMEOUT = 7
+    UNKNOWN_ERROR = 8
+
+
+def mean_cost(costs: Sequence[float], error_no: int) -> float:
+    """Mean seconds of one call; infinite when something went wrong, nothing was measured, or the numbers are too large."""
+    if error_no != MeasureErrorNo.NO_ERROR or not costs:
+        return math.inf
+    try:
+        return fmean(costs)
+    except OverflowError:
+        return math.inf
