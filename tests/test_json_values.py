@@ -27,7 +27,9 @@ def test_numbers() -> None:
 
 
 def test_values_in_words() -> None:
-    assert [kind(value) for value in (None, True, 1, 0.5, "x", [1, 2], {})] == ["null", "a truth value", "a number", "a number", "a text", "a list of 2", "an object"]
-    assert [told(value) for value in (3, True, "\x1b\ud800", [])] == ["3", "a truth value", r"the text '\x1b\ud800'", "a list of 0"]
+    values: list[object] = [None, True, 1, 0.5, "x", [1, 2], {}]
+    assert list(map(kind, values)) == ["null", "a truth value", "a number", "a number", "a text", "a list of 2", "an object"]
+    values = [3, True, "\x1b\ud800", []]
+    assert list(map(told, values)) == ["3", "a truth value", r"the text '\x1b\ud800'", "a list of 0"]
     assert told(10**400) == "a number" and len(told("x" * 999)) < 100 and brief("x" * 80) == "x" * 80 and len(brief("x" * 81)) == 80
     assert frozen([1, [2, {"a": [3]}]]) == (1, (2, {"a": [3]}))

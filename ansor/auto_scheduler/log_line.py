@@ -156,7 +156,7 @@ def _text(value: object) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_text, value))}]"
     if isinstance(value, float):
-        short = f"{value:.6g}"
+        short = f"{value or 0.0:.6g}"  # no sign of zero: -0 would be read as the whole number 0
         return short if float(short) == value else f"{value:.0f}" if value.is_integer() and abs(value) < 2**53 else json.dumps(value, allow_nan=False)
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=not value.isprintable())
