@@ -61,10 +61,11 @@ def ratio(ours: Times, theirs: Times) -> Ratio:
     return Ratio(statistics.median(each), each[len(each) // 10], each[-1 - len(each) // 10])
 
 
-def interleaved(functions: Mapping[str, Callable[[], object]], turns: int, limit: float = math.inf) -> dict[str, Times]:
+def interleaved(functions: Mapping[str, Callable[[], object]], turns: int, limit: float = math.inf, rest: float = 0.0) -> dict[str, Times]:
     """Time functions in turns: every turn runs each of them for about TURN_SECONDS, after three turns that are not counted.
 
-    Once `limit` seconds have passed there are no more turns than FEWEST_TURNS.
+    Once `limit` seconds have passed there are no more turns than FEWEST_TURNS. `rest`: seconds of sleep before each function, and a call that is not timed
+    after it. Threads of the function before may spin on a core until then: PyTorch's do, for some milliseconds.
     """
     start = time.perf_counter()
     numbers = {name: _calls(function) for name, function in functions.items()}
@@ -73,6 +74,9 @@ def interleaved(functions: Mapping[str, Callable[[], object]], turns: int, limit
         if turn >= FEWEST_TURNS + UNCOUNTED_TURNS and time.perf_counter() - start > limit:
             break
         for name, function in functions.items():
+            if rest:
+                time.sleep(rest)
+                function()
             seconds = timed(function, numbers[name])
             if turn >= UNCOUNTED_TURNS:
                 found[name].append(seconds)
