@@ -61,11 +61,11 @@ def ratio(ours: Times, theirs: Times) -> Ratio:
     return Ratio(statistics.median(each), each[len(each) // 10], each[-1 - len(each) // 10])
 
 
-def interleaved(functions: Mapping[str, Callable[[], object]], turns: int, limit: float = math.inf, rest: float = 0.0) -> dict[str, Times]:
+def interleaved(functions: Mapping[str, Callable[[], object]], turns: int, limit: float = math.inf, warm: float = 0.0) -> dict[str, Times]:
     """Time functions in turns: every turn runs each of them for about TURN_SECONDS, after three turns that are not counted.
 
-    Once `limit` seconds have passed there are no more turns than FEWEST_TURNS. `rest`: seconds of sleep before each function, and a call that is not timed
-    after it. Threads of the function before may spin on a core until then: PyTorch's do, for some milliseconds.
+    Once `limit` seconds have passed there are no more turns than FEWEST_TURNS. `warm`: seconds of calls that are not timed, before each function's turn:
+    threads of the function before may spin on a core for milliseconds (PyTorch's do), and a core that slept is slow for as long.
     """
     start = time.perf_counter()
     numbers = {name: _calls(function) for name, function in functions.items()}
@@ -74,8 +74,8 @@ def interleaved(functions: Mapping[str, Callable[[], object]], turns: int, limit
         if turn >= FEWEST_TURNS + UNCOUNTED_TURNS and time.perf_counter() - start > limit:
             break
         for name, function in functions.items():
-            if rest:
-                time.sleep(rest)
+            warmed = time.perf_counter() + warm
+            while time.perf_counter() < warmed:
                 function()
             seconds = timed(function, numbers[name])
             if turn >= UNCOUNTED_TURNS:

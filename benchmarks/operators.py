@@ -73,16 +73,16 @@ def ours(operator: Operator, target: Target, trials: int, records: Path | None, 
     return Ready(call, call, seconds)
 
 
-REST = 0.02
-"""Seconds between two sides that use several threads."""
+WARM = 0.04
+"""Seconds that a side with several threads runs before it is timed."""
 
 
-def compared(row: Row, operator: Operator, sides: dict[str, Ready | Failed], settings: Settings, seconds: float, peak: float, rest: float = 0.0) -> Result:
-    """All sides checked, and timed in turns for about so many seconds, with a rest between two sides."""
+def compared(row: Row, operator: Operator, sides: dict[str, Ready | Failed], settings: Settings, seconds: float, peak: float, warm: float = 0.0) -> Result:
+    """All sides checked, and timed in turns for about so many seconds, each warm before its turn."""
     load_before = os.getloadavg()[0]
     exact = operator.reference().double()
     errors = {side: error_of(one, exact) for side, one in sides.items() if isinstance(one, Ready)}
-    times = interleaved({side: one.call for side, one in sides.items() if isinstance(one, Ready)}, settings.turns, seconds, rest)
+    times = interleaved({side: one.call for side, one in sides.items() if isinstance(one, Ready)}, settings.turns, seconds, warm)
     cells = {}
     for side, one in sides.items():
         if isinstance(one, Failed):
@@ -114,7 +114,7 @@ def run_row(row: Row, settings: Settings, target: Target, given: argparse.Namesp
     with torch.no_grad():
         sides: dict[str, Ready | Failed] = {OURS: ours(operator, target, given.trials, records_at(given.records, row.name), given.seed, out)}
         sides |= {name: rivals.ready(name, operator, target.threads) for name in settings.rivals}
-        return compared(row, operator, sides, settings, given.seconds, peak, REST if target.threads > 1 else 0.0)
+        return compared(row, operator, sides, settings, given.seconds, peak, WARM if target.threads > 1 else 0.0)
 
 
 def run(rows: list[Row], settings: Settings, target: Target, given: argparse.Namespace, out: Console) -> None:
