@@ -108,7 +108,7 @@ def _loaded(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except AnsorError:
         raise
-    except Exception as error:
+    except Exception as error:  # the file's own code runs here, so anything may come
         raise DeclarationError(f"asked to read {path}, which fails with {type(error).__name__}: {error}{_place(error, path.name)}") from error
     return module
 
@@ -122,7 +122,7 @@ def _explained(name: str, function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
         except AnsorError:
             raise
-        except Exception as error:
+        except Exception as error:  # the user's own code, as above
             given = ", ".join(map(str, args))
             raise DeclarationError(f"{name}({given}) fails with {type(error).__name__}: {error}{_place(error)}; mend the function") from error
 

@@ -24,6 +24,7 @@ from ansor.codegen.sums import with_sums
 from ansor.codegen.tensorized import InnerProduct, TileText, inner_product, tile_text
 from ansor.codegen.transposed import Plane, Strips, plane_text, strips, transposed_plane
 from ansor.codegen.values import Lanes, Writer, combined, depends, vectorizable
+from ansor.codegen.vector_reduction import VectorReduction, Width, vector_reduction
 from ansor.ir.linear import Linear, Opaque, Var, of, product
 from ansor.ir.loops import Access, Buffer, For, Guard, IndexValue, Loops, Node, Store, stores
 from ansor.ir.simplify import chain, simplified
@@ -31,8 +32,6 @@ from ansor.te.expr import Expr, walk
 
 MAX_TILE = 96  # accumulators of a register tile that are still written out
 MAX_CHUNKS = 8  # vectors of an elementwise loop that are written out instead of looped over
-RUNNING = 4  # vectors of partial results that one element holds while it is reduced
-TOGETHER = 8  # and that several elements hold together
 ALIGNMENT = 64
 
 
@@ -494,60 +493,39 @@ class _Generator:
         return along and not guards_by(within, [var])[1]
 
     def _vector_reduction(self, reductions: list[For], tile: Tile, store: Store, within: tuple[Guard, ...]) -> None:
-        """The elements of a tile reduced in vectors: several of them at a time hide the latency of adding, narrower ones take the tail; those of each
-        element are combined at the end.
-        """
+        """The elements of a tile reduced in vectors."""
         *outer, loop = reductions
-        var, widest = loop.var, self._widest(store)
-        elements = [fixed for fixed, _ in self._places(replace(tile, loops=tuple(replace(one, vectorized=False) for one in tile.loops)), store, None)]
-        pieces = chunks(int(var.extent), widest)
-        whole = sum(1 for _, lanes in pieces if lanes == widest)
-        running = min(RUNNING if len(elements) == 1 else max(TOGETHER // len(elements), 1), whole)
-        looped = whole // running * running if running and whole > running else 0
-        number = next(self.names)
+        widest, var, number = self._widest(store), loop.var, next(self.names)
+        elements = [dict(zip((one.var for one in tile.loops), at, strict=True)) for at in itertools.product(*(range(tile.count(one)) for one in tile.loops))]
+        made = vector_reduction(store, var, elements, chunks(int(var.extent), widest), widest, number, self._own)
         self._line("{")
         self.depth += 1
-        own = [f"{number}_{e}" if len(elements) > 1 else f"{number}" for e in range(len(elements))]
-        held = [
-            {(widest, k): self._own(f"acc{one}_{k}") for k in range(running)}
-            | {(lanes, 0): self._own(f"acc{one}_by{lanes}") for _, lanes in pieces if lanes < widest}
-            for one in own
-        ]
-        for fixed, names in zip(elements, held, strict=True):
-            for (lanes, _), name in names.items():
-                self._accumulator(name, self.writer.at(fixed, Lanes(var, lanes, Linear()) if lanes > 1 else None), store, ())
+        for name, writer in made.starts(self.writer):
+            self._accumulator(name, writer, store, ())
         for around in outer:
             self._open_loop(around)
         if within:
             self._open(f"if ({self._conditions(within)})")
-        if looped:
-            self._open(f"for (long {var.name} = 0; {var.name} < {looped * widest}; {var.name} += {running * widest})")
-            for k in range(running):
-                self._reduce_lanes(store, elements, [names[widest, k] for names in held], Lanes(var, widest, of(var) + k * widest))
+        if made.looped:
+            self._open(f"for (long {var.name} = 0; {var.name} < {made.looped * widest}; {var.name} += {made.running * widest})")
+            self._reduce(made, made.steps_of_loop())
             self._close()
-        for k, (offset, lanes) in enumerate(pieces[looped:]):
-            which = lanes, k if lanes == widest else 0
-            self._reduce_lanes(store, elements, [names[which] for names in held], Lanes(var, lanes, Linear((), offset)))
+        self._reduce(made, made.steps_after())
         if within:
             self._close()
         for _ in outer:
             self._close()
         before = tuple(one for one in store.reduce_vars if all(one is not loop.var for loop in reductions))
-        for fixed, names, one in zip(elements, held, own, strict=True):
-            self._reduced(store, fixed, self._folded(store, names, one), before)
+        for e, fixed in enumerate(elements):
+            lines, result = made.folded(e, self.writer, self._own)
+            self._lines(lines)
+            self._reduced(store, fixed, result, before)
         self._close()
 
-    def _reduce_lanes(self, store: Store, elements: list[dict[Var, int]], names: list[str], lanes: Lanes) -> None:
-        """A vector (or one element) of the reduction for each of the elements; what they share is loaded once."""
-        assert store.combiner is not None
-        load = self._shared(next(self.names))
-        for fixed, name in zip(elements, names, strict=True):
-            if lanes.count == 1:
-                value = self.writer.at({**fixed, lanes.var: int(lanes.start.const)}, None).scalar(store.value)
-            else:
-                writer = self.writer.at(fixed, lanes)
-                value = (replace(writer, load=load) if len(elements) > 1 else writer).vector(store.value)
-            self._line(f"{name} = {combined(self.helpers, store.combiner, store.buffer.dtype, lanes.count, name, value)};")
+    def _reduce(self, made: VectorReduction, steps: Iterable[tuple[Width, Lanes]]) -> None:
+        """Steps of a reduction, each line after the loads it asks for."""
+        for which, lanes in steps:
+            self._lines(made.step(which, lanes, replace(self.writer, load=self._shared(next(self.names)))))
 
     def _reduced(self, store: Store, fixed: dict[Var, int], result: str, before: tuple[Var, ...]) -> None:
         """Stores an element, combined with what earlier iterations of loops outside made of it."""
@@ -568,27 +546,6 @@ class _Generator:
             return loaded[text]
 
         return load
-
-    def _folded(self, store: Store, names: dict[tuple[int, int], str], number: str) -> str:
-        """Accumulators of several widths as one element: the widest are combined in pairs, halved, combined with those of half the width, and so on."""
-        assert store.combiner is not None
-        dtype = store.buffer.dtype
-        lanes = max(width for width, _ in names)
-        found = [name for (width, _), name in names.items() if width == lanes]
-        while True:
-            while len(found) > 1:
-                first, second, *rest = found
-                self._line(f"{first} = {combined(self.helpers, store.combiner, dtype, lanes, first, second)};")
-                found = [*rest, first]
-            if lanes == 1:
-                return found[0]
-            name, half = found[0], lanes // 2
-            kind = self.helpers.vector(dtype, half) if half > 1 else C_TYPES[dtype]
-            parts = (f"*(const {kind} *)&{name}", f"*((const {kind} *)&{name} + 1)") if half > 1 else (f"{name}[0]", f"{name}[1]")
-            folded = self._own(f"fold{number}_{half}")
-            self._line(f"{kind} {folded} = {combined(self.helpers, store.combiner, dtype, half, *parts)};")
-            found = [folded, *([names[half, 0]] if (half, 0) in names else [])]
-            lanes = half
 
     def _lane_loop(self, tile: Tile, store: Store) -> For | None:
         if not tile.loops or not tile.loops[-1].vectorized:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from ansor.codegen.tensorized import InnerProduct, inner_product
 from ansor.codegen.values import mentions
 from ansor.ir.intrinsics import INTRINSICS, Intrinsic
-from ansor.ir.linear import Linear, Var, of, product
+from ansor.ir.linear import Var, of, product, substituted
 from ansor.ir.loops import Access, Buffer, For, Loops, Node, Store, stores
 from ansor.te.expr import Binary, Cast, Const
 
@@ -78,7 +78,7 @@ def _nest(inner: InnerProduct, b: Access, plain: Intrinsic, path: Sequence[For],
     columns = [var for var in walked if loops[var].kind != "reduce"]
     reductions = [var for var in walked if loops[var].kind == "reduce" and var is not inner.group]
     buffer = Buffer(name, tuple(var.extent for var in columns), "int32", "workspace")
-    source = Access(b.buffer, tuple(of(own[index.terms[0][0]]) if index.terms else Linear() for index in b.index), b.dtype)  # type: ignore[index]  # _walked
+    source = Access(b.buffer, tuple(substituted(index, {var: of(new) for var, new in own.items()}) for index in b.index), b.dtype)
     value = Binary("mul", Cast(Const(inner.intrinsic.offset, "uint8"), "int32"), Cast(source, "int32"), "int32")
     summed = tuple(own[var] for var in (*reductions, inner.group))
     nest: Node = Store(name, buffer, tuple(of(own[var]) for var in columns), value, "sum", 0, summed)

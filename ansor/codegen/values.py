@@ -290,7 +290,7 @@ def _joined(linear: Linear) -> Linear | None:
             if not isinstance(inner, Quotient) or int(scale) != int(coefficient) * int(low.divisor) or not _same_division(inner, low):
                 continue
             rest = Linear(tuple((atom, c) for atom, c in linear.terms if atom is not low and atom is not high), linear.const)
-            whole = low.value if inner is high else of(Remainder(low.value, int(low.divisor) * int(high.divisor)))  # type: ignore[union-attr]
+            whole = of(Remainder(low.value, int(low.divisor) * int(high.divisor))) if isinstance(high, Remainder) else low.value
             return rest + whole * coefficient
     return None
 

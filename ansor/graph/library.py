@@ -246,7 +246,7 @@ def _packed(node: Node, known: Known) -> Convolve | None:
     Plain calls reorder the weight each time, which may cost more than the convolution.
     """
     given = known[1]
-    if given is None or given.dtype != torch.float32 or given.dim() != 4 or not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
+    if given is None or given.dtype != torch.float32 or given.dim() != 4 or not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]  # PyTorch's own omission
         return None
     padding = _even_padding(node)
     strides, dilation, groups = node.integers("strides"), node.integers("dilation"), node.integer("groups")
@@ -342,8 +342,9 @@ def _reduction(node: Node, known: Known) -> Function:
         return lambda tensors, out: _product(tensors[0], axes, keep)
     if node.op == "sum":
         return lambda tensors, out: torch.sum(tensors[0], axes, keep, dtype=_dtype(node), out=out)
-    function = {"mean": torch.mean, "max": torch.amax, "min": torch.amin}[node.op]
-    return lambda tensors, out: function(tensors[0], axes, keep, out=out)  # type: ignore[operator]
+    functions: dict[str, Callable[..., torch.Tensor]] = {"mean": torch.mean, "max": torch.amax, "min": torch.amin}
+    function = functions[node.op]
+    return lambda tensors, out: function(tensors[0], axes, keep, out=out)
 
 
 def _product(tensor: Tensor, axes: Sequence[int], keep: bool) -> Tensor:

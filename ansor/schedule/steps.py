@@ -300,6 +300,9 @@ class ComputeInline(Step):
             raise ScheduleError(f"asked to inline stage {self.stage}, which is an output; leave it at root")
         if state.attached(self.stage):
             raise ScheduleError(f"asked to inline stage {self.stage}, inside which {state.attached(self.stage)[0].name} is computed; move that one first")
+        if stage.packed or stage.packed_inside:
+            names = ", ".join((*stage.packed, *stage.packed_inside))
+            raise ScheduleError(f"asked to inline stage {self.stage}, whose loops order the packed copy of {names}; leave it at root or do not pack")
         return _placed(state, replace(stage, placement=Inlined()))
 
 

@@ -147,6 +147,14 @@ def test_a_step_that_does_not_fit_says_why(steps: list[Step], words: str) -> Non
     assert words in str(caught.value)
 
 
+def test_a_stage_that_packs_is_not_inlined() -> None:
+    x, w = te.placeholder((4, 8), name="x"), te.placeholder((4, 8), name="w", constant=True)
+    scaled = te.compute((4, 8), lambda i, j: x[i, j] * w[i, j], name="scaled")
+    sketch = Sketch(Dag([x, w, te.compute((4, 8), lambda i, j: scaled[i, j] + 1.0, name="y")]))
+    with pytest.raises(ScheduleError, match="whose loops give the order of the packed copy of w"):
+        print(sketch.then(Pack("scaled", "w"), ComputeInline("scaled")).state)
+
+
 def test_a_stage_read_elsewhere_is_not_computed_inside_one_reader() -> None:
     sketch = Sketch(Dag(workloads.softmax_nm(4, 8)))
     greatest, exponent, total, out = (stage.name for stage in sketch.state.stages)
