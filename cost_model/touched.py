@@ -159,9 +159,8 @@ def _group_footprint(nest: Nest, layout: Layout, group: list[Index], line_bytes:
             touched = np.minimum(touched, _points(nest, set(walked), level) * float(len(group)))
         elements.append(touched)
     elements.reverse()
-    strides = _strides(dimensions, layout, levels)
-    composite = frozenset[int]().union(*(one.levels for dimension in dimensions for one in dimension.composites))
-    moves = tuple(_moving(stride, level in composite) for level, stride in enumerate(strides))
+    strides = _strides(nest, dimensions, layout)
+    moves = tuple(False if stride is None else everywhere(stride != 0.0) or stride != 0.0 for stride in strides)
     lines = _line_visits(nest, layout, elements, strides, moves, line_bytes)
     return Footprint(_places(group), tuple(elements), strides, moves, _unique_lines(dimensions, elements[0], layout, line_bytes), lines)
 
@@ -327,7 +326,7 @@ def _same(a: Index, b: Index) -> Mask:
     return same
 
 
-def _strides(dimensions: list[_Dimension], layout: Layout, levels: int) -> tuple[Row | None, ...]:
+def _strides(nest: Nest, dimensions: list[_Dimension], layout: Layout) -> tuple[Row | None, ...]:
     """Elements by which the address moves from one iteration of each loop to the next; through a fused loop, by which it mostly moves."""
     plain: dict[int, Row] = {}
     fused: dict[int, Row] = {}
@@ -337,14 +336,33 @@ def _strides(dimensions: list[_Dimension], layout: Layout, levels: int) -> tuple
         for composite in dimension.composites:
             step = np.abs(row(composite.coefficient)) * stride
             for level in composite.levels:
-                fused[level] = np.minimum(fused[level], step) if level in fused else step
-    return tuple(np.abs(plain[level]) if level in plain else fused.get(level) for level in range(levels))
+                here = np.where(_stands(nest, composite.atom, level), np.inf, step)
+                fused[level] = np.minimum(fused[level], here) if level in fused else here
+    return tuple(_stride(plain.get(level), fused.get(level)) for level in range(len(nest.loops)))
 
 
-def _moving(stride: Row | None, composite: bool) -> Mask:
-    if stride is None or composite:
-        return composite
-    return everywhere(stride != 0.0) or stride != 0.0
+def _stride(plain: Row | None, fused: Row | None) -> Row | None:
+    if fused is None:
+        return None if plain is None else np.abs(plain)
+    moving = np.where(np.isinf(fused), 0.0, fused)
+    return moving if plain is None else np.where(np.not_equal(plain, 0.0), np.abs(plain), moving)
+
+
+def _stands(nest: Nest, atom: Quotient | Remainder | Opaque, level: int) -> Mask:
+    """Where a loop leaves a quotient as it is: its whole range lies within one multiple of the divisor (tile i_1 of 4 in (i_0 * 4 + i_1) // 32);
+    or a remainder: each of its steps is a multiple of the divisor."""
+    if isinstance(atom, Opaque):
+        return False
+    step = next((magnitude(c) for inner, c in atom.value.terms if isinstance(inner, Var) and nest.level.get(inner) == level), None)
+    if step is None:
+        return False
+    if isinstance(atom, Remainder):
+        return np.equal(step % atom.divisor, 0)
+    reach = step * nest.loops[level].var.extent
+    stands = np.logical_and(np.equal(atom.divisor % reach, 0), np.equal(atom.value.const % reach, 0))
+    for _, other in atom.value.terms:
+        stands = np.logical_and(stands, np.logical_or(np.less_equal(magnitude(other), step), np.equal(other % reach, 0)))
+    return stands
 
 
 def _unique_lines(dimensions: list[_Dimension], touched: Row, layout: Layout, line_bytes: int) -> Row:

@@ -81,7 +81,20 @@ def diagonal() -> Sketch:
     return Sketch(Dag([data, out])).then(Split("Y", "i", "i", 2), choices=(tile_choice("i", 8, 1),))
 
 
-SKETCHES = {"tiled": tiled, "cached": cached, "windows": lambda: strided_windows(1, 3), "strided": lambda: strided_windows(2, 1),
+def grouped() -> Sketch:
+    data = te.placeholder((4, 8), name="X")
+    out = te.compute((16, 8), lambda i, j: data[i // 4, j] * 2.0, name="Y")
+    return Sketch(Dag([data, out])).then(Split("Y", "i", "i", 2), Split("Y", "j", "j", 2), choices=(tile_choice("i", 16, 1), tile_choice("j", 8, 1)))
+
+
+def repeated() -> Sketch:
+    data = te.placeholder((4, 8), name="X")
+    out = te.compute((16, 8), lambda i, j: data[i % 4, j] * 2.0, name="Y")
+    return Sketch(Dag([data, out])).then(Split("Y", "i", "i", 2), choices=(tile_choice("i", 16, 1),))
+
+
+SKETCHES = {"grouped": grouped, "repeated": repeated,
+            "tiled": tiled, "cached": cached, "windows": lambda: strided_windows(1, 3), "strided": lambda: strided_windows(2, 1),
             "strided windows": lambda: strided_windows(2, 3), "fused": fused, "diagonal": diagonal}
 
 
@@ -116,7 +129,27 @@ def test_elements_touched_by_inner_loops(name: str) -> None:
                     assert float(np.max(elements)) == counted, (statement.nest.store.stage, buffer.name, boundary)
 
 
-@pytest.mark.parametrize("name", ["tiled", "cached", "fused"])
+@pytest.mark.parametrize("name", SKETCHES)
+def test_moves_is_where_the_address_changes_along_a_loop(name: str) -> None:
+    for program in programs(SKETCHES[name]()):
+        for statement in program:
+            for buffer, indices in accesses(statement.nest.store).items():
+                for level, moves in enumerate(statement.footprints[buffer].moves):
+                    assert bool(np.max(moves)) == changes(statement, indices, level), (statement.nest.store.stage, buffer.name, level)
+
+
+def changes(statement: Statement, indices: list[Index], level: int) -> bool:
+    """Whether any iteration of a loop reads or writes elsewhere than its first, the others standing anywhere."""
+    loops = statement.nest.loops
+    for position in itertools.product(*(range(int(loop.var.extent)) for loop in loops)):
+        values = {loop.var: 0 for loop in statement.nest.path} | {loop.var: value for loop, value in zip(loops, position, strict=True)}
+        first = values | {loops[level].var: 0}
+        if any(index_value(one, {}, values) != index_value(one, {}, first) for index in indices for one in index):
+            return True
+    return False
+
+
+@pytest.mark.parametrize("name", ["tiled", "cached", "fused", "grouped"])
 def test_lines_touched_and_visited(name: str) -> None:
     for program in programs(SKETCHES[name]()):
         for statement in program:
