@@ -144,6 +144,7 @@ def main() -> int:
             for (origin, program), problem in zip(waiting, problems, strict=True):
                 run.checked[program.case.kind] += 1
                 if problem:
+                    print(f"{origin}: {problem[:300]}", flush=True)
                     run.failed.append(Failed(origin, program, problem))
             waiting.clear()
 

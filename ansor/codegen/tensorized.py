@@ -246,8 +246,7 @@ def dot_function(helpers: Helpers, intrinsic: Intrinsic, count: int) -> str:
 def _difference(helpers: Helpers, count: int) -> str:
     """The name of subtraction that wraps."""
     kind, name = helpers.vector("int32", count), f"less_{vector_type('int32', count)}"
-    unsigned = f"u32x{count}"
-    helpers.types.setdefault(unsigned, f"typedef unsigned {unsigned} __attribute__((vector_size({4 * count}), aligned(4), may_alias));")
+    unsigned = helpers.vector("uint32", count)
     helpers.functions.setdefault(name, f"static inline {kind} {name}({kind} a, {kind} b) {{ return ({kind})(({unsigned})a - ({unsigned})b); }}")
     return name
 
