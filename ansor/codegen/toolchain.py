@@ -35,6 +35,9 @@ BASE_FLAGS = (
     "-fno-math-errno",
     "-fno-trapping-math",
 )
+# How far back LLVM looks for an earlier load or store of the same place. Its default of 100 instructions is four fifths of the time of a long unrolled body
+# (the transforms of Winograd's method: 2.3 s, 0.7 s with 10) and gives the same machine code.
+LLVM_FLAGS = ("-mllvm", "-memdep-block-scan-limit=10")
 FIRST_CALL_SECONDS = 300.0  # zig builds its runtime in its first call: 5 s here, more on a small machine
 
 
@@ -53,8 +56,9 @@ class Compiler:
         """The flags every kernel is built with; `mcpu` is "native", a processor's name, or "" for any processor."""
         if self.kind == "zig":
             # zig cc links its sanitizer runtime and traps unless told not to; in its names a dash takes a feature away.
-            return (*BASE_FLAGS, "-fno-sanitize=all", f"-mcpu={mcpu.replace('-', '_') or 'baseline'}")
-        return (*BASE_FLAGS, f"-march={mcpu}") if mcpu else BASE_FLAGS
+            return (*BASE_FLAGS, *LLVM_FLAGS, "-fno-sanitize=all", f"-mcpu={mcpu.replace('-', '_') or 'baseline'}")
+        flags = (*BASE_FLAGS, *LLVM_FLAGS) if self.kind == "clang" else BASE_FLAGS
+        return (*flags, f"-march={mcpu}") if mcpu else flags
 
 
 @dataclass(frozen=True, slots=True)
