@@ -11,20 +11,23 @@ COLD_CALL_COUNTS = 0.05  # seconds: beyond this, cold caches no longer explain a
 @dataclass(frozen=True, slots=True)
 class TimingOptions:
     """How one candidate is timed. Each of `repeat` results is the mean of `number` calls in a row, or more of them
-    until `min_repeat_ms` passed. A candidate more than `cut_ratio` times slower than the best is stopped early."""
+    until `min_repeat_ms` passed. A candidate more than `cut_ratio` times slower than the best is stopped early; one
+    whose median is at most `contender_ratio` times the best is timed `contender_repeats` times more."""
 
     number: int = 1
     repeat: int = 3
-    min_repeat_ms: float = 20.0
+    min_repeat_ms: float = 5.0
     cut_ratio: float = 3.0
+    contender_ratio: float = 1.1
+    contender_repeats: int = 9
     flush_bytes: int = 0  # > 0: write through so many bytes before each repeat, and time single calls (cold caches)
     cooldown_seconds: float = 0.0  # rest after each candidate
     timeout_seconds: float = 10.0  # wall time of all runs of one candidate, verification included
     memory_bytes: int = 2 << 30  # memory a candidate may take beyond its arguments
 
     def __post_init__(self) -> None:
-        if self.number < 1 or self.repeat < 1 or self.cut_ratio <= 1 or self.timeout_seconds <= 0:
-            raise ValueError(f"TimingOptions: number, repeat >= 1, cut_ratio > 1 and timeout_seconds > 0 are needed: {self}")
+        if self.number < 1 or self.repeat < 1 or self.cut_ratio <= 1 or self.contender_repeats < 0 or self.timeout_seconds <= 0:
+            raise ValueError(f"TimingOptions: number, repeat >= 1, cut_ratio > 1, contender_repeats >= 0 and timeout_seconds > 0 are needed: {self}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,9 @@ def time_repeats(
     if warm > 0:
         number = max(number, int(1.1 * wanted / warm) + 1 if wanted else 1)
     seconds: list[float] = []
-    for _ in range(options.repeat):
+    for repeat in range(options.repeat + options.contender_repeats):
+        if repeat == options.repeat and best_seconds is not None and median(seconds) > options.contender_ratio * best_seconds:
+            break
         flush()
         total = run(number)
         while total < wanted and clock() < deadline:

@@ -4,7 +4,7 @@ import pytest
 
 from ansor.measure.timing import Timing, TimingOptions, relative_spread, time_repeats
 
-OPTIONS = TimingOptions(number=1, repeat=3, min_repeat_ms=10)
+OPTIONS = TimingOptions(number=1, repeat=3, min_repeat_ms=10, contender_repeats=0)
 
 
 class Fake:
@@ -39,6 +39,13 @@ def test_slow_ones_are_cut_at_the_earliest_moment() -> None:
     fake = Fake(0.02)
     assert fake.time(OPTIONS, best=0.001) == Timing((0.02,), cut_short=True) and fake.calls == [1]
     assert not Fake(0.02).time(OPTIONS, best=0.01).cut_short
+
+
+def test_contenders_are_timed_again() -> None:
+    options = replace(OPTIONS, contender_ratio=1.1, contender_repeats=5)
+    assert len(Fake(0.0012).time(options, best=0.001).seconds) == 3
+    assert len(Fake(0.00105).time(options, best=0.001).seconds) == 8
+    assert len(Fake(0.001).time(options).seconds) == 8, "the first program of a task is one"
 
 
 def test_a_cold_first_call_does_not_cut() -> None:
