@@ -1,4 +1,4 @@
-"""The command `ansor`: tune, compile, show, explain, doctor. Each `--help` teaches; errors are one sentence."""
+"""The command `ansor`: tune, compile, show, explain, dataset, doctor. Each `--help` teaches; errors are one sentence."""
 
 from __future__ import annotations
 
@@ -42,6 +42,12 @@ Why the best recorded program of a workload is fast, and what lost to it: its sc
 
 Nothing is measured. Without a name, the workload is looked for among the built-in operators of default sizes."""
 
+DATASET_HELP = """\
+Measured programs of several hundred operators, and cost models trained on them.
+
+  ansor dataset collect DIR --threads 1                measure; the same command continues where the last one ended
+  ansor dataset collect DIR --threads 1 --part 1/2     half of the tasks, so that two of these share a machine with two cores"""
+
 DOCTOR_HELP = "Check this machine in seconds: C compiler, threads, timer noise, peak arithmetic and memory bandwidth, cost model library."
 
 
@@ -81,6 +87,10 @@ def _run(given: argparse.Namespace) -> int:
         from ansor.commands.show import run_show
 
         return run_show(given)
+    if given.command == "dataset":
+        from ansor.commands.dataset import run_dataset
+
+        return run_dataset(given)
     if given.command == "explain":
         from ansor.commands.explain import run_explain
 
@@ -98,6 +108,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_compile(commands)
     _add_show(commands)
     _add_explain(commands)
+    _add_dataset(commands)
     _add_doctor(commands)
     return parser
 
@@ -159,6 +170,17 @@ def _add_explain(commands: Commands) -> None:
     _add_target(parser)
 
 
+def _add_dataset(commands: Commands) -> None:
+    actions = _command(commands, "dataset", DATASET_HELP).add_subparsers(dest="action", metavar="ACTION", required=True)
+    parser = _command(actions, "collect", "Measure programs of every task of the data set into DIR, one record file for each task.")
+    parser.add_argument("folder", metavar="DIR", help="where the record files are")
+    _add_target(parser)
+    parser.add_argument("--trials", type=positive, default=96, help="programs of each task (default %(default)s)")
+    parser.add_argument("--part", type=part, default=(1, 1), metavar="K/N", help="only every N-th task, from the K-th on")
+    parser.add_argument("--only", nargs="+", default=[], metavar="KIND", help="only these kinds of operators")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the search (default 0)")
+
+
 def _add_doctor(commands: Commands) -> None:
     parser = _command(commands, "doctor", DOCTOR_HELP)
     _add_target(parser)
@@ -169,6 +191,14 @@ def positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
     return int(text)
+
+
+def part(text: str) -> tuple[int, int]:
+    """`1/2`."""
+    first, slash, last = text.partition("/")
+    if not slash or not first.isdecimal() or not last.isdecimal() or not 1 <= int(first) <= int(last):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a part such as 1/2")
+    return int(first), int(last)
 
 
 def rate(text: str) -> float:

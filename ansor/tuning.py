@@ -11,7 +11,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -95,6 +95,7 @@ class TuningRun:
         trials: budget over all tasks; trials found in `records` count.
         records: file to continue from and to append to; None keeps nothing.
         measurer: builds and runs candidates.
+        options: how the search is done; its `budget` and `early_stop` are the run's.
         report: gets one line for each thing worth saying; on_progress: called after every trial.
     """
 
@@ -109,6 +110,7 @@ class TuningRun:
         seed: int = 0,
         model: CostModel | None = None,
         early_stop: int | None = None,
+        options: TunerOptions | None = None,
         report: Report = quiet,
         on_progress: OnProgress = quiet,
     ) -> None:
@@ -122,7 +124,7 @@ class TuningRun:
         self.started = time.monotonic()
         shared = model or default_model(seed, report, informed=True)
         per_task = max(1, trials // max(1, len(tasks)))
-        options = TunerOptions(budget=per_task, early_stop=early_stop)
+        options = replace(options or TunerOptions(), budget=per_task, early_stop=early_stop)
         given = weights if weights is not None else [1.0] * len(tasks)
         self.states = [TaskState(task, weight) for task, weight in zip(tasks, given, strict=True)]
         self.scheduler = TaskScheduler([TaskInfo(weight=state.weight, flops=float(state.task.flop)) for state in self.states])

@@ -1,0 +1,45 @@
+"""Collect a data set: measure programs of every task, good ones and others, into one record file for each task.
+
+Half of the programs of a round are drawn at random and half are the model's best of a short evolution, so that a model learns both what is bad and which of
+the good ones is better. A file that is there is continued, so a run that was stopped goes on; several runs on one folder take turns at the clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ansor.codegen.toolchain import find_compiler
+from ansor.dataset.operators import DatasetTask
+from ansor.measure.measurer import Measurer
+from ansor.search.evolution import EvolutionOptions
+from ansor.search.tuner import TunerOptions
+from ansor.targets.base import Target
+from ansor.task import SearchTask
+from ansor.tuning import Report, TaskState, TuningRun, quiet
+
+SEARCH = TunerOptions(epsilon=0.5, local_share=0.3, evolution=EvolutionOptions(population=512, generations=1))
+
+
+def search_task(task: DatasetTask, target: Target) -> SearchTask:
+    """The task for a target, under its name."""
+    return SearchTask(tensors=task.declare(), target=target, name=task.name)
+
+
+def records_of(folder: Path, task: DatasetTask) -> Path:
+    """The task's record file."""
+    return folder / f"{task.name}.jsonl"
+
+
+def collect(
+    tasks: Sequence[DatasetTask], target: Target, folder: Path, *, trials: int, seed: int = 0, report: Report = quiet,
+    done: Callable[[DatasetTask, TaskState], None] = lambda task, state: None,
+) -> None:
+    """Measure `trials` programs of each task in turn, those in its file included; `done` is told after each. Ctrl-C passes through, nothing is lost."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with Measurer(find_compiler(target.compiler), mcpu=target.mcpu) as measurer:
+        for task in tasks:
+            run = TuningRun(
+                [search_task(task, target)], trials=trials, measurer=measurer, records=records_of(folder, task), seed=seed, options=SEARCH, report=report
+            )
+            done(task, run.run()[0])
