@@ -358,7 +358,7 @@ def _stands(nest: Nest, atom: Quotient | Remainder | Opaque, level: int) -> Mask
         return False
     if isinstance(atom, Remainder):
         return np.equal(step % atom.divisor, 0)
-    reach = step * nest.loops[level].var.extent
+    reach = larger(step * nest.loops[level].var.extent, 1)
     stands = np.logical_and(np.equal(atom.divisor % reach, 0), np.equal(atom.value.const % reach, 0))
     for _, other in atom.value.terms:
         stands = np.logical_and(stands, np.logical_or(np.less_equal(magnitude(other), step), np.equal(other % reach, 0)))

@@ -38,7 +38,7 @@ def needs_tiling(state: State, name: str) -> bool:
 def needs_rfactor(state: State, name: str, cores: int) -> bool:
     """The reduction offers parallel or vector work that the output does not. Not for stages made by a step, nor for those with packed inputs."""
     stage = state[name]
-    if not is_untouched(stage) or stage.packed or access.reduce_length(stage.tensor) < MIN_RFACTOR:
+    if not is_untouched(stage) or stage.packed or stage.packed_inside or access.reduce_length(stage.tensor) < MIN_RFACTOR:
         return False
     return access.needs_rfactor(stage.tensor, cores)
 

@@ -58,6 +58,18 @@ def test_kind_of_declaration_as_shipped(kind: str, shipped: Bench) -> None:
     check(programs, shipped.problems(programs))
 
 
+FOUND = {"quantized": 54, "conv": 45}
+"""Declarations that programs were once wrong of: a compiler's masked store; a packed operand of a reduction that was fused."""
+
+
+@pytest.mark.parametrize("kind", FOUND)
+def test_what_was_wrong_once(kind: str, shipped: Bench) -> None:
+    programs = programs_of(draw := seeded_draw(FOUND[kind]), any_case(draw, kind))
+    for program in programs:
+        assert not interpreted(program, INTERPRETED), str(program)
+    check(programs, shipped.problems(programs))
+
+
 @pytest.mark.skipif(not sanitizer_compiler(), reason="no gcc with sanitizers here")
 @pytest.mark.parametrize("quarter", range(4))
 def test_kinds_of_declaration_under_sanitizers(quarter: int, tmp_path: Path) -> None:
