@@ -46,7 +46,9 @@ DATASET_HELP = """\
 Measured programs of several hundred operators, and cost models trained on them.
 
   ansor dataset collect DIR --threads 1                measure; the same command continues where the last one ended
-  ansor dataset collect DIR --threads 1 --part 1/2     half of the tasks, so that two of these share a machine with two cores"""
+  ansor dataset collect DIR --threads 1 --part 1/2     half of the tasks, so that two of these share a machine with two cores
+  ansor dataset train DIR --threads 1 --output m.gz    a model that ranks programs before anything is measured
+  ansor dataset eval DIR --threads 1 --split kind      how well such models rank operators of kinds they have not seen"""
 
 DOCTOR_HELP = "Check this machine in seconds: C compiler, threads, timer noise, peak arithmetic and memory bandwidth, cost model library."
 
@@ -179,6 +181,17 @@ def _add_dataset(commands: Commands) -> None:
     parser.add_argument("--part", type=part, default=(1, 1), metavar="K/N", help="only every N-th task, from the K-th on")
     parser.add_argument("--only", nargs="+", default=[], metavar="KIND", help="only these kinds of operators")
     parser.add_argument("--seed", type=int, default=0, help="seed of the search (default 0)")
+
+
+    parser = _command(actions, "train", "Train a cost model on the records in DIR.")
+    parser.add_argument("folder", metavar="DIR", help="where `ansor dataset collect` put record files")
+    _add_target(parser)
+    parser.add_argument("--output", metavar="FILE", required=True, help="where to save it; compressed for a name in .gz")
+    parser.add_argument("--all", action="store_true", help="learn from all tasks; otherwise a fifth is held out, and the model is tried on it")
+    parser = _command(actions, "eval", "Train on some tasks and rank the programs of others, until each was held out once.")
+    parser.add_argument("folder", metavar="DIR", help="where `ansor dataset collect` put record files")
+    _add_target(parser)
+    parser.add_argument("--split", choices=("task", "kind", "network"), default="task", help="what is held out at a time (default %(default)s)")
 
 
 def _add_doctor(commands: Commands) -> None:

@@ -3,6 +3,7 @@
 A model scores programs by their feature rows; higher is better. It learns from measured programs, failures included.
 """
 
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -72,17 +73,19 @@ def default_model(seed: int = 0, report: Callable[[str], None] | None = None, *,
 
 
 def write_document(path: Path, kind: str, content: dict[str, object]) -> None:
-    """Save a model as one JSON document with a header; the file appears whole or not at all."""
+    """Save a model as one JSON document with a header, compressed for a name in .gz; the file appears whole or not at all."""
+    text = json.dumps({"format": FORMAT, "kind": kind, **content}).encode()
     temporary = path.with_name(path.name + ".part")
-    temporary.write_text(json.dumps({"format": FORMAT, "kind": kind, **content}), encoding="utf-8")
+    temporary.write_bytes(gzip.compress(text, mtime=0) if path.suffix == ".gz" else text)
     temporary.replace(path)
 
 
 def read_document(path: Path, kind: str | None = None) -> dict[str, object]:
     """The document `write_document` made. Raises CostModelError if it is missing, foreign or of another `kind`."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        found = path.read_bytes()
+        document = json.loads(gzip.decompress(found) if path.suffix == ".gz" else found)
+    except (OSError, EOFError, ValueError) as error:
         raise CostModelError(f"asked to load the cost model {path}; found no readable one ({error}): pass a file "
                              "that a cost model's `save` wrote") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:

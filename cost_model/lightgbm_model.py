@@ -9,18 +9,18 @@ pack-sum ranked unseen ones worse than chance, this form ranks 90 % of the pairs
 doubles the width, and so the training time, while prediction is the same C++ either way.
 """
 
-import importlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ansor.cost_model.base import check_width, read_document, write_document
 from ansor.cost_model.smooth import SmoothModel, fit_smooth, smooth_from_document
-from ansor.cost_model.training_set import LIMIT, TINY, TrainingSet, scores
+from ansor.cost_model.training_set import TrainingSet, scores
+from ansor.cost_model.trees import TreeOptions, fit_trees, import_lightgbm
 from ansor.errors import CostModelError
 from ansor.ir.feature_rows import FeatureRows
 
@@ -30,16 +30,20 @@ if TYPE_CHECKING:
 TREES = 64
 LEAVES = 31
 
-SMALLEST_HESSIAN = 0.02
-"""LightGBM estimates how many rows a side of a split has from hessians; near-zero ones made it split off nothing and abort."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Stage:
-    """What one training made; the row logs of several add up."""
+class Stage:
+    """What one training made: a smooth model, or None, and ensembles of trees whose outputs are averaged. The row logs of several stages add up."""
 
-    smooth: SmoothModel
-    trees: "lightgbm.Booster"
+    smooth: SmoothModel | None
+    trees: "tuple[lightgbm.Booster, ...]"
+
+    def row_logs(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Log time of each row, `[r]`."""
+        logs = np.zeros(len(rows)) if self.smooth is None else self.smooth.row_logs(rows)
+        for ensemble in self.trees:
+            logs += ensemble.predict(rows, raw_score=True, num_threads=1) / len(self.trees)
+        return logs
 
 
 class LightGBMModel:
@@ -53,7 +57,7 @@ class LightGBMModel:
 
     def __init__(self, seed: int = 0, trees: int = TREES, learning_rate: float = 0.15, growth: float = 0.03, *, informed: bool = False) -> None:
         self._informed = informed
-        self._library = _import_lightgbm()
+        self._library = import_lightgbm()
         self._seed = seed
         self._trees = trees
         self._learning_rate = learning_rate
@@ -61,8 +65,8 @@ class LightGBMModel:
         self._data = TrainingSet()
         self._trained_on = 0
         self._width: int | None = None
-        self._base: list[_Stage] = []  # loaded; what is learned later corrects it
-        self._learned: list[_Stage] = []
+        self._base: list[Stage] = []  # loaded; what is learned later corrects it
+        self._learned: list[Stage] = []
 
     @property
     def fitted(self) -> bool:
@@ -89,9 +93,7 @@ class LightGBMModel:
 
     def save(self, path: Path) -> None:
         """LightGBM's own text of the trees, in a JSON document."""
-        stages = [{"smooth": stage.smooth.document(), "trees": stage.trees.model_to_string()}
-                  for stage in [*self._base, *self._learned]]
-        write_document(path, "lightgbm", {"width": self._width, "stages": stages})
+        write_stages(path, self._width, [*self._base, *self._learned])
 
     @classmethod
     def load(cls, path: Path, seed: int = 0) -> "LightGBMModel":
@@ -103,36 +105,41 @@ class LightGBMModel:
             if not isinstance(stages, list) or not (width is None or isinstance(width, int)):
                 raise ValueError("no list of stages")
             model._width = width
-            model._base = [_Stage(smooth_from_document(stage["smooth"]), model._library.Booster(model_str=stage["trees"]))
-                           for stage in stages]
+            model._base = [_stage_from(document) for document in stages]
         except (KeyError, TypeError, ValueError, model._library.basic.LightGBMError) as error:
             raise CostModelError(f"asked to load {path}; found a damaged model ({error}): save it again") from error
         return model
 
-    def _train(self) -> _Stage:
+    def _train(self) -> Stage:
         features, slowness, weights = self._data.features(), self._data.slowness(), self._data.weights()
-        base = self._data.prior() + _row_logs(self._base, features)
+        base = self._data.shifted(features.prior_logs() + _row_logs(self._base, features))
         smooth = fit_smooth(features, slowness, weights, base)
         base = base + smooth.row_logs(features.rows)
-        row_weight = weights[features.segment]
+        options = TreeOptions(
+            trees=self._trees, learning_rate=self._learning_rate, leaves=int(np.clip(len(slowness) // 8, 4, LEAVES)),
+            smallest_leaf=_smallest_leaf(len(slowness)), seed=self._seed,
+        )  # fmt: skip
+        return Stage(smooth, (fit_trees(features, slowness, weights, base, options),))
 
-        def gradient(logs: NDArray[np.float64], _: object) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-            # With share = a row's part of the program's time, d(log of sum)/d(row) = share, and a step of the same size
-            # in all rows of a program moves its log by that size: hessian = share makes the Newton step exact.
-            times = np.exp(np.clip(base + logs, -LIMIT, LIMIT))
-            total = features.sums(times)
-            share = times / total[features.segment] * row_weight
-            error = np.log(np.maximum(total, TINY)) - slowness
-            return share * error[features.segment], np.maximum(share, SMALLEST_HESSIAN)
 
-        parameters = {
-            "objective": gradient, "num_leaves": int(np.clip(len(slowness) // 8, 4, LEAVES)), "learning_rate": self._learning_rate,
-            "min_data_in_leaf": _smallest_leaf(len(slowness)), "min_sum_hessian_in_leaf": SMALLEST_HESSIAN, "lambda_l2": 0.1,
-            "feature_fraction": 0.7, "max_bin": 63, "min_data_in_bin": 1, "feature_pre_filter": False,
-            "num_threads": 1, "deterministic": True, "force_col_wise": True, "seed": self._seed, "verbosity": -1,
-        }
-        data = self._library.Dataset(features.rows, label=np.zeros(len(features.rows)), params=parameters)
-        return _Stage(smooth, self._library.train(parameters, data, num_boost_round=self._trees))
+def stage_model(stage: Stage, seed: int = 0) -> LightGBMModel:
+    """A model that knows what a stage knows, and learns on from there."""
+    model = LightGBMModel(seed)
+    model._base = [stage]
+    return model
+
+
+def write_stages(path: Path, width: int | None, stages: Sequence[Stage], about: Mapping[str, object] | None = None) -> None:
+    """Save stages as a model that `LightGBMModel.load` reads. about: how it was made, for people."""
+    written = [{"smooth": None if stage.smooth is None else stage.smooth.document(), "trees": [trees.model_to_string() for trees in stage.trees]}
+               for stage in stages]
+    write_document(path, "lightgbm", {"about": dict(about or {}), "width": width, "stages": written})
+
+
+def _stage_from(document: Mapping[str, Any]) -> Stage:
+    library, smooth = import_lightgbm(), document["smooth"]
+    trees = tuple(library.Booster(model_str=text) for text in document["trees"])
+    return Stage(None if smooth is None else smooth_from_document(smooth), trees)
 
 
 def _anything_varies(features: FeatureRows) -> bool:
@@ -146,22 +153,11 @@ def _smallest_leaf(programs: int) -> int:
     return int(np.clip(programs // 32, 2, 12))
 
 
-def _row_logs(stages: list[_Stage], features: FeatureRows) -> NDArray[np.float64]:
+def _row_logs(stages: Sequence[Stage], features: FeatureRows) -> NDArray[np.float64]:
     logs = np.zeros(len(features.rows))
     if not len(features.rows):
         return logs
     rows = np.ascontiguousarray(features.rows, dtype=np.float32)
     for stage in stages:
-        logs += stage.smooth.row_logs(rows)
-        logs += stage.trees.predict(rows, raw_score=True, num_threads=1)
+        logs += stage.row_logs(rows)
     return logs
-
-
-def _import_lightgbm() -> ModuleType:
-    try:
-        return importlib.import_module("lightgbm")
-    except (ImportError, OSError) as error:
-        raise CostModelError(
-            f"asked for the LightGBM cost model; its library does not load ({error}): install lightgbm and libgomp1, "
-            "or use the torch model"
-        ) from error

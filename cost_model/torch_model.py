@@ -99,7 +99,7 @@ class TorchModel:
         import torch
 
         features, slowness, weights = self._data.features(), self._data.slowness(), self._data.weights()
-        prior = self._data.prior()
+        prior = self._data.shifted(features.prior_logs())
         generator = np.random.default_rng(self._seed)
         start = self._start or _initial_parameters(features, generator)
         with _one_thread():

@@ -22,6 +22,13 @@ TINY = 1e-12
 """Keeps logarithms and divisions finite for a program without rows."""
 
 
+def means(values: NDArray[np.float64], weights: NDArray[np.float64], tasks: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Weighted mean of `values` `[n]` over each task, `[tasks]`; 0 for a task without weight. Tasks count from 0."""
+    count = int(tasks.max(initial=-1)) + 1
+    sums, totals = np.bincount(tasks, weights * values, count), np.bincount(tasks, weights, count)
+    return sums / np.where(totals > 0, totals, 1.0)
+
+
 def scores(row_logs: NDArray[np.float64], features: FeatureRows) -> NDArray[np.float64]:
     """1 / (sum over a program's rows of exp(row log)), `[n]`; 0 for a program without rows."""
     slowness = features.sums(np.exp(np.clip(row_logs, -LIMIT, LIMIT)))
@@ -85,17 +92,13 @@ class TrainingSet:
         """log(seconds / best_seconds_of_task), `[n]`, in [0, SLOWEST]; SLOWEST for a failed program."""
         return -np.log(np.maximum(self.labels(), np.exp(-SLOWEST)))
 
-    def prior(self) -> NDArray[np.float64]:
-        """Prior of each row of `features()`, `[r]`, shifted for each task so that its programs' priors are their slowness on the whole."""
+    def shifted(self, row_logs: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Row logs `[r]` of `features()`, shifted for each task so that its programs' totals are their slowness on the whole."""
         features = self.features()
-        if features.prior is None:
-            return np.zeros(len(features.rows))
-        _, member = np.unique(self._tasks, return_inverse=True)
-        totals = np.log(np.maximum(features.sums(np.exp(np.clip(features.prior, -LIMIT, LIMIT))), TINY))
+        totals = np.log(np.maximum(features.sums(np.exp(np.clip(row_logs, -LIMIT, LIMIT))), TINY))
         weights = np.where(np.isfinite(self._seconds), self.weights(), 1e-3)
-        sums = np.bincount(member, weights=weights * (totals - self.slowness()))
-        shift = sums / np.bincount(member, weights=weights)
-        return features.prior - shift[member][features.segment]
+        _, member = np.unique(self._tasks, return_inverse=True)
+        return row_logs - means(totals - self.slowness(), weights, member)[member][features.segment]
 
     def weights(self) -> NDArray[np.float64]:
         """Weight of each program in the loss, `[n]`, in [SLOW_WEIGHT, 1]."""

@@ -1,4 +1,4 @@
-"""`ansor dataset collect`."""
+"""`ansor dataset`: collect measured programs, train a cost model on them, and say how well models rank what they have not seen."""
 
 from __future__ import annotations
 
@@ -6,23 +6,36 @@ import argparse
 import time
 from pathlib import Path
 
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
 from ansor.commands.common import make_console, target_of
+from ansor.cost_model.feature_table import FEATURES_VERSION, WIDTH
+from ansor.cost_model.lightgbm_model import stage_model, write_stages
+from ansor.cost_model.training_set import scores
 from ansor.dataset.collect import collect
+from ansor.dataset.evaluate import Quality, Score, mean_quality, quality
+from ansor.dataset.examples import Examples, load_examples
 from ansor.dataset.operators import DatasetTask, dataset_tasks
+from ansor.dataset.split import FOLDS, HELD_OUT, fold_of, splits
+from ansor.dataset.train import MEMBERS, OPTIONS, train_stage
+from ansor.errors import AnsorError
+from ansor.ir.feature_rows import FeatureRows
 from ansor.text import format_seconds
 from ansor.tuning import TaskState
 
 
 def run_dataset(given: argparse.Namespace) -> int:
     """What was asked for of a data set."""
-    return _collect(given)
+    actions = {"collect": _collect, "train": _train, "eval": _evaluate}
+    return actions[given.action](given, make_console())
 
 
-def _collect(given: argparse.Namespace) -> int:
-    console = make_console()
+def _collect(given: argparse.Namespace, console: Console) -> int:
     part, parts = given.part
-    tasks = dataset_tasks()[part - 1 :: parts]
-    tasks = [task for task in tasks if not given.only or task.kind in given.only]
+    tasks = [task for task in dataset_tasks()[part - 1 :: parts] if not given.only or task.kind in given.only]
     target = target_of(given)
     console.print(f"{len(tasks)} tasks, {given.trials} programs each, for {target}; records in {given.folder}", soft_wrap=True)
     begun = time.monotonic()
@@ -37,3 +50,62 @@ def _collect(given: argparse.Namespace) -> int:
 
     collect(tasks, target, Path(given.folder), trials=given.trials, seed=given.seed, done=done)
     return 0
+
+
+def _examples(given: argparse.Namespace, console: Console) -> list[Examples]:
+    tasks = dataset_tasks()
+    target, folder = target_of(given), Path(given.folder)
+    found = list(track(load_examples(tasks, target, folder), "features", console=console, total=len(tasks), transient=True))
+    if not found:
+        raise AnsorError(f"{folder} has no records of the data set's tasks for {target}; run `ansor dataset collect {folder}` for this target first")
+    console.print(f"{len(found)} tasks, {sum(map(len, found)):,} programs of {folder} for {target}", soft_wrap=True)
+    return found
+
+
+def _train(given: argparse.Namespace, console: Console) -> int:
+    examples = _examples(given, console)
+    learned = examples if given.all else [one for one in examples if fold_of(one.task) != HELD_OUT]
+    stage = train_stage(learned)
+    about = {
+        "features": FEATURES_VERSION, "tasks": len(learned), "programs": sum(map(len, learned)), "target": str(target_of(given)),
+        "held_out": "" if given.all else f"fold {HELD_OUT} of {FOLDS} by task", "members": MEMBERS, "trees": OPTIONS.trees, "leaves": OPTIONS.leaves,
+        "learning_rate": OPTIONS.learning_rate,
+    }  # fmt: skip
+    write_stages(Path(given.output), WIDTH, [stage], about)
+    console.print(f"{given.output}: {about}", soft_wrap=True)
+    held_out = [one for one in examples if one not in learned]
+    if held_out:
+        console.print(_table(f"tasks held out: {len(held_out)}", {"estimate": quality(_estimate, held_out), "trees": quality(stage_model(stage).predict, held_out)}))
+    return 0
+
+
+def _evaluate(given: argparse.Namespace, console: Console) -> int:
+    examples = _examples(given, console)
+    parts: dict[str, list[Quality]] = {}
+    for split in splits([one.task for one in examples], given.split):
+        held_out = [examples[place] for place in split.held_out]
+        stage = train_stage([examples[place] for place in split.learned])
+        sides: dict[str, Score] = {"random": _random, "estimate": _estimate, "trees": stage_model(stage).predict}
+        found = {name: quality(side, held_out) for name, side in sides.items()}
+        for name, one in found.items():
+            parts.setdefault(name, []).append(one)
+        console.print(_table(f"held out: {split.name}, {len(held_out)} tasks", found))
+    console.print(_table("all tasks, each when held out", {name: mean_quality(found) for name, found in parts.items()}))
+    return 0
+
+
+def _table(title: str, found: dict[str, Quality]) -> Table:
+    table = Table(title=title, title_justify="left")
+    for name in ("scores by", "RMSE", "pairs in order", "peak@1", "peak@5"):
+        table.add_column(name, justify="left" if name == "scores by" else "right")
+    for name, one in found.items():
+        table.add_row(name, f"{one.rmse:.3f}", f"{one.pairwise:.3f}", f"{one.peak1:.3f}", f"{one.peak5:.3f}")
+    return table
+
+
+def _estimate(features: FeatureRows) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    return scores(features.prior_logs(), features)
+
+
+def _random(features: FeatureRows) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    return np.random.default_rng(features.count).random(features.count)

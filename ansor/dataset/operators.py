@@ -171,8 +171,8 @@ def attention_scores(batch: int, rows: int, inputs: int) -> list[Tensor]:
 
 KINDS: Mapping[str, Kind] = {
     "conv2d": Kind(conv2d, {
-        "resnet": ("b1 c3 i224 o64 k7 s2 p3 e1", "b1 c64 i56 o64 k3 p1 e1", "b1 c64 i56 o64 k3 p1 e2", "b1 c64 i56 o128 k3 s2 p1 e1", "b1 c128 i28 o128 k3 p1 e2",
-                   "b1 c128 i28 o256 k3 s2 p1 e1", "b1 c256 i14 o256 k3 p1 e1", "b1 c256 i14 o512 k3 s2 p1 e1", "b1 c512 i7 o512 k3 p1 e2"),
+        "resnet": ("b1 c3 i224 o64 k7 s2 p3 e1", "b1 c64 i56 o64 k3 p1 e1", "b1 c64 i56 o64 k3 p1 e2", "b1 c64 i56 o128 k3 s2 p1 e1",
+                   "b1 c128 i28 o128 k3 p1 e2", "b1 c128 i28 o256 k3 s2 p1 e1", "b1 c256 i14 o256 k3 p1 e1", "b1 c256 i14 o512 k3 s2 p1 e1", "b1 c512 i7 o512 k3 p1 e2"),
         "vgg": ("b1 c3 i224 o64 k3 p1 e1", "b1 c256 i28 o256 k3 p1 e1", "b1 c512 i14 o512 k3 p1 e1"),
         "alexnet": ("b1 c3 i224 o64 k11 s4 p2 e1", "b1 c64 i27 o192 k5 p2 e1", "b1 c192 i13 o384 k3 p1 e1"),
         "inception": ("b1 c3 i299 o32 k3 s2 e1", "b1 c48 i35 o64 k5 p2 e1", "b1 c96 i35 o96 k3 p1 e1", "b1 c80 i73 o96 k3 e1"),
@@ -183,8 +183,8 @@ KINDS: Mapping[str, Kind] = {
     "pointwise": Kind(conv2d, {
         "resnet": ("b1 c64 i56 o64 k1 e1", "b1 c64 i56 o256 k1 e2", "b1 c256 i56 o64 k1 e1", "b1 c128 i28 o512 k1 e2", "b1 c512 i28 o256 k1 s2 e1",
                    "b1 c1024 i14 o256 k1 e1", "b1 c256 i14 o1024 k1 e2", "b1 c1024 i14 o512 k1 s2", "b1 c2048 i7 o512 k1 e1"),
-        "mobilenet": ("b1 c32 i112 o16 k1", "b1 c16 i112 o96 k1 e1", "b1 c24 i56 o144 k1 e1", "b1 c192 i28 o32 k1", "b1 c64 i14 o384 k1 e1", "b1 c576 i14 o96 k1",
-                      "b1 c160 i7 o960 k1 e1", "b1 c960 i7 o320 k1", "b1 c320 i7 o1280 k1 e1"),
+        "mobilenet": ("b1 c32 i112 o16 k1", "b1 c16 i112 o96 k1 e1", "b1 c24 i56 o144 k1 e1", "b1 c192 i28 o32 k1", "b1 c64 i14 o384 k1 e1",
+                      "b1 c576 i14 o96 k1", "b1 c160 i7 o960 k1 e1", "b1 c960 i7 o320 k1", "b1 c320 i7 o1280 k1 e1"),
         "squeezenet": ("b1 c256 i27 o32 k1 e1", "b1 c512 i13 o64 k1 e1"),
     }),
     "conv2d_nhwc": Kind(conv2d_nhwc, {
@@ -228,7 +228,8 @@ KINDS: Mapping[str, Kind] = {
         "dlrm": ("r128 a479 o1024 e1", "r128 a1024 o256 e1", "r256 a13 o512 e1", "r64 a256 o1"),
     }),
     "matmul": Kind(matmul, {
-        "blas": ("r512 m512 a512", "r256 m256 a256", "r1000 m1000 a500", "r127 m127 a127", "r4096 m16 a512", "r16 m2048 a512", "r64 m64 a4096", "r384 m384 a384"),
+        "blas": ("r512 m512 a512", "r256 m256 a256", "r1000 m1000 a500", "r127 m127 a127", "r4096 m16 a512", "r16 m2048 a512",
+                 "r64 m64 a4096", "r384 m384 a384"),
     }),
     "int8_matmul": Kind(int8_matmul, {"blas": ("r512 m512 a512", "r128 m768 a768", "r1000 m256 a384")}),
     "batch_matmul": Kind(batch_matmul, {
