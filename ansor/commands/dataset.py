@@ -75,7 +75,8 @@ def _train(given: argparse.Namespace, console: Console) -> int:
     console.print(f"{given.output}: {about}", soft_wrap=True)
     held_out = [one for one in examples if one not in learned]
     if held_out:
-        console.print(_table(f"tasks held out: {len(held_out)}", {"estimate": quality(_estimate, held_out), "trees": quality(stage_model(stage).predict, held_out)}))
+        sides: dict[str, Score] = {"estimate": _estimate, "trees": stage_model(stage).predict}
+        console.print(_table(f"tasks held out: {len(held_out)}", {name: quality(side, held_out) for name, side in sides.items()}))
     return 0
 
 

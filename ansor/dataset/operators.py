@@ -172,7 +172,8 @@ def attention_scores(batch: int, rows: int, inputs: int) -> list[Tensor]:
 KINDS: Mapping[str, Kind] = {
     "conv2d": Kind(conv2d, {
         "resnet": ("b1 c3 i224 o64 k7 s2 p3 e1", "b1 c64 i56 o64 k3 p1 e1", "b1 c64 i56 o64 k3 p1 e2", "b1 c64 i56 o128 k3 s2 p1 e1",
-                   "b1 c128 i28 o128 k3 p1 e2", "b1 c128 i28 o256 k3 s2 p1 e1", "b1 c256 i14 o256 k3 p1 e1", "b1 c256 i14 o512 k3 s2 p1 e1", "b1 c512 i7 o512 k3 p1 e2"),
+                   "b1 c128 i28 o128 k3 p1 e2", "b1 c128 i28 o256 k3 s2 p1 e1", "b1 c256 i14 o256 k3 p1 e1", "b1 c256 i14 o512 k3 s2 p1 e1",
+                   "b1 c512 i7 o512 k3 p1 e2"),
         "vgg": ("b1 c3 i224 o64 k3 p1 e1", "b1 c256 i28 o256 k3 p1 e1", "b1 c512 i14 o512 k3 p1 e1"),
         "alexnet": ("b1 c3 i224 o64 k11 s4 p2 e1", "b1 c64 i27 o192 k5 p2 e1", "b1 c192 i13 o384 k3 p1 e1"),
         "inception": ("b1 c3 i299 o32 k3 s2 e1", "b1 c48 i35 o64 k5 p2 e1", "b1 c96 i35 o96 k3 p1 e1", "b1 c80 i73 o96 k3 e1"),
