@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ansor.algorithms.base import Algorithm
+from ansor.budget import Budget
 from ansor.codegen.toolchain import find_compiler
 from ansor.cost_model.base import CostModel
 from ansor.errors import RecordError, TargetError
@@ -31,11 +32,17 @@ if TYPE_CHECKING:
     from ansor.graph.network import CompiledNetwork
 
 
+OPERATOR_TRIALS = 128
+"""Budget of an operator that was given none."""
+
+
 def tune_tasks(
     tasks: Sequence[SearchTask],
     weights: Sequence[float] | None = None,
     *,
-    trials: int,
+    trials: int | None = None,
+    minutes: float | None = None,
+    min_gain: float | None = None,
     records: str | Path | None = None,
     seed: int = 0,
     model: CostModel | None = None,
@@ -44,10 +51,14 @@ def tune_tasks(
     report: Report = quiet,
     on_progress: OnProgress = quiet,
 ) -> list[TaskState]:
-    """Tune tasks that share one target within `trials` measured programs; the states hold the best program of each.
+    """Tune tasks that share one target within `trials` measured programs, `minutes` of wall time, or both; the states hold the best program of each.
 
-    Ctrl-C ends the run early; what was measured so far counts. Raises ToolchainError when no compiler works, RecordError for an unusable `records` file.
+    min_gain: end early when the rest of the budget is expected to save less than this share of the time of the programs (`ansor.search.expected_gain`).
+    By default that is 0.01 with `minutes` alone, and never with `trials`. Ctrl-C ends the run early; what was measured so far counts.
+
+    Raises BudgetError without a sensible budget, ToolchainError when no compiler works, RecordError for an unusable `records` file.
     """
+    Budget.of(trials, minutes, min_gain)  # mistakes show before a compiler is started
     if not tasks:
         return []
     target = tasks[0].target
@@ -55,7 +66,7 @@ def tune_tasks(
         raise TargetError(f"asked to tune tasks for {', '.join(sorted({str(task.target) for task in tasks}))} in one run; give all of them one target")
     with Measurer(find_compiler(target.compiler), mcpu=target.mcpu, timing=timing) as measurer:
         run = TuningRun(
-            tasks, weights, trials=trials, measurer=measurer, records=records, seed=seed, model=model,
+            tasks, weights, trials=trials, minutes=minutes, min_gain=min_gain, measurer=measurer, records=records, seed=seed, model=model,
             early_stop=early_stop, report=report, on_progress=on_progress,
         )  # fmt: skip
         try:
@@ -75,7 +86,9 @@ def auto_schedule(
     args: Sequence[object] = (),
     target: str | Target = "cpu",
     *,
-    trials: int = 128,
+    trials: int | None = None,
+    minutes: float | None = None,
+    min_gain: float | None = None,
     records: str | Path | None = None,
     seed: int = 0,
     model: CostModel | None = None,
@@ -92,7 +105,10 @@ def auto_schedule(
         func: a function that returns the tensors (inputs and outputs), or the name of a registered workload.
         args: its arguments.
         target: such as `cpu -threads=1`.
-        trials: programs to measure; 0 measures nothing: the best recorded program is taken, or a first guess.
+        trials: programs to measure, 128 by default; 0 measures nothing: the best recorded program is taken, or a first guess.
+        minutes: of tuning, alone or beside `trials`, whichever ends first. The trial in flight may end later, and building the kernel comes on top: seconds.
+        min_gain: end early when the rest of the budget is expected to make the kernel faster by less than this share; by default 0.01 with `minutes`
+            alone, and 0, which is never, with `trials`.
         records: a file to continue from and to append to.
         rules: sketch rules instead of the target's own, names or values.
         algorithms: which other algorithms are searched along, names or functions; all by default, () for the declaration as it is.
@@ -100,13 +116,16 @@ def auto_schedule(
 
     Returns a kernel: call it with NumPy arrays or torch tensors. Constants are arguments like any other unless `bind_constants` binds them.
     """
+    count = OPERATOR_TRIALS if trials is None and minutes is None else trials
+    Budget.of(count, minutes, min_gain)  # mistakes show before sketches are derived
     task = SearchTask(func, args, target, rules=rules, algorithms=algorithms)
-    states = [recorded_state(task, records)] if trials == 0 else tune_tasks(
-        [task], trials=trials, records=records, seed=seed, model=model, timing=timing, early_stop=early_stop, report=report, on_progress=on_progress
+    states = [recorded_state(task, records)] if count == 0 else tune_tasks(
+        [task], trials=count, minutes=minutes, min_gain=min_gain, records=records, seed=seed, model=model, timing=timing, early_stop=early_stop,
+        report=report, on_progress=on_progress,
     )  # fmt: skip
     state = states[0]
-    if trials > 0 and state.best is None:
-        report("no measured program was valid; building a first guess")
+    if count != 0 and state.best is None:
+        report(f"{'no measured program was valid' if state.trials else 'no time to measure a program'}; building a first guess")
     return built([task], [chosen(state)], find_compiler(task.target.compiler))[0]
 
 
@@ -151,7 +170,9 @@ def compile(
     example_inputs: ExampleInputs,
     target: str | Target = "cpu",
     *,
-    trials: int = 0,
+    trials: int | None = None,
+    minutes: float | None = None,
+    min_gain: float | None = None,
     records: str | Path | None = None,
     seed: int = 0,
     timing: TimingOptions | None = None,
@@ -162,21 +183,24 @@ def compile(
 ) -> CompiledNetwork:
     """Tune and compile a PyTorch module into one callable with the module's arguments and results.
 
-    `trials` is the budget over all tasks; 0 tries no programs and takes recorded ones where `records` has them. `on_tasks` gets
+    `trials`, `minutes` or both are the budget over all tasks, `min_gain` when to end early, as in `auto_schedule`; without them, or with 0 trials, no programs
+    are tried and recorded ones are taken where `records` has them. Reading the module and building the kernels come on top. `on_tasks` gets
     all tasks once their programs are chosen. `library`: where PyTorch's own kernels are faster than ours on this machine, those run (on as many threads
     as PyTorch is set to); that is measured here, at most 0.1 s for each group, and recorded. False: our kernels run everywhere.
     """
     from ansor.graph.network import CompiledNetwork
     from ansor.graph.tasks import extract
 
+    count = 0 if trials is None and minutes is None else trials
+    Budget.of(count, minutes, min_gain)  # mistakes show before the module is read
     extracted = extract(model, example_inputs, report)
     tasks = [SearchTask(tensors=t.tensors, target=target, name=t.name) for t in extracted.tasks]
     states = _states([(task, float(t.weight)) for task, t in zip(tasks, extracted.tasks, strict=True)], records)
     tunable = [state for state in states.values() if is_tunable(state.task)]
-    if trials > 0 and tunable:
+    if count != 0 and tunable:
         tuned = tune_tasks(
             [state.task for state in tunable], [state.weight for state in tunable],
-            trials=trials, records=records, seed=seed, timing=timing, report=report, on_progress=on_progress,
+            trials=count, minutes=minutes, min_gain=min_gain, records=records, seed=seed, timing=timing, report=report, on_progress=on_progress,
         )  # fmt: skip
         states.update((state.task.workload_key, state) for state in tuned)
     on_tasks(list(states.values()))
@@ -200,25 +224,30 @@ class RecordToFile:
 
 @dataclass(frozen=True)
 class TuningOptions:
-    """num_measure_trials: programs to measure; early_stopping: stop after so many trials without a better one; measure_callbacks: `RecordToFile`s."""
+    """num_measure_trials: programs to measure; minutes: of tuning, alone or beside it; early_stopping: stop after so many trials without a better one;
+    measure_callbacks: `RecordToFile`s."""
 
     num_measure_trials: int = 0
     early_stopping: int | None = None
     measure_callbacks: Sequence[RecordToFile] = field(default_factory=list)
     seed: int = 0
     verbose: int = 1
+    minutes: float | None = None
 
 
 def tune(task: SearchTask, options: TuningOptions) -> TaskState:
-    """Tune one task; the result is in the record file, and in the state returned. 0 trials measure nothing: what is recorded counts."""
+    """Tune one task; the result is in the record file, and in the state returned. 0 trials without minutes measure nothing: what is recorded counts."""
     files = [callback.filename for callback in options.measure_callbacks]
     if len(files) > 1:
         raise RecordError(f"asked to record to {len(files)} files ({', '.join(files)}); give one RecordToFile")
     say: Report = print if options.verbose else quiet
     records = files[0] if files else None
-    if options.num_measure_trials == 0:
+    if options.num_measure_trials == 0 and options.minutes is None:
         return recorded_state(task, records)
-    return tune_tasks([task], trials=options.num_measure_trials, records=records, seed=options.seed, early_stop=options.early_stopping, report=say)[0]
+    return tune_tasks(
+        [task], trials=options.num_measure_trials or None, minutes=options.minutes, records=records, seed=options.seed,
+        early_stop=options.early_stopping, report=say,
+    )[0]  # fmt: skip
 
 
 def apply_best(task: SearchTask, records: str | Path) -> tuple[Sketch, list[Tensor]]:

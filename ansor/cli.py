@@ -21,6 +21,9 @@ Tune an operator or a network for this machine, show what was reached, and compa
   ansor tune examples/resnet18.py                      a file with model() and example_inputs()
   ansor tune my_ops.py:conv --args 1,64,56             a function in a file that returns tensors
 
+A budget is --trials N, --minutes N or both, whichever ends first. With --minutes alone a run ends early when the time that is left is expected to save less
+than 1 % (--min-gain). Only the trial in flight may end later; building the kernels comes on top, and for a network the comparison with PyTorch.
+
 Trials are kept in a record file; the same command continues where the last one ended. Ctrl-C ends early with the best so far."""
 
 COMPILE_HELP = """\
@@ -134,7 +137,10 @@ def _add_tune(commands: Commands) -> None:
     parser = _command(commands, "tune", TUNE_HELP)
     _add_subject(parser)
     _add_target(parser)
-    parser.add_argument("--trials", type=positive, help="programs to measure (default: 128 for an operator, 400 for a network)")
+    parser.add_argument("--trials", type=positive, help="programs to measure (default without --minutes: 128 for an operator, 400 for a network)")
+    parser.add_argument("--minutes", type=rate, metavar="N", help="wall time of tuning, such as 10 or 0.5")
+    parser.add_argument("--min-gain", type=percent, metavar="PERCENT",
+                        help="end when less than this is expected of the rest (default: 1 with --minutes alone, else 0: never)")
     parser.add_argument("--records", metavar="FILE", help="where trials are kept (default: NAME.jsonl in this folder)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the search (default 0)")
     parser.add_argument("--early-stop", type=positive, metavar="N", help="stop after N trials without a better program (operators)")
@@ -223,6 +229,17 @@ def rate(text: str) -> float:
     if not 0.0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
     return value
+
+
+def percent(text: str) -> float:
+    """A share of at least 0 and below 1, given in percent, the sign left out."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0.0 <= value < 100.0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of percent, from 0 to below 100")
+    return value / 100
 
 
 def integers(text: str) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from ansor.text import counted, format_seconds
+from ansor.text import counted, format_left, format_seconds, format_share
 from ansor.tuning import Progress, TaskState
 
 PLAIN_SECONDS = 5.0
@@ -19,10 +19,12 @@ PLAIN_SECONDS = 5.0
 
 
 def progress_parts(progress: Progress, peak_gflops: float | None) -> list[str]:
-    """Trials, their speed and the time left; best latency, rate and share of the peak; the task at hand; failures by kind."""
+    """Trials, their speed and the time left; best latency, rate, share of the peak and the gain to expect; the task at hand; failures by kind."""
     rate = progress.measured / progress.elapsed if progress.elapsed > 0 else 0.0
-    speed = f", {rate:.1f} trials/s, {format_left((progress.budget - progress.trials) / rate)} left" if rate > 0 else ""
-    parts = [f"{progress.trials}/{progress.budget} trials{speed}"]
+    speed = f", {rate:.1f} trials/s" if rate > 0 else ""
+    left = seconds_left(progress)
+    number = counted(progress.trials, "trial") if progress.budget is None else f"{progress.trials}/{progress.budget} trials"
+    parts = [f"{number}{speed}{f', {format_left(left)} left' if left is not None else ''}"]
     if progress.waiting < progress.tasks:
         parts.append(_best_text(progress, peak_gflops))
     parts.append(progress.task.name)
@@ -36,17 +38,15 @@ def _best_text(progress: Progress, peak_gflops: float | None) -> str:
     gflops = progress.flop / progress.seconds / 1e9
     share = f" ({100 * gflops / peak_gflops:.0f} % of peak)" if peak_gflops else ""
     missing = f", {counted(progress.waiting, 'task')} to come" if progress.waiting else ""
-    return f"{what} {format_seconds(progress.seconds)}, {gflops:.1f} GFLOP/s{share}{missing}"
+    gain = f", {format_share(progress.gain)} to gain" if progress.gain is not None else ""
+    return f"{what} {format_seconds(progress.seconds)}, {gflops:.1f} GFLOP/s{share}{missing}{gain}"
 
 
-def format_left(seconds: float) -> str:
-    """`42 s`, `3 min 05 s`, `2 h 10 min`."""
-    whole = int(seconds + 0.5)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+def seconds_left(progress: Progress) -> float | None:
+    """Until the budget is used, of time or, at the pace so far, of trials; None before there is a pace."""
+    rate = progress.measured / progress.elapsed if progress.elapsed > 0 else 0.0
+    by_trials = (progress.budget - progress.trials) / rate if progress.budget is not None and rate > 0 else None
+    return min((seconds for seconds in (by_trials, progress.left) if seconds is not None), default=None)
 
 
 @dataclass
@@ -77,7 +77,7 @@ class ProgressView:
             self.live.update(Text("\n".join(parts), no_wrap=True, overflow="ellipsis"))
             return
         now = time.monotonic()
-        if now - self.last >= PLAIN_SECONDS or progress.trials == progress.budget:
+        if now - self.last >= PLAIN_SECONDS or progress.trials == progress.budget or progress.left == 0:
             self.last = now
             self.console.print(" | ".join(parts), highlight=False, soft_wrap=True)
 

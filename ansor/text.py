@@ -9,6 +9,21 @@ def format_seconds(seconds: float) -> str:
     return f"{seconds / 1e-9:.4g} ns"
 
 
+def format_left(seconds: float) -> str:
+    """`42 s`, `3 min 05 s`, `2 h 10 min`."""
+    whole = int(seconds + 0.5)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def format_share(share: float) -> str:
+    """One decimal of a percent: 0.0234 -> '2.3 %'."""
+    return f"{100 * share:.1f} %"
+
+
 def format_rate(operations: float, seconds: float) -> str:
     """Floating-point operations per second: '83.2 GFLOP/s'; 'n/a' when no time passed."""
     return f"{operations / seconds / 1e9:.3g} GFLOP/s" if seconds > 0 else "n/a"

@@ -8,6 +8,7 @@ The search itself is free of I/O; this is where it meets compiler, clock and dis
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +16,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
+from ansor.budget import FEWEST_TRIALS, Budget
 from ansor.codegen.source import CSource
 from ansor.codegen.toolchain import find_compiler, processor_name
 from ansor.cost_model.base import CostModel, default_model
@@ -23,13 +25,17 @@ from ansor.measure.failure import Failure
 from ansor.measure.measurer import Job, Measurement, Measurer
 from ansor.measure.record import Record, RecordFile, load, make_header, make_record
 from ansor.schedule.sketch import Sketch
+from ansor.search.expected_gain import Prospect, gain_of_rest
 from ansor.search.task_scheduler import TaskInfo, TaskScheduler
 from ansor.search.tuner import Outcome, Pick, Tuner, TunerOptions
 from ansor.targets.base import Target
 from ansor.task import SearchTask
+from ansor.text import counted, format_left, format_share
 
 ROUND = 16
 SMALL_ROUND = 8
+FIRST_PACE = 0.5
+"""Seconds a trial is taken to last before there was one; some last a tenth of it, the first ones of a run longer."""
 
 
 @dataclass(frozen=True)
@@ -46,13 +52,15 @@ class Progress:
     """Where a run stands, after a trial of `task`.
 
     trials: of the budget, those continued from included; measured: by this run; elapsed: seconds; failures: by kind; latest: that trial.
+    budget: trials, None where only the time is limited; left: seconds of the time, None where only trials are limited; gain: share of the time of
+    all kernels that the rest of the budget is expected to save, None before that can be said.
     tasks: how many there are; waiting: those without a valid program yet; seconds, flop: of one run of all the others, as often as they are used.
     """
 
     task: SearchTask
     trials: int
     measured: int
-    budget: int
+    budget: int | None
     elapsed: float
     tasks: int
     waiting: int
@@ -60,11 +68,16 @@ class Progress:
     flop: float
     failures: dict[str, int]
     latest: Measurement
+    left: float | None = None
+    gain: float | None = None
 
 
 @dataclass
 class TaskState:
-    """A task and the best program known for it. `resumed`: trials found in the records, `trials`: those and the ones measured since."""
+    """A task and the best program known for it. `resumed`: trials found in the records, `trials`: those and the ones measured since.
+
+    `best_at`: trials when the best was found; `spent`: seconds of the rounds of this run that ended, of `timed` trials.
+    """
 
     task: SearchTask
     weight: float = 1.0
@@ -72,6 +85,9 @@ class TaskState:
     resumed: int = 0
     trials: int = 0
     rounds: int = 0
+    best_at: int = 0
+    spent: float = 0.0
+    timed: int = 0
 
     @property
     def seconds(self) -> float | None:
@@ -92,7 +108,9 @@ class TuningRun:
 
     Args:
         tasks, weights: what to tune, and how often each is used (1 by default).
-        trials: budget over all tasks; trials found in `records` count.
+        trials, minutes: budget over all tasks, one of them or both; trials found in `records` count, building kernels afterwards does not.
+        min_gain: end when the rest of the budget is expected to save less than this share of the kernels' time; by default 0.01 with minutes alone,
+            and 0, which is never, with trials.
         records: file to continue from and to append to; None keeps nothing.
         measurer: builds and runs candidates.
         options: how the search is done; its `budget` and `early_stop` are the run's.
@@ -104,7 +122,9 @@ class TuningRun:
         tasks: Sequence[SearchTask],
         weights: Sequence[float] | None = None,
         *,
-        trials: int,
+        trials: int | None = None,
+        minutes: float | None = None,
+        min_gain: float | None = None,
         measurer: Measurer,
         records: str | Path | None = None,
         seed: int = 0,
@@ -113,37 +133,41 @@ class TuningRun:
         options: TunerOptions | None = None,
         report: Report = quiet,
         on_progress: OnProgress = quiet,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.trials = trials
+        self.budget = Budget.of(trials, minutes, min_gain)
+        self.clock = clock
         self.seed = seed
         self.measurer = measurer
         self.records = Path(records) if records is not None else None
         self.report = report
         self.on_progress = on_progress
         self.failures: Counter[str] = Counter()
-        self.started = time.monotonic()
+        self.started = clock()
         shared = model or default_model(seed, report, informed=True)
-        per_task = max(1, trials // max(1, len(tasks)))
-        options = replace(options or TunerOptions(), budget=per_task, early_stop=early_stop)
+        options = replace(options or TunerOptions(), early_stop=early_stop)
+        if trials is not None:
+            options = replace(options, budget=max(1, trials // max(1, len(tasks))))
         given = weights if weights is not None else [1.0] * len(tasks)
         self.states = [TaskState(task, weight) for task, weight in zip(tasks, given, strict=True)]
-        self.scheduler = TaskScheduler([TaskInfo(weight=state.weight, flops=float(state.task.flop)) for state in self.states])
+        self.scheduler = TaskScheduler([TaskInfo(weight=state.weight) for state in self.states])
         self.tuners = {id(s): Tuner(s.task.spaces, shared, seed=seed, options=options, task=k) for k, s in enumerate(self.states)}
 
     def run(self) -> list[TaskState]:
         """Tune until the budget is used or nothing is left to try. Ctrl-C passes through; what was measured is recorded by then."""
         done = sum(self._resume(index, state) for index, state in enumerate(self.states))
-        if done >= self.trials:
+        if not self.budget.trials_left(done):
             if done:
-                self.report(f"{done} trials are recorded already, the budget is {self.trials}: nothing to measure")
+                self.report(f"{done} trials are recorded already, the budget is {self.budget.trials}: nothing to measure")
             return self.states
         writer = self._writer()
         try:
             for state in self._schedule(done):
-                done += self._round(state, self._round_size(done), writer)
+                done += self._round(state, self._round_size(state, done), writer)
         finally:
             if writer is not None:
                 writer.close()
+        self._report_end()
         return self.states
 
     def _writer(self) -> RecordFile | None:
@@ -152,11 +176,24 @@ class TuningRun:
         mcpu = self.states[0].task.target.mcpu
         return RecordFile(self.records, make_header(self.measurer.compiler, mcpu=mcpu, seed=self.seed))
 
-    def _round_size(self, done: int) -> int:
-        left = self.trials - done
+    def _round_size(self, state: TaskState, done: int) -> int:
+        """A round of usual size, or what still fits; with several tasks none gets more than half of its share of the budget at once."""
+        elapsed = self._elapsed()
+        fits = max(1.0, self.budget.fitting(done, elapsed, self._pace(state)))
         if len(self.states) == 1:
-            return min(ROUND, left)
-        return min(SMALL_ROUND, max(1, self.trials // (2 * len(self.states))), left)
+            return int(min(ROUND, fits))
+        whole = min(self.budget.trials or math.inf, done + self.budget.fitting(done, elapsed, self._pace(None)))
+        return int(min(SMALL_ROUND, max(1, whole // (2 * len(self.states))), fits))
+
+    def _elapsed(self) -> float:
+        return self.clock() - self.started
+
+    def _pace(self, state: TaskState | None) -> float:
+        """Seconds a trial of this run takes: of the task, or of all tasks if no round of it has ended yet or None is given."""
+        known = [one for one in ([state] if state is not None else self.states) if one.timed and one.spent > 0]
+        if not known:
+            return FIRST_PACE if state is None else self._pace(None)
+        return sum(one.spent for one in known) / sum(one.timed for one in known)
 
     # resume ---------------------------------------------------------------------------------------------------------------------------------------
 
@@ -172,7 +209,7 @@ class TuningRun:
         for count, (outcome, failure) in enumerate(known, 1):
             self._note(state, outcome, failure)
             if count % SMALL_ROUND == 0 or count == len(known):
-                self.scheduler.told(index, state.seconds, (count - 1) % SMALL_ROUND + 1)
+                self.scheduler.told(index, state.seconds, (count - 1) % SMALL_ROUND + 1, since=state.trials - state.best_at)
         state.resumed = len(known)
         if known:
             self.report(f"{state.task.name}: continuing after {len(known)} recorded trials")
@@ -184,33 +221,84 @@ class TuningRun:
             self.failures[failure.kind] += 1
         if outcome.seconds is None or (state.best is not None and state.best.seconds <= outcome.seconds):
             return
-        state.best = _best(state.task, outcome)
+        state.best, state.best_at = _best(state.task, outcome), state.trials
 
     # rounds ---------------------------------------------------------------------------------------------------------------------------------------
 
     def _schedule(self, done: int) -> Iterator[TaskState]:
         """Tasks in the order in which they get rounds."""
-        measured = done
-        if len(self.states) == 1:
-            state = self.states[0]
-            while measured < self.trials and not self._stopped(state):
-                before = state.trials
-                yield state
-                measured += state.trials - before
-                if state.trials == before:
-                    return
-            return
-        scheduler = self.scheduler
-        while measured < self.trials:
-            index = scheduler.next_task()
+        while not self._is_over(done):
+            index = self._next_task()
             if index is None:
-                self.report("no task has anything left to try")
                 return
             state = self.states[index]
-            before = state.trials
+            before, since = state.trials, self.clock()
             yield state
-            measured += state.trials - before
-            scheduler.told(index, state.seconds, state.trials - before, exhausted=self.tuners[id(state)].finished is not None)
+            count, seconds = state.trials - before, self.clock() - since
+            done, state.timed, state.spent = done + count, state.timed + count, state.spent + seconds
+            # Times differ from run to run. Where only trials are limited they decide nothing, so that the same seed and results give the same rounds.
+            self.scheduler.told(
+                index, state.seconds, count, exhausted=self.tuners[id(state)].finished is not None,
+                since=state.trials - state.best_at, seconds=None if self.budget.seconds is None else seconds,
+            )  # fmt: skip
+            if count == 0 and len(self.states) == 1:
+                return
+
+    def _next_task(self) -> int | None:
+        if len(self.states) == 1:
+            return None if self._stopped(self.states[0]) else 0
+        index = self.scheduler.next_task()
+        if index is None:
+            self.report("no task has anything left to try")
+        return index
+
+    def _is_over(self, done: int) -> bool:
+        """Whether the budget is used, or what is left of it not worth using, which is said."""
+        if self.budget.is_used(done, self._elapsed()):
+            return True
+        gain = self._gain_of_rest() if self.budget.min_gain > 0 and done >= FEWEST_TRIALS * len(self.states) else None
+        if gain is None or gain >= self.budget.min_gain:
+            return False
+        self.report(f"stopping early: {self._rest(done)} would be expected to save {format_share(gain)}, under {format_share(self.budget.min_gain)} (min_gain)")
+        return True
+
+    def _rest(self, done: int) -> str:
+        """What is left of the budget, in words."""
+        trials, seconds = self.budget.trials_left(done), self.budget.seconds_left(self._elapsed())
+        words = [f"{format_left(seconds)} more"] if seconds < math.inf else []
+        return " or ".join([*words, f"{int(trials)} more trials"] if trials < math.inf else words)
+
+    # gain ---------------------------------------------------------------------------------------------------------------------------------------------
+
+    def _gain_of_rest(self) -> float | None:
+        """Share of the kernels' summed time that the rest of the budget is expected to save; None while a task waits for its first valid program."""
+        done, elapsed = sum(state.trials for state in self.states), self._elapsed()
+        gains = []
+        if self.budget.trials is not None:
+            gains.append(self._gain(self.budget.trials_left(done), timed=False))
+        if self.budget.seconds is not None:
+            gains.append(self._gain(self.budget.seconds_left(elapsed), timed=True))
+        return min((gain for gain in gains if gain is not None), default=None)
+
+    def _gain(self, budget: float, timed: bool) -> float | None:
+        """Expected gain of so many more trials, or seconds if `timed`; a task with nothing left to try counts in the sum, but gains nothing."""
+        prospects = []
+        for index, state in enumerate(self.states):
+            over = not self.scheduler.alive(index) or self.tuners[id(state)].finished is not None
+            if state.best is None and not over:
+                return None
+            if state.best is not None:
+                cost = math.inf if over else self._pace(state) if timed else 1.0
+                prospects.append(Prospect(state.weight * state.best.seconds, state.trials, state.trials - state.best_at, cost))
+        return gain_of_rest(prospects, budget) if prospects else None
+
+    def _report_end(self) -> None:
+        """How much there was, and what going on would be expected to bring."""
+        trials = sum(state.trials for state in self.states)
+        measured = trials - sum(state.resumed for state in self.states)
+        again = self._gain(trials, timed=False)
+        more = f"; {counted(trials, 'trial')} more would be expected to save {format_share(again)}" if again else ""
+        self.report(f"{counted(measured, 'trial')} in {format_left(self._elapsed())}{more}")
 
     def _stopped(self, state: TaskState) -> bool:
         reason = self.tuners[id(state)].finished
@@ -219,7 +307,7 @@ class TuningRun:
         return reason is not None
 
     def _round(self, state: TaskState, count: int, writer: RecordFile | None) -> int:
-        picks = self.tuners[id(state)].ask(count)
+        picks = self.tuners[id(state)].ask(count, self.budget.share(sum(one.trials for one in self.states), self._elapsed()))
         state.rounds += 1
         outcomes: list[Outcome] = []
         try:
@@ -230,6 +318,8 @@ class TuningRun:
                 outcomes.append(outcome)
                 self._note(state, outcome, measurement.failure)
                 self.on_progress(self._progress(state, measurement))
+                if not self.budget.seconds_left(self._elapsed()):
+                    break
         finally:
             self.tuners[id(state)].tell(outcomes)
         return len(outcomes)
@@ -271,8 +361,9 @@ class TuningRun:
         known = [s for s in self.states if s.best is not None]
         seconds, flop = sum(s.weight * s.best.seconds for s in known if s.best), sum(s.weight * s.task.flop for s in known)
         return Progress(
-            state.task, trials, measured, self.trials, time.monotonic() - self.started,
+            state.task, trials, measured, self.budget.trials, self._elapsed(),
             len(self.states), len(self.states) - len(known), seconds, flop, dict(self.failures), measurement,
+            None if self.budget.seconds is None else self.budget.seconds_left(self._elapsed()), self._gain_of_rest(),
         )  # fmt: skip
 
 

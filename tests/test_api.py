@@ -10,7 +10,7 @@ import pytest
 import ansor
 from ansor import te
 from ansor.codegen.source import CSource
-from ansor.errors import DeclarationError, RecordError, TargetError
+from ansor.errors import AnsorError, DeclarationError, RecordError, TargetError
 from ansor.first_guess import first_guess
 from ansor.ir.evaluate import evaluate
 from ansor.kernels import built
@@ -220,3 +220,22 @@ def test_a_program_that_does_not_build_is_replaced_and_said(monkeypatch: pytest.
     assert "the plain declaration serves" in lines[0]
     with pytest.warns(RuntimeWarning, match="the plain declaration serves"):  # nobody to tell
         built([task], [broken])
+
+
+@pytest.mark.compiler
+def test_less_time_than_a_round_takes_still_gives_a_kernel() -> None:
+    lines: list[str] = []
+    kernel = ansor.auto_schedule(workloads.matmul, (16, 16, 16), ONE, minutes=1e-9, report=lines.append)
+    assert "no time to measure a program; building a first guess" in lines
+    check(kernel, workloads.matmul(16, 16, 16))
+
+
+@pytest.mark.parametrize("minutes", [0, -1, float("nan"), "ten"])
+def test_minutes_that_are_no_time_are_refused_in_one_sentence(minutes: float) -> None:
+    for tune in (
+        lambda: ansor.auto_schedule(workloads.matmul, (16, 16, 16), ONE, minutes=minutes),
+        lambda: ansor.tune_tasks([ansor.SearchTask(workloads.matmul, (16, 16, 16), ONE)], minutes=minutes),
+        lambda: ansor.compile(None, (), ONE, minutes=minutes),
+    ):
+        with pytest.raises(AnsorError, match=r"^asked to tune for minutes=[^\n]*$"):
+            tune()

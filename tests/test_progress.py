@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
-import pytest
 from rich.console import Console
 
 from ansor.measure.failure import Failure
 from ansor.measure.measurer import Measurement
-from ansor.progress import ProgressView, format_left, progress_parts, task_table
+from ansor.progress import ProgressView, progress_parts, task_table
 from ansor.task import SearchTask
 from ansor.tuning import Progress, TaskState
 from ansor.zoo.operators import matmul
@@ -25,17 +25,22 @@ def test_an_operator_shows_rate_share_speed_and_failures() -> None:
     ]  # fmt: skip
 
 
+def test_a_budget_of_time_shows_what_is_left_of_it_and_what_to_expect() -> None:
+    timed = replace(progress(8, 1e-3, 5e7), budget=None, left=130.0, gain=0.0234)
+    assert progress_parts(timed, None)[:2] == ["8 trials, 2.0 trials/s, 2 min 10 s left", "best 1 ms, 50.0 GFLOP/s, 2.3 % to gain"]
+
+
+def test_the_nearer_end_of_two_budgets_is_shown() -> None:
+    both = [replace(progress(8, 1e-3, 5e7), left=left) for left in (10.0, 100.0)]
+    assert [progress_parts(one, None)[0] for one in both] == ["8/64 trials, 2.0 trials/s, 10 s left", "8/64 trials, 2.0 trials/s, 28 s left"]
+
+
 def test_a_network_shows_the_sum() -> None:
     assert progress_parts(progress(8, 5e-3, 5e7, tasks=3, waiting=1), None)[1] == "sum of kernels 5 ms, 10.0 GFLOP/s, 1 task to come"
 
 
 def test_nothing_valid_yet() -> None:
     assert [part.split()[0] for part in progress_parts(progress(1, 0.0, 0.0, waiting=1, failures={"crash": 1}), 100.0)] == ["1/64", "matmul(64,", "failed:"]
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(0.2, "0 s"), (59.4, "59 s"), (185, "3 min 05 s"), (7800, "2 h 10 min")])
-def test_time_left(seconds: float, text: str) -> None:
-    assert format_left(seconds) == text
 
 
 def test_plain_lines_are_few_and_the_last_one_is_there() -> None:
@@ -46,6 +51,14 @@ def test_plain_lines_are_few_and_the_last_one_is_there() -> None:
         view.say("a remark")
     lines = out.getvalue().splitlines()
     assert [line.split()[0] for line in lines] == ["1/64", "64/64", "a"]
+
+
+def test_the_last_line_of_a_budget_of_time_is_there() -> None:
+    out = io.StringIO()
+    with ProgressView(Console(file=out, width=200)) as view:
+        for left in (2.0, 1.0, 0.0):
+            view.update(replace(progress(int(9 - left), 1e-3, 1e6), budget=None, left=left))
+    assert [line.split()[0] for line in out.getvalue().splitlines()] == ["7", "9"]
 
 
 def test_a_terminal_has_one_live_line_that_goes_away() -> None:

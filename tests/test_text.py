@@ -1,8 +1,19 @@
-from ansor.text import clip, counted, format_bytes, format_count, format_rate, format_seconds
+import pytest
+
+from ansor.text import clip, counted, format_bytes, format_count, format_left, format_rate, format_seconds, format_share
 
 
 def test_seconds_pick_their_unit() -> None:
     assert [format_seconds(s) for s in (2.0, 0.0012345, 3.4e-6, 5e-9)] == ["2 s", "1.234 ms", "3.4 us", "5 ns"]
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0.2, "0 s"), (59.4, "59 s"), (185, "3 min 05 s"), (7800, "2 h 10 min")])
+def test_time_left(seconds: float, text: str) -> None:
+    assert format_left(seconds) == text
+
+
+def test_shares_are_percent() -> None:
+    assert [format_share(share) for share in (0.0234, 0.0, 1.0)] == ["2.3 %", "0.0 %", "100.0 %"]
 
 
 def test_rate() -> None:

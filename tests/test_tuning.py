@@ -1,17 +1,21 @@
 """The loop around the search: budgets, records, failures, interruption. A fake measurer stands for compiler and clock."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+from ansor.budget import FEWEST_TRIALS
 from ansor.codegen.toolchain import find_compiler
 from ansor.cost_model.random_model import RandomModel
 from ansor.errors import RecordError
 from ansor.measure.failure import Failure
 from ansor.measure.measurer import Job, Measurement
 from ansor.measure.record import load
+from ansor.search.expected_gain import expected_gain
+from ansor.search.tuner import Pick
 from ansor.task import SearchTask
 from ansor.te import workloads
 from ansor.tuning import Progress, TuningRun, best_of_record, recorded_outcomes
@@ -22,11 +26,13 @@ OTHER = SearchTask(workloads.matmul, (16, 32, 16), "cpu -threads=1")
 
 @dataclass
 class FakeMeasurer:
-    """Times are lengths of the C text; every `fail_every`-th job crashes; Ctrl-C comes at trial `interrupt_at`."""
+    """Times are lengths of the C text; every `fail_every`-th job crashes; Ctrl-C comes at trial `interrupt_at`; a trial moves the clock `now` by `pace`."""
 
     fail_every: int = 0
     interrupt_at: int = 0
     jobs: list[Job] = field(default_factory=list)
+    pace: Callable[[Job], float] = lambda job: 0.0
+    now: float = 100.0
 
     def __post_init__(self) -> None:
         self.compiler = find_compiler()
@@ -34,6 +40,7 @@ class FakeMeasurer:
     def measure(self, batch: Sequence[Job]) -> Iterator[Measurement]:
         for job in batch:
             self.jobs.append(job)
+            self.now += self.pace(job)
             if self.interrupt_at and len(self.jobs) == self.interrupt_at:
                 raise KeyboardInterrupt
             if self.fail_every and len(self.jobs) % self.fail_every == 0:
@@ -45,6 +52,15 @@ class FakeMeasurer:
 def run(measurer: FakeMeasurer, trials: int, records: Path | None = None, tasks: Sequence[SearchTask] = (TASK,), seed: int = 0) -> TuningRun:
     """A run that is ready to go."""
     return TuningRun(tasks, trials=trials, measurer=measurer, records=records, seed=seed, model=RandomModel(seed))  # type: ignore[arg-type]  # a fake
+
+
+def timed(
+    measurer: FakeMeasurer, minutes: float, trials: int | None = None, tasks: Sequence[SearchTask] = (TASK,), min_gain: float | None = 0.0
+) -> TuningRun:
+    """A run by the measurer's clock."""
+    return TuningRun(
+        tasks, trials=trials, minutes=minutes, min_gain=min_gain, measurer=measurer, model=RandomModel(0), clock=lambda: measurer.now  # type: ignore[arg-type]
+    )  # fmt: skip
 
 
 def test_the_budget_is_met_exactly_and_the_best_is_kept() -> None:
@@ -159,3 +175,141 @@ def test_times_of_another_compiler_are_left_out(tmp_path: Path) -> None:
     run(FakeMeasurer(), 4, path).run()
     path.write_text(path.read_text().replace(find_compiler().version, "cc 1.0"))
     assert [reason.split(" than ")[0] for reason in recorded_outcomes(TASK, path).left_out] == ["made for another target"]
+
+
+# minutes ----------------------------------------------------------------------------------------------------------------------------------------------
+
+
+def test_minutes_alone_leave_the_number_of_trials_open() -> None:
+    measurer = FakeMeasurer(pace=lambda job: 0.5)
+    states = timed(measurer, 0.25).run()
+    assert states[0].trials == len(measurer.jobs) == 30 and measurer.now == 100 + 15
+
+
+def test_only_the_trial_in_flight_ends_late() -> None:
+    measurer = FakeMeasurer(pace=lambda job: 4.0)
+    timed(measurer, 0.5).run()
+    assert len(measurer.jobs) == 8 and measurer.now == 100 + 32
+
+
+def test_a_round_is_cut_to_what_fits_at_the_pace_of_the_task() -> None:
+    measurer = FakeMeasurer(pace=lambda job: 1.0)
+    tuning = timed(measurer, 20.5 / 60)
+    asked: list[int] = []
+    tuner = tuning.tuners[id(tuning.states[0])]
+    ask = tuner.ask
+
+    def noted(count: int, share: float | None = None) -> list[Pick]:
+        asked.append(count)
+        return ask(count, share)
+
+    tuner.ask = noted  # type: ignore[method-assign]
+    tuning.run()
+    assert asked == [16, 4, 1]
+
+
+def test_of_two_budgets_the_nearer_ends_the_run() -> None:
+    for minutes, trials, expected in ((0.25, 100, 30), (10.0, 21, 21)):
+        measurer = FakeMeasurer(pace=lambda job: 0.5)
+        timed(measurer, minutes, trials).run()
+        assert len(measurer.jobs) == expected
+
+
+def test_time_that_is_over_at_once_measures_nothing() -> None:
+    measurer = FakeMeasurer()
+    tuning = timed(measurer, 1e-3)
+    measurer.now += 1.0
+    assert tuning.run()[0].best is None and not measurer.jobs
+
+
+def test_the_search_is_told_the_share_of_the_time_and_of_trials_only_without_it() -> None:
+    shares: dict[float | None, list[float | None]] = {0.4: [], None: []}
+    for minutes, seen in shares.items():
+        measurer = FakeMeasurer(pace=lambda job: 0.5)
+        tuning = TuningRun(
+            [TASK], trials=None if minutes else 48, minutes=minutes, min_gain=0.0, measurer=measurer, model=RandomModel(0), clock=lambda m=measurer: m.now  # type: ignore[arg-type,misc]
+        )  # fmt: skip
+        tuner = tuning.tuners[id(tuning.states[0])]
+        ask = tuner.ask
+
+        def noted(count: int, share: float | None = None, ask: Callable[..., list[Pick]] = ask, seen: list[float | None] = seen) -> list[Pick]:
+            seen.append(share)
+            return ask(count, share)
+
+        tuner.ask = noted  # type: ignore[method-assign]
+        tuning.run()
+    assert shares[0.4] == pytest.approx([0, 1 / 3, 2 / 3]) and shares[None] == [None, None, None]
+
+
+def test_with_minutes_alone_a_run_ends_when_little_is_expected_of_the_rest() -> None:
+    lines: list[str] = []
+    measurer = FakeMeasurer(pace=lambda job: 0.5)
+    tuning = timed(measurer, 3.0, min_gain=None)
+    tuning.report = lines.append
+    tuning.run()
+    assert FEWEST_TRIALS <= len(measurer.jobs) < 360
+    (why,) = [line for line in lines if "min_gain" in line]
+    assert why.startswith("stopping early: ") and "under 1.0 %" in why
+
+
+def test_it_does_not_end_early_before_a_fair_number_of_trials_or_where_trials_were_asked_for() -> None:
+    measurer = FakeMeasurer(pace=lambda job: 0.5)
+    timed(measurer, 0.5, min_gain=0.9).run()
+    assert len(measurer.jobs) == 60 < FEWEST_TRIALS
+    both = FakeMeasurer(pace=lambda job: 0.1)
+    timed(both, 60.0, trials=100, min_gain=None).run()
+    assert len(both.jobs) == 100
+    asked = FakeMeasurer()
+    TuningRun([TASK], trials=100, min_gain=0.9, measurer=asked, model=RandomModel(0)).run()  # type: ignore[arg-type]  # a fake
+    assert len(asked.jobs) == FEWEST_TRIALS
+
+
+def test_progress_and_the_last_line_tell_what_to_expect() -> None:
+    lines: list[str] = []
+    seen: list[Progress] = []
+    measurer = FakeMeasurer(pace=lambda job: 1.0)
+    tuning = timed(measurer, 1.0)
+    tuning.report = lines.append
+    best_at: list[int] = []
+
+    def note(progress: Progress) -> None:
+        seen.append(progress)
+        best_at.append(tuning.states[0].best_at)
+
+    tuning.on_progress = note
+    tuning.run()
+    assert [one.left for one in seen] == [60.0 - k for k in range(1, 61)]
+    gains = [one.gain or 0.0 for one in seen]
+    assert gains[40] > gains[-1] == 0 and seen[0].budget is None
+    assert gains[19] == pytest.approx(expected_gain(20, 20 - best_at[19], 40)), "the pace is that of whole rounds"
+    assert lines[-1].startswith("60 trials in 1 min 00 s; 60 trials more would be expected to save ")
+
+
+def test_tasks_share_the_time_by_gain_for_its_cost() -> None:
+    costly = {TASK.workload_key: 2.0, OTHER.workload_key: 0.5}
+    measurer = FakeMeasurer(pace=lambda job: costly[job.task.key])
+    states = timed(measurer, 4.0, tasks=(TASK, OTHER)).run()
+    assert measurer.now - 100 <= 240 + 2.0
+    assert states[1].trials > states[0].trials >= 8
+
+
+def test_the_clock_decides_nothing_where_only_trials_are_limited() -> None:
+    orders = []
+    for pace in (0.1, 5.0):
+        measurer = FakeMeasurer(pace=lambda job, pace=pace: pace * (1 + len(job.source.text) % 7))  # type: ignore[misc]
+        TuningRun([TASK, OTHER], trials=60, measurer=measurer, model=RandomModel(0), clock=lambda m=measurer: m.now).run()  # type: ignore[arg-type,misc]
+        orders.append([job.source.text for job in measurer.jobs])
+    assert orders[0] == orders[1]
+
+
+def test_a_network_whose_one_task_never_works_goes_on_with_the_other() -> None:
+    class HalfBroken(FakeMeasurer):
+        def measure(self, batch: Sequence[Job]) -> Iterator[Measurement]:
+            for job, measurement in zip(batch, super().measure(batch), strict=True):
+                yield Measurement(failure=Failure("crash", "SIGSEGV")) if job.task.key == TASK.workload_key else measurement
+
+    measurer = HalfBroken(pace=lambda job: 0.5)
+    states = timed(measurer, 2.0, tasks=(TASK, OTHER)).run()
+    spent = Counter(job.task.key for job in measurer.jobs)
+    assert states[0].best is None and states[1].best is not None
+    assert spent[TASK.workload_key] < spent[OTHER.workload_key] / 2

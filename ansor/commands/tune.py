@@ -16,7 +16,7 @@ from ansor.task import SearchTask
 from ansor.text import counted, format_seconds
 from ansor.tuning import TaskState
 
-OPERATOR_TRIALS, NETWORK_TRIALS = 128, 400
+NETWORK_TRIALS = 400
 
 
 def run_tune(given: argparse.Namespace) -> int:
@@ -35,8 +35,8 @@ def _tune_operator(given: argparse.Namespace, subject: OperatorSubject, target: 
     peak = _introduce(subject, target, records, console)
     with ProgressView(console, peak) as view:
         states = api.tune_tasks(
-            [task], trials=given.trials or OPERATOR_TRIALS, records=records, seed=given.seed, early_stop=given.early_stop,
-            report=view.say, on_progress=view.update,
+            [task], trials=_trials(given, api.OPERATOR_TRIALS), minutes=given.minutes, min_gain=given.min_gain, records=records, seed=given.seed,
+            early_stop=given.early_stop, report=view.say, on_progress=view.update,
         )  # fmt: skip
     console.print(task_table(states, peak))
     _save(given, states, target, console)
@@ -55,7 +55,7 @@ def _tune_network(given: argparse.Namespace, subject: NetworkSubject, target: Ta
             view.now(f"building {counted(len(states), 'kernel')}")
 
         network = api.compile(
-            model, inputs, target, trials=given.trials or NETWORK_TRIALS, records=records, seed=given.seed,
+            model, inputs, target, trials=_trials(given, NETWORK_TRIALS), minutes=given.minutes, min_gain=given.min_gain, records=records, seed=given.seed,
             library=not given.no_library, report=view.say, on_progress=view.update, on_tasks=take,
         )  # fmt: skip
     console.print(task_table(tuned, peak))
@@ -63,6 +63,12 @@ def _tune_network(given: argparse.Namespace, subject: NetworkSubject, target: Ta
     if not given.no_compare:
         print_comparison(subject.name, compare(network, model, inputs, target.threads), target, console)
     return _status(tuned)
+
+
+def _trials(given: argparse.Namespace, default: int) -> int | None:
+    """As many as asked for; with minutes alone no number, without both the default."""
+    asked: int | None = given.trials
+    return default if asked is None and given.minutes is None else asked
 
 
 def _introduce(subject: Subject, target: Target, records: Path, console: Console) -> float | None:

@@ -1,57 +1,53 @@
-"""Which task of a network to tune next: the one whose next round is expected to lower the objective most. Pure; no clock.
+"""Which task of a network to tune next: the one whose next trials are expected to lower the objective most for what they cost. Pure; no clock.
 
-The caller tunes one round of the task `next_task` names and reports it by `told`. Tasks that are exhausted, or never get a valid
-program, die and are not named again, so none can stall the rest.
+The caller tunes one round of the task `next_task` names and reports it by `told`. Every task gets a first round before any gets a third. A task without a
+valid program is tried again at growing distances, and after some attempts never; exhausted tasks are not named again. So none can stall the rest.
 """
 
 import math
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+
+from ansor.search.expected_gain import expected_gain
 
 Objective = Callable[[Sequence[float]], float]
 """From the best seconds of every task to the number to minimise; must be finite for finite positive seconds."""
 
-STRATEGIES = ("gradient", "round-robin")
+STRATEGIES = ("expected-gain", "round-robin")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskInfo:
-    """`weight`: how often the task occurs in the network. `flops` of one run, and `group`: tasks of one group (None = alone) are taken to
-    be able to reach similar FLOP/s.
-    """
+    """`weight`: how often the task occurs in the network."""
 
     weight: float = 1.0
-    flops: float = 0.0
-    group: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulerOptions:
-    """`alpha`: share of the past's trend against the forecast; `beta`: how far a task may lag its group's best FLOP/s;
-    `window`: rounds the trend looks back. `valid_attempts`: rounds a task may take to get its first valid program.
+    """`ahead`: trials over which gains are compared, a round or so. `valid_attempts`: rounds a task may take to get its first valid program; after the
+    n-th the next comes no sooner than 2 ** n rounds later, unless nobody else has anything to do.
     `early_stop`: stop after so many trials without a better objective; `task_early_stop`: likewise for one task, which dies.
     """
 
-    strategy: str = "gradient"
-    alpha: float = 0.2
-    beta: float = 2.0
-    window: int = 3
-    valid_attempts: int = 3
+    strategy: str = "expected-gain"
+    ahead: int = 8
+    valid_attempts: int = 6
     early_stop: int | None = None
     task_early_stop: int | None = None
 
 
 @dataclass(slots=True)
 class _Progress:
-    history: list[float] = field(default_factory=list)  # best seconds after each round; infinity while none is valid
+    best: float = math.inf  # seconds; infinity while no program is valid
+    rounds: int = 0
     trials: int = 0
-    best_at: int = 0
+    best_at: int = 0  # trials told when the best was
+    last: int = 0  # rounds of all tasks told when its last was
+    timed: int = 0  # trials whose tuning seconds were told
+    seconds: float = 0.0  # those
     exhausted: bool = False
-
-    @property
-    def best(self) -> float:
-        return self.history[-1] if self.history else math.inf
 
 
 class TaskScheduler:
@@ -71,6 +67,7 @@ class TaskScheduler:
         self._objective = objective or self._weighted_sum
         self._progress = [_Progress() for _ in tasks]
         self._last = -1
+        self._rounds = 0
         self._trials = 0
         self._improved_at = 0
         self._lowest = math.inf
@@ -82,23 +79,38 @@ class TaskScheduler:
             return None
         if self.options.strategy == "round-robin":
             return min(alive, key=lambda index: (index <= self._last, index))
-        unknown = [index for index in alive if not math.isfinite(self._progress[index].best)]
-        if unknown:  # the warm-up: everyone a round, and those without a valid program their few more attempts
-            return min(unknown, key=lambda index: (len(self._progress[index].history), index))
-        return min(alive, key=lambda index: (-self.expected_gain(index), len(self._progress[index].history), index))
+        fresh = [index for index in alive if not self._progress[index].rounds]
+        if fresh:
+            return fresh[0]
+        known = [index for index in alive if math.isfinite(self._progress[index].best)]
+        due = [index for index in alive if index not in known and (not known or self._is_due(index))]
+        if due:
+            return min(due, key=lambda index: (self._progress[index].rounds, index))
+        return min(known, key=lambda index: (-self.expected_gain(index), self._progress[index].rounds, index))
 
-    def told(self, index: int, best_seconds: float | None, trials: int, exhausted: bool = False) -> None:
+    def _is_due(self, index: int) -> bool:
+        progress = self._progress[index]
+        return self._rounds - progress.last >= 1 << progress.rounds
+
+    def told(
+        self, index: int, best_seconds: float | None, trials: int, exhausted: bool = False, *, since: int | None = None, seconds: float | None = None
+    ) -> None:
         """A round of task `index` ended: its best time so far (None = no valid program yet), and the trials the round took.
 
+        since: trials after the best one, where that is known better than by rounds; seconds: what the round took, where the budget is one of time.
         Also for the rounds of an earlier run, one call each, before the first `next_task`.
         """
         progress = self._progress[index]
         found = best_seconds if best_seconds is not None and 0 < best_seconds < math.inf else math.inf
         progress.trials += trials
         if found < progress.best:
-            progress.best_at = progress.trials
-        progress.history.append(min(found, progress.best))
+            progress.best, progress.best_at = found, progress.trials - (since or 0)
+        if seconds is not None:
+            progress.seconds, progress.timed = progress.seconds + seconds, progress.timed + trials
+        progress.rounds += 1
         progress.exhausted = exhausted or trials <= 0
+        self._rounds += 1
+        progress.last = self._rounds
         self._last = index
         self._trials += trials
         value = self.objective
@@ -122,45 +134,30 @@ class TaskScheduler:
         if progress.exhausted:
             return False
         if not math.isfinite(progress.best):
-            return len(progress.history) < self.options.valid_attempts
+            return progress.rounds < self.options.valid_attempts
         patience = self.options.task_early_stop
         return patience is None or progress.trials - progress.best_at < patience
 
     def rounds(self, index: int) -> int:
         """Rounds told of this task."""
-        return len(self._progress[index].history)
+        return self._progress[index].rounds
 
     def expected_gain(self, index: int) -> float:
-        """How much a further round of this task is expected to lower the objective, never negative; 0 for a dead task."""
-        history = self._progress[index].history
-        if not self.alive(index) or not history or not math.isfinite(history[-1]):
+        """How much the objective is expected to fall for each further trial (each second of tuning, where seconds are told), never negative; 0 for a
+        dead task."""
+        progress = self._progress[index]
+        if not self.alive(index) or not math.isfinite(progress.best):
             return 0.0
-        best = history[-1]
-        gain = self.options.alpha * self._trend(history) + (1 - self.options.alpha) * self._forecast(index, best)
-        return max(self._slope(index, best) * gain, 0.0)
+        share = expected_gain(progress.trials, progress.trials - progress.best_at, self.options.ahead)
+        return max(self._slope(index, progress.best) * progress.best * share, 0.0) / (self.options.ahead * self._cost(progress))
 
-    def _trend(self, history: list[float]) -> float:
-        """Seconds won per round over the last `window` rounds; 0 with too short a history."""
-        window = self.options.window
-        if len(history) <= window or not math.isfinite(history[-1 - window]):
-            return 0.0
-        return (history[-1 - window] - history[-1]) / window
-
-    def _forecast(self, index: int, best: float) -> float:
-        """Seconds a task can hope to win: best / rounds so far, or more if its group shows what is possible."""
-        hope = best / len(self._progress[index].history)
-        fastest = self._group_speed(index)
-        if fastest <= 0:
-            return hope
-        return max(hope, best - self.options.beta * self._tasks[index].flops / fastest)
-
-    def _group_speed(self, index: int) -> float:
-        """Best FLOP/s reached in the task's group of two or more; 0 if there is none."""
-        group = self._tasks[index].group
-        members = [other for other, task in enumerate(self._tasks) if group is not None and task.group == group]
-        if len(members) < 2:
-            return 0.0
-        return max(self._tasks[other].flops / self._progress[other].best for other in members)
+    def _cost(self, progress: _Progress) -> float:
+        """Of a trial: seconds, those of the other tasks where this one's were not told; 1 where none were."""
+        if progress.timed and progress.seconds > 0:
+            return progress.seconds / progress.timed
+        timed = sum(other.timed for other in self._progress)
+        seconds = sum(other.seconds for other in self._progress)
+        return seconds / timed if timed and seconds > 0 else 1.0
 
     def _slope(self, index: int, best: float) -> float:
         """d(objective) / d(seconds of the task), by a step relative to its time: operators take microseconds."""

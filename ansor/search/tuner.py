@@ -46,7 +46,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TunerOptions:
-    """`epsilon`: share of random picks. `budget`: trials expected; past half of it the search closes in on the best rows.
+    """`epsilon`: share of random picks. `budget`: trials expected (a budget of time is told to `ask`); past half of it the search closes in on the best rows.
 
     `anchors`: how many of the best measured rows are mutated in every generation, `local_share` / `late_local_share`: the share
     of the population these mutations make before / after half of the budget. `explore`: share of model-guided picks
@@ -114,11 +114,14 @@ class Tuner:
             return f"no better program in {self.trials - self._best_at} trials"
         return None
 
-    def ask(self, count: int) -> list[Pick]:
-        """Up to `count` programs never asked for or told before, the most promising first; fewer = `exhausted`."""
+    def ask(self, count: int, share: float | None = None) -> list[Pick]:
+        """Up to `count` programs never asked for or told before, the most promising first; fewer = `exhausted`.
+
+        share: how much of the budget is used, 0 to 1, where that is not a matter of trials; None: trials told / `TunerOptions.budget`.
+        """
         known = [np.sort(np.fromiter(keys, np.uint64, len(keys))) for keys in self._known]
         rng = np.random.default_rng([self._seed, self._task, len(self._outcomes) + len(self._pending)])
-        picks = self._guided(count, known, rng) if self._model.fitted else []
+        picks = self._guided(count, share, known, rng) if self._model.fitted else []
         taken = self._keys_with(known, picks)
         rest = sample_population(self._spaces, count - len(picks), self._chances(), rng, taken)
         picks += _interleaved(rest, rng)
@@ -197,10 +200,10 @@ class Tuner:
         valid = sorted((outcome for outcome in self._outcomes if outcome.valid), key=_seconds)
         return self._population([outcome.pick for outcome in valid[: self.options.anchors]])
 
-    def _guided(self, count: int, known: list[NDArray[np.uint64]], rng: np.random.Generator) -> list[Pick]:
+    def _guided(self, count: int, share: float | None, known: list[NDArray[np.uint64]], rng: np.random.Generator) -> list[Pick]:
         """The picks the model makes of `count`: all but the random share."""
         wanted = min(count, int(count * (1 - self.options.epsilon) + rng.random()))
-        late = len(self._outcomes) >= self.options.budget / 2
+        late = len(self._outcomes) >= self.options.budget / 2 if share is None else share >= 0.5
         local_share = self.options.late_local_share if late else self.options.local_share
         chances, anchors, evolution = self._chances(), self._anchors(), self.options.evolution
         nothing = [np.zeros(0, np.uint64)] * len(self._spaces)

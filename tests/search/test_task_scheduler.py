@@ -62,30 +62,55 @@ def test_no_task_starves() -> None:
     assert spend(scheduler, 200, [[1.0], [1.0]])[1] > 10
 
 
-def test_an_improving_task_is_preferred_to_a_stuck_one() -> None:
-    scheduler = TaskScheduler([TaskInfo(), TaskInfo()], options=SchedulerOptions(alpha=0.8))
+def test_an_improving_task_is_preferred_to_one_that_is_long_stuck() -> None:
+    scheduler = TaskScheduler([TaskInfo(), TaskInfo()])
     for step in range(6):
         scheduler.told(0, 1.0, 16)
-        scheduler.told(1, 2.0 - 0.2 * step, 16)
+        scheduler.told(1, 1.5 - 0.1 * step, 16)
     assert scheduler.next_task() == 1
 
 
-def test_a_task_that_lags_its_group_is_preferred() -> None:
-    def scheduler(group: str | None) -> TaskScheduler:
-        made = TaskScheduler([TaskInfo(flops=1e9, group=group), TaskInfo(flops=1e9, group=group)])
-        for _ in range(8):
-            made.told(0, 0.1, 16)
-            made.told(1, 1.0, 16)
+def test_trials_without_a_better_program_may_be_told_exactly() -> None:
+    scheduler = TaskScheduler([TaskInfo(), TaskInfo()])
+    scheduler.told(0, 1.0, 100, since=90)
+    scheduler.told(1, 1.0, 100, since=5)
+    assert scheduler.next_task() == 1
+
+
+def test_where_time_is_told_the_cheap_task_is_preferred() -> None:
+    def scheduler(*seconds: float | None) -> TaskScheduler:
+        made = TaskScheduler([TaskInfo(), TaskInfo()])
+        for index, one in enumerate(seconds):
+            made.told(index, 1.0, 16, seconds=one)
         return made
 
-    assert scheduler("conv").expected_gain(1) > scheduler(None).expected_gain(1)
-    assert scheduler("conv").expected_gain(0) == scheduler(None).expected_gain(0)
+    assert [scheduler(None, None).next_task(), scheduler(8.0, 4.0).next_task()] == [0, 1]
+    assert scheduler(8.0, None).expected_gain(1) == scheduler(8.0, 8.0).expected_gain(1), "like the others until it is known"
 
 
-def test_a_task_without_a_valid_program_dies_and_stalls_nobody() -> None:
+def test_everyone_has_a_first_round_before_anyone_has_a_third() -> None:
+    scheduler = TaskScheduler([TaskInfo(weight=100), *[TaskInfo()] * 4])
+    for _ in range(3):
+        scheduler.told(0, 1.0, 8)
+    assert spend(scheduler, 4, [[1.0]] * 5) == {1: 1, 2: 1, 3: 1, 4: 1}
+
+
+def test_a_task_without_a_valid_program_is_tried_at_growing_distances_dies_and_stalls_nobody() -> None:
     scheduler = TaskScheduler([TaskInfo(), TaskInfo()])
-    assert spend(scheduler, 30, [[None], [1.0]]) == {0: 3, 1: 27}
+    named = []
+    for _ in range(100):
+        index = scheduler.next_task()
+        assert index is not None
+        named.append(index)
+        scheduler.told(index, (None, 1.0)[index], 1)
+    tried = [step for step, index in enumerate(named) if index == 0]
+    assert [later - before for before, later in zip(tried, tried[1:], strict=False)] == [3, 5, 9, 17, 33]
     assert not scheduler.alive(0) and scheduler.objective == 2.0
+
+
+def test_a_first_valid_program_ends_the_waiting() -> None:
+    scheduler = TaskScheduler([TaskInfo(), TaskInfo()])
+    assert spend(scheduler, 40, [[None, 1.0], [1.0]])[0] >= 15
 
 
 def test_exhausted_and_empty_rounds_kill_a_task() -> None:
@@ -96,7 +121,7 @@ def test_exhausted_and_empty_rounds_kill_a_task() -> None:
 
 
 def test_all_tasks_invalid_ends() -> None:
-    assert sum(spend(TaskScheduler([TaskInfo()] * 3), 100, [[None]] * 3).values()) == 9
+    assert sum(spend(TaskScheduler([TaskInfo()] * 3), 100, [[None]] * 3).values()) == 3 * SchedulerOptions().valid_attempts
 
 
 def test_early_stops() -> None:
@@ -115,7 +140,7 @@ def test_early_stop_waits_for_every_task() -> None:
 def test_mistakes_are_sentences() -> None:
     with pytest.raises(ValueError, match="no task"):
         TaskScheduler([])
-    with pytest.raises(ValueError, match="gradient, round-robin"):
+    with pytest.raises(ValueError, match="expected-gain, round-robin"):
         TaskScheduler([TaskInfo()], options=SchedulerOptions(strategy="greedy"))
 
 
@@ -123,7 +148,7 @@ def test_mistakes_are_sentences() -> None:
                 min_size=1, max_size=5))
 def test_gains_are_finite_and_the_same_history_gives_the_same_choice(times: list[list[float | None]]) -> None:
     def choices() -> list[int | None]:
-        scheduler = TaskScheduler([TaskInfo(flops=1e6, group="all")] * len(times))
+        scheduler = TaskScheduler([TaskInfo()] * len(times))
         named: list[int | None] = []
         for step in range(25):
             named.append(index := scheduler.next_task())

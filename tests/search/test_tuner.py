@@ -161,6 +161,18 @@ def test_failing_space_gets_fewer_picks_than_a_working_one() -> None:
     assert later[0] < later[1] / 3
 
 
+def test_a_share_of_the_budget_stands_for_trials_out_of_so_many() -> None:
+    def after_one_round(budget: int, share: float | None) -> list[Pick]:
+        options = TunerOptions(evolution=QUICK.evolution, budget=budget)
+        tuner, _ = tuned(bowls(), quick_model(), 16, options=options)
+        return tuner.ask(16, share)
+
+    early, late = after_one_round(1000, None), after_one_round(20, None)
+    assert early != late
+    assert [after_one_round(1000, share) for share in (0.0, 0.49, 0.5, 1.0)] == [early, early, late, late]
+    assert after_one_round(20, 0.1) == early
+
+
 def test_early_stop() -> None:
     spaces = bowls()
     tuner = Tuner(spaces, RandomModel(), options=TunerOptions(early_stop=10))
