@@ -151,7 +151,7 @@ def test_a_stage_that_packs_is_not_inlined() -> None:
     x, w = te.placeholder((4, 8), name="x"), te.placeholder((4, 8), name="w", constant=True)
     scaled = te.compute((4, 8), lambda i, j: x[i, j] * w[i, j], name="scaled")
     sketch = Sketch(Dag([x, w, te.compute((4, 8), lambda i, j: scaled[i, j] + 1.0, name="y")]))
-    with pytest.raises(ScheduleError, match="whose loops give the order of the packed copy of w"):
+    with pytest.raises(ScheduleError, match="whose loops order the packed copy of w"):
         print(sketch.then(Pack("scaled", "w"), ComputeInline("scaled")).state)
 
 
