@@ -28,7 +28,7 @@ FEWEST = 64
 STEP, AHEAD = 8, (16, 32, 64)
 LONG = 64
 """Trials without a better program; moments after so many tell the patience."""
-PATIENCES = (16, 24, 32, 40, 48, 56, 64, 72, 80, 96, 128, 256, 1_000_000)
+PATIENCES: tuple[float, ...] = (16, 24, 32, 40, 48, 56, 64, 72, 80, 96, 128, 256, 1_000_000)
 FOLDS = 8
 BUDGETS = (500, 1000, 2000)
 SHARES = (0.2, 0.4, 0.6)
@@ -109,7 +109,8 @@ def fitted(points: Points, among: NDArray[np.bool_]) -> tuple[float, float]:
     late = among & (points.since >= LONG)
 
     def wrong(patience: float) -> float:
-        return abs(float(np.sum((points.weight * (predicted(points, slopes[patience], patience) - points.seen))[late])))
+        excess = predicted(points, slopes[patience], patience) - points.seen
+        return abs(float(np.sum(points.weight[late] * excess[late])))
 
     patience = min(PATIENCES, key=wrong)
     return slopes[patience], patience

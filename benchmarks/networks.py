@@ -63,13 +63,21 @@ class Compiled:
     seconds: float
 
 
-def compiled(name: str, model: torch.nn.Module, image: torch.Tensor, target: Target, trials: int, folder: str | None, seed: int, out: Console) -> Compiled:
-    """Tuned within `trials` and built."""
+@dataclass(frozen=True)
+class Limits:
+    """Of tuning the whole network; None is no limit."""
+
+    trials: int | None
+    minutes: float | None
+
+
+def compiled(name: str, model: torch.nn.Module, image: torch.Tensor, target: Target, budget: Limits, folder: str | None, seed: int, out: Console) -> Compiled:
+    """Tuned within the budget and built."""
     states: list[TaskState] = []
     start = time.perf_counter()
     with ProgressView(out) as view:
         network = api.compile(
-            model, (image,), str(target), trials=trials, records=records_at(folder, name), seed=seed,
+            model, (image,), str(target), trials=budget.trials, minutes=budget.minutes, min_gain=0.0, records=records_at(folder, name), seed=seed,
             report=view.say, on_progress=view.update, on_tasks=states.extend,
         )  # fmt: skip
     return Compiled(network, states, time.perf_counter() - start)
@@ -105,7 +113,8 @@ def show_kernels(done: Compiled, target: Target, peak: float, out: Console) -> N
 def main() -> int:
     options = parser(__doc__)
     options.add_argument("--network", choices=MODELS, default="resnet18", help="(default: %(default)s)")
-    options.add_argument("--trials", type=int, default=400, help="programs measured for the whole network (default: %(default)s)")
+    options.add_argument("--trials", type=int, help="programs measured for the whole network (default without --minutes: 400)")
+    options.add_argument("--minutes", type=float, help="wall time of tuning, to the end: also where little is expected of the rest")
     options.add_argument("--turns", type=int, default=60, help="turns of the comparison (default: %(default)s)")
     options.add_argument("--seed", type=int, default=0, help="of the search (default: %(default)s)")
     options.add_argument("--records", metavar="FOLDER", help="continue from and append to a record file in this folder")
@@ -116,7 +125,8 @@ def main() -> int:
     use_threads(target.threads)
     model = MODELS[given.network]()
     image = torch.randn(1, 3, 224, 224, generator=torch.Generator().manual_seed(1))
-    done = compiled(given.network, model, image, target, given.trials, given.records, given.seed, out)
+    limits = Limits(400 if given.trials is None and given.minutes is None else given.trials, given.minutes)
+    done = compiled(given.network, model, image, target, limits, given.records, given.seed, out)
     with torch.no_grad():
         error = relative_error(done.network(image), model(image))  # type: ignore[arg-type]  # one tensor, as the module gives one
         times = interleaved({"ours": lambda: done.network(image), "theirs": lambda: model(image)}, given.turns)
