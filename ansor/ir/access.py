@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ansor.te.expr import Axis, Binary, Call, Const, Expr, Read, Reduce, Select, walk
 from ansor.te.tensor import Tensor
 
@@ -17,10 +15,9 @@ def value_of(tensor: Tensor) -> Expr:
     return body.source if isinstance(body, Reduce) else body
 
 
-def reads(tensor: Tensor) -> Iterator[Read]:
+def reads(tensor: Tensor) -> tuple[Read, ...]:
     """Every read of a computed tensor's body."""
-    if tensor.compute is not None:
-        yield from (node for node in walk(tensor.compute.body) if isinstance(node, Read))
+    return () if tensor.compute is None else tensor.compute.reads
 
 
 def producers(tensor: Tensor) -> list[Tensor]:

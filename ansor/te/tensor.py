@@ -12,6 +12,7 @@ import itertools
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from ansor.errors import DeclarationError
 from ansor.te.expr import INDEX, Axis, Binary, Expr, Operand, Read, Reduce, Select, as_expr, check_dtype, walk
@@ -27,6 +28,11 @@ class Compute:
     axes: tuple[Axis, ...]
     reduce_axes: tuple[Axis, ...]
     body: Expr
+
+    @cached_property
+    def reads(self) -> tuple[Read, ...]:
+        """Every read of the body: asked for again and again while sketches are derived."""
+        return tuple(node for node in walk(self.body) if isinstance(node, Read))
 
 
 @dataclass(frozen=True, eq=False)
