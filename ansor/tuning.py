@@ -206,8 +206,8 @@ class TuningRun:
             self.report(f"{self.records}: {count} records of {state.task.name} are left out: {reason}")
         known = found.known
         self.tuners[id(state)].tell([outcome for outcome, _ in known])
-        for count, (outcome, failure) in enumerate(known, 1):
-            self._note(state, outcome, failure)
+        for count, (outcome, record) in enumerate(known, 1):
+            self._note(state, outcome, record.failure)
             if count % SMALL_ROUND == 0 or count == len(known):
                 self.scheduler.told(index, state.seconds, (count - 1) % SMALL_ROUND + 1, since=state.trials - state.best_at)
         state.resumed = len(known)
@@ -381,7 +381,7 @@ def _best(task: SearchTask, outcome: Outcome) -> Best:
 class Recorded:
     """What a file knows of a task: outcomes that apply here, and how many records of the workload do not, by reason."""
 
-    known: list[tuple[Outcome, Failure | None]]
+    known: list[tuple[Outcome, Record]]
     left_out: dict[str, int]
 
 
@@ -408,8 +408,8 @@ def recorded_outcomes(task: SearchTask, records: str | Path) -> Recorded:
     of_workload = _records_by_workload(path, state.st_size, state.st_mtime_ns).get(task.workload_key, [])
     of_target = [record for record in of_workload if record.target == target]
     numbers = {(space.algorithm, space.name): k for k, space in enumerate(task.spaces)} if of_target else {}
-    found = [(_outcome_of(record, task, numbers), record.failure) for record in of_target]
-    known = [(outcome, failure) for outcome, failure in found if outcome is not None]
+    found = [(_outcome_of(record, task, numbers), record) for record in of_target]
+    known = [(outcome, record) for outcome, record in found if outcome is not None]
     left_out = {
         f"made for another target than {target}": len(of_workload) - len(of_target),
         "they name sketches that do not exist in this version": len(found) - len(known),

@@ -61,8 +61,8 @@ def _kept(task: DatasetTask, target: Target, folder: Path) -> Examples:
 def examples_of(task: SearchTask, records: Path) -> tuple[FeatureRows, NDArray[np.float64]]:
     """Feature rows and seconds of a task's recorded programs, sketch by sketch."""
     by_space: dict[int, list[tuple[tuple[int, ...], float]]] = {}
-    for outcome, _ in recorded_outcomes(task, records).known:
-        seconds = outcome.seconds if outcome.valid and outcome.seconds is not None else np.inf
+    for outcome, record in recorded_outcomes(task, records).known:
+        seconds = min(record.seconds) if outcome.valid else np.inf  # the least, not the median: whatever else ran only ever adds
         by_space.setdefault(outcome.pick.space, []).append((outcome.pick.row, seconds))
     parts: list[FeatureRows] = []
     times: list[float] = []

@@ -1,0 +1,103 @@
+"""Kernels that the model picks without measuring, beside kernels tuned by measuring, on operators the model has not seen.
+
+    python benchmarks/zero_tuning.py                                   # a few of each kind, 64 trials each
+    python benchmarks/zero_tuning.py --tasks 40 --records build/zero   # more, continued from earlier trials
+    python benchmarks/zero_tuning.py --model unseen.json.gz --kinds capsule transposed
+
+The operators are tasks of the data set that were held out when the package's model was trained. For each of them one kernel is picked (`trials=0`) and one is
+tuned, and both run in turns in one process, with constants bound. `share`: speed of the picked kernel relative to the tuned one, median and middle 80 % of the
+turns; `picked in`: seconds from the declaration to the choice, without the compiler; `sure`: the confidence that is given with it. `--model` takes another
+model, such as one trained without some kinds by `ansor dataset train`.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from common import Ratio, add_target, console, in_one_thread, interleaved, machine_line, parser, ratio, records_at, short, table, target_of
+
+from ansor import api
+from ansor.codegen.toolchain import find_compiler
+from ansor.cost_model.base import CostModel, load_model
+from ansor.dataset.collect import search_task
+from ansor.dataset.operators import KINDS, DatasetTask, dataset_tasks
+from ansor.dataset.split import HELD_OUT, fold_of
+from ansor.kernels import built
+from ansor.measure.kernel import Kernel
+from ansor.task import SearchTask
+from ansor.zero_tuning import pick
+
+
+def main() -> int:
+    options = parser(__doc__)
+    options.add_argument("--tasks", type=int, default=24, help="how many, kinds taking turns (default: %(default)s)")
+    options.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS), help="only these (default: all)")
+    options.add_argument("--trials", type=int, default=64, help="of the tuned kernel (default: %(default)s)")
+    options.add_argument("--records", metavar="FOLDER", help="continue from and append to record files in this folder")
+    options.add_argument("--model", type=Path, metavar="FILE", help="instead of the package's")
+    options.add_argument("--seen", action="store_true", help="also tasks that the package's model was trained on")
+    options.add_argument("--turns", type=int, default=60, help="of each comparison (default: %(default)s)")
+    add_target(options)
+    given = options.parse_args()
+    in_one_thread()
+    out, target = console(), target_of(given)
+    model = None if given.model is None else load_model(given.model)
+    tasks = [one for one in dataset_tasks() if one.kind in given.kinds and (given.seen or fold_of(one) == HELD_OUT)][: given.tasks]
+    shown = table(f"picked without measuring beside {given.trials} trials, {target}", ["operator"], ["picked ms", "tuned ms", "share", "sure", "picked in"])
+    shares: dict[str, list[float]] = {}
+    slowest = 0.0
+    for number, one in enumerate(tasks, 1):
+        task = search_task(one, target)
+        share, picked, tuned, confidence, seconds = compared(task, one, model, given.trials, records_at(given.records, one.name), given.turns)
+        shown.add_row(one.name, f"{picked * 1e3:.3f}", f"{tuned * 1e3:.3f}", str(share), f"{confidence:.2f}", short(seconds))
+        shares.setdefault(one.kind, []).append(share.median)
+        slowest = max(slowest, seconds)
+        print(f"{number}/{len(tasks)} {one.name}: {share}", file=sys.stderr, flush=True)
+    out.print(shown)
+    for kind, found in shares.items():
+        out.print(f"{kind:18} {geomean(found):.2f}  ({len(found)} tasks)")
+    everything = [share for found in shares.values() for share in found]
+    out.print(f"geomean of all {len(everything)}: {geomean(everything):.3f}; slowest choice {short(slowest)}. {machine_line()}")
+    return 0
+
+
+def compared(task: SearchTask, one: DatasetTask, model: CostModel | None, trials: int, records: Path | None,
+             turns: int) -> tuple[Ratio, float, float, float, float]:
+    """The share with the medians of both kernels, the confidence, and the seconds of the choice."""
+    begin = time.perf_counter()
+    choice = pick(task, model)
+    seconds = time.perf_counter() - begin
+    (picked,) = built([task], [choice.best], find_compiler(task.target.compiler))
+    state = api.tune_tasks([task], trials=trials, records=records)[0]
+    (tuned,) = built([task], [api.chosen(state)], find_compiler(task.target.compiler))
+    arguments = _arguments(task)
+    times = interleaved({"picked": _call(picked, task, arguments), "tuned": _call(tuned, task, arguments)}, turns, 4.0)
+    return ratio(times["picked"], times["tuned"]), times["picked"].median, times["tuned"].median, choice.confidence, seconds
+
+
+def _arguments(task: SearchTask) -> dict[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]]:
+    rng = np.random.default_rng(0)
+    inputs = [tensor for tensor in task.tensors if tensor.is_placeholder]
+    return {one.name: (rng.random(one.shape) * 2 - 1).astype(one.dtype) if one.dtype.startswith("float") else
+            rng.integers(-100, 100, one.shape).astype(one.dtype) for one in inputs}
+
+
+def _call(kernel: Kernel, task: SearchTask, arguments: dict[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]]) -> Callable[[], object]:
+    constants = {tensor.name for tensor in task.tensors if tensor.constant}
+    kernel.bind_constants({name: arguments[name] for name in constants})
+    rest = [value for name, value in arguments.items() if name not in constants]
+    return lambda: kernel(*rest)
+
+
+def geomean(values: Sequence[float]) -> float:
+    """Geometric mean."""
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
