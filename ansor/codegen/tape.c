@@ -1,0 +1,246 @@
+/* Runs a recorded tape (ansor/ir/tape.py) over rows of genes.
+
+   ansor_tape_prepare drops what no output needs and gives every value a register; ansor_tape_run works on blocks of rows, one operation after the other, so
+   that the registers, a vector of one block's values each, stay in the first caches. No state, no threads. */
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK = 64, LANES = 8 };
+
+enum {
+    CONSTANT, TABLE, ADD, SUBTRACT, MULTIPLY, DIVIDE, FLOOR_DIVIDE, CEIL_DIVIDE, REMAINDER, MINIMUM, MAXIMUM, LESS, LESS_EQUAL, EQUAL, BOTH, EITHER,
+    NOT, FLOOR, CEIL, MAGNITUDE, LOG2, LOG, CHOOSE, STORE_FLOAT, STORE_DOUBLE, STORE_FLAG
+};
+
+/* Which operands are constants rather than registers, above the operation in the first word of an instruction. */
+enum { SECOND = 64, FIRST = 128, THEN = 64, OTHERWISE = 128 };
+
+struct instruction {
+    int32_t op, to, a, b, c;
+};
+
+struct output {
+    int32_t node, matrix, column, op;
+};
+
+struct tape {
+    const struct instruction *code;
+    int64_t length;
+    const double *constants, *tables;
+    int64_t registers, matrices;
+    const void *templates[4];
+    int64_t row_bytes[4];
+};
+
+static int operands(const int32_t *node) {
+    if (node[0] <= TABLE) return 0;
+    if (node[0] == CHOOSE) return 3;
+    return node[0] >= NOT && node[0] <= LOG ? 1 : 2;
+}
+
+/* Instructions for the outputs, which are in the order of their nodes; `code` has room for all nodes and outputs. Returns their number, -1 without memory. */
+int64_t ansor_tape_prepare(const int32_t *nodes, int64_t count, const struct output *outputs, int64_t wanted, struct instruction *code, int64_t *registers) {
+    int32_t *last = malloc(count * sizeof *last), *place = malloc(count * sizeof *place), *unused = malloc(count * sizeof *unused);
+    int64_t length = 0, top = 0, next = 0;
+    *registers = 0;
+    if (!last || !place || !unused) {
+        free(last), free(place), free(unused);
+        return -1;
+    }
+    for (int64_t k = 0; k < count; k++) last[k] = -1;
+    for (int64_t k = 0; k < wanted; k++) last[outputs[k].node] = outputs[k].node;
+    for (int64_t k = count - 1; k >= 0; k--) {
+        if (last[k] < 0) continue;
+        for (int j = 1; j <= operands(nodes + 4 * k); j++) {
+            const int32_t from = nodes[4 * k + j];
+            if (last[from] < 0 || last[from] == from) last[from] = (int32_t)k; /* the first met from the end is the last use */
+        }
+    }
+    for (int64_t k = 0; k < count; k++) {
+        const int32_t *node = nodes + 4 * k;
+        if (last[k] < 0) continue;
+        if (node[0] == CONSTANT) {
+            place[k] = node[1];
+            continue;
+        }
+        /* No operand's register is free yet: an instruction never writes what it reads. */
+        place[k] = top ? unused[--top] : (int32_t)(*registers)++;
+        struct instruction one = {node[0], place[k], node[1], node[2], node[3]};
+        int32_t *const field[3] = {&one.a, &one.b, &one.c};
+        const int uses = operands(node);
+        for (int j = 0; j < uses; j++) {
+            const int32_t from = *field[j];
+            if (nodes[4 * from] == CONSTANT) one.op |= uses == 3 ? (j == 1 ? THEN : OTHERWISE) : (j == 1 ? SECOND : FIRST);
+            *field[j] = place[from];
+        }
+        code[length++] = one;
+        for (; next < wanted && outputs[next].node == k; next++) {
+            code[length++] = (struct instruction){outputs[next].op, outputs[next].matrix, place[k], outputs[next].column, 0};
+        }
+        for (int j = 1; j <= uses; j++) {
+            const int32_t from = node[j];
+            if (nodes[4 * from] != CONSTANT && last[from] == k) {
+                unused[top++] = place[from];
+                last[from] = -1; /* an operand that stands twice is freed once */
+            }
+        }
+        if (last[k] == k) unused[top++] = place[k];
+    }
+    free(last), free(place), free(unused);
+    return length;
+}
+
+/* Of a number of 1 or more, up to a rounding error: e + 2 / ln 2 * artanh((m - 1) / (m + 1)) of x = m * 2^e with m around 1. */
+static inline double binary_logarithm(double x) {
+    uint64_t bits, shifted;
+    double mantissa, exponent;
+    memcpy(&bits, &x, sizeof bits);
+    shifted = (bits >> 52) | 0x4330000000000000u; /* 2^52 + the biased exponent */
+    memcpy(&exponent, &shifted, sizeof exponent);
+    exponent -= 4503599627370496.0 + 1023.0;
+    bits = (bits & 0x000fffffffffffffu) | 0x3ff0000000000000u;
+    memcpy(&mantissa, &bits, sizeof mantissa);
+    const double large = mantissa > 1.4142135623730951 ? 1.0 : 0.0;
+    mantissa = large ? mantissa * 0.5 : mantissa;
+    const double s = (mantissa - 1.0) / (mantissa + 1.0), z = s * s;
+    double p = 1.0 / 21;
+    p = p * z + 1.0 / 19, p = p * z + 1.0 / 17, p = p * z + 1.0 / 15, p = p * z + 1.0 / 13, p = p * z + 1.0 / 11;
+    p = p * z + 1.0 / 9, p = p * z + 1.0 / 7, p = p * z + 1.0 / 5, p = p * z + 1.0 / 3, p = p * z + 1.0;
+    return exponent + large + 2.8853900817779268 * s * p;
+}
+
+#define EACH(EXPRESSION)                                    \
+    for (int64_t start = 0; start < whole; start += LANES)  \
+        for (int64_t i = start; i < start + LANES; i++) d[i] = (EXPRESSION)
+
+#define REGISTER(k) (registers + (int64_t)(k) * BLOCK)
+
+#define UNARY(OP, EXPRESSION)                \
+    case OP: {                               \
+        const double *a = REGISTER(one.a);   \
+        EACH(EXPRESSION(a[i]));              \
+        break;                               \
+    }
+
+#define BINARY(OP, EXPRESSION)                                              \
+    case OP: {                                                              \
+        const double *a = REGISTER(one.a), *b = REGISTER(one.b);            \
+        EACH(EXPRESSION(a[i], b[i]));                                       \
+        break;                                                              \
+    }                                                                       \
+    case OP | SECOND: {                                                     \
+        const double *a = REGISTER(one.a), b = tape->constants[one.b];      \
+        EACH(EXPRESSION(a[i], b));                                          \
+        break;                                                              \
+    }                                                                       \
+    case OP | FIRST: {                                                      \
+        const double a = tape->constants[one.a], *b = REGISTER(one.b);      \
+        EACH(EXPRESSION(a, b[i]));                                          \
+        break;                                                              \
+    }
+
+#define PLUS(x, y) ((x) + (y))
+#define LESS_BY(x, y) ((x) - (y))
+#define TIMES(x, y) ((x) * (y))
+#define OVER(x, y) ((x) / (y))
+/* Divided by 0 is 0, as NumPy has it for integers. */
+#define FLOOR_OVER(x, y) floor((x) / ((y) == 0 ? INFINITY : (y)))
+#define CEIL_OVER(x, y) ceil((x) / ((y) == 0 ? INFINITY : (y)))
+#define REST(x, y) ((y) == 0 ? 0.0 : (x)-floor((x) / (y)) * (y))
+#define LEAST(x, y) ((x) < (y) ? (x) : (y))
+#define MOST(x, y) ((x) > (y) ? (x) : (y))
+#define IS_LESS(x, y) ((x) < (y) ? 1.0 : 0.0)
+#define IS_LESS_EQUAL(x, y) ((x) <= (y) ? 1.0 : 0.0)
+#define IS_EQUAL(x, y) ((x) == (y) ? 1.0 : 0.0)
+#define NONE(x) (1.0 - (x))
+#define LOG_OF(x) (0.6931471805599453 * binary_logarithm(x))
+
+/* All rows [rows, choices]; scratch: room for the registers, BLOCK doubles each. Returns 0 where a gene is not in its table. */
+int ansor_tape_run(const struct tape *tape, const int64_t *genes, int64_t choices, int64_t rows, double *scratch, void *const *matrices) {
+    double *const registers = (double *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
+    for (int64_t first = 0; first < rows; first += BLOCK) {
+        const int64_t n = rows - first < BLOCK ? rows - first : BLOCK;
+        const int64_t whole = (n + LANES - 1) / LANES * LANES;
+        for (int64_t m = 0; m < tape->matrices; m++)
+            for (int64_t i = first; i < first + n; i++) memcpy((char *)matrices[m] + i * tape->row_bytes[m], tape->templates[m], tape->row_bytes[m]);
+        for (const struct instruction *at = tape->code, *end = at + tape->length; at < end; at++) {
+            const struct instruction one = *at;
+            double *restrict d = REGISTER(one.to);
+            switch (one.op) {
+            case TABLE: {
+                const int64_t *gene = genes + first * choices + one.a;
+                for (int64_t i = 0; i < whole; i++) {
+                    const int64_t value = gene[(i < n ? i : n - 1) * choices];
+                    if (value < 0 || value >= one.c) return 0;
+                    d[i] = tape->tables[one.b + value];
+                }
+                break;
+            }
+            BINARY(ADD, PLUS)
+            BINARY(SUBTRACT, LESS_BY)
+            BINARY(MULTIPLY, TIMES)
+            BINARY(DIVIDE, OVER)
+            BINARY(FLOOR_DIVIDE, FLOOR_OVER)
+            BINARY(CEIL_DIVIDE, CEIL_OVER)
+            BINARY(REMAINDER, REST)
+            BINARY(MINIMUM, LEAST)
+            BINARY(MAXIMUM, MOST)
+            BINARY(LESS, IS_LESS)
+            BINARY(LESS_EQUAL, IS_LESS_EQUAL)
+            BINARY(EQUAL, IS_EQUAL)
+            BINARY(BOTH, LEAST)
+            BINARY(EITHER, MOST)
+            UNARY(NOT, NONE)
+            UNARY(FLOOR, floor)
+            UNARY(CEIL, ceil)
+            UNARY(MAGNITUDE, fabs)
+            UNARY(LOG2, binary_logarithm)
+            UNARY(LOG, LOG_OF)
+            case CHOOSE: {
+                const double *a = REGISTER(one.a), *b = REGISTER(one.b), *c = REGISTER(one.c);
+                EACH(a[i] != 0 ? b[i] : c[i]);
+                break;
+            }
+            case CHOOSE | THEN: {
+                const double *a = REGISTER(one.a), b = tape->constants[one.b], *c = REGISTER(one.c);
+                EACH(a[i] != 0 ? b : c[i]);
+                break;
+            }
+            case CHOOSE | OTHERWISE: {
+                const double *a = REGISTER(one.a), *b = REGISTER(one.b), c = tape->constants[one.c];
+                EACH(a[i] != 0 ? b[i] : c);
+                break;
+            }
+            case CHOOSE | THEN | OTHERWISE: {
+                const double *a = REGISTER(one.a), b = tape->constants[one.b], c = tape->constants[one.c];
+                EACH(a[i] != 0 ? b : c);
+                break;
+            }
+            case STORE_FLOAT: {
+                const double *a = REGISTER(one.a);
+                const int64_t width = tape->row_bytes[one.to] / (int64_t)sizeof(float);
+                float *to = (float *)matrices[one.to] + first * width + one.b;
+                for (int64_t i = 0; i < n; i++) to[i * width] = (float)a[i];
+                break;
+            }
+            case STORE_DOUBLE: {
+                const double *a = REGISTER(one.a);
+                const int64_t width = tape->row_bytes[one.to] / (int64_t)sizeof(double);
+                double *to = (double *)matrices[one.to] + first * width + one.b;
+                for (int64_t i = 0; i < n; i++) to[i * width] = a[i];
+                break;
+            }
+            case STORE_FLAG: {
+                const double *a = REGISTER(one.a);
+                uint8_t *to = (uint8_t *)matrices[one.to] + first * tape->row_bytes[one.to] + one.b;
+                for (int64_t i = 0; i < n; i++) to[i * tape->row_bytes[one.to]] = a[i] != 0;
+                break;
+            }
+            }
+        }
+    }
+    return 1;
+}
