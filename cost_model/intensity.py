@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ansor.cost_model.feature_table import CURVE_POINTS
 from ansor.cost_model.nest import Nest
-from ansor.ir.columns import Row, larger, log2, smaller
+from ansor.ir.columns import Row, excess, larger, log2, multiply_add
 
 
 def intensity_curve(nest: Nest, touched_bytes: Sequence[Row], operations: float) -> list[Row]:
@@ -18,15 +18,15 @@ def intensity_curve(nest: Nest, touched_bytes: Sequence[Row], operations: float)
         return [0.0] * CURVE_POINTS
     intensity = [log2(inside * operations / touched + 1.0) for inside, touched in zip(nest.inside, touched_bytes, strict=True)]
     done = [log2(inside) for inside in nest.inside]
-    levels = range(len(nest.loops))
-    rises = [intensity[level] - intensity[level + 1] for level in levels]
-    # A real loop does at least twice the iterations; one of extent 1 has no rise, so its width does not matter.
-    widths = [larger(done[level] - done[level + 1], 0.5) for level in levels]
-    curve = []
-    for point in range(CURVE_POINTS):
+    # The slope of the curve changes at every boundary. A real loop does at least twice the iterations; one of extent 1 has no rise, so its width does not
+    # matter.
+    slopes = [(intensity[level] - intensity[level + 1]) / larger(done[level] - done[level + 1], 0.5) for level in range(len(nest.loops))]
+    turns = [slope - before for slope, before in zip(slopes, [*slopes[1:], 0.0], strict=True)]
+    curve = [intensity[-1]]
+    for point in range(1, CURVE_POINTS - 1):
         sample = done[0] * (point / (CURVE_POINTS - 1))
         value = intensity[-1]
-        for level in reversed(levels):
-            value = value + smaller(larger((sample - done[level + 1]) / widths[level], 0.0), 1.0) * rises[level]
+        for turn, start in zip(turns, done[1:], strict=True):
+            value = multiply_add(turn, excess(sample, start), value)
         curve.append(larger(value, 0.0))
-    return curve
+    return [*curve, intensity[0]]

@@ -12,7 +12,7 @@ enum { BLOCK = 64, LANES = 8 };
 
 enum {
     CONSTANT, TABLE, ADD, SUBTRACT, MULTIPLY, DIVIDE, FLOOR_DIVIDE, CEIL_DIVIDE, REMAINDER, MINIMUM, MAXIMUM, LESS, LESS_EQUAL, EQUAL, BOTH, EITHER,
-    NOT, FLOOR, CEIL, MAGNITUDE, LOG2, LOG, CHOOSE, STORE_FLOAT, STORE_DOUBLE, STORE_FLAG
+    NOT, FLOOR, CEIL, MAGNITUDE, LOG2, LOG, EXCESS, CHOOSE, MULTIPLY_ADD, STORE_FLOAT, STORE_DOUBLE, STORE_FLAG
 };
 
 /* Which operands are constants rather than registers, above the operation in the first word of an instruction. */
@@ -37,7 +37,7 @@ struct tape {
 
 static int operands(const int32_t *node) {
     if (node[0] <= TABLE) return 0;
-    if (node[0] == CHOOSE) return 3;
+    if (node[0] >= CHOOSE) return 3;
     return node[0] >= NOT && node[0] <= LOG ? 1 : 2;
 }
 
@@ -112,63 +112,70 @@ static inline double binary_logarithm(double x) {
     return exponent + large + 2.8853900817779268 * s * p;
 }
 
-#define EACH(EXPRESSION)                                    \
-    for (int64_t start = 0; start < whole; start += LANES)  \
-        for (int64_t i = start; i < start + LANES; i++) d[i] = (EXPRESSION)
+/* Each operation as a loop over whole vectors that reads registers, or a constant in the place of one of them. */
+#define OPERANDS double *restrict d, const double *restrict a, const double *restrict b, const double *restrict c, int64_t vectors
+#define EACH _Pragma("clang loop vectorize_width(8) interleave_count(1)") for (int64_t i = 0; i < LANES * vectors; i++)
 
-#define REGISTER(k) (registers + (int64_t)(k) * BLOCK)
+#define UNARY(NAME, RESULT) \
+    static void NAME(OPERANDS) { EACH { const double x = a[i]; d[i] = (RESULT); } }
 
-#define UNARY(OP, EXPRESSION)                \
-    case OP: {                               \
-        const double *a = REGISTER(one.a);   \
-        EACH(EXPRESSION(a[i]));              \
-        break;                               \
-    }
+#define BINARY(NAME, RESULT)                                                                                            \
+    static void NAME(OPERANDS) { EACH { const double x = a[i], y = b[i]; d[i] = (RESULT); } }                           \
+    static void NAME##_second(OPERANDS) { const double y = *b; EACH { const double x = a[i]; d[i] = (RESULT); } }       \
+    static void NAME##_first(OPERANDS) { const double x = *a; EACH { const double y = b[i]; d[i] = (RESULT); } }
 
-#define BINARY(OP, EXPRESSION)                                              \
-    case OP: {                                                              \
-        const double *a = REGISTER(one.a), *b = REGISTER(one.b);            \
-        EACH(EXPRESSION(a[i], b[i]));                                       \
-        break;                                                              \
-    }                                                                       \
-    case OP | SECOND: {                                                     \
-        const double *a = REGISTER(one.a), b = tape->constants[one.b];      \
-        EACH(EXPRESSION(a[i], b));                                          \
-        break;                                                              \
-    }                                                                       \
-    case OP | FIRST: {                                                      \
-        const double a = tape->constants[one.a], *b = REGISTER(one.b);      \
-        EACH(EXPRESSION(a, b[i]));                                          \
-        break;                                                              \
-    }
+BINARY(add, x + y)
+BINARY(subtract, x - y)
+BINARY(multiply, x * y)
+BINARY(divide, x / y)
+/* Divided by 0 is 0, as NumPy has it for integers. The quotient of integers below 2^53 is never rounded up to an integer it is less than. */
+BINARY(floor_divide, floor(x / (y == 0 ? INFINITY : y)))
+BINARY(ceil_divide, ceil(x / (y == 0 ? INFINITY : y)))
+BINARY(remain, y == 0 ? 0.0 : x - floor(x / y) * y)
+BINARY(minimum, x < y ? x : y)
+BINARY(maximum, x > y ? x : y)
+BINARY(less, x < y ? 1.0 : 0.0)
+BINARY(less_equal, x <= y ? 1.0 : 0.0)
+BINARY(equal, x == y ? 1.0 : 0.0)
+BINARY(excess, x > y ? x - y : 0.0)
+UNARY(not, 1.0 - x)
+UNARY(floored, floor(x))
+UNARY(ceiled, ceil(x))
+UNARY(magnitude, fabs(x))
+UNARY(binary_log, binary_logarithm(x))
+UNARY(natural_log, 0.6931471805599453 * binary_logarithm(x))
 
-#define PLUS(x, y) ((x) + (y))
-#define LESS_BY(x, y) ((x) - (y))
-#define TIMES(x, y) ((x) * (y))
-#define OVER(x, y) ((x) / (y))
-/* Divided by 0 is 0, as NumPy has it for integers. */
-#define FLOOR_OVER(x, y) floor((x) / ((y) == 0 ? INFINITY : (y)))
-#define CEIL_OVER(x, y) ceil((x) / ((y) == 0 ? INFINITY : (y)))
-#define REST(x, y) ((y) == 0 ? 0.0 : (x)-floor((x) / (y)) * (y))
-#define LEAST(x, y) ((x) < (y) ? (x) : (y))
-#define MOST(x, y) ((x) > (y) ? (x) : (y))
-#define IS_LESS(x, y) ((x) < (y) ? 1.0 : 0.0)
-#define IS_LESS_EQUAL(x, y) ((x) <= (y) ? 1.0 : 0.0)
-#define IS_EQUAL(x, y) ((x) == (y) ? 1.0 : 0.0)
-#define NONE(x) (1.0 - (x))
-#define LOG_OF(x) (0.6931471805599453 * binary_logarithm(x))
+static void choose(OPERANDS) { EACH d[i] = a[i] != 0 ? b[i] : c[i]; }
+static void choose_then(OPERANDS) { const double then = *b; EACH d[i] = a[i] != 0 ? then : c[i]; }
+static void choose_otherwise(OPERANDS) { const double otherwise = *c; EACH d[i] = a[i] != 0 ? b[i] : otherwise; }
+static void choose_either(OPERANDS) { const double then = *b, otherwise = *c; EACH d[i] = a[i] != 0 ? then : otherwise; }
+static void multiply_add(OPERANDS) { EACH d[i] = a[i] * b[i] + c[i]; }
+static void multiply_add_constant(OPERANDS) { const double y = *c; EACH d[i] = a[i] * b[i] + y; }
+
+#define FORMS(OP, NAME) [OP] = NAME, [OP | SECOND] = NAME##_second, [OP | FIRST] = NAME##_first
+
+static void (*const operations[256])(OPERANDS) = {
+    FORMS(ADD, add), FORMS(SUBTRACT, subtract), FORMS(MULTIPLY, multiply), FORMS(DIVIDE, divide), FORMS(FLOOR_DIVIDE, floor_divide),
+    FORMS(CEIL_DIVIDE, ceil_divide), FORMS(REMAINDER, remain), FORMS(MINIMUM, minimum), FORMS(MAXIMUM, maximum), FORMS(LESS, less),
+    FORMS(LESS_EQUAL, less_equal), FORMS(EQUAL, equal), FORMS(BOTH, minimum), FORMS(EITHER, maximum), FORMS(EXCESS, excess),
+    [NOT] = not, [FLOOR] = floored, [CEIL] = ceiled, [MAGNITUDE] = magnitude, [LOG2] = binary_log, [LOG] = natural_log,
+    [CHOOSE] = choose, [CHOOSE | THEN] = choose_then, [CHOOSE | OTHERWISE] = choose_otherwise, [CHOOSE | THEN | OTHERWISE] = choose_either,
+    [MULTIPLY_ADD] = multiply_add, [MULTIPLY_ADD | OTHERWISE] = multiply_add_constant,
+};
+
+#define REGISTER(k) (registers + (int64_t)(k) * whole)
 
 /* All rows [rows, choices]; scratch: room for the registers, BLOCK doubles each. Returns 0 where a gene is not in its table. */
 int ansor_tape_run(const struct tape *tape, const int64_t *genes, int64_t choices, int64_t rows, double *scratch, void *const *matrices) {
     double *const registers = (double *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
     for (int64_t first = 0; first < rows; first += BLOCK) {
         const int64_t n = rows - first < BLOCK ? rows - first : BLOCK;
-        const int64_t whole = (n + LANES - 1) / LANES * LANES;
+        const int64_t vectors = (n + LANES - 1) / LANES, whole = vectors * LANES;
         for (int64_t m = 0; m < tape->matrices; m++)
             for (int64_t i = first; i < first + n; i++) memcpy((char *)matrices[m] + i * tape->row_bytes[m], tape->templates[m], tape->row_bytes[m]);
         for (const struct instruction *at = tape->code, *end = at + tape->length; at < end; at++) {
             const struct instruction one = *at;
-            double *restrict d = REGISTER(one.to);
+            double *const d = REGISTER(one.to), *const a = REGISTER(one.a);
             switch (one.op) {
             case TABLE: {
                 const int64_t *gene = genes + first * choices + one.a;
@@ -179,65 +186,33 @@ int ansor_tape_run(const struct tape *tape, const int64_t *genes, int64_t choice
                 }
                 break;
             }
-            BINARY(ADD, PLUS)
-            BINARY(SUBTRACT, LESS_BY)
-            BINARY(MULTIPLY, TIMES)
-            BINARY(DIVIDE, OVER)
-            BINARY(FLOOR_DIVIDE, FLOOR_OVER)
-            BINARY(CEIL_DIVIDE, CEIL_OVER)
-            BINARY(REMAINDER, REST)
-            BINARY(MINIMUM, LEAST)
-            BINARY(MAXIMUM, MOST)
-            BINARY(LESS, IS_LESS)
-            BINARY(LESS_EQUAL, IS_LESS_EQUAL)
-            BINARY(EQUAL, IS_EQUAL)
-            BINARY(BOTH, LEAST)
-            BINARY(EITHER, MOST)
-            UNARY(NOT, NONE)
-            UNARY(FLOOR, floor)
-            UNARY(CEIL, ceil)
-            UNARY(MAGNITUDE, fabs)
-            UNARY(LOG2, binary_logarithm)
-            UNARY(LOG, LOG_OF)
-            case CHOOSE: {
-                const double *a = REGISTER(one.a), *b = REGISTER(one.b), *c = REGISTER(one.c);
-                EACH(a[i] != 0 ? b[i] : c[i]);
-                break;
-            }
-            case CHOOSE | THEN: {
-                const double *a = REGISTER(one.a), b = tape->constants[one.b], *c = REGISTER(one.c);
-                EACH(a[i] != 0 ? b : c[i]);
-                break;
-            }
-            case CHOOSE | OTHERWISE: {
-                const double *a = REGISTER(one.a), *b = REGISTER(one.b), c = tape->constants[one.c];
-                EACH(a[i] != 0 ? b[i] : c);
-                break;
-            }
-            case CHOOSE | THEN | OTHERWISE: {
-                const double *a = REGISTER(one.a), b = tape->constants[one.b], c = tape->constants[one.c];
-                EACH(a[i] != 0 ? b : c);
-                break;
-            }
             case STORE_FLOAT: {
-                const double *a = REGISTER(one.a);
                 const int64_t width = tape->row_bytes[one.to] / (int64_t)sizeof(float);
                 float *to = (float *)matrices[one.to] + first * width + one.b;
                 for (int64_t i = 0; i < n; i++) to[i * width] = (float)a[i];
                 break;
             }
             case STORE_DOUBLE: {
-                const double *a = REGISTER(one.a);
                 const int64_t width = tape->row_bytes[one.to] / (int64_t)sizeof(double);
                 double *to = (double *)matrices[one.to] + first * width + one.b;
                 for (int64_t i = 0; i < n; i++) to[i * width] = a[i];
                 break;
             }
             case STORE_FLAG: {
-                const double *a = REGISTER(one.a);
                 uint8_t *to = (uint8_t *)matrices[one.to] + first * tape->row_bytes[one.to] + one.b;
                 for (int64_t i = 0; i < n; i++) to[i * tape->row_bytes[one.to]] = a[i] != 0;
                 break;
+            }
+            default: {
+                const double *const constants = tape->constants;
+                const int three = (one.op & 63) >= CHOOSE;
+                operations[one.op](
+                    d,
+                    !three && one.op & FIRST ? constants + one.a : a,
+                    one.op & SECOND ? constants + one.b : REGISTER(one.b),
+                    three && one.op & OTHERWISE ? constants + one.c : REGISTER(one.c),
+                    vectors
+                );
             }
             }
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -21,7 +22,7 @@ BLOCK = 64
 MATRICES = 4
 """Most matrices of one call."""
 
-_STORES = {np.dtype(np.float32): Op.CHOOSE + 1, np.dtype(np.float64): Op.CHOOSE + 2, np.dtype(np.bool_): Op.CHOOSE + 3}
+_STORES = {np.dtype(dtype): max(Op) + 1 + k for k, dtype in enumerate((np.float32, np.float64, np.bool_))}
 
 Run = Callable[[NDArray[np.int64]], list[NDArray[np.generic]]]
 """Rows of genes [n, choices] -> matrices."""
@@ -82,10 +83,21 @@ class _Prepared:
         rows = np.ascontiguousarray(genes, np.int64)
         count, choices = rows.shape
         found = [np.empty((count, len(one)), one.dtype) for one in self._templates]
-        places, scratch = (ctypes.c_void_p * MATRICES)(*map(_address, found)), np.empty(self._scratch)
+        places, scratch = (ctypes.c_void_p * MATRICES)(*map(_address, found)), _room(self._scratch)
         if not self._run(self._address, _address(rows), choices, count, _address(scratch), places):
             raise gene_error()
         return found
+
+
+_rooms = threading.local()
+
+
+def _room(size: int) -> NDArray[np.float64]:
+    """Memory for `size` numbers, of this thread and until its next call: fresh memory costs as much as the arithmetic of a small population."""
+    known: NDArray[np.float64] | None = getattr(_rooms, "room", None)
+    if known is None or len(known) < size:
+        known = _rooms.room = np.empty(size)
+    return known
 
 
 def _address(array: NDArray[np.generic]) -> int:

@@ -57,6 +57,18 @@ def choose(condition: Flag, then: T, otherwise: T) -> T:
     return condition.chosen(then, otherwise) if type(condition) is Column else np.where(condition, then, otherwise)
 
 
+def excess(a: Row, b: Row) -> Row:
+    """a - b where that is positive, else 0."""
+    if type(a) is not Column and type(b) is Column:
+        return b.below(a)
+    return a.above(b) if type(a) is Column else larger(a - b, 0.0)
+
+
+def multiply_add(a: Row, b: Row, c: Row) -> Row:
+    """a * b + c."""
+    return a.multiplied_added(b, c) if type(a) is Column else a * b + c
+
+
 def product(values: Iterable[Int]) -> Int:
     """Product of all, 1 for none."""
     result: Int = 1

@@ -53,13 +53,15 @@ class Op(IntEnum):
     MAGNITUDE = 19
     LOG2 = 20
     LOG = 21
-    CHOOSE = 22  # b where a, else c
+    EXCESS = 22  # a - b where that is positive, else 0
+    CHOOSE = 23  # b where a, else c
+    MULTIPLY_ADD = 24  # a * b + c
 
 
 _ADD, _SUBTRACT, _MULTIPLY, _DIVIDE = int(Op.ADD), int(Op.SUBTRACT), int(Op.MULTIPLY), int(Op.DIVIDE)
 _FLOOR_DIVIDE, _CEIL_DIVIDE, _REMAINDER = int(Op.FLOOR_DIVIDE), int(Op.CEIL_DIVIDE), int(Op.REMAINDER)
 _MINIMUM, _MAXIMUM, _LESS, _LESS_EQUAL, _EQUAL = int(Op.MINIMUM), int(Op.MAXIMUM), int(Op.LESS), int(Op.LESS_EQUAL), int(Op.EQUAL)
-_BOTH, _EITHER, _NOT, _CHOOSE = int(Op.BOTH), int(Op.EITHER), int(Op.NOT), int(Op.CHOOSE)
+_BOTH, _EITHER, _EXCESS, _CHOOSE, _MULTIPLY_ADD = int(Op.BOTH), int(Op.EITHER), int(Op.EXCESS), int(Op.CHOOSE), int(Op.MULTIPLY_ADD)
 _NOWHERE = -math.inf
 
 Node = tuple[int, int, int, int]
@@ -263,6 +265,24 @@ class Column:
         found = self.recorder.nodes.get(key)
         return self.recorder.note(key, max(self.low, other.low)) if found is None else found
 
+    def above(self, other: Operand) -> Column:
+        """By how much this exceeds `other`, 0 where it does not."""
+        key = (_EXCESS, self.place, self._other(other).place, 0)
+        found = self.recorder.nodes.get(key)
+        return self.recorder.note(key, 0.0) if found is None else found
+
+    def below(self, other: Operand) -> Column:
+        """By how much `other` exceeds this, 0 where it does not."""
+        return self._other(other).above(self)
+
+    def multiplied_added(self, factor: Operand, summand: Operand) -> Number:
+        """This times `factor` plus `summand`."""
+        if type(factor) is not Column:
+            return self * factor + summand
+        key = (_MULTIPLY_ADD, self.place, factor.place, self._other(summand).place)
+        found = self.recorder.nodes.get(key)
+        return self.recorder.note(key, _NOWHERE) if found is None else found
+
     def ceil_divided(self, other: Operand) -> Column:
         """This over `other`, rounded up."""
         if type(other) is not Column and other == 1:
@@ -410,7 +430,7 @@ def gene_error() -> ScheduleError:
 
 
 def _operands(op: int, a: int, b: int, c: int) -> tuple[int, ...]:
-    return () if op <= Op.TABLE else (a, b, c) if op == Op.CHOOSE else (a,) if Op.NOT <= op <= Op.LOG else (a, b)
+    return () if op <= Op.TABLE else (a, b, c) if op >= Op.CHOOSE else (a,) if Op.NOT <= op <= Op.LOG else (a, b)
 
 
 def _needed(nodes: list[Node], wanted: Iterable[Place]) -> list[Place]:
@@ -432,8 +452,12 @@ def _calculated(op: Op, *given: NDArray[np.float64]) -> NDArray[np.float64]:
         return _QUOTIENTS[op](a, np.where(b == 0, np.inf, b)) if op is not Op.REMAINDER else _remainder(a, b)
     if op is Op.CHOOSE:
         return np.where(given[0] != 0, given[1], given[2])
+    if op is Op.MULTIPLY_ADD:
+        return given[0] * given[1] + given[2]
     if op is Op.NOT:
         return 1.0 - given[0]
+    if op is Op.EXCESS:
+        return np.maximum(given[0] - given[1], 0.0)
     result: NDArray[np.float64] = _FUNCTIONS[op](*given)
     return result.astype(np.float64, copy=False)
 
