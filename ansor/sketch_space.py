@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -13,10 +17,8 @@ from ansor.cost_model.annotations import stages_of
 from ansor.cost_model.buffer_features import statements_of
 from ansor.cost_model.feature_table import WIDTH
 from ansor.cost_model.features import segments, statement_columns
-from ansor.ir.columns import Int
 from ansor.ir.feature_rows import FeatureRows
 from ansor.ir.tape import Recorder, matrix
-from ansor.schedule.choice import Choice
 from ansor.schedule.legality import legal
 from ansor.schedule.lower import lower
 from ansor.schedule.sketch import Rows, Sketch
@@ -59,40 +61,50 @@ class SketchSpace:
 
     @cached_property
     def _recorded(self) -> Recorded:
-        return Recorded(self.sketch, self.target)
+        return recorded(self.sketch, self.target)
 
 
+@dataclass(frozen=True, eq=False)
 class Recorded:
-    """Lowering, legality and features of a sketch, each recorded when it is first asked for: they are the same arithmetic for every population."""
+    """What the search asks of the rows of a sketch. It is the same arithmetic for every population, so it is recorded once."""
 
-    def __init__(self, sketch: Sketch, target: Target) -> None:
-        self._target = target
-        self._recorder = Recorder()
-        self._loops = lower(sketch.state, {choice.name: self._columns(k, choice) for k, choice in enumerate(sketch.choices)})
-
-    def _columns(self, gene: int, choice: Choice) -> tuple[Int, ...]:
-        return tuple(self._recorder.table(gene, choice.table[:, part]) for part in range(choice.table.shape[1]))
-
-    @cached_property
-    def _legal(self) -> Run:
-        flag = matrix([legal(self._loops, self._target)], np.bool_)
-        return runner(self._recorder.tape(), [flag], self._target.compiler)
-
-    @cached_property
-    def _features(self) -> tuple[int, Run]:
-        program, stages = statements_of(self._loops, self._target.cache_line_bytes), stages_of(self._loops)
-        columns = [statement_columns(statement, program, stages) for statement in program]
-        rows = matrix([one.get(column, 0.0) for one in columns for column in range(WIDTH)], np.float32)
-        prior = matrix([log_cycles(statement, self._target) for statement in program], np.float64)
-        return len(program), runner(self._recorder.tape(), [rows, prior], self._target.compiler)
+    legality: Run
+    description: Run
+    statements: int
 
     def legal(self, rows: Rows) -> NDArray[np.bool_]:
         """Whether each program is, [n]."""
-        (flags,) = self._legal(rows)
+        (flags,) = self.legality(rows)
         return flags[:, 0]
 
     def features(self, rows: Rows) -> FeatureRows:
         """The feature rows of each program, with their prior."""
-        statements, run = self._features
-        found, prior = run(rows)
-        return FeatureRows(found.reshape(-1, WIDTH), segments(len(rows), statements), len(rows), prior.reshape(-1))
+        found, prior = self.description(rows)
+        return FeatureRows(found.reshape(-1, WIDTH), segments(len(rows), self.statements), len(rows), prior.reshape(-1))
+
+
+def recorded(sketch: Sketch, target: Target) -> Recorded:
+    """Lowers and describes a sketch whose choices are columns of a tape."""
+    with _recording() as recorder:
+        numbers = {choice.name: recorder.numbers(k, choice.table) for k, choice in enumerate(sketch.choices)}
+        loops = lower(sketch.state, numbers)
+        program, stages = statements_of(loops, target.cache_line_bytes), stages_of(loops)
+        flag = matrix([legal(loops, target)], np.bool_)
+        columns = [statement_columns(statement, program, stages) for statement in program]
+        rows = matrix([one.get(column, 0.0) for one in columns for column in range(WIDTH)], np.float32)
+        prior = matrix([log_cycles(statement, target) for statement in program], np.float64)
+        tape = recorder.tape()
+    return Recorded(runner(tape, [flag], target.compiler), runner(tape, [rows, prior], target.compiler), len(program))
+
+
+@contextmanager
+def _recording() -> Iterator[Recorder]:
+    """A recorder. Python does not look for garbage meanwhile: it would find none among ten thousand columns, again and again."""
+    collecting, recorder = gc.isenabled(), Recorder()
+    gc.disable()
+    try:
+        yield recorder
+    finally:
+        recorder.forget()
+        if collecting:
+            gc.enable()

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from ansor.cost_model.buffer_features import Statement, statements_of
 from ansor.cost_model.nest import Nest
-from ansor.ir.columns import Flag, Row, anywhere, ceil, choose, floor, larger, log, negated, row, smaller
+from ansor.ir.columns import Flag, Row, anywhere, ceil, choose, larger, log, negated, row, smaller
 from ansor.ir.intrinsics import intrinsic_named
 from ansor.ir.loops import Buffer, Loops
-from ansor.schedule.legality import accumulators
+from ansor.schedule.legality import accumulators, vector_pieces
 from ansor.schedule.machine import Machine
 from ansor.te.expr import Call, Select, walk
 
@@ -96,6 +96,7 @@ def register_tile(statement: Statement, core: Core) -> Tile:
     groups = bool(nest.loops) and bool(nest.loops[-1].intrinsic)  # neighbours in a vector are a group apart
     for level in range(len(nest.loops) - 1, -1, -1):
         loop, extent = nest.loops[level], nest.extents[level]
+        in_vectors = row(vector_pieces(loop.var.extent, lanes))
         if loop.stage != nest.store.stage:
             break
         if loop.intrinsic:  # written out with the vectors around it
@@ -103,9 +104,9 @@ def register_tile(statement: Statement, core: Core) -> Tile:
             continue
         if loop.kind == "reduce":
             along = loop.vectorized & inside & nest.real[level]  # vectors of partial results
-            elements = choose(along, elements * extent / _pieces(extent, lanes), elements)
+            elements = choose(along, elements * extent / in_vectors, elements)
             inside = inside & negated(nest.real[level])
-            held = choose(running, held * choose(along, _pieces(extent, lanes), extent), held)
+            held = choose(running, held * choose(along, in_vectors, extent), held)
             partial = partial | along
             continue
         running = running & (inside | negated(nest.real[level]))
@@ -113,7 +114,7 @@ def register_tile(statement: Statement, core: Core) -> Tile:
         written = inside | (partial & loop.unrolled) if reduces else inside & vectorized
         if not anywhere(written):
             continue
-        pieces = choose(vectorized, _pieces(extent, lanes), extent)
+        pieces = choose(vectorized, in_vectors, extent)
         elements = choose(written, elements * extent, elements)
         vectors = choose(written, vectors * pieces, vectors)
         for buffer in loads:
@@ -139,17 +140,6 @@ def _lanes(statement: Statement, core: Core) -> int:
 def _moves_by(elements: float, statement: Statement, buffer: Buffer, level: int) -> Flag:
     stride = statement.footprints[buffer].strides[level]
     return False if stride is None else stride == elements
-
-
-def _pieces(extent: Row, lanes: int) -> Row:
-    """Vectors for `extent` elements: whole ones, then halves."""
-    pieces = floor(extent / lanes)
-    rest = extent - pieces * lanes
-    while lanes > 1:
-        lanes //= 2
-        more = floor(rest / lanes)
-        pieces, rest = pieces + more, rest - more * lanes
-    return pieces
 
 
 def instruction_cycles(statement: Statement, tile: Tile, core: Core) -> Row:

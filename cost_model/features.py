@@ -17,7 +17,7 @@ from ansor.cost_model.buffer_features import Statement, allocation, block, state
 from ansor.cost_model.feature_table import COLUMN, FEATURES, WIDTH
 from ansor.cost_model.intensity import intensity_curve
 from ansor.cost_model.operation_counts import operation_counts
-from ansor.ir.columns import Int, Row, larger, log2, row
+from ansor.ir.columns import Int, Row, larger, log2_of_one_more, row
 from ansor.ir.feature_rows import FeatureRows
 from ansor.ir.loops import Loops
 
@@ -68,4 +68,4 @@ def statement_columns(statement: Statement, program: Sequence[Statement], stages
 
 def _scaled(values: Mapping[str, Row], prefix: str = "") -> dict[int, Row]:
     """Columns by number, on the scale the table says."""
-    return {(column := COLUMN[prefix + name]): value if _PLAIN[column] else log2(value + 1.0) for name, value in values.items()}
+    return {(column := COLUMN[prefix + name]): value if _PLAIN[column] else log2_of_one_more(value) for name, value in values.items()}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ansor.cost_model.feature_table import CURVE_POINTS
 from ansor.cost_model.nest import Nest
-from ansor.ir.columns import Row, excess, larger, log2, multiply_add
+from ansor.ir.columns import Row, excess, larger, log2, log2_of_one_more, multiply_add
 
 
 def intensity_curve(nest: Nest, touched_bytes: Sequence[Row], operations: float) -> list[Row]:
@@ -16,7 +16,7 @@ def intensity_curve(nest: Nest, touched_bytes: Sequence[Row], operations: float)
     """
     if not operations:
         return [0.0] * CURVE_POINTS
-    intensity = [log2(inside * operations / touched + 1.0) for inside, touched in zip(nest.inside, touched_bytes, strict=True)]
+    intensity = [log2_of_one_more(inside * operations / touched) for inside, touched in zip(nest.inside, touched_bytes, strict=True)]
     done = [log2(inside) for inside in nest.inside]
     # The slope of the curve changes at every boundary. A real loop does at least twice the iterations; one of extent 1 has no rise, so its width does not
     # matter.

@@ -20,6 +20,7 @@ from ansor.ir.loops import Access, Buffer, IndexValue, Store
 from ansor.te.expr import Expr
 
 Index = tuple[Linear, ...]
+Pattern = tuple[object, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +108,34 @@ def footprint(nest: Nest, layout: Layout, indices: Sequence[Index], line_bytes: 
     groups: dict[tuple[tuple[Atom, ...], ...], list[Index]] = {}
     for index in indices:
         groups.setdefault(tuple(tuple(atom for atom, _ in one.terms) for one in index), []).append(index)
-    parts = [_group_footprint(nest, layout, group, line_bytes) for group in groups.values()]
+    known: dict[Pattern, Footprint] = {}
+    parts = []
+    for group in groups.values():
+        pattern = _pattern(group)
+        if pattern not in known:
+            known[pattern] = _group_footprint(nest, layout, group, line_bytes)
+        parts.append(known[pattern])
     return parts[0] if len(parts) == 1 else _together(parts, layout)
+
+
+def _pattern(group: list[Index]) -> Pattern:
+    """The same for groups that touch as much in the same way: those that differ by where they begin only."""
+    return tuple(tuple((_terms(one), _value(one.const) if len(group) > 1 else 0) for one in index) for index in group)
+
+
+def _terms(linear: Linear) -> Pattern:
+    return tuple((_atom(atom), _value(coefficient)) for atom, coefficient in linear.terms)
+
+
+def _atom(atom: Atom) -> object:
+    if isinstance(atom, Var | Opaque):
+        return atom
+    return type(atom), _terms(atom.value), _value(atom.value.const), _value(atom.divisor)
+
+
+def _value(value: Int) -> object:
+    """Numbers are the same when they are equal; of columns it is only known when they are one."""
+    return value if isinstance(value, int) else (id(value),)
 
 
 def _together(parts: list[Footprint], layout: Layout) -> Footprint:

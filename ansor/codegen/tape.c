@@ -12,7 +12,7 @@ enum { BLOCK = 64, LANES = 8 };
 
 enum {
     CONSTANT, TABLE, ADD, SUBTRACT, MULTIPLY, DIVIDE, FLOOR_DIVIDE, CEIL_DIVIDE, REMAINDER, MINIMUM, MAXIMUM, LESS, LESS_EQUAL, EQUAL, BOTH, EITHER,
-    NOT, FLOOR, CEIL, MAGNITUDE, LOG2, LOG, EXCESS, CHOOSE, MULTIPLY_ADD, STORE_FLOAT, STORE_DOUBLE, STORE_FLAG
+    NOT, FLOOR, CEIL, MAGNITUDE, LOG2, LOG, LOG2_OF_ONE_MORE, EXCESS, CHOOSE, MULTIPLY_ADD, STORE_FLOAT, STORE_DOUBLE, STORE_FLAG
 };
 
 /* Which operands are constants rather than registers, above the operation in the first word of an instruction. */
@@ -38,7 +38,7 @@ struct tape {
 static int operands(const int32_t *node) {
     if (node[0] <= TABLE) return 0;
     if (node[0] >= CHOOSE) return 3;
-    return node[0] >= NOT && node[0] <= LOG ? 1 : 2;
+    return node[0] >= NOT && node[0] <= LOG2_OF_ONE_MORE ? 1 : 2;
 }
 
 /* Instructions for the outputs, which are in the order of their nodes; `code` has room for all nodes and outputs. Returns their number, -1 without memory. */
@@ -143,6 +143,7 @@ UNARY(floored, floor(x))
 UNARY(ceiled, ceil(x))
 UNARY(magnitude, fabs(x))
 UNARY(binary_log, binary_logarithm(x))
+UNARY(binary_log_of_one_more, binary_logarithm(x + 1.0))
 UNARY(natural_log, 0.6931471805599453 * binary_logarithm(x))
 
 static void choose(OPERANDS) { EACH d[i] = a[i] != 0 ? b[i] : c[i]; }
@@ -158,7 +159,7 @@ static void (*const operations[256])(OPERANDS) = {
     FORMS(ADD, add), FORMS(SUBTRACT, subtract), FORMS(MULTIPLY, multiply), FORMS(DIVIDE, divide), FORMS(FLOOR_DIVIDE, floor_divide),
     FORMS(CEIL_DIVIDE, ceil_divide), FORMS(REMAINDER, remain), FORMS(MINIMUM, minimum), FORMS(MAXIMUM, maximum), FORMS(LESS, less),
     FORMS(LESS_EQUAL, less_equal), FORMS(EQUAL, equal), FORMS(BOTH, minimum), FORMS(EITHER, maximum), FORMS(EXCESS, excess),
-    [NOT] = not, [FLOOR] = floored, [CEIL] = ceiled, [MAGNITUDE] = magnitude, [LOG2] = binary_log, [LOG] = natural_log,
+    [NOT] = not, [FLOOR] = floored, [CEIL] = ceiled, [MAGNITUDE] = magnitude, [LOG2] = binary_log, [LOG] = natural_log, [LOG2_OF_ONE_MORE] = binary_log_of_one_more,
     [CHOOSE] = choose, [CHOOSE | THEN] = choose_then, [CHOOSE | OTHERWISE] = choose_otherwise, [CHOOSE | THEN | OTHERWISE] = choose_either,
     [MULTIPLY_ADD] = multiply_add, [MULTIPLY_ADD | OTHERWISE] = multiply_add_constant,
 };

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ansor.codegen.toolchain import Compiler, cached_library, find_compiler
 from ansor.errors import ToolchainError
-from ansor.ir.tape import Matrix, Op, Tape, gene_error
+from ansor.ir.tape import Matrix, Op, Rows, Tape, gene_error
 
 SOURCE = Path(__file__).with_name("tape.c")
 BLOCK = 64
@@ -22,9 +22,9 @@ BLOCK = 64
 MATRICES = 4
 """Most matrices of one call."""
 
-_STORES = {np.dtype(dtype): max(Op) + 1 + k for k, dtype in enumerate((np.float32, np.float64, np.bool_))}
+_STORES = {np.dtype(name): max(Op) + 1 + k for k, name in enumerate(("float32", "float64", "bool"))}
 
-Run = Callable[[NDArray[np.int64]], list[NDArray[np.generic]]]
+Run = Callable[[NDArray[np.int64]], list[Rows]]
 """Rows of genes [n, choices] -> matrices."""
 
 
@@ -64,8 +64,12 @@ class _Prepared:
     """A tape as instructions on registers."""
 
     def __init__(self, library: ctypes.CDLL, tape: Tape, wanted: Sequence[Matrix]) -> None:
-        outputs = sorted((place, k, column, _STORES[one.template.dtype]) for k, one in enumerate(wanted) for column, place in zip(one.columns, one.places, strict=True))
-        given = np.asarray(outputs, np.int32).reshape(-1, 4)
+        outputs = [
+            (place, k, column, _STORES[one.template.dtype])
+            for k, one in enumerate(wanted)
+            for column, place in zip(one.columns, one.places, strict=True)
+        ]
+        given = np.asarray(sorted(outputs), np.int32).reshape(-1, 4)
         code, registers = np.empty((len(tape.nodes) + len(given), 5), np.int32), ctypes.c_int64()
         length = library.ansor_tape_prepare(_address(tape.nodes), len(tape.nodes), _address(given), len(given), _address(code), ctypes.byref(registers))
         if length < 0:
@@ -79,7 +83,7 @@ class _Prepared:
             self._tape.templates[k], self._tape.row_bytes[k] = _address(one), one.nbytes
         self._address = ctypes.addressof(self._tape)
 
-    def __call__(self, genes: NDArray[np.int64]) -> list[NDArray[np.generic]]:
+    def __call__(self, genes: NDArray[np.int64]) -> list[Rows]:
         rows = np.ascontiguousarray(genes, np.int64)
         count, choices = rows.shape
         found = [np.empty((count, len(one)), one.dtype) for one in self._templates]
@@ -100,5 +104,5 @@ def _room(size: int) -> NDArray[np.float64]:
     return known
 
 
-def _address(array: NDArray[np.generic]) -> int:
+def _address(array: Rows) -> int:
     return int(array.__array_interface__["data"][0])

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from ansor.ir.columns import Int, choose, larger, smaller
 from ansor.te.expr import Expr
 
+
 @dataclass(frozen=True, eq=False)
 class Var:
     """A loop variable, running from 0 to extent - 1."""

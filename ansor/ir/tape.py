@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import chain
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,9 @@ from ansor.errors import ScheduleError
 
 Place = int
 """Of an operation on the tape."""
+
+Rows = NDArray[Any]
+"""A matrix of the dtype that was wanted."""
 
 
 class Op(IntEnum):
@@ -53,9 +56,10 @@ class Op(IntEnum):
     MAGNITUDE = 19
     LOG2 = 20
     LOG = 21
-    EXCESS = 22  # a - b where that is positive, else 0
-    CHOOSE = 23  # b where a, else c
-    MULTIPLY_ADD = 24  # a * b + c
+    LOG2_OF_ONE_MORE = 22  # log2(1 + a)
+    EXCESS = 23  # a - b where that is positive, else 0
+    CHOOSE = 24  # b where a, else c
+    MULTIPLY_ADD = 25  # a * b + c
 
 
 _ADD, _SUBTRACT, _MULTIPLY, _DIVIDE = int(Op.ADD), int(Op.SUBTRACT), int(Op.MULTIPLY), int(Op.DIVIDE)
@@ -103,7 +107,7 @@ class Column:
 
     def __sub__(self, other: Operand) -> Number:
         if type(other) is not Column:
-            return self if other == 0 else self + -other  # type: ignore[operator]  # a number
+            return self if other == 0 else self + -other  # a number
         if other is self:
             return 0
         key = (_SUBTRACT, self.place, other.place, 0)
@@ -136,7 +140,7 @@ class Column:
 
     def __truediv__(self, other: Operand) -> Number:
         if type(other) is not Column and math.frexp(other)[0] == 0.5:  # type: ignore[arg-type]  # a power of two has an exact reciprocal
-            return self * (1.0 / other)  # type: ignore[operator]
+            return self * (1.0 / other)
         divisor = self._other(other)
         key = (_DIVIDE, self.place, divisor.place, 0)
         found = self.recorder.nodes.get(key)
@@ -171,22 +175,22 @@ class Column:
         return self if self.low >= 0 else self.of_one(Op.MAGNITUDE, 0.0)
 
     def __lt__(self, other: Operand) -> Flag:
-        if type(other) is not Column and self.low >= other:  # type: ignore[operator]  # a number
+        if type(other) is not Column and self.low >= other:  # a number
             return False
         return self.recorder.compared(_LESS, self, self._other(other))
 
     def __le__(self, other: Operand) -> Flag:
-        if type(other) is not Column and self.low > other:  # type: ignore[operator]  # a number
+        if type(other) is not Column and self.low > other:  # a number
             return False
         return self.recorder.compared(_LESS_EQUAL, self, self._other(other))
 
     def __gt__(self, other: Operand) -> Flag:
-        if type(other) is not Column and self.low > other:  # type: ignore[operator]  # a number
+        if type(other) is not Column and self.low > other:  # a number
             return True
         return self.recorder.compared(_LESS, self._other(other), self)
 
     def __ge__(self, other: Operand) -> Flag:
-        if type(other) is not Column and self.low >= other:  # type: ignore[operator]  # a number
+        if type(other) is not Column and self.low >= other:  # a number
             return True
         return self.recorder.compared(_LESS_EQUAL, self._other(other), self)
 
@@ -242,7 +246,7 @@ class Column:
     def minimum(self, other: Operand) -> Number:
         """The smaller one for each program."""
         if type(other) is not Column:
-            if self.low >= other:  # type: ignore[operator]  # a number
+            if self.low >= other:  # a number
                 return cast(int, other)
             other = self.recorder.constant(other)  # type: ignore[arg-type]
         a, b = self.place, other.place
@@ -255,7 +259,7 @@ class Column:
     def maximum(self, other: Operand) -> Column:
         """The larger one for each program."""
         if type(other) is not Column:
-            if self.low >= other:  # type: ignore[operator]  # a number
+            if self.low >= other:  # a number
                 return self
             other = self.recorder.constant(other)  # type: ignore[arg-type]
         a, b = self.place, other.place
@@ -275,7 +279,7 @@ class Column:
         """By how much `other` exceeds this, 0 where it does not."""
         return self._other(other).above(self)
 
-    def multiplied_added(self, factor: Operand, summand: Operand) -> Number:
+    def multiplied_added(self, factor: Operand, summand: Operand) -> Operand:
         """This times `factor` plus `summand`."""
         if type(factor) is not Column:
             return self * factor + summand
@@ -344,8 +348,11 @@ class Recorder:
         found = self.nodes.get(key)
         return self.note(key, 0.0) if found is None else found
 
-    def table(self, gene: int, values: NDArray[np.int64]) -> int | NDArray[np.int64]:
-        """What a gene stands for, given a value for each it may have; typed as the array it stands for."""
+    def numbers(self, gene: int, table: NDArray[np.int64]) -> tuple[int | NDArray[np.int64], ...]:
+        """What a gene stands for, given a row [parts] for each value it may have; typed as the arrays that are meant."""
+        return tuple(self._number(gene, table[:, part]) for part in range(table.shape[1]))
+
+    def _number(self, gene: int, values: NDArray[np.int64]) -> int | NDArray[np.int64]:
         if (values == values[0]).all():
             return int(values[0])
         found = self.note((int(Op.TABLE), gene, self._sizes, len(values)), float(values.min()))
@@ -360,6 +367,13 @@ class Recorder:
         return Tape(nodes, np.asarray(list(self._constants), np.float64), tables.astype(np.float64))
 
 
+    def forget(self) -> None:
+        """Let go of all columns, which know this recorder as it knows them."""
+        self.nodes.clear()
+        self.inverse.clear()
+        self._constants.clear()
+
+
 @dataclass(frozen=True, eq=False)
 class Matrix:
     """What is wanted of each program, a row of a matrix [n, columns].
@@ -368,15 +382,15 @@ class Matrix:
     places: where these are on the tape.
     """
 
-    template: NDArray[np.generic]
+    template: Rows
     columns: tuple[int, ...]
     places: tuple[Place, ...]
 
 
-def matrix(values: Sequence[Row | Flag], dtype: type[np.generic]) -> Matrix:
+def matrix(values: Sequence[object], dtype: type[np.generic]) -> Matrix:
     """Numbers and recorded columns, one for each column of a matrix."""
-    found = [(k, cast("Column", value).place) for k, value in enumerate(values) if type(value) is Column]
-    template = np.asarray([0 if type(value) is Column else value for value in values], dtype)
+    found = [(k, value.place) for k, value in enumerate(values) if isinstance(value, Column)]
+    template = np.asarray([0 if isinstance(value, Column) else value for value in values], dtype)
     return Matrix(template, tuple(k for k, _ in found), tuple(place for _, place in found))
 
 
@@ -391,7 +405,7 @@ class Tape:
     constants: NDArray[np.float64]
     tables: NDArray[np.float64]
 
-    def matrices(self, genes: NDArray[np.int64], wanted: Sequence[Matrix]) -> list[NDArray[np.generic]]:
+    def matrices(self, genes: NDArray[np.int64], wanted: Sequence[Matrix]) -> list[Rows]:
         """These matrices for rows of genes [n, choices]. ScheduleError for a gene that is not in its table."""
         values = self._values(genes, [place for one in wanted for place in one.places])
         found = []
@@ -430,7 +444,7 @@ def gene_error() -> ScheduleError:
 
 
 def _operands(op: int, a: int, b: int, c: int) -> tuple[int, ...]:
-    return () if op <= Op.TABLE else (a, b, c) if op >= Op.CHOOSE else (a,) if Op.NOT <= op <= Op.LOG else (a, b)
+    return () if op <= Op.TABLE else (a, b, c) if op >= Op.CHOOSE else (a,) if Op.NOT <= op <= Op.LOG2_OF_ONE_MORE else (a, b)
 
 
 def _needed(nodes: list[Node], wanted: Iterable[Place]) -> list[Place]:
@@ -456,6 +470,8 @@ def _calculated(op: Op, *given: NDArray[np.float64]) -> NDArray[np.float64]:
         return given[0] * given[1] + given[2]
     if op is Op.NOT:
         return 1.0 - given[0]
+    if op is Op.LOG2_OF_ONE_MORE:
+        return np.log2(given[0] + 1.0)
     if op is Op.EXCESS:
         return np.maximum(given[0] - given[1], 0.0)
     result: NDArray[np.float64] = _FUNCTIONS[op](*given)

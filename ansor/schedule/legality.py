@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ansor.ir.intrinsics import intrinsic_named
 from ansor.ir.columns import Flag, Int, choose, larger, negated, product
+from ansor.ir.intrinsics import intrinsic_named
 from ansor.ir.loops import For, Loops, Node, Store, stores
 from ansor.schedule.machine import Machine
 
@@ -126,13 +126,11 @@ def _memory_step(store: Store, loop: For) -> Int:
 
 
 def vector_pieces(extent: Int, lanes: int) -> Int:
-    """Whole vectors, and one piece for every binary digit of what is left."""
-    pieces = extent // lanes
-    rest = extent % lanes
+    """Whole vectors of a power of two lanes, and one piece for every binary digit of what is left."""
+    pieces = extent
     while lanes > 1:
+        pieces = pieces - extent // lanes  # so many of the two halves of a piece are one
         lanes //= 2
-        pieces = pieces + rest // lanes
-        rest = rest % lanes
     return pieces
 
 

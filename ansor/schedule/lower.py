@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ansor.errors import ScheduleError
-from ansor.ir.dag import c_identifier
 from ansor.ir.columns import Flag, Int, anywhere, ceil_div, choose, larger, product, smaller, surely_somewhere
+from ansor.ir.dag import c_identifier
 from ansor.ir.linear import (
     Atom,
     Linear,

@@ -182,7 +182,7 @@ def test_reuse_distance_is_the_least_distance_between_equal_places(name: str) ->
         for statement in program:
             for buffer, indices in accesses(statement.nest.store).items():
                 reuse = reuse_of(statement, buffer, program)
-                if not reuse.by_loop[0] or buffer.scope == "local":
+                if not reuse.by_loop or buffer.scope == "local":
                     continue
                 seen: dict[Place, int] = {}
                 least = None
@@ -190,7 +190,7 @@ def test_reuse_distance_is_the_least_distance_between_equal_places(name: str) ->
                     if place in seen:
                         least = time - seen[place] if least is None else min(least, time - seen[place])
                     seen[place] = time
-                assert least == reuse.iterations[0]
+                assert least == reuse.iterations
 
 
 def test_accesses_of_one_buffer_are_taken_together() -> None:
