@@ -21,7 +21,7 @@ def intensity_curve(nest: Nest, touched_bytes: Sequence[Row], operations: float)
     # The slope of the curve changes at every boundary. A real loop does at least twice the iterations; one of extent 1 has no rise, so its width does not
     # matter.
     slopes = [(intensity[level] - intensity[level + 1]) / larger(done[level] - done[level + 1], 0.5) for level in range(len(nest.loops))]
-    turns = [slope - before for slope, before in zip(slopes, [*slopes[1:], 0.0], strict=True)]
+    turns = [slope - before for slope, before in zip(slopes, [*slopes, 0.0][1:], strict=True)]
     curve = [intensity[-1]]
     for point in range(1, CURVE_POINTS - 1):
         sample = done[0] * (point / (CURVE_POINTS - 1))

@@ -172,25 +172,37 @@ def _any(values: Sequence[Flag]) -> Flag:
 
 def _group_footprint(nest: Nest, layout: Layout, group: list[Index], line_bytes: int) -> Footprint:
     dimensions = [_dimension(nest, layout, d, [index[d] for index in group]) for d in range(len(layout.shape))]
-    levels = len(nest.loops)
     elements: list[Row] = [_touched(dimensions)]
-    walked = [level for dimension in dimensions for level in dimension.levels]
-    crossing = len(set(walked)) != len(walked)
-    for level in range(levels - 1, -1, -1):
-        changed = False
-        for dimension in dimensions:
-            if level in dimension.levels:
-                dimension.extend(nest, level)
-                changed = True
-        touched = _touched(dimensions) if changed else elements[-1]
-        if crossing and changed:  # a loop in two dimensions walks a diagonal
-            touched = smaller(touched, _points(nest, set(walked), level) * float(len(group)))
+    walked, crossing = _walked(dimensions, len(nest.loops))
+    points: Row = float(len(group))
+    for level in range(len(nest.loops) - 1, -1, -1):
+        here = [dimension for dimension in dimensions if level in dimension.levels]
+        for dimension in here:
+            dimension.extend(nest, level)
+        touched = _touched(dimensions) if here else elements[-1]
+        if here and crossing is not False:  # a loop in two dimensions walks a diagonal
+            points = points * choose(walked[level], nest.extents[level], 1.0)
+            touched = choose(crossing, smaller(touched, points), touched)
         elements.append(touched)
     elements.reverse()
     strides = _strides(nest, dimensions, layout)
     moves = tuple(False if stride is None else stride != 0.0 for stride in strides)
     lines = _line_visits(nest, layout, elements, strides, moves, line_bytes)
     return Footprint(_places(group), tuple(elements), strides, moves, _unique_lines(dimensions, elements[0], layout, line_bytes), lines)
+
+
+def _walked(dimensions: list[_Dimension], levels: int) -> tuple[list[Flag], Flag]:
+    """Which loops any dimension moves with, and whether two move with the same."""
+    walked: list[Flag] = []
+    crossing: Flag = False
+    for level in range(levels):
+        seen: Flag = False
+        for dimension in dimensions:
+            moves = dimension.moves(level)
+            crossing = crossing | (seen & moves)
+            seen = seen | moves
+        walked.append(seen)
+    return walked, crossing
 
 
 def _points(nest: Nest, walked: set[int], level: int) -> Row:
@@ -234,14 +246,17 @@ class _Dimension:
     def __post_init__(self) -> None:
         self._settle()
 
+    def moves(self, level: int) -> Flag:
+        """Where the index changes with a loop."""
+        step = self.steps.get(level, 0.0)
+        return any(level in composite.levels for composite in self.composites) or step != 0
+
     def extend(self, nest: Nest, level: int) -> None:
         """Take one more loop inside."""
-        moving: Flag = bool(self.composites) and any(level in composite.levels for composite in self.composites)
         step = self.steps.get(level)
         if step is not None:
             self.span = self.span + magnitude(step) * (nest.extents[level] - 1.0)
-            moving = moving | (step != 0)
-        self.points = self.points * choose(moving, nest.extents[level], 1.0)
+        self.points = self.points * choose(self.moves(level), nest.extents[level], 1.0)
         for composite in self.composites:
             if level in composite.levels:
                 composite.span = _composite_span(nest, composite, level, self.size)
@@ -385,7 +400,7 @@ def _stands(nest: Nest, atom: Quotient | Remainder | Opaque, level: int) -> Flag
         return False
     if isinstance(atom, Remainder):
         return step % atom.divisor == 0
-    reach = larger(step * nest.loops[level].var.extent, 1)
+    reach = larger(step * nest.loops[level].var.extent, 1)  # a step of 0 stands
     stands = (atom.divisor % reach == 0) & (atom.value.const % reach == 0)
     for _, other in atom.value.terms:
         stands = stands & ((magnitude(other) <= step) | (other % reach == 0))
