@@ -20,7 +20,8 @@ LARGE = 2**53 - 1
 
 Binary = Callable[[Int, Int], Int]
 BINARY: dict[str, Binary] = {
-    "add": lambda a, b: a + b, "subtract": lambda a, b: a - b, "multiply": lambda a, b: a * b, "floor": lambda a, b: a // (magnitude(b) + 1),
+    "add": lambda a, b: a + b, "subtract": lambda a, b: a - b, "multiply": lambda a, b: a * b,
+    "floor": lambda a, b: a // (magnitude(b) + 1),
     "remainder": lambda a, b: a % (magnitude(b) + 1), "ceil": lambda a, b: ceil_div(a, magnitude(b) + 1), "smaller": smaller, "larger": larger,
     "less": lambda a, b: choose(a < b, 1, 0), "less equal": lambda a, b: choose(a <= b, 1, 0), "greater": lambda a, b: choose(a > b, 1, 0),
     "greater equal": lambda a, b: choose(a >= b, 1, 0), "equal": lambda a, b: choose(a == b, 1, 0), "unequal": lambda a, b: choose(a != b, 1, 0),
