@@ -211,7 +211,7 @@ def explain(
         raise RecordError(f"asked to explain {task.name}, of which {len(outcomes)} trials are recorded and none is valid; tune with more trials")
     best, space = valid[0], task.spaces[valid[0].pick.space]
     loops = space.sketch.lower_row(best.pick.row)
-    statements = statements_of(loops, 1, task.target.cache_line_bytes)
+    statements = statements_of(loops, task.target.cache_line_bytes)
     statement = _main_statement(statements)
     program = _program(task, best)
     features = _features(task, outcomes)
@@ -256,7 +256,7 @@ def _tried(task: SearchTask, outcomes: Sequence[Outcome], algorithm: str) -> Tri
 def _program(task: SearchTask, outcome: Outcome) -> Program:
     space, row = task.spaces[outcome.pick.space], outcome.pick.row
     loops = space.sketch.lower_row(row)
-    statements = statements_of(loops, 1, task.target.cache_line_bytes)
+    statements = statements_of(loops, task.target.cache_line_bytes)
     costs = tuple(_cost(one, task.target) for one in statements)
     tiles = tuple(tiles for stage in space.sketch.state.stages for tiles in stage_tiles(space.sketch, row, stage, loops))
     main = _main_statement(statements).nest.store.stage
@@ -264,10 +264,10 @@ def _program(task: SearchTask, outcome: Outcome) -> Program:
 
 
 def _cost(statement: Statement, target: Target) -> Cost:
-    threads = float(analytic.threads_at_work(statement.nest, target)[0])
+    threads = float(analytic.threads_at_work(statement.nest, target))
     instructions = analytic.instruction_cycles(statement, analytic.register_tile(statement, target), target)
     transfers = analytic.transfer_cycles(statement, target)
-    return Cost(statement.nest.store.stage, float(instructions[0]) / threads, float(transfers[0]) / threads)
+    return Cost(statement.nest.store.stage, float(instructions) / threads, float(transfers) / threads)
 
 
 def stage_tiles(sketch: Sketch, row: Sequence[int], stage: Stage, loops: Loops) -> tuple[AxisTiles, ...]:
@@ -316,14 +316,14 @@ def _int(value: object) -> int:
 
 def _main_statement(statements: Sequence[Statement]) -> Statement:
     """The reduction with the most iterations, or the most iterations where nothing is reduced."""
-    return max(statements, key=lambda one: (one.nest.store.combiner is not None, float(one.nest.iterations[0])))
+    return max(statements, key=lambda one: (one.nest.store.combiner is not None, float(one.nest.iterations)))
 
 
 def _main(space: SketchSpace, row: Sequence[int], statement: Statement, target: Target) -> Main:
     name = statement.nest.store.stage
     state = space.sketch.state
     tiles = stage_tiles(space.sketch, row, state[name], space.sketch.lower_row(row)) if name in state else ()
-    loaded = tuple((cache, float(analytic.loaded_bytes(statement, analytic.FILL * size)[0])) for cache, size in _caches(target))
+    loaded = tuple((cache, float(analytic.loaded_bytes(statement, analytic.FILL * size))) for cache, size in _caches(target))
     return Main(name, tiles, _register_tile(statement, target), _levels(statement, target), loaded)
 
 
@@ -347,14 +347,14 @@ def _register_tile(statement: Statement, target: Target) -> RegisterTile | None:
         most=legality.accumulators(target.vector_registers),
         operands=_int(legality.operands(path, store, held, size)),
         registers=target.vector_registers,
-        partial=bool(analytic.register_tile(statement, target).partial[0]),
+        partial=bool(analytic.register_tile(statement, target).partial),
     )
 
 
 def _levels(statement: Statement, target: Target) -> tuple[Level, ...]:
     """The whole nest, then each loop of more than one iteration, from the outermost in."""
     nest = statement.nest
-    touched = [float(one) for one in statement.bytes[:, 0]]
+    touched = [float(one) for one in statement.bytes]
     found = [Level("", 1, "", touched[0], _fits(touched[0], target))]
     for loop, inside in zip(nest.loops, touched[1:], strict=True):
         runs = [word for word, flag in (("parallel", loop.parallel), ("vectors", loop.vectorized), ("written out", loop.unrolled)) if np.any(flag)]

@@ -7,9 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ansor.cost_model.analytic import estimated_cycles
 from ansor.schedule.choice import Choice
-from ansor.schedule.legality import legal_rows
 from ansor.schedule.sketch import Rows
 from ansor.sketch_space import SketchSpace
 from ansor.task import SearchTask
@@ -37,8 +35,8 @@ def first_guess(task: SearchTask, seed: int = 0) -> Best:
 
 def _best_row(space: SketchSpace, rng: np.random.Generator) -> tuple[float, SketchSpace, tuple[int, ...]] | None:
     rows = _sampled(space, ALTERNATIVE_SAMPLES if space.algorithm else SAMPLES, rng)
-    loops = space.sketch.lower_rows(rows)
-    cycles = np.where(legal_rows(loops, space.target, len(rows)), estimated_cycles(loops, len(rows), space.target), np.inf)
+    features = space.features(rows)
+    cycles = np.where(space.legal(rows), features.sums(np.exp(features.prior_logs())), np.inf)
     best = int(np.argmin(cycles))
     margin = ALTERNATIVE_MARGIN if space.algorithm else 1.0
     return (float(cycles[best]) * margin, space, tuple(rows[best].tolist())) if np.isfinite(cycles[best]) else None

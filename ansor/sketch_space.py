@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ansor.codegen.tape_library import Run, runner
 from ansor.cost_model.analytic import log_cycles
 from ansor.cost_model.annotations import stages_of
 from ansor.cost_model.buffer_features import statements_of
-from ansor.cost_model.features import feature_rows
+from ansor.cost_model.feature_table import WIDTH
+from ansor.cost_model.features import segments, statement_columns
 from ansor.ir.feature_rows import FeatureRows
-from ansor.ir.loops import Loops
-from ansor.schedule.legality import legal_rows
+from ansor.ir.tape import Recorder, matrix
+from ansor.schedule.legality import legal
+from ansor.schedule.lower import lower
 from ansor.schedule.sketch import Rows, Sketch
 from ansor.targets.base import Target
-
-WORTHWHILE = 0.6
-"""Share of lowered programs whose features must be wanted, for computing those of all to be cheaper than lowering the wanted ones again."""
 
 
 class SketchSpace:
@@ -29,7 +32,6 @@ class SketchSpace:
         self.algorithm = algorithm
         self.sketch = sketch
         self.target = target
-        self._lowered: tuple[Rows, Loops] | None = None
 
     @property
     def name(self) -> str:
@@ -51,34 +53,58 @@ class SketchSpace:
 
     def legal(self, rows: Rows) -> NDArray[np.bool_]:
         """Programs that fit the target's registers and stack."""
-        loops = self.sketch.lower_rows(rows)
-        self._lowered = rows.copy(), loops
-        return legal_rows(loops, self.target, len(rows))
+        return self._recorded.legal(rows)
 
     def features(self, rows: Rows) -> FeatureRows:
-        """What the cost model sees of these programs. Where most of those last looked at by `legal` are asked for, they are not lowered again."""
-        known, loops = self._lowered or (rows[:0], None)
-        self._lowered = None
-        if loops is None or len(rows) < WORTHWHILE * len(known):
-            return self._features(self.sketch.lower_rows(rows), len(rows))
-        places = _places(known, rows)
-        if places is None:
-            return self._features(self.sketch.lower_rows(rows), len(rows))
-        return self._features(loops, len(known)).take(places)
+        """What the cost model sees of these programs."""
+        return self._recorded.features(rows)
 
-    def _features(self, loops: Loops, count: int) -> FeatureRows:
-        program = statements_of(loops, count, self.target.cache_line_bytes)
-        return replace(feature_rows(program, stages_of(loops), count), prior=log_cycles(program, self.target))
+    @cached_property
+    def _recorded(self) -> Recorded:
+        return recorded(self.sketch, self.target)
 
 
-def _places(known: Rows, rows: Rows) -> NDArray[np.int64] | None:
-    """Where each of `rows` stands among the known ones; None unless all do."""
-    if not len(known) or known.shape[1] != rows.shape[1]:
-        return None
-    if not known.shape[1]:
-        return np.zeros(len(rows), np.int64)
-    width = np.dtype((np.void, known.itemsize * known.shape[1]))
-    keys, wanted = (np.ascontiguousarray(one).view(width)[:, 0] for one in (known, rows))
-    order = np.argsort(keys, kind="stable")
-    places = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
-    return places if np.array_equal(known[places], rows) else None
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """What the search asks of the rows of a sketch. It is the same arithmetic for every population, so it is recorded once."""
+
+    legality: Run
+    description: Run
+    statements: int
+
+    def legal(self, rows: Rows) -> NDArray[np.bool_]:
+        """Whether each program is, [n]."""
+        (flags,) = self.legality(rows)
+        return flags[:, 0]
+
+    def features(self, rows: Rows) -> FeatureRows:
+        """The feature rows of each program, with their prior."""
+        found, prior = self.description(rows)
+        return FeatureRows(found.reshape(-1, WIDTH), segments(len(rows), self.statements), len(rows), prior.reshape(-1))
+
+
+def recorded(sketch: Sketch, target: Target) -> Recorded:
+    """Lowers and describes a sketch whose choices are columns of a tape."""
+    with _recording() as recorder:
+        numbers = {choice.name: recorder.numbers(k, choice.table) for k, choice in enumerate(sketch.choices)}
+        loops = lower(sketch.state, numbers)
+        program, stages = statements_of(loops, target.cache_line_bytes), stages_of(loops)
+        flag = matrix([legal(loops, target)], np.bool_)
+        columns = [statement_columns(statement, program, stages) for statement in program]
+        rows = matrix([one.get(column, 0.0) for one in columns for column in range(WIDTH)], np.float32)
+        prior = matrix([log_cycles(statement, target) for statement in program], np.float64)
+        tape = recorder.tape()
+    return Recorded(runner(tape, [flag], target.compiler), runner(tape, [rows, prior], target.compiler), len(program))
+
+
+@contextmanager
+def _recording() -> Iterator[Recorder]:
+    """A recorder. Python does not look for garbage meanwhile: it would find none among ten thousand columns, again and again."""
+    collecting, recorder = gc.isenabled(), Recorder()
+    gc.disable()
+    try:
+        yield recorder
+    finally:
+        recorder.forget()
+        if collecting:
+            gc.enable()

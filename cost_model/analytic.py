@@ -9,7 +9,6 @@ again each time (roofline of the innermost loop, cache footprints as in Halide's
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,14 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ansor.cost_model.buffer_features import Statement, statements_of
-from ansor.cost_model.nest import Mask, Nest, anywhere
+from ansor.cost_model.nest import Nest
+from ansor.ir.columns import Flag, Row, anywhere, ceil, choose, larger, log, negated, row, smaller
 from ansor.ir.intrinsics import intrinsic_named
 from ansor.ir.loops import Buffer, Loops
-from ansor.schedule.legality import accumulators
+from ansor.schedule.legality import accumulators, vector_pieces
 from ansor.schedule.machine import Machine
 from ansor.te.expr import Call, Select, walk
-
-Column = NDArray[np.float64]
 
 LATENCY = 4.0  # cycles of a multiply-add; two can start in each
 RUNNING, TOGETHER = 4.0, 8.0  # vectors of partial results that one element holds while it is reduced, and that several hold together
@@ -55,30 +53,29 @@ class Tile:
     bodies: how often its body runs; partial: its innermost reduction runs in vectors of partial results.
     """
 
-    elements: Column
-    vectors: Column
-    loads: Column
-    runs: Column
-    bodies: Column
-    partial: NDArray[np.bool_]
+    elements: Row
+    vectors: Row
+    loads: Row
+    runs: Row
+    bodies: Row
+    partial: Flag
 
 
-def estimated_cycles(loops: Loops, count: int, core: Core) -> Column:
+def estimated_cycles(loops: Loops, count: int, core: Core) -> NDArray[np.float64]:
     """Cycles of each program of a population, float64 [count]."""
     total = np.zeros(count)
-    for statement in statements_of(loops, count, 64):
+    for statement in statements_of(loops, 64):
         total += statement_cycles(statement, core)
     return total
 
 
-def log_cycles(program: Sequence[Statement], core: Core) -> Column:
-    """Log of each statement's cycles in the order of feature rows (programs, then their statements), float64 [programs * statements]."""
-    columns = [statement_cycles(statement, core) for statement in program]
-    return np.log(np.maximum(np.stack(columns, axis=1), 1.0)).reshape(-1)
+def log_cycles(statement: Statement, core: Core) -> Row:
+    """Log of a statement's cycles."""
+    return log(larger(statement_cycles(statement, core), 1.0))
 
 
-def statement_cycles(statement: Statement, core: Core) -> Column:
-    """Cycles of one statement in each program, over all threads."""
+def statement_cycles(statement: Statement, core: Core) -> Row:
+    """Cycles of one statement, over all threads."""
     tile = register_tile(statement, core)
     cycles = instruction_cycles(statement, tile, core) + transfer_cycles(statement, core)
     return cycles / threads_at_work(statement.nest, core)
@@ -87,17 +84,19 @@ def statement_cycles(statement: Statement, core: Core) -> Column:
 def register_tile(statement: Statement, core: Core) -> Tile:
     """The loops that are written out: those inside the innermost reduction, or the vectorised one of a statement that reduces nothing."""
     nest = statement.nest
-    elements, vectors = np.ones(nest.count), np.ones(nest.count)
-    loads = {buffer: np.ones(nest.count) for buffer in statement.footprints if buffer is not nest.store.buffer}
-    held = np.ones(nest.count)
-    inside = np.ones(nest.count, dtype=bool)
-    running = np.ones(nest.count, dtype=bool)
-    partial = np.zeros(nest.count, dtype=bool)
+    elements: Row = 1.0
+    vectors: Row = 1.0
+    loads: dict[Buffer, Row] = {buffer: 1.0 for buffer in statement.footprints if buffer is not nest.store.buffer}
+    held: Row = 1.0
+    inside: Flag = True
+    running: Flag = True
+    partial: Flag = False
     reduces = nest.store.combiner is not None
     lanes = _lanes(statement, core)
     groups = bool(nest.loops) and bool(nest.loops[-1].intrinsic)  # neighbours in a vector are a group apart
     for level in range(len(nest.loops) - 1, -1, -1):
         loop, extent = nest.loops[level], nest.extents[level]
+        in_vectors = row(vector_pieces(loop.var.extent, lanes))
         if loop.stage != nest.store.stage:
             break
         if loop.intrinsic:  # written out with the vectors around it
@@ -105,31 +104,29 @@ def register_tile(statement: Statement, core: Core) -> Tile:
             continue
         if loop.kind == "reduce":
             along = loop.vectorized & inside & nest.real[level]  # vectors of partial results
-            elements = np.where(along, elements * extent / _pieces(extent, lanes), elements)
-            inside = inside & ~nest.real[level]
-            held = np.where(running, held * np.where(along, _pieces(extent, lanes), extent), held)
+            elements = choose(along, elements * extent / in_vectors, elements)
+            inside = inside & negated(nest.real[level])
+            held = choose(running, held * choose(along, in_vectors, extent), held)
             partial = partial | along
             continue
-        running = running & (inside | ~nest.real[level])
+        running = running & (inside | negated(nest.real[level]))
         vectorized = loop.vectorized & _moves_by(1.0, statement, nest.store.buffer, level)
-        together = partial & np.asarray(loop.unrolled)
-        written: NDArray[np.bool_] = inside | together if reduces else inside & vectorized
-        if not written.any():
+        written = inside | (partial & loop.unrolled) if reduces else inside & vectorized
+        if not anywhere(written):
             continue
-        some = anywhere(vectorized)
-        pieces = np.where(vectorized, _pieces(extent, lanes), extent) if some else extent
-        elements = np.where(written, elements * extent, elements)
-        vectors = np.where(written, vectors * pieces, vectors)
+        pieces = choose(vectorized, in_vectors, extent)
+        elements = choose(written, elements * extent, elements)
+        vectors = choose(written, vectors * pieces, vectors)
         for buffer in loads:
             moves = statement.footprints[buffer].moves[level]
             if moves is False:
                 continue
-            factor = np.where(vectorized & (_moves_by(1.0, statement, buffer, level) | groups), pieces, extent) if some else extent
-            if some:  # every second element: two vectors and a shuffle
-                factor = np.where(vectorized & _moves_by(2.0, statement, buffer, level), np.minimum(3.0 * pieces, extent), factor)
-            loads[buffer] = np.where(written if moves is True else written & moves, loads[buffer] * factor, loads[buffer])
+            factor = choose(vectorized & (_moves_by(1.0, statement, buffer, level) | groups), pieces, extent)
+            # Every second element: two vectors and a shuffle.
+            factor = choose(vectorized & _moves_by(2.0, statement, buffer, level), smaller(3.0 * pieces, extent), factor)
+            loads[buffer] = choose(written & moves, loads[buffer] * factor, loads[buffer])
     bodies = nest.iterations / elements
-    total = sum(loads.values(), start=np.zeros(nest.count))
+    total: Row = sum(loads.values(), start=0.0)
     return Tile(elements, vectors, total, bodies / held, bodies, partial)
 
 
@@ -140,60 +137,46 @@ def _lanes(statement: Statement, core: Core) -> int:
     return lanes if intrinsic is None else min(lanes, max(intrinsic.lanes))
 
 
-def _moves_by(elements: float, statement: Statement, buffer: Buffer, level: int) -> Mask:
+def _moves_by(elements: float, statement: Statement, buffer: Buffer, level: int) -> Flag:
     stride = statement.footprints[buffer].strides[level]
     return False if stride is None else stride == elements
 
 
-def _pieces(extent: Column, lanes: int) -> Column:
-    """Vectors for `extent` elements: whole ones, then halves."""
-    pieces = np.floor(extent / lanes)
-    rest = extent - pieces * lanes
-    while lanes > 1:
-        lanes //= 2
-        more = np.floor(rest / lanes)
-        pieces, rest = pieces + more, rest - more * lanes
-    return pieces
-
-
-def instruction_cycles(statement: Statement, tile: Tile, core: Core) -> Column:
-    """Cycles of a statement's arithmetic and loads in each program when all data are in the first cache, float64 [n], of all threads together."""
+def instruction_cycles(statement: Statement, tile: Tile, core: Core) -> Row:
+    """Cycles of a statement's arithmetic and loads when all data are in the first cache, of all threads together."""
     value = statement.nest.store.value
     calls = sum(isinstance(node, Call) for node in walk(value))
     choices = sum(isinstance(node, Select) for node in walk(value))
     work = tile.vectors / 2 + choices * tile.vectors + calls * CALL_CYCLES * tile.vectors
     if statement.nest.store.combiner is None:
-        return tile.bodies * np.maximum(np.maximum(work, tile.loads / 2), tile.vectors) + tile.runs
-    spills = SPILL * np.maximum(tile.vectors - accumulators(core.vector_registers), 0.0)
-    running = np.where(tile.vectors > 1, np.maximum(TOGETHER // tile.vectors, 1.0), RUNNING)
-    latency = np.where(tile.partial, LATENCY / running, LATENCY)
-    body = np.maximum(np.maximum(work, tile.loads / 2), latency) + spills
-    return tile.bodies * body + tile.runs * (3.0 * tile.vectors + LOOP_CYCLES + tile.partial * FOLD_CYCLES * tile.vectors)
+        return tile.bodies * larger(larger(work, tile.loads / 2), tile.vectors) + tile.runs
+    spills = SPILL * larger(tile.vectors - accumulators(core.vector_registers), 0.0)
+    running = choose(tile.vectors > 1, larger(TOGETHER // tile.vectors, 1.0), RUNNING)
+    latency = choose(tile.partial, LATENCY / running, LATENCY)
+    body = larger(larger(work, tile.loads / 2), latency) + spills
+    return tile.bodies * body + tile.runs * (3.0 * tile.vectors + LOOP_CYCLES + row(tile.partial) * FOLD_CYCLES * tile.vectors)
 
 
-def transfer_cycles(statement: Statement, core: Core) -> Column:
-    """Cycles that a statement's data take on their way into the first cache in each program, float64 [n], of all threads together."""
+def transfer_cycles(statement: Statement, core: Core) -> Row:
+    """Cycles that a statement's data take on their way into the first cache, of all threads together."""
     levels = ((core.l1_bytes, L2_BYTES), (core.l2_bytes, L3_BYTES), (core.l3_bytes, MEMORY_BYTES))
-    return sum((loaded_bytes(statement, FILL * size) / rate for size, rate in levels if size), start=np.zeros(statement.nest.count))
+    return sum((loaded_bytes(statement, FILL * size) / rate for size, rate in levels if size), start=0.0)
 
 
-def loaded_bytes(statement: Statement, capacity: float) -> Column:
-    """Bytes that enter a cache of this capacity in each program, float64 [n]: the outermost loops whose data fit load once, for each iteration outside."""
-    nest = statement.nest
-    fits = statement.bytes <= capacity
-    fits[-1] = True
-    boundary, program = np.argmax(fits, axis=0), np.arange(nest.count)
-    loaded: Column = statement.bytes[boundary, program] * nest.outside[boundary, program]
+def loaded_bytes(statement: Statement, capacity: float) -> Row:
+    """Bytes that enter a cache of this capacity: the outermost loops whose data fit load once, for each iteration outside."""
+    loads = [touched * outside for touched, outside in zip(statement.bytes, statement.nest.outside, strict=True)]
+    loaded = loads[-1]
+    for touched, load in reversed(list(zip(statement.bytes[:-1], loads[:-1], strict=True))):
+        loaded = choose(touched <= capacity, load, loaded)
     return loaded
 
 
-def threads_at_work(nest: Nest, core: Core) -> Column:
-    """Threads that have work on the whole, float64 [n], given the iterations of the parallel loops: 3 iterations on 2 threads keep 1.5 busy."""
-    degree = np.ones(nest.count)
+def threads_at_work(nest: Nest, core: Core) -> Row:
+    """Threads that have work on the whole, given the iterations of the parallel loops: 3 iterations on 2 threads keep 1.5 busy."""
+    degree: Row = 1.0
     if core.threads == 1:
         return degree
     for loop, extent in zip(nest.loops, nest.extents, strict=True):
-        degree = np.where(np.asarray(loop.parallel), degree * extent, degree)
-    return degree / np.ceil(degree / core.threads)
-
-
+        degree = choose(loop.parallel, degree * extent, degree)
+    return degree / ceil(degree / core.threads)

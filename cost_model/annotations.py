@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ansor.cost_model.nest import Nest, Row, anywhere
+from ansor.cost_model.nest import Nest
+from ansor.ir.columns import Flag, Int, Row, anywhere, choose, negated, row
 from ansor.ir.linear import variables
-from ansor.ir.loops import Flag, For, Loops, Store, stores
+from ansor.ir.loops import For, Loops, Store, stores
 
 FLAGS = {"vec": "vectorized", "unroll": "unrolled", "parallel": "parallel"}
 """Prefix of the columns -> attribute of a loop."""
@@ -24,41 +22,33 @@ def stages_of(loops: Loops) -> Stages:
 
 def annotation_columns(nest: Nest, prefix: str, stages: Stages) -> dict[str, Row]:
     """The columns of one annotation: number, product, innermost extent, and the one that tells the position."""
-    flagged = [(level, getattr(loop, FLAGS[prefix])) for level, loop in enumerate(nest.loops)]
-    chosen = [(level, _where(nest, level, flag)) for level, flag in flagged if anywhere(flag)]
-    chosen = [(level, mask) for level, mask in chosen if mask.any()]
-    if not chosen:
-        return {f"{prefix}_type_none": 1.0}
-    number, product, length = np.zeros(nest.count), np.ones(nest.count), np.zeros(nest.count)
-    for level, mask in chosen:
-        number += mask
-        np.multiply(product, nest.extents[level], out=product, where=mask)
-        np.copyto(length, nest.extents[level], where=mask)
-    product[number == 0] = 0.0
-    return {f"{prefix}_num": number, f"{prefix}_prod": product, f"{prefix}_len": length} | _position_columns(nest, prefix, chosen, stages)
+    flagged: list[tuple[int, Flag]] = [(level, getattr(loop, FLAGS[prefix])) for level, loop in enumerate(nest.loops)]
+    chosen = [(level, nest.real[level] & flag) for level, flag in flagged if anywhere(flag)]
+    number: Int = 0
+    product: Row = 1.0
+    length: Row = 0.0
+    for level, here in chosen:
+        number = number + choose(here, 1, 0)
+        product = product * choose(here, nest.extents[level], 1.0)
+        length = choose(here, nest.extents[level], length)
+    product = choose(number > 0, product, 0.0)
+    return {f"{prefix}_num": row(number), f"{prefix}_prod": product, f"{prefix}_len": length} | _position_columns(nest, prefix, chosen, stages)
 
 
-def _where(nest: Nest, level: int, flag: Flag) -> NDArray[np.bool_]:
-    here: NDArray[np.bool_] = nest.real[level] & flag
-    return here
-
-
-def _position_columns(nest: Nest, prefix: str, chosen: list[tuple[int, NDArray[np.bool_]]], stages: Stages) -> dict[str, Row]:
-    found: dict[str, NDArray[np.bool_]] = {}
+def _position_columns(nest: Nest, prefix: str, chosen: list[tuple[int, Flag]], stages: Stages) -> dict[str, Row]:
+    found: dict[str, Flag] = {}
     for level, mask in chosen:
         for name, here in _positions(nest, level, stages).items():
-            found[name] = found.get(name, np.zeros(nest.count, dtype=np.bool_)) | (mask & here)
-    kinds = np.zeros(nest.count)
+            found[name] = found.get(name, False) | (mask & here)
+    kinds: Int = 0
     for mask in found.values():
-        kinds += mask
-    mixed = found.pop("mixed", np.zeros(nest.count, dtype=np.bool_)) | (kinds > 1)
-    columns: dict[str, Row] = {f"{prefix}_type_{name}": (mask & ~mixed).astype(np.float64) for name, mask in found.items()}
-    columns[f"{prefix}_type_mixed"] = mixed.astype(np.float64)
-    columns[f"{prefix}_type_none"] = (kinds == 0).astype(np.float64)
-    return columns
+        kinds = kinds + choose(mask, 1, 0)
+    mixed = found.pop("mixed", False) | (kinds > 1)
+    columns = {f"{prefix}_type_{name}": row(mask & negated(mixed)) for name, mask in found.items()}
+    return columns | {f"{prefix}_type_mixed": row(mixed), f"{prefix}_type_none": row(kinds == 0)}
 
 
-def _positions(nest: Nest, level: int, stages: Stages) -> dict[str, NDArray[np.bool_]]:
+def _positions(nest: Nest, level: int, stages: Stages) -> dict[str, Flag]:
     """Position -> where the loop has it."""
     loop = nest.loops[level]
     if loop.kind == "reduce":
@@ -76,11 +66,15 @@ def spatial_position(loop: For, store: Store) -> str:
     return "outer_spatial" if dimensions[0] == 0 else "middle_spatial"
 
 
-def _reduce_positions(nest: Nest, level: int) -> dict[str, NDArray[np.bool_]]:
+def _reduce_positions(nest: Nest, level: int) -> dict[str, Flag]:
     """Among the real reduction loops of the same stage; a single one is the innermost."""
     loop = nest.loops[level]
-    outside, inside = np.zeros(nest.count, dtype=np.bool_), np.zeros(nest.count, dtype=np.bool_)
+    outside: Flag = False
+    inside: Flag = False
     for other, candidate in enumerate(nest.loops):
         if candidate.kind == "reduce" and candidate.stage == loop.stage and other != level:
-            (outside if other < level else inside)[:] |= nest.real[other]
-    return {"inner_reduce": ~inside, "middle_reduce": inside & outside, "outer_reduce": inside & ~outside}
+            if other < level:
+                outside = outside | nest.real[other]
+            else:
+                inside = inside | nest.real[other]
+    return {"inner_reduce": negated(inside), "middle_reduce": inside & outside, "outer_reduce": inside & negated(outside)}

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ansor.cost_model.feature_table import BUFFER_BLOCKS
-from ansor.cost_model.nest import Matrix, Nest, Row, nest_of
+from ansor.cost_model.nest import Nest, nest_of
 from ansor.cost_model.touched import Footprint, Layout, accesses, footprint, layout_of, reads_of
+from ansor.ir.columns import Flag, Row, choose, larger, negated, row, smaller
 from ansor.ir.linear import variables
 from ansor.ir.loops import Buffer, Loops, Store, stores
 
@@ -22,23 +20,23 @@ BlockColumns = dict[str, Row]
 class Statement:
     """One store of the program with everything it touches.
 
-    footprints: stored buffer first, then those read, in order; bytes: float64 [loops + 1, n], touched in all buffers, by boundary.
+    footprints: stored buffer first, then those read, in order; bytes: touched in all buffers, by boundary.
     blocks: the buffers that get a block of features.
     """
 
     nest: Nest
     footprints: dict[Buffer, Footprint]
     layouts: dict[Buffer, Layout]
-    bytes: Matrix
+    bytes: tuple[Row, ...]
     blocks: tuple[Buffer, ...]
 
 
-def statements_of(loops: Loops, count: int, line_bytes: int) -> list[Statement]:
-    """Every store of the program, in order, for `count` programs."""
+def statements_of(loops: Loops, line_bytes: int) -> list[Statement]:
+    """Every store of the program, in order."""
     layouts: dict[Buffer, Layout] = {}
     found = []
     for path, store in stores(loops.body):
-        nest = nest_of(path, store, count)
+        nest = nest_of(path, store)
         touched: dict[Buffer, Footprint] = {}
         reads = accesses(store)
         for buffer, indices in reads.items():
@@ -51,13 +49,12 @@ def statements_of(loops: Loops, count: int, line_bytes: int) -> list[Statement]:
     return found
 
 
-def _bytes(nest: Nest, touched: dict[Buffer, Footprint], layouts: dict[Buffer, Layout]) -> Matrix:
-    total = np.zeros_like(nest.inside)
+def _bytes(nest: Nest, touched: dict[Buffer, Footprint], layouts: dict[Buffer, Layout]) -> tuple[Row, ...]:
+    total: list[Row] = [0.0] * len(nest.inside)
     for buffer, print_ in touched.items():
         size = float(layouts[buffer].element_bytes)
-        for boundary, elements in enumerate(print_.elements):
-            total[boundary] += elements * size
-    return total
+        total = [sum_ + elements * size for sum_, elements in zip(total, print_.elements, strict=True)]
+    return tuple(total)
 
 
 def _shown(stored: Buffer, walked: dict[Buffer, int]) -> tuple[Buffer, ...]:
@@ -70,45 +67,45 @@ def _shown(stored: Buffer, walked: dict[Buffer, int]) -> tuple[Buffer, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Reuse:
-    """The nearest reuse of a buffer, [n] each; uses is 0 without any."""
+    """The nearest reuse of a buffer; uses is 0 without any."""
 
-    by_loop: NDArray[np.bool_]
+    by_loop: Flag
     serial: bool
-    iterations: NDArray[np.float64]
-    bytes: NDArray[np.float64]
-    uses: NDArray[np.float64]
+    iterations: Row
+    bytes: Row
+    uses: Row
 
 
 def reuse_of(statement: Statement, buffer: Buffer, program: Sequence[Statement]) -> Reuse:
     """Going outwards: the first loop that repeats the access, or whose body holds another statement that touches the buffer."""
     nest, print_ = statement.nest, statement.footprints[buffer]
-    by_loop = np.zeros(nest.count, dtype=np.bool_)
-    iterations, distance, uses = np.zeros(nest.count), np.zeros(nest.count), np.zeros(nest.count)
+    by_loop: Flag = False
+    iterations: Row = 0.0
+    distance: Row = 0.0
+    uses: Row = 0.0
     others = [other for other in program if other is not statement and buffer in other.footprints]
     shared = max((_shared_depth(statement, other) for other in others), default=-1)
     if others:
         body = [other for other in program if _shared_depth(statement, other) >= shared]
         boundary = nest.kept_before[shared]
         touching = [other.footprints[buffer].elements[boundary] for other in body if buffer in other.footprints]
-        least = touching[0]
+        iterations = touching[0]
         for elements in touching[1:]:
-            least = np.minimum(least, elements)
-        iterations[:] = least
+            iterations = smaller(iterations, elements)
         for other in body:
-            distance += other.bytes[boundary]
-        uses[:] = float(len(touching) - 1)
+            distance = distance + other.bytes[boundary]
+        uses = float(len(touching) - 1)
     # A loop outside the one shared with another statement repeats less soon; one around an allocation repeats nothing.
     first = max(shared - 1, _allocation_depth(nest, buffer), 0)
     for depth in range(first, len(nest.path)):
         level = nest.level.get(nest.path[depth].var)
-        moving = True if level is None else print_.moves[level]
-        if level is None or moving is True:
+        if level is None or print_.moves[level] is True:
             continue
-        repeats = nest.real[level] if moving is False else nest.real[level] & np.logical_not(moving)
-        np.copyto(iterations, nest.inside[level + 1], where=repeats)
-        np.copyto(distance, statement.bytes[level + 1], where=repeats)
-        np.copyto(uses, nest.extents[level], where=repeats)
-        by_loop |= repeats
+        repeats = nest.real[level] & negated(print_.moves[level])
+        iterations = choose(repeats, nest.inside[level + 1], iterations)
+        distance = choose(repeats, statement.bytes[level + 1], distance)
+        uses = choose(repeats, nest.extents[level], uses)
+        by_loop = by_loop | repeats
     return Reuse(by_loop, bool(others), iterations, distance, uses)
 
 
@@ -149,13 +146,13 @@ def block(statement: Statement, buffer: Buffer, program: Sequence[Statement]) ->
     columns["unique_bytes"] = print_.elements[0] * size
     columns["lines"] = print_.lines
     columns["unique_lines"] = print_.unique_lines
-    loop = reuse.by_loop.astype(np.float64)
+    loop = row(reuse.by_loop)
     columns["reuse_loop"] = loop
     columns["reuse_serial" if reuse.serial else "reuse_none"] = 1.0 - loop
     columns["reuse_dis_iter"] = reuse.iterations
     columns["reuse_dis_bytes"] = reuse.bytes
     columns["reuse_ct"] = reuse.uses
-    per_use = 1.0 / np.maximum(reuse.uses, 0.5)
+    per_use = 1.0 / larger(reuse.uses, 0.5)
     for name in ("bytes", "unique_bytes", "lines", "unique_lines"):
         columns[f"{name}_d_reuse_ct"] = columns[name] * per_use
     columns["stride"] = _innermost_stride(nest, print_)
@@ -169,7 +166,7 @@ def _kind(store: Store, buffer: Buffer) -> str:
 
 
 def _innermost_stride(nest: Nest, print_: Footprint) -> Row:
-    stride = np.zeros(nest.count)
+    stride: Row = 0.0
     for level, step in enumerate(print_.strides):
-        np.copyto(stride, 0.0 if step is None else step, where=nest.real[level])
+        stride = choose(nest.real[level], 0.0 if step is None else step, stride)
     return stride

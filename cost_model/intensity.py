@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
 
 from ansor.cost_model.feature_table import CURVE_POINTS
-from ansor.cost_model.nest import Matrix, Nest
+from ansor.cost_model.nest import Nest
+from ansor.ir.columns import Row, excess, larger, log2, log2_of_one_more, multiply_add
 
 
-def intensity_curve(nest: Nest, touched_bytes: Matrix, operations: float) -> Matrix:
-    """float64 [CURVE_POINTS, n]: log2(1 + operations / byte) at equal steps of log2(iterations), linear between boundaries.
+def intensity_curve(nest: Nest, touched_bytes: Sequence[Row], operations: float) -> list[Row]:
+    """CURVE_POINTS times log2(1 + operations / byte) at equal steps of log2(iterations), linear between boundaries.
 
-    touched_bytes: [loops + 1, n], by boundary; operations: per iteration.
+    touched_bytes: by boundary; operations: per iteration.
     """
-    curve = np.zeros((CURVE_POINTS, nest.count))
     if not operations:
-        return curve
-    intensity = np.log2(nest.inside * operations / touched_bytes + 1.0)
-    done = np.log2(nest.inside)
-    samples = np.arange(CURVE_POINTS)[:, None] * (done[0] / (CURVE_POINTS - 1))
-    curve += intensity[-1]
-    part = np.empty_like(curve)
-    for boundary in range(len(nest.loops) - 1, -1, -1):
-        rise = intensity[boundary] - intensity[boundary + 1]
-        # A real loop does at least twice the iterations; one of extent 1 has no rise, so its width does not matter.
-        width = np.maximum(done[boundary] - done[boundary + 1], 0.5)
-        np.subtract(samples, done[boundary + 1], out=part)
-        part /= width
-        np.clip(part, 0.0, 1.0, out=part)
-        part *= rise
-        curve += part
-    return np.maximum(curve, 0.0, out=curve)
+        return [0.0] * CURVE_POINTS
+    intensity = [log2_of_one_more(inside * operations / touched) for inside, touched in zip(nest.inside, touched_bytes, strict=True)]
+    done = [log2(inside) for inside in nest.inside]
+    # The slope of the curve changes at every boundary. A real loop does at least twice the iterations; one of extent 1 has no rise, so its width does not
+    # matter.
+    slopes = [(intensity[level] - intensity[level + 1]) / larger(done[level] - done[level + 1], 0.5) for level in range(len(nest.loops))]
+    turns = [slope - before for slope, before in zip(slopes, [*slopes, 0.0][1:], strict=True)]
+    curve = [intensity[-1]]
+    for point in range(1, CURVE_POINTS - 1):
+        sample = done[0] * (point / (CURVE_POINTS - 1))
+        value = intensity[-1]
+        for turn, start in zip(turns, done[1:], strict=True):
+            value = multiply_add(turn, excess(sample, start), value)
+        curve.append(larger(value, 0.0))
+    return [*curve, intensity[0]]

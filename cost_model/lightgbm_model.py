@@ -10,14 +10,16 @@ doubles the width, and so the training time, while prediction is the same C++ ei
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ansor.codegen.tree_library import Sums
 from ansor.cost_model.base import check_width, read_document, write_document
+from ansor.cost_model.lightgbm_trees import sums_of
 from ansor.cost_model.smooth import SmoothModel, fit_smooth, smooth_from_document
 from ansor.cost_model.training_set import TrainingSet, scores
 from ansor.cost_model.trees import TreeOptions, fit_trees, import_lightgbm
@@ -37,12 +39,16 @@ class Stage:
 
     smooth: SmoothModel | None
     trees: "tuple[lightgbm.Booster, ...]"
+    sums: tuple[Sums, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sums", tuple(map(sums_of, self.trees)))
 
     def row_logs(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
         """Log time of each row, `[r]`."""
         logs = np.zeros(len(rows)) if self.smooth is None else self.smooth.row_logs(rows)
-        for ensemble in self.trees:
-            logs += ensemble.predict(rows, raw_score=True, num_threads=1) / len(self.trees)
+        for sums in self.sums:
+            logs += sums(rows) / len(self.sums)
         return logs
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ansor.cost_model.nest import Nest, Row, magnitude, row
-from ansor.ir.linear import Atom, Int, Linear, Opaque, Quotient, Remainder, Var, atom_variables, larger
+from ansor.cost_model.nest import Nest
+from ansor.ir.columns import Flag, Int, Row, choose, larger, magnitude, row
+from ansor.ir.linear import Atom, Linear, Opaque, Quotient, Remainder, Var, atom_variables
 from ansor.ir.loops import Access, IndexValue, Store
 from ansor.te.expr import COMPARISONS, LOGIC, Binary, Call, Cast, Expr, Not, Select, is_float
 
@@ -85,13 +83,13 @@ class _Tally:
 
     def index_arithmetic(self, linear: Linear) -> None:
         """An index used as a value: multiplications by other than 1, additions, divisions. Loops that are not real are 0 and cost nothing."""
-        terms: Int = _flag(linear.const != 0)
+        terms = _count(linear.const != 0)
         for atom, coefficient in linear.terms:
             if isinstance(atom, Var) and atom not in self.nest.level:
                 continue
-            real = self.nest.real[self.nest.level[atom]] if isinstance(atom, Var) else True
-            self.add("int_mul", row(_flag((magnitude(coefficient) > 1) & real)))
-            terms = terms + _flag((coefficient != 0) & real)
+            real: Flag = self.nest.real[self.nest.level[atom]] if isinstance(atom, Var) else True
+            self.add("int_mul", row((magnitude(coefficient) > 1) & real))
+            terms = terms + _count((coefficient != 0) & real)
         self.add("int_addsub", row(larger(terms, 1) - 1))
         self.divisions(linear)
 
@@ -102,26 +100,26 @@ class _Tally:
                 self.value(atom.value)
             elif isinstance(atom, Quotient | Remainder):
                 # Any compiler moves a division out of the loops that do not change its operand.
-                self.add("int_divmod", self._changes(atom) / self.nest.iterations * row(_flag(atom.divisor > 1)))
+                self.add("int_divmod", self._changes(atom) / self.nest.iterations * row(atom.divisor > 1))
 
     def _changes(self, atom: Quotient | Remainder) -> Row:
         """How often the operand changes: iterations of the loops up to the innermost real one in it."""
-        times = np.ones(self.nest.count)
+        times: Row = 1.0
         for level in sorted({self.nest.level[var] for var in atom_variables(atom) if var in self.nest.level}):
-            np.copyto(times, self.nest.outside[level + 1], where=self.nest.real[level])
+            times = choose(self.nest.real[level], self.nest.outside[level + 1], times)
         return times
 
     def conditions(self, store: Store) -> None:
         """One comparison where any condition is needed."""
-        needed = np.zeros(self.nest.count, dtype=np.bool_)
+        needed: Flag = False
         for guard in store.guards:
-            needed |= guard.needed
+            needed = needed | guard.needed
         if store.guards:
-            self.add("int_cmp", needed.astype(np.float64))
+            self.add("int_cmp", row(needed))
 
 
-def _flag(holds: bool | NDArray[np.bool_]) -> Int:
-    return holds.astype(np.int64) if isinstance(holds, np.ndarray) else int(holds)
+def _count(flag: Flag) -> Int:
+    return choose(flag, 1, 0)
 
 
 def _atoms(linear: Linear) -> Iterator[Atom]:

@@ -7,18 +7,20 @@ for windows that overlap; an index through a fused loop is taken to start at a m
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ansor.cost_model.nest import Mask, Nest, Row, anywhere, everywhere, magnitude, row
-from ansor.ir.linear import Atom, Int, Linear, Opaque, Quotient, Remainder, Var, choose, larger, smaller, variables
+from ansor.cost_model.nest import Nest
+from ansor.ir.columns import Flag, Int, Row, anywhere, ceil, choose, larger, magnitude, negated, row, smaller
+from ansor.ir.linear import Atom, Linear, Opaque, Quotient, Remainder, Var, variables
 from ansor.ir.loops import Access, Buffer, IndexValue, Store
 from ansor.te.expr import Expr
 
 Index = tuple[Linear, ...]
+Pattern = tuple[object, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +58,7 @@ class Footprint:
     places: Row
     elements: tuple[Row, ...]
     strides: tuple[Row | None, ...]
-    moves: tuple[Mask, ...]
+    moves: tuple[Flag, ...]
     unique_lines: Row
     lines: Row
 
@@ -106,15 +108,41 @@ def footprint(nest: Nest, layout: Layout, indices: Sequence[Index], line_bytes: 
     groups: dict[tuple[tuple[Atom, ...], ...], list[Index]] = {}
     for index in indices:
         groups.setdefault(tuple(tuple(atom for atom, _ in one.terms) for one in index), []).append(index)
-    parts = [_group_footprint(nest, layout, group, line_bytes) for group in groups.values()]
+    known: dict[Pattern, Footprint] = {}
+    parts = []
+    for group in groups.values():
+        pattern = _pattern(group)
+        if pattern not in known:
+            known[pattern] = _group_footprint(nest, layout, group, line_bytes)
+        parts.append(known[pattern])
     return parts[0] if len(parts) == 1 else _together(parts, layout)
 
 
+def _pattern(group: list[Index]) -> Pattern:
+    """The same for groups that touch as much in the same way: those that differ by where they begin only."""
+    return tuple(tuple((_terms(one), _value(one.const) if len(group) > 1 else 0) for one in index) for index in group)
+
+
+def _terms(linear: Linear) -> Pattern:
+    return tuple((_atom(atom), _value(coefficient)) for atom, coefficient in linear.terms)
+
+
+def _atom(atom: Atom) -> object:
+    if isinstance(atom, Var | Opaque):
+        return atom
+    return type(atom), _terms(atom.value), _value(atom.value.const), _value(atom.divisor)
+
+
+def _value(value: Int) -> object:
+    """Numbers are the same when they are equal; of columns it is only known when they are one."""
+    return value if isinstance(value, int) else (id(value),)
+
+
 def _together(parts: list[Footprint], layout: Layout) -> Footprint:
-    elements = tuple(np.minimum(_sum([part.elements[b] for part in parts]), layout.size) for b in range(len(parts[0].elements)))
+    elements = tuple(smaller(_sum([part.elements[b] for part in parts]), layout.size) for b in range(len(parts[0].elements)))
     strides = tuple(_greatest([part.strides[k] for part in parts]) for k in range(len(parts[0].strides)))
     moves = tuple(_any([part.moves[k] for part in parts]) for k in range(len(parts[0].moves)))
-    unique_lines = np.minimum(_sum([part.unique_lines for part in parts]), elements[0])
+    unique_lines = smaller(_sum([part.unique_lines for part in parts]), elements[0])
     return Footprint(_sum([part.places for part in parts]), elements, strides, moves, unique_lines, _sum([part.lines for part in parts]))
 
 
@@ -131,38 +159,50 @@ def _greatest(values: Sequence[Row | None]) -> Row | None:
         return None
     greatest = known[0]
     for value in known[1:]:
-        greatest = np.maximum(greatest, value)
+        greatest = larger(greatest, value)
     return greatest
 
 
-def _any(values: Sequence[Mask]) -> Mask:
-    result: Mask = False
+def _any(values: Sequence[Flag]) -> Flag:
+    result: Flag = False
     for value in values:
-        result = True if value is True or result is True else result | value
+        result = result | value
     return result
 
 
 def _group_footprint(nest: Nest, layout: Layout, group: list[Index], line_bytes: int) -> Footprint:
     dimensions = [_dimension(nest, layout, d, [index[d] for index in group]) for d in range(len(layout.shape))]
-    levels = len(nest.loops)
     elements: list[Row] = [_touched(dimensions)]
-    walked = [level for dimension in dimensions for level in dimension.levels]
-    crossing = len(set(walked)) != len(walked)
-    for level in range(levels - 1, -1, -1):
-        changed = False
-        for dimension in dimensions:
-            if level in dimension.levels:
-                dimension.extend(nest, level)
-                changed = True
-        touched = _touched(dimensions) if changed else elements[-1]
-        if crossing and changed:  # a loop in two dimensions walks a diagonal
-            touched = np.minimum(touched, _points(nest, set(walked), level) * float(len(group)))
+    walked, crossing = _walked(dimensions, len(nest.loops))
+    points: Row = float(len(group))
+    for level in range(len(nest.loops) - 1, -1, -1):
+        here = [dimension for dimension in dimensions if level in dimension.levels]
+        for dimension in here:
+            dimension.extend(nest, level)
+        touched = _touched(dimensions) if here else elements[-1]
+        if here and crossing is not False:  # a loop in two dimensions walks a diagonal
+            points = points * choose(walked[level], nest.extents[level], 1.0)
+            touched = choose(crossing, smaller(touched, points), touched)
         elements.append(touched)
     elements.reverse()
     strides = _strides(nest, dimensions, layout)
-    moves = tuple(False if stride is None else everywhere(stride != 0.0) or stride != 0.0 for stride in strides)
+    moves = tuple(False if stride is None else stride != 0.0 for stride in strides)
     lines = _line_visits(nest, layout, elements, strides, moves, line_bytes)
     return Footprint(_places(group), tuple(elements), strides, moves, _unique_lines(dimensions, elements[0], layout, line_bytes), lines)
+
+
+def _walked(dimensions: list[_Dimension], levels: int) -> tuple[list[Flag], Flag]:
+    """Which loops any dimension moves with, and whether two move with the same."""
+    walked: list[Flag] = []
+    crossing: Flag = False
+    for level in range(levels):
+        seen: Flag = False
+        for dimension in dimensions:
+            moves = dimension.moves(level)
+            crossing = crossing | (seen & moves)
+            seen = seen | moves
+        walked.append(seen)
+    return walked, crossing
 
 
 def _points(nest: Nest, walked: set[int], level: int) -> Row:
@@ -206,15 +246,17 @@ class _Dimension:
     def __post_init__(self) -> None:
         self._settle()
 
+    def moves(self, level: int) -> Flag:
+        """Where the index changes with a loop."""
+        step = self.steps.get(level, 0.0)
+        return any(level in composite.levels for composite in self.composites) or step != 0
+
     def extend(self, nest: Nest, level: int) -> None:
         """Take one more loop inside."""
-        moving: Mask = bool(self.composites) and any(level in composite.levels for composite in self.composites)
         step = self.steps.get(level)
         if step is not None:
-            self.span = self.span + np.abs(step) * nest.less_one[level]
-            moving = moving or everywhere(step != 0) or step != 0
-        extent = nest.extents[level]
-        self.points = self.points * (extent if moving is True else np.where(moving, extent, 1.0))
+            self.span = self.span + magnitude(step) * (nest.extents[level] - 1.0)
+        self.points = self.points * choose(self.moves(level), nest.extents[level], 1.0)
         for composite in self.composites:
             if level in composite.levels:
                 composite.span = _composite_span(nest, composite, level, self.size)
@@ -224,8 +266,8 @@ class _Dimension:
         span = self.span
         for composite in self.composites:
             span = span + composite.span
-        self.covered = np.minimum(span + 1.0, self.size)
-        self.count = np.minimum(self.covered, self.points)
+        self.covered = smaller(span + 1.0, self.size)
+        self.count = smaller(self.covered, self.points)
 
 
 def _dimension(nest: Nest, layout: Layout, d: int, members: list[Linear]) -> _Dimension:
@@ -270,8 +312,8 @@ def _composite_span(nest: Nest, composite: _Composite, boundary: int, size: Row)
     found = _range(nest, composite.atom, boundary)
     if found is None:
         inner = _points(nest, set(composite.levels), boundary)
-        return np.where(inner > 1.0, size, 0.0)
-    return np.abs(row(composite.coefficient)) * row(found[1] - found[0])
+        return choose(inner > 1.0, size, 0.0)
+    return magnitude(row(composite.coefficient)) * row(found[1] - found[0])
 
 
 def _range(nest: Nest, atom: Atom, boundary: int) -> tuple[Int, Int] | None:
@@ -307,22 +349,22 @@ def _places(group: list[Index]) -> Row:
     """How many of the accesses differ."""
     total: Row = 1.0
     for k in range(1, len(group)):
-        fresh: Mask = True
+        fresh: Flag = True
         for j in range(k):
-            fresh = np.logical_and(fresh, np.logical_not(_same(group[j], group[k])))
-        total = total + np.where(fresh, 1.0, 0.0)
+            fresh = fresh & negated(_same(group[j], group[k]))
+        total = total + row(fresh)
     return total
 
 
-def _same(a: Index, b: Index) -> Mask:
+def _same(a: Index, b: Index) -> Flag:
     """Where two accesses over the same loops name the same element."""
-    same: Mask = True
+    same: Flag = True
     for x, y in zip(a, b, strict=True):
         if x is y:
             continue
-        same = np.logical_and(same, np.equal(x.const, y.const))
+        same = same & (x.const == y.const)
         for (_, c), (_, d) in zip(x.terms, y.terms, strict=True):
-            same = same if c is d else np.logical_and(same, np.equal(c, d))
+            same = same if c is d else same & (c == d)
     return same
 
 
@@ -334,21 +376,21 @@ def _strides(nest: Nest, dimensions: list[_Dimension], layout: Layout) -> tuple[
         for level, step in dimension.steps.items():
             plain[level] = plain.get(level, 0.0) + step * stride
         for composite in dimension.composites:
-            step = np.abs(row(composite.coefficient)) * stride
+            step = magnitude(row(composite.coefficient)) * stride
             for level in composite.levels:
-                here = np.where(_stands(nest, composite.atom, level), np.inf, step)
-                fused[level] = np.minimum(fused[level], here) if level in fused else here
+                here = choose(_stands(nest, composite.atom, level), math.inf, step)
+                fused[level] = smaller(fused[level], here) if level in fused else here
     return tuple(_stride(plain.get(level), fused.get(level)) for level in range(len(nest.loops)))
 
 
 def _stride(plain: Row | None, fused: Row | None) -> Row | None:
     if fused is None:
-        return None if plain is None else np.abs(plain)
-    moving = np.where(np.isinf(fused), 0.0, fused)
-    return moving if plain is None else np.where(np.not_equal(plain, 0.0), np.abs(plain), moving)
+        return None if plain is None else magnitude(plain)
+    moving = choose(fused == math.inf, 0.0, fused)
+    return moving if plain is None else choose(plain != 0.0, magnitude(plain), moving)
 
 
-def _stands(nest: Nest, atom: Quotient | Remainder | Opaque, level: int) -> Mask:
+def _stands(nest: Nest, atom: Quotient | Remainder | Opaque, level: int) -> Flag:
     """Where a loop leaves a quotient as it is: its whole range lies within one multiple of the divisor (tile i_1 of 4 in (i_0 * 4 + i_1) // 32);
     or a remainder: each of its steps is a multiple of the divisor."""
     if isinstance(atom, Opaque):
@@ -357,11 +399,11 @@ def _stands(nest: Nest, atom: Quotient | Remainder | Opaque, level: int) -> Mask
     if step is None:
         return False
     if isinstance(atom, Remainder):
-        return np.equal(step % atom.divisor, 0)
-    reach = larger(step * nest.loops[level].var.extent, 1)
-    stands = np.logical_and(np.equal(atom.divisor % reach, 0), np.equal(atom.value.const % reach, 0))
+        return step % atom.divisor == 0
+    reach = larger(step * nest.loops[level].var.extent, 1)  # a step of 0 stands
+    stands = (atom.divisor % reach == 0) & (atom.value.const % reach == 0)
     for _, other in atom.value.terms:
-        stands = np.logical_and(stands, np.logical_or(np.less_equal(magnitude(other), step), np.equal(other % reach, 0)))
+        stands = stands & ((magnitude(other) <= step) | (other % reach == 0))
     return stands
 
 
@@ -373,25 +415,24 @@ def _unique_lines(dimensions: list[_Dimension], touched: Row, layout: Layout, li
     run_span, run_count = last.covered, last.count
     whole = run_span >= last.size
     for dimension in reversed(dimensions[:-1]):
-        run_span = np.where(whole, run_span * dimension.covered, run_span)
-        run_count = np.where(whole, run_count * dimension.count, run_count)
-        whole = np.logical_and(whole, dimension.covered >= dimension.size)
-    per_run = np.minimum(run_count, np.ceil(run_span * (layout.element_bytes / line_bytes)))
-    return np.maximum(touched / run_count, 1.0) * np.maximum(per_run, 1.0)
+        run_span = choose(whole, run_span * dimension.covered, run_span)
+        run_count = choose(whole, run_count * dimension.count, run_count)
+        whole = whole & (dimension.covered >= dimension.size)
+    per_run = smaller(run_count, ceil(run_span * (layout.element_bytes / line_bytes)))
+    return larger(touched / run_count, 1.0) * larger(per_run, 1.0)
 
 
-def _line_visits(nest: Nest, layout: Layout, elements: list[Row], strides: tuple[Row | None, ...], moves: tuple[Mask, ...], line_bytes: int) -> Row:
+def _line_visits(nest: Nest, layout: Layout, elements: list[Row], strides: tuple[Row | None, ...], moves: tuple[Flag, ...], line_bytes: int) -> Row:
     """Lines of one run of the innermost real loop that moves, times the iterations outside it."""
-    times = np.ones(nest.count)
-    touched = np.ones(nest.count)
-    stride = np.zeros(nest.count)
+    times: Row = 1.0
+    touched: Row = 1.0
+    stride: Row = 0.0
     for level, step in enumerate(strides):
         if step is None:
             continue
-        here: Mask = nest.real[level] if moves[level] is True else nest.real[level] & moves[level]
-        np.copyto(times, nest.outside[level], where=here)
-        np.copyto(touched, elements[level], where=here)
-        np.copyto(stride, step, where=here)
+        here = nest.real[level] & moves[level]
+        times = choose(here, nest.outside[level], times)
+        touched = choose(here, elements[level], touched)
+        stride = choose(here, step, stride)
     span = (touched - 1.0) * stride + 1.0
-    lines: NDArray[np.float64] = times * np.maximum(np.minimum(touched, np.ceil(span * (layout.element_bytes / line_bytes))), 1.0)
-    return lines
+    return times * larger(smaller(touched, ceil(span * (layout.element_bytes / line_bytes))), 1.0)

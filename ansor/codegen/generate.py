@@ -25,7 +25,8 @@ from ansor.codegen.tensorized import InnerProduct, TileText, inner_product, tile
 from ansor.codegen.transposed import Plane, Strips, plane_text, strips, transposed_plane
 from ansor.codegen.values import Lanes, Writer, combined, depends, vectorizable
 from ansor.codegen.vector_reduction import VectorReduction, Width, vector_reduction
-from ansor.ir.linear import Linear, Opaque, Var, of, product
+from ansor.ir.columns import product
+from ansor.ir.linear import Linear, Opaque, Var, of
 from ansor.ir.loops import Access, Buffer, For, Guard, IndexValue, Loops, Node, Store, stores
 from ansor.ir.simplify import chain, simplified
 from ansor.te.expr import Expr, walk

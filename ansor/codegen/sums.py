@@ -13,8 +13,9 @@ from dataclasses import replace
 
 from ansor.codegen.tensorized import InnerProduct, inner_product
 from ansor.codegen.values import mentions
+from ansor.ir.columns import product
 from ansor.ir.intrinsics import INTRINSICS, Intrinsic
-from ansor.ir.linear import Var, of, product, substituted
+from ansor.ir.linear import Var, of, substituted
 from ansor.ir.loops import Access, Buffer, For, Loops, Node, Store, stores
 from ansor.te.expr import Binary, Cast, Const
 

@@ -1,49 +1,17 @@
 """Index arithmetic that works on one program and on a whole population.
 
 An index is a sum of integer multiples of loop variables plus a constant. Coefficients, constants and extents are `Int`s: a Python int when one
-program is lowered, an int64 array of shape [n] when n programs that share a structure are lowered at once. Nothing here branches on a value, so
-both cases run the same code and give the same numbers.
+program is lowered, an int64 array of shape [n], or a recorded column, when n programs that share a structure are lowered at once. Nothing here
+branches on a value, so all cases run the same code and give the same numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ansor.ir.columns import Int, choose, larger, smaller
 from ansor.te.expr import Expr
-
-Int = int | NDArray[np.int64]
-
-
-def ceil_div(a: Int, b: Int) -> Int:
-    """a / b rounded up."""
-    return -(-a // b)
-
-
-def smaller(a: Int, b: Int) -> Int:
-    """Elementwise minimum."""
-    return min(a, b) if isinstance(a, int) and isinstance(b, int) else np.minimum(a, b)
-
-
-def larger(a: Int, b: Int) -> Int:
-    """Elementwise maximum."""
-    return max(a, b) if isinstance(a, int) and isinstance(b, int) else np.maximum(a, b)
-
-
-def choose(condition: bool | NDArray[np.bool_], then: Int, otherwise: Int) -> Int:
-    """`then` where `condition` holds."""
-    return (then if condition else otherwise) if isinstance(condition, bool) else np.where(condition, then, otherwise)
-
-
-def product(values: Iterable[Int]) -> Int:
-    """Product of all, 1 for none."""
-    result: Int = 1
-    for value in values:
-        result = result * value
-    return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +134,6 @@ def atom_bounds(atom: Atom) -> tuple[Int, Int] | None:
     if isinstance(atom, Quotient):
         return inner[0] // atom.divisor, inner[1] // atom.divisor
     wraps = (inner[0] // atom.divisor) != (inner[1] // atom.divisor)
-    wraps = bool(wraps) if isinstance(wraps, (bool, np.bool_)) else wraps
     return choose(wraps, 0, inner[0] % atom.divisor), choose(wraps, atom.divisor - 1, inner[1] % atom.divisor)
 
 

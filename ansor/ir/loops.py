@@ -12,13 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ansor.ir.linear import Int, Linear, Var, product
+from ansor.ir.columns import Flag, Int, product
+from ansor.ir.linear import Linear, Var
 from ansor.te.expr import INDEX, Expr, Number
-
-Flag = bool | NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

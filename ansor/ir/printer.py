@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ansor.ir.linear import Int, Linear, Opaque, Quotient, Remainder, Var
+from ansor.ir.columns import Int
+from ansor.ir.linear import Linear, Opaque, Quotient, Remainder, Var
 from ansor.ir.loops import Access, Buffer, Guard, IndexValue, Loops, Node, Store
 from ansor.te.expr import SYMBOLS, Binary, Call, Cast, Const, Expr, Not, Select
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ansor.ir.columns import Flag, Int, choose, larger, negated, product
 from ansor.ir.intrinsics import intrinsic_named
-from ansor.ir.linear import Int, choose, larger, product
-from ansor.ir.loops import Flag, For, Loops, Node, Store, stores
+from ansor.ir.loops import For, Loops, Node, Store, stores
 from ansor.schedule.machine import Machine
 
 MAX_STATEMENTS = 4096
@@ -26,13 +26,13 @@ def legal(loops: Loops, machine: Machine) -> Flag:
         tile = register_tile(path, store, machine.vector_bytes)
         if store.combiner is not None:
             held = tile + offsets(path, store, machine.vector_bytes)
-            result = _both(result, _flag(held <= accumulators(machine.vector_registers)))
-            result = _both(result, _flag(held + operands(path, store, tile, machine.vector_bytes) < machine.vector_registers))
-            result = _both(result, _fills_lanes(path))
-        result = _both(result, _flag(tile * _written_out(path) <= MAX_STATEMENTS))
-        result = _both(result, _no_nested_parallel(path))
+            result = result & (held <= accumulators(machine.vector_registers))
+            result = result & (held + operands(path, store, tile, machine.vector_bytes) < machine.vector_registers)
+            result = result & _fills_lanes(path)
+        result = result & (tile * _written_out(path) <= MAX_STATEMENTS)
+        result = result & _no_nested_parallel(path)
     for node in loops.body:
-        result = _both(result, _flag(local_bytes(node) <= machine.stack_bytes))
+        result = result & (local_bytes(node) <= machine.stack_bytes)
     return result
 
 
@@ -64,14 +64,14 @@ def register_tile(path: tuple[For, ...], store: Store, vector_bytes: int) -> Int
             reduces = 1  # one instruction runs it together with the vectors around it
             continue
         if loop.kind == "reduce":
-            inside = inside * choose(_flag(loop.var.extent > 1), 0, 1)
-            reduces = larger(reduces, choose(_flag(loop.var.extent > 1), 1, 0))
+            inside = inside * choose(loop.var.extent > 1, 0, 1)
+            reduces = larger(reduces, choose(loop.var.extent > 1, 1, 0))
             continue
         lanes = _lanes(path, store, vector_bytes)
-        along = _both(_flag(loop.vectorized), _flag(_memory_step(store, loop) == 1))
+        along = loop.vectorized & (_memory_step(store, loop) == 1)
         pieces = choose(along, vector_pieces(loop.var.extent, lanes), loop.var.extent)
-        tile = tile * choose(_flag(inside > 0), pieces, 1)
-    return choose(_flag(reduces > 0), tile, 1)
+        tile = tile * choose(inside > 0, pieces, 1)
+    return choose(reduces > 0, tile, 1)
 
 
 def operands(path: tuple[For, ...], store: Store, tile: Int, vector_bytes: int) -> Int:
@@ -80,7 +80,7 @@ def operands(path: tuple[For, ...], store: Store, tile: Int, vector_bytes: int) 
     Compilers load all of a row first, in whatever order the products are written.
     """
     along = vectors_in_row(path, store, vector_bytes)
-    return choose(_flag(tile > along), along, 1) + 1
+    return choose(tile > along, along, 1) + 1
 
 
 def vectors_in_row(path: tuple[For, ...], store: Store, vector_bytes: int) -> Int:
@@ -88,7 +88,7 @@ def vectors_in_row(path: tuple[For, ...], store: Store, vector_bytes: int) -> In
     along: Int = 1
     for loop in path:
         if loop.stage == store.stage and loop.kind != "reduce":
-            vector = _both(_flag(loop.vectorized), _flag(_memory_step(store, loop) == 1))
+            vector = loop.vectorized & (_memory_step(store, loop) == 1)
             along = along * choose(vector, vector_pieces(loop.var.extent, _lanes(path, store, vector_bytes)), 1)
     return along
 
@@ -117,7 +117,7 @@ def offsets(path: tuple[For, ...], store: Store, vector_bytes: int) -> Int:
 def _fills_lanes(path: tuple[For, ...]) -> Flag:
     """The vectorised loop around an intrinsic is made of whole instructions, of its narrowest form at least."""
     intrinsic = intrinsic_named(path[-1].intrinsic) if path else None
-    return True if intrinsic is None else _flag(path[-2].var.extent % min(intrinsic.lanes) == 0)
+    return True if intrinsic is None else path[-2].var.extent % min(intrinsic.lanes) == 0
 
 
 def _memory_step(store: Store, loop: For) -> Int:
@@ -126,13 +126,11 @@ def _memory_step(store: Store, loop: For) -> Int:
 
 
 def vector_pieces(extent: Int, lanes: int) -> Int:
-    """Whole vectors, and one piece for every binary digit of what is left."""
-    pieces = extent // lanes
-    rest = extent % lanes
+    """Whole vectors of a power of two lanes, and one piece for every binary digit of what is left."""
+    pieces = extent
     while lanes > 1:
+        pieces = pieces - extent // lanes  # so many of the two halves of a piece are one
         lanes //= 2
-        pieces = pieces + rest // lanes
-        rest = rest % lanes
     return pieces
 
 
@@ -149,7 +147,7 @@ def _loops(node: Node) -> Iterator[For]:
 
 
 def _written_out(path: tuple[For, ...]) -> Int:
-    return product(choose(_flag(loop.unrolled), loop.var.extent, 1) for loop in path)
+    return product(choose(loop.unrolled, loop.var.extent, 1) for loop in path)
 
 
 def _no_nested_parallel(path: tuple[For, ...]) -> Flag:
@@ -158,14 +156,5 @@ def _no_nested_parallel(path: tuple[For, ...]) -> Flag:
     for k, loop in enumerate(path):
         for outer in path[:k]:
             if outer.stage != loop.stage:
-                result = _both(result, _flag(np.logical_not(np.logical_and(outer.parallel, loop.parallel))))
+                result = result & negated(outer.parallel & loop.parallel)
     return result
-
-
-def _both(a: Flag, b: Flag) -> Flag:
-    return _flag(np.logical_and(a, b))
-
-
-def _flag(value: object) -> Flag:
-    """A Python bool or a bool array, whatever comparing gave."""
-    return value if isinstance(value, np.ndarray) else bool(value)

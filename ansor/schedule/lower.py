@@ -6,7 +6,7 @@ The passes, in order:
     2. values      bodies over buffers: inlined stages substituted, indices made relative to the region
     3. nests       loops around stores, stages computed inside others put into their loop
 
-Nothing branches on a number, so lowering a matrix of rows equals lowering its rows one by one.
+Nothing branches on a number, so lowering a matrix of rows equals lowering its rows one by one, and can be recorded before there are rows.
 """
 
 from __future__ import annotations
@@ -14,13 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from ansor.errors import ScheduleError
+from ansor.ir.columns import Flag, Int, anywhere, ceil_div, choose, larger, product, smaller, surely_somewhere
 from ansor.ir.dag import c_identifier
 from ansor.ir.linear import (
     Atom,
-    Int,
     Linear,
     Opaque,
     Quotient,
@@ -29,16 +27,11 @@ from ansor.ir.linear import (
     atom_bounds,
     atom_variables,
     bounds,
-    ceil_div,
-    choose,
     is_opaque,
-    larger,
     of,
-    product,
-    smaller,
     substituted,
 )
-from ansor.ir.loops import Access, Buffer, Flag, For, Guard, IndexValue, Loops, Node, Store
+from ansor.ir.loops import Access, Buffer, For, Guard, IndexValue, Loops, Node, Store
 from ansor.schedule.state import Amount, At, FuseRelation, Inlined, SplitRelation, Stage, State
 from ansor.te.expr import INDEX, Axis, Binary, Cast, Const, Expr, Read, Reduce, Select, identity_of
 from ansor.te.tensor import Tensor
@@ -479,13 +472,13 @@ def _guards(local: Linear, base: Linear, span: Int, extent: Int) -> list[Guard]:
     assert found is not None
     guards = []
     overshoot = found[1] >= span
-    if np.any(overshoot):
+    if anywhere(overshoot):
         guards.append(Guard(local, None, span, overshoot))
     whole = bounds(base + local)
     if base.terms or not _is_zero(base.const):
         assert whole is not None
         outside = (whole[0] < 0) | (whole[1] >= extent)
-        if np.any(outside):
+        if anywhere(outside):
             guards.append(Guard(base + local, 0, extent, outside))
     return guards
 
@@ -494,7 +487,7 @@ def _check_partial(stage: Stage, local: dict[str, Linear]) -> None:
     """Every partial result of an rfactor has to hold something: lengths that do not divide would leave some without."""
     for axis in stage.axes if stage.kept else ():
         found = bounds(local[axis.name])
-        if axis.kind == "reduce" and found is not None and np.any(found[1] >= axis.extent):
+        if axis.kind == "reduce" and found is not None and surely_somewhere(found[1] >= axis.extent):
             raise ScheduleError(f"asked to rfactor stage {stage.name} along axis {axis.name} ({axis.extent}), which is cut unevenly; give lengths that divide")
 
 
@@ -508,7 +501,7 @@ def _inner_guards(stage: Stage, local: dict[str, Linear], extents: dict[str, Int
         found = bounds(local[relation.parent])
         assert found is not None
         overshoot = found[1] >= extents[relation.parent]
-        if np.any(overshoot):
+        if anywhere(overshoot):
             guards.append(Guard(local[relation.parent], None, extents[relation.parent], overshoot))
     return guards
 
@@ -553,8 +546,8 @@ def _hull(spans: list[Span], extent: int) -> tuple[Linear, Int]:
         low, high = smaller(low, other[1]), larger(high, other[2])
     span = high - low + 1
     part = together & (span < extent)
-    keep = choose(part if isinstance(part, np.ndarray) else bool(part), 1, 0)
-    return (base + low) * keep, choose(part if isinstance(part, np.ndarray) else bool(part), span, extent)
+    keep = choose(part, 1, 0)
+    return (base + low) * keep, choose(part, span, extent)
 
 
 def _same_atoms(a: Linear, b: Linear) -> bool:

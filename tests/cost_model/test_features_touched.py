@@ -100,7 +100,7 @@ SKETCHES = {"grouped": grouped, "repeated": repeated,
 
 def programs(sketch: Sketch, count: int = 12) -> list[list[Statement]]:
     generator = np.random.default_rng(3)
-    return [statements_of(sketch.lower_row([int(generator.integers(size)) for size in sketch.sizes]), 1, LINE) for _ in range(count)]
+    return [statements_of(sketch.lower_row([int(generator.integers(size)) for size in sketch.sizes]), LINE) for _ in range(count)]
 
 
 def places(statement: Statement, indices: list[Index], boundary: int, outer: dict[Var, int]) -> list[Place]:
@@ -182,7 +182,7 @@ def test_reuse_distance_is_the_least_distance_between_equal_places(name: str) ->
         for statement in program:
             for buffer, indices in accesses(statement.nest.store).items():
                 reuse = reuse_of(statement, buffer, program)
-                if not reuse.by_loop[0] or buffer.scope == "local":
+                if not reuse.by_loop or buffer.scope == "local":
                     continue
                 seen: dict[Place, int] = {}
                 least = None
@@ -190,7 +190,7 @@ def test_reuse_distance_is_the_least_distance_between_equal_places(name: str) ->
                     if place in seen:
                         least = time - seen[place] if least is None else min(least, time - seen[place])
                     seen[place] = time
-                assert least == reuse.iterations[0]
+                assert least == reuse.iterations
 
 
 def test_accesses_of_one_buffer_are_taken_together() -> None:
@@ -209,6 +209,6 @@ def test_data_dependent_places_may_be_anywhere_but_no_more_than_iterations() -> 
     table = te.placeholder((50, 8), name="T")
     picks = te.placeholder((12,), dtype="int32", name="P")
     out = te.compute((12, 8), lambda i, j: table[picks[i], j], name="G")
-    (statement,) = statements_of(Sketch(Dag([table, picks, out])).lower_row([]), 1, LINE)
+    (statement,) = statements_of(Sketch(Dag([table, picks, out])).lower_row([]), LINE)
     touched = {buffer.name: [float(np.max(e)) for e in print_.elements] for buffer, print_ in statement.footprints.items()}
     assert touched == {"G": [96, 8, 1], "T": [96, 8, 1], "P": [12, 1, 1]}

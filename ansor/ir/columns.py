@@ -1,0 +1,129 @@
+"""Arithmetic that is the same for one program, for a population, and for a population that is not there yet.
+
+A number of a program is a Python number where one program is meant, or where all programs of a population have it in common. Otherwise it is an array [n],
+or a recorded `Column` that stands for one: it is typed as the array it stands for. What operators do not say is said by the functions here; NumPy's own
+refuse recorded columns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.ir.tape import Column, Op
+
+Int = int | NDArray[np.int64]
+"""An integer of a program, or one for each of a population."""
+
+Row = float | NDArray[np.float64]
+"""A number for all programs of a population: the same for each, or float64 [n]."""
+
+Flag = bool | NDArray[np.bool_]
+
+T = TypeVar("T", int | NDArray[np.int64], float | NDArray[np.float64])
+
+
+def ceil_div(a: Int, b: Int) -> Int:
+    """a / b rounded up."""
+    return a.ceil_divided(b) if isinstance(a, Column) else -(-a // b)
+
+
+def smaller(a: T, b: T) -> T:
+    """Elementwise minimum."""
+    if isinstance(a, int | float) and isinstance(b, int | float):
+        return min(a, b)
+    if isinstance(a, Column):
+        return a.minimum(b)
+    return b.minimum(a) if isinstance(b, Column) else np.minimum(a, b)
+
+
+def larger(a: T, b: T) -> T:
+    """Elementwise maximum."""
+    if isinstance(a, int | float) and isinstance(b, int | float):
+        return max(a, b)
+    if isinstance(a, Column):
+        return a.maximum(b)
+    return b.maximum(a) if isinstance(b, Column) else np.maximum(a, b)
+
+
+def choose(condition: Flag, then: T, otherwise: T) -> T:
+    """`then` where `condition` holds."""
+    if isinstance(condition, bool | np.bool_):
+        return then if condition else otherwise
+    return condition.chosen(then, otherwise) if isinstance(condition, Column) else np.where(condition, then, otherwise)
+
+
+def excess(a: Row, b: Row) -> Row:
+    """a - b where that is positive, else 0."""
+    if not isinstance(a, Column) and isinstance(b, Column):
+        return b.below(a)
+    return a.above(b) if isinstance(a, Column) else larger(a - b, 0.0)
+
+
+def multiply_add(a: Row, b: Row, c: Row) -> Row:
+    """a * b + c."""
+    return a.multiplied_added(b, c) if isinstance(a, Column) else a * b + c
+
+
+def product(values: Iterable[Int]) -> Int:
+    """Product of all, 1 for none."""
+    result: Int = 1
+    for value in values:
+        result = result * value
+    return result
+
+
+def magnitude(value: T) -> T:
+    """Absolute value."""
+    return abs(value)  # type: ignore[return-value]  # abs of a union is taken for an object
+
+
+def negated(flag: Flag) -> Flag:
+    """Where a flag does not hold."""
+    return not flag if isinstance(flag, bool | np.bool_) else ~flag
+
+
+def anywhere(flag: Flag) -> bool:
+    """Whether a flag holds for any program; for a recorded one, whether it may."""
+    return isinstance(flag, Column) or (bool(flag.any()) if isinstance(flag, np.ndarray) else bool(flag))
+
+
+def surely_somewhere(flag: Flag) -> bool:
+    """Whether a flag is known to hold for some program; of a recorded one nothing is known."""
+    return not isinstance(flag, Column) and bool(np.any(flag))
+
+
+def row(value: Int | Flag) -> Row:
+    """A number or a flag as floating point: exact up to 2 ** 53."""
+    if isinstance(value, np.ndarray):
+        return value.astype(np.float64)
+    return value if isinstance(value, Column) else float(value)
+
+
+def floor(value: Row) -> Row:
+    """Rounded down."""
+    return value.of_one(Op.FLOOR, 0.0 if value.low >= 0 else -math.inf) if isinstance(value, Column) else np.floor(value)
+
+
+def ceil(value: Row) -> Row:
+    """Rounded up."""
+    return value.of_one(Op.CEIL, 0.0 if value.low >= 0 else -math.inf) if isinstance(value, Column) else np.ceil(value)
+
+
+def log2(value: Row) -> Row:
+    """Binary logarithm of a number of 1 or more."""
+    return value.of_one(Op.LOG2, 0.0) if isinstance(value, Column) else np.log2(value)
+
+
+def log2_of_one_more(value: Row) -> Row:
+    """Binary logarithm of 1 + value, which is 0 or more."""
+    return value.of_one(Op.LOG2_OF_ONE_MORE, 0.0) if isinstance(value, Column) else np.log2(value + 1.0)
+
+
+def log(value: Row) -> Row:
+    """Natural logarithm of a number of 1 or more."""
+    return value.of_one(Op.LOG, 0.0) if isinstance(value, Column) else np.log(value)

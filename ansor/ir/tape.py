@@ -1,0 +1,499 @@
+"""Arithmetic over a population, recorded once instead of done for each.
+
+A sketch does the same arithmetic for every population. `Column` stands for a number that differs from program to program, `[n]`; what is done with it is
+noted by its `Recorder`. The notes, a `Tape`, are a straight line of operations from the genes of the programs to whatever is wanted, to be run over any rows:
+by `Tape.values` here, in NumPy, and many times as fast by `ansor.codegen.tape_library`.
+
+    i = table[gene 0]; j = table[gene 1]      ->      0  table  gene 0
+    i * j + i                                         1  table  gene 1
+                                                      2  multiply  0 1
+                                                      3  add  0 2
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from itertools import chain
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.errors import ScheduleError
+
+Place = int
+"""Of an operation on the tape."""
+
+Rows = NDArray[Any]
+"""A matrix of the dtype that was wanted."""
+
+
+class Op(IntEnum):
+    """What an operation does with its operands a, b, c. Flags are 0 and 1. The order is known to tape.c."""
+
+    CONSTANT = 0  # constants[a]
+    TABLE = 1  # tables[b + gene a], of c values
+    ADD = 2
+    SUBTRACT = 3
+    MULTIPLY = 4
+    DIVIDE = 5
+    FLOOR_DIVIDE = 6
+    CEIL_DIVIDE = 7
+    REMAINDER = 8
+    MINIMUM = 9
+    MAXIMUM = 10
+    LESS = 11
+    LESS_EQUAL = 12
+    EQUAL = 13
+    BOTH = 14
+    EITHER = 15
+    NOT = 16
+    FLOOR = 17
+    CEIL = 18
+    MAGNITUDE = 19
+    LOG2 = 20
+    LOG = 21
+    LOG2_OF_ONE_MORE = 22  # log2(1 + a)
+    EXCESS = 23  # a - b where that is positive, else 0
+    CHOOSE = 24  # b where a, else c
+    MULTIPLY_ADD = 25  # a * b + c
+
+
+_ADD, _SUBTRACT, _MULTIPLY, _DIVIDE = int(Op.ADD), int(Op.SUBTRACT), int(Op.MULTIPLY), int(Op.DIVIDE)
+_FLOOR_DIVIDE, _CEIL_DIVIDE, _REMAINDER = int(Op.FLOOR_DIVIDE), int(Op.CEIL_DIVIDE), int(Op.REMAINDER)
+_MINIMUM, _MAXIMUM, _LESS, _LESS_EQUAL, _EQUAL = int(Op.MINIMUM), int(Op.MAXIMUM), int(Op.LESS), int(Op.LESS_EQUAL), int(Op.EQUAL)
+_BOTH, _EITHER, _EXCESS, _CHOOSE, _MULTIPLY_ADD = int(Op.BOTH), int(Op.EITHER), int(Op.EXCESS), int(Op.CHOOSE), int(Op.MULTIPLY_ADD)
+_NOWHERE = -math.inf
+
+Node = tuple[int, int, int, int]
+"""Operation, a, b, c."""
+
+
+class Column:
+    """A number for each program of a population, float64 or flags, that is only noted. It takes part in arithmetic like an array [n].
+
+    low: a bound from below, -inf when none is known. A column has no truth value: code that is recorded may not branch on one.
+    """
+
+    __slots__ = ("low", "place", "recorder")
+    __array_ufunc__ = None  # NumPy leaves operators to this class, and refuses its own functions
+    __hash__ = object.__hash__
+
+    def __init__(self, recorder: Recorder, place: Place, low: float) -> None:
+        self.recorder = recorder
+        self.place = place
+        self.low = low
+
+    def __bool__(self) -> bool:
+        raise TypeError("a recorded column has no truth value: it differs from program to program")
+
+    def _other(self, other: Operand) -> Column:
+        return other if type(other) is Column else self.recorder.constant(other)  # type: ignore[arg-type]  # a number
+
+    def __add__(self, other: Operand) -> Column:
+        if type(other) is not Column:
+            if other == 0:
+                return self
+            other = self.recorder.constant(other)  # type: ignore[arg-type]  # a number
+        a, b = self.place, other.place
+        key = (_ADD, a, b, 0) if a < b else (_ADD, b, a, 0)
+        found = self.recorder.nodes.get(key)
+        return self.recorder.note(key, self.low + other.low) if found is None else found
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Operand) -> Number:
+        if type(other) is not Column:
+            return self if other == 0 else self + -other  # a number
+        if other is self:
+            return 0
+        key = (_SUBTRACT, self.place, other.place, 0)
+        found = self.recorder.nodes.get(key)
+        return self.recorder.note(key, _NOWHERE) if found is None else found
+
+    def __rsub__(self, other: Operand) -> Column:
+        key = (_SUBTRACT, self._other(other).place, self.place, 0)
+        found = self.recorder.nodes.get(key)
+        return self.recorder.note(key, _NOWHERE) if found is None else found
+
+    def __mul__(self, other: Operand) -> Number:
+        if type(other) is not Column:
+            if other == 1:
+                return self
+            if other == 0:
+                return 0
+            other = self.recorder.constant(other)  # type: ignore[arg-type]  # a number
+        a, b = self.place, other.place
+        key = (_MULTIPLY, a, b, 0) if a < b else (_MULTIPLY, b, a, 0)
+        found = self.recorder.nodes.get(key)
+        if found is None:
+            found = self.recorder.note(key, self.low * other.low if self.low >= 0 and other.low >= 0 else _NOWHERE)
+        return found
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Number:
+        return self * -1
+
+    def __truediv__(self, other: Operand) -> Number:
+        if type(other) is not Column and math.frexp(other)[0] == 0.5:  # type: ignore[arg-type]  # a power of two has an exact reciprocal
+            return self * (1.0 / other)
+        divisor = self._other(other)
+        key = (_DIVIDE, self.place, divisor.place, 0)
+        found = self.recorder.nodes.get(key)
+        return self.recorder.note(key, 0.0 if self.low >= 0 and divisor.low >= 0 else _NOWHERE) if found is None else found
+
+    def __rtruediv__(self, other: Operand) -> Number:
+        return self._other(other) / self
+
+    def __floordiv__(self, other: Operand) -> Column:
+        if type(other) is not Column and other == 1:
+            return self
+        divisor = self._other(other)
+        key = (_FLOOR_DIVIDE, self.place, divisor.place, 0)
+        found = self.recorder.nodes.get(key)
+        return self.recorder.note(key, 0.0 if self.low >= 0 and divisor.low >= 0 else _NOWHERE) if found is None else found
+
+    def __rfloordiv__(self, other: Operand) -> Column:
+        return self._other(other) // self
+
+    def __mod__(self, other: Operand) -> Number:
+        if type(other) is not Column and other == 1:
+            return 0
+        divisor = self._other(other)
+        key = (_REMAINDER, self.place, divisor.place, 0)
+        found = self.recorder.nodes.get(key)
+        return self.recorder.note(key, 0.0 if divisor.low >= 0 else _NOWHERE) if found is None else found
+
+    def __rmod__(self, other: Operand) -> Number:
+        return self._other(other) % self
+
+    def __abs__(self) -> Column:
+        return self if self.low >= 0 else self.of_one(Op.MAGNITUDE, 0.0)
+
+    def __lt__(self, other: Operand) -> Flag:
+        if type(other) is not Column and self.low >= other:  # a number
+            return False
+        return self.recorder.compared(_LESS, self, self._other(other))
+
+    def __le__(self, other: Operand) -> Flag:
+        if type(other) is not Column and self.low > other:  # a number
+            return False
+        return self.recorder.compared(_LESS_EQUAL, self, self._other(other))
+
+    def __gt__(self, other: Operand) -> Flag:
+        if type(other) is not Column and self.low > other:  # a number
+            return True
+        return self.recorder.compared(_LESS, self._other(other), self)
+
+    def __ge__(self, other: Operand) -> Flag:
+        if type(other) is not Column and self.low >= other:  # a number
+            return True
+        return self.recorder.compared(_LESS_EQUAL, self._other(other), self)
+
+    def __eq__(self, other: object) -> Flag:  # type: ignore[override]  # for each program, as for arrays
+        if other is self:
+            return True
+        if type(other) is not Column and self.low > other:  # type: ignore[operator]  # a number
+            return False
+        a, b = self.place, self._other(other).place  # type: ignore[arg-type]
+        key = (_EQUAL, a, b, 0) if a < b else (_EQUAL, b, a, 0)
+        found = self.recorder.nodes.get(key)
+        return self.recorder.note(key, 0.0) if found is None else found
+
+    def __ne__(self, other: object) -> Flag:  # type: ignore[override]  # for each program, as for arrays
+        same = self == other
+        return ~same if type(same) is Column else not same
+
+    def __and__(self, other: Column | bool) -> Flag:
+        if type(other) is not Column:
+            return self if other else False
+        return self._flags(_BOTH, other)
+
+    __rand__ = __and__
+
+    def __or__(self, other: Column | bool) -> Flag:
+        if type(other) is not Column:
+            return True if other else self
+        return self._flags(_EITHER, other)
+
+    __ror__ = __or__
+
+    def _flags(self, op: int, other: Column) -> Column:
+        a, b = self.place, other.place
+        if a == b:
+            return self
+        key = (op, a, b, 0) if a < b else (op, b, a, 0)
+        found = self.recorder.nodes.get(key)
+        return self.recorder.note(key, 0.0) if found is None else found
+
+    def __invert__(self) -> Column:
+        inner = self.recorder.inverse.get(self.place)
+        if inner is None:
+            inner = self.recorder.inverse[self.place] = self.of_one(Op.NOT, 0.0)
+            self.recorder.inverse[inner.place] = self
+        return inner
+
+    def of_one(self, op: int, low: float) -> Column:
+        """An operation on this column alone."""
+        key = (int(op), self.place, 0, 0)
+        found = self.recorder.nodes.get(key)
+        return self.recorder.note(key, low) if found is None else found
+
+    def minimum(self, other: Operand) -> Number:
+        """The smaller one for each program."""
+        if type(other) is not Column:
+            if self.low >= other:  # a number
+                return cast(int, other)
+            other = self.recorder.constant(other)  # type: ignore[arg-type]
+        a, b = self.place, other.place
+        if a == b:
+            return self
+        key = (_MINIMUM, a, b, 0) if a < b else (_MINIMUM, b, a, 0)
+        found = self.recorder.nodes.get(key)
+        return self.recorder.note(key, min(self.low, other.low)) if found is None else found
+
+    def maximum(self, other: Operand) -> Column:
+        """The larger one for each program."""
+        if type(other) is not Column:
+            if self.low >= other:  # a number
+                return self
+            other = self.recorder.constant(other)  # type: ignore[arg-type]
+        a, b = self.place, other.place
+        if a == b:
+            return self
+        key = (_MAXIMUM, a, b, 0) if a < b else (_MAXIMUM, b, a, 0)
+        found = self.recorder.nodes.get(key)
+        return self.recorder.note(key, max(self.low, other.low)) if found is None else found
+
+    def above(self, other: Operand) -> Column:
+        """By how much this exceeds `other`, 0 where it does not."""
+        key = (_EXCESS, self.place, self._other(other).place, 0)
+        found = self.recorder.nodes.get(key)
+        return self.recorder.note(key, 0.0) if found is None else found
+
+    def below(self, other: Operand) -> Column:
+        """By how much `other` exceeds this, 0 where it does not."""
+        return self._other(other).above(self)
+
+    def multiplied_added(self, factor: Operand, summand: Operand) -> Operand:
+        """This times `factor` plus `summand`."""
+        if type(factor) is not Column:
+            return self * factor + summand
+        key = (_MULTIPLY_ADD, self.place, factor.place, self._other(summand).place)
+        found = self.recorder.nodes.get(key)
+        return self.recorder.note(key, _NOWHERE) if found is None else found
+
+    def ceil_divided(self, other: Operand) -> Column:
+        """This over `other`, rounded up."""
+        if type(other) is not Column and other == 1:
+            return self
+        divisor = self._other(other)
+        key = (_CEIL_DIVIDE, self.place, divisor.place, 0)
+        least = 1.0 if self.low > 0 else 0.0 if self.low >= 0 else _NOWHERE
+        found = self.recorder.nodes.get(key)
+        return self.recorder.note(key, least if divisor.low >= 0 else _NOWHERE) if found is None else found
+
+    def chosen(self, then: Operand, otherwise: Operand) -> Operand:
+        """`then` where this flag holds."""
+        a, b = type(then) is Column, type(otherwise) is Column
+        if then is otherwise or not (a or b) and then == otherwise:
+            return then
+        if not (a or b):
+            if then == 1 and otherwise == 0:
+                return self
+            if then == 0 and otherwise == 1:
+                return ~self
+        yes, no = self._other(then), self._other(otherwise)
+        key = (_CHOOSE, self.place, yes.place, no.place)
+        found = self.recorder.nodes.get(key)
+        return self.recorder.note(key, min(yes.low, no.low)) if found is None else found
+
+
+Operand = Column | int | float | bool
+Number = Column | int
+Flag = Column | bool
+
+
+class Recorder:
+    """Notes operations, each once: what was done before is found again. `nodes` are the operations in order."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[Node, Column] = {}
+        self.inverse: dict[Place, Column] = {}
+        self._constants: dict[float, Column] = {}
+        self._tables: list[NDArray[np.int64]] = []
+        self._sizes = 0
+
+    def note(self, key: Node, low: float) -> Column:
+        """The column of an operation that is new."""
+        found = self.nodes[key] = Column(self, len(self.nodes), low)
+        return found
+
+    def constant(self, value: float) -> Column:
+        """The same number for every program."""
+        found = self._constants.get(value)
+        if found is None:
+            found = self._constants[value] = self.note((int(Op.CONSTANT), len(self._constants), 0, 0), float(value))
+        return found
+
+    def compared(self, op: int, a: Column, b: Column) -> Flag:
+        """A comparison of two columns."""
+        if a is b:
+            return op == _LESS_EQUAL
+        key = (op, a.place, b.place, 0)
+        found = self.nodes.get(key)
+        return self.note(key, 0.0) if found is None else found
+
+    def numbers(self, gene: int, table: NDArray[np.int64]) -> tuple[int | NDArray[np.int64], ...]:
+        """What a gene stands for, given a row [parts] for each value it may have; typed as the arrays that are meant."""
+        return tuple(self._number(gene, table[:, part]) for part in range(table.shape[1]))
+
+    def _number(self, gene: int, values: NDArray[np.int64]) -> int | NDArray[np.int64]:
+        if (values == values[0]).all():
+            return int(values[0])
+        found = self.note((int(Op.TABLE), gene, self._sizes, len(values)), float(values.min()))
+        self._tables.append(values)
+        self._sizes += len(values)
+        return cast("NDArray[np.int64]", found)
+
+    def tape(self) -> Tape:
+        """All that was noted so far."""
+        nodes = np.fromiter(chain.from_iterable(self.nodes), np.int32, 4 * len(self.nodes)).reshape(-1, 4)
+        tables = np.concatenate(self._tables) if self._tables else np.zeros(0, np.int64)
+        return Tape(nodes, np.asarray(list(self._constants), np.float64), tables.astype(np.float64))
+
+
+    def forget(self) -> None:
+        """Let go of all columns, which know this recorder as it knows them."""
+        self.nodes.clear()
+        self.inverse.clear()
+        self._constants.clear()
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix:
+    """What is wanted of each program, a row of a matrix [n, columns].
+
+    template: [columns], the numbers that all programs have in common, in the matrix's dtype: float32, float64 or bool; columns: of the others;
+    places: where these are on the tape.
+    """
+
+    template: Rows
+    columns: tuple[int, ...]
+    places: tuple[Place, ...]
+
+
+def matrix(values: Sequence[object], dtype: type[np.generic]) -> Matrix:
+    """Numbers and recorded columns, one for each column of a matrix."""
+    found = [(k, value.place) for k, value in enumerate(values) if isinstance(value, Column)]
+    template = np.asarray([0 if isinstance(value, Column) else value for value in values], dtype)
+    return Matrix(template, tuple(k for k, _ in found), tuple(place for _, place in found))
+
+
+@dataclass(frozen=True, eq=False)
+class Tape:
+    """A straight line of operations.
+
+    nodes: int32 [operations, 4], operation, a, b, c: places of earlier ones where it has operands, see Op; constants, tables: float64.
+    """
+
+    nodes: NDArray[np.int32]
+    constants: NDArray[np.float64]
+    tables: NDArray[np.float64]
+
+    def matrices(self, genes: NDArray[np.int64], wanted: Sequence[Matrix]) -> list[Rows]:
+        """These matrices for rows of genes [n, choices]. ScheduleError for a gene that is not in its table."""
+        values = self._values(genes, [place for one in wanted for place in one.places])
+        found = []
+        for one in wanted:
+            rows = np.tile(one.template, (len(genes), 1))
+            for column, place in zip(one.columns, one.places, strict=True):
+                rows[:, column] = values[place]
+            found.append(rows)
+        return found
+
+    def _values(self, genes: NDArray[np.int64], wanted: Sequence[Place]) -> dict[Place, NDArray[np.float64]]:
+        """Everything that these places depend on, and they, float64 [n] each."""
+        nodes: list[Node] = self.nodes.tolist()
+        found: dict[Place, NDArray[np.float64]] = {}
+        for place in _needed(nodes, wanted):
+            op, a, b, c = nodes[place]
+            if op == Op.CONSTANT:
+                found[place] = np.full(len(genes), self.constants[a])
+            elif op == Op.TABLE:
+                found[place] = self.tables[b + _checked(genes[:, a], c)]
+            else:
+                found[place] = _calculated(Op(op), *(found[k] for k in _operands(op, a, b, c)))
+        return found
+
+
+def _checked(genes: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """The genes, all of which have to stand for one of `size` values."""
+    if len(genes) and not (genes.min() >= 0 and genes.max() < size):
+        raise gene_error()
+    return genes
+
+
+def gene_error() -> ScheduleError:
+    """What is wrong with rows that no sketch has."""
+    return ScheduleError("asked for rows of a sketch with genes that are not in its tables; each gene counts from 0 to the number of its values less one")
+
+
+def _operands(op: int, a: int, b: int, c: int) -> tuple[int, ...]:
+    return () if op <= Op.TABLE else (a, b, c) if op >= Op.CHOOSE else (a,) if Op.NOT <= op <= Op.LOG2_OF_ONE_MORE else (a, b)
+
+
+def _needed(nodes: list[Node], wanted: Iterable[Place]) -> list[Place]:
+    """The places that these depend on, in order."""
+    live = [False] * len(nodes)
+    for place in wanted:
+        live[place] = True
+    for place in range(len(nodes) - 1, -1, -1):
+        if live[place]:
+            for k in _operands(*nodes[place]):
+                live[k] = True
+    return [place for place, needed in enumerate(live) if needed]
+
+
+def _calculated(op: Op, *given: NDArray[np.float64]) -> NDArray[np.float64]:
+    """One operation, in NumPy."""
+    if op in _QUOTIENTS:
+        a, b = given
+        return _QUOTIENTS[op](a, np.where(b == 0, np.inf, b)) if op is not Op.REMAINDER else _remainder(a, b)
+    if op is Op.CHOOSE:
+        return np.where(given[0] != 0, given[1], given[2])
+    if op is Op.MULTIPLY_ADD:
+        return given[0] * given[1] + given[2]
+    if op is Op.NOT:
+        return 1.0 - given[0]
+    if op is Op.LOG2_OF_ONE_MORE:
+        return np.log2(given[0] + 1.0)
+    if op is Op.EXCESS:
+        return np.maximum(given[0] - given[1], 0.0)
+    result: NDArray[np.float64] = _FUNCTIONS[op](*given)
+    return result.astype(np.float64, copy=False)
+
+
+def _remainder(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.where(b == 0, 0.0, a - np.floor(a / np.where(b == 0, 1.0, b)) * b)
+
+
+def _floor_divided(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.floor(a / b)
+
+
+def _ceil_divided(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.ceil(a / b)
+
+
+# The quotient of integers below 2 ** 53, rounded to nearest, is never rounded up to an integer it is less than: floor and ceiling are exact.
+_QUOTIENTS = {Op.FLOOR_DIVIDE: _floor_divided, Op.CEIL_DIVIDE: _ceil_divided, Op.REMAINDER: _remainder}
+_FUNCTIONS = {
+    Op.ADD: np.add, Op.SUBTRACT: np.subtract, Op.MULTIPLY: np.multiply, Op.DIVIDE: np.divide, Op.MINIMUM: np.minimum, Op.MAXIMUM: np.maximum,
+    Op.LESS: np.less, Op.LESS_EQUAL: np.less_equal, Op.EQUAL: np.equal, Op.BOTH: np.minimum, Op.EITHER: np.maximum,
+    Op.FLOOR: np.floor, Op.CEIL: np.ceil, Op.MAGNITUDE: np.abs, Op.LOG2: np.log2, Op.LOG: np.log,
+}  # fmt: skip
