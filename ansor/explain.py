@@ -264,10 +264,9 @@ def _program(task: SearchTask, outcome: Outcome) -> Program:
 
 
 def _cost(statement: Statement, target: Target) -> Cost:
-    threads = float(analytic.threads_at_work(statement.nest, target))
-    instructions = analytic.instruction_cycles(statement, analytic.register_tile(statement, target), target)
-    transfers = analytic.transfer_cycles(statement, target)
-    return Cost(statement.nest.store.stage, float(instructions) / threads, float(transfers) / threads)
+    found = analytic.estimate(statement, target)
+    threads = float(found.threads)
+    return Cost(statement.nest.store.stage, float(found.instructions) / threads, float(sum(found.transfers, start=0.0)) / threads)
 
 
 def stage_tiles(sketch: Sketch, row: Sequence[int], stage: Stage, loops: Loops) -> tuple[AxisTiles, ...]:
@@ -347,7 +346,7 @@ def _register_tile(statement: Statement, target: Target) -> RegisterTile | None:
         most=legality.accumulators(target.vector_registers),
         operands=_int(legality.operands(path, store, held, size)),
         registers=target.vector_registers,
-        partial=bool(analytic.register_tile(statement, target).partial),
+        partial=bool(analytic.estimate(statement, target).tile.partial),
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ansor.codegen.tape_library import Run, runner
-from ansor.cost_model.analytic import log_cycles
+from ansor.cost_model.analytic import estimate
 from ansor.cost_model.annotations import stages_of
 from ansor.cost_model.buffer_features import statements_of
 from ansor.cost_model.feature_table import WIDTH
@@ -90,9 +90,10 @@ def recorded(sketch: Sketch, target: Target) -> Recorded:
         loops = lower(sketch.state, numbers)
         program, stages = statements_of(loops, target.cache_line_bytes), stages_of(loops)
         flag = matrix([legal(loops, target)], np.bool_)
-        columns = [statement_columns(statement, program, stages) for statement in program]
+        estimates = [estimate(statement, target) for statement in program]
+        columns = [statement_columns(statement, program, stages, (one, target)) for statement, one in zip(program, estimates, strict=True)]
         rows = matrix([one.get(column, 0.0) for one in columns for column in range(WIDTH)], np.float32)
-        prior = matrix([log_cycles(statement, target) for statement in program], np.float64)
+        prior = matrix([one.log_cycles for one in estimates], np.float64)
         tape = recorder.tape()
     return Recorded(runner(tape, [flag], target.compiler), runner(tape, [rows, prior], target.compiler), len(program))
 

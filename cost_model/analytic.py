@@ -61,27 +61,47 @@ class Tile:
     partial: Flag
 
 
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """What a statement costs, one number per program. instructions, transfers: cycles of all threads together, as the functions of these names say.
+
+    lanes: elements of its vectors; threads: how many have work.
+    """
+
+    tile: Tile
+    lanes: int
+    instructions: Row
+    transfers: tuple[Row, ...]
+    threads: Row
+
+    @property
+    def cycles(self) -> Row:
+        """Of the whole statement."""
+        return (self.instructions + sum(self.transfers, start=0.0)) / self.threads
+
+    @property
+    def log_cycles(self) -> Row:
+        """Their logarithm, at least 0."""
+        return log(larger(self.cycles, 1.0))
+
+
+def estimate(statement: Statement, core: Core) -> Estimate:
+    """The estimate of one statement."""
+    lanes = lanes_of(statement, core)
+    tile = register_tile(statement, lanes)
+    instructions = instruction_cycles(statement, tile, core)
+    return Estimate(tile, lanes, instructions, tuple(transfers(statement, core)), threads_at_work(statement.nest, core))
+
+
 def estimated_cycles(loops: Loops, count: int, core: Core) -> NDArray[np.float64]:
     """Cycles of each program of a population, float64 [count]."""
     total = np.zeros(count)
     for statement in statements_of(loops, 64):
-        total += statement_cycles(statement, core)
+        total += estimate(statement, core).cycles
     return total
 
 
-def log_cycles(statement: Statement, core: Core) -> Row:
-    """Log of a statement's cycles."""
-    return log(larger(statement_cycles(statement, core), 1.0))
-
-
-def statement_cycles(statement: Statement, core: Core) -> Row:
-    """Cycles of one statement, over all threads."""
-    tile = register_tile(statement, core)
-    cycles = instruction_cycles(statement, tile, core) + transfer_cycles(statement, core)
-    return cycles / threads_at_work(statement.nest, core)
-
-
-def register_tile(statement: Statement, core: Core) -> Tile:
+def register_tile(statement: Statement, lanes: int) -> Tile:
     """The loops that are written out: those inside the innermost reduction, or the vectorised one of a statement that reduces nothing."""
     nest = statement.nest
     elements: Row = 1.0
@@ -92,7 +112,6 @@ def register_tile(statement: Statement, core: Core) -> Tile:
     running: Flag = True
     partial: Flag = False
     reduces = nest.store.combiner is not None
-    lanes = _lanes(statement, core)
     groups = bool(nest.loops) and bool(nest.loops[-1].intrinsic)  # neighbours in a vector are a group apart
     for level in range(len(nest.loops) - 1, -1, -1):
         loop, extent = nest.loops[level], nest.extents[level]
@@ -130,7 +149,8 @@ def register_tile(statement: Statement, core: Core) -> Tile:
     return Tile(elements, vectors, total, bodies / held, bodies, partial)
 
 
-def _lanes(statement: Statement, core: Core) -> int:
+def lanes_of(statement: Statement, core: Core) -> int:
+    """Elements of its vectors."""
     widest = max(layout.element_bytes for buffer, layout in statement.layouts.items() if buffer in statement.footprints)
     lanes = max(1, core.vector_bytes // widest)
     intrinsic = intrinsic_named(statement.nest.path[-1].intrinsic) if statement.nest.path else None
@@ -157,10 +177,10 @@ def instruction_cycles(statement: Statement, tile: Tile, core: Core) -> Row:
     return tile.bodies * body + tile.runs * (3.0 * tile.vectors + LOOP_CYCLES + row(tile.partial) * FOLD_CYCLES * tile.vectors)
 
 
-def transfer_cycles(statement: Statement, core: Core) -> Row:
-    """Cycles that a statement's data take on their way into the first cache, of all threads together."""
+def transfers(statement: Statement, core: Core) -> list[Row]:
+    """Cycles that a statement's data take on their way into each cache, the first one first, of all threads together; 0 for a cache that is not there."""
     levels = ((core.l1_bytes, L2_BYTES), (core.l2_bytes, L3_BYTES), (core.l3_bytes, MEMORY_BYTES))
-    return sum((loaded_bytes(statement, FILL * size) / rate for size, rate in levels if size), start=0.0)
+    return [loaded_bytes(statement, FILL * size) / rate if size else 0.0 for size, rate in levels]
 
 
 def loaded_bytes(statement: Statement, capacity: float) -> Row:

@@ -1,9 +1,9 @@
 """The features of a statement: name, unit and meaning of every column, in order. Start here to read a feature row.
 
-The groups and their order are those of Ansor (auto_scheduler of TVM 0.9): 57 for the statement, five blocks of 18 for the buffers it touches, 10 points
+The first 164 and their order are those of Ansor (auto_scheduler of TVM 0.9): 57 for the statement, five blocks of 18 for the buffers it touches, 10 points
 of arithmetic intensity, 4 for the memory it stores to and 3 for the loops around it. Numbers are stored as log2(1 + x), so that products become sums;
 columns marked `plain` are stored as they are. What Ansor got wrong there (fused multiply-adds never seen, positions never set, lines of the wrong loop)
-is meant here as its name says.
+is meant here as its name says. The last 22 are our own: parts of the analytic estimate, and the machine.
 
 Words used below. *Iterations*: product of the extents of all loops around the statement; conditions around it are taken to hold always. A *real* loop
 has an extent above 1; others count nowhere. A loop *indexes* a buffer when the address read or written moves with it. *Touched*: distinct elements.
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-FEATURES_VERSION = 1
+FEATURES_VERSION = 2
 """Raised whenever a column changes its place or meaning: models are trained for one version."""
 
 BUFFER_BLOCKS = 5
@@ -129,6 +129,34 @@ def _loops() -> Iterator[Feature]:
     yield Feature("auto_unroll_max_step", "statements", "greatest limit up to which the generator may unroll the loops around the statement")
 
 
+_MACHINE = (
+    ("tile_vectors", "log2(vectors)", "results that the written-out loops around the innermost reduction hold, or a vectorised statement makes at once"),
+    ("tile_loads", "log2(1 + loads)", "memory reads of one body of the tile"),
+    ("tile_loads_per_vector", "log2(loads / vector)", "the same for each result"),
+    ("tile_lanes_used", "log2(share)", "of the lanes of these vectors"),
+    ("tile_registers_used", "log2(vectors / register)", "of those that may hold results; above 0 they spill"),
+    ("tile_steps", "log2(bodies)", "from entering a tile to leaving it"),
+    ("tile_in_partial_sums", "0 or 1", "the innermost reduction runs in vectors of partial results"),
+    ("estimated_cycles_per_operation", "log2(cycles * lanes / operation)", "of the whole estimate"),
+    ("share_of_instructions", "log2(share)", "of arithmetic and loads from the first cache in the estimate"),
+    ("share_of_loads_into_l1", "log2(share)", "of transfers into the first cache"),
+    ("share_of_loads_into_l2", "log2(share)", "of transfers into the second cache"),
+    ("share_of_loads_into_l3", "log2(share)", "of transfers into the last cache"),
+    ("bytes_of_a_run_in_l1", "log2(share)", "touched from entering a tile to leaving it, of the first cache"),
+    ("bytes_of_a_run_in_l2", "log2(share)", "the same, of the second cache"),
+    ("bytes_in_all_in_l2", "log2(share)", "touched over all loops, of the second cache"),
+    ("busy_threads", "log2(threads)", "that have work on the whole"),
+    ("vector_bytes", "log2(1 + bytes)", "of a register"),
+    ("vector_registers", "log2(1 + registers)", "of a core"),
+    ("l1_bytes", "log2(1 + bytes)", "of the first cache"),
+    ("l2_bytes", "log2(1 + bytes)", "of the second cache, 0 for none"),
+    ("l3_bytes", "log2(1 + bytes)", "of the last cache, 0 for none"),
+    ("threads", "log2(1 + threads)", "that run a kernel"),
+)
+MACHINE_NAMES = tuple(name for name, _, _ in _MACHINE)
+"""Columns that `machine_features` makes: parts of the estimate, relative to the whole and to the machine, and the machine itself."""
+
+
 FEATURES: tuple[Feature, ...] = (
     *_operations(),
     *_annotations(),
@@ -137,6 +165,7 @@ FEATURES: tuple[Feature, ...] = (
     *_curve(),
     *_memory(),
     *_loops(),
+    *(Feature(name, unit, comment, plain=True) for name, unit, comment in _MACHINE),
 )
 """All columns of a feature row, in order."""
 

@@ -12,10 +12,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ansor.cost_model.analytic import Core, Estimate, estimate
 from ansor.cost_model.annotations import FLAGS, Stages, annotation_columns, stages_of
 from ansor.cost_model.buffer_features import Statement, allocation, block, statements_of
 from ansor.cost_model.feature_table import COLUMN, FEATURES, WIDTH
 from ansor.cost_model.intensity import intensity_curve
+from ansor.cost_model.machine_features import machine_columns
 from ansor.cost_model.operation_counts import operation_counts
 from ansor.ir.columns import Int, Row, larger, log2_of_one_more, row
 from ansor.ir.feature_rows import FeatureRows
@@ -28,7 +30,7 @@ _CURVE = COLUMN["arith_intensity_curve_0"]
 _DEVICE = range(COLUMN["blockIdx_x_len"], COLUMN["vthread_len"] + 1)
 
 
-def extract(loops: Loops, count: int = 1, *, cache_line_bytes: int = CACHE_LINE_BYTES) -> FeatureRows:
+def extract(loops: Loops, count: int = 1, *, cache_line_bytes: int = CACHE_LINE_BYTES, core: Core | None = None) -> FeatureRows:
     """One row of `WIDTH` features per statement of each of `count` programs, statements in program order.
 
     loops: one program (extents are ints, count 1) or a population that shares a structure (extents are ints or int64 [count]).
@@ -36,7 +38,7 @@ def extract(loops: Loops, count: int = 1, *, cache_line_bytes: int = CACHE_LINE_
     program, stages = statements_of(loops, cache_line_bytes), stages_of(loops)
     rows = np.zeros((count, len(program), WIDTH), dtype=np.float32)
     for k, statement in enumerate(program):
-        for column, value in statement_columns(statement, program, stages).items():
+        for column, value in statement_columns(statement, program, stages, None if core is None else (estimate(statement, core), core)).items():
             rows[:, k, column] = value
     return FeatureRows(rows.reshape(-1, WIDTH), segments(count, len(program)), count)
 
@@ -46,8 +48,8 @@ def segments(count: int, statements: int) -> NDArray[np.int64]:
     return np.repeat(np.arange(count, dtype=np.int64), statements)
 
 
-def statement_columns(statement: Statement, program: Sequence[Statement], stages: Stages) -> dict[int, Row]:
-    """Column -> value, each on its scale, of a statement of `program`; columns left out are 0."""
+def statement_columns(statement: Statement, program: Sequence[Statement], stages: Stages, machine: tuple[Estimate, Core] | None) -> dict[int, Row]:
+    """Column -> value, each on its scale, of a statement of `program`; columns left out are 0: those of the machine without its estimate."""
     nest = statement.nest
     counts, operations = operation_counts(nest)
     columns = _scaled({name: amount * nest.iterations for name, amount in counts.items()})
@@ -63,6 +65,8 @@ def statement_columns(statement: Statement, program: Sequence[Statement], stages
     for loop in nest.path:
         limit = larger(limit, loop.unroll_limit)
     loops: Row = sum((row(real) for real in nest.real), start=0.0)
+    if machine is not None:
+        columns |= _scaled(machine_columns(statement, machine[0], operations, machine[1]))
     return columns | _scaled({"outer_prod": nest.iterations, "num_loops": loops, "auto_unroll_max_step": row(limit)})
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ansor import te
 from ansor.codegen import tape_library
-from ansor.cost_model.analytic import log_cycles
+from ansor.cost_model.analytic import estimate
 from ansor.cost_model.buffer_features import statements_of
 from ansor.cost_model.features import extract
 from ansor.ir.dag import Dag
@@ -43,13 +43,13 @@ def random_rows(sketch: Sketch, count: int) -> Rows:
 
 def direct_prior(sketch: Sketch, target: Target, rows: Rows) -> NDArray[np.float64]:
     statements = statements_of(sketch.lower_rows(rows), target.cache_line_bytes)
-    return np.stack([np.broadcast_to(log_cycles(statement, target), len(rows)) for statement in statements], axis=1).reshape(-1)
+    return np.stack([np.broadcast_to(estimate(statement, target).log_cycles, len(rows)) for statement in statements], axis=1).reshape(-1)
 
 
 def check(sketch: Sketch, target: Target, rows: Rows) -> None:
     """A population together, and one of its programs alone, against lowering the rows themselves."""
     space, loops = SketchSpace(sketch, target), sketch.lower_rows(rows)
-    found, expected = space.features(rows), extract(loops, len(rows), cache_line_bytes=target.cache_line_bytes)
+    found, expected = space.features(rows), extract(loops, len(rows), cache_line_bytes=target.cache_line_bytes, core=target)
     np.testing.assert_array_equal(space.legal(rows), legal_rows(loops, target, len(rows)), err_msg=str(sketch))
     np.testing.assert_allclose(found.rows, expected.rows, rtol=1e-6, atol=1e-6, err_msg=str(sketch))
     np.testing.assert_allclose(found.prior_logs(), direct_prior(sketch, target, rows), rtol=1e-12, err_msg=str(sketch))

@@ -159,11 +159,12 @@ def test_a_program_and_its_population_agree_bit_for_bit(name: str) -> None:
 
 
 def test_columns_keep_their_places() -> None:
-    assert WIDTH == 164 == len(COLUMN) and FEATURES_VERSION == 1
+    assert WIDTH == 186 == len(COLUMN) and FEATURES_VERSION == 2
     starts = {"float_mad": 0, "int_mad": 7, "bool_op": 14, "vec_num": 16, "unroll_num": 27, "parallel_num": 38, "is_gpu": 49, "B0.acc_read": 57,
-              "B1.acc_read": 75, "B4.stride": 146, "arith_intensity_curve_0": 147, "alloc_size": 157, "outer_prod": 161, "auto_unroll_max_step": 163}
+              "B1.acc_read": 75, "B4.stride": 146, "arith_intensity_curve_0": 147, "alloc_size": 157, "outer_prod": 161, "auto_unroll_max_step": 163,
+              "tile_vectors": 164, "threads": 185}
     assert {name: COLUMN[name] for name in starts} == starts
-    assert len(table_text().splitlines()) == 164
+    assert len(table_text().splitlines()) == WIDTH
 
 
 def number(row: np.ndarray[tuple[int], np.dtype[np.float32]], name: str) -> float:
@@ -184,7 +185,7 @@ def test_known_values_of_a_scheduled_matmul() -> None:
         Vectorize("C", "j_1"), PragmaUnroll("C", 64),
     )
     features = extract(sketch.lower_row([]))
-    assert features.rows.shape == (1, 164)
+    assert features.rows.shape == (1, WIDTH)
     volume = 512.0**3
     check(features.rows[0], {
         "float_mad": volume, "float_addsub": 0, "float_mul": 0, "int_mul": 0, "int_divmod": 0, "select_op": 0,

@@ -1,0 +1,50 @@
+"""What the estimate of a statement is made of, and the machine it is for: columns of a feature row.
+
+Numbers relative to the estimate, to a cache or to a register file say the same of small and large operators, so that what is learned of one serves another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ansor.cost_model.analytic import Core, Estimate
+from ansor.cost_model.buffer_features import Statement
+from ansor.cost_model.feature_table import MACHINE_NAMES
+from ansor.ir.columns import Row, choose, larger, log2, row
+from ansor.schedule.legality import accumulators
+
+
+def machine_columns(statement: Statement, estimate: Estimate, operations: float, core: Core) -> dict[str, Row]:
+    """Name -> value, of the columns that the feature table calls the machine's. operations: of arithmetic, in an iteration."""
+    return dict(zip(MACHINE_NAMES, _values(statement, estimate, operations, core), strict=True))
+
+
+def _values(statement: Statement, estimate: Estimate, operations: float, core: Core) -> Iterator[Row]:
+    nest, tile, lanes, instructions = statement.nest, estimate.tile, estimate.lanes, estimate.instructions
+    total = larger(instructions + sum(estimate.transfers, start=0.0), 1.0)
+    yield log2(tile.vectors)
+    yield log2(1.0 + tile.loads)
+    yield log2((1.0 + tile.loads) / tile.vectors)
+    yield log2(tile.elements / (tile.vectors * lanes))
+    yield log2(tile.vectors / accumulators(core.vector_registers))
+    yield log2(larger(tile.bodies / tile.runs, 1.0))
+    yield row(tile.partial)
+    yield log2(total * lanes / larger(nest.iterations * operations, 1.0))
+    yield log2((1.0 + instructions) / total)
+    for load in estimate.transfers:
+        yield log2((1e-3 + load) / total)
+    run = _bytes_of_a_run(statement, tile.runs)
+    yield log2(run / core.l1_bytes)
+    yield log2(run / core.l2_bytes)
+    yield log2(statement.bytes[0] / core.l2_bytes)
+    yield log2(estimate.threads)
+    for number in (core.vector_bytes, core.vector_registers, core.l1_bytes, core.l2_bytes, core.l3_bytes, core.threads):
+        yield log2(1.0 + number)
+
+
+def _bytes_of_a_run(statement: Statement, runs: Row) -> Row:
+    """Touched from entering a register tile to leaving it."""
+    touched = statement.bytes[-1]
+    for found, outside in reversed(list(zip(statement.bytes[:-1], statement.nest.outside[:-1], strict=True))):
+        touched = choose(outside >= runs, found, touched)
+    return touched
