@@ -33,7 +33,7 @@ class Harness:
         self._die_with_parent.argtypes, self._die_with_parent.restype = [], None
 
     def seconds(self, entry: int, arguments: int, workspace: int, parallel_for: int, pool: int, number: int) -> float:
-        """Seconds of wall time that `number` calls in a row take."""
+        """Seconds that `number` calls in a row take: of processor time without a pool of threads, of wall time with one."""
         return float(self._seconds(entry, arguments, workspace, parallel_for, pool, number))
 
     def spin(self, length: int) -> float:

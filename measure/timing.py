@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from statistics import median
 
 COLD_CALL_COUNTS = 0.05  # seconds: beyond this, cold caches no longer explain a slow first call
+SINGLE_CALL_COUNTS = 1e-3  # seconds: below this, a page fault or an interrupt may explain a slow second one
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ def time_repeats(
         return Timing((first_seconds,), cut_short=True)
     deadline = clock() + 0.7 * options.timeout_seconds
     warm = run(1)
-    if warm > cut:
+    if warm > max(cut, SINGLE_CALL_COUNTS):
         return Timing((warm,), cut_short=True)
     number = 1 if options.flush_bytes else options.number
     wanted = 0.0 if options.flush_bytes else options.min_repeat_ms / 1e3
