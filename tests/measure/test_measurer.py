@@ -29,8 +29,11 @@ def task(source_of: MakeSource) -> MeasureTask:
     return MeasureTask("add", source_of(GOOD, dtype="float64"))
 
 
+BUSY = "for (volatile long n = 0; n < 200000000; ++n) {}"
+
+
 def test_a_batch_in_order_with_equal_ones_folded(measurer: Measurer, task: MeasureTask, source_of: MakeSource) -> None:
-    bodies = [GOOD, "undeclared;", "abort();", GOOD, GOOD + ";", GOOD.replace("+ b", "- b"), "usleep(30000);" + GOOD]
+    bodies = [GOOD, "undeclared;", "abort();", GOOD, GOOD + ";", GOOD.replace("+ b", "- b"), BUSY + GOOD]
     jobs = [Job(task, source_of(body, entry=f"k{index}")) for index, body in enumerate(bodies)]
     found = list(measurer.measure(jobs))
     kinds = [None if m.failure is None else m.failure.kind for m in found]

@@ -42,9 +42,9 @@ def run(runner: Runner, build: Callable[[CSource], Path], source: CSource, best:
 
 
 def test_a_good_kernel_is_timed(runner: Runner, build: Callable[[CSource], Path], source_of: Callable[..., CSource]) -> None:
-    result = run(runner, build, source_of(GOOD, workspace_bytes=64))
+    result = run(runner, build, source_of(GOOD, workspace_bytes=64))  # the first of its task is a contender
     assert result.failure is None
-    assert len(result.seconds) == 3 and min(result.seconds) > 0 and not result.cut_short
+    assert len(result.seconds) == 12 and min(result.seconds) > 0 and not result.cut_short
 
 
 @pytest.mark.parametrize("name", BAD)
@@ -71,7 +71,7 @@ def test_missing_entry_and_library(runner: Runner, build: Callable[[CSource], Pa
 
 
 def test_slow_candidates_are_cut_short(runner: Runner, build: Callable[[CSource], Path], source_of: Callable[..., CSource]) -> None:
-    result = run(runner, build, source_of("usleep(2000);" + GOOD), best=1e-5)
+    result = run(runner, build, source_of("for (volatile long n = 0; n < 10000000; ++n) {}" + GOOD), best=1e-5)
     assert result.cut_short and len(result.seconds) == 1 and result.seconds[0] > 1e-3
 
 
