@@ -117,8 +117,8 @@ def ceil(value: Row) -> Row:
 
 
 def log2(value: Row) -> Row:
-    """Binary logarithm of a number of 1 or more."""
-    return value.of_one(Op.LOG2, 0.0) if isinstance(value, Column) else np.log2(value)
+    """Binary logarithm of a positive number."""
+    return value.of_one(Op.LOG2, 0.0 if value.low >= 1 else -math.inf) if isinstance(value, Column) else np.log2(value)
 
 
 def log2_of_one_more(value: Row) -> Row:
@@ -127,5 +127,5 @@ def log2_of_one_more(value: Row) -> Row:
 
 
 def log(value: Row) -> Row:
-    """Natural logarithm of a number of 1 or more."""
-    return value.of_one(Op.LOG, 0.0) if isinstance(value, Column) else np.log(value)
+    """Natural logarithm of a positive number."""
+    return value.of_one(Op.LOG, 0.0 if value.low >= 1 else -math.inf) if isinstance(value, Column) else np.log(value)

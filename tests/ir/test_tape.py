@@ -118,6 +118,12 @@ def test_what_is_known_is_not_recorded() -> None:
     assert choose(extent > 3, 5, 5) == 5
 
 
+def test_logarithms_of_less_than_one_are_negative() -> None:
+    share = columns.row(recorded_numbers(Recorder())[0]) / 3.0
+    for function in (columns.log2, columns.log):
+        assert isinstance(larger(function(share), 0.0), Column) and isinstance(function(share) < 0, Column)
+
+
 def test_the_same_is_recorded_once() -> None:
     recorder = Recorder()
     a, _, _, b = recorded_numbers(recorder)
