@@ -115,12 +115,12 @@ def register_tile(statement: Statement, lanes: int) -> Tile:
     groups = bool(nest.loops) and bool(nest.loops[-1].intrinsic)  # neighbours in a vector are a group apart
     for level in range(len(nest.loops) - 1, -1, -1):
         loop, extent = nest.loops[level], nest.extents[level]
-        in_vectors = row(vector_pieces(loop.var.extent, lanes))
         if loop.stage != nest.store.stage:
             break
         if loop.intrinsic:  # written out with the vectors around it
             elements = elements * extent
             continue
+        in_vectors = row(vector_pieces(loop.var.extent, lanes))
         if loop.kind == "reduce":
             along = loop.vectorized & inside & nest.real[level]  # vectors of partial results
             elements = choose(along, elements * extent / in_vectors, elements)

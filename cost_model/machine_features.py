@@ -35,11 +35,15 @@ def _values(statement: Statement, estimate: Estimate, operations: float, core: C
         yield log2((1e-3 + load) / total)
     run = _bytes_of_a_run(statement, tile.runs)
     yield log2(run / core.l1_bytes)
-    yield log2(run / core.l2_bytes)
-    yield log2(statement.bytes[0] / core.l2_bytes)
+    yield _share(run, core.l2_bytes)
+    yield _share(statement.bytes[0], core.l2_bytes)
     yield log2(estimate.threads)
     for number in (core.vector_bytes, core.vector_registers, core.l1_bytes, core.l2_bytes, core.l3_bytes, core.threads):
         yield log2(1.0 + number)
+
+
+def _share(touched: Row, cache: int) -> Row:
+    return log2(touched / cache) if cache else 0.0
 
 
 def _bytes_of_a_run(statement: Statement, runs: Row) -> Row:

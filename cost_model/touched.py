@@ -108,14 +108,11 @@ def footprint(nest: Nest, layout: Layout, indices: Sequence[Index], line_bytes: 
     groups: dict[tuple[tuple[Atom, ...], ...], list[Index]] = {}
     for index in indices:
         groups.setdefault(tuple(tuple(atom for atom, _ in one.terms) for one in index), []).append(index)
-    known: dict[Pattern, Footprint] = {}
-    parts = []
+    alike: dict[Pattern, list[list[Index]]] = {}
     for group in groups.values():
-        pattern = _pattern(group)
-        if pattern not in known:
-            known[pattern] = _group_footprint(nest, layout, group, line_bytes)
-        parts.append(known[pattern])
-    return parts[0] if len(parts) == 1 else _together(parts, layout)
+        alike.setdefault(_pattern(group), []).append(group)
+    parts = [(_group_footprint(nest, layout, same[0], line_bytes), float(len(same))) for same in alike.values()]
+    return parts[0][0] if len(groups) == 1 else _together(parts, layout)
 
 
 def _pattern(group: list[Index]) -> Pattern:
@@ -138,18 +135,22 @@ def _value(value: Int) -> object:
     return value if isinstance(value, int) else (id(value),)
 
 
-def _together(parts: list[Footprint], layout: Layout) -> Footprint:
-    elements = tuple(smaller(_sum([part.elements[b] for part in parts]), layout.size) for b in range(len(parts[0].elements)))
-    strides = tuple(_greatest([part.strides[k] for part in parts]) for k in range(len(parts[0].strides)))
-    moves = tuple(_any([part.moves[k] for part in parts]) for k in range(len(parts[0].moves)))
-    unique_lines = smaller(_sum([part.unique_lines for part in parts]), elements[0])
-    return Footprint(_sum([part.places for part in parts]), elements, strides, moves, unique_lines, _sum([part.lines for part in parts]))
+def _together(parts: list[tuple[Footprint, float]], layout: Layout) -> Footprint:
+    """Of groups that lie apart; parts: one of those that are alike, and how many these are."""
+    prints = [print_ for print_, _ in parts]
+    elements = tuple(smaller(_sum([(print_.elements[b], times) for print_, times in parts]), layout.size) for b in range(len(prints[0].elements)))
+    strides = tuple(_greatest([print_.strides[k] for print_ in prints]) for k in range(len(prints[0].strides)))
+    moves = tuple(_any([print_.moves[k] for print_ in prints]) for k in range(len(prints[0].moves)))
+    unique_lines = smaller(_sum([(print_.unique_lines, times) for print_, times in parts]), elements[0])
+    places, lines = _sum([(print_.places, times) for print_, times in parts]), _sum([(print_.lines, times) for print_, times in parts])
+    return Footprint(places, elements, strides, moves, unique_lines, lines)
 
 
-def _sum(values: Sequence[Row]) -> Row:
+def _sum(values: Sequence[tuple[Row, float]]) -> Row:
+    """Of values, each so many times."""
     total: Row = 0.0
-    for value in values:
-        total = total + value
+    for value, times in values:
+        total = total + value * times
     return total
 
 

@@ -101,6 +101,16 @@ def test_sketches_of_operators(name: str) -> None:
             check(sketch, target, random_rows(sketch, 9))
 
 
+def test_a_machine_without_outer_caches() -> None:
+    target = parse_target("cpu -mcpu=znver3 -threads=1 -l2=0 -l3=0")
+    for sketch in spaces(Dag(OPERATORS["matmul"]), target)[:3]:
+        check(sketch, target, random_rows(sketch, 9))
+        row = [0] * len(sketch.sizes)
+        alone = extract(sketch.lower_row(row), core=target).rows
+        np.testing.assert_allclose(SketchSpace(sketch, target).features(np.array([row])).rows, alone, rtol=1e-6, atol=1e-6)
+        assert np.abs(alone).max() < 100
+
+
 def test_sketches_of_other_algorithms() -> None:
     found = SearchTask(tensors=workloads.conv2d_nchw_bn_relu(1, 14, 14, 16, 32, 3, 1, 1), target=TARGET).spaces
     some = {space.algorithm: [one for one in found if one.algorithm == space.algorithm] for space in found}

@@ -93,7 +93,7 @@ int64_t ansor_tape_prepare(const int32_t *nodes, int64_t count, const struct out
     return length;
 }
 
-/* Of a number of 1 or more, up to a rounding error: e + 2 / ln 2 * artanh((m - 1) / (m + 1)) of x = m * 2^e with m around 1. */
+/* Of a positive number that is not denormal, up to a rounding error: e + 2 / ln 2 * artanh((m - 1) / (m + 1)) of x = m * 2^e with m around 1. */
 static inline double binary_logarithm(double x) {
     uint64_t bits, shifted;
     double mantissa, exponent;

@@ -75,6 +75,7 @@ class _Prepared:
         if length < 0:
             raise MemoryError(f"no room to prepare a tape of {len(tape.nodes)} operations")
         self._run = library.ansor_tape_run
+        self._least_choices = int(tape.nodes[tape.nodes[:, 0] == Op.TABLE, 1].max(initial=-1)) + 1
         self._templates = [one.template for one in wanted]
         self._scratch = registers.value * BLOCK + BLOCK
         self._kept = code[:length].copy(), tape.constants, tape.tables
@@ -86,6 +87,8 @@ class _Prepared:
     def __call__(self, genes: NDArray[np.int64]) -> list[Rows]:
         rows = np.ascontiguousarray(genes, np.int64)
         count, choices = rows.shape
+        if choices < self._least_choices:
+            raise gene_error()
         found = [np.empty((count, len(one)), one.dtype) for one in self._templates]
         places, scratch = (ctypes.c_void_p * MATRICES)(*map(_address, found)), _room(self._scratch)
         if not self._run(self._address, _address(rows), choices, count, _address(scratch), places):

@@ -24,6 +24,8 @@ Row = float | NDArray[np.float64]
 
 Flag = bool | NDArray[np.bool_]
 
+_NUMBER = (int, float)
+_BOOL = (bool, np.bool_)
 T = TypeVar("T", int | NDArray[np.int64], float | NDArray[np.float64])
 
 
@@ -34,7 +36,7 @@ def ceil_div(a: Int, b: Int) -> Int:
 
 def smaller(a: T, b: T) -> T:
     """Elementwise minimum."""
-    if isinstance(a, int | float) and isinstance(b, int | float):
+    if isinstance(a, _NUMBER) and isinstance(b, _NUMBER):
         return min(a, b)
     if isinstance(a, Column):
         return a.minimum(b)
@@ -43,7 +45,7 @@ def smaller(a: T, b: T) -> T:
 
 def larger(a: T, b: T) -> T:
     """Elementwise maximum."""
-    if isinstance(a, int | float) and isinstance(b, int | float):
+    if isinstance(a, _NUMBER) and isinstance(b, _NUMBER):
         return max(a, b)
     if isinstance(a, Column):
         return a.maximum(b)
@@ -52,7 +54,7 @@ def larger(a: T, b: T) -> T:
 
 def choose(condition: Flag, then: T, otherwise: T) -> T:
     """`then` where `condition` holds."""
-    if isinstance(condition, bool | np.bool_):
+    if isinstance(condition, _BOOL):
         return then if condition else otherwise
     return condition.chosen(then, otherwise) if isinstance(condition, Column) else np.where(condition, then, otherwise)
 
@@ -84,7 +86,7 @@ def magnitude(value: T) -> T:
 
 def negated(flag: Flag) -> Flag:
     """Where a flag does not hold."""
-    return not flag if isinstance(flag, bool | np.bool_) else ~flag
+    return not flag if isinstance(flag, _BOOL) else ~flag
 
 
 def anywhere(flag: Flag) -> bool:
@@ -115,8 +117,8 @@ def ceil(value: Row) -> Row:
 
 
 def log2(value: Row) -> Row:
-    """Binary logarithm of a number of 1 or more."""
-    return value.of_one(Op.LOG2, 0.0) if isinstance(value, Column) else np.log2(value)
+    """Binary logarithm of a positive number."""
+    return value.of_one(Op.LOG2, 0.0 if value.low >= 1 else -math.inf) if isinstance(value, Column) else np.log2(value)
 
 
 def log2_of_one_more(value: Row) -> Row:
@@ -125,5 +127,5 @@ def log2_of_one_more(value: Row) -> Row:
 
 
 def log(value: Row) -> Row:
-    """Natural logarithm of a number of 1 or more."""
-    return value.of_one(Op.LOG, 0.0) if isinstance(value, Column) else np.log(value)
+    """Natural logarithm of a positive number."""
+    return value.of_one(Op.LOG, 0.0 if value.low >= 1 else -math.inf) if isinstance(value, Column) else np.log(value)

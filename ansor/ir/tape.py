@@ -2,7 +2,7 @@
 
 A sketch does the same arithmetic for every population. `Column` stands for a number that differs from program to program, `[n]`; what is done with it is
 noted by its `Recorder`. The notes, a `Tape`, are a straight line of operations from the genes of the programs to whatever is wanted, to be run over any rows:
-by `Tape.values` here, in NumPy, and many times as fast by `ansor.codegen.tape_library`.
+by `Tape.matrices` here, in NumPy, and many times as fast by `ansor.codegen.tape_library`.
 
     i = table[gene 0]; j = table[gene 1]      ->      0  table  gene 0
     i * j + i                                         1  table  gene 1
@@ -107,7 +107,7 @@ class Column:
 
     def __sub__(self, other: Operand) -> Number:
         if type(other) is not Column:
-            return self if other == 0 else self + -other  # a number
+            return self if other == 0 else self + -other
         if other is self:
             return 0
         key = (_SUBTRACT, self.place, other.place, 0)
@@ -425,22 +425,22 @@ class Tape:
             if op == Op.CONSTANT:
                 found[place] = np.full(len(genes), self.constants[a])
             elif op == Op.TABLE:
-                found[place] = self.tables[b + _checked(genes[:, a], c)]
+                found[place] = self.tables[b + _checked(genes, a, c)]
             else:
                 found[place] = _calculated(Op(op), *(found[k] for k in _operands(op, a, b, c)))
         return found
 
 
-def _checked(genes: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """The genes, all of which have to stand for one of `size` values."""
-    if len(genes) and not (genes.min() >= 0 and genes.max() < size):
+def _checked(genes: NDArray[np.int64], choice: int, size: int) -> NDArray[np.int64]:
+    """The genes of a choice, all of which have to stand for one of `size` values."""
+    if choice >= genes.shape[1] or ((genes[:, choice] < 0) | (genes[:, choice] >= size)).any():
         raise gene_error()
-    return genes
+    return genes[:, choice]
 
 
 def gene_error() -> ScheduleError:
     """What is wrong with rows that no sketch has."""
-    return ScheduleError("asked for rows of a sketch with genes that are not in its tables; each gene counts from 0 to the number of its values less one")
+    return ScheduleError("asked for rows with genes that are not in its tables; a row has a gene for each choice, from 0 to the number of its values less one")
 
 
 def _operands(op: int, a: int, b: int, c: int) -> tuple[int, ...]:

@@ -118,6 +118,12 @@ def test_what_is_known_is_not_recorded() -> None:
     assert choose(extent > 3, 5, 5) == 5
 
 
+def test_logarithms_of_less_than_one_are_negative() -> None:
+    share = columns.row(recorded_numbers(Recorder())[0]) / 3.0
+    for function in (columns.log2, columns.log):
+        assert isinstance(larger(function(share), 0.0), Column) and isinstance(function(share) < 0, Column)
+
+
 def test_the_same_is_recorded_once() -> None:
     recorder = Recorder()
     a, _, _, b = recorded_numbers(recorder)
@@ -144,6 +150,6 @@ def test_a_recorded_flag_may_hold_and_is_not_known_to() -> None:
 def test_a_gene_outside_its_table_is_refused() -> None:
     recorder = Recorder()
     wanted = matrix(recorded_numbers(recorder), np.float64)
-    for genes in ([[5, 0, 0]], [[0, 0, -1]]):
+    for genes in ([[5, 0, 0]], [[0, 0, -1]], [[0, 0]]):
         with pytest.raises(ScheduleError, match="not in its tables"):
             recorder.tape().matrices(np.array(genes), [wanted])
