@@ -175,22 +175,22 @@ class Column:
         return self if self.low >= 0 else self.of_one(Op.MAGNITUDE, 0.0)
 
     def __lt__(self, other: Operand) -> Flag:
-        if type(other) is not Column and self.low >= other:  # a number
+        if type(other) is not Column and self.low >= other:
             return False
         return self.recorder.compared(_LESS, self, self._other(other))
 
     def __le__(self, other: Operand) -> Flag:
-        if type(other) is not Column and self.low > other:  # a number
+        if type(other) is not Column and self.low > other:
             return False
         return self.recorder.compared(_LESS_EQUAL, self, self._other(other))
 
     def __gt__(self, other: Operand) -> Flag:
-        if type(other) is not Column and self.low > other:  # a number
+        if type(other) is not Column and self.low > other:
             return True
         return self.recorder.compared(_LESS, self._other(other), self)
 
     def __ge__(self, other: Operand) -> Flag:
-        if type(other) is not Column and self.low >= other:  # a number
+        if type(other) is not Column and self.low >= other:
             return True
         return self.recorder.compared(_LESS_EQUAL, self._other(other), self)
 
@@ -246,7 +246,7 @@ class Column:
     def minimum(self, other: Operand) -> Number:
         """The smaller one for each program."""
         if type(other) is not Column:
-            if self.low >= other:  # a number
+            if self.low >= other:
                 return cast(int, other)
             other = self.recorder.constant(other)  # type: ignore[arg-type]
         a, b = self.place, other.place
@@ -259,7 +259,7 @@ class Column:
     def maximum(self, other: Operand) -> Column:
         """The larger one for each program."""
         if type(other) is not Column:
-            if self.low >= other:  # a number
+            if self.low >= other:
                 return self
             other = self.recorder.constant(other)  # type: ignore[arg-type]
         a, b = self.place, other.place
