@@ -9,6 +9,7 @@ again each time (roofline of the innermost loop, cache footprints as in Halide's
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -179,16 +180,19 @@ def instruction_cycles(statement: Statement, tile: Tile, core: Core) -> Row:
 
 def transfers(statement: Statement, core: Core) -> list[Row]:
     """Cycles that a statement's data take on their way into each cache, the first one first, of all threads together; 0 for a cache that is not there."""
-    levels = ((core.l1_bytes, L2_BYTES), (core.l2_bytes, L3_BYTES), (core.l3_bytes, MEMORY_BYTES))
-    return [loaded_bytes(statement, FILL * size) / rate if size else 0.0 for size, rate in levels]
+    levels = ((core.l1_bytes, L2_BYTES, statement.room), (core.l2_bytes, L3_BYTES, None), (core.l3_bytes, MEMORY_BYTES, None))
+    return [loaded_bytes(statement, FILL * size, taken) / rate if size else 0.0 for size, rate, taken in levels]
 
 
-def loaded_bytes(statement: Statement, capacity: float) -> Row:
-    """Bytes that enter a cache of this capacity: the outermost loops whose data fit load once, for each iteration outside."""
+def loaded_bytes(statement: Statement, capacity: float, taken: Sequence[Row] | None = None) -> Row:
+    """Bytes that enter a cache of this capacity: the outermost loops whose data fit load once, for each iteration outside.
+
+    taken: bytes of the cache that data take, by boundary, where those are not as many as they are.
+    """
     loads = [touched * outside for touched, outside in zip(statement.bytes, statement.nest.outside, strict=True)]
     loaded = loads[-1]
-    for touched, load in reversed(list(zip(statement.bytes[:-1], loads[:-1], strict=True))):
-        loaded = choose(touched <= capacity, load, loaded)
+    for size, load in reversed(list(zip((taken or statement.bytes)[:-1], loads[:-1], strict=True))):
+        loaded = choose(size <= capacity, load, loaded)
     return loaded
 
 

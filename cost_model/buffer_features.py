@@ -20,7 +20,7 @@ BlockColumns = dict[str, Row]
 class Statement:
     """One store of the program with everything it touches.
 
-    footprints: stored buffer first, then those read, in order; bytes: touched in all buffers, by boundary.
+    footprints: stored buffer first, then those read, in order; bytes: touched in all buffers, by boundary; room: bytes of the first cache that they take.
     blocks: the buffers that get a block of features.
     """
 
@@ -28,6 +28,7 @@ class Statement:
     footprints: dict[Buffer, Footprint]
     layouts: dict[Buffer, Layout]
     bytes: tuple[Row, ...]
+    room: tuple[Row, ...]
     blocks: tuple[Buffer, ...]
 
 
@@ -45,7 +46,7 @@ def statements_of(loops: Loops, line_bytes: int) -> list[Statement]:
                 layout = layouts[buffer] = layout_of(buffer)
             touched[buffer] = footprint(nest, layout, indices, line_bytes)
         walked = {buffer: len({var for index in indices for one in index for var in variables(one)}) for buffer, indices in reads.items()}
-        found.append(Statement(nest, touched, layouts, _bytes(nest, touched, layouts), _shown(store.buffer, walked)))
+        found.append(Statement(nest, touched, layouts, _bytes(nest, touched, layouts), _room(touched), _shown(store.buffer, walked)))
     return found
 
 
@@ -55,6 +56,17 @@ def _bytes(nest: Nest, touched: dict[Buffer, Footprint], layouts: dict[Buffer, L
         size = float(layouts[buffer].element_bytes)
         total = [sum_ + elements * size for sum_, elements in zip(total, print_.elements, strict=True)]
     return tuple(total)
+
+
+def _room(touched: dict[Buffer, Footprint]) -> tuple[Row, ...]:
+    """Never less than that of what lies further in."""
+    found: list[Row] = []
+    for parts in reversed(list(zip(*(print_.room for print_ in touched.values()), strict=True))):
+        total = parts[0]
+        for part in parts[1:]:
+            total = total + part
+        found.append(larger(total, found[-1]) if found else total)
+    return tuple(reversed(found))
 
 
 def _shown(stored: Buffer, walked: dict[Buffer, int]) -> tuple[Buffer, ...]:

@@ -3,7 +3,7 @@
 The first 164 and their order are those of Ansor (auto_scheduler of TVM 0.9): 57 for the statement, five blocks of 18 for the buffers it touches, 10 points
 of arithmetic intensity, 4 for the memory it stores to and 3 for the loops around it. Numbers are stored as log2(1 + x), so that products become sums;
 columns marked `plain` are stored as they are. What Ansor got wrong there (fused multiply-adds never seen, positions never set, lines of the wrong loop)
-is meant here as its name says. The last 22 are our own: parts of the analytic estimate, and the machine.
+is meant here as its name says. The last 23 are our own: parts of the analytic estimate, and the machine.
 
 Words used below. *Iterations*: product of the extents of all loops around the statement; conditions around it are taken to hold always. A *real* loop
 has an extent above 1; others count nowhere. A loop *indexes* a buffer when the address read or written moves with it. *Touched*: distinct elements.
@@ -143,6 +143,7 @@ _MACHINE = (
     ("share_of_loads_into_l2", "log2(share)", "of transfers into the second cache"),
     ("share_of_loads_into_l3", "log2(share)", "of transfers into the last cache"),
     ("bytes_of_a_run_in_l1", "log2(share)", "touched from entering a tile to leaving it, of the first cache"),
+    ("room_of_a_run", "log2(share)", "bytes of the first cache that it takes, spread over the sets as it is, of those that it has"),
     ("bytes_of_a_run_in_l2", "log2(share)", "the same, of the second cache; 0 without one"),
     ("bytes_in_all_in_l2", "log2(share)", "touched over all loops, of the second cache; 0 without one"),
     ("busy_threads", "log2(threads)", "that have work on the whole"),

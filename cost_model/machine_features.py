@@ -5,7 +5,7 @@ Numbers relative to the estimate, to a cache or to a register file say the same 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ansor.cost_model.analytic import Core, Estimate
 from ansor.cost_model.buffer_features import Statement
@@ -33,8 +33,9 @@ def _values(statement: Statement, estimate: Estimate, operations: float, core: C
     yield log2((1.0 + instructions) / total)
     for load in estimate.transfers:
         yield log2((1e-3 + load) / total)
-    run = _bytes_of_a_run(statement, tile.runs)
+    run = _of_a_run(statement, statement.bytes, tile.runs)
     yield log2(run / core.l1_bytes)
+    yield log2(_of_a_run(statement, statement.room, tile.runs) / run)
     yield _share(run, core.l2_bytes)
     yield _share(statement.bytes[0], core.l2_bytes)
     yield log2(estimate.threads)
@@ -46,9 +47,9 @@ def _share(touched: Row, cache: int) -> Row:
     return log2(touched / cache) if cache else 0.0
 
 
-def _bytes_of_a_run(statement: Statement, runs: Row) -> Row:
-    """Touched from entering a register tile to leaving it."""
-    touched = statement.bytes[-1]
-    for found, outside in reversed(list(zip(statement.bytes[:-1], statement.nest.outside[:-1], strict=True))):
-        touched = choose(outside >= runs, found, touched)
-    return touched
+def _of_a_run(statement: Statement, amounts: Sequence[Row], runs: Row) -> Row:
+    """Of amounts by boundary, that from entering a register tile to leaving it."""
+    found = amounts[-1]
+    for amount, outside in reversed(list(zip(amounts[:-1], statement.nest.outside[:-1], strict=True))):
+        found = choose(outside >= runs, amount, found)
+    return found

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ansor.cost_model.cache_sets import room
 from ansor.cost_model.nest import Nest
 from ansor.ir.columns import Flag, Int, Row, anywhere, ceil, choose, larger, magnitude, negated, row, smaller
 from ansor.ir.linear import Atom, Linear, Opaque, Quotient, Remainder, Var, variables
@@ -53,6 +54,7 @@ class Footprint:
     strides: per loop, elements by which the address moves; None where no index has that loop.
     moves: per loop, where the address moves with it.
     unique_lines, lines: cache lines touched over all loops, and visited (see the feature table).
+    room: per boundary, bytes of the first cache that it takes, given how it spreads over the sets.
     """
 
     places: Row
@@ -61,6 +63,7 @@ class Footprint:
     moves: tuple[Flag, ...]
     unique_lines: Row
     lines: Row
+    room: tuple[Row, ...]
 
 
 def accesses(store: Store) -> dict[Buffer, list[Index]]:
@@ -143,7 +146,8 @@ def _together(parts: list[tuple[Footprint, float]], layout: Layout) -> Footprint
     moves = tuple(_any([print_.moves[k] for print_ in prints]) for k in range(len(prints[0].moves)))
     unique_lines = smaller(_sum([(print_.unique_lines, times) for print_, times in parts]), elements[0])
     places, lines = _sum([(print_.places, times) for print_, times in parts]), _sum([(print_.lines, times) for print_, times in parts])
-    return Footprint(places, elements, strides, moves, unique_lines, lines)
+    taken = tuple(_sum([(print_.room[b], times) for print_, times in parts]) for b in range(len(prints[0].room)))
+    return Footprint(places, elements, strides, moves, unique_lines, lines, taken)
 
 
 def _sum(values: Sequence[tuple[Row, float]]) -> Row:
@@ -174,6 +178,7 @@ def _any(values: Sequence[Flag]) -> Flag:
 def _group_footprint(nest: Nest, layout: Layout, group: list[Index], line_bytes: int) -> Footprint:
     dimensions = [_dimension(nest, layout, d, [index[d] for index in group]) for d in range(len(layout.shape))]
     elements: list[Row] = [_touched(dimensions)]
+    taken: list[Row] = [_room(dimensions, elements[0], layout, line_bytes)]
     walked, crossing = _walked(dimensions, len(nest.loops))
     points: Row = float(len(group))
     for level in range(len(nest.loops) - 1, -1, -1):
@@ -185,11 +190,14 @@ def _group_footprint(nest: Nest, layout: Layout, group: list[Index], line_bytes:
             points = points * choose(walked[level], nest.extents[level], 1.0)
             touched = choose(crossing, smaller(touched, points), touched)
         elements.append(touched)
+        taken.append(_room(dimensions, touched, layout, line_bytes) if here else taken[-1])
     elements.reverse()
+    taken.reverse()
     strides = _strides(nest, dimensions, layout)
     moves = tuple(False if stride is None else stride != 0.0 for stride in strides)
     lines = _line_visits(nest, layout, elements, strides, moves, line_bytes)
-    return Footprint(_places(group), tuple(elements), strides, moves, _unique_lines(dimensions, elements[0], layout, line_bytes), lines)
+    unique_lines = _unique_lines(dimensions, elements[0], layout, line_bytes)
+    return Footprint(_places(group), tuple(elements), strides, moves, unique_lines, lines, tuple(taken))
 
 
 def _walked(dimensions: list[_Dimension], levels: int) -> tuple[list[Flag], Flag]:
@@ -421,6 +429,14 @@ def _unique_lines(dimensions: list[_Dimension], touched: Row, layout: Layout, li
         whole = whole & (dimension.covered >= dimension.size)
     per_run = smaller(run_count, ceil(run_span * (layout.element_bytes / line_bytes)))
     return larger(touched / run_count, 1.0) * larger(per_run, 1.0)
+
+
+def _room(dimensions: list[_Dimension], touched: Row, layout: Layout, line_bytes: int) -> Row:
+    if not dimensions:
+        return float(line_bytes)
+    lines = _unique_lines(dimensions, touched, layout, line_bytes)
+    strides = [stride * layout.element_bytes for stride in layout.strides[:-1]]
+    return room([dimension.count for dimension in dimensions[:-1]], dimensions[-1].covered * layout.element_bytes, lines, strides, line_bytes)
 
 
 def _line_visits(nest: Nest, layout: Layout, elements: list[Row], strides: tuple[Row | None, ...], moves: tuple[Flag, ...], line_bytes: int) -> Row:

@@ -1,0 +1,36 @@
+"""How well what is touched spreads over the sets of the first cache.
+
+A tile whose rows lie a power of two apart meets few sets of a cache: 64 rows of two lines, 1 KB apart, use 8 of the 64 sets, and 128 lines do not stay where
+96 have room, although the whole cache holds 768. First caches are indexed by the address within a page of 4 KB, so they have 64 sets of 64-byte lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ansor.ir.columns import Row, ceil, choose, larger, smaller
+
+PAGE_BYTES = 4096
+
+
+def room(counts: Sequence[Row], run: Row, lines: Row, strides: Sequence[Row], line_bytes: int) -> Row:
+    """Bytes of a cache that `lines` take when some sets get more of them than others: as much as the fullest set would need of all.
+
+    counts: elements touched of each dimension but the last; run: bytes touched of the last one; strides: bytes between neighbours of those dimensions.
+    """
+    sets = float(PAGE_BYTES // line_bytes)
+    reached = smaller(ceil(run / line_bytes), sets)
+    for count, stride in zip(reversed(counts), reversed(strides), strict=True):
+        places = smaller(count, sets / _step(stride / line_bytes, sets))
+        reached = smaller(reached * places, sets)
+    return lines * line_bytes * sets / larger(smaller(reached, lines), 1.0)
+
+
+def _step(stride: Row, sets: float) -> Row:
+    """The largest power of two that divides a stride in lines, at most `sets`: every so many sets is met. 1 for one that is no whole number of lines."""
+    step: Row = 1.0
+    power = 2.0
+    while power <= sets:
+        step = choose(stride % power == 0.0, power, step)
+        power *= 2.0
+    return step
