@@ -12,7 +12,6 @@ from ansor.budget import Budget
 from ansor.codegen.toolchain import find_compiler
 from ansor.cost_model.base import CostModel
 from ansor.errors import RecordError, TargetError
-from ansor.first_guess import first_guess
 from ansor.ir import access
 from ansor.kernels import NetworkKernel, built, warned
 from ansor.library_choice import assembled, runs_here
@@ -26,6 +25,7 @@ from ansor.targets.base import Target
 from ansor.task import SearchTask, WorkloadFunction
 from ansor.te.tensor import Tensor
 from ansor.tuning import Best, OnProgress, Report, TaskState, TuningRun, best_of_record, quiet
+from ansor.zero_tuning import pick
 
 if TYPE_CHECKING:
     from ansor.graph.from_torch import ExampleInputs
@@ -76,9 +76,26 @@ def tune_tasks(
             return run.states
 
 
-def chosen(state: TaskState) -> Best:
-    """The best measured program, or a first guess when none was measured."""
-    return state.best if state.best is not None else first_guess(state.task)
+def chosen(state: TaskState, model: CostModel | None = None) -> Best:
+    """The best measured program, or what the model picks when none was measured."""
+    if state.best is not None:
+        return state.best
+    if state.guess is None:
+        state.guess = pick(state.task, model)
+    return state.guess.program
+
+
+def say_guesses(states: Sequence[TaskState], report: Report) -> None:
+    """One line about the programs that were chosen without measuring, if there are any."""
+    found = [(state.guess.confidence, state.task.name, state.guess.by) for state in states if state.best is None and state.guess is not None]
+    if not found:
+        return
+    least, name, by = min(found)
+    if len(found) == 1:
+        report(f"{name}: nothing was measured; chosen by {by}; expected to have {least:.0%} of the speed of a tuned program")
+        return
+    mean = sum(confidence for confidence, _, _ in found) / len(found)
+    report(f"{len(found)} programs were chosen without measuring; expected to have {mean:.0%} of the speed of tuned ones, {least:.0%} for {name}")
 
 
 def auto_schedule(
@@ -105,7 +122,7 @@ def auto_schedule(
         func: a function that returns the tensors (inputs and outputs), or the name of a registered workload.
         args: its arguments.
         target: such as `cpu -threads=1`.
-        trials: programs to measure, 128 by default; 0 measures nothing: the best recorded program is taken, or a first guess.
+        trials: programs to measure, 128 by default; 0 measures nothing: the best recorded program is taken, or the one the model picks.
         minutes: of tuning, alone or beside `trials`, whichever ends first. The trial in flight may end later, and building the kernel comes on top: seconds.
         min_gain: end early when the rest of the budget is expected to make the kernel faster by less than this share; by default 0.01 with `minutes`
             alone, and 0, which is never, with `trials`.
@@ -125,8 +142,10 @@ def auto_schedule(
     )  # fmt: skip
     state = states[0]
     if count != 0 and state.best is None:
-        report(f"{'no measured program was valid' if state.trials else 'no time to measure a program'}; building a first guess")
-    return built([task], [chosen(state)], find_compiler(task.target.compiler))[0]
+        report(f"{'no measured program was valid' if state.trials else 'no time to measure a program'}; the model picks one")
+    program = chosen(state, model)
+    say_guesses(states, report)
+    return built([task], [program], find_compiler(task.target.compiler))[0]
 
 
 def recorded_state(task: SearchTask, records: str | Path | None, weight: float = 1.0) -> TaskState:
@@ -161,7 +180,7 @@ def _states(tasks: Sequence[tuple[SearchTask, float]], records: str | Path | Non
 
 
 def is_tunable(task: SearchTask) -> bool:
-    """True for tasks with a reduction: the others are a copy with arithmetic, for which the first guess serves."""
+    """True for tasks with a reduction: the others are a copy with arithmetic, for which what the model picks serves."""
     return any(access.has_reduction(stage) for stage in task.dag.stages)
 
 
@@ -205,6 +224,7 @@ def compile(
         states.update((state.task.workload_key, state) for state in tuned)
     on_tasks(list(states.values()))
     bests = [chosen(states[task.workload_key]) for task in tasks]
+    say_guesses([state for state in states.values() if is_tunable(state.task)], report)
     kernels = built(tasks, bests, find_compiler(tasks[0].target.compiler) if tasks else None, warned if report is quiet else report)
     ours = [NetworkKernel(kernel) for kernel in kernels]
     if library and tasks and runs_here(tasks[0].target):

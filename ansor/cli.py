@@ -27,7 +27,7 @@ than 1 % (--min-gain). Only the trial in flight may end later; building the kern
 Trials are kept in a record file; the same command continues where the last one ended. Ctrl-C ends early with the best so far."""
 
 COMPILE_HELP = """\
-Build without measuring: recorded programs where the record file has them, a first guess elsewhere.
+Build without measuring: recorded programs where the record file has them, what the model picks elsewhere.
 
   ansor compile resnet18 --records resnet18.jsonl --output build/resnet18"""
 

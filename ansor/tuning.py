@@ -72,16 +72,27 @@ class Progress:
     gain: float | None = None
 
 
+@dataclass(frozen=True)
+class Guess:
+    """A program that was chosen without measuring. confidence: the share of the speed of a tuned program that it is expected to have; by: what chose it."""
+
+    program: Best
+    confidence: float
+    by: str
+
+
 @dataclass
 class TaskState:
     """A task and the best program known for it. `resumed`: trials found in the records, `trials`: those and the ones measured since.
 
+    `guess`: what serves where nothing valid is known, once that was asked for.
     `best_at`: trials when the best was found; `spent`: seconds of the rounds of this run that ended, of `timed` trials.
     """
 
     task: SearchTask
     weight: float = 1.0
     best: Best | None = None
+    guess: Guess | None = None
     resumed: int = 0
     trials: int = 0
     rounds: int = 0

@@ -72,7 +72,7 @@ def compared(task: SearchTask, one: DatasetTask, model: CostModel | None, trials
     begin = time.perf_counter()
     choice = pick(task, model)
     seconds = time.perf_counter() - begin
-    (picked,) = built([task], [choice.best], find_compiler(task.target.compiler))
+    (picked,) = built([task], [choice.program], find_compiler(task.target.compiler))
     state = api.tune_tasks([task], trials=trials, records=records)[0]
     (tuned,) = built([task], [api.chosen(state)], find_compiler(task.target.compiler))
     arguments = _arguments(task)

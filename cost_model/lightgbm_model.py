@@ -57,11 +57,12 @@ class LightGBMModel:
 
     `growth`: retrain when the programs grew by this share since the last training (0 = at each update); at 0.03 a round of 16
     always retrains below 500 programs, and later a large network does not pay a second of training per round.
-    `informed`: the feature rows carry a prior, so scores mean something before anything is learned.
+    `informed`: the feature rows carry a prior, so scores mean something before anything is learned. `base`: a model to start from; it stays as it is.
     Raises CostModelError when the lightgbm library does not load (libgomp.so.1 is missing on some bare machines).
     """
 
-    def __init__(self, seed: int = 0, trees: int = TREES, learning_rate: float = 0.15, growth: float = 0.03, *, informed: bool = False) -> None:
+    def __init__(self, seed: int = 0, trees: int = TREES, learning_rate: float = 0.15, growth: float = 0.03, *, informed: bool = False,
+                 base: "LightGBMModel | None" = None) -> None:
         self._informed = informed
         self._library = import_lightgbm()
         self._seed = seed
@@ -70,8 +71,8 @@ class LightGBMModel:
         self._growth = growth
         self._data = TrainingSet()
         self._trained_on = 0
-        self._width: int | None = None
-        self._base: list[Stage] = []  # loaded; what is learned later corrects it
+        self._width: int | None = None if base is None else base._width
+        self._base: list[Stage] = [] if base is None else [*base._base, *base._learned]  # what is learned later corrects it
         self._learned: list[Stage] = []
 
     @property
@@ -96,6 +97,12 @@ class LightGBMModel:
         """See CostModel.predict; zeros before anything is learned."""
         check_width(features, self._width)
         return scores(features.prior_logs() + _row_logs([*self._base, *self._learned], features), features)
+
+    def opinions(self, features: FeatureRows) -> NDArray[np.float64]:
+        """Scores by each of the ensembles that the model came with alone, `[ensembles, n]`; as many as they are, so none for a model that came without."""
+        rows = np.ascontiguousarray(features.rows, dtype=np.float32)
+        logs = features.prior_logs()
+        return np.array([scores(logs + sums(rows), features) for stage in self._base for sums in stage.sums]).reshape(-1, features.count)
 
     def save(self, path: Path) -> None:
         """LightGBM's own text of the trees, in a JSON document."""

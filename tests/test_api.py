@@ -11,7 +11,6 @@ import ansor
 from ansor import te
 from ansor.codegen.source import CSource
 from ansor.errors import AnsorError, DeclarationError, RecordError, TargetError
-from ansor.first_guess import first_guess
 from ansor.ir.evaluate import evaluate
 from ansor.kernels import built
 from ansor.measure.kernel import Kernel
@@ -22,6 +21,7 @@ from ansor.schedule.steps import Split
 from ansor.targets.base import Target
 from ansor.te import nn, workloads
 from ansor.te.tensor import Tensor
+from ansor.zero_tuning import pick
 
 ONE = "cpu -threads=1"
 
@@ -207,7 +207,7 @@ def test_one_run_has_one_target() -> None:
 @pytest.mark.compiler
 def test_a_program_that_does_not_build_is_replaced_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
     task = ansor.SearchTask(workloads.matmul, (8, 8, 8), ONE)
-    broken = first_guess(task)
+    broken = pick(task).program
     plain = task.source
 
     def source(sketch: Sketch, row: Sequence[int], entry: str = "kernel") -> CSource:
@@ -226,7 +226,7 @@ def test_a_program_that_does_not_build_is_replaced_and_said(monkeypatch: pytest.
 def test_less_time_than_a_round_takes_still_gives_a_kernel() -> None:
     lines: list[str] = []
     kernel = ansor.auto_schedule(workloads.matmul, (16, 16, 16), ONE, minutes=1e-9, report=lines.append)
-    assert "no time to measure a program; building a first guess" in lines
+    assert "no time to measure a program; the model picks one" in lines
     check(kernel, workloads.matmul(16, 16, 16))
 
 

@@ -11,7 +11,6 @@ from torch import nn
 
 import ansor
 from ansor.codegen.toolchain import find_compiler
-from ansor.first_guess import first_guess
 from ansor.graph import rivals as measured
 from ansor.graph.kernels import ReferenceKernel
 from ansor.graph.library import LibraryKernel
@@ -22,6 +21,7 @@ from ansor.library_choice import Candidates, assembled, program_digest, runs_her
 from ansor.measure.record import RecordFile, load, make_header
 from ansor.targets.base import parse_target
 from ansor.task import SearchTask
+from ansor.zero_tuning import pick
 
 pytestmark = [pytest.mark.torch, pytest.mark.compiler]
 ONE = "cpu -threads=1"
@@ -54,7 +54,7 @@ class Bench:
     def __init__(self, extracted: ExtractedGraph, monkeypatch: pytest.MonkeyPatch) -> None:
         self.extracted = extracted
         self.tasks = [SearchTask(tensors=task.tensors, target=ONE, name=task.name) for task in extracted.tasks]
-        self.bests = [first_guess(task) for task in self.tasks]
+        self.bests = [pick(task).program for task in self.tasks]
         self.patch = monkeypatch
         self.lines: list[str] = []
         self.measured = 0

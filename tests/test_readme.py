@@ -66,7 +66,7 @@ def test_ci_runs_the_command_that_readme_prints() -> None:
 
 def test_commands_are_understood() -> None:
     lines = [shlex.split(line, comments=True) for block in _blocks(README, "sh") for line in block.splitlines() if line.startswith("ansor ")]
-    assert {line[1] for line in lines} == {"tune", "compile", "show", "explain", "doctor"}
+    assert {line[1] for line in lines} == {"tune", "compile", "show", "explain", "dataset", "doctor"}
     for line in lines:
         _parser().parse_args(line[1:])
 

@@ -39,6 +39,7 @@ def _compile_operator(given: argparse.Namespace, subject: OperatorSubject, targe
     states = [api.recorded_state(SearchTask(subject.function, subject.args, target), records)]
     _say_origin(states, target, console)
     built([state.task for state in states], [api.chosen(state) for state in states], find_compiler(target.compiler))
+    api.say_guesses(states, console.print)
     console.print(f"compiled in {format_seconds(time.monotonic() - start)}")
     _save(given, states, target, console)
     return 0
@@ -64,4 +65,4 @@ def _save(given: argparse.Namespace, states: list[TaskState], target: Target, co
 
 def _say_origin(states: list[TaskState], target: Target, console: Console) -> None:
     recorded = sum(state.best is not None for state in states)
-    console.print(f"{counted(len(states), 'kernel')} for {target}: {recorded} from records, first guesses for {len(states) - recorded}")
+    console.print(f"{counted(len(states), 'kernel')} for {target}: {recorded} from records, {len(states) - recorded} picked by the model")

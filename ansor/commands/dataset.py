@@ -18,7 +18,7 @@ from ansor.cost_model.training_set import scores
 from ansor.dataset.collect import collect
 from ansor.dataset.evaluate import Quality, Score, mean_quality, quality
 from ansor.dataset.examples import Examples, load_examples
-from ansor.dataset.operators import DatasetTask, dataset_tasks
+from ansor.dataset.operators import KINDS, DatasetTask, dataset_tasks
 from ansor.dataset.split import FOLDS, HELD_OUT, fold_of, splits
 from ansor.dataset.train import MEMBERS, OPTIONS, train_stage
 from ansor.errors import AnsorError
@@ -35,6 +35,8 @@ def run_dataset(given: argparse.Namespace) -> int:
 
 def _collect(given: argparse.Namespace, console: Console) -> int:
     part, parts = given.part
+    if unknown := sorted({*given.only} - {*KINDS}):
+        raise AnsorError(f"asked for operators of kind {', '.join(unknown)}; the data set has {', '.join(KINDS)}")
     tasks = [task for task in dataset_tasks()[part - 1 :: parts] if not given.only or task.kind in given.only]
     target = target_of(given)
     console.print(f"{len(tasks)} tasks, {given.trials} programs each, for {target}; records in {given.folder}", soft_wrap=True)

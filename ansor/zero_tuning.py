@@ -1,0 +1,109 @@
+"""A program for a task of which nothing was measured: searched for like any other, but judged by the model alone.
+
+The sketches of a task come in families that differ in where stages are computed only. A search over one sketch of each family finds the families worth
+a closer look, and a second one looks at all of their sketches: most of the time goes into describing sketches to the model, and this leaves most of them out.
+
+The model is several ensembles of trees, and a search finds what any of them is wrong about. So the program is taken that none of them finds much slower than
+its own favourite; how much one does at most is the confidence. Where they disagree too much, the program with the fewest estimated cycles is taken, which is
+never far off. Where no program is legal, the declaration as it is serves.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.cost_model.base import CostModel, default_model
+from ansor.cost_model.lightgbm_model import LightGBMModel
+from ansor.cost_model.training_set import scores
+from ansor.ir.feature_rows import FeatureRows
+from ansor.search.evolution import EvolutionOptions, Hall, Score, evolve
+from ansor.search.population import empty_population, sample_population
+from ansor.search.sampling import SampledSpace
+from ansor.sketch_space import SketchSpace
+from ansor.task import SearchTask
+from ansor.tuning import Best, Guess
+
+FAMILIES = 3
+"""Families of sketches that are looked at in full."""
+
+PLACES = ("CA", "PA", "VE", "PR", "choices")
+"""Steps that sketches of one family may differ in: where a stage is computed, and the annotations that follow from it."""
+
+SEARCH = EvolutionOptions(population=1024, generations=3)
+KEPT = 64
+"""Programs among which the ensembles are asked for their first choices."""
+
+SURE = 0.5
+"""Confidence below which the estimate decides."""
+
+
+def pick(task: SearchTask, model: CostModel | None = None, *, seed: int = 0) -> Guess:
+    """The most promising program of a task, the same for a seed. `model`: what judges, the package's own by default."""
+    judge = default_model(seed, informed=True) if model is None else model
+    rng = np.random.default_rng(seed)
+    spaces = _promising(task.spaces, judge.predict, rng)
+    hall = _searched(spaces, judge.predict, rng)
+    if not len(hall.members):
+        return Guess(Best(task.spaces[0].sketch, (0,) * len(task.spaces[0].sketch.choices), math.inf), 0.0, "the declaration as it is: no program is legal")
+    place, regret = least_regret(_opinions(judge, hall.features))
+    sure = math.exp(-regret)
+    if sure >= SURE:
+        return Guess(_program(spaces, hall, place), sure, "the model")
+    estimated = _searched(spaces, _estimate, rng)
+    return Guess(_program(spaces, estimated, int(np.argmax(estimated.scores))), sure, "the estimate, as the model is not sure")
+
+
+def least_regret(opinions: NDArray[np.float64]) -> tuple[int, float]:
+    """The program that no judge finds much slower than its own favourite, and by how much one does at most, in log time.
+
+    opinions: log scores, [judges, n], n >= 1. One judge is no evidence: the regret is then infinite.
+    """
+    worst = (opinions.max(axis=1, keepdims=True) - opinions).max(axis=0)
+    place = int(np.argmin(worst))
+    return place, float(worst[place]) if len(opinions) > 1 else math.inf
+
+
+def _opinions(judge: CostModel, features: FeatureRows) -> NDArray[np.float64]:
+    found = judge.opinions(features) if isinstance(judge, LightGBMModel) else np.zeros((0, features.count))
+    return np.log(np.maximum(found if len(found) else judge.predict(features)[None, :], 1e-300))
+
+
+def _promising(spaces: Sequence[SketchSpace], score: Score, rng: np.random.Generator) -> list[SketchSpace]:
+    """The sketches of the best families."""
+    families: dict[str, list[SketchSpace]] = {}
+    for space in spaces:
+        families.setdefault(_family(space), []).append(space)
+    heads = [family[0] for family in families.values()]
+    if len(heads) == len(spaces):
+        return list(spaces)
+    hall = _searched(heads, score, rng)
+    best = np.full(len(heads), -np.inf)
+    np.maximum.at(best, hall.members.owners(), hall.scores)
+    chosen = set(np.argsort(-best, kind="stable")[:FAMILIES].tolist())
+    return [space for k, family in enumerate(families.values()) if k in chosen for space in family]
+
+
+def _family(space: SketchSpace) -> str:
+    return space.algorithm + json.dumps([step for step in json.loads(space.name) if step[0] not in PLACES])
+
+
+def _searched(spaces: Sequence[SketchSpace], score: Score, rng: np.random.Generator) -> Hall:
+    sampled = [SampledSpace(space) for space in spaces]
+    nothing = [np.zeros(0, np.uint64)] * len(spaces)
+    chances = np.ones(len(spaces))
+    start = sample_population(sampled, SEARCH.population, chances, rng, nothing)
+    return evolve(sampled, score, start, empty_population(sampled), 0.0, chances, nothing, KEPT, rng, SEARCH)
+
+
+def _estimate(features: FeatureRows) -> NDArray[np.float64]:
+    return scores(features.prior_logs(), features)
+
+
+def _program(spaces: Sequence[SketchSpace], hall: Hall, place: int) -> Best:
+    space, row = hall.members.member(place)
+    return Best(spaces[space].sketch, row, math.inf)

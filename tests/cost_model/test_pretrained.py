@@ -1,0 +1,45 @@
+import numpy as np
+import pytest
+
+from ansor.cost_model.base import default_model, read_document
+from ansor.cost_model.feature_table import FEATURES_VERSION, WIDTH
+from ansor.cost_model.lightgbm_model import LightGBMModel
+from ansor.cost_model.pretrained import WEIGHTS, pretrained
+from ansor.ir.feature_rows import FeatureRows
+
+pytestmark = pytest.mark.lightgbm
+
+
+def rows(width: int = WIDTH) -> FeatureRows:
+    generator = np.random.default_rng(0)
+    return FeatureRows(generator.uniform(0, 8, (6, width)).astype(np.float32), np.array([0, 0, 1, 2, 2, 3]), 4, np.arange(6.0))
+
+
+def test_the_packages_model_is_for_these_features_and_says_how_it_was_made() -> None:
+    document = read_document(WEIGHTS, "lightgbm")
+    about = document["about"]
+    assert isinstance(about, dict) and about["features"] == FEATURES_VERSION and document["width"] == WIDTH
+    assert about["held_out"] == "fold 0 of 5 by task" and about["tasks"] >= 20 and about["programs"] >= 1000
+    assert WEIGHTS.stat().st_size < 1_500_000
+
+
+def test_it_serves_where_features_are_the_packages_own() -> None:
+    model = default_model(informed=True)
+    assert isinstance(model, LightGBMModel) and model.fitted
+    assert not default_model().fitted
+    features = rows()
+    np.testing.assert_array_equal(model.predict(features), pretrained().predict(features))
+
+
+def test_each_ensemble_has_an_opinion() -> None:
+    model, features = pretrained(), rows()
+    opinions = model.opinions(features)
+    assert opinions.shape == (2, 4) and (opinions > 0).all() and not np.array_equal(*opinions)
+    assert LightGBMModel().opinions(features).shape == (0, 4)
+
+
+def test_it_learns_on() -> None:
+    model, features = pretrained(), rows()
+    before = model.predict(features)
+    model.update(features, np.array([1.0, 2.0, 4.0, 8.0]), np.zeros(4, np.int64))
+    assert not np.array_equal(model.predict(features), before)

@@ -1,0 +1,70 @@
+"""`ansor dataset`, from measuring to a model, on a few tiny operators."""
+
+from pathlib import Path
+
+import pytest
+
+from ansor.cli import main
+from ansor.commands import dataset as command
+from ansor.cost_model.base import load_model, read_document
+from ansor.dataset.operators import DatasetTask
+from ansor.dataset.split import HELD_OUT, fold_of
+
+pytestmark = [pytest.mark.compiler, pytest.mark.lightgbm]
+
+
+def tiny(kind: str, **sizes: int) -> DatasetTask:
+    named = DatasetTask(kind, "tiny", tuple(sizes.items()), "")
+    return DatasetTask(kind, "tiny", named.sizes, named.name)
+
+
+TASKS = [tiny("softmax", rows=rows, columns=16) for rows in (4, 5, 10)] + [tiny("matmul", rows=8, columns=8, inputs=k) for k in (3, 4, 6)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("dataset")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(command, "dataset_tasks", lambda: TASKS)
+        for part in ("1/2", "2/2"):
+            assert main(["dataset", "collect", str(place), "--threads", "1", "--trials", "6", "--part", part]) == 0
+    return place
+
+
+@pytest.fixture(autouse=True)
+def tiny_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "dataset_tasks", lambda: TASKS)
+
+
+def test_both_halves_are_collected(folder: Path) -> None:
+    assert sorted(path.stem for path in folder.glob("*.jsonl")) == sorted(task.name for task in TASKS)
+
+
+def test_a_model_is_trained_on_what_is_not_held_out(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    held_out = sum(fold_of(task) == HELD_OUT for task in TASKS)
+    assert 0 < held_out < len(TASKS), "the test needs tasks on both sides"
+    assert main(["dataset", "train", str(folder), "--threads", "1", "--output", str(tmp_path / "m.gz")]) == 0
+    said = capsys.readouterr().out
+    assert "6 tasks, 36 programs" in said and f"tasks held out: {held_out}" in said
+    about = read_document(tmp_path / "m.gz")["about"]
+    assert isinstance(about, dict) and about["tasks"] == len(TASKS) - held_out and load_model(tmp_path / "m.gz").fitted
+    assert main(["dataset", "train", str(folder), "--threads", "1", "--output", str(tmp_path / "all.json"), "--all"]) == 0
+    assert "held out" not in capsys.readouterr().out.replace("held_out", "")
+
+
+def test_models_are_asked_about_kinds_they_have_not_seen(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dataset", "eval", str(folder), "--threads", "1", "--split", "kind"]) == 0
+    said = capsys.readouterr().out
+    assert "held out: matmul, 3 tasks" in said and "held out: softmax, 3 tasks" in said and "all tasks, each when held out" in said
+    assert said.count("estimate") == 3 and said.count("trees") == 3
+
+
+def test_mistakes_are_one_sentence(folder: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["dataset", "eval", str(folder), "--threads", "2"]) == 1
+    assert "has no records of the data set's tasks for cpu" in capsys.readouterr().err
+    for wrong in (["--part", "3/2"], ["--part", "half"], ["--trials", "0"]):
+        with pytest.raises(SystemExit):
+            main(["dataset", "collect", str(tmp_path), *wrong])
+        assert wrong[1] in capsys.readouterr().err
+    assert main(["dataset", "collect", str(tmp_path), "--only", "sorting"]) == 1
+    assert "asked for operators of kind sorting" in capsys.readouterr().err

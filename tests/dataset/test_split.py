@@ -1,0 +1,32 @@
+import pytest
+
+from ansor.dataset.operators import dataset_tasks
+from ansor.dataset.split import FOLDS, WAYS, fold_of, splits
+from ansor.errors import AnsorError
+
+TASKS = dataset_tasks()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_each_task_is_held_out_once_and_learned_from_otherwise(way: str) -> None:
+    found = list(splits(TASKS, way))
+    assert sorted(place for split in found for place in split.held_out) == list(range(len(TASKS)))
+    for split in found:
+        assert sorted([*split.learned, *split.held_out]) == list(range(len(TASKS)))
+
+
+def test_what_is_held_out_shares_nothing_with_what_is_learned() -> None:
+    for way, attribute in (("task", "base"), ("kind", "kind"), ("network", "network")):
+        for split in splits(TASKS, way):
+            learned, held_out = ({getattr(TASKS[place], attribute) for place in places} for places in (split.learned, split.held_out))
+            assert learned.isdisjoint(held_out)
+
+
+def test_folds_are_of_about_one_size() -> None:
+    counts = [sum(fold_of(task) == fold for task in TASKS) for fold in range(FOLDS)]
+    assert sum(counts) == len(TASKS) and min(counts) > len(TASKS) / FOLDS / 2
+
+
+def test_another_way_is_refused() -> None:
+    with pytest.raises(AnsorError, match="asked to split a data set by 'colour'; use one of task, kind, network"):
+        list(splits(TASKS, "colour"))
