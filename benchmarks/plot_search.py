@@ -1,0 +1,51 @@
+"""Searches as a picture: the best so far, over trials and over seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import matplotlib
+import numpy as np
+
+matplotlib.use("Agg")
+
+from matplotlib import pyplot
+
+if TYPE_CHECKING:
+    from search import Curve
+
+COLOURS = {"random": "#8c8c8c", "evolution": "#e69f00", "model": "#009e73", "pretrained": "#0072b2"}
+Shares = Callable[[Sequence["Curve"], Callable[["Curve"], float]], Mapping[str, tuple[float, float]]]
+
+
+def draw(path: Path, curves: Sequence[Curve], shares: Shares, searches: Sequence[str]) -> None:
+    """Write the picture; its format is that of the file's ending. Bands: one standard deviation over seeds."""
+    trials = max(len(one.best) for one in curves)
+    counts = np.unique(np.round(np.geomspace(1, trials, 24)).astype(int))
+    seconds = np.geomspace(0.5, max(one.elapsed[-1] for one in curves), 32)
+    with pyplot.rc_context({"font.size": 9, "font.family": "sans-serif", "svg.fonttype": "none", "svg.hashsalt": "search"}):
+        figure, (by_trials, by_seconds) = pyplot.subplots(1, 2, sharey=True, figsize=(9.5, 3.6), layout="constrained")
+        for axes, places, at, label in (
+            (by_trials, counts, lambda one, place: one.at_trial(int(place)), "programs measured"),
+            (by_seconds, seconds, lambda one, place: one.at(float(place)), "seconds since the declaration"),
+        ):
+            found = [shares(curves, lambda one, place=place, at=at: at(one, place)) for place in places]
+            for search in searches:
+                known = [(place, *column[search]) for place, column in zip(places, found, strict=True) if search in column]
+                if not known:
+                    continue
+                x, mean, spread = (np.array(values, float) for values in zip(*known, strict=True))
+                axes.plot(x, mean, color=COLOURS[search], label=search, linewidth=1.8)
+                axes.fill_between(x, mean - spread, mean + spread, color=COLOURS[search], alpha=0.15, linewidth=0)
+            axes.set_xscale("log")
+            axes.set_xlabel(label)
+            axes.set_ylim(0, 1.02)
+            axes.grid(color="#d9dde1", linewidth=0.6)
+            axes.spines[["top", "right"]].set_visible(False)
+        by_trials.set_ylabel("speed, share of the best found")
+        by_trials.legend(frameon=False, loc="lower right")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None, dpi=110)
+        pyplot.close(figure)

@@ -1,0 +1,180 @@
+"""How soon different searches find fast programs: curves of the best so far, over trials and over seconds.
+
+    python benchmarks/search.py                                   # every operator, 5 seeds, 64 trials: hours
+    python benchmarks/search.py --only matmul softmax --seeds 3
+    python benchmarks/search.py --table --plot docs/search.svg    # runs nothing
+
+Searches: `random` programs; `evolution` of the best measured ones, without a model; evolution with a `model` that starts from the analytic estimate and learns
+from what is measured; and `pretrained`, the package's own, which starts from what it learned from other operators. A run is a line in the results file, and a
+run that is there is not run again. A curve is the speed of the best program so far, relative to the best that any run of the operator found; the table
+gives the geometric mean over operators of the mean over seeds, and the spread of seeds. Seconds are wall time from the declaration, with everything a
+user waits for but the start of Python. The operators are no part of the data set that the pretrained model learned from, unless their names say so.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from common import add_target, console, in_one_thread, machine_line, parser, table, target_of
+
+from ansor.codegen.toolchain import find_compiler, processor_name
+from ansor.cost_model.base import CostModel
+from ansor.cost_model.lightgbm_model import LightGBMModel
+from ansor.cost_model.pretrained import pretrained
+from ansor.cost_model.random_model import RandomModel
+from ansor.measure.measurer import Measurer
+from ansor.targets.base import Target
+from ansor.task import SearchTask
+from ansor.te import workloads
+from ansor.te.tensor import Tensor
+from ansor.tuning import Progress, TuningRun
+from ansor.zoo import operators
+
+RESULTS = Path("build") / "search.jsonl"
+TRIALS = (1, 8, 16, 32, 64, 128)
+SECONDS = (2, 5, 10, 20, 60)
+
+
+class NoModel(RandomModel):
+    """Evolution that is judged by chance: only what was measured guides it."""
+
+    @property
+    def fitted(self) -> bool:
+        """At once, so that there is an evolution."""
+        return True
+
+
+SEARCHES: dict[str, Callable[[int], CostModel]] = {
+    "random": RandomModel, "evolution": NoModel, "model": lambda seed: LightGBMModel(seed, informed=True), "pretrained": pretrained
+}
+OPERATORS: dict[str, Callable[[], list[Tensor]]] = {
+    "matmul": lambda: operators.matmul(480, 480, 480),
+    "conv2d": lambda: workloads.conv2d_nchw_bn_relu(1, 28, 28, 96, 96, 3, 1, 1),
+    "strided": lambda: workloads.conv2d_nchw_bn_relu(1, 56, 56, 48, 96, 3, 2, 1),
+    "pointwise": lambda: workloads.conv2d(1, 14, 14, 320, 320, 1),
+    "depthwise": lambda: workloads.depthwise_conv2d(1, 28, 28, 160, 3, 1, 1),
+    "dense": lambda: operators.dense(96, 640, 640),
+    "batch_matmul": lambda: operators.batch_matmul(8, 96, 96, 64),
+    "softmax": lambda: operators.softmax(960, 160),
+}
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One run. best: seconds of the best program after each trial; elapsed: seconds of wall time by then."""
+
+    operator: str
+    search: str
+    seed: int
+    target: str
+    processor: str
+    best: tuple[float, ...]
+    elapsed: tuple[float, ...]
+
+    def at_trial(self, count: int) -> float:
+        """Seconds of the best program after so many trials."""
+        return self.best[min(count, len(self.best)) - 1]
+
+    def at(self, seconds: float) -> float:
+        """Seconds of the best program after so much wall time; infinite before the first."""
+        return min((best for best, elapsed in zip(self.best, self.elapsed, strict=True) if elapsed <= seconds), default=math.inf)
+
+
+def run(operator: str, search: str, seed: int, trials: int, target: Target) -> Curve:
+    """Tune once."""
+    best: list[float] = []
+    elapsed: list[float] = []
+    begin = time.perf_counter()
+
+    def note(progress: Progress) -> None:
+        latest = progress.latest.latency_s
+        best.append(min(latest, best[-1]) if best else latest)
+        elapsed.append(time.perf_counter() - begin)
+
+    task = SearchTask(tensors=OPERATORS[operator](), target=target, name=operator)
+    with Measurer(find_compiler(target.compiler), mcpu=target.mcpu) as measurer:
+        TuningRun([task], trials=trials, measurer=measurer, seed=seed, model=SEARCHES[search](seed), on_progress=note).run()
+    return Curve(operator, search, seed, str(target), processor_name(), tuple(best), tuple(elapsed))
+
+
+def load(path: Path) -> list[Curve]:
+    """Runs in a file."""
+    if not path.exists():
+        return []
+    found = [json.loads(line) for line in path.read_text().splitlines()]
+    return [Curve(**{**one, "best": tuple(one["best"]), "elapsed": tuple(one["elapsed"])}) for one in found]
+
+
+def missing(done: Sequence[Curve], names: Sequence[str], seeds: int, trials: int, target: Target) -> Iterator[tuple[str, str, int]]:
+    """Runs that are not done, searches in turn, so that a stopped run has something of each."""
+    known = {(one.operator, one.search, one.seed) for one in done if one.target == str(target) and len(one.best) >= trials}
+    for seed in range(seeds):
+        for operator in names:
+            for search in SEARCHES:
+                if (operator, search, seed) not in known:
+                    yield operator, search, seed
+
+
+def shares(curves: Sequence[Curve], at: Callable[[Curve], float]) -> Mapping[str, tuple[float, float]]:
+    """Per search, the geometric mean over operators of the speed relative to the best of all, and the standard deviation of that over seeds."""
+    best = {name: min(one.best[-1] for one in curves if one.operator == name) for name in {one.operator for one in curves}}
+    found = {}
+    for search in SEARCHES:
+        seeds: dict[int, list[float]] = {}
+        for one in curves:
+            if one.search == search:
+                seeds.setdefault(one.seed, []).append(math.log(max(best[one.operator] / at(one), 1e-3)))
+        means = [math.exp(statistics.mean(logs)) for logs in seeds.values()]
+        if means:
+            found[search] = statistics.mean(means), statistics.stdev(means) if len(means) > 1 else 0.0
+    return found
+
+
+def main() -> int:
+    options = parser(__doc__)
+    options.add_argument("--only", nargs="+", choices=OPERATORS, default=list(OPERATORS), help="operators (default: all)")
+    options.add_argument("--seeds", type=int, default=5, help="runs of each search (default: %(default)s)")
+    options.add_argument("--trials", type=int, default=64, help="of a run (default: %(default)s)")
+    options.add_argument("--results", type=Path, metavar="FILE", default=RESULTS, help="where runs are kept (default: %(default)s)")
+    options.add_argument("--table", action="store_true", help="print what the results file has, run nothing")
+    options.add_argument("--plot", type=Path, metavar="FILE.svg", help="draw the curves")
+    add_target(options)
+    given = options.parse_args()
+    in_one_thread()
+    out, target = console(), target_of(given)
+    if not given.table:
+        given.results.parent.mkdir(parents=True, exist_ok=True)
+        for operator, search, seed in missing(load(given.results), given.only, given.seeds, given.trials, target):
+            curve = run(operator, search, seed, given.trials, target)
+            with given.results.open("a") as file:
+                file.write(json.dumps(asdict(curve)) + "\n")
+            out.print(f"{operator} by {search}, seed {seed}: {curve.best[-1] * 1e3:.4f} ms in {curve.elapsed[-1]:.1f} s")
+    curves = [one for one in load(given.results) if one.operator in given.only and one.target == str(target)]
+    if not curves:
+        out.print(f"{given.results} has no run for target {target}")
+        return 1
+    shown = table("speed of the best program so far relative to the best of all runs", ["search"],
+                  [*(f"{count} trials" for count in TRIALS), *(f"{seconds} s" for seconds in SECONDS)])
+    columns = [shares(curves, lambda one, count=count: one.at_trial(count)) for count in TRIALS]  # type: ignore[misc]
+    columns += [shares(curves, lambda one, seconds=seconds: one.at(seconds)) for seconds in SECONDS]  # type: ignore[misc]
+    for search in SEARCHES:
+        shown.add_row(search, *(f"{column[search][0]:.2f} ± {column[search][1]:.2f}" if search in column else "-" for column in columns))
+    out.print(shown)
+    out.print(f"{len(curves)} runs of {len({one.operator for one in curves})} operators, target {target}. {machine_line()}")
+    if given.plot is not None:
+        from plot_search import draw
+
+        draw(given.plot, curves, shares, list(SEARCHES))
+        out.print(f"drawn: {given.plot}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
