@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,14 @@ COLOURS = {"random": "#8c8c8c", "evolution": "#e69f00", "model": "#009e73", "pre
 Shares = Callable[[Sequence["Curve"], Callable[["Curve"], float]], Mapping[str, tuple[float, float]]]
 
 
+def _at_trial(one: Curve, place: float) -> float:
+    return one.at_trial(int(place))
+
+
+def _at(one: Curve, place: float) -> float:
+    return one.at(place)
+
+
 def draw(path: Path, curves: Sequence[Curve], shares: Shares, searches: Sequence[str]) -> None:
     """Write the picture; its format is that of the file's ending. Bands: one standard deviation over seeds."""
     trials = max(len(one.best) for one in curves)
@@ -27,11 +36,8 @@ def draw(path: Path, curves: Sequence[Curve], shares: Shares, searches: Sequence
     seconds = np.geomspace(0.5, max(one.elapsed[-1] for one in curves), 32)
     with pyplot.rc_context({"font.size": 9, "font.family": "sans-serif", "svg.fonttype": "none", "svg.hashsalt": "search"}):
         figure, (by_trials, by_seconds) = pyplot.subplots(1, 2, sharey=True, figsize=(9.5, 3.6), layout="constrained")
-        for axes, places, at, label in (
-            (by_trials, counts, lambda one, place: one.at_trial(int(place)), "programs measured"),
-            (by_seconds, seconds, lambda one, place: one.at(float(place)), "seconds since the declaration"),
-        ):
-            found = [shares(curves, lambda one, place=place, at=at: at(one, place)) for place in places]
+        for axes, places, at, label in ((by_trials, counts, _at_trial, "programs measured"), (by_seconds, seconds, _at, "seconds since the declaration")):
+            found = [shares(curves, partial(at, place=float(place))) for place in places]
             for search in searches:
                 known = [(place, *column[search]) for place, column in zip(places, found, strict=True) if search in column]
                 if not known:

@@ -26,7 +26,12 @@ class Split:
 
 def fold_of(task: DatasetTask) -> int:
     """0 .. FOLDS - 1. Tasks drawn near one size are in one fold: a neighbour would give the answer away."""
-    return hashlib.sha256(task.base.encode()).digest()[0] % FOLDS
+    return family_number(task) % FOLDS
+
+
+def family_number(task: DatasetTask, purpose: str = "") -> int:
+    """A number that tasks drawn near one size share, 0 .. 255, another one for another purpose."""
+    return hashlib.sha256(f"{purpose}{task.base}".encode()).digest()[0]
 
 
 def splits(tasks: Sequence[DatasetTask], way: str) -> Iterator[Split]:

@@ -34,7 +34,7 @@ def test_it_serves_where_features_are_the_packages_own() -> None:
 def test_each_ensemble_has_an_opinion() -> None:
     model, features = pretrained(), rows()
     opinions = model.opinions(features)
-    assert opinions.shape == (2, 4) and (opinions > 0).all() and not np.array_equal(*opinions)
+    assert opinions.shape == (3, 4) and (opinions > 0).all() and not np.array_equal(opinions[0], opinions[1])
     assert LightGBMModel().opinions(features).shape == (0, 4)
 
 
