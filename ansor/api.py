@@ -24,8 +24,8 @@ from ansor.search.derive import derive_sketches
 from ansor.targets.base import Target
 from ansor.task import SearchTask, WorkloadFunction
 from ansor.te.tensor import Tensor
-from ansor.tuning import Best, OnProgress, Report, TaskState, TuningRun, best_of_record, quiet
-from ansor.zero_tuning import pick
+from ansor.tuning import Best, OnProgress, Report, TaskState, TuningRun, best_of_record, quiet, recorded_outcomes
+from ansor.zero_tuning import as_declared, pick
 
 if TYPE_CHECKING:
     from ansor.graph.from_torch import ExampleInputs
@@ -76,26 +76,29 @@ def tune_tasks(
             return run.states
 
 
-def chosen(state: TaskState, model: CostModel | None = None) -> Best:
-    """The best measured program, or what the model picks when none was measured."""
+def chosen(state: TaskState, model: CostModel | None = None, seed: int = 0) -> Best:
+    """The best measured program; what the model picks when nothing was measured; the plain declaration when all that was measured failed."""
     if state.best is not None:
         return state.best
     if state.guess is None:
-        state.guess = pick(state.task, model)
+        state.guess = as_declared(state.task, "no measured program was valid") if state.trials else pick(state.task, model, seed=seed)
     return state.guess.program
 
 
 def say_guesses(states: Sequence[TaskState], report: Report) -> None:
     """One line about the programs that were chosen without measuring, if there are any."""
-    found = [(state.guess.confidence, state.task.name, state.guess.by) for state in states if state.best is None and state.guess is not None]
-    if not found:
-        return
-    least, name, by = min(found)
+    found = [(state.task.name, state.guess) for state in states if state.best is None and state.guess is not None]
     if len(found) == 1:
-        report(f"{name}: nothing was measured; chosen by {by}; expected to have {least:.0%} of the speed of a tuned program")
+        ((name, guess),) = found
+        share = "" if guess.confidence is None else f"; expected to have {guess.confidence:.0%} of the speed of a tuned program"
+        report(f"{name}: chosen by {guess.by}{share}")
+    if len(found) < 2:
         return
-    mean = sum(confidence for confidence, _, _ in found) / len(found)
-    report(f"{len(found)} programs were chosen without measuring; expected to have {mean:.0%} of the speed of tuned ones, {least:.0%} for {name}")
+    known = sorted((guess.confidence, name) for name, guess in found if guess.confidence is not None)
+    mean = sum(confidence for confidence, _ in known) / max(len(known), 1)
+    share = f"; expected to have {mean:.0%} of the speed of tuned ones, {known[0][0]:.0%} for {known[0][1]}" if known else ""
+    others = f"; {len(found) - len(known)} not by the model" if len(known) < len(found) else ""
+    report(f"{len(found)} programs were chosen without measuring{share}{others}")
 
 
 def auto_schedule(
@@ -123,7 +126,7 @@ def auto_schedule(
         args: its arguments.
         target: such as `cpu -threads=1`.
         trials: programs to measure, 128 by default; 0 measures nothing: the best recorded program is taken, or the one the model picks.
-        minutes: of tuning, alone or beside `trials`, whichever ends first. The trial in flight may end later, and building the kernel comes on top: seconds.
+        minutes: of tuning, alone or beside `trials`, whichever ends first. The round in flight may end later, and building the kernel comes on top: seconds.
         min_gain: end early when the rest of the budget is expected to make the kernel faster by less than this share; by default 0.01 with `minutes`
             alone, and 0, which is never, with `trials`.
         records: a file to continue from and to append to.
@@ -141,16 +144,18 @@ def auto_schedule(
         report=report, on_progress=on_progress,
     )  # fmt: skip
     state = states[0]
-    if count != 0 and state.best is None:
-        report(f"{'no measured program was valid' if state.trials else 'no time to measure a program'}; the model picks one")
-    program = chosen(state, model)
+    if count != 0 and state.best is None and not state.trials:
+        report("no time to measure a program; the model picks one")
+    program = chosen(state, model, seed)
     say_guesses(states, report)
     return built([task], [program], find_compiler(task.target.compiler))[0]
 
 
 def recorded_state(task: SearchTask, records: str | Path | None, weight: float = 1.0) -> TaskState:
     """A task with what a record file knows of it; nothing is measured."""
-    return TaskState(task, weight, best=best_of_record(task, records))
+    best = best_of_record(task, records)
+    failed = 0 if best is not None or records is None or not Path(records).exists() else len(recorded_outcomes(task, records).known)
+    return TaskState(task, weight, best=best, trials=failed)
 
 
 def extract_tasks(
@@ -223,7 +228,7 @@ def compile(
         )  # fmt: skip
         states.update((state.task.workload_key, state) for state in tuned)
     on_tasks(list(states.values()))
-    bests = [chosen(states[task.workload_key]) for task in tasks]
+    bests = [chosen(states[task.workload_key], seed=seed) for task in tasks]
     say_guesses([state for state in states.values() if is_tunable(state.task)], report)
     kernels = built(tasks, bests, find_compiler(tasks[0].target.compiler) if tasks else None, warned if report is quiet else report)
     ours = [NetworkKernel(kernel) for kernel in kernels]

@@ -22,7 +22,7 @@ Tune an operator or a network for this machine, show what was reached, and compa
   ansor tune my_ops.py:conv --args 1,64,56             a function in a file that returns tensors
 
 A budget is --trials N, --minutes N or both, whichever ends first. With --minutes alone a run ends early when the time that is left is expected to save less
-than 1 % (--min-gain). Only the trial in flight may end later; building the kernels comes on top, and for a network the comparison with PyTorch.
+than 1 % (--min-gain). Only the round in flight may end later; building the kernels comes on top, and for a network the comparison with PyTorch.
 
 Trials are kept in a record file; the same command continues where the last one ended. Ctrl-C ends early with the best so far."""
 
@@ -187,13 +187,12 @@ def _add_dataset(commands: Commands) -> None:
     parser.add_argument("--part", type=part, default=(1, 1), metavar="K/N", help="only every N-th task, from the K-th on")
     parser.add_argument("--only", nargs="+", default=[], metavar="KIND", help="only these kinds of operators")
     parser.add_argument("--seed", type=int, default=0, help="seed of the search (default 0)")
-
-
     parser = _command(actions, "train", "Train a cost model on the records in DIR.")
     parser.add_argument("folder", metavar="DIR", help="where `ansor dataset collect` put record files")
     _add_target(parser)
     parser.add_argument("--output", metavar="FILE", required=True, help="where to save it; compressed for a name in .gz")
     parser.add_argument("--all", action="store_true", help="learn from all tasks; otherwise a fifth is held out, and the model is tried on it")
+    parser.add_argument("--without", nargs="+", default=[], metavar="KIND", help="hold out these kinds of operators, too")
     parser = _command(actions, "eval", "Train on some tasks and rank the programs of others, until each was held out once.")
     parser.add_argument("folder", metavar="DIR", help="where `ansor dataset collect` put record files")
     _add_target(parser)

@@ -161,7 +161,7 @@ class SearchTask:
         """What all measurements of this task share: the reference in double precision, and inputs that stay in bounds."""
         double = Dag(in_double(self.dag.tensors))
         reference = generate(Sketch(double).lower_row((), "reference"), Machine(self.target.vector_bytes, 1), "reference")
-        return MeasureTask(self.workload_key, reference, self.dag.reduce_length, _index_ranges(self.dag))
+        return MeasureTask(self.workload_key, reference, self.dag.reduce_length, _index_ranges(self.dag), threads=self.target.threads)
 
     def __repr__(self) -> str:
         return f"SearchTask({self.name}, {self.target})"

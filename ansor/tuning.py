@@ -74,11 +74,12 @@ class Progress:
 
 @dataclass(frozen=True)
 class Guess:
-    """A program that was chosen without measuring. confidence: the share of the speed of a tuned program that it is expected to have; by: what chose it."""
+    """A program that was chosen without measuring. by: what chose it; confidence: the share of the speed of a tuned program that it is expected to have,
+    None where nothing is known of that."""
 
     program: Best
-    confidence: float
     by: str
+    confidence: float | None
 
 
 @dataclass

@@ -5,7 +5,7 @@ a closer look, and a second one looks at all of their sketches: most of the time
 
 The model is several ensembles of trees, and a search finds what any of them is wrong about. So the program is taken that none of them finds much slower than
 its own favourite; how much one does at most is the confidence. Where they disagree too much, the program with the fewest estimated cycles is taken, which is
-never far off. Where no program is legal, the declaration as it is serves.
+never far off. Where no program is legal, the plain loops of the declaration serve.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ansor.cost_model.base import CostModel, default_model
 from ansor.cost_model.lightgbm_model import LightGBMModel
 from ansor.cost_model.training_set import scores
 from ansor.ir.feature_rows import FeatureRows
+from ansor.schedule.sketch import Sketch
 from ansor.search.evolution import EvolutionOptions, Hall, Score, evolve
 from ansor.search.population import empty_population, sample_population
 from ansor.search.sampling import SampledSpace
@@ -49,19 +50,27 @@ def pick(task: SearchTask, model: CostModel | None = None, *, seed: int = 0) -> 
     spaces = _promising(task.spaces, judge.predict, rng)
     hall = _searched(spaces, judge.predict, rng)
     if not len(hall.members):
-        return Guess(Best(task.spaces[0].sketch, (0,) * len(task.spaces[0].sketch.choices), math.inf), 0.0, "the declaration as it is: no program is legal")
+        return as_declared(task, "no program of its sketches is legal")
     place, regret = least_regret(_opinions(judge, hall.features))
     sure = math.exp(-regret)
-    if sure >= SURE:
-        return Guess(_program(spaces, hall, place), sure, "the model")
+    if sure >= SURE or math.isinf(regret):
+        return Guess(_program(spaces, hall, place), "the model", None if math.isinf(regret) else sure)
+    spaces = _promising(task.spaces, _estimate, rng)
     estimated = _searched(spaces, _estimate, rng)
-    return Guess(_program(spaces, estimated, int(np.argmax(estimated.scores))), sure, "the estimate, as the model is not sure")
+    if not len(estimated.members):
+        return as_declared(task, "the model is not sure")
+    return Guess(_program(spaces, estimated, int(np.argmax(estimated.scores))), "the estimate, as the model is not sure", None)
+
+
+def as_declared(task: SearchTask, why: str) -> Guess:
+    """The plain loops of the declaration, which always run."""
+    return Guess(Best(Sketch(task.dag), (), math.inf), f"the declaration as it is, as {why}", None)
 
 
 def least_regret(opinions: NDArray[np.float64]) -> tuple[int, float]:
     """The program that no judge finds much slower than its own favourite, and by how much one does at most, in log time.
 
-    opinions: log scores, [judges, n], n >= 1. One judge is no evidence: the regret is then infinite.
+    opinions: log scores, [judges, n], n >= 1. Of one judge nothing can be said: the regret is then infinite.
     """
     worst = (opinions.max(axis=1, keepdims=True) - opinions).max(axis=0)
     place = int(np.argmin(worst))
@@ -69,8 +78,8 @@ def least_regret(opinions: NDArray[np.float64]) -> tuple[int, float]:
 
 
 def _opinions(judge: CostModel, features: FeatureRows) -> NDArray[np.float64]:
-    found = judge.opinions(features) if isinstance(judge, LightGBMModel) else np.zeros((0, features.count))
-    return np.log(np.maximum(found if len(found) else judge.predict(features)[None, :], 1e-300))
+    found = judge.opinions(features) if isinstance(judge, LightGBMModel) else judge.predict(features)[None, :]
+    return np.log(np.maximum(found, 1e-300))
 
 
 def _promising(spaces: Sequence[SketchSpace], score: Score, rng: np.random.Generator) -> list[SketchSpace]:

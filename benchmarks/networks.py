@@ -1,7 +1,7 @@
 """A network beside PyTorch eager: tune, compile, compare outputs, then run both in turns.
 
     python benchmarks/networks.py                                        # ResNet-18, 400 trials, one thread
-    python benchmarks/networks.py --network mobilenet_v2 --trials 0      # no tuning: first guesses
+    python benchmarks/networks.py --network mobilenet_v2 --trials 0      # no tuning: what the model picks
     python benchmarks/networks.py --network transformers_resnet --kernels --records runs/
 
 Batch 1, 224x224. `error` is the largest difference of an output element, relative to the largest one. `--kernels` times each kernel of the

@@ -7,8 +7,8 @@
 Searches: `random` programs; `evolution` of the best measured ones, without a model; evolution with a `model` that starts from the analytic estimate and learns
 from what is measured; and `pretrained`, the package's own, which starts from what it learned from other operators. A run is a line in the results file, and a
 run that is there is not run again. A curve is the speed of the best program so far, relative to the best that any run of the operator found; the table
-gives the geometric mean over operators of the mean over seeds, and the spread of seeds. Seconds are wall time from the declaration, with everything a
-user waits for but the start of Python. The operators are no part of the data set that the pretrained model learned from, unless their names say so.
+gives the geometric mean over operators, averaged over the seeds that all operators have, and the spread of seeds. Seconds are wall time from the
+declaration, with everything a user waits for but the start of Python. No operator is one of the data set that the pretrained model learned from.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 from common import add_target, console, in_one_thread, machine_line, parser, table, target_of
@@ -131,7 +132,7 @@ def shares(curves: Sequence[Curve], at: Callable[[Curve], float]) -> Mapping[str
         for one in curves:
             if one.search == search:
                 seeds.setdefault(one.seed, []).append(math.log(max(best[one.operator] / at(one), 1e-3)))
-        means = [math.exp(statistics.mean(logs)) for logs in seeds.values()]
+        means = [math.exp(statistics.mean(logs)) for logs in seeds.values() if len(logs) == len(best)]
         if means:
             found[search] = statistics.mean(means), statistics.stdev(means) if len(means) > 1 else 0.0
     return found
@@ -160,10 +161,11 @@ def main() -> int:
     if not curves:
         out.print(f"{given.results} has no run for target {target}")
         return 1
+    counts = [count for count in TRIALS if all(len(one.best) >= count for one in curves)]
+    columns = [shares(curves, partial(Curve.at_trial, count=count)) for count in counts]
+    columns += [shares(curves, partial(Curve.at, seconds=seconds)) for seconds in SECONDS]
     shown = table("speed of the best program so far relative to the best of all runs", ["search"],
-                  [*(f"{count} trials" for count in TRIALS), *(f"{seconds} s" for seconds in SECONDS)])
-    columns = [shares(curves, lambda one, count=count: one.at_trial(count)) for count in TRIALS]  # type: ignore[misc]
-    columns += [shares(curves, lambda one, seconds=seconds: one.at(seconds)) for seconds in SECONDS]  # type: ignore[misc]
+                  [*(f"{count} trials" for count in counts), *(f"{seconds} s" for seconds in SECONDS)])
     for search in SEARCHES:
         shown.add_row(search, *(f"{column[search][0]:.2f} ± {column[search][1]:.2f}" if search in column else "-" for column in columns))
     out.print(shown)

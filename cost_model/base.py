@@ -5,6 +5,7 @@ A model scores programs by their feature rows; higher is better. It learns from 
 
 import gzip
 import json
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
@@ -89,7 +90,7 @@ def read_document(path: Path, kind: str | None = None) -> dict[str, object]:
     try:
         found = path.read_bytes()
         document = json.loads(gzip.decompress(found) if path.suffix == ".gz" else found)
-    except (OSError, EOFError, ValueError) as error:
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         raise CostModelError(f"asked to load the cost model {path}; found no readable one ({error}): pass a file "
                              "that a cost model's `save` wrote") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:

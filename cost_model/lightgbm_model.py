@@ -6,7 +6,7 @@ of exp(f) over its rows and its score 1 / slowness. Trained on log slowness, wei
 Why not the sum of row scores with the label best / seconds ("pack-sum", the predecessor): times add up over statements,
 their reciprocals do not, so a program with more statements scored higher for no reason. On programs of 1-3 statements with additive times
 pack-sum ranked unseen ones worse than chance, this form ranks 90 % of the pairs right. Why not one fixed-size vector per program: it
-doubles the width, and so the training time, while prediction is the same C++ either way.
+doubles the width, and so the training time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ansor.codegen.tree_library import Sums
 from ansor.cost_model.base import check_width, read_document, write_document
+from ansor.cost_model.feature_table import FEATURES_VERSION, WIDTH
 from ansor.cost_model.lightgbm_trees import sums_of
 from ansor.cost_model.smooth import SmoothModel, fit_smooth, smooth_from_document
 from ansor.cost_model.training_set import TrainingSet, scores
@@ -99,10 +100,16 @@ class LightGBMModel:
         return scores(features.prior_logs() + _row_logs([*self._base, *self._learned], features), features)
 
     def opinions(self, features: FeatureRows) -> NDArray[np.float64]:
-        """Scores by each of the ensembles that the model came with alone, `[ensembles, n]`; as many as they are, so none for a model that came without."""
+        """Scores by each ensemble of a stage that has several, with all other stages, `[ensembles, n]`; one row, `predict`, where no stage has."""
         rows = np.ascontiguousarray(features.rows, dtype=np.float32)
-        logs = features.prior_logs()
-        return np.array([scores(logs + sums(rows), features) for stage in self._base for sums in stage.sums]).reshape(-1, features.count)
+        stages = [*self._base, *self._learned]
+        panel = next((stage for stage in stages if len(stage.sums) > 1), None)
+        if panel is None:
+            return self.predict(features)[None, :]
+        logs = features.prior_logs() + _row_logs([stage for stage in stages if stage is not panel], features)
+        if panel.smooth is not None:
+            logs = logs + panel.smooth.row_logs(rows)
+        return np.array([scores(logs + sums(rows), features) for sums in panel.sums])
 
     def save(self, path: Path) -> None:
         """LightGBM's own text of the trees, in a JSON document."""
@@ -113,6 +120,9 @@ class LightGBMModel:
         """A saved model; updates then train a correction on top of it."""
         document = read_document(path, "lightgbm")
         stages, width = document.get("stages"), document.get("width")
+        if width == WIDTH and document.get("features") != FEATURES_VERSION:
+            found = document.get("features")
+            raise CostModelError(f"asked to load {path}; it was trained with version {found} of the features, this is {FEATURES_VERSION}: train it again")
         model = cls(seed=seed)
         try:
             if not isinstance(stages, list) or not (width is None or isinstance(width, int)):
@@ -146,7 +156,8 @@ def write_stages(path: Path, width: int | None, stages: Sequence[Stage], about: 
     """Save stages as a model that `LightGBMModel.load` reads. about: how it was made, for people."""
     written = [{"smooth": None if stage.smooth is None else stage.smooth.document(), "trees": [trees.model_to_string() for trees in stage.trees]}
                for stage in stages]
-    write_document(path, "lightgbm", {"about": dict(about or {}), "width": width, "stages": written})
+    version = FEATURES_VERSION if width == WIDTH else None
+    write_document(path, "lightgbm", {"about": dict(about or {}), "width": width, "features": version, "stages": written})
 
 
 def _stage_from(document: Mapping[str, Any]) -> Stage:

@@ -16,10 +16,11 @@ from ansor.measure.verify import fill_unwritten
 
 
 class Call:
-    """A loaded entry point with filled buffers. Raises OSError or AttributeError when it cannot be loaded."""
+    """A loaded entry point with filled buffers. `wall`: it is timed by wall time. Raises OSError or AttributeError when it cannot be loaded."""
 
-    def __init__(self, harness: Harness, data: CallData, inputs: Mapping[str, NDArray[np.generic]], pool: Path | None) -> None:
+    def __init__(self, harness: Harness, data: CallData, inputs: Mapping[str, NDArray[np.generic]], pool: Path | None, wall: bool = True) -> None:
         self._harness = harness
+        self._wall = wall
         self._library = ctypes.CDLL(data["library"])
         entry = ctypes.cast(getattr(self._library, data["entry"]), ctypes.c_void_p).value
         self.arguments = arguments_of(data["arguments"])
@@ -54,7 +55,7 @@ class Call:
 
     def run(self, number: int) -> float:
         """Seconds of `number` calls."""
-        return self._harness.seconds(*self._fixed, number)
+        return self._harness.seconds(*self._fixed, number, self._wall)
 
     def move_inputs(self, seed: int) -> None:
         """Change every float input by up to one float32 eps of its original self, towards zero, so that it stays where it may be."""

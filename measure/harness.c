@@ -28,12 +28,12 @@ static double read_clock(clockid_t clock) {
 
 static double now(void) { return read_clock(CLOCK_MONOTONIC); }
 
-/* Seconds that `number` calls in a row take. A call in one thread is timed by the time this thread had a processor: on a machine that does other things,
- * too, wall time holds those. Several threads wait for each other, and only wall time knows how long. */
+/* Seconds that `number` calls in a row take: of wall time, or of the time this thread had a processor. On a machine that does other things, too, wall time
+ * holds those; but several threads wait for each other, and only wall time knows how long. */
 double ansor_seconds(ansor_entry entry, void *const *args, unsigned char *workspace, ansor_parallel_for_t parallel_for,
-                     void *pool, long number) {
+                     void *pool, long number, int wall) {
     errno = 0; /* a failed malloc leaves ENOMEM here, which tells "out of memory" from any other crash */
-    clockid_t clock = parallel_for ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID;
+    clockid_t clock = wall ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID;
     double start = read_clock(clock);
     for (long i = 0; i < number; ++i) entry(args, workspace, parallel_for, pool);
     return read_clock(clock) - start;

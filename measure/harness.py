@@ -20,7 +20,7 @@ class Harness:
         loaded = ctypes.CDLL(str(library))
         address, size = ctypes.c_void_p, ctypes.c_size_t
         self._seconds = loaded.ansor_seconds
-        self._seconds.argtypes, self._seconds.restype = [address] * 5 + [ctypes.c_long], ctypes.c_double
+        self._seconds.argtypes, self._seconds.restype = [address] * 5 + [ctypes.c_long, ctypes.c_int], ctypes.c_double
         self._spin = loaded.ansor_spin
         self._spin.argtypes, self._spin.restype = [ctypes.c_long], ctypes.c_double
         self._guarded = loaded.ansor_guarded
@@ -32,9 +32,9 @@ class Harness:
         self._die_with_parent = loaded.ansor_die_with_parent
         self._die_with_parent.argtypes, self._die_with_parent.restype = [], None
 
-    def seconds(self, entry: int, arguments: int, workspace: int, parallel_for: int, pool: int, number: int) -> float:
-        """Seconds that `number` calls in a row take: of processor time without a pool of threads, of wall time with one."""
-        return float(self._seconds(entry, arguments, workspace, parallel_for, pool, number))
+    def seconds(self, entry: int, arguments: int, workspace: int, parallel_for: int, pool: int, number: int, wall: bool) -> float:
+        """Seconds that `number` calls in a row take, of wall time or of this thread's processor time."""
+        return float(self._seconds(entry, arguments, workspace, parallel_for, pool, number, wall))
 
     def spin(self, length: int) -> float:
         """Seconds of a fixed chain of `length` dependent multiplications."""

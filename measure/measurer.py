@@ -33,13 +33,15 @@ ACCIDENTS = ("timeout", "memory")  # kinds of failures that are remembered withi
 class MeasureTask:
     """What all candidates of a task share. `reference` computes the expected outputs in double precision: the same
     arguments with float64 for every float; None: outputs are not verified. `reduction` is the length of the longest
-    reduction behind an output element; `ranges` gives (low, high) for arguments that must not get the default inputs."""
+    reduction behind an output element; `ranges` gives (low, high) for arguments that must not get the default inputs;
+    `threads`: of the target, which decide the clock."""
 
     key: str
     reference: CSource | None = None
     reduction: int = 1
     ranges: tuple[tuple[str, float, float], ...] = ()
     seed: int = 0
+    threads: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +188,7 @@ class Measurer:
                 self._reference_failures[key] = Failure("reference", f"the reference did not build: {one.failure}")
                 one = None
             self._runner.define(
-                key, job.source, reduction=task.reduction, seed=task.seed,
+                key, job.source, reduction=task.reduction, seed=task.seed, threads=task.threads,
                 ranges={name: (low, high) for name, low, high in task.ranges},
                 reference=None if one is None else replace(one.source, entry=one.symbol),
                 reference_library=None if one is None else one.library,

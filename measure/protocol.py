@@ -27,6 +27,7 @@ class TaskRequest(TypedDict):
     reduction: int
     ranges: Mapping[str, tuple[float, float]]
     seed: int
+    threads: int  # of its target: all candidates are timed by one clock
     timeout: float
 
 

@@ -59,6 +59,7 @@ class Runner:
         reduction: int = 1,
         ranges: Mapping[str, tuple[float, float]] | None = None,
         seed: int = 0,
+        threads: int = 1,
     ) -> None:
         """Say what a task's arguments (those of `declared`) and reference are; nothing runs yet."""
         call = None
@@ -66,7 +67,7 @@ class Runner:
             call = call_data(reference, str(reference_library))
         self._tasks[task] = {
             "command": "task", "task": task, "arguments": [argument.to_data() for argument in declared.arguments],
-            "reference": call, "reduction": reduction, "ranges": dict(ranges or {}), "seed": seed,
+            "reference": call, "reduction": reduction, "ranges": dict(ranges or {}), "seed": seed, "threads": threads,
             "timeout": REFERENCE_SECONDS,
         }  # fmt: skip
 

@@ -46,6 +46,7 @@ class Task:
     reduction: int
     input_scale: float
     sway: dict[str, float]  # of each output, as `verify` explains
+    threads: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ class Worker:
                 found = _meaningful(self._reference(request["reference"], inputs, request["timeout"]))
         floats = [float(np.abs(array).max()) for array in inputs.values() if array.dtype.kind == "f" and array.size]
         self._tasks[request["task"]] = Task(
-            inputs, found.outputs, found.failure, request["reduction"], max(floats, default=1.0), found.sway
+            inputs, found.outputs, found.failure, request["reduction"], max(floats, default=1.0), found.sway, request["threads"]
         )
         while len(self._tasks) > TASKS_KEPT:
             self._tasks.popitem(last=False)
@@ -122,9 +123,9 @@ class Worker:
         sway = next((message["sway"] for message in outcome.messages if "sway" in message), {})
         return _Expected(shared, sway, None)
 
-    def _load(self, call: CallData, inputs: Arrays, report: Report) -> Call | None:
+    def _load(self, call: CallData, inputs: Arrays, report: Report, wall: bool = True) -> Call | None:
         try:
-            loaded = Call(self._harness, call, inputs, self._pool)
+            loaded = Call(self._harness, call, inputs, self._pool, wall)
         except (OSError, AttributeError) as error:
             report({"failure": ("load", str(error))})
             return None
@@ -143,7 +144,7 @@ class Worker:
         tolerance = request["call"]["tolerance"]
 
         def body(report: Report) -> None:
-            loaded = self._load(request["call"], task.inputs, report)
+            loaded = self._load(request["call"], task.inputs, report, wall=task.threads > 1)
             if loaded is None:
                 return
             limit_memory(options.memory_bytes)

@@ -1,5 +1,6 @@
 """From a declaration to a kernel that a person calls."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,11 +10,14 @@ import pytest
 
 import ansor
 from ansor import te
+from ansor.api import say_guesses
 from ansor.codegen.source import CSource
 from ansor.errors import AnsorError, DeclarationError, RecordError, TargetError
 from ansor.ir.evaluate import evaluate
 from ansor.kernels import built
+from ansor.measure.failure import Failure
 from ansor.measure.kernel import Kernel
+from ansor.measure.measurer import Job, Measurement, Measurer
 from ansor.measure.record import load
 from ansor.rules.base import Derived, SketchRule
 from ansor.schedule.sketch import Sketch
@@ -21,6 +25,7 @@ from ansor.schedule.steps import Split
 from ansor.targets.base import Target
 from ansor.te import nn, workloads
 from ansor.te.tensor import Tensor
+from ansor.tuning import Best, Guess, TaskState
 from ansor.zero_tuning import pick
 
 ONE = "cpu -threads=1"
@@ -239,3 +244,35 @@ def test_minutes_that_are_no_time_are_refused_in_one_sentence(minutes: float) ->
     ):
         with pytest.raises(AnsorError, match=r"^asked to tune for minutes=[^\n]*$"):
             tune()
+
+
+@pytest.mark.compiler
+def test_what_failed_when_measured_is_not_picked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(measurer: Measurer, batch: Sequence[Job]) -> Iterator[Measurement]:
+        return iter([Measurement(failure=Failure("wrong_answer", "made up"))] * len(batch))
+
+    monkeypatch.setattr(Measurer, "measure", wrong)
+    lines: list[str] = []
+    records = tmp_path / "records.jsonl"
+    kernel = ansor.auto_schedule(workloads.matmul, (16, 16, 16), ONE, trials=4, records=records, report=lines.append)
+    assert "matmul(16, 16, 16): chosen by the declaration as it is, as no measured program was valid" in lines
+    check(kernel, workloads.matmul(16, 16, 16))
+    lines.clear()
+    ansor.auto_schedule(workloads.matmul, (16, 16, 16), ONE, trials=0, records=records, report=lines.append)
+    assert lines == ["matmul(16, 16, 16): chosen by the declaration as it is, as no measured program was valid"], "the records say so, too"
+
+
+def test_guesses_are_summed_up_in_one_line() -> None:
+    def state(name: str, by: str, confidence: float | None) -> TaskState:
+        task = ansor.SearchTask(workloads.matmul, (8, 8, 8), ONE)
+        task.name = name
+        return TaskState(task, guess=Guess(Best(Sketch(task.dag), (), math.inf), by, confidence))
+
+    lines: list[str] = []
+    say_guesses([state("a", "the model", 0.9)], lines.append)
+    say_guesses([state("a", "the model", 0.9), state("b", "the model", 0.5), state("c", "the estimate", None)], lines.append)
+    say_guesses([TaskState(ansor.SearchTask(workloads.matmul, (8, 8, 8), ONE))], lines.append)
+    assert lines == [
+        "a: chosen by the model; expected to have 90% of the speed of a tuned program",
+        "3 programs were chosen without measuring; expected to have 70% of the speed of tuned ones, 50% for b; 1 not by the model",
+    ]

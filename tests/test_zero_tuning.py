@@ -4,8 +4,11 @@ import sys
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from ansor.cost_model.lightgbm_model import LightGBMModel
 from ansor.cost_model.random_model import RandomModel
+from ansor.ir.feature_rows import FeatureRows
 from ansor.schedule.sketch import Rows
 from ansor.sketch_space import SketchSpace
 from ansor.task import SearchTask
@@ -17,6 +20,14 @@ pytestmark = [pytest.mark.compiler, pytest.mark.lightgbm]
 TARGET = "cpu -mcpu=znver3 -threads=1"
 
 
+class Opposed(LightGBMModel):
+    """Two judges of which each finds worthless what the other likes."""
+
+    def opinions(self, features: FeatureRows) -> NDArray[np.float64]:
+        order = np.random.default_rng(0).permutation(features.count)
+        return np.exp(np.stack([order - features.count, -order]).astype(np.float64))
+
+
 def matmul() -> list[Tensor]:
     return workloads.matmul(64, 64, 64)
 
@@ -25,7 +36,8 @@ def test_the_choice_is_legal_and_the_same_in_any_process() -> None:
     task = SearchTask(matmul, target=TARGET)
     choice = pick(task)
     (space,) = (space for space in task.spaces if space.sketch is choice.program.sketch)
-    assert space.legal(np.array([choice.program.row]))[0] and math.isinf(choice.program.seconds) and 0 <= choice.confidence <= 1
+    assert space.legal(np.array([choice.program.row]))[0] and math.isinf(choice.program.seconds)
+    assert choice.confidence is not None and 0 <= choice.confidence <= 1
     program = (
         "from ansor.task import SearchTask; from ansor.te import workloads; from ansor.zero_tuning import pick; "
         f"print(pick(SearchTask(workloads.matmul, (64, 64, 64), {TARGET!r})).program.row)"
@@ -48,8 +60,10 @@ def test_it_is_far_better_than_a_program_at_random() -> None:
 
 def test_where_nothing_is_known_the_estimate_chooses() -> None:
     task = SearchTask(matmul, target=TARGET)
-    choice = pick(task, RandomModel())
-    assert choice.confidence == 0 and choice.by.startswith("the estimate")
+    choice = pick(task, Opposed())
+    assert choice.confidence is None and choice.by == "the estimate, as the model is not sure"
+    by_chance = pick(task, RandomModel())
+    assert by_chance.confidence is None and by_chance.by == "the model", "of one judge nothing can be said"
 
 
 def test_where_no_program_is_legal_the_declaration_serves(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,8 +73,8 @@ def test_where_no_program_is_legal_the_declaration_serves(monkeypatch: pytest.Mo
     monkeypatch.setattr(SketchSpace, "legal", none)
     task = SearchTask(matmul, target=TARGET)
     choice = pick(task)
-    assert choice.program.sketch is task.spaces[0].sketch and set(choice.program.row) <= {0} and choice.confidence == 0
-    assert choice.by == "the declaration as it is: no program is legal"
+    assert choice.program.sketch.steps == () and choice.program.row == () and choice.confidence is None
+    assert choice.by == "the declaration as it is, as no program of its sketches is legal"
 
 
 def test_many_sketches_are_looked_at_by_family() -> None:

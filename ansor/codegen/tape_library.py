@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -45,7 +46,8 @@ def runner(tape: Tape, wanted: Sequence[Matrix], compiler: str = "") -> Run:
 def _library(compiler: str) -> ctypes.CDLL | None:
     try:
         loaded = ctypes.CDLL(str(tape_library(find_compiler(compiler))))
-    except (ToolchainError, OSError):
+    except (ToolchainError, OSError) as error:
+        warnings.warn(f"programs are described by NumPy, which takes many times as long: {error}", RuntimeWarning, stacklevel=2)
         return None
     address, size = ctypes.c_void_p, ctypes.c_int64
     loaded.ansor_tape_prepare.argtypes, loaded.ansor_tape_prepare.restype = [address, size, address, size, address, address], size

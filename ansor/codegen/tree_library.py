@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -53,7 +54,8 @@ def summed(trees: Sequence[Tree]) -> Sums | None:
 def _library() -> ctypes.CDLL | None:
     try:
         loaded = ctypes.CDLL(str(tree_library(find_compiler())))
-    except (ToolchainError, OSError):
+    except (ToolchainError, OSError) as error:
+        warnings.warn(f"trees are evaluated by LightGBM, which takes many times as long: {error}", RuntimeWarning, stacklevel=2)
         return None
     address, size = ctypes.c_void_p, ctypes.c_int64
     loaded.ansor_trees_run.argtypes, loaded.ansor_trees_run.restype = [address, address, size, size, address, address], None

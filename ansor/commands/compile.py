@@ -65,4 +65,4 @@ def _save(given: argparse.Namespace, states: list[TaskState], target: Target, co
 
 def _say_origin(states: list[TaskState], target: Target, console: Console) -> None:
     recorded = sum(state.best is not None for state in states)
-    console.print(f"{counted(len(states), 'kernel')} for {target}: {recorded} from records, {len(states) - recorded} picked by the model")
+    console.print(f"{counted(len(states), 'kernel')} for {target}: {recorded} from records, {len(states) - recorded} without one")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -57,28 +58,41 @@ def _collect(given: argparse.Namespace, console: Console) -> int:
 def _examples(given: argparse.Namespace, console: Console) -> list[Examples]:
     tasks = dataset_tasks()
     target, folder = target_of(given), Path(given.folder)
-    found = list(track(load_examples(tasks, target, folder), "features", console=console, total=len(tasks), transient=True))
+    if not folder.is_dir():
+        raise AnsorError(f"asked for the data set in {folder}, which is no folder; run `ansor dataset collect {folder}` first")
+    left_out: Counter[str] = Counter()
+    found = list(track(load_examples(tasks, target, folder, left_out), "features", console=console, total=len(tasks), transient=True))
+    for reason, count in left_out.items():
+        console.print(f"{count} records are left out: {reason}", soft_wrap=True)
     if not found:
-        raise AnsorError(f"{folder} has no records of the data set's tasks for {target}; run `ansor dataset collect {folder}` for this target first")
+        raise AnsorError(f"{folder} has no valid records of the data set's tasks for {target}; run `ansor dataset collect {folder}` for this target first")
     console.print(f"{len(found)} tasks, {sum(map(len, found)):,} programs of {folder} for {target}", soft_wrap=True)
     return found
 
 
 def _train(given: argparse.Namespace, console: Console) -> int:
+    output = Path(given.output)
+    if not output.parent.is_dir():
+        raise AnsorError(f"asked to save a model as {output}; there is no folder {output.parent}: make it first")
+    if unknown := sorted({*given.without} - {*KINDS}):
+        raise AnsorError(f"asked to leave out operators of kind {', '.join(unknown)}; the data set has {', '.join(KINDS)}")
     examples = _examples(given, console)
-    learned = examples if given.all else [one for one in examples if fold_of(one.task) != HELD_OUT]
+    learned = [one for one in examples if (given.all or fold_of(one.task) != HELD_OUT) and one.task.kind not in given.without]
+    if not learned:
+        raise AnsorError("asked to train, but all tasks with records are held out; collect more, or learn from all with --all")
     stage = train_stage(learned)
+    held_out = [*([] if given.all else [f"fold {HELD_OUT} of {FOLDS} by task"]), *given.without]
     about = {
         "features": FEATURES_VERSION, "tasks": len(learned), "programs": sum(map(len, learned)), "target": str(target_of(given)),
-        "held_out": "" if given.all else f"fold {HELD_OUT} of {FOLDS} by task", "members": MEMBERS, "trees": OPTIONS.trees, "leaves": OPTIONS.leaves,
+        "held_out": " and ".join(held_out), "members": MEMBERS, "trees": OPTIONS.trees, "leaves": OPTIONS.leaves,
         "learning_rate": OPTIONS.learning_rate,
     }  # fmt: skip
-    write_stages(Path(given.output), WIDTH, [stage], about)
-    console.print(f"{given.output}: {about}", soft_wrap=True)
-    held_out = [one for one in examples if one not in learned]
-    if held_out:
+    write_stages(output, WIDTH, [stage], about)
+    console.print(f"{output}: {about}", soft_wrap=True)
+    unseen = [one for one in examples if one not in learned]
+    if unseen:
         sides: dict[str, Score] = {"estimate": _estimate, "trees": stage_model(stage).predict}
-        console.print(_table(f"tasks held out: {len(held_out)}", {name: quality(side, held_out) for name, side in sides.items()}))
+        console.print(_table(f"tasks held out: {len(unseen)}", {name: quality(side, unseen) for name, side in sides.items()}))
     return 0
 
 
@@ -93,6 +107,8 @@ def _evaluate(given: argparse.Namespace, console: Console) -> int:
         for name, one in found.items():
             parts.setdefault(name, []).append(one)
         console.print(_table(f"held out: {split.name}, {len(held_out)} tasks", found))
+    if not parts:
+        raise AnsorError(f"asked to hold out one {given.split} at a time, but all tasks with records are of one; collect more")
     console.print(_table("all tasks, each when held out", {name: mean_quality(found) for name, found in parts.items()}))
     return 0
 

@@ -1,25 +1,30 @@
 """What the records of a data set teach: per task the feature rows of its programs and their times.
 
 Records hold sketches and rows; features are computed from them here, so that a change of the features needs no new measurements. That takes a while for
-some hundred tasks and is kept beside the records, for the version of the features it was made with.
+some hundred tasks and is kept beside the records, for the sources and the machine that it was made with.
 """
 
 from __future__ import annotations
 
+import hashlib
+import importlib
+import zipfile
+import zlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ansor.cost_model.feature_table import FEATURES_VERSION
 from ansor.dataset.collect import records_of, search_task
 from ansor.dataset.operators import DatasetTask
 from ansor.ir.feature_rows import FeatureRows, join
 from ansor.targets.base import Target
 from ansor.task import SearchTask
-from ansor.tuning import recorded_outcomes
+from ansor.tuning import record_target, recorded_outcomes
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,35 +39,70 @@ class Examples:
         return len(self.seconds)
 
 
-def load_examples(tasks: Sequence[DatasetTask], target: Target, folder: Path) -> Iterator[Examples]:
-    """The examples of every task that has a record file with a valid program, one after the other."""
+def load_examples(tasks: Sequence[DatasetTask], target: Target, folder: Path, left_out: Counter[str] | None = None) -> Iterator[Examples]:
+    """The examples of every task that has a record file with a valid program, one after the other. `left_out` counts records that do not apply, by reason."""
     for task in tasks:
-        found = _kept(task, target, folder) if records_of(folder, task).exists() else None
+        found = _kept(task, target, folder, Counter() if left_out is None else left_out) if records_of(folder, task).exists() else None
         if found is not None and np.isfinite(found.seconds).any():
             yield found
 
 
-def _kept(task: DatasetTask, target: Target, folder: Path) -> Examples:
+def _kept(task: DatasetTask, target: Target, folder: Path, left_out: Counter[str]) -> Examples:
     records = records_of(folder, task)
     place = folder / "features" / f"{task.name}.npz"
     state = records.stat()
-    key = f"{FEATURES_VERSION} {target} {state.st_size} {state.st_mtime_ns}"
-    if place.exists():
-        with np.load(place) as kept:
-            if str(kept["key"]) == key:
-                features = FeatureRows(kept["rows"], kept["segment"], len(kept["seconds"]), kept["prior"])
-                return Examples(task, features, kept["seconds"])
-    features, seconds = examples_of(search_task(task, target), records)
+    key = f"{record_target(target)} {_sources()} {state.st_size} {state.st_mtime_ns}"
+    found = _read(place, key)
+    if found is None:
+        found = examples_of(search_task(task, target), records, left_out)
+        _write(place, key, *found)
+    return Examples(task, *found)
+
+
+def _read(place: Path, key: str) -> tuple[FeatureRows, NDArray[np.float64]] | None:
+    """What was kept under this key; None where there is nothing, something else, or half a file."""
+    try:
+        with place.open("rb") as file, np.load(file) as kept:
+            if str(kept["key"]) != key:
+                return None
+            return FeatureRows(kept["rows"], kept["segment"], len(kept["seconds"]), kept["prior"]), kept["seconds"]
+    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, zlib.error):
+        return None
+
+
+def _write(place: Path, key: str, features: FeatureRows, seconds: NDArray[np.float64]) -> None:
     place.parent.mkdir(exist_ok=True)
-    np.savez_compressed(place, key=key, rows=features.rows, segment=features.segment, prior=features.prior_logs(), seconds=seconds)
-    return Examples(task, features, seconds)
+    temporary = place.with_suffix(".part.npz")
+    np.savez_compressed(temporary, key=key, rows=features.rows, segment=features.segment, prior=features.prior_logs(), seconds=seconds)
+    temporary.replace(place)
 
 
-def examples_of(task: SearchTask, records: Path) -> tuple[FeatureRows, NDArray[np.float64]]:
+DESCRIBES = ("ansor.te", "ansor.ir", "ansor.schedule", "ansor.algorithms", "ansor.targets", "ansor.rules", "ansor.cost_model")
+"""Packages that features hang on: which programs there are, and what is said of them."""
+
+
+@lru_cache(maxsize=1)
+def _sources() -> str:
+    """A digest of them, and of this file: a stale feature is never noticed."""
+    digest = hashlib.sha256(Path(__file__).read_bytes())
+    for package in DESCRIBES:
+        for folder in importlib.import_module(package).__path__:
+            for path in sorted(Path(folder).rglob("*.py")):
+                digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+RACED = 3
+"""Repeats that each program has; only those near the best so far have more, and the least of many is less."""
+
+
+def examples_of(task: SearchTask, records: Path, left_out: Counter[str]) -> tuple[FeatureRows, NDArray[np.float64]]:
     """Feature rows and seconds of a task's recorded programs, sketch by sketch."""
+    recorded = recorded_outcomes(task, records)
+    left_out.update(recorded.left_out)
     by_space: dict[int, list[tuple[tuple[int, ...], float]]] = {}
-    for outcome, record in recorded_outcomes(task, records).known:
-        seconds = min(record.seconds) if outcome.valid else np.inf  # the least, not the median: whatever else ran only ever adds
+    for outcome, record in recorded.known:
+        seconds = min(record.seconds[:RACED]) if outcome.valid else np.inf  # the least, not the median: whatever else ran only ever adds
         by_space.setdefault(outcome.pick.space, []).append((outcome.pick.row, seconds))
     parts: list[FeatureRows] = []
     times: list[float] = []

@@ -19,7 +19,7 @@ from ansor.te.tensor import Tensor
 
 Sizes = dict[str, int]
 MAX_FLOP = 1.2e9
-"""Larger ones take longer to measure and teach nothing else."""
+"""Of those drawn: larger ones take longer to measure."""
 
 JITTERED = ("channels", "inputs", "outputs", "image", "rows", "columns", "batch")
 
@@ -263,14 +263,6 @@ def dataset_tasks(neighbours: int = 2, seed: int = 0) -> list[DatasetTask]:
     longest = max(map(len, by_kind.values()))
     spread = [(place * longest // len(tasks), task) for tasks in by_kind.values() for place, task in enumerate(tasks)]
     return list(dict.fromkeys(task for _, task in sorted(spread, key=lambda one: one[0])))
-
-
-def task_named(name: str, neighbours: int = 2, seed: int = 0) -> DatasetTask:
-    """The task of that name. Raises DeclarationError when the tables have none."""
-    for task in dataset_tasks(neighbours, seed):
-        if task.name == name:
-            return task
-    raise DeclarationError(f"asked for the data set's task {name}; the tables of this version do not give it: collect with this version, or remove its file")
 
 
 def _of_kind(name: str, kind: Kind, neighbours: int, seed: int) -> Iterator[DatasetTask]:

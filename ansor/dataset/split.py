@@ -30,8 +30,8 @@ def fold_of(task: DatasetTask) -> int:
 
 
 def family_number(task: DatasetTask, purpose: str = "") -> int:
-    """A number that tasks drawn near one size share, 0 .. 255, another one for another purpose."""
-    return hashlib.sha256(f"{purpose}{task.base}".encode()).digest()[0]
+    """A number that tasks drawn near one size share, with whatever epilogue, 0 .. 255; another one for another purpose."""
+    return hashlib.sha256(f"{purpose}{task.base.partition('-epilogue')[0]}".encode()).digest()[0]
 
 
 def splits(tasks: Sequence[DatasetTask], way: str) -> Iterator[Split]:

@@ -366,7 +366,6 @@ class Recorder:
         tables = np.concatenate(self._tables) if self._tables else np.zeros(0, np.int64)
         return Tape(nodes, np.asarray(list(self._constants), np.float64), tables.astype(np.float64))
 
-
     def forget(self) -> None:
         """Let go of all columns, which know this recorder as it knows them."""
         self.nodes.clear()

@@ -129,7 +129,7 @@ def vector_pieces(extent: Int, lanes: int) -> Int:
     """Whole vectors of a power of two lanes, and one piece for every binary digit of what is left."""
     pieces = extent
     while lanes > 1:
-        pieces = pieces - extent // lanes  # so many of the two halves of a piece are one
+        pieces = pieces - extent // lanes  # two half pieces make a whole one
         lanes //= 2
     return pieces
 

@@ -1,13 +1,18 @@
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from ansor.dataset import examples as module
 from ansor.dataset.collect import collect, records_of
-from ansor.dataset.examples import load_examples
+from ansor.dataset.examples import examples_of, load_examples
 from ansor.dataset.operators import DatasetTask
+from ansor.ir.feature_rows import FeatureRows
 from ansor.measure.record import load
 from ansor.targets.base import parse_target
+from ansor.task import SearchTask
 from ansor.tuning import TaskState
 
 pytestmark = pytest.mark.compiler
@@ -15,7 +20,7 @@ TARGET = parse_target("cpu -threads=1")
 TASKS = [DatasetTask("softmax", "tiny", (("rows", 4), ("columns", 8)), ""), DatasetTask("matmul", "tiny", (("rows", 8), ("columns", 8), ("inputs", 8)), "")]
 
 
-def test_a_run_that_was_stopped_goes_on(tmp_path: Path) -> None:
+def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[str, int]] = []
 
     def done(task: DatasetTask, state: TaskState) -> None:
@@ -29,11 +34,47 @@ def test_a_run_that_was_stopped_goes_on(tmp_path: Path) -> None:
     assert [one.task for one in examples] == TASKS and [len(one) for one in examples] == [5, 5]
     for one in examples:
         assert one.features.count == 5 and np.isfinite(one.seconds).any() and one.features.prior is not None
-    again = list(load_examples(TASKS, TARGET, tmp_path))  # from what was kept
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "examples_of", None)  # cannot be called: what was kept serves
+        again = list(load_examples(TASKS, TARGET, tmp_path))
     for one, kept in zip(examples, again, strict=True):
         np.testing.assert_array_equal(one.features.rows, kept.features.rows)
         np.testing.assert_array_equal(one.features.prior_logs(), kept.features.prior_logs())
         np.testing.assert_array_equal(one.seconds, kept.seconds)
+
+
+def test_what_was_kept_serves_only_for_what_it_was_made_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    collect(TASKS[:1], TARGET, tmp_path, trials=3)
+    made: list[str] = []
+
+    def made_again(task: SearchTask, records: Path, left_out: Counter[str]) -> tuple[FeatureRows, NDArray[np.float64]]:
+        made.append(task.name)
+        return examples_of(task, records, left_out)
+
+    monkeypatch.setattr(module, "examples_of", made_again)
+
+    def times_made() -> int:
+        made.clear()
+        assert len(list(load_examples(TASKS[:1], TARGET, tmp_path))) == 1
+        return len(made)
+
+    assert [times_made(), times_made()] == [1, 0]
+    collect(TASKS[:1], TARGET, tmp_path, trials=4)
+    assert [times_made(), times_made()] == [1, 0], "there are more records"
+    monkeypatch.setattr(module, "_sources", lambda: "another version")
+    assert [times_made(), times_made()] == [1, 0], "the package changed"
+    monkeypatch.setattr(module, "record_target", lambda target: "another machine")
+    assert [times_made(), times_made()] == [1, 0], "the machine changed"
+    (kept,) = (tmp_path / "features").iterdir()
+    kept.write_bytes(kept.read_bytes()[:100])
+    assert [times_made(), times_made()] == [1, 0], "it was torn"
+
+
+def test_records_that_do_not_apply_are_counted(tmp_path: Path) -> None:
+    collect(TASKS[:1], TARGET, tmp_path, trials=3)
+    left_out: Counter[str] = Counter()
+    assert not list(load_examples(TASKS[:1], parse_target("cpu -threads=2"), tmp_path, left_out))
+    assert list(left_out.values()) == [3] and "made for another target" in next(iter(left_out))
 
 
 def test_tasks_without_records_are_left_out(tmp_path: Path) -> None:

@@ -61,7 +61,11 @@ def test_models_are_asked_about_kinds_they_have_not_seen(folder: Path, capsys: p
 
 def test_mistakes_are_one_sentence(folder: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["dataset", "eval", str(folder), "--threads", "2"]) == 1
-    assert "has no records of the data set's tasks for cpu" in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert "36 records are left out: made for another target" in said.out and "has no valid records of the data set's tasks for cpu" in said.err
+    assert main(["dataset", "eval", str(tmp_path / "nowhere")]) == 1 and "which is no folder" in capsys.readouterr().err
+    assert main(["dataset", "train", str(folder), "--output", str(tmp_path / "nowhere" / "m.gz")]) == 1
+    assert "there is no folder" in capsys.readouterr().err
     for wrong in (["--part", "3/2"], ["--part", "half"], ["--trials", "0"]):
         with pytest.raises(SystemExit):
             main(["dataset", "collect", str(tmp_path), *wrong])

@@ -3,8 +3,7 @@ import sys
 
 import pytest
 
-from ansor.dataset.operators import KINDS, MAX_FLOP, DatasetTask, dataset_tasks, task_named
-from ansor.errors import DeclarationError
+from ansor.dataset.operators import KINDS, MAX_FLOP, DatasetTask, dataset_tasks
 from ansor.ir.dag import Dag
 
 TASKS = dataset_tasks()
@@ -35,12 +34,6 @@ def test_the_same_seed_gives_the_same_in_any_process() -> None:
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": "7"})
     assert said.stdout.split() == [task.name for task in TASKS]
     assert dataset_tasks(seed=1) != TASKS
-
-
-def test_a_task_is_found_by_its_name() -> None:
-    assert task_named(TASKS[5].name) == TASKS[5]
-    with pytest.raises(DeclarationError, match="asked for the data set's task sort-rows3"):
-        task_named("sort-rows3")
 
 
 def test_a_name_says_the_sizes() -> None:

@@ -22,6 +22,15 @@ def test_what_is_held_out_shares_nothing_with_what_is_learned() -> None:
             assert learned.isdisjoint(held_out)
 
 
+def test_one_convolution_with_other_epilogues_is_in_one_fold() -> None:
+    folds: dict[tuple[object, ...], set[int]] = {}
+    for task in TASKS:
+        if task.base == task.name:
+            folds.setdefault((task.kind, *(size for size in task.sizes if size[0] != "epilogue")), set()).add(fold_of(task))
+    assert len(folds) < sum(task.base == task.name for task in TASKS), "there are such convolutions"
+    assert all(len(found) == 1 for found in folds.values())
+
+
 def test_folds_are_of_about_one_size() -> None:
     counts = [sum(fold_of(task) == fold for task in TASKS) for fold in range(FOLDS)]
     assert sum(counts) == len(TASKS) and min(counts) > len(TASKS) / FOLDS / 2
