@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,7 +68,7 @@ def tune_tasks(
     with Measurer(find_compiler(target.compiler), mcpu=target.mcpu, timing=timing) as measurer:
         run = TuningRun(
             tasks, weights, trials=trials, minutes=minutes, min_gain=min_gain, measurer=measurer, records=records, seed=seed, model=model,
-            early_stop=early_stop, report=report, on_progress=on_progress,
+            early_stop=early_stop, first=partial(pick, seed=seed), report=report, on_progress=on_progress,
         )  # fmt: skip
         try:
             return run.run()

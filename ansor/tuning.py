@@ -107,6 +107,7 @@ class TaskState:
         return None if self.best is None else self.best.seconds
 
 
+First = Callable[[SearchTask, CostModel], Guess]
 Report = Callable[[str], None]
 OnProgress = Callable[[Progress], None]
 
@@ -125,6 +126,7 @@ class TuningRun:
             and 0, which is never, with trials.
         records: file to continue from and to append to; None keeps nothing.
         measurer: builds and runs candidates.
+        first: gives the program that is measured first of all of a task.
         options: how the search is done; its `budget` and `early_stop` are the run's.
         report: gets one line for each thing worth saying; on_progress: called after every trial.
     """
@@ -143,6 +145,7 @@ class TuningRun:
         model: CostModel | None = None,
         early_stop: int | None = None,
         options: TunerOptions | None = None,
+        first: First | None = None,
         report: Report = quiet,
         on_progress: OnProgress = quiet,
         clock: Callable[[], float] = time.monotonic,
@@ -156,7 +159,8 @@ class TuningRun:
         self.on_progress = on_progress
         self.failures: Counter[str] = Counter()
         self.started = clock()
-        shared = model or default_model(seed, report, informed=True)
+        self.first = first
+        self.model = shared = model or default_model(seed, report, informed=True)
         options = replace(options or TunerOptions(), early_stop=early_stop)
         if trials is not None:
             options = replace(options, budget=max(1, trials // max(1, len(tasks))))
@@ -318,7 +322,15 @@ class TuningRun:
             self.report(f"{state.task.name}: {reason}")
         return reason is not None
 
+    def _suggest_first(self, state: TaskState) -> None:
+        program = None if self.first is None else self.first(state.task, self.model).program
+        place = next((k for k, space in enumerate(state.task.spaces) if program is not None and space.sketch is program.sketch), None)
+        if program is not None and place is not None:
+            self.tuners[id(state)].suggest(Pick(place, program.row))
+
     def _round(self, state: TaskState, count: int, writer: RecordFile | None) -> int:
+        if not state.trials:
+            self._suggest_first(state)
         picks = self.tuners[id(state)].ask(count, self.budget.share(sum(one.trials for one in self.states), self._elapsed()))
         state.rounds += 1
         outcomes: list[Outcome] = []

@@ -83,6 +83,7 @@ class Tuner:
         self._task = task
         self._known: list[set[int]] = [set() for _ in spaces]  # keys of rows told or asked for
         self._pending: set[Pick] = set()
+        self._suggested: list[Pick] = []
         self._outcomes: list[Outcome] = []
         self._best: Outcome | None = None
         self._best_at = 0
@@ -114,22 +115,36 @@ class Tuner:
             return f"no better program in {self.trials - self._best_at} trials"
         return None
 
+    def suggest(self, pick: Pick) -> None:
+        """Let the next `ask` begin with this program, unless it was asked for or told before. Raises ValueError for a foreign row."""
+        self._check(pick)
+        if self._key(pick) not in self._known[pick.space]:
+            self._suggested.append(pick)
+
     def ask(self, count: int, share: float | None = None) -> list[Pick]:
         """Up to `count` programs never asked for or told before, the most promising first; fewer = `exhausted`.
 
         share: how much of the budget is used, 0 to 1, where that is not a matter of trials; None: trials told / `TunerOptions.budget`.
         """
+        suggested, self._suggested = self._suggested[:count], self._suggested[count:]
+        picks = [*self._asked_for(suggested), *self._asked_for(self._found(count - len(suggested), share))]
+        self._exhausted = len(picks) < count
+        return picks
+
+    def _asked_for(self, picks: list[Pick]) -> list[Pick]:
+        for pick in picks:
+            self._note(pick)
+            self._pending.add(pick)
+        return picks
+
+    def _found(self, count: int, share: float | None) -> list[Pick]:
+        """What the search comes up with."""
         known = [np.sort(np.fromiter(keys, np.uint64, len(keys))) for keys in self._known]
         rng = np.random.default_rng([self._seed, self._task, len(self._outcomes) + len(self._pending)])
         picks = self._guided(count, share, known, rng) if self._model.fitted else []
         taken = self._keys_with(known, picks)
         rest = sample_population(self._spaces, count - len(picks), self._chances(), rng, taken)
-        picks += _interleaved(rest, rng)
-        self._exhausted = len(picks) < count
-        for pick in picks:
-            self._note(pick)
-            self._pending.add(pick)
-        return picks
+        return picks + _interleaved(rest, rng)
 
     def tell(self, outcomes: Sequence[Outcome]) -> None:
         """Results of picks, or before the first `ask` those of an earlier run. Raises ValueError for a foreign row."""
@@ -146,8 +161,7 @@ class Tuner:
         seconds = np.array([_seconds(outcome) for outcome in fresh])
         self._model.update(members.features(self._spaces).take(told_order), seconds, np.full(len(fresh), self._task))
 
-    def _accepted(self, outcome: Outcome) -> bool:
-        pick = outcome.pick
+    def _check(self, pick: Pick) -> None:
         if not 0 <= pick.space < len(self._spaces):
             raise ValueError(f"told of a program of space {pick.space}; this task has {len(self._spaces)}: records of "
                              "another task or version do not apply")
@@ -155,6 +169,10 @@ class Tuner:
         if len(pick.row) != len(sizes) or any(not 0 <= value < size for value, size in zip(pick.row, sizes, strict=True)):
             raise ValueError(f"told of row {pick.row} of sketch {self._spaces[pick.space].space.name}, whose choices have "
                              f"{sizes.tolist()} values: records of another task or version do not apply")
+
+    def _accepted(self, outcome: Outcome) -> bool:
+        pick = outcome.pick
+        self._check(pick)
         repeated = pick not in self._pending and self._key(pick) in self._known[pick.space]
         self._pending.discard(pick)
         self._note(pick)

@@ -212,3 +212,15 @@ def test_foreign_rows_are_refused(pick: Pick) -> None:
 def test_no_space_is_refused() -> None:
     with pytest.raises(ValueError, match="nothing to search"):
         Tuner([], RandomModel())
+
+
+def test_a_suggested_program_is_asked_for_first_and_once() -> None:
+    tuner, other = (Tuner(bowls(), quick_model(), options=QUICK) for _ in range(2))
+    wanted = other.ask(5)[4]
+    tuner.suggest(wanted)
+    picks = tuner.ask(8)
+    assert picks[0] == wanted and len(set(picks)) == 8
+    tuner.suggest(wanted)
+    assert wanted not in tuner.ask(8)
+    with pytest.raises(ValueError, match="records of another task or version do not apply"):
+        tuner.suggest(Pick(0, (10**6,)))
