@@ -92,7 +92,7 @@ def say_guesses(states: Sequence[TaskState], report: Report) -> None:
     if len(found) == 1:
         ((name, guess),) = found
         share = "" if guess.confidence is None else f"; expected to have {guess.confidence:.0%} of the speed of a tuned program"
-        report(f"{name}: chosen by {guess.by}{share}")
+        report(f"{name}: {guess.how}{share}")
     if len(found) < 2:
         return
     known = sorted((guess.confidence, name) for name, guess in found if guess.confidence is not None)

@@ -74,11 +74,11 @@ class Progress:
 
 @dataclass(frozen=True)
 class Guess:
-    """A program that was chosen without measuring. by: what chose it; confidence: the share of the speed of a tuned program that it is expected to have,
-    None where nothing is known of that."""
+    """A program that was chosen without measuring. how: it was chosen, in words. confidence: the share of the speed of a tuned program that it is
+    expected to have, None where nothing is known of that."""
 
     program: Best
-    by: str
+    how: str
     confidence: float | None
 
 
@@ -323,10 +323,12 @@ class TuningRun:
         return reason is not None
 
     def _suggest_first(self, state: TaskState) -> None:
-        program = None if self.first is None else self.first(state.task, self.model).program
-        place = next((k for k, space in enumerate(state.task.spaces) if program is not None and space.sketch is program.sketch), None)
-        if program is not None and place is not None:
-            self.tuners[id(state)].suggest(Pick(place, program.row))
+        if self.first is None or not self.model.fitted:
+            return
+        program = self.first(state.task, self.model).program
+        for place, space in enumerate(state.task.spaces):
+            if space.sketch is program.sketch:
+                self.tuners[id(state)].suggest(Pick(place, program.row))
 
     def _round(self, state: TaskState, count: int, writer: RecordFile | None) -> int:
         if not state.trials:

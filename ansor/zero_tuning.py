@@ -10,7 +10,6 @@ never far off. Where no program is legal, the plain loops of the declaration ser
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 
@@ -19,9 +18,10 @@ from numpy.typing import NDArray
 
 from ansor.cost_model.base import CostModel, default_model
 from ansor.cost_model.lightgbm_model import LightGBMModel
-from ansor.cost_model.training_set import scores
+from ansor.cost_model.training_set import estimated_scores
 from ansor.ir.feature_rows import FeatureRows
 from ansor.schedule.sketch import Sketch
+from ansor.schedule.steps import ComputeAt, Parallel, PragmaUnroll, Vectorize
 from ansor.search.evolution import EvolutionOptions, Hall, Score, evolve
 from ansor.search.population import empty_population, sample_population
 from ansor.search.sampling import SampledSpace
@@ -32,7 +32,7 @@ from ansor.tuning import Best, Guess
 FAMILIES = 3
 """Families of sketches that are looked at in full."""
 
-PLACES = ("CA", "PA", "VE", "PR", "choices")
+PLACING = (ComputeAt, Parallel, Vectorize, PragmaUnroll)
 """Steps that sketches of one family may differ in: where a stage is computed, and the annotations that follow from it."""
 
 SEARCH = EvolutionOptions(population=1024, generations=3)
@@ -57,12 +57,12 @@ def pick(task: SearchTask, model: CostModel | None = None, *, seed: int = 0) -> 
     place, regret = least_regret(_opinions(judge, hall.features))
     sure = AGREED * math.exp(-regret)
     if sure >= SURE or math.isinf(regret):
-        return Guess(_program(spaces, hall, place), "the model", None if math.isinf(regret) else sure)
-    spaces = _promising(task.spaces, _estimate, rng)
-    estimated = _searched(spaces, _estimate, rng)
+        return Guess(_program(spaces, hall, place), "chosen by the model", None if math.isinf(regret) else sure)
+    spaces = _promising(task.spaces, estimated_scores, rng)
+    estimated = _searched(spaces, estimated_scores, rng)
     if not len(estimated.members):
         return as_declared(task, "the model is not sure")
-    return Guess(_program(spaces, estimated, int(np.argmax(estimated.scores))), "the estimate, as the model is not sure", None)
+    return Guess(_program(spaces, estimated, int(np.argmax(estimated.scores))), "chosen by the estimate, as the model is not sure", None)
 
 
 def as_declared(task: SearchTask, why: str) -> Guess:
@@ -87,7 +87,7 @@ def _opinions(judge: CostModel, features: FeatureRows) -> NDArray[np.float64]:
 
 def _promising(spaces: Sequence[SketchSpace], score: Score, rng: np.random.Generator) -> list[SketchSpace]:
     """The sketches of the best families."""
-    families: dict[str, list[SketchSpace]] = {}
+    families: dict[object, list[SketchSpace]] = {}
     for space in spaces:
         families.setdefault(_family(space), []).append(space)
     heads = [family[0] for family in families.values()]
@@ -100,8 +100,9 @@ def _promising(spaces: Sequence[SketchSpace], score: Score, rng: np.random.Gener
     return [space for k, family in enumerate(families.values()) if k in chosen for space in family]
 
 
-def _family(space: SketchSpace) -> str:
-    return space.algorithm + json.dumps([step for step in json.loads(space.name) if step[0] not in PLACES])
+def _family(space: SketchSpace) -> object:
+    """The same for sketches that differ in those steps only."""
+    return space.algorithm, tuple(step for step in space.sketch.steps if not isinstance(step, PLACING))
 
 
 def _searched(spaces: Sequence[SketchSpace], score: Score, rng: np.random.Generator) -> Hall:
@@ -110,10 +111,6 @@ def _searched(spaces: Sequence[SketchSpace], score: Score, rng: np.random.Genera
     chances = np.ones(len(spaces))
     start = sample_population(sampled, SEARCH.population, chances, rng, nothing)
     return evolve(sampled, score, start, empty_population(sampled), 0.0, chances, nothing, KEPT, rng, SEARCH)
-
-
-def _estimate(features: FeatureRows) -> NDArray[np.float64]:
-    return scores(features.prior_logs(), features)
 
 
 def _program(spaces: Sequence[SketchSpace], hall: Hall, place: int) -> Best:

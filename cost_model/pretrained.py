@@ -1,4 +1,4 @@
-"""The model that comes with the package: trained on the programs of several hundred operators, so that it ranks those of others before any is measured.
+"""The model that comes with the package: trained on the programs of many operators, so that it ranks those of others before any is measured.
 
 `ansor dataset train` makes such files; `about` in this one says of what, and which tasks were held out.
 """

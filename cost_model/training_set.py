@@ -35,6 +35,11 @@ def scores(row_logs: NDArray[np.float64], features: FeatureRows) -> NDArray[np.f
     return np.where(slowness > 0, 1 / np.maximum(slowness, TINY), 0.0)
 
 
+def estimated_scores(features: FeatureRows) -> NDArray[np.float64]:
+    """Scores by the prior alone, `[n]`."""
+    return scores(features.prior_logs(), features)
+
+
 class TrainingSet:
     """Grows by `add`; labels are recomputed on demand because a new best program of a task changes all of them."""
 

@@ -255,22 +255,22 @@ def test_what_failed_when_measured_is_not_picked(tmp_path: Path, monkeypatch: py
     lines: list[str] = []
     records = tmp_path / "records.jsonl"
     kernel = ansor.auto_schedule(workloads.matmul, (16, 16, 16), ONE, trials=4, records=records, report=lines.append)
-    assert "matmul(16, 16, 16): chosen by the declaration as it is, as no measured program was valid" in lines
+    assert "matmul(16, 16, 16): the declaration as it is, as no measured program was valid" in lines
     check(kernel, workloads.matmul(16, 16, 16))
     lines.clear()
     ansor.auto_schedule(workloads.matmul, (16, 16, 16), ONE, trials=0, records=records, report=lines.append)
-    assert lines == ["matmul(16, 16, 16): chosen by the declaration as it is, as no measured program was valid"], "the records say so, too"
+    assert lines == ["matmul(16, 16, 16): the declaration as it is, as no measured program was valid"], "the records say so, too"
 
 
 def test_guesses_are_summed_up_in_one_line() -> None:
-    def state(name: str, by: str, confidence: float | None) -> TaskState:
+    def state(name: str, how: str, confidence: float | None) -> TaskState:
         task = ansor.SearchTask(workloads.matmul, (8, 8, 8), ONE)
         task.name = name
-        return TaskState(task, guess=Guess(Best(Sketch(task.dag), (), math.inf), by, confidence))
+        return TaskState(task, guess=Guess(Best(Sketch(task.dag), (), math.inf), how, confidence))
 
     lines: list[str] = []
-    say_guesses([state("a", "the model", 0.9)], lines.append)
-    say_guesses([state("a", "the model", 0.9), state("b", "the model", 0.5), state("c", "the estimate", None)], lines.append)
+    say_guesses([state("a", "chosen by the model", 0.9)], lines.append)
+    say_guesses([state("a", "chosen by the model", 0.9), state("b", "chosen by the model", 0.5), state("c", "as it is", None)], lines.append)
     say_guesses([TaskState(ansor.SearchTask(workloads.matmul, (8, 8, 8), ONE))], lines.append)
     assert lines == [
         "a: chosen by the model; expected to have 90% of the speed of a tuned program",

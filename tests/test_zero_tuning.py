@@ -61,9 +61,9 @@ def test_it_is_far_better_than_a_program_at_random() -> None:
 def test_where_nothing_is_known_the_estimate_chooses() -> None:
     task = SearchTask(matmul, target=TARGET)
     choice = pick(task, Opposed())
-    assert choice.confidence is None and choice.by == "the estimate, as the model is not sure"
+    assert choice.confidence is None and choice.how == "chosen by the estimate, as the model is not sure"
     by_chance = pick(task, RandomModel())
-    assert by_chance.confidence is None and by_chance.by == "the model", "of one judge nothing can be said"
+    assert by_chance.confidence is None and by_chance.how == "chosen by the model", "of one judge nothing can be said"
 
 
 def test_where_no_program_is_legal_the_declaration_serves(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +74,7 @@ def test_where_no_program_is_legal_the_declaration_serves(monkeypatch: pytest.Mo
     task = SearchTask(matmul, target=TARGET)
     choice = pick(task)
     assert choice.program.sketch.steps == () and choice.program.row == () and choice.confidence is None
-    assert choice.by == "the declaration as it is, as no program of its sketches is legal"
+    assert choice.how == "the declaration as it is, as no program of its sketches is legal"
 
 
 def test_many_sketches_are_looked_at_by_family() -> None:

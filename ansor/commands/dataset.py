@@ -15,7 +15,7 @@ from rich.table import Table
 from ansor.commands.common import make_console, target_of
 from ansor.cost_model.feature_table import FEATURES_VERSION, WIDTH
 from ansor.cost_model.lightgbm_model import stage_model, write_stages
-from ansor.cost_model.training_set import scores
+from ansor.cost_model.training_set import estimated_scores
 from ansor.dataset.collect import collect
 from ansor.dataset.evaluate import Quality, Score, mean_quality, quality
 from ansor.dataset.examples import Examples, load_examples
@@ -91,7 +91,7 @@ def _train(given: argparse.Namespace, console: Console) -> int:
     console.print(f"{output}: {about}", soft_wrap=True)
     unseen = [one for one in examples if one not in learned]
     if unseen:
-        sides: dict[str, Score] = {"estimate": _estimate, "trees": stage_model(stage).predict}
+        sides: dict[str, Score] = {"estimate": estimated_scores, "trees": stage_model(stage).predict}
         console.print(_table(f"tasks held out: {len(unseen)}", {name: quality(side, unseen) for name, side in sides.items()}))
     return 0
 
@@ -102,7 +102,7 @@ def _evaluate(given: argparse.Namespace, console: Console) -> int:
     for split in splits([one.task for one in examples], given.split):
         held_out = [examples[place] for place in split.held_out]
         stage = train_stage([examples[place] for place in split.learned])
-        sides: dict[str, Score] = {"random": _random, "estimate": _estimate, "trees": stage_model(stage).predict}
+        sides: dict[str, Score] = {"random": _random, "estimate": estimated_scores, "trees": stage_model(stage).predict}
         found = {name: quality(side, held_out) for name, side in sides.items()}
         for name, one in found.items():
             parts.setdefault(name, []).append(one)
@@ -120,10 +120,6 @@ def _table(title: str, found: dict[str, Quality]) -> Table:
     for name, one in found.items():
         table.add_row(name, f"{one.rmse:.3f}", f"{one.pairwise:.3f}", f"{one.peak1:.3f}", f"{one.peak5:.3f}")
     return table
-
-
-def _estimate(features: FeatureRows) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    return scores(features.prior_logs(), features)
 
 
 def _random(features: FeatureRows) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

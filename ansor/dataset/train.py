@@ -26,11 +26,14 @@ MEMBERS = 3
 OPTIONS = TreeOptions(trees=130, learning_rate=0.08, leaves=31, smallest_leaf=20, l2=1.0, features=0.5, rows=0.8)
 
 
-def train_stage(examples: Sequence[Examples], *, members: int = MEMBERS, options: TreeOptions = OPTIONS) -> Stage:
-    """Trees for all tasks together, each ensemble without one in `members` families of tasks. Raises ValueError without a task."""
-    parts = [family_number(one.task, "ensembles") % members for one in examples]
-    chosen = [[one for one, part in zip(examples, parts, strict=True) if part != member or members == 1] for member in range(members)]
-    return Stage(None, tuple(_fitted(part or examples, replace(options, seed=member)) for member, part in enumerate(chosen)))
+def train_stage(examples: Sequence[Examples], options: TreeOptions = OPTIONS) -> Stage:
+    """Trees for all tasks together, each ensemble without one in MEMBERS families of tasks. Raises ValueError without a task."""
+    return Stage(None, tuple(_fitted(_left_to(member, examples), replace(options, seed=member)) for member in range(MEMBERS)))
+
+
+def _left_to(member: int, examples: Sequence[Examples]) -> Sequence[Examples]:
+    """The tasks that an ensemble learns from: all of them where nothing would be left."""
+    return [one for one in examples if family_number(one.task, "ensembles") % MEMBERS != member] or examples
 
 
 def _fitted(examples: Sequence[Examples], options: TreeOptions) -> lightgbm.Booster:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import chain
-from typing import Any, cast
+from typing import Any, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +72,7 @@ Node = tuple[int, int, int, int]
 """Operation, a, b, c."""
 
 
+@final
 class Column:
     """A number for each program of a population, float64 or flags, that is only noted. It takes part in arithmetic like an array [n].
 
@@ -91,13 +92,13 @@ class Column:
         raise TypeError("a recorded column has no truth value: it differs from program to program")
 
     def _other(self, other: Operand) -> Column:
-        return other if type(other) is Column else self.recorder.constant(other)  # type: ignore[arg-type]  # a number
+        return other if type(other) is Column else self.recorder.constant(other)
 
     def __add__(self, other: Operand) -> Column:
         if type(other) is not Column:
             if other == 0:
                 return self
-            other = self.recorder.constant(other)  # type: ignore[arg-type]  # a number
+            other = self.recorder.constant(other)
         a, b = self.place, other.place
         key = (_ADD, a, b, 0) if a < b else (_ADD, b, a, 0)
         found = self.recorder.nodes.get(key)
@@ -125,7 +126,7 @@ class Column:
                 return self
             if other == 0:
                 return 0
-            other = self.recorder.constant(other)  # type: ignore[arg-type]  # a number
+            other = self.recorder.constant(other)
         a, b = self.place, other.place
         key = (_MULTIPLY, a, b, 0) if a < b else (_MULTIPLY, b, a, 0)
         found = self.recorder.nodes.get(key)
@@ -139,7 +140,7 @@ class Column:
         return self * -1
 
     def __truediv__(self, other: Operand) -> Number:
-        if type(other) is not Column and math.frexp(other)[0] == 0.5:  # type: ignore[arg-type]  # a power of two has an exact reciprocal
+        if type(other) is not Column and math.frexp(other)[0] == 0.5:  # a power of two has an exact reciprocal
             return self * (1.0 / other)
         divisor = self._other(other)
         key = (_DIVIDE, self.place, divisor.place, 0)
@@ -194,17 +195,17 @@ class Column:
             return True
         return self.recorder.compared(_LESS_EQUAL, self._other(other), self)
 
-    def __eq__(self, other: object) -> Flag:  # type: ignore[override]  # for each program, as for arrays
+    def __eq__(self, other: Operand) -> Flag:  # type: ignore[override]  # for each program, as for arrays
         if other is self:
             return True
-        if type(other) is not Column and self.low > other:  # type: ignore[operator]  # a number
+        if type(other) is not Column and self.low > other:
             return False
-        a, b = self.place, self._other(other).place  # type: ignore[arg-type]
+        a, b = self.place, self._other(other).place
         key = (_EQUAL, a, b, 0) if a < b else (_EQUAL, b, a, 0)
         found = self.recorder.nodes.get(key)
         return self.recorder.note(key, 0.0) if found is None else found
 
-    def __ne__(self, other: object) -> Flag:  # type: ignore[override]  # for each program, as for arrays
+    def __ne__(self, other: Operand) -> Flag:  # type: ignore[override]  # for each program, as for arrays
         same = self == other
         return ~same if type(same) is Column else not same
 
@@ -248,7 +249,7 @@ class Column:
         if type(other) is not Column:
             if self.low >= other:
                 return cast(int, other)
-            other = self.recorder.constant(other)  # type: ignore[arg-type]
+            other = self.recorder.constant(other)
         a, b = self.place, other.place
         if a == b:
             return self
@@ -261,7 +262,7 @@ class Column:
         if type(other) is not Column:
             if self.low >= other:
                 return self
-            other = self.recorder.constant(other)  # type: ignore[arg-type]
+            other = self.recorder.constant(other)
         a, b = self.place, other.place
         if a == b:
             return self

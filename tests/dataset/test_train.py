@@ -26,7 +26,7 @@ def task(number: int, count: int = 60) -> Examples:
 
 
 def test_what_the_estimate_gets_wrong_is_learned_from_many_tasks_at_once() -> None:
-    model = stage_model(train_stage([task(number) for number in range(8)], options=OPTIONS))
+    model = stage_model(train_stage([task(number) for number in range(8)], OPTIONS))
     unseen = [task(number) for number in range(8, 11)]
     by_estimate = quality(lambda features: 1 / features.sums(np.exp(features.prior_logs())), unseen)
     found = quality(model.predict, unseen)
@@ -37,7 +37,7 @@ def test_a_failed_program_is_ranked_last() -> None:
     tasks = [task(number) for number in range(6)]
     failing = [Examples(one.task, one.features, np.where(_first(one)[:, 2] > 0, np.inf, one.seconds)) for one in tasks]
     unseen = task(7)
-    found = stage_model(train_stage(failing, options=OPTIONS)).predict(unseen.features)
+    found = stage_model(train_stage(failing, OPTIONS)).predict(unseen.features)
     fails = _first(unseen)[:, 2] > 0
     assert np.median(found[~fails]) > 2 * np.median(found[fails])
 
@@ -47,7 +47,7 @@ def _first(one: Examples) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
 
 
 def test_the_same_examples_give_the_same_trees() -> None:
-    one, other = (train_stage([task(number) for number in range(3)], options=OPTIONS) for _ in range(2))
+    one, other = (train_stage([task(number) for number in range(3)], OPTIONS) for _ in range(2))
     rows = task(5).features.rows
     np.testing.assert_array_equal(one.row_logs(rows), other.row_logs(rows))
     assert len(one.trees) == 3 and not np.array_equal(one.sums[0](rows), one.sums[1](rows))
