@@ -12,6 +12,7 @@ from pathlib import Path
 from ansor.codegen.toolchain import find_compiler
 from ansor.dataset.operators import DatasetTask
 from ansor.measure.measurer import Measurer
+from ansor.measure.timing import TimingOptions
 from ansor.search.evolution import EvolutionOptions
 from ansor.search.tuner import TunerOptions
 from ansor.targets.base import Target
@@ -19,6 +20,9 @@ from ansor.task import SearchTask
 from ansor.tuning import Report, TaskState, TuningRun, quiet
 
 SEARCH = TunerOptions(epsilon=0.5, local_share=0.3, evolution=EvolutionOptions(population=512, generations=1))
+
+TIMING = TimingOptions(repeat=5, cut_ratio=30.0, contender_repeats=0)
+"""How all programs are timed: a model learns from slow ones, too, so that these are not cut short as in a search."""
 
 
 def search_task(task: DatasetTask, target: Target) -> SearchTask:
@@ -37,7 +41,7 @@ def collect(
 ) -> None:
     """Measure `trials` programs of each task in turn, those in its file included; `done` is told after each. Ctrl-C passes through, nothing is lost."""
     folder.mkdir(parents=True, exist_ok=True)
-    with Measurer(find_compiler(target.compiler), mcpu=target.mcpu) as measurer:
+    with Measurer(find_compiler(target.compiler), mcpu=target.mcpu, timing=TIMING) as measurer:
         for task in tasks:
             run = TuningRun(
                 [search_task(task, target)], trials=trials, measurer=measurer, records=records_of(folder, task), seed=seed, options=SEARCH, report=report

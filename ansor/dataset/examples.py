@@ -92,8 +92,8 @@ def _sources() -> str:
     return digest.hexdigest()
 
 
-RACED = 3
-"""Repeats that each program has; only those near the best so far have more, and the least of many is less."""
+REPEATS = 5
+"""As many of each program: where some have more, the least of them would be less."""
 
 
 def examples_of(task: SearchTask, records: Path, left_out: Counter[str]) -> tuple[FeatureRows, NDArray[np.float64]]:
@@ -102,7 +102,7 @@ def examples_of(task: SearchTask, records: Path, left_out: Counter[str]) -> tupl
     left_out.update(recorded.left_out)
     by_space: dict[int, list[tuple[tuple[int, ...], float]]] = {}
     for outcome, record in recorded.known:
-        seconds = min(record.seconds[:RACED]) if outcome.valid else np.inf  # the least, not the median: whatever else ran only ever adds
+        seconds = min(record.seconds[:REPEATS]) if outcome.valid else np.inf  # the least, not the median: whatever else ran only ever adds
         by_space.setdefault(outcome.pick.space, []).append((outcome.pick.row, seconds))
     parts: list[FeatureRows] = []
     times: list[float] = []

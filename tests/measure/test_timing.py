@@ -37,7 +37,7 @@ def test_slow_ones_are_cut_at_the_earliest_moment() -> None:
     fake = Fake(0.2)
     assert fake.time(OPTIONS, best=0.01) == Timing((0.2,), cut_short=True) and not fake.calls
     fake = Fake(0.02)
-    assert fake.time(OPTIONS, best=0.001) == Timing((0.02,), cut_short=True) and fake.calls == [1]
+    assert fake.time(OPTIONS, best=0.001) == Timing((0.02,), cut_short=True) and fake.calls == [1, 1, 1]
     assert not Fake(0.02).time(OPTIONS, best=0.01).cut_short
 
 
@@ -50,6 +50,13 @@ def test_contenders_are_timed_again() -> None:
 
 def test_a_cold_first_call_does_not_cut() -> None:
     assert not Fake(0.001).time(OPTIONS, best=0.001, first=0.04).cut_short
+
+
+def test_one_slow_call_does_not_cut() -> None:
+    fake = Fake(0.001)
+    slow = iter([0.05])
+    timing = time_repeats(lambda number: next(slow, fake.run(number)), OPTIONS, first_seconds=0.001, best_seconds=0.001, clock=lambda: fake.now)
+    assert not timing.cut_short and len(timing.seconds) == 3
 
 
 def test_cold_caches_time_single_calls() -> None:
