@@ -185,7 +185,8 @@ def transfers(statement: Statement, core: Core) -> list[Row]:
 
 
 def loaded_bytes(statement: Statement, capacity: float, taken: Sequence[Row] | None = None) -> Row:
-    """Bytes that enter a cache of this capacity: the outermost loops whose data fit load once, for each iteration outside.
+    """Bytes that enter a cache of this capacity: the outermost loops whose data fit load once, for each iteration outside; none where all that the program
+    touches stays there from one run to the next.
 
     taken: bytes of the cache that data take, by boundary, where those are not as many as they are.
     """
@@ -193,7 +194,7 @@ def loaded_bytes(statement: Statement, capacity: float, taken: Sequence[Row] | N
     loaded = loads[-1]
     for size, load in reversed(list(zip((taken or statement.bytes)[:-1], loads[:-1], strict=True))):
         loaded = choose(size <= capacity, load, loaded)
-    return loaded
+    return choose(statement.resident <= capacity, 0.0, loaded)
 
 
 def threads_at_work(nest: Nest, core: Core) -> Row:

@@ -21,7 +21,7 @@ class Statement:
     """One store of the program with everything it touches.
 
     footprints: stored buffer first, then those read, in order; bytes: touched in all buffers, by boundary; room: bytes of the first cache that they take.
-    blocks: the buffers that get a block of features.
+    blocks: the buffers that get a block of features; resident: bytes that the whole program touches, all its statements together.
     """
 
     nest: Nest
@@ -30,24 +30,39 @@ class Statement:
     bytes: tuple[Row, ...]
     room: tuple[Row, ...]
     blocks: tuple[Buffer, ...]
+    resident: Row
 
 
 def statements_of(loops: Loops, line_bytes: int) -> list[Statement]:
     """Every store of the program, in order."""
     layouts: dict[Buffer, Layout] = {}
-    found = []
-    for path, store in stores(loops.body):
-        nest = nest_of(path, store)
+    nests = [nest_of(path, store) for path, store in stores(loops.body)]
+    prints: list[dict[Buffer, Footprint]] = []
+    shown = []
+    for nest in nests:
         touched: dict[Buffer, Footprint] = {}
-        reads = accesses(store)
+        reads = accesses(nest.store)
         for buffer, indices in reads.items():
             layout = layouts.get(buffer)
             if layout is None:
                 layout = layouts[buffer] = layout_of(buffer)
             touched[buffer] = footprint(nest, layout, indices, line_bytes)
         walked = {buffer: len({var for index in indices for one in index for var in variables(one)}) for buffer, indices in reads.items()}
-        found.append(Statement(nest, touched, layouts, _bytes(nest, touched, layouts), _room(touched), _shown(store.buffer, walked)))
-    return found
+        prints.append(touched)
+        shown.append(_shown(nest.store.buffer, walked))
+    resident = _resident(prints, layouts)
+    return [
+        Statement(nest, touched, layouts, _bytes(nest, touched, layouts), _room(touched), blocks, resident)
+        for nest, touched, blocks in zip(nests, prints, shown, strict=True)
+    ]
+
+
+def _resident(prints: Sequence[dict[Buffer, Footprint]], layouts: dict[Buffer, Layout]) -> Row:
+    most: dict[Buffer, Row] = {}
+    for touched in prints:
+        for buffer, print_ in touched.items():
+            most[buffer] = larger(most[buffer], print_.elements[0]) if buffer in most else print_.elements[0]
+    return sum((elements * float(layouts[buffer].element_bytes) for buffer, elements in most.items()), start=0.0)
 
 
 def _bytes(nest: Nest, touched: dict[Buffer, Footprint], layouts: dict[Buffer, Layout]) -> tuple[Row, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from ansor.ir.linear import Linear, Quotient, Var, bounds
 from ansor.ir.loops import For, Guard
 
 MAX_PARTIAL = 4  # as many lengths of a cut loop get code of their own
+ANY_LENGTH = sys.maxsize
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +33,11 @@ class Edge:
         return (left,) if 0 < left < extent else ()
 
 
-def edges(guards: tuple[Guard, ...], loops: Sequence[For], held: Sequence[For]) -> list[Edge] | None:
-    """Each guard as the end of one of the loops; None when one is something else: it changes with several of them, or with the loops held inside."""
+def edges(guards: tuple[Guard, ...], loops: Sequence[For], held: Sequence[For], most: int = MAX_PARTIAL) -> list[Edge] | None:
+    """Each guard as the end of one of the loops; None when one is something else: it changes with several of them, or with the loops held inside.
+
+    most: lengths that the last tile may have.
+    """
     found = []
     for guard in guards:
         cut = [loop for loop in loops if mentions(guard.value, loop.var)]
@@ -45,7 +50,7 @@ def edges(guards: tuple[Guard, ...], loops: Sequence[For], held: Sequence[For]) 
         if step < 1 or mentions(rest, var) or (guard.low is not None and (least is None or least[0] < guard.low)):
             return None
         found.append(Edge(var, step, rest, int(guard.high)))
-        if len(found[-1].partial(int(var.extent))) > MAX_PARTIAL:
+        if len(found[-1].partial(int(var.extent))) > most:
             return None
     return found if len({end.var for end in found}) == len(found) else None
 

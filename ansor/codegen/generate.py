@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ansor.codegen.dialect import BYTES, C_TYPES, PRELUDE, Helpers, literal
-from ansor.codegen.edges import Edge, edges, guards_by
+from ansor.codegen.edges import ANY_LENGTH, Edge, edges, guards_by
 from ansor.codegen.interleaved import interleaving
 from ansor.codegen.partition import Partition, partition
 from ansor.codegen.source import Argument, CSource, Pack
@@ -319,14 +319,16 @@ class _Generator:
         outer, inner = guards_by(store.guards, [loop.var])
         if outer:
             self._open(f"if ({self._conditions(outer)})")
-        ends = edges(inner, [loop], [])
-        if ends is None:
+        bare = replace(store, guards=())
+        ends, any_ends = edges(inner, [loop], []), edges(inner, [loop], [], ANY_LENGTH)
+        if ends is not None:
+            self._at_edges(ends, {}, lambda counts: self._row(loop, counts.get(loop.var, int(loop.var.extent)), bare))
+        elif any_ends is not None:
+            self._row_of_any_length(loop, any_ends, bare)
+        else:
             self._open_loop(loop)
             self._scalar_store(replace(store, guards=inner))
             self._close()
-        else:
-            bare = replace(store, guards=())
-            self._at_edges(ends, {}, lambda counts: self._row(loop, counts.get(loop.var, int(loop.var.extent)), bare))
         if outer:
             self._close()
 
@@ -363,6 +365,18 @@ class _Generator:
         else:
             self._counted_loop(loop, count, store)
 
+    def _row_of_any_length(self, loop: For, ends: list[Edge], store: Store) -> None:
+        """A whole row as vectors, a shorter one by a loop that ends where it ends."""
+        extent = int(loop.var.extent)
+        self._open(f"if ({' && '.join(f'{self.writer.index(end.rest)} < {end.high - end.step * (extent - 1)}' for end in ends)})")
+        self._row(loop, extent, store)
+        self._close()
+        self._open("else")
+        self._open_loop(loop, self._end(loop, ends))
+        self._scalar_store(store)
+        self._close()
+        self._close()
+
     def _counted_loop(self, loop: For, count: int, store: Store) -> None:
         self._open_loop(loop, count)
         self._scalar_store(store)
@@ -384,18 +398,42 @@ class _Generator:
             self._at_edges(others, {**counts, end.var: count}, emit)
             self._close()
 
-    def _vector_loop(self, loop: For, extent: int, store: Store) -> None:
+    def _partitioned_there(self, loop: For, extent: int, store: Store, found: Partition) -> None:
+        """A padding whose place along the innermost loop is known: vectors inside, single elements around them."""
+        low = min(max([0, *(int(bound.const) for bound in found.lows)]), extent)
+        high = max(min([extent, *(int(bound.const) for bound in found.highs)]), low)
+        inside, outside = replace(store, value=found.then), replace(store, value=found.otherwise)
+        if found.conditions:
+            self._open(f"if ({' && '.join(self.writer.scalar(condition) for condition in found.conditions)})")
+        for begin, end, part in ((0, low, outside), (low, high, inside), (high, extent, outside)):
+            self._part_of_row(loop, begin, end, part)
+        if found.conditions:
+            self._close()
+            self._open("else")
+            self._part_of_row(loop, 0, extent, outside)
+            self._close()
+
+    def _part_of_row(self, loop: For, begin: int, end: int, store: Store) -> None:
+        if self.writer.contiguous(store.buffer, store.index, loop.var) and vectorizable(store.value, loop.var):
+            self._vector_loop(loop, end, store, begin)
+            return
+        name = loop.var.name
+        self._open(f"for (long {name} = {begin}; {name} < {end}; ++{name})")
+        self._scalar_store(store)
+        self._close()
+
+    def _vector_loop(self, loop: For, end: int, store: Store, begin: int = 0) -> None:
         widest = self._widest(store)
-        pieces = chunks(extent, widest)
+        pieces = chunks(end - begin, widest)
         whole = sum(1 for _, lanes in pieces if lanes == widest)
         if whole > MAX_CHUNKS and widest > 1:
             name = loop.var.name
-            self._open(f"for (long {name} = 0; {name} < {whole * widest}; {name} += {widest})")
+            self._open(f"for (long {name} = {begin}; {name} < {begin + whole * widest}; {name} += {widest})")
             self._store_lanes(store, Lanes(loop.var, widest, of(loop.var)), {})
             self._close()
             pieces = pieces[whole:]
         for offset, lanes in pieces:
-            self._store_lanes(store, Lanes(loop.var, lanes, Linear((), offset)), {})
+            self._store_lanes(store, Lanes(loop.var, lanes, Linear((), begin + offset)), {})
 
     def _store_lanes(self, store: Store, lanes: Lanes, fixed: dict[Var, int]) -> None:
         if lanes.count == 1:
@@ -408,6 +446,9 @@ class _Generator:
 
     def _partitioned(self, loop: For, extent: int, store: Store, found: Partition) -> None:
         """A padding along the innermost loop: the part before, the part inside, the part after. All of it inside is the usual case, and runs as vectors."""
+        if not any(bound.terms for bound in (*found.lows, *found.highs)):
+            self._partitioned_there(loop, extent, store, found)
+            return
         name = loop.var.name
         low, high = (self._own(f"{name}_{end}{next(self.names)}") for end in ("low", "high"))
         lows = [self.writer.index(bound) for bound in found.lows]
@@ -457,6 +498,12 @@ class _Generator:
         outer, rest = guards_by(store.guards, [loop.var for loop in loops])
         within, cut = guards_by(rest, [loop.var for loop in spatial])
         ends = edges(cut, spatial, reductions)
+        if ends is None and len(spatial) > 1:
+            # Two loops of one axis, for example: without the outer one the tile is smaller, but still held in registers.
+            self._open_loop(spatial[0])
+            self._tile([*reductions, *spatial[1:]], store, inner)
+            self._close()
+            return
         if ends is None:
             plain = [*loops, inner.loop] if inner is not None else loops
             for loop in plain:
@@ -640,7 +687,7 @@ class _Generator:
             budget = budget // extent if budget >= extent else 0
         for k, (loop, factor) in enumerate(zip(reductions, reversed(factors), strict=True)):
             own, others = guards_by(within, [inner.var for inner in reductions[k + 1 :]])
-            ends = edges(guards_by(own, [loop.var])[1], [loop], [])
+            ends = edges(guards_by(own, [loop.var])[1], [loop], [], ANY_LENGTH)
             end = self._end(loop, ends) if ends else None
             if end is not None:
                 within = (*guards_by(own, [loop.var])[0], *others)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import gcd
 
-from ansor.ir.linear import Atom, Linear, Opaque, Quotient, Remainder, Var, bounds, is_opaque, of
-from ansor.ir.loops import Access, Buffer, For, IndexValue, Loops, Node, Store
+from ansor.ir.linear import Atom, Int, Linear, Opaque, Quotient, Remainder, Var, bounds, is_opaque, of
+from ansor.ir.loops import Access, Buffer, For, Guard, IndexValue, Loops, Node, Store
 from ansor.te.expr import Binary, Const, Expr, Select, transform
 
 
@@ -98,7 +99,7 @@ class _Simplifier:
             index=tuple(self._index(i) for i in store.index),
             value=transform(store.value, self._value),
             reduce_vars=tuple(var for var in store.reduce_vars if var.extent != 1),
-            guards=tuple(replace(guard, value=self._index(guard.value)) for guard in store.guards if guard.needed),
+            guards=merged(tuple(replace(guard, value=self._index(guard.value)) for guard in store.guards if guard.needed)),
         )
 
     def _value(self, node: Expr) -> Expr | None:
@@ -133,6 +134,31 @@ class _Simplifier:
             return type(atom)(self._index(atom.value), atom.divisor)
         assert isinstance(atom, Opaque)
         return Opaque(transform(atom.value, self._value))
+
+
+def merged(guards: Sequence[Guard]) -> tuple[Guard, ...]:
+    """One guard for each sum of loops, without the bounds that hold in every iteration."""
+    ranges: dict[frozenset[tuple[Atom, Int]], Guard] = {}
+    for guard in guards:
+        key, least = frozenset(guard.value.terms), guard.value.const
+        known = ranges.get(key)
+        if known is None:
+            ranges[key] = guard
+            continue
+        apart = known.value.const - least  # of known.value from guard.value
+        low = known.low if guard.low is None else guard.low + apart if known.low is None else max(known.low, guard.low + apart)
+        high = known.high if guard.high is None else guard.high + apart if known.high is None else min(known.high, guard.high + apart)
+        ranges[key] = Guard(known.value, low, high)
+    return tuple(guard for guard in map(_without_bounds_that_hold, ranges.values()) if guard.low is not None or guard.high is not None)
+
+
+def _without_bounds_that_hold(guard: Guard) -> Guard:
+    reached = bounds(guard.value)
+    if reached is None:
+        return guard
+    low = None if guard.low is not None and reached[0] >= guard.low else guard.low
+    high = None if guard.high is not None and reached[1] < guard.high else guard.high
+    return replace(guard, low=low, high=high)
 
 
 def conjuncts(expr: Expr) -> list[Expr]:

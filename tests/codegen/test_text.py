@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from ansor import te
@@ -109,19 +111,55 @@ def test_whole_vectors_then_halves_then_single_elements() -> None:
 
 
 PADDING = """\
-    long p_j_low0 = 0, p_j_high1 = 13;
-    if (1 > p_j_low0) p_j_low0 = 1;
-    if (12 < p_j_high1) p_j_high1 = 12;
-    if (p_j_low0 > 13) p_j_low0 = 13;
-    if (p_j_high1 < p_j_low0 || !(((int)(p_i) < 2))) p_j_high1 = p_j_low0;"""
+    if (((int)(p_i) < 2)) {
+      p[p_i * 13] = 0.0f;
+      *(f32x4 *)&p[p_i * 13 + 1] = *(const f32x4 *)&x[p_i * 11];
+      *(f32x4 *)&p[p_i * 13 + 5] = *(const f32x4 *)&x[p_i * 11 + 4];
+      *(f32x2 *)&p[p_i * 13 + 9] = *(const f32x2 *)&x[p_i * 11 + 8];
+      p[p_i * 13 + 11] = x[p_i * 11 + 10];
+      p[p_i * 13 + 12] = 0.0f;
+    }
+    else {
+      *(f32x4 *)&p[p_i * 13] = (f32x4){};"""
+
+CUT_PADDING = """\
+      long p_j_1_low0 = 0, p_j_1_high1 = 5;
+      if (p_j_0 * (-5) + 1 > p_j_1_low0) p_j_1_low0 = p_j_0 * (-5) + 1;
+      if (p_j_0 * (-5) + 14 < p_j_1_high1) p_j_1_high1 = p_j_0 * (-5) + 14;
+      if (p_j_1_low0 > 5) p_j_1_low0 = 5;
+      if (p_j_1_high1 < p_j_1_low0) p_j_1_high1 = p_j_1_low0;
+      if (p_j_1_low0 == 0 && p_j_1_high1 == 5) {
+        *(f32x4 *)&p[p_i * 15 + p_j_0 * 5]"""
 
 
-def test_a_padding_has_a_range_instead_of_tests() -> None:
-    x, _ = relu()
-    p = te.compute((3, 13), lambda i, j: te.if_then_else(te.all(i < 2, j >= 1, j < 12), x[i, j - 1], 0.0), name="p")
-    text = written([x, p], Vectorize("p", "j", 1)).text
-    assert PADDING in text
-    assert "p[p_i * 13 + p_j] = x[p_i * 11 + p_j - 1];" in text
+def padded(n: int, *conditions: Callable[[te.Expr, te.Expr], te.Expr]) -> list[Tensor]:
+    x = te.placeholder((3, n - 2), name="x")
+    return [x, te.compute((3, n), lambda i, j: te.if_then_else(te.all(*(test(i, j) for test in conditions)), x[i, j - 1], 0.0), name="p")]
+
+
+def test_a_padding_is_written_beside_what_it_surrounds() -> None:
+    tensors = padded(13, lambda i, j: i < 2, lambda i, j: j >= 1, lambda i, j: j < 12)
+    assert PADDING in written(tensors, Vectorize("p", "j", 1)).text
+
+
+def test_a_padding_of_a_cut_row_has_a_range_instead_of_tests() -> None:
+    text = written(padded(15, lambda i, j: j >= 1, lambda i, j: j < 14), Split("p", "j", (5,), 2), Vectorize("p", "j_1", 1)).text
+    assert CUT_PADDING in text and "p[p_i * 15 + p_j_0 * 5 + p_j_1] = x[p_i * 13 + p_j_0 * 5 + p_j_1 - 1];" in text
+
+
+def test_a_row_that_may_end_anywhere_is_vectors_where_it_is_whole() -> None:
+    x = te.placeholder((29,), name="x")
+    y = te.compute((29,), lambda i: x[i] * 2.0, name="y")
+    z = te.compute((27,), lambda i: y[i] + y[i + 1] + y[i + 2], name="z")
+    text = written([x, z], Split("z", "i", (9,), 2), Split("z", "i_0", (2,), 2), ComputeAt("y", "z", "i_0_1"), Vectorize("y", "i", 1)).text
+    assert "if (z_i_0_0 * 18 + z_i_0_1 * 9 < 19) {" in text and "*(f32x4 *)&y[" in text
+    assert "long y_i_end0 = 11;" in text and "if (29 - (z_i_0_0 * 18 + z_i_0_1 * 9) < y_i_end0)" in text
+
+
+def test_two_loops_of_an_axis_that_does_not_divide_leave_a_smaller_tile() -> None:
+    steps = (Split("c", "i", (2, 3), 3), Split("c", "j", (8,), 2), Reorder("c", ("i_0", "j_0", "r", "i_1", "i_2", "j_1")), Vectorize("c", "j_1", 1))
+    text = written(matmul(), *steps).text
+    assert "acc0_0" in text and text.index("for (long c_i_1 = 0; c_i_1 < 2; ++c_i_1)") < text.index("for (long c_r = 0;")
 
 
 def test_intermediates_lie_apart_in_the_workspace() -> None:

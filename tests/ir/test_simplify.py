@@ -1,12 +1,12 @@
-"""Data-dependent indices are simplified however deep they lie."""
+"""Data-dependent indices are simplified however deep they lie, and guards are one for each sum of loops."""
 
 from __future__ import annotations
 
 import pytest
 
 from ansor.ir.linear import Atom, Linear, Opaque, Quotient, Remainder, Var, atom_variables, of
-from ansor.ir.loops import Access, Buffer, For, Loops, Store
-from ansor.ir.simplify import chain, simplified
+from ansor.ir.loops import Access, Buffer, For, Guard, Loops, Store
+from ansor.ir.simplify import chain, merged, simplified
 
 
 def _program(wrap: type[Quotient] | type[Remainder] | None) -> Loops:
@@ -35,3 +35,12 @@ def test_a_vanished_loop_is_gone_from_what_data_choose(wrap: type[Quotient] | ty
     store = chain(loop)[1]
     assert store is not None and isinstance(store.value, Access)
     assert _mentioned(store.value.index[0]) == {"i"}
+
+
+def test_guards_of_one_sum_become_one_without_bounds_that_hold() -> None:
+    i, j = Var("i", 4), Var("j", 8)
+    place = of(i) * 8 + of(j)
+    (guard,) = merged((Guard(place, None, 30), Guard(of(j) + of(i) * 8 + 1, 0, 27), Guard(of(j), 0, 8)))
+    assert (guard.value, guard.low, guard.high) == (place, None, 26)
+    kept = merged((Guard(place + -3, 0, 40), Guard(of(i), None, 3)))
+    assert [(one.low, one.high) for one in kept] == [(0, None), (None, 3)]
