@@ -287,14 +287,14 @@ Pieces: C, the stage with the most work, from the outermost loop to the innermos
   C_k_1 (16)          1.16 KiB  L1
   C_i_3 (8)              260 B  L1
   C_j_3 (32)              12 B  L1  vectors
-  loaded over the whole run: into L1 (32 KiB) 80 KiB, L2 (1 MiB) 48 KiB, L3 (32 MiB) 48 KiB; a piece fits when
-    it fills 75 % of a cache or less
+  loaded over the whole run: into L1 (32 KiB) 80 KiB, L2 (1 MiB) 0 B, L3 (32 MiB) 0 B; a piece fits when it
+    fills 75 % of a cache or less
 
 Expected: cycles by the estimate
           instructions  transfers     sum
-  C             11.8 k     12.1 k  23.9 k
-  measured 10 us, which would be exact at a clock of 2.39 GHz; the arithmetic as declared takes at least
-    8.19 k cycles, 34 % of the estimate
+  C             11.8 k     2.87 k  14.6 k
+  measured 10 us, which would be exact at a clock of 1.46 GHz; the arithmetic as declared takes at least
+    8.19 k cycles, 56 % of the estimate
   the estimate ranks the best at place 1 of 4 (rank correlation with the times 1.00)
 
 Lost:
@@ -302,8 +302,8 @@ Lost:
     only this one  C: accumulated in a private tile, written out once; cut like the stage computed inside it:
                    i_0 j_0 | i_1 j_1; vectors along j_1. C_local: computed inside C at loop j_0
     tiles          C: i 2 x 2 x 2 x 8 -> 2 x 1 x 4 x 8
-    estimate       instructions 11.8 k -> 12.2 k, transfers 12.1 k -> 14.5 k: the difference is in the
+    estimate       instructions 11.8 k -> 12.2 k, transfers 2.87 k -> 3.79 k: the difference is in the
                    transfers
   the best of the same sketch with other numbers: 15 us, 1.50 times as long
     tiles     C: k 4 x 16 -> 16 x 4
-    estimate  instructions 11.8 k -> 22.5 k, transfers 12.1 k -> 12.1 k: the difference is in the instructions"""
+    estimate  instructions 11.8 k -> 22.5 k, transfers 2.87 k -> 2.87 k: the difference is in the instructions"""
