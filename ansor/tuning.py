@@ -411,6 +411,9 @@ class Recorded:
     left_out: dict[str, int]
 
 
+OTHER_TARGET = "made for another target"
+
+
 def record_target(target: Target) -> str:
     """The target as records name it: with the processor where it says `native`, and with the compiler, because times depend on both."""
     compiler = find_compiler(target.compiler).version
@@ -437,7 +440,7 @@ def recorded_outcomes(task: SearchTask, records: str | Path) -> Recorded:
     found = [(_outcome_of(record, task, numbers), record) for record in of_target]
     known = [(outcome, record) for outcome, record in found if outcome is not None]
     left_out = {
-        f"made for another target than {target}": len(of_workload) - len(of_target),
+        f"{OTHER_TARGET} than {target}": len(of_workload) - len(of_target),
         "they name sketches that do not exist in this version": len(found) - len(known),
     }
     return Recorded(known, {reason: count for reason, count in left_out.items() if count})

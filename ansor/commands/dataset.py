@@ -24,8 +24,9 @@ from ansor.dataset.split import FOLDS, HELD_OUT, fold_of, splits
 from ansor.dataset.train import MEMBERS, OPTIONS, train_stage
 from ansor.errors import AnsorError
 from ansor.ir.feature_rows import FeatureRows
+from ansor.targets.base import parse_target
 from ansor.text import format_seconds
-from ansor.tuning import TaskState
+from ansor.tuning import OTHER_TARGET, TaskState
 
 
 def run_dataset(given: argparse.Namespace) -> int:
@@ -56,18 +57,22 @@ def _collect(given: argparse.Namespace, console: Console) -> int:
 
 
 def _examples(given: argparse.Namespace, console: Console) -> list[Examples]:
-    tasks = dataset_tasks()
-    target, folder = target_of(given), Path(given.folder)
+    tasks, folder = dataset_tasks(), Path(given.folder)
+    targets = [target_of(given), *map(parse_target, given.beside)]
     if not folder.is_dir():
         raise AnsorError(f"asked for the data set in {folder}, which is no folder; run `ansor dataset collect {folder}` first")
-    left_out: Counter[str] = Counter()
-    found = list(track(load_examples(tasks, target, folder, left_out), "features", console=console, total=len(tasks), transient=True))
-    for reason, count in left_out.items():
-        console.print(f"{count} records are left out: {reason}", soft_wrap=True)
-    if not found:
-        raise AnsorError(f"{folder} has no valid records of the data set's tasks for {target}; run `ansor dataset collect {folder}` for this target first")
-    console.print(f"{len(found)} tasks, {sum(map(len, found)):,} programs of {folder} for {target}", soft_wrap=True)
-    return found
+    parts = []
+    for target in targets:
+        left_out: Counter[str] = Counter()
+        found = list(track(load_examples(tasks, target, folder, left_out), "features", console=console, total=len(tasks), transient=True))
+        for reason, count in left_out.items():
+            if len(targets) == 1 or not reason.startswith(OTHER_TARGET):
+                console.print(f"{count} records are left out: {reason}", soft_wrap=True)
+        if not found:
+            raise AnsorError(f"{folder} has no valid records of the data set's tasks for {target}; run `ansor dataset collect {folder}` for this target first")
+        console.print(f"{len(found)} tasks, {sum(map(len, found)):,} programs of {folder} for {target}", soft_wrap=True)
+        parts.append(found)
+    return [one for part in parts for one in part]
 
 
 def _train(given: argparse.Namespace, console: Console) -> int:
@@ -83,7 +88,7 @@ def _train(given: argparse.Namespace, console: Console) -> int:
     stage = train_stage(learned)
     held_out = [*([] if given.all else [f"fold {HELD_OUT} of {FOLDS} by task"]), *given.without]
     about = {
-        "features": FEATURES_VERSION, "tasks": len(learned), "programs": sum(map(len, learned)), "target": str(target_of(given)),
+        "features": FEATURES_VERSION, "tasks": len(learned), "programs": sum(map(len, learned)), "target": ", ".join(map(str, [target_of(given), *given.beside])),
         "held_out": " and ".join(held_out), "members": MEMBERS, "trees": OPTIONS.trees, "leaves": OPTIONS.leaves,
         "learning_rate": OPTIONS.learning_rate,
     }  # fmt: skip

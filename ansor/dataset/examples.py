@@ -49,7 +49,7 @@ def load_examples(tasks: Sequence[DatasetTask], target: Target, folder: Path, le
 
 def _kept(task: DatasetTask, target: Target, folder: Path, left_out: Counter[str]) -> Examples:
     records = records_of(folder, task)
-    place = folder / "features" / f"{task.name}.npz"
+    place = folder / "features" / hashlib.sha256(record_target(target).encode()).hexdigest()[:8] / f"{task.name}.npz"
     state = records.stat()
     key = f"{record_target(target)} {_sources()} {state.st_size} {state.st_mtime_ns}"
     found = _read(place, key)
@@ -71,7 +71,7 @@ def _read(place: Path, key: str) -> tuple[FeatureRows, NDArray[np.float64]] | No
 
 
 def _write(place: Path, key: str, features: FeatureRows, seconds: NDArray[np.float64]) -> None:
-    place.parent.mkdir(exist_ok=True)
+    place.parent.mkdir(parents=True, exist_ok=True)
     temporary = place.with_suffix(".part.npz")
     np.savez_compressed(temporary, key=key, rows=features.rows, segment=features.segment, prior=features.prior_logs(), seconds=seconds)
     temporary.replace(place)

@@ -52,6 +52,19 @@ def test_a_model_is_trained_on_what_is_not_held_out(folder: Path, tmp_path: Path
     assert "held out" not in capsys.readouterr().out.replace("held_out", "")
 
 
+def test_one_model_learns_from_several_targets(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for path in folder.glob("*.jsonl"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    narrow = "cpu -mcpu=x86-64-v3 -threads=1"
+    assert main(["dataset", "collect", str(tmp_path), "--target", narrow, "--trials", "4"]) == 0
+    capsys.readouterr()
+    assert main(["dataset", "train", str(tmp_path), "--threads", "1", "--beside", narrow, "--all", "--output", str(tmp_path / "m.gz")]) == 0
+    said = capsys.readouterr().out
+    assert "6 tasks, 36 programs" in said and "6 tasks, 24 programs" in said and "left out" not in said
+    about = read_document(tmp_path / "m.gz")["about"]
+    assert isinstance(about, dict) and about["tasks"] == 12 and "x86-64-v3" in str(about["target"])
+
+
 def test_models_are_asked_about_kinds_they_have_not_seen(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["dataset", "eval", str(folder), "--threads", "1", "--split", "kind"]) == 0
     said = capsys.readouterr().out
