@@ -88,7 +88,8 @@ def _train(given: argparse.Namespace, console: Console) -> int:
     stage = train_stage(learned)
     held_out = [*([] if given.all else [f"fold {HELD_OUT} of {FOLDS} by task"]), *given.without]
     about = {
-        "features": FEATURES_VERSION, "tasks": len(learned), "programs": sum(map(len, learned)), "target": ", ".join(map(str, [target_of(given), *given.beside])),
+        "features": FEATURES_VERSION, "tasks": len(learned), "programs": sum(map(len, learned)),
+        "target": ", ".join(map(str, [target_of(given), *given.beside])),
         "held_out": " and ".join(held_out), "members": MEMBERS, "trees": OPTIONS.trees, "leaves": OPTIONS.leaves,
         "learning_rate": OPTIONS.learning_rate,
     }  # fmt: skip
