@@ -2,12 +2,14 @@
 
     python benchmarks/search.py                                   # every operator, 5 seeds, 64 trials: hours
     python benchmarks/search.py --only matmul softmax --seeds 3
+    python benchmarks/search.py --searches pretrained --seeds 3 --long 1000   # what 64 trials reach of the best of 1000
     python benchmarks/search.py --table --plot docs/search.svg    # runs nothing
 
 Searches: `random` programs; `evolution` of the best measured ones, without a model; evolution with a `model` that starts from the analytic estimate and learns
 from what is measured; and `pretrained`, the package's own, which starts from what it learned from other operators. A run is a line in the results file, and a
 run that is there is not run again. A curve is the speed of the best program so far, relative to the best that any run of the operator found; the table
-gives the geometric mean over operators, averaged over the seeds that all operators have, and the spread of seeds. Seconds are wall time from the
+gives the geometric mean over operators, averaged over the seeds that all operators have, and the spread of seeds. `--long` adds one long run of the pretrained search for
+each operator, which then is what the others are held against. Seconds are wall time from the
 declaration, with everything a user waits for but the start of Python. No operator is one of the data set that the pretrained model learned from.
 """
 
@@ -18,7 +20,7 @@ import math
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -64,7 +66,12 @@ OPERATORS: dict[str, Callable[[], list[Tensor]]] = {
     "dense": lambda: operators.dense(96, 640, 640),
     "batch_matmul": lambda: operators.batch_matmul(8, 96, 96, 64),
     "softmax": lambda: operators.softmax(960, 160),
+    "grouped": lambda: workloads.group_conv2d(1, 28, 28, 192, 192, 3, 1, 1, 1, 6),
+    "transposed": lambda: workloads.conv2d_transpose(1, 12, 12, 160, 80, 4, 2, 1),
+    "dilated": lambda: workloads.conv2d(1, 30, 30, 80, 80, 3, 1, 2, 2),
+    "layer_norm": lambda: operators.layer_norm(320, 640),
 }
+LONG_SEED = 1000
 
 
 @dataclass(frozen=True)
@@ -113,14 +120,10 @@ def load(path: Path) -> list[Curve]:
     return [Curve(**{**one, "best": tuple(one["best"]), "elapsed": tuple(one["elapsed"])}) for one in found]
 
 
-def missing(done: Sequence[Curve], names: Sequence[str], seeds: int, trials: int, target: Target) -> Iterator[tuple[str, str, int]]:
-    """Runs that are not done, searches in turn, so that a stopped run has something of each."""
+def missing(done: Sequence[Curve], wanted: Iterable[tuple[str, str, int]], trials: int, target: Target) -> Iterator[tuple[str, str, int]]:
+    """Those of the runs wanted that are not done."""
     known = {(one.operator, one.search, one.seed) for one in done if one.target == str(target) and len(one.best) >= trials}
-    for seed in range(seeds):
-        for operator in names:
-            for search in SEARCHES:
-                if (operator, search, seed) not in known:
-                    yield operator, search, seed
+    return (one for one in wanted if one not in known)
 
 
 def shares(curves: Sequence[Curve], at: Callable[[Curve], float]) -> Mapping[str, tuple[float, float]]:
@@ -142,7 +145,9 @@ def main() -> int:
     options = parser(__doc__)
     options.add_argument("--only", nargs="+", choices=OPERATORS, default=list(OPERATORS), help="operators (default: all)")
     options.add_argument("--seeds", type=int, default=5, help="runs of each search (default: %(default)s)")
+    options.add_argument("--searches", nargs="+", choices=SEARCHES, default=list(SEARCHES), help="searches (default: all)")
     options.add_argument("--trials", type=int, default=64, help="of a run (default: %(default)s)")
+    options.add_argument("--long", type=int, default=0, metavar="TRIALS", help="one more run of so many trials for each operator (default: none)")
     options.add_argument("--results", type=Path, metavar="FILE", default=RESULTS, help="where runs are kept (default: %(default)s)")
     options.add_argument("--table", action="store_true", help="print what the results file has, run nothing")
     options.add_argument("--plot", type=Path, metavar="FILE.svg", help="draw the curves")
@@ -152,11 +157,16 @@ def main() -> int:
     out, target = console(), target_of(given)
     if not given.table:
         given.results.parent.mkdir(parents=True, exist_ok=True)
-        for operator, search, seed in missing(load(given.results), given.only, given.seeds, given.trials, target):
-            curve = run(operator, search, seed, given.trials, target)
-            with given.results.open("a") as file:
-                file.write(json.dumps(asdict(curve)) + "\n")
-            out.print(f"{operator} by {search}, seed {seed}: {curve.best[-1] * 1e3:.4f} ms in {curve.elapsed[-1]:.1f} s")
+        done = load(given.results)
+        # Searches in turn, so that a stopped run has something of each.
+        short = [(name, search, seed) for seed in range(given.seeds) for name in given.only for search in given.searches]
+        long = [(name, "pretrained", LONG_SEED) for name in given.only if given.long]
+        for runs, trials in ((short, given.trials), (long, given.long)):
+            for operator, search, seed in missing(done, runs, trials, target):
+                curve = run(operator, search, seed, trials, target)
+                with given.results.open("a") as file:
+                    file.write(json.dumps(asdict(curve)) + "\n")
+                out.print(f"{operator} by {search}, seed {seed}: {curve.best[-1] * 1e3:.4f} ms in {curve.elapsed[-1]:.1f} s, {trials} trials")
     curves = [one for one in load(given.results) if one.operator in given.only and one.target == str(target)]
     if not curves:
         out.print(f"{given.results} has no run for target {target}")
