@@ -5,12 +5,12 @@
     python benchmarks/search.py --searches pretrained --seeds 3 --long 1000   # what 64 trials reach of the best of 1000
     python benchmarks/search.py --table --plot docs/search.svg    # runs nothing
 
-Searches: `random` programs; `evolution` of the best measured ones, without a model; evolution with a `model` that starts from the analytic estimate and learns
-from what is measured; and `pretrained`, the package's own, which starts from what it learned from other operators. A run is a line in the results file, and a
-run that is there is not run again. A curve is the speed of the best program so far, relative to the best that any run of the operator found; the table
-gives the geometric mean over operators, averaged over the seeds that all operators have, and the spread of seeds. `--long` adds one long run of the pretrained search for
-each operator, which then is what the others are held against. Seconds are wall time from the
-declaration, with everything a user waits for but the start of Python. No operator is one of the data set that the pretrained model learned from.
+Searches: `random` programs; `evolution` of the best measured ones, without a model; evolution with a `model` that starts from the analytic estimate and
+learns from what is measured; and `pretrained`, the package's own, which starts from what it learned from other operators. A run is a line in the results
+file, and a run that is there is not run again. A curve is the speed of the best program so far, relative to the best that any run of the operator found; the
+table gives the geometric mean over operators, averaged over the seeds that all operators have, and the spread of seeds. `--long` adds one long run of the
+pretrained search for each operator, which then is what the others are held against. Seconds are wall time from the declaration, with everything a user waits
+for but the start of Python. No operator is one of the data set that the pretrained model learned from.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ OPERATORS: dict[str, Callable[[], list[Tensor]]] = {
     "dense": lambda: operators.dense(96, 640, 640),
     "batch_matmul": lambda: operators.batch_matmul(8, 96, 96, 64),
     "softmax": lambda: operators.softmax(960, 160),
-    "grouped": lambda: workloads.group_conv2d(1, 28, 28, 192, 192, 3, 1, 1, 1, 6),
+    "grouped": lambda: operators.group_conv2d(1, 28, 28, 192, 192, 3, 1, 1, 6),
     "transposed": lambda: workloads.conv2d_transpose(1, 12, 12, 160, 80, 4, 2, 1),
     "dilated": lambda: workloads.conv2d(1, 30, 30, 80, 80, 3, 1, 2, 2),
     "layer_norm": lambda: operators.layer_norm(320, 640),
