@@ -21,7 +21,7 @@ from ansor.dataset.evaluate import Quality, Score, mean_quality, quality
 from ansor.dataset.examples import Examples, load_examples
 from ansor.dataset.operators import KINDS, DatasetTask, dataset_tasks
 from ansor.dataset.split import FOLDS, HELD_OUT, fold_of, splits
-from ansor.dataset.train import MEMBERS, OPTIONS, train_stage
+from ansor.dataset.train import MEMBERS, OPTIONS, train_network, train_stage
 from ansor.errors import AnsorError
 from ansor.ir.feature_rows import FeatureRows
 from ansor.targets.base import parse_target
@@ -107,8 +107,10 @@ def _evaluate(given: argparse.Namespace, console: Console) -> int:
     parts: dict[str, list[Quality]] = {}
     for split in splits([one.task for one in examples], given.split):
         held_out = [examples[place] for place in split.held_out]
-        stage = train_stage([examples[place] for place in split.learned])
-        sides: dict[str, Score] = {"random": _random, "estimate": estimated_scores, "trees": stage_model(stage).predict}
+        learned = [examples[place] for place in split.learned]
+        sides: dict[str, Score] = {"random": _random, "estimate": estimated_scores, "trees": stage_model(train_stage(learned)).predict}
+        if given.network:
+            sides["network"] = train_network(learned).predict
         found = {name: quality(side, held_out) for name, side in sides.items()}
         for name, one in found.items():
             parts.setdefault(name, []).append(one)

@@ -14,21 +14,35 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ansor.cost_model.lightgbm_model import Stage
+from ansor.cost_model.torch_model import TorchModel
 from ansor.cost_model.training_set import TrainingSet
 from ansor.cost_model.trees import TreeOptions, fit_trees
 from ansor.dataset.examples import Examples
 from ansor.dataset.split import family_number
+from ansor.ir.feature_rows import join
 
 if TYPE_CHECKING:
     import lightgbm
 
 MEMBERS = 3
+STEPS = 4000
+"""Of the network: so many batches of 256 programs."""
 OPTIONS = TreeOptions(trees=130, learning_rate=0.08, leaves=31, smallest_leaf=20, l2=1.0, features=0.5, rows=0.8)
 
 
 def train_stage(examples: Sequence[Examples], options: TreeOptions = OPTIONS) -> Stage:
     """Trees for all tasks together, each ensemble without one in MEMBERS families of tasks. Raises ValueError without a task."""
     return Stage(None, tuple(_fitted(_left_to(member, examples), replace(options, seed=member)) for member in range(MEMBERS)))
+
+
+def train_network(examples: Sequence[Examples], steps: int | None = None) -> TorchModel:
+    """The small network on the same programs, with the same labels: the other kind of model that there is. Raises ValueError without a task."""
+    if not examples:
+        raise ValueError("a network needs a task to learn from")
+    model = TorchModel(steps=STEPS if steps is None else steps, informed=True)
+    tasks = np.repeat(np.arange(len(examples)), [len(one) for one in examples])
+    model.update(join([one.features for one in examples]), np.concatenate([one.seconds for one in examples]), tasks)
+    return model
 
 
 def _left_to(member: int, examples: Sequence[Examples]) -> Sequence[Examples]:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import gcd
 
-from ansor.ir.linear import Atom, Int, Linear, Opaque, Quotient, Remainder, Var, bounds, is_opaque, of
+from ansor.ir.columns import Int
+from ansor.ir.linear import Atom, Linear, Opaque, Quotient, Remainder, Var, bounds, is_opaque, of
 from ansor.ir.loops import Access, Buffer, For, Guard, IndexValue, Loops, Node, Store
 from ansor.te.expr import Binary, Const, Expr, Select, transform
 

@@ -6,7 +6,7 @@ from ansor.cost_model.trees import TreeOptions
 from ansor.dataset.evaluate import quality
 from ansor.dataset.examples import Examples
 from ansor.dataset.operators import DatasetTask
-from ansor.dataset.train import train_stage
+from ansor.dataset.train import train_network, train_stage
 from ansor.ir.feature_rows import FeatureRows
 
 pytestmark = pytest.mark.lightgbm
@@ -31,6 +31,15 @@ def test_what_the_estimate_gets_wrong_is_learned_from_many_tasks_at_once() -> No
     by_estimate = quality(lambda features: 1 / features.sums(np.exp(features.prior_logs())), unseen)
     found = quality(model.predict, unseen)
     assert found.pairwise > 0.9 > by_estimate.pairwise + 0.1 and found.peak1 > by_estimate.peak1
+
+
+@pytest.mark.torch
+def test_a_network_learns_the_same() -> None:
+    model = train_network([task(number) for number in range(8)], steps=300)
+    unseen = [task(number) for number in range(8, 11)]
+    assert quality(model.predict, unseen).pairwise > 0.9
+    with pytest.raises(ValueError, match="needs a task"):
+        train_network([])
 
 
 def test_a_failed_program_is_ranked_last() -> None:
