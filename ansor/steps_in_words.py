@@ -23,6 +23,7 @@ from ansor.schedule.steps import (
     Reorder,
     Rfactor,
     Split,
+    SplitOuter,
     Step,
     StorageAlign,
     Tensorize,
@@ -52,7 +53,7 @@ def in_words(sketch: Sketch, row: Sequence[int]) -> tuple[Said, ...]:
             found[Said(owner, str(step))] = None
             continue
         stage = sketch.state[owner]
-        if isinstance(step, (Split, FollowSplit, Reorder, Unroll)):
+        if isinstance(step, (Split, SplitOuter, FollowSplit, Reorder, Unroll)):
             texts = _loops(stage, {loop for name, loop in unrolled if name == owner})
         else:
             texts = [_text(step, stage)]

@@ -51,7 +51,9 @@ from ansor.schedule.steps import (
     Parallel,
     PragmaUnroll,
     Reorder,
+    Rfactor,
     Split,
+    SplitOuter,
     Step,
     StorageAlign,
     Unroll,
@@ -159,7 +161,8 @@ def _step(draw: Draw, sketch: Sketch) -> Step | None:
     place = draw.integer(0, len(stage.loops) - 1)
     form = draw.integer(0, 9)
     if form <= 2:
-        return Split(stage.name, stage.loops[place], (draw.integer(1, 5),), 2)
+        cut = SplitOuter if draw.chance(30) else Split
+        return cut(stage.name, stage.loops[place], (draw.integer(1, 5),), 2)
     if form == 3:
         return Split(stage.name, stage.loops[place], (draw.integer(1, 3), draw.integer(1, 4)), 3)
     if form == 4:
@@ -172,6 +175,8 @@ def _step(draw: Draw, sketch: Sketch) -> Step | None:
         return Reorder(stage.name, order if draw.chance(60) else (*stage.loops[place:], *stage.loops[:place]))
     if form <= 7 and other.loops:
         return ComputeAt(stage.name, other.name, draw.pick(other.loops))
+    if form == 8 and draw.chance(30):
+        return Rfactor(stage.name, stage.loops[place], draw.integer(0, stage.tensor.ndim))
     if form == 8:
         return draw.pick([CacheWrite(stage.name), ComputeInline(stage.name), StorageAlign(stage.name, 8, draw.integer(0, 7))])
     read = draw.pick([*(read.tensor.name for read in access.reads(stage.tensor)), ""])

@@ -103,8 +103,8 @@ class _Lowering:
         path, region = self._region(stage)
         extents: dict[str, Int] = {axis.name: span for axis, (_, span) in zip(spatial, region, strict=True)}
         for axis in stage.axes[len(spatial) :]:
-            extents[axis.name] = self._axis_extent(stage, axis)
-        extents = self._loop_extents(stage, extents)
+            extents[axis.name] = axis_extent(self.state, stage, axis, self.numbers)
+        extents = loop_extents(stage, extents, self.numbers)
         loops = {loop: Var(self._fresh_name(f"{stage.name}_{loop}"), extents[loop]) for loop in stage.loops}
         local = _values(stage, loops, extents)
         kept = tuple(local[loop] for loop in stage.kept)
@@ -124,9 +124,9 @@ class _Lowering:
             shape.append(span)
         for axis in stage.axes[len(spatial) :]:
             values[axis] = local[axis.name] + axis.start
-            guards += _guards(local[axis.name], Linear(), self._axis_extent(stage, axis), self._axis_extent(stage, axis))
+            guards += _guards(local[axis.name], Linear(), extents[axis.name], extents[axis.name])
         guards += _inner_guards(stage, local, extents)
-        _check_partial(stage, local)
+        _check_partial(stage, local, loops)
         shape += [extents[loop] for loop in stage.kept]
         order = self._storage_order(stage)
         buffer = Buffer(stage.name, _aligned(stage, tuple(shape[k] for k in order)), stage.tensor.dtype, self._scope(stage))
@@ -145,33 +145,6 @@ class _Lowering:
         if self.state.is_output(stage.name):
             return "output"
         return "local" if isinstance(stage.placement, At) else "workspace"
-
-    def _axis_extent(self, stage: Stage, axis: Axis) -> Int:
-        if axis.name not in stage.borrowed:
-            return axis.extent
-        owner, loop = stage.borrowed[axis.name]
-        partial = self.state[owner]
-        # The kept loop's extent depends on nothing but the numbers: a reduction is never cut down to a region.
-        full = {a.name: a.extent for a in partial.axes}
-        return self._loop_extents(partial, dict(full))[loop]
-
-    def _loop_extents(self, stage: Stage, extents: dict[str, Int]) -> dict[str, Int]:
-        for relation in stage.relations:
-            if isinstance(relation, FuseRelation):
-                extents[relation.fused] = product(extents[parent] for parent in relation.parents)
-                continue
-            rest = extents[relation.parent]
-            for part, length in reversed(list(zip(relation.parts[1:], self._lengths(relation), strict=True))):
-                extents[part] = smaller(length, rest)
-                rest = ceil_div(rest, extents[part])
-            extents[relation.parts[0]] = rest
-        return extents
-
-    def _lengths(self, relation: SplitRelation) -> tuple[Int, ...]:
-        lengths: tuple[Int, ...] = self.numbers[relation.lengths] if isinstance(relation.lengths, str) else relation.lengths
-        if relation.follow:
-            lengths = (*lengths[: relation.follow - 1], product(lengths[relation.follow - 1 :]))
-        return lengths
 
     def _storage_order(self, stage: Stage) -> tuple[int, ...]:
         """The dimension walked by the innermost spatial loop is stored innermost, in tiles whose layout nobody else sees."""
@@ -380,6 +353,39 @@ class _Lowering:
         return Store(stage.name, frame.buffer, index, value, body.combiner, identity, reduce_vars, frame.guards)
 
 
+def axis_extent(state: State, stage: Stage, axis: Axis, numbers: Numbers) -> Int:
+    """Iterations of an axis of a stage: as declared, or of the loop whose partial results the stage combines."""
+    if axis.name not in stage.borrowed:
+        return axis.extent
+    owner, loop = stage.borrowed[axis.name]
+    partial = state[owner]
+    # The kept loop's extent depends on nothing but the numbers: a reduction is never cut down to a region.
+    return loop_extents(partial, {one.name: one.extent for one in partial.axes}, numbers)[loop]
+
+
+def loop_extents(stage: Stage, axes: Mapping[str, Int], numbers: Numbers) -> dict[str, Int]:
+    """Iterations of every loop that a stage has or had, from those of its axes."""
+    extents = dict(axes)
+    for relation in stage.relations:
+        if isinstance(relation, FuseRelation):
+            extents[relation.fused] = product(extents[parent] for parent in relation.parents)
+            continue
+        rest = extents[relation.parent]
+        given = list(zip(relation.parts[:-1] if relation.outer else relation.parts[1:], _lengths(relation, numbers), strict=True))
+        for part, length in given if relation.outer else reversed(given):
+            extents[part] = smaller(length, rest)
+            rest = ceil_div(rest, extents[part])
+        extents[relation.parts[-1 if relation.outer else 0]] = rest
+    return extents
+
+
+def _lengths(relation: SplitRelation, numbers: Numbers) -> tuple[Int, ...]:
+    lengths: tuple[Int, ...] = numbers[relation.lengths] if isinstance(relation.lengths, str) else relation.lengths
+    if relation.follow:
+        lengths = (*lengths[: relation.follow - 1], product(lengths[relation.follow - 1 :]))
+    return lengths
+
+
 def _flag(amount: Int, position: int) -> Flag:
     return amount > position
 
@@ -483,12 +489,17 @@ def _guards(local: Linear, base: Linear, span: Int, extent: Int) -> list[Guard]:
     return guards
 
 
-def _check_partial(stage: Stage, local: dict[str, Linear]) -> None:
-    """Every partial result of an rfactor has to hold something: lengths that do not divide would leave some without."""
+def _check_partial(stage: Stage, local: dict[str, Linear], loops: Mapping[str, Var]) -> None:
+    """Every partial result of an rfactor has to hold something: its first element, with the loops that reduce into it at 0, lies inside the axis."""
+    reduced = {id(loops[loop]) for loop in stage.loops if stage.kinds[loop] == "reduce"}
     for axis in stage.axes if stage.kept else ():
-        found = bounds(local[axis.name])
+        first = Linear(tuple((atom, coefficient) for atom, coefficient in local[axis.name].terms if id(atom) not in reduced), local[axis.name].const)
+        found = bounds(first)
         if axis.kind == "reduce" and found is not None and surely_somewhere(found[1] >= axis.extent):
-            raise ScheduleError(f"asked to rfactor stage {stage.name} along axis {axis.name} ({axis.extent}), which is cut unevenly; give lengths that divide")
+            raise ScheduleError(
+                f"asked to rfactor stage {stage.name} along axis {axis.name} ({axis.extent}), which is cut so unevenly that some partial results would "
+                "hold nothing; give lengths that divide"
+            )
 
 
 def _inner_guards(stage: Stage, local: dict[str, Linear], extents: dict[str, Int]) -> list[Guard]:

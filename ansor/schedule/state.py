@@ -18,17 +18,18 @@ Amount = int | str
 """A number of a step: given, or the name of the choice that gives it."""
 
 Lengths = tuple[int, ...] | str
-"""Inner lengths of a split, outermost first: given, or the name of a choice. The outermost part is what is left."""
+"""Lengths of a split, outermost first: given, or the name of a choice. One part is what is left: the outermost, or the innermost."""
 
 
 @dataclass(frozen=True)
 class SplitRelation:
-    """`parent` became `parts`. `lengths` are those of parts[1:]; `follow` = number of lengths when they follow another split."""
+    """`parent` became `parts`. `lengths` are those of parts[1:], or of parts[:-1] if `outer`; `follow` = number of lengths when they follow another split."""
 
     parent: str
     parts: tuple[str, ...]
     lengths: Lengths
     follow: int = 0
+    outer: bool = False
 
 
 @dataclass(frozen=True)

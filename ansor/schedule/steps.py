@@ -121,17 +121,42 @@ class Split(Step):
     parts: int
 
     def apply(self, state: State) -> State:
-        stage = state[self.stage]
-        stage.check_loop(self.loop, "split")
-        given = () if isinstance(self.lengths, str) else self.lengths
-        if not isinstance(self.lengths, str) and (len(given) != self.parts - 1 or any(not isinstance(n, int) or n < 1 for n in given)):
-            raise ScheduleError(f"asked to split loop {self.loop} of {self.stage} into {self.parts} parts of lengths {given}; give parts - 1 lengths >= 1")
-        names = tuple(f"{self.loop}_{k}" for k in range(self.parts))
-        _check_root_loops(state, stage, (self.loop,), "split")
-        return state.updated(_split(stage, self.loop, names, SplitRelation(self.loop, names, self.lengths)))
+        return _cut(state, self.stage, self.loop, self.lengths, self.parts, outer=False)
 
     def with_numbers(self, numbers: Mapping[str, tuple[int, ...]]) -> Step:
         return replace(self, lengths=_lengths(self.lengths, numbers))
+
+
+@register
+@dataclass(frozen=True)
+class SplitOuter(Step):
+    """Cut a loop into parts; `lengths` are those of all parts but the innermost, which gets as long as it takes.
+
+    before   for i in 512
+    after    for i_0 in 4:  for i_1 in 8:  for i_2 in 16          (lengths 4, 8)
+    """
+
+    code = "SPO"
+    loop: str
+    lengths: Lengths
+    parts: int
+
+    def apply(self, state: State) -> State:
+        return _cut(state, self.stage, self.loop, self.lengths, self.parts, outer=True)
+
+    def with_numbers(self, numbers: Mapping[str, tuple[int, ...]]) -> Step:
+        return replace(self, lengths=_lengths(self.lengths, numbers))
+
+
+def _cut(state: State, name: str, loop: str, lengths: Lengths, parts: int, *, outer: bool) -> State:
+    stage = state[name]
+    stage.check_loop(loop, "split")
+    given = () if isinstance(lengths, str) else lengths
+    if not isinstance(lengths, str) and (len(given) != parts - 1 or any(not isinstance(n, int) or n < 1 for n in given)):
+        raise ScheduleError(f"asked to split loop {loop} of {name} into {parts} parts of lengths {given}; give parts - 1 lengths >= 1")
+    names = tuple(f"{loop}_{k}" for k in range(parts))
+    _check_root_loops(state, stage, (loop,), "split")
+    return state.updated(_split(stage, loop, names, SplitRelation(loop, names, lengths, outer=outer)))
 
 
 def _split(stage: Stage, loop: str, names: tuple[str, ...], relation: SplitRelation) -> Stage:
@@ -243,6 +268,11 @@ class ComputeAt(Step):
         target.check_loop(self.loop, f"compute {self.stage} at")
         if state.is_output(self.stage):
             raise ScheduleError(f"asked to compute {self.stage} inside {self.target}, but it is an output, which is kept whole; leave it at root")
+        if stage.kept and target.kinds[self.loop] == "reduce":
+            raise ScheduleError(
+                f"asked to compute the partial results {self.stage} at loop {self.loop} of {self.target}, which combines them: each iteration would compute "
+                "all of them again; choose a spatial loop"
+            )
         readers = state.consumers(self.stage)
         if not readers or not all(_inside(state, reader.name, self.target, self.loop) for reader in readers):
             names = ", ".join(reader.name for reader in readers) or "nobody"

@@ -22,6 +22,7 @@ from ansor.schedule.steps import (
     Reorder,
     Rfactor,
     Split,
+    SplitOuter,
     Step,
     StorageAlign,
     Unroll,
@@ -125,7 +126,7 @@ def _random_step(draw: Draw, sketch: Sketch) -> Step:
     if choice == 10:
         return CacheRead(draw.pick(sketch.dag.stages).name, (stage.name,))
     if choice <= 1:
-        return Split(stage.name, stage.loops[loop], (draw.integer(1, 4),), 2)
+        return draw.pick([Split, SplitOuter])(stage.name, stage.loops[loop], (draw.integer(1, 4),), 2)
     if choice == 2:
         return Fuse(stage.name, stage.loops[loop : loop + 2])
     if choice == 3:

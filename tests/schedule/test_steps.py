@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from ansor import te
 from ansor.errors import ScheduleError
+from ansor.ir import interpreter
 from ansor.ir.dag import Dag
 from ansor.ir.loops import For, Node
 from ansor.schedule.sketch import Sketch
@@ -27,6 +29,7 @@ from ansor.schedule.steps import (
     Reorder,
     Rfactor,
     Split,
+    SplitOuter,
     Step,
     StorageAlign,
     Tensorize,
@@ -68,6 +71,10 @@ D = ["D_i 12", "D_j 10"]
         ([], ["C_i 12", "C_j 10", "C_k 8", *D]),
         ([Split("C", "i", (2, 3), 3)], ["C_i_0 2", "C_i_1 2", "C_i_2 3", "C_j 10", "C_k 8", *D]),
         ([Split("C", "j", (4,), 2)], ["C_i 12", "C_j_0 3", "C_j_1 4", "C_k 8", *D]),  # rounded up, guarded
+        ([SplitOuter("C", "i", (2, 3), 3)], ["C_i_0 2", "C_i_1 3", "C_i_2 2", "C_j 10", "C_k 8", *D]),
+        ([SplitOuter("C", "j", (4,), 2)], ["C_i 12", "C_j_0 4", "C_j_1 3", "C_k 8", *D]),  # four pieces, whatever their length
+        ([SplitOuter("C", "i", (4,), 2), Split("D", "i", (6,), 2), ComputeAt("C", "D", "i_0")],
+         ["D_i_0 2", "C_i_0 4", "C_i_1 2", "C_j 10", "C_k 8", "D_i_1 6", "D_j 10"]),  # of the region
         ([FollowSplit("C", "i", (2, 3), 2)], ["C_i_0 2", "C_i_1 6", "C_j 10", "C_k 8", *D]),  # the product of both lengths
         ([Fuse("C", ("i", "j"))], ["C_i_j_f 120", "C_k 8", *D]),
         ([Reorder("C", ("k", "j", "i"))], ["C_k 8", "C_j 10", "C_i 12", *D]),
@@ -129,6 +136,7 @@ def test_an_operand_packed_inside_is_copied_in_loop_order_with_zeros_beyond_its_
         ([PackInside("C", "A"), CacheRead("A", ("C",))], "which reads it packed already; copy it first, and pack the copy"),
         ([Rfactor("C", "i", 2)], "asked to rfactor loop i of stage C, which is not a reduction loop; name one"),
         ([Rfactor("C", "k", 3)], "to position 3; it takes 0..2"),
+        ([Rfactor("C", "k", 2), ComputeAt("C_rf", "C", "k")], "each iteration would compute all of them again; choose a spatial loop"),
         ([Rfactor("C", "k", 2), CacheRead("C_rf", ("C",))], "holds partial results of an rfactor"),
         ([Parallel("C", 3)], "only leading spatial loops can be"),
         ([ComputeAt("C", "D", "i"), Parallel("C", 1)], "which is computed inside another; annotate that one"),
@@ -167,13 +175,24 @@ def test_a_stage_read_elsewhere_is_not_computed_inside_one_reader() -> None:
 
 
 def test_partial_results_that_would_stay_empty_are_refused() -> None:
-    with pytest.raises(ScheduleError, match="along axis k .8., which is cut unevenly; give lengths that divide"):
+    with pytest.raises(ScheduleError, match="cut so unevenly that some partial results would hold nothing; give lengths that divide"):
         matmul().then(Split("C", "k", (3,), 2), Fuse("C", ("k_0", "k_1")), Rfactor("C", "k_0_k_1_f", 2)).lower_row(())
+    with pytest.raises(ScheduleError, match="would hold nothing"):
+        matmul().then(SplitOuter("C", "k", (5,), 2), Rfactor("C", "k_0", 2)).lower_row(())  # two in each of four, none in the fifth
+
+
+@pytest.mark.parametrize("kept", ["k_0", "k_1"])
+def test_partial_results_of_lengths_that_do_not_divide(kept: str) -> None:
+    sketch = matmul().then(Split("C", "k", (3,), 2), Rfactor("C", kept, 2))
+    inputs = {"A": np.arange(96.0, dtype=np.float32).reshape(12, 8), "B": np.arange(80.0, dtype=np.float32).reshape(8, 10)}
+    found = interpreter.run(sketch.lower_row(()), inputs)["D"]
+    assert np.array_equal(found, np.maximum(inputs["A"] @ inputs["B"], 0.0))
 
 
 STEP_EXAMPLES: list[Step] = [
     Split("C", "i", (2, 3), 3),
     Split("C", "i", "C.i", 3),
+    SplitOuter("C", "i", (4,), 2),
     FollowSplit("C", "i", "C.i", 2),
     Fuse("C", ("i", "j")),
     Reorder("C", ("j", "i")),
