@@ -21,17 +21,21 @@ if TYPE_CHECKING:
     from ansor.api import extract_tasks as extract_tasks
     from ansor.api import tune_tasks as tune_tasks
     from ansor.errors import AnsorError as AnsorError
+    from ansor.manual.program import build as build
+    from ansor.manual.program import lower as lower
+    from ansor.manual.schedule import create_schedule as create_schedule
     from ansor.task import SearchTask as SearchTask
     from ansor.task import register_workload as register_workload
 
 _PLACES = {
     "te": "ansor.te", "auto_schedule": "ansor.api", "compile": "ansor.api", "extract_tasks": "ansor.api", "tune_tasks": "ansor.api",
     "TuningOptions": "ansor.api", "RecordToFile": "ansor.api", "SketchPolicy": "ansor.api", "SearchTask": "ansor.task",
-    "register_workload": "ansor.task", "AnsorError": "ansor.errors",
+    "register_workload": "ansor.task", "AnsorError": "ansor.errors", "create_schedule": "ansor.manual.schedule", "lower": "ansor.manual.program",
+    "build": "ansor.manual.program",
 }
 
-__all__ = ["AnsorError", "RecordToFile", "SearchTask", "SketchPolicy", "TuningOptions", "auto_schedule", "compile", "extract_tasks", "register_workload",
-           "te", "tune_tasks"]
+__all__ = ["AnsorError", "RecordToFile", "SearchTask", "SketchPolicy", "TuningOptions", "auto_schedule", "build", "compile", "create_schedule",
+           "extract_tasks", "lower", "register_workload", "te", "tune_tasks"]
 
 
 def __getattr__(name: str) -> object:

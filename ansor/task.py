@@ -14,9 +14,8 @@ from ansor.codegen.generate import Machine, generate
 from ansor.codegen.source import CSource
 from ansor.errors import DeclarationError
 from ansor.ir.dag import Dag
-from ansor.ir.double import in_double
-from ansor.ir.input_ranges import input_ranges
 from ansor.measure.measurer import MeasureTask
+from ansor.measure.reference import measure_task
 from ansor.rules.base import SketchRule
 from ansor.schedule.sketch import Sketch
 from ansor.search.derive import spaces
@@ -159,9 +158,7 @@ class SearchTask:
     @cached_property
     def measure_task(self) -> MeasureTask:
         """What all measurements of this task share: the reference in double precision, and inputs that stay in bounds."""
-        double = Dag(in_double(self.dag.tensors))
-        reference = generate(Sketch(double).lower_row((), "reference"), Machine(self.target.vector_bytes, 1), "reference")
-        return MeasureTask(self.workload_key, reference, self.dag.reduce_length, _index_ranges(self.dag), threads=self.target.threads)
+        return measure_task(self.dag, self.target)
 
     def __repr__(self) -> str:
         return f"SearchTask({self.name}, {self.target})"
@@ -185,8 +182,3 @@ def _declared(function: WorkloadFunction, args: Sequence[object]) -> Sequence[Te
 
 def _argument_text(args: Sequence[object]) -> str:
     return f"({', '.join(map(str, args))})" if args else ""
-
-
-def _index_ranges(dag: Dag) -> tuple[tuple[str, float, float], ...]:
-    """Integer inputs that decide indices or divisors, with the values [low, high) that keep inside, and away from zero."""
-    return tuple((name, low, high + 1) for name, (low, high) in sorted(input_ranges(dag).items()))

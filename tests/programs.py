@@ -63,6 +63,7 @@ from ansor.search.derive import derive_sketches, spaces
 from ansor.targets.base import Target, parse_target
 from ansor.te.tensor import Tensor
 from tests.declarations import Array, Case, Draw
+from tests.manual.calls import drawn_schedule
 from tests.mixed_declarations import small_values
 
 TARGETS = tuple(
@@ -184,9 +185,9 @@ def _step(draw: Draw, sketch: Sketch) -> Step | None:
 
 
 def programs_of(draw: Draw, case: Case, rows: int = 1) -> list[Program]:
-    """Two schedules by hand, and every sketch of a declaration for one target, each at some rows, whether or not they fit the machine."""
+    """Steps at random, calls at random, and every sketch of a declaration for one target, each at some rows, whether or not they fit the machine."""
     target = draw.pick(TARGETS)
-    found = [Program(case, by_hand(draw, case), (), target, "program") for _ in range(2)]
+    found = [Program(case, sketch, (), target, "program") for sketch in (by_hand(draw, case), drawn_schedule(draw, case.dag)[0])]
     for sketch in sketches(case, target):
         for _ in range(rows if sketch.choices else 1):
             row = tuple(draw.integer(0, int(size) - 1) for size in sketch.sizes)

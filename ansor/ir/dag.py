@@ -6,7 +6,8 @@ import hashlib
 import json
 import keyword
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 
@@ -25,16 +26,35 @@ class Dag:
     Args:
         tensors: inputs and outputs, in the order a kernel takes them. Placeholders are inputs, computed tensors are outputs.
 
-    `stages` holds every tensor in topological order, under unique names that are C identifiers.
+    `stages` holds every tensor in topological order, under unique names that are C identifiers; `declared` the same as they were given.
     """
 
     def __init__(self, tensors: Sequence[Tensor]) -> None:
         _check_declared(tensors)
         order = _topological(tensors)
         renamed = _renamed(order)
+        self.declared: tuple[Tensor, ...] = tuple(order)
         self.stages: tuple[Tensor, ...] = tuple(renamed[id(tensor)] for tensor in order)
         self.tensors: tuple[Tensor, ...] = tuple(renamed[id(tensor)] for tensor in tensors)
         _check_placeholders(self.tensors, self.stages)
+
+    def taking(self, tensors: Sequence[Tensor]) -> Dag:
+        """The same stages with other arguments, in the order a kernel takes them: some of `declared` or `stages`, and placeholders that nobody reads.
+
+        Raises DeclarationError as `Dag` does, and for a computed tensor of another program.
+        """
+        _check_declared(tensors)
+        other = copy(self)
+        for cached in ("flop", "key", "reduce_length"):
+            other.__dict__.pop(cached, None)
+        known = {id(tensor): stage for tensor, stage in zip(self.declared + self.stages, self.stages * 2, strict=True)}
+        for tensor in tensors:
+            if id(tensor) not in known:
+                known[id(tensor)] = stage = _unread(tensor, other.stages)
+                other.declared, other.stages = (tensor, *other.declared), (stage, *other.stages)
+        other.tensors = tuple(known[id(tensor)] for tensor in tensors)
+        _check_placeholders(other.tensors, other.stages)
+        return other
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
@@ -146,15 +166,27 @@ def _renamed(order: Sequence[Tensor]) -> dict[int, Tensor]:
     taken: set[str] = set()
     renamed: dict[int, Tensor] = {}
     for tensor in order:
-        base = name = c_identifier(tensor.name)
-        count = 1
-        while name in taken:
-            name = f"{base}_{count}"
-            count += 1
+        name = _free_name(tensor.name, taken)
         taken.add(name)
         compute, attrs = _apart(_reading(tensor.compute, renamed), tensor.attrs)
         renamed[id(tensor)] = Tensor(name, tensor.shape, tensor.dtype, compute, tensor.constant, tensor.tag, attrs)
     return renamed
+
+
+def _unread(tensor: Tensor, stages: Sequence[Tensor]) -> Tensor:
+    """An argument that none of the stages reads, under a name of its own."""
+    if not tensor.is_placeholder:
+        names = ", ".join(stage.name for stage in stages)
+        raise DeclarationError(f"asked for the argument {tensor.name}, which is no tensor of this program; its tensors are {names}")
+    return replace(tensor, name=_free_name(tensor.name, {stage.name for stage in stages}))
+
+
+def _free_name(name: str, taken: Collection[str]) -> str:
+    base = candidate = c_identifier(name)
+    count = 1
+    while candidate in taken:
+        candidate, count = f"{base}_{count}", count + 1
+    return candidate
 
 
 def _reading(compute: Compute | None, renamed: dict[int, Tensor]) -> Compute | None:

@@ -17,6 +17,7 @@ from functools import cached_property
 from ansor.errors import DeclarationError
 from ansor.te.expr import INDEX, Axis, Binary, Expr, Operand, Read, Reduce, Select, as_expr, check_dtype, walk
 from ansor.te.interval import proven_outside
+from ansor.te.operation import Operation
 
 _fresh = itertools.count()
 
@@ -65,6 +66,11 @@ class Tensor:
     @property
     def is_placeholder(self) -> bool:
         return self.compute is None
+
+    @property
+    def op(self) -> Operation:
+        """What computes it, with its axes: for schedules written by hand."""
+        return Operation(self)
 
     def __getitem__(self, indices: Operand | tuple[Operand, ...]) -> Expr:
         """`tensor[i, j]`: one element. Rank 0 is read as `tensor[()]`."""

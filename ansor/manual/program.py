@@ -1,0 +1,82 @@
+"""From a schedule written by hand to loops that one can read, and to a kernel that one can call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ansor.codegen.generate import Machine, generate
+from ansor.codegen.source import CSource
+from ansor.codegen.toolchain import find_compiler
+from ansor.errors import MeasureError, ScheduleError
+from ansor.ir.dag import c_identifier
+from ansor.ir.loops import Loops
+from ansor.ir.printer import loops_text
+from ansor.ir.simplify import simplified
+from ansor.manual.schedule import Schedule
+from ansor.measure.kernel import Kernel, build_kernels
+from ansor.measure.measurer import Job, Measurer
+from ansor.measure.reference import measure_task
+from ansor.measure.timing import TimingOptions
+from ansor.schedule.legality import local_bytes
+from ansor.schedule.sketch import Sketch
+from ansor.targets.base import Target, parse_target
+from ansor.te.tensor import Tensor
+
+ONCE = TimingOptions(repeat=1, min_repeat_ms=0.0)
+"""How long a kernel is run that is only to be verified."""
+
+
+def lower(s: Schedule, args: Sequence[Tensor] | None = None, *, simple_mode: bool = True, name: str = "kernel") -> Loops:
+    """The loops of a schedule; `str` of them is text. `args`: what a kernel takes, inputs and outputs in order; by default inputs in order of reading.
+
+    simple_mode: without loops of one iteration and tests that always hold. Raises ScheduleError for a step that does not fit the others.
+    """
+    loops = _closed(s, args).lower_row((), c_identifier(name))
+    return simplified(loops) if simple_mode else loops
+
+
+def build(
+    s: Schedule, args: Sequence[Tensor] | None = None, target: str | Target = "cpu", *, name: str = "kernel", verify: bool = False
+) -> Kernel:  # fmt: skip
+    """A kernel: call it with the inputs, NumPy arrays or torch tensors, and it gives the outputs.
+
+    args: what it takes, inputs and outputs in order; by default inputs in order of reading. verify: run it on random inputs, in a process of its own, and
+    compare with the declaration in double precision, as a search does with everything it tries.
+
+    Raises ScheduleError when the schedule does not fit, or needs more stack than the target has, ToolchainError when it does not build, and MeasureError
+    when verifying fails.
+    """
+    machine, sketch, entry = parse_target(target), _closed(s, args), c_identifier(name)
+    loops = sketch.lower_row((), entry)
+    _check_stack(loops, machine)
+    source = generate(loops, Machine(machine.vector_bytes, machine.threads), entry)
+    if verify:
+        _verify(sketch, source, machine)
+    (kernel,) = build_kernels([source], find_compiler(machine.compiler), mcpu=machine.mcpu)
+    kernel.schedule = loops_text(simplified(loops))
+    return kernel
+
+
+def _closed(s: Schedule, args: Sequence[Tensor] | None) -> Sketch:
+    sketch = s.sketch(args)
+    if sketch.choices:
+        names = ", ".join(choice.name for choice in sketch.choices)
+        raise ScheduleError(f"asked for the loops of a schedule whose numbers {names} are open; choose them first")
+    return sketch
+
+
+def _check_stack(loops: Loops, target: Target) -> None:
+    """Buffers of stages computed at loops are on the stack."""
+    needed = max((int(local_bytes(node)) for node in loops.body), default=0)
+    if needed > target.stack_bytes:
+        raise ScheduleError(
+            f"asked for a program that needs {needed} bytes for stages computed at loops; a kernel for {target} has {target.stack_bytes}: compute them at "
+            "loops further inside, or at root"
+        )
+
+
+def _verify(sketch: Sketch, source: CSource, target: Target) -> None:
+    with Measurer(find_compiler(target.compiler), mcpu=target.mcpu, timing=ONCE) as measurer:
+        (found,) = measurer.measure([Job(measure_task(sketch.dag, target), source)])
+    if found.failure is not None:
+        raise MeasureError(f"kernel {source.entry!r} is not as its declaration says: {found.failure}")

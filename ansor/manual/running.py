@@ -1,0 +1,85 @@
+"""How loops of a stage are to run, as the calls of a schedule said it, and the steps that say so to a stage whose loops are final."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from ansor.errors import ScheduleError
+from ansor.schedule.state import Stage
+from ansor.schedule.steps import Parallel, PragmaUnroll, Reorder, Step, StorageAlign, Tensorize, Unroll, Vectorize
+
+DONE = {"parallel": "run in parallel", "vectorize": "run as vectors", "unroll": "unrolled", "tensorize": "computed by an instruction"}
+"""What a loop is said to be after the method of that name."""
+
+
+@dataclass
+class Running:
+    """Of one stage. runs: loop -> the method that was called for it; intrinsic: of the loop that is computed by an instruction; limit: statements up to which
+    reductions are unrolled; align: (factor, offset) of its rows."""
+
+    runs: dict[str, str] = field(default_factory=dict)
+    intrinsic: str = ""
+    limit: int | None = None
+    align: tuple[int, int] | None = None
+
+    def note(self, stage: str, loop: str, method: str) -> None:
+        """Say how a loop runs. Raises ScheduleError when that was said before."""
+        if loop in self.runs:
+            raise ScheduleError(f"asked to {method} loop {loop} of stage {stage}, which is {DONE[self.runs[loop]]} already; say one thing of a loop")
+        self.runs[loop] = method
+
+    def refuse(self, stage: str, loops: tuple[str, ...], verb: str) -> None:
+        """ScheduleError when something was said of a loop that is to be changed."""
+        for loop in loops:
+            if loop in self.runs:
+                raise ScheduleError(f"asked to {verb} loop {loop} of stage {stage}, which is {DONE[self.runs[loop]]}; {verb} first, and say it of what results")
+
+    def refuse_all(self, stage: str, verb: str) -> None:
+        """ScheduleError when anything was said of the stage, whose loops are to begin anew."""
+        if self != Running():
+            raise ScheduleError(f"asked to {verb} stage {stage}, of which was said already how it runs; {verb} first")
+
+    def order(self, stage: Stage) -> Step | None:
+        """The loop that runs as vectors becomes the innermost: its iterations are done at once, inside whatever loops there are."""
+        vectors = self._vectors(stage)
+        if vectors is None or stage.loops[-1] == vectors:
+            return None
+        return Reorder(stage.name, (*(loop for loop in stage.loops if loop != vectors), vectors))
+
+    def steps(self, stage: Stage, extent: Callable[[str], int]) -> Iterator[Step]:
+        """The annotations of a stage."""
+        if self.align is not None:
+            yield StorageAlign(stage.name, *self.align)
+        vectors = self._vectors(stage)
+        if vectors is not None:
+            yield Vectorize(stage.name, vectors)
+        for loop, method in self.runs.items():
+            if method == "unroll":
+                yield Unroll(stage.name, loop)
+            if method == "tensorize":
+                yield Tensorize(stage.name, loop, stage.loops[-1], self.intrinsic)
+        if self.limit is not None:
+            yield PragmaUnroll(stage.name, self.limit)
+        amount = self._parallel(stage, extent)
+        if amount:
+            yield Parallel(stage.name, amount)
+
+    def _vectors(self, stage: Stage) -> str | None:
+        found = [loop for loop, method in self.runs.items() if method == "vectorize"]
+        if len(found) > 1:
+            raise ScheduleError(f"asked to vectorize loops {', '.join(found)} of stage {stage.name}; fuse them into one, or vectorize one")
+        return found[0] if found else None
+
+    def _parallel(self, stage: Stage, extent: Callable[[str], int]) -> int:
+        """How many outermost loops run as one parallel loop; those of one iteration may stand between."""
+        places = [place for place, loop in enumerate(stage.loops) if self.runs.get(loop) == "parallel"]
+        if not places:
+            return 0
+        for loop in stage.loops[: places[-1]]:
+            if self.runs.get(loop) != "parallel" and extent(loop) > 1:
+                raise ScheduleError(
+                    f"asked to run loop {stage.loops[places[-1]]} of stage {stage.name} in parallel, which is inside loop {loop}; only outermost loops can be: "
+                    f"reorder it to the front, or fuse the two (its loops are {', '.join(stage.loops)})"
+                )
+        return places[-1] + 1

@@ -1,0 +1,248 @@
+"""One stage of a schedule written by hand: `s[C]`. Every method is a call of the schedule's, under the name and with the meaning it has in TVM."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn, SupportsIndex
+
+from ansor.errors import ScheduleError
+from ansor.ir.intrinsics import Intrinsic
+from ansor.manual.loop import AnyLoop, Loop
+from ansor.schedule.state import FuseRelation, Lengths, SplitRelation, Stage
+from ansor.schedule.steps import ComputeAt, ComputeInline, ComputeRoot, Fuse, Reorder, Split, SplitOuter
+from ansor.te.expr import Axis
+from ansor.te.tensor import Tensor
+
+if TYPE_CHECKING:
+    from ansor.manual.schedule import Schedule
+
+SCOPES = ("", "global", "local")
+
+
+@dataclass(frozen=True, eq=False)
+class StageOperation:
+    """What a stage computes, as scheduled so far. `axis`, `reduce_axis`: its axes, which are new ones after `cache_write` and `rfactor`."""
+
+    tensor: Tensor
+    axis: tuple[AnyLoop, ...]
+    reduce_axis: tuple[AnyLoop, ...]
+
+    @property
+    def name(self) -> str:
+        return self.tensor.name
+
+
+class ScheduledStage:
+    """A stage of a schedule. Get one by `s[C]`."""
+
+    def __init__(self, schedule: Schedule, name: str) -> None:
+        self._schedule = schedule
+        self.name = name
+
+    @property
+    def op(self) -> StageOperation:
+        """What it computes, and its axes."""
+        axes, reduce_axes = self._schedule.axes(self.name)
+        return StageOperation(self._stage.tensor, axes, reduce_axes)
+
+    @property
+    def leaf_iter_vars(self) -> tuple[AnyLoop, ...]:
+        """Its loops from the outermost to the innermost."""
+        axes = {axis.name: axis for axis in self._stage.axes if axis.name not in self._stage.borrowed}
+        return tuple(axes[loop] if loop in axes else self.loop(loop) for loop in self._stage.loops)
+
+    # loops ----------------------------------------------------------------------------------------------------------------------------------------------
+
+    def split(self, parent: AnyLoop, factor: SupportsIndex | None = None, nparts: SupportsIndex | None = None) -> tuple[Loop, Loop]:
+        """Cut a loop in two: `factor` iterations inside, or `nparts` outside; the other loop gets as long as it takes.
+
+        Neither has to divide the loop: what lies beyond its end is left out. Gives the outer and the inner loop.
+        """
+        asked = f"asked to split loop {self.name_of(parent, 'split')} of stage {self.name} by"
+        if (factor is None) == (nparts is None):
+            raise ScheduleError(f"{asked} factor={factor}, nparts={nparts}; give one of them")
+        given = factor if factor is not None else nparts
+        try:
+            length = operator.index(given)  # type: ignore[arg-type]  # None was refused
+        except TypeError:
+            raise ScheduleError(f"{asked} {given!r}; give a whole number") from None
+        outer, inner = self._cut(parent, (length,), 2, outer=factor is None)
+        return outer, inner
+
+    def split_into(self, parent: AnyLoop, lengths: Lengths, parts: int | None = None) -> tuple[Loop, ...]:
+        """Cut a loop into one loop more than there are inner `lengths`, outermost first.
+
+        `lengths` may be the name of an open choice of the schedule, which has one number less than there are `parts`.
+        """
+        count = parts if parts is not None else len(lengths) + 1
+        return self._cut(parent, lengths if isinstance(lengths, str) else tuple(operator.index(length) for length in lengths), count, outer=False)
+
+    def tile(self, x_parent: AnyLoop, y_parent: AnyLoop, x_factor: SupportsIndex, y_factor: SupportsIndex) -> tuple[Loop, Loop, Loop, Loop]:
+        """Split two loops and put the inner ones inside both outer ones. Gives the outer x and y, and the inner x and y."""
+        x_outer, x_inner = self.split(x_parent, factor=x_factor)
+        y_outer, y_inner = self.split(y_parent, factor=y_factor)
+        self.reorder(x_outer, y_outer, x_inner, y_inner)
+        return x_outer, y_outer, x_inner, y_inner
+
+    def fuse(self, *loops: AnyLoop) -> Loop:
+        """Make one loop of neighbours, the first the outermost; one loop stays as it is."""
+        names = tuple(self.name_of(loop, "fuse") for loop in loops)
+        if len(names) == 1:
+            return self.loop(names[0])
+        if not names:
+            raise ScheduleError(f"asked to fuse no loops of stage {self.name}; name at least one of {', '.join(self._stage.loops) or 'none'}")
+        self._schedule.running(self.name).refuse(self.name, names, "fuse")
+        self._schedule.change(Fuse(self.name, names))
+        return self.loop(self._stage.relations[-1].fused)  # type: ignore[union-attr]  # the relation that was just made
+
+    def reorder(self, *loops: AnyLoop) -> None:
+        """Put the loops that are named in this order, at the places that they hold together; the others stay where they are."""
+        names = [self.name_of(loop, "reorder") for loop in loops]
+        if len(set(names)) != len(names):
+            raise ScheduleError(f"asked to reorder stage {self.name} as {', '.join(names)}; name each loop once")
+        order = iter(names)
+        changed = tuple(next(order) if loop in names else loop for loop in self._stage.loops)
+        if changed != self._stage.loops:
+            self._schedule.change(Reorder(self.name, changed))
+
+    # how loops run ------------------------------------------------------------------------------------------------------------------------------------
+
+    def vectorize(self, loop: AnyLoop) -> None:
+        """Run a loop as vectors: all of its iterations at once, inside whatever loops there are, so that it becomes the innermost.
+
+        A reduction runs in vectors of partial results.
+        """
+        self._run(loop, "vectorize")
+
+    def unroll(self, loop: AnyLoop) -> None:
+        """Write a loop out."""
+        self._run(loop, "unroll")
+
+    def parallel(self, loop: AnyLoop) -> None:
+        """Share a loop among the target's threads. It has to be the outermost, or directly inside others that are shared, too."""
+        self._run(loop, "parallel")
+
+    def tensorize(self, loop: AnyLoop, intrinsic: str | Intrinsic) -> None:
+        """Compute a loop and the reduction inside it, the two innermost, with an instruction of `ansor.ir.intrinsics`.
+
+        The loop runs along the lanes of a vector, the reduction has as many iterations as one instruction sums.
+        """
+        self._run(loop, "tensorize")
+        self._schedule.running(self.name).intrinsic = intrinsic if isinstance(intrinsic, str) else intrinsic.name
+
+    def pragma(self, loop: AnyLoop, pragma_type: str, pragma_value: SupportsIndex | None = None) -> None:
+        """`auto_unroll_max_step`: reductions of the stage are unrolled as long as their body has no more than that many statements.
+
+        `unroll_explicit` is accepted and changes nothing: whether we or the C compiler repeat a body makes no difference here.
+        """
+        name = self.name_of(loop, "pragma")
+        if pragma_type == "unroll_explicit":
+            return
+        if pragma_type != "auto_unroll_max_step" or pragma_value is None or operator.index(pragma_value) < 0:
+            raise ScheduleError(
+                f"asked for the pragma {pragma_type!r} with {pragma_value!r} at loop {name} of stage {self.name}; there is auto_unroll_max_step with a number "
+                "of statements, 0 for none"
+            )
+        self._schedule.running(self.name).limit = operator.index(pragma_value)
+
+    def storage_align(self, axis: AnyLoop, factor: SupportsIndex, offset: SupportsIndex) -> None:
+        """Pad the rows of what the stage stores, so that neighbours along `axis`, its last but one, are `offset` modulo `factor` elements apart."""
+        spatial = self._stage.tensor.compute.axes if self._stage.tensor.compute else ()
+        if len(spatial) < 2 or self._axis(axis) is not spatial[-2]:
+            asked = getattr(axis, "name", axis)
+            raise ScheduleError(f"asked to align axis {asked} of stage {self.name}; only rows are padded: give its last axis but one"
+                                + (f", {spatial[-2].name}" if len(spatial) > 1 else ", which it does not have"))
+        self._schedule.running(self.name).align = (operator.index(factor), operator.index(offset))
+
+    # where it is computed -----------------------------------------------------------------------------------------------------------------------------
+
+    def compute_at(self, parent: ScheduledStage, loop: AnyLoop) -> None:
+        """Compute the stage inside a loop of one that reads it, only what is needed there. The last of such calls counts."""
+        if not isinstance(parent, ScheduledStage):
+            raise ScheduleError(f"asked to compute stage {self.name} at a loop of {parent!r}; give a stage of this schedule, s[...]")
+        self._schedule.place(ComputeAt(self.name, parent.name, parent.name_of(loop, f"compute {self.name} at")))
+
+    def compute_inline(self) -> None:
+        """Compute the stage again wherever it is read."""
+        self._schedule.place(ComputeInline(self.name))
+
+    def compute_root(self) -> None:
+        """Compute the stage in a nest of its own, which is how every stage begins."""
+        self._schedule.place(ComputeRoot(self.name))
+
+    def set_scope(self, scope: str) -> None:
+        """Checked and nothing more: a stage lives on the stack where it is computed at a loop, and in the workspace elsewhere."""
+        check_scope(scope, f"stage {self.name}")
+
+    def bind(self, loop: AnyLoop, thread: object) -> NoReturn:
+        """Processors have no grid of threads. Raises ScheduleError."""
+        raise ScheduleError(
+            f"asked to bind loop {self.name_of(loop, 'bind')} of stage {self.name} to {thread}, a thread of a GPU; here, share outer loops among threads with "
+            "parallel, and run the innermost as vectors with vectorize"
+        )
+
+    def __repr__(self) -> str:
+        return f"{self.name}: {', '.join(self._stage.loops)}"
+
+    # names ----------------------------------------------------------------------------------------------------------------------------------------------
+
+    @property
+    def _stage(self) -> Stage:
+        return self._schedule.state[self.name]
+
+    def loop(self, name: str) -> Loop:
+        """A handle of the loop of that name."""
+        return Loop(self.name, name, lambda: self._schedule.extent(self.name, name))
+
+    def _cut(self, parent: AnyLoop, lengths: Lengths, parts: int, *, outer: bool) -> tuple[Loop, ...]:
+        name = self.name_of(parent, "split")
+        self._schedule.running(self.name).refuse(self.name, (name,), "split")
+        self._schedule.change((SplitOuter if outer else Split)(self.name, name, lengths, parts))
+        return tuple(self.loop(part) for part in self._stage.relations[-1].parts)  # type: ignore[union-attr]  # the relation that was just made
+
+    def _run(self, loop: AnyLoop, method: str) -> None:
+        self._schedule.running(self.name).note(self.name, self.name_of(loop, method), method)
+
+    def _axis(self, axis: object) -> Axis | None:
+        """The axis of this stage that an axis of its declaration is."""
+        return next((own for own in self._stage.axes if any(own is one for one in self._schedule.same_axes(axis))), None)
+
+    def name_of(self, loop: object, verb: str) -> str:
+        """The name of a loop of this stage that is still there."""
+        if isinstance(loop, Loop) and loop.stage == self.name:
+            name = loop.name
+        elif isinstance(loop, Axis) and (axis := self._axis(loop)) is not None:
+            name = axis.name
+        else:
+            of = f" of stage {loop.stage}" if isinstance(loop, Loop) else ""
+            asked = loop.name if isinstance(loop, (Loop, Axis)) else repr(loop)
+            raise ScheduleError(
+                f"asked to {verb} loop {asked}{of}, which is none of stage {self.name}; its loops are {', '.join(self._stage.loops) or 'none'}: take them from "
+                f"s[{self.name}].op.axis, .op.reduce_axis or .leaf_iter_vars"
+            )
+        if name not in self._stage.loops:
+            raise ScheduleError(f"asked to {verb} loop {name} of stage {self.name}, which was {_became(self._stage, name)}; name a loop that is there")
+        return name
+
+
+def _became(stage: Stage, loop: str) -> str:
+    """What happened to a loop that is no more."""
+    for relation in stage.relations:
+        if isinstance(relation, SplitRelation) and relation.parent == loop:
+            return f"split into {', '.join(relation.parts)}"
+        if isinstance(relation, FuseRelation) and loop in relation.parents:
+            return f"fused into {relation.fused}"
+    return f"given up for {', '.join(stage.loops)}"
+
+
+def check_scope(scope: str, what: str) -> None:
+    """ScheduleError for memory that processors do not have."""
+    if scope not in SCOPES:
+        raise ScheduleError(f"asked for {what} in memory {scope!r}, which is of other devices; give 'global' or 'local'")
+
+
+def as_list(value: object) -> Sequence[object]:
+    """One thing, or several, as a list."""
+    return list(value) if isinstance(value, (list, tuple)) else [value]

@@ -1,0 +1,23 @@
+"""What every program of a declaration is verified against: the declaration itself in double precision, as C without a schedule."""
+
+from __future__ import annotations
+
+from ansor.codegen.generate import Machine, generate
+from ansor.ir.dag import Dag
+from ansor.ir.double import in_double
+from ansor.ir.input_ranges import input_ranges
+from ansor.measure.measurer import MeasureTask
+from ansor.schedule.sketch import Sketch
+from ansor.targets.base import Target
+
+
+def measure_task(dag: Dag, target: Target) -> MeasureTask:
+    """What all programs of a declaration share: the reference in double precision, and inputs that stay in bounds."""
+    double = Dag(in_double(dag.tensors))
+    reference = generate(Sketch(double).lower_row((), "reference"), Machine(target.vector_bytes, 1), "reference")
+    return MeasureTask(dag.key, reference, dag.reduce_length, _index_ranges(dag), threads=target.threads)
+
+
+def _index_ranges(dag: Dag) -> tuple[tuple[str, float, float], ...]:
+    """Integer inputs that decide indices or divisors, with the values [low, high) that keep inside, and away from zero."""
+    return tuple((name, low, high + 1) for name, (low, high) in sorted(input_ranges(dag).items()))
