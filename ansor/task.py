@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ansor.algorithms.base import Algorithm, Alternative
 from ansor.algorithms.builtin import alternatives_of
@@ -67,6 +73,11 @@ def find_workload(name: str) -> WorkloadFunction:
     return _workloads[name]
 
 
+def workload_name(function: WorkloadFunction) -> str | None:
+    """The name under which a function is registered; None when it is not."""
+    return next((name for name, known in _workloads.items() if known is function or known.__code__ is function.__code__), None)
+
+
 class SearchTask:
     """What to compute, and for which machine.
 
@@ -79,6 +90,7 @@ class SearchTask:
         rules: sketch rules, names or values, in order; the target's own by default.
         algorithms: what offers other declarations of the same computation to be searched along, names or functions (see `ansor.algorithms.base`); all that are
             registered by default, () for none.
+        inputs: values of inputs, by the names that their tensors have, to measure with instead of made-up ones: indices, sparse structures.
     """
 
     def __init__(
@@ -91,6 +103,7 @@ class SearchTask:
         name: str = "",
         rules: Sequence[str | SketchRule] | None = None,
         algorithms: Sequence[str | Algorithm] | None = None,
+        inputs: Mapping[str, NDArray[np.generic]] | None = None,
     ) -> None:
         self.target = parse_target(target)
         self.rules = self.target.rules if rules is None else tuple(rules)
@@ -105,6 +118,7 @@ class SearchTask:
         self.dag = Dag(self.tensors)
         self.name = name or self.dag.outputs[0].name
         self.algorithms = None if algorithms is None else tuple(algorithms)
+        self.inputs = _checked_inputs(self.tensors, self.dag, inputs or {})
 
     def tune(self, options: TuningOptions) -> TaskState:
         """Measure programs as the options say; the result is in the record file, and in the state returned."""
@@ -158,10 +172,34 @@ class SearchTask:
     @cached_property
     def measure_task(self) -> MeasureTask:
         """What all measurements of this task share: the reference in double precision, and inputs that stay in bounds."""
-        return measure_task(self.dag, self.target)
+        return replace(measure_task(self.dag, self.target), files=self._input_files)
+
+    @cached_property
+    def _input_files(self) -> tuple[tuple[str, str], ...]:
+        """The inputs that were given, on disk, where the measuring process finds them."""
+        if not self.inputs:
+            return ()
+        folder = Path(tempfile.mkdtemp(prefix="ansor-inputs-"))
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        paths = {name: str(folder / f"{name}.npy") for name in self.inputs}
+        for name, path in paths.items():
+            np.save(path, self.inputs[name], allow_pickle=False)
+        return tuple(paths.items())
 
     def __repr__(self) -> str:
         return f"SearchTask({self.name}, {self.target})"
+
+
+def _checked_inputs(tensors: Sequence[Tensor], dag: Dag, inputs: Mapping[str, NDArray[np.generic]]) -> dict[str, NDArray[np.generic]]:
+    """By the names that programs have for them."""
+    known = {tensor.name: renamed for tensor, renamed in zip(tensors, dag.tensors, strict=True) if tensor.is_placeholder}
+    for name, value in inputs.items():
+        if name not in known:
+            raise DeclarationError(f"asked to measure with values for {name!r}, which is no input; the inputs are {', '.join(known)}")
+        if value.shape != known[name].shape or value.dtype != known[name].dtype:
+            wanted = f"{known[name].dtype} of shape {known[name].shape}"
+            raise DeclarationError(f"asked to measure with {value.dtype} values of shape {value.shape} for {name!r}, which is declared {wanted}; convert them")
+    return {known[name].name: value for name, value in inputs.items()}
 
 
 def _as_called(source: CSource, alternative: Alternative, dag: Dag) -> CSource:

@@ -26,6 +26,7 @@ class TaskRequest(TypedDict):
     reference: CallData | None  # None: outputs are not verified (but guard bands and inputs are)
     reduction: int
     ranges: Mapping[str, tuple[float, float]]
+    files: Mapping[str, str]  # values of single arguments
     seed: int
     threads: int  # of its target: all candidates are timed by one clock
     timeout: float

@@ -60,6 +60,7 @@ class Runner:
         ranges: Mapping[str, tuple[float, float]] | None = None,
         seed: int = 0,
         threads: int = 1,
+        files: Mapping[str, str] | None = None,
     ) -> None:
         """Say what a task's arguments (those of `declared`) and reference are; nothing runs yet."""
         call = None
@@ -68,6 +69,7 @@ class Runner:
         self._tasks[task] = {
             "command": "task", "task": task, "arguments": [argument.to_data() for argument in declared.arguments],
             "reference": call, "reduction": reduction, "ranges": dict(ranges or {}), "seed": seed, "threads": threads,
+            "files": dict(files or {}),
             "timeout": REFERENCE_SECONDS,
         }  # fmt: skip
 

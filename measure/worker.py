@@ -79,13 +79,14 @@ class Worker:
     def _define(self, request: TaskRequest) -> Reply:
         arguments = arguments_of(request["arguments"])
         ranges = dict(request["ranges"])
-        inputs = make_inputs(arguments, seed=request["seed"], ranges=ranges)
+        given: Arrays = {name: np.load(path, allow_pickle=False) for name, path in request["files"].items()}
+        inputs = make_inputs(arguments, seed=request["seed"], ranges=ranges) | given
         found = _Expected({}, {}, None)
         if request["reference"] is not None:
             found = self._reference(request["reference"], inputs, request["timeout"])
             if _name_of_not_finite(found.outputs):
                 ranges = {a.name: POSITIVE for a in arguments if np.dtype(a.dtype).kind == "f"} | ranges
-                inputs = make_inputs(arguments, seed=request["seed"], ranges=ranges)
+                inputs = make_inputs(arguments, seed=request["seed"], ranges=ranges) | given
                 found = _meaningful(self._reference(request["reference"], inputs, request["timeout"]))
         floats = [float(np.abs(array).max()) for array in inputs.values() if array.dtype.kind == "f" and array.size]
         self._tasks[request["task"]] = Task(

@@ -1,18 +1,36 @@
-"""Log records of TVM's auto-scheduler, under the names its users know."""
+"""TVM's auto-scheduler under the names its users know: states and their steps, tasks, tuning, and logs."""
 
+from ansor.auto_scheduler.compute_dag import ComputeDAG as ComputeDAG
 from ansor.auto_scheduler.log_line import dump_record_to_string as dump_record_to_string
 from ansor.auto_scheduler.log_line import load_record_from_string as load_record_from_string
+from ansor.auto_scheduler.loop_state import State as State
+from ansor.auto_scheduler.loop_state import StateObject as StateObject
 from ansor.auto_scheduler.measured import HardwareParams as HardwareParams
 from ansor.auto_scheduler.measured import LayoutRewriteOption as LayoutRewriteOption
 from ansor.auto_scheduler.measured import MeasureInput as MeasureInput
 from ansor.auto_scheduler.measured import MeasureResult as MeasureResult
 from ansor.auto_scheduler.measured import RecordedState as RecordedState
 from ansor.auto_scheduler.measured import RecordedTask as RecordedTask
+from ansor.auto_scheduler.program import build as build
+from ansor.auto_scheduler.program import lower as lower
 from ansor.auto_scheduler.record import RecordReader as RecordReader
 from ansor.auto_scheduler.record import distill_record_file as distill_record_file
 from ansor.auto_scheduler.record import load_best_record as load_best_record
 from ansor.auto_scheduler.record import load_records as load_records
 from ansor.auto_scheduler.record import save_records as save_records
+from ansor.auto_scheduler.search_task import SearchTask as SearchTask
+from ansor.auto_scheduler.search_task import recover_measure_input as recover_measure_input
+from ansor.auto_scheduler.task_inputs import get_task_input_buffer as get_task_input_buffer
+from ansor.auto_scheduler.task_inputs import register_task_input_buffer as register_task_input_buffer
+from ansor.auto_scheduler.task_inputs import register_task_input_check_func as register_task_input_check_func
 from ansor.auto_scheduler.workload_key import calc_workload_dis_factor as calc_workload_dis_factor
 from ansor.auto_scheduler.workload_key import decode_workload_key as decode_workload_key
+from ansor.auto_scheduler.workload_registry import deserialize_workload_registry_entry as deserialize_workload_registry_entry
+from ansor.auto_scheduler.workload_registry import load_workload_func_registry as load_workload_func_registry
+from ansor.auto_scheduler.workload_registry import make_workload_key as make_workload_key
+from ansor.auto_scheduler.workload_registry import register_workload as register_workload
+from ansor.auto_scheduler.workload_registry import register_workload_tensors as register_workload_tensors
+from ansor.auto_scheduler.workload_registry import save_workload_func_registry as save_workload_func_registry
+from ansor.auto_scheduler.workload_registry import serialize_workload_registry_entry as serialize_workload_registry_entry
+from ansor.auto_scheduler.workload_registry import workload_key_to_tensors as workload_key_to_tensors
 from ansor.outcome import MeasureErrorNo as MeasureErrorNo

@@ -9,7 +9,7 @@ Lines are data that strangers wrote: nothing in them is executed, and numbers, n
 """
 
 import json
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import cast
 
 from ansor.auto_scheduler.measured import HardwareParams, LayoutRewriteOption, MeasureInput, MeasureResult, RecordedState, RecordedTask
@@ -55,6 +55,7 @@ def write_line(record: LogRecord) -> str:
 
     Raises RecordError for what a line cannot hold: values of other types, numbers out of bounds, a task with a field after one that is None.
     """
+    record = replace(record, input=record.input.recorded)
     task, result = record.input.task, record.result
     fields = [task.workload_key, task.target, task.hardware_params and astuple(task.hardware_params), task.target_host, task.layout_rewrite_option,
               task.task_input_names]  # fmt: skip
@@ -106,7 +107,7 @@ def _read_hardware(fields: Json) -> HardwareParams:
     for value in fields:
         if isinstance(value, bool) or not isinstance(value, int) or not -LARGEST - 1 <= value <= LARGEST:
             refuse(f"one of its hardware_params is {told(value)}, not a number of 32 bits")
-    return HardwareParams(*cast("list[int]", fields))
+    return HardwareParams(*cast("tuple[int, int, int, int, int, int, int, int]", tuple(fields)))
 
 
 def _read_names(fields: Json) -> tuple[str, ...]:

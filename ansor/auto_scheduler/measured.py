@@ -1,13 +1,23 @@
 """What was measured and what came out, as the auto-scheduler's logs hold it. Source: TVM 0.9, `auto_scheduler.measure`."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field, fields
 from enum import IntEnum
+from typing import Protocol
 
-from ansor.auto_scheduler.steps import Step
+from ansor import settings
+from ansor.auto_scheduler.loop_state import State
+from ansor.auto_scheduler.steps import LARGEST, Step
 from ansor.auto_scheduler.workload_key import WorkloadKey, parse_workload_key
 from ansor.outcome import mean_cost
+
+PROCESSOR_KINDS = ("llvm", "c", "cpu")
+"""Kinds of targets that are processors."""
+
+_UNSAID = -(1 << 40)
 
 
 class LayoutRewriteOption(IntEnum):
@@ -18,18 +28,35 @@ class LayoutRewriteOption(IntEnum):
     REWRITE_FOR_PRE_TRANSFORMED = 2
 
 
+    @staticmethod
+    def get_target_default(target: str, in_relay_integration: bool = False) -> LayoutRewriteOption:
+        """What is done for a target when nothing is said: on processors a transform, ahead of time inside a network."""
+        if kind_of_target(target) not in PROCESSOR_KINDS:
+            return LayoutRewriteOption.NO_REWRITE
+        return LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED if in_relay_integration else LayoutRewriteOption.INSERT_TRANSFORM_STAGE
+
+
 @dataclass(frozen=True)
 class HardwareParams:
-    """The machine, as far as the search looks at it; sizes in bytes, 0 and -1 where nothing is known."""
+    """The machine, as far as the search looks at it; sizes in bytes, 0 and -1 where nothing is known. What is not said is what `target` has."""
 
-    num_cores: int
-    vector_unit_bytes: int
-    cache_line_bytes: int
-    max_shared_memory_per_block: int = 0
-    max_local_memory_per_block: int = 0
-    max_threads_per_block: int = 0
-    max_vthread_extent: int = 0
-    warp_size: int = 0
+    num_cores: int = _UNSAID
+    vector_unit_bytes: int = _UNSAID
+    cache_line_bytes: int = _UNSAID
+    max_shared_memory_per_block: int = _UNSAID
+    max_local_memory_per_block: int = _UNSAID
+    max_threads_per_block: int = _UNSAID
+    max_vthread_extent: int = _UNSAID
+    warp_size: int = _UNSAID
+    target: InitVar[str] = "llvm"
+    target_host: InitVar[str | None] = None
+
+    def __post_init__(self, target: str, target_host: str | None) -> None:
+        cpu = kind_of_target(target) in PROCESSOR_KINDS
+        known = (settings.cores(), 64, 64, 0, 0, 0, 0, 0) if cpu else (-1, 16, 64, 0, LARGEST, 0, 0, 0)
+        for one, value in zip(fields(self), known, strict=True):
+            if getattr(self, one.name) == _UNSAID:
+                object.__setattr__(self, one.name, value)
 
 
 @dataclass(frozen=True)
@@ -53,6 +80,42 @@ class RecordedTask:
         """`llvm` of `llvm -keys=cpu -mcpu=core-avx2`."""
         return kind_of_target(self.target)
 
+    @property
+    def recorded(self) -> RecordedTask:
+        """The task as a log line holds it: itself."""
+        return self
+
+
+class AnyTask(Protocol):
+    """What a measurement tells of its task: one from a log, or a `SearchTask`."""
+
+    @property
+    def workload_key(self) -> str: ...
+
+    @property
+    def target(self) -> str: ...
+
+    @property
+    def hardware_params(self) -> HardwareParams | None: ...
+
+    @property
+    def target_host(self) -> str | None: ...
+
+    @property
+    def layout_rewrite_option(self) -> LayoutRewriteOption | None: ...
+
+    @property
+    def task_input_names(self) -> Sequence[str] | None: ...
+
+    @property
+    def workload(self) -> WorkloadKey: ...
+
+    @property
+    def target_kind(self) -> str: ...
+
+    @property
+    def recorded(self) -> RecordedTask: ...
+
 
 @dataclass(frozen=True)
 class RecordedState:
@@ -64,10 +127,15 @@ class RecordedState:
 
 @dataclass(frozen=True)
 class MeasureInput:
-    """A program of a task."""
+    """A program of a task. From a log, both are data; `recover_measure_input` makes a SearchTask and a State of them."""
 
-    task: RecordedTask
-    state: RecordedState
+    task: AnyTask
+    state: RecordedState | State
+
+    @property
+    def recorded(self) -> MeasureInput:
+        """As a log line holds it."""
+        return MeasureInput(self.task.recorded, RecordedState(self.state.transform_steps))
 
 
 @dataclass(frozen=True)

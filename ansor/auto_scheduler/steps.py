@@ -2,7 +2,7 @@
 
     ["SP", 2, 0, 1024, [2, 1, 4], 1]        SplitStep(stage_id=2, iter_id=0, extent=1024, lengths=(2, 1, 4), inner_to_outer=True)
 
-A step names stages and iterators (loops) by the numbers they have at its time. What it does to a program is not known here: a step is data.
+A step names stages and iterators (loops) by the numbers they have at its time. It is data; `transform` tells what it does to a state.
 """
 
 import inspect
@@ -135,12 +135,15 @@ class ReorderStep(Step):
 
 @dataclass(frozen=True)
 class SplitStep(Step):
-    """SP: a loop becomes one more than there are `lengths`, which are inner ones, outermost first (with `inner_to_outer`). The extent may be unknown."""
+    """SP: a loop becomes one more than there are `lengths`, which are inner ones, outermost first (with `inner_to_outer`). The extent may be unknown.
+
+    In a sketch lengths may be open: None. No log line holds such a step.
+    """
 
     code, forms = "SP", (_index, _extent, _list_of(_count), _flag)
     iter_id: int
     extent: int | None
-    lengths: tuple[int, ...]
+    lengths: tuple[int | None, ...]
     inner_to_outer: bool = True
 
 

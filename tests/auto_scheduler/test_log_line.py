@@ -102,7 +102,7 @@ def test_records_read_back(inp: MeasureInput, result: MeasureResult, version: st
 
 def test_what_a_line_cannot_hold_is_not_written() -> None:
     inp, result = measured(1.0)
-    task = inp.task
+    task = inp.task.recorded
     unheld: list[tuple[MeasureInput, MeasureResult]] = [
         (inp, dataclasses.replace(result, costs=(math.nan,))), (inp, dataclasses.replace(result, costs=(-1.0,))),
         (inp, dataclasses.replace(result, error_no=9)),

@@ -106,5 +106,5 @@ def test_distilling(tmp_path: Path) -> None:
 
 
 def test_import_ansor_does_not_load_it() -> None:
-    code = "import sys, ansor; dir(ansor); assert 'ansor.auto_scheduler' not in sys.modules; import ansor.auto_scheduler; assert 'numpy' not in sys.modules"
+    code = "import sys, ansor; dir(ansor); assert 'ansor.auto_scheduler' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

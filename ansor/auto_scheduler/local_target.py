@@ -1,0 +1,59 @@
+"""What a target's text in TVM's words stands for here: `llvm -keys=cpu -mcpu=core-avx2`."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+from ansor.auto_scheduler.measured import PROCESSOR_KINDS, HardwareParams, kind_of_target
+from ansor.errors import TargetError
+from ansor.targets.base import Target, parse_target
+from ansor.targets.cpu import OPTIONS
+
+ALIASES = {"core-avx2": "haswell", "core-avx-i": "ivybridge", "corei7-avx": "sandybridge", "core2": "x86-64", "corei7": "x86-64-v2", "generic": "native",
+           "icelake-client": "icelake-server", "tigerlake": "icelake-server", "skx": "skylake-avx512"}  # fmt: skip
+"""Processors that compilers know under two names."""
+
+MEANINGLESS = ("keys", "device", "libs", "link-params", "model", "mtriple", "system-lib", "runtime", "executor", "mfloat-abi", "mabi", "fast-math", "opt-level",
+               "num-cores", "mattr", "host", "interface-api", "unpacked-api", "workspace-byte-alignment", "constants-byte-alignment")  # fmt: skip
+"""Options of TVM that change nothing here: what the processor has is read from the processor."""
+
+
+def local_target(text: str, hardware_params: HardwareParams | None = None) -> Target:
+    """The target a text stands for, with as many threads as `hardware_params` has cores. Raises TargetError for one that is no processor."""
+    kind, words = kind_of_target(text), _words(text)
+    if kind not in PROCESSOR_KINDS:
+        raise TargetError(f"asked for programs for the target {text!r:.200}; programs are made for processors: give llvm")
+    known, kept = {option.name for option in OPTIONS}, ["cpu"]
+    for name, value in words:
+        if name in known and name not in MEANINGLESS:
+            kept.append(f"-{name}={ALIASES.get(value, value) if name == 'mcpu' else value}")
+        elif name not in MEANINGLESS:
+            raise TargetError(f"asked for the target {text!r:.200} with the option -{name}; there are {', '.join(sorted({*known, *MEANINGLESS}))}")
+    if hardware_params is not None and hardware_params.num_cores > 0 and not any(name == "threads" for name, _ in words):
+        kept.append(f"-threads={hardware_params.num_cores}")
+    return parse_target(" ".join(map(shlex.quote, kept)))
+
+
+def _words(text: str) -> list[tuple[str, str]]:
+    """Options and their values: `-name=value`, `-name value`, or a JSON object."""
+    if text.lstrip().startswith("{"):
+        try:
+            fields = json.loads(text)
+        except ValueError as error:
+            raise TargetError(f"asked for the target {text!r:.200}, which is no JSON: {error}") from None
+        return [(str(name), str(value)) for name, value in fields.items() if name not in ("kind", "tag")]
+    try:
+        rest = shlex.split(text)[1:]
+    except ValueError as error:
+        raise TargetError(f"asked for the target {text!r:.200}: {error}; close the quotation") from None
+    found: list[tuple[str, str]] = []
+    for word in rest:
+        name, equals, value = word.lstrip("-").partition("=")
+        if word.startswith("-") and not (found and found[-1][0] == "mattr" and not found[-1][1]):
+            found.append((name, value if equals else ""))
+        elif found and not found[-1][1]:
+            found[-1] = (found[-1][0], word)
+        else:
+            raise TargetError(f"asked for the target {text!r:.200}; found {word!r} where an option such as -mcpu=native stands")
+    return found

@@ -1,0 +1,77 @@
+"""A declaration as TVM prints it, letter by letter: its MD5 is the name under which TVM's logs know a workload that has no function.
+
+    A = PLACEHOLDER [512, 512]
+    B = PLACEHOLDER [512, 512]
+    C(i, j) += (A[i, k]*B[k, j])
+
+Source: TVM 0.9, `ComputeDAG::PrintDAG`; held against keys of logs that TVM wrote.
+"""
+
+from collections.abc import Sequence
+
+from ansor.te.expr import Axis, Binary, Call, Cast, Const, Expr, Not, Read, Reduce, Select, walk
+from ansor.te.tensor import Tensor
+
+MAX_LINE = 256
+"""Longer lines are shown without their middle."""
+
+_INFIX = {"add": " + ", "sub": " - ", "mul": "*", "div": "/", "lt": " < ", "le": " <= ", "gt": " > ", "ge": " >= ", "eq": " == ", "ne": " != ",
+          "and": " && ", "or": " || "}  # fmt: skip
+_PREFIX = {"floordiv": "floordiv", "floormod": "floormod", "truncdiv": "truncdiv", "truncmod": "truncmod", "min": "min", "max": "max"}
+_COMBINERS = {"sum": "+=", "max": "max=", "min": "min=", "prod": "*="}
+
+
+def declaration_text(ops: Sequence[Tensor], simple: bool = False) -> str:
+    """One line for each tensor; `simple`: without shapes, as it is hashed."""
+    return "".join(f"{_line(op, simple)}\n" for op in ops)
+
+
+def shortened(text: str) -> str:
+    """For people: no line longer than MAX_LINE, and a few words."""
+    half = MAX_LINE // 2
+    return "\n".join(line if len(line) <= MAX_LINE else f"{line[:half]} ..(OMITTED).. {line[-half:]}" for line in text.split("\n"))
+
+
+def _line(op: Tensor, simple: bool) -> str:
+    if op.compute is None:
+        return f"{op.name} = PLACEHOLDER {'' if simple else list(op.shape)}"
+    body, head = op.compute.body, f"{op.name}({', '.join(axis.name for axis in op.compute.axes)})"
+    if isinstance(body, Reduce):
+        return f"{head} {_COMBINERS[body.combiner]} {expression_text(body.source)}"
+    return f"{head} = {expression_text(body)}"
+
+
+def expression_text(expr: Expr) -> str:
+    """The expression as TVM's printer writes it."""
+    if isinstance(expr, Const):
+        return _constant(expr)
+    if isinstance(expr, Axis):
+        return expr.name
+    if isinstance(expr, Binary):
+        left, right = expression_text(expr.left), expression_text(expr.right)
+        return f"({left}{_INFIX[expr.op]}{right})" if expr.op in _INFIX else f"{_PREFIX[expr.op]}({left}, {right})"
+    if isinstance(expr, Not):
+        return f"!{expression_text(expr.value)}"
+    if isinstance(expr, Call):
+        return f"tir.{expr.name}({', '.join(map(expression_text, expr.arguments))})"
+    if isinstance(expr, Select):
+        # Ours is one node; TVM has two, and whoever guards a read has to take the one that does not evaluate both sides.
+        guards = any(isinstance(node, Read) for side in (expr.then, expr.otherwise) for node in walk(side))
+        return f"{'tir.if_then_else' if guards else 'select'}({', '.join(map(expression_text, expr.children))})"
+    if isinstance(expr, Cast):
+        return f"{expr.dtype}({expression_text(expr.value)})"
+    assert isinstance(expr, Read)
+    return f"{expr.tensor.name}[{', '.join(map(expression_text, expr.indices))}]"
+
+
+def _constant(const: Const) -> str:
+    if const.dtype == "float32":
+        return f"{_number(float(const.value))}f"
+    if const.dtype == "float64":
+        return _number(float(const.value))
+    return str(int(const.value)) if const.dtype == "int32" else f"({const.dtype}){int(const.value)}"
+
+
+def _number(value: float) -> str:
+    """As a stream of C++ writes it: six digits, and no point behind a whole number."""
+    return f"{value:.6g}"
