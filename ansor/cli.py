@@ -199,7 +199,6 @@ def _add_dataset(commands: Commands) -> None:
     _add_target(parser)
     _add_beside(parser)
     parser.add_argument("--split", choices=("task", "kind", "network"), default="task", help="what is held out at a time (default %(default)s)")
-    parser.add_argument("--network", action="store_true", help="also train the small network (torch), the other kind of model")
 
 
 def _add_beside(parser: argparse.ArgumentParser) -> None:

@@ -3,7 +3,7 @@
 The sketches of a task come in families that differ in where stages are computed only. A search over one sketch of each family finds the families worth
 a closer look, and a second one looks at all of their sketches: most of the time goes into describing sketches to the model, and this leaves most of them out.
 
-The model is several ensembles of trees, and a search finds what any of them is wrong about. So the program is taken that none of them finds much slower than
+The model is several networks, and a search finds what any of them is wrong about. So the program is taken that none of them finds much slower than
 its own favourite; how much one does at most is the confidence. Where they disagree too much, the program with the fewest estimated cycles is taken, which is
 never far off. Where no program is legal, the plain loops of the declaration serve.
 """
@@ -37,10 +37,10 @@ PLACING = (ComputeAt, Parallel, Vectorize, PragmaUnroll)
 
 SEARCH = EvolutionOptions(population=1024, generations=3)
 KEPT = 64
-"""Programs among which the ensembles are asked for their first choices."""
+"""Programs among which the networks are asked for their first choices."""
 
 AGREED = 0.95
-"""Share of a tuned program's speed that picks had which no ensemble regrets: 19 held-out operators, tuned with 64 trials, had 0.92 with regrets of 3 %."""
+"""Share of a tuned program's speed that picks had which no network regrets: 19 held-out operators, tuned with 64 trials, had 0.92 with regrets of 3 %."""
 
 SURE = 0.5
 """Confidence below which the estimate decides."""

@@ -21,6 +21,7 @@ from ansor.codegen.tree_library import Sums
 from ansor.cost_model.base import check_width, read_document, write_document
 from ansor.cost_model.feature_table import FEATURES_VERSION, WIDTH
 from ansor.cost_model.lightgbm_trees import sums_of
+from ansor.cost_model.network import Network, network_from_document
 from ansor.cost_model.smooth import SmoothModel, fit_smooth, smooth_from_document
 from ansor.cost_model.training_set import TrainingSet, scores
 from ansor.cost_model.trees import TreeOptions, fit_trees, import_lightgbm
@@ -36,14 +37,18 @@ LEAVES = 31
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stage:
-    """What one training made: a smooth model, or None, and ensembles of trees whose outputs are averaged. The row logs of several stages add up."""
+    """What one training made: a smooth model, or None, and members whose outputs are averaged: ensembles of trees, or networks.
+
+    The row logs of several stages add up.
+    """
 
     smooth: SmoothModel | None
-    trees: "tuple[lightgbm.Booster, ...]"
+    trees: "tuple[lightgbm.Booster, ...]" = ()
+    networks: tuple[Network, ...] = ()
     sums: tuple[Sums, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sums", tuple(map(sums_of, self.trees)))
+        object.__setattr__(self, "sums", (*map(sums_of, self.trees), *self.networks))
 
     def row_logs(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
         """Log time of each row, `[r]`."""
@@ -100,7 +105,7 @@ class LightGBMModel:
         return scores(features.prior_logs() + _row_logs([*self._base, *self._learned], features), features)
 
     def opinions(self, features: FeatureRows) -> NDArray[np.float64]:
-        """Scores by each ensemble of a stage that has several, with all other stages, `[ensembles, n]`; one row, `predict`, where no stage has."""
+        """Scores by each member of a stage that has several, with all other stages, `[members, n]`; one row, `predict`, where no stage has."""
         rows = np.ascontiguousarray(features.rows, dtype=np.float32)
         stages = [*self._base, *self._learned]
         panel = next((stage for stage in stages if len(stage.sums) > 1), None)
@@ -154,8 +159,8 @@ def stage_model(stage: Stage, seed: int = 0) -> LightGBMModel:
 
 def write_stages(path: Path, width: int | None, stages: Sequence[Stage], about: Mapping[str, object] | None = None) -> None:
     """Save stages as a model that `LightGBMModel.load` reads. about: how it was made, for people."""
-    written = [{"smooth": None if stage.smooth is None else stage.smooth.document(), "trees": [trees.model_to_string() for trees in stage.trees]}
-               for stage in stages]
+    written = [{"smooth": None if stage.smooth is None else stage.smooth.document(), "trees": [trees.model_to_string() for trees in stage.trees],
+                "networks": [network.document() for network in stage.networks]} for stage in stages]
     version = FEATURES_VERSION if width == WIDTH else None
     write_document(path, "lightgbm", {"about": dict(about or {}), "width": width, "features": version, "stages": written})
 
@@ -163,7 +168,7 @@ def write_stages(path: Path, width: int | None, stages: Sequence[Stage], about: 
 def _stage_from(document: Mapping[str, Any]) -> Stage:
     library, smooth = import_lightgbm(), document["smooth"]
     trees = tuple(library.Booster(model_str=text) for text in document["trees"])
-    return Stage(None if smooth is None else smooth_from_document(smooth), trees)
+    return Stage(None if smooth is None else smooth_from_document(smooth), trees, tuple(map(network_from_document, document["networks"])))
 
 
 def _anything_varies(features: FeatureRows) -> bool:

@@ -69,7 +69,7 @@ class TorchModel:
             return scores(features.prior_logs(), features) if self._informed else np.zeros(features.count)
         import torch
 
-        with _one_thread(), torch.no_grad():
+        with one_thread(), torch.no_grad():
             layers = [torch.from_numpy(parameter) for parameter in self._parameters]
             logs = _forward(layers, torch.from_numpy(features.rows))
             return scores(features.prior_logs() + logs.numpy().astype(np.float64), features)
@@ -102,7 +102,7 @@ class TorchModel:
         prior = self._data.shifted(features.prior_logs())
         generator = np.random.default_rng(self._seed)
         start = self._start or _initial_parameters(features, generator)
-        with _one_thread():
+        with one_thread():
             fixed = [torch.from_numpy(array) for array in start[:2]]
             moving = [torch.from_numpy(array.copy()).requires_grad_() for array in start[2:]]
             optimizer = torch.optim.Adam(moving, lr=self._learning_rate, weight_decay=1e-5)
@@ -147,7 +147,7 @@ def _forward(layers: "list[Tensor]", rows: "Tensor") -> "Tensor":
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
     """Torch on one thread: same answer on every machine, and the other cores stay free for measuring."""
     import torch
 

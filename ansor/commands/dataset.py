@@ -21,7 +21,7 @@ from ansor.dataset.evaluate import Quality, Score, mean_quality, quality
 from ansor.dataset.examples import Examples, load_examples
 from ansor.dataset.operators import KINDS, DatasetTask, dataset_tasks
 from ansor.dataset.split import FOLDS, HELD_OUT, fold_of, splits
-from ansor.dataset.train import MEMBERS, OPTIONS, train_network, train_stage
+from ansor.dataset.train import MEMBERS, NETWORK, train_networks, train_trees
 from ansor.errors import AnsorError
 from ansor.ir.feature_rows import FeatureRows
 from ansor.targets.base import parse_target
@@ -85,19 +85,18 @@ def _train(given: argparse.Namespace, console: Console) -> int:
     learned = [one for one in examples if (given.all or fold_of(one.task) != HELD_OUT) and one.task.kind not in given.without]
     if not learned:
         raise AnsorError("asked to train, but all tasks with records are held out; collect more, or learn from all with --all")
-    stage = train_stage(learned)
+    stage = train_networks(learned)
     held_out = [*([] if given.all else [f"fold {HELD_OUT} of {FOLDS} by task"]), *given.without]
     about = {
         "features": FEATURES_VERSION, "tasks": len(learned), "programs": sum(map(len, learned)),
         "target": ", ".join(map(str, [target_of(given), *given.beside])),
-        "held_out": " and ".join(held_out), "members": MEMBERS, "trees": OPTIONS.trees, "leaves": OPTIONS.leaves,
-        "learning_rate": OPTIONS.learning_rate,
+        "held_out": " and ".join(held_out), "networks": MEMBERS, "units": NETWORK.units, "epochs": NETWORK.epochs,
     }  # fmt: skip
     write_stages(output, WIDTH, [stage], about)
     console.print(f"{output}: {about}", soft_wrap=True)
     unseen = [one for one in examples if one not in learned]
     if unseen:
-        sides: dict[str, Score] = {"estimate": estimated_scores, "trees": stage_model(stage).predict}
+        sides: dict[str, Score] = {"estimate": estimated_scores, "networks": stage_model(stage).predict}
         console.print(_table(f"tasks held out: {len(unseen)}", {name: quality(side, unseen) for name, side in sides.items()}))
     return 0
 
@@ -108,9 +107,10 @@ def _evaluate(given: argparse.Namespace, console: Console) -> int:
     for split in splits([one.task for one in examples], given.split):
         held_out = [examples[place] for place in split.held_out]
         learned = [examples[place] for place in split.learned]
-        sides: dict[str, Score] = {"random": _random, "estimate": estimated_scores, "trees": stage_model(train_stage(learned)).predict}
-        if given.network:
-            sides["network"] = train_network(learned).predict
+        sides: dict[str, Score] = {
+            "random": _random, "estimate": estimated_scores, "trees": stage_model(train_trees(learned)).predict,
+            "networks": stage_model(train_networks(learned)).predict,
+        }  # fmt: skip
         found = {name: quality(side, held_out) for name, side in sides.items()}
         for name, one in found.items():
             parts.setdefault(name, []).append(one)

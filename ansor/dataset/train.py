@@ -1,8 +1,7 @@
 """Train on the programs of many tasks what one cost model for all operators knows before anything is measured.
 
 Times of different operators do not compare, so only what is faster within a task is learned: each task's level is free. The analytic estimate is where
-learning starts; trees correct it. Several ensembles are averaged. Each of them leaves out other tasks, so that they disagree where little is known: on tasks
-held out, the program that none of three finds much slower than its favourite had 0.89 of the speed of the best, 0.87 where they had learned from the same.
+learning starts; networks, or boosted trees, correct it. Several are averaged. Each of them leaves out other tasks, so that they disagree where little is known.
 """
 
 from __future__ import annotations
@@ -13,44 +12,41 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ansor.cost_model.fit_network import NetworkOptions, fit_network
 from ansor.cost_model.lightgbm_model import Stage
-from ansor.cost_model.torch_model import TorchModel
 from ansor.cost_model.training_set import TrainingSet
 from ansor.cost_model.trees import TreeOptions, fit_trees
 from ansor.dataset.examples import Examples
 from ansor.dataset.split import family_number
-from ansor.ir.feature_rows import join
 
 if TYPE_CHECKING:
     import lightgbm
 
 MEMBERS = 3
-STEPS = 4000
-"""Of the network: so many batches of 256 programs."""
-OPTIONS = TreeOptions(trees=130, learning_rate=0.08, leaves=31, smallest_leaf=20, l2=1.0, features=0.5, rows=0.8)
+PARTS = 6
+"""Each member leaves out one of so many parts of the tasks."""
+
+NETWORK = NetworkOptions(units=192, epochs=100)
+TREES = TreeOptions(trees=130, learning_rate=0.08, leaves=31, smallest_leaf=20, l2=1.0, features=0.5, rows=0.8)
 
 
-def train_stage(examples: Sequence[Examples], options: TreeOptions = OPTIONS) -> Stage:
-    """Trees for all tasks together, each ensemble without one in MEMBERS families of tasks. Raises ValueError without a task."""
-    return Stage(None, tuple(_fitted(_left_to(member, examples), replace(options, seed=member)) for member in range(MEMBERS)))
+def train_networks(examples: Sequence[Examples], options: NetworkOptions = NETWORK) -> Stage:
+    """Networks for all tasks together, each without one in PARTS families of tasks. Raises ValueError without a task."""
+    parts = [[(one.features, one.seconds) for one in _left_to(member, examples)] for member in range(MEMBERS)]
+    return Stage(None, networks=tuple(fit_network(part, replace(options, seed=member)) for member, part in enumerate(parts)))
 
 
-def train_network(examples: Sequence[Examples], steps: int | None = None) -> TorchModel:
-    """The small network on the same programs, with the same labels: the other kind of model that there is. Raises ValueError without a task."""
-    if not examples:
-        raise ValueError("a network needs a task to learn from")
-    model = TorchModel(steps=STEPS if steps is None else steps, informed=True)
-    tasks = np.repeat(np.arange(len(examples)), [len(one) for one in examples])
-    model.update(join([one.features for one in examples]), np.concatenate([one.seconds for one in examples]), tasks)
-    return model
+def train_trees(examples: Sequence[Examples], options: TreeOptions = TREES) -> Stage:
+    """The same with ensembles of boosted trees."""
+    return Stage(None, tuple(_fitted_trees(_left_to(member, examples), replace(options, seed=member)) for member in range(MEMBERS)))
 
 
 def _left_to(member: int, examples: Sequence[Examples]) -> Sequence[Examples]:
-    """The tasks that an ensemble learns from: all of them where nothing would be left."""
-    return [one for one in examples if family_number(one.task, "ensembles") % MEMBERS != member] or examples
+    """The tasks that a member learns from: all of them where nothing would be left."""
+    return [one for one in examples if family_number(one.task, "ensembles") % PARTS != member] or examples
 
 
-def _fitted(examples: Sequence[Examples], options: TreeOptions) -> lightgbm.Booster:
+def _fitted_trees(examples: Sequence[Examples], options: TreeOptions) -> lightgbm.Booster:
     known = TrainingSet()
     for number, one in enumerate(examples):
         known.add(one.features, one.seconds, np.full(len(one), number))

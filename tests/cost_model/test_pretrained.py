@@ -24,7 +24,7 @@ def test_the_packages_model_is_for_these_features_and_says_how_it_was_made() -> 
     document = read_document(WEIGHTS, "lightgbm")
     about = document["about"]
     assert isinstance(about, dict) and about["features"] == FEATURES_VERSION and document["width"] == WIDTH
-    assert about["held_out"] == "fold 0 of 5 by task" and about["tasks"] >= 150 and about["members"] == MEMBERS
+    assert about["held_out"] == "fold 0 of 5 by task" and about["tasks"] >= 150 and about["networks"] == MEMBERS
     assert WEIGHTS.stat().st_size < 1_500_000
 
 
@@ -36,7 +36,7 @@ def test_it_serves_where_features_are_the_packages_own() -> None:
     np.testing.assert_array_equal(model.predict(features), pretrained().predict(features))
 
 
-def test_each_ensemble_has_an_opinion() -> None:
+def test_each_network_has_an_opinion() -> None:
     model, features = pretrained(), rows()
     opinions = model.opinions(features)
     assert opinions.shape == (3, 4) and (opinions > 0).all() and not np.array_equal(opinions[0], opinions[1])
@@ -57,7 +57,7 @@ def test_it_learns_on_and_says_the_same_when_loaded(tmp_path: Path) -> None:
 def test_a_model_of_other_features_is_refused(tmp_path: Path) -> None:
     document = read_document(WEIGHTS) | {"features": FEATURES_VERSION + 1}
     (tmp_path / "other.json").write_text(json.dumps(document))
-    with pytest.raises(CostModelError, match="was trained with version 3 of the features, this is 2: train it again"):
+    with pytest.raises(CostModelError, match="was trained with version 4 of the features, this is 3: train it again"):
         LightGBMModel.load(tmp_path / "other.json")
 
 

@@ -1,12 +1,13 @@
 import numpy as np
 import pytest
 
+from ansor.cost_model.fit_network import NetworkOptions
 from ansor.cost_model.lightgbm_model import stage_model
 from ansor.cost_model.trees import TreeOptions
 from ansor.dataset.evaluate import quality
 from ansor.dataset.examples import Examples
 from ansor.dataset.operators import DatasetTask
-from ansor.dataset.train import train_network, train_stage
+from ansor.dataset.train import train_networks, train_trees
 from ansor.ir.feature_rows import FeatureRows
 
 pytestmark = pytest.mark.lightgbm
@@ -26,27 +27,18 @@ def task(number: int, count: int = 60) -> Examples:
 
 
 def test_what_the_estimate_gets_wrong_is_learned_from_many_tasks_at_once() -> None:
-    model = stage_model(train_stage([task(number) for number in range(8)], OPTIONS))
+    model = stage_model(train_trees([task(number) for number in range(8)], OPTIONS))
     unseen = [task(number) for number in range(8, 11)]
     by_estimate = quality(lambda features: 1 / features.sums(np.exp(features.prior_logs())), unseen)
     found = quality(model.predict, unseen)
     assert found.pairwise > 0.9 > by_estimate.pairwise + 0.1 and found.peak1 > by_estimate.peak1
 
 
-@pytest.mark.torch
-def test_a_network_learns_the_same() -> None:
-    model = train_network([task(number) for number in range(8)], steps=300)
-    unseen = [task(number) for number in range(8, 11)]
-    assert quality(model.predict, unseen).pairwise > 0.9
-    with pytest.raises(ValueError, match="needs a task"):
-        train_network([])
-
-
 def test_a_failed_program_is_ranked_last() -> None:
     tasks = [task(number) for number in range(6)]
     failing = [Examples(one.task, one.features, np.where(_first(one)[:, 2] > 0, np.inf, one.seconds)) for one in tasks]
     unseen = task(7)
-    found = stage_model(train_stage(failing, OPTIONS)).predict(unseen.features)
+    found = stage_model(train_trees(failing, OPTIONS)).predict(unseen.features)
     fails = _first(unseen)[:, 2] > 0
     assert np.median(found[~fails]) > 2 * np.median(found[fails])
 
@@ -56,7 +48,19 @@ def _first(one: Examples) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
 
 
 def test_the_same_examples_give_the_same_trees() -> None:
-    one, other = (train_stage([task(number) for number in range(3)], OPTIONS) for _ in range(2))
+    one, other = (train_trees([task(number) for number in range(3)], OPTIONS) for _ in range(2))
     rows = task(5).features.rows
     np.testing.assert_array_equal(one.row_logs(rows), other.row_logs(rows))
     assert len(one.trees) == 3 and not np.array_equal(one.sums[0](rows), one.sums[1](rows))
+
+
+@pytest.mark.torch
+@pytest.mark.compiler
+def test_networks_learn_the_same_and_each_from_other_tasks() -> None:
+    options = NetworkOptions(units=32, epochs=60, batch=4, dropout=0.0)
+    stage, same = (train_networks([task(number) for number in range(8)], options) for _ in range(2))
+    unseen = [task(number) for number in range(8, 11)]
+    assert quality(stage_model(stage).predict, unseen).pairwise > 0.9
+    rows = unseen[0].features.rows
+    np.testing.assert_array_equal(stage.row_logs(rows), same.row_logs(rows))
+    assert len(stage.networks) == 3 and not np.array_equal(stage.sums[0](rows), stage.sums[1](rows))

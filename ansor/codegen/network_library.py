@@ -1,0 +1,122 @@
+"""The output of a small residual network for many rows, by `network.c`."""
+
+from __future__ import annotations
+
+import ctypes
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.codegen.toolchain import Compiler, cached_library, find_compiler
+from ansor.errors import ToolchainError
+
+SOURCE = Path(__file__).with_name("network.c")
+ROWS = 32
+"""Rows that network.c works on at a time."""
+
+UNITS = 8
+"""Units that it holds in registers: a layer has a multiple of them."""
+
+Floats = NDArray[np.float32]
+Outputs = Callable[[Floats], NDArray[np.float64]]
+"""Rows [n, inputs] -> the output for each, [n]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Layers:
+    """Numbers of a network, float32. mean, scale: [inputs]; first: [inputs, units]; weights: [layers, units, units]; biases beside them; last: [units].
+
+    With x = (row - mean) * scale, held within `limit`: h = max(x first + b, 0), then h = h + max(h w + b, 0) for each further layer; output = h last + b.
+    """
+
+    mean: Floats
+    scale: Floats
+    first: Floats
+    first_bias: Floats
+    weights: Floats
+    bias: Floats
+    last: Floats
+    last_bias: float
+    limit: float
+
+
+def network_library(compiler: Compiler) -> Path:
+    """The shared library of `network.c`. Raises ToolchainError when it does not build."""
+    return cached_library(compiler, "network", SOURCE.read_text())
+
+
+def outputs_of(layers: Layers) -> Outputs:
+    """What computes the outputs of a network: `network.c`, or NumPy without a compiler and for units that are no multiple of UNITS."""
+    library = _library()
+    return _InC(library, layers) if library is not None and len(layers.last) % UNITS == 0 else _InNumPy(layers)
+
+
+@lru_cache
+def _library() -> ctypes.CDLL | None:
+    try:
+        loaded = ctypes.CDLL(str(network_library(find_compiler())))
+    except (ToolchainError, OSError) as error:
+        warnings.warn(f"networks are evaluated by NumPy, which takes several times as long: {error}", RuntimeWarning, stacklevel=2)
+        return None
+    address = ctypes.c_void_p
+    loaded.ansor_network_run.argtypes, loaded.ansor_network_run.restype = [address, address, ctypes.c_int64, address, address], None
+    return loaded
+
+
+@dataclass(frozen=True, eq=False)
+class _InNumPy:
+    layers: Layers
+
+    def __call__(self, rows: Floats) -> NDArray[np.float64]:
+        net = self.layers
+        hidden = np.clip((_checked(net, rows) - net.mean) * net.scale, -net.limit, net.limit)
+        hidden = np.maximum(hidden @ net.first + net.first_bias, 0)
+        for weights, bias in zip(net.weights, net.bias, strict=True):
+            hidden = hidden + np.maximum(hidden @ weights + bias, 0)
+        outputs: NDArray[np.float64] = (hidden @ net.last + np.float32(net.last_bias)).astype(np.float64)
+        return outputs
+
+
+class _Struct(ctypes.Structure):
+    _fields_ = (
+        ("inputs", ctypes.c_int64), ("units", ctypes.c_int64), ("layers", ctypes.c_int64), ("mean", ctypes.c_void_p), ("scale", ctypes.c_void_p),
+        ("first", ctypes.c_void_p), ("first_bias", ctypes.c_void_p), ("weights", ctypes.c_void_p), ("bias", ctypes.c_void_p), ("last", ctypes.c_void_p),
+        ("last_bias", ctypes.c_float), ("limit", ctypes.c_float),
+    )  # fmt: skip
+
+
+class _InC:
+    def __init__(self, library: ctypes.CDLL, layers: Layers) -> None:
+        self._run, self._layers = library.ansor_network_run, layers
+        weights = [_in_groups(one) for one in layers.weights]
+        held = (layers.mean, layers.scale, _in_groups(layers.first), layers.first_bias, np.array(weights, np.float32), layers.bias, layers.last)
+        self._arrays = [np.ascontiguousarray(one, np.float32) for one in held]
+        inputs, units = layers.first.shape
+        self._struct = _Struct(inputs, units, len(layers.weights), *map(_address, self._arrays), layers.last_bias, layers.limit)
+
+    def __call__(self, rows: Floats) -> NDArray[np.float64]:
+        given = np.ascontiguousarray(_checked(self._layers, rows), np.float32)
+        outputs, scratch = np.empty(len(given)), np.empty((self._struct.inputs + 2 * self._struct.units) * ROWS + ROWS, np.float32)
+        self._run(ctypes.addressof(self._struct), _address(given), len(given), _address(scratch), _address(outputs))
+        return outputs
+
+
+def _checked(layers: Layers, rows: Floats) -> Floats:
+    if rows.ndim != 2 or rows.shape[1] != len(layers.mean):
+        raise ValueError(f"asked for a network's output for rows of shape {rows.shape}; it learned from {len(layers.mean)} features: pass rows as wide")
+    return rows
+
+
+def _in_groups(weights: Floats) -> Floats:
+    """[inputs, units] as [units / UNITS, inputs, UNITS]."""
+    inputs, units = weights.shape
+    return np.ascontiguousarray(weights.reshape(inputs, units // UNITS, UNITS).transpose(1, 0, 2))
+
+
+def _address(array: NDArray[np.generic]) -> int:
+    return int(array.__array_interface__["data"][0])
