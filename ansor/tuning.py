@@ -26,8 +26,9 @@ from ansor.measure.measurer import Job, Measurement, Measurer
 from ansor.measure.record import Record, RecordFile, load, make_header, make_record
 from ansor.schedule.sketch import Sketch
 from ansor.search.expected_gain import Prospect, gain_of_rest
-from ansor.search.task_scheduler import TaskInfo, TaskScheduler
+from ansor.search.task_scheduler import Objective, SchedulerOptions, TaskInfo, TaskScheduler
 from ansor.search.tuner import Outcome, Pick, Tuner, TunerOptions
+from ansor.sketch_space import SketchSpace
 from ansor.targets.base import Target
 from ansor.task import SearchTask
 from ansor.text import counted, format_left, format_share
@@ -108,6 +109,8 @@ class TaskState:
 
 
 First = Callable[[SearchTask, CostModel], Guess]
+Log = Callable[[SearchTask, SketchSpace, Record], bool]
+OnRound = Callable[[int, bool], None]
 Report = Callable[[str], None]
 OnProgress = Callable[[Progress], None]
 
@@ -127,6 +130,10 @@ class TuningRun:
         records: file to continue from and to append to; None keeps nothing.
         measurer: builds and runs candidates.
         first: gives the program that is measured first of all of a task.
+        known: for each task what was measured before, elsewhere: it is told to the search, and counts towards no budget.
+        log: is shown every trial; the ones that it takes (True) are not written to `records`.
+        objective, scheduling: what the rounds of several tasks are to lower, and how they are dealt out. round_size: trials of a round, at most.
+        on_round: called with a task's number before each of its rounds (False), and after it (True).
         options: how the search is done; its `budget` and `early_stop` are the run's.
         report: gets one line for each thing worth saying; on_progress: called after every trial.
     """
@@ -146,6 +153,12 @@ class TuningRun:
         early_stop: int | None = None,
         options: TunerOptions | None = None,
         first: First | None = None,
+        known: Sequence[Sequence[Outcome]] = (),
+        log: Log | None = None,
+        objective: Objective | None = None,
+        scheduling: SchedulerOptions | None = None,
+        round_size: int = ROUND,
+        on_round: OnRound | None = None,
         report: Report = quiet,
         on_progress: OnProgress = quiet,
         clock: Callable[[], float] = time.monotonic,
@@ -166,8 +179,13 @@ class TuningRun:
             options = replace(options, budget=max(1, trials // max(1, len(tasks))))
         given = weights if weights is not None else [1.0] * len(tasks)
         self.states = [TaskState(task, weight) for task, weight in zip(tasks, given, strict=True)]
-        self.scheduler = TaskScheduler([TaskInfo(weight=state.weight) for state in self.states])
+        self.log = log
+        self.round_size = round_size
+        self.on_round = on_round
+        self.scheduler = TaskScheduler([TaskInfo(weight=state.weight) for state in self.states], objective=objective, options=scheduling)
         self.tuners = {id(s): Tuner(s.task.spaces, shared, seed=seed, options=options, task=k) for k, s in enumerate(self.states)}
+        for state, outcomes in zip(self.states, known, strict=False):
+            self._tell_known(state, outcomes)
 
     def run(self) -> list[TaskState]:
         """Tune until the budget is used or nothing is left to try. Ctrl-C passes through; what was measured is recorded by then."""
@@ -197,9 +215,9 @@ class TuningRun:
         elapsed = self._elapsed()
         fits = max(1.0, self.budget.fitting(done, elapsed, self._pace(state)))
         if len(self.states) == 1:
-            return int(min(ROUND, fits))
+            return int(min(ROUND, self.round_size, fits))
         whole = min(self.budget.trials or math.inf, done + self.budget.fitting(done, elapsed, self._pace(None)))
-        return int(min(SMALL_ROUND, max(1, whole // (2 * len(self.states))), fits))
+        return int(min(SMALL_ROUND, self.round_size, max(1, whole // (2 * len(self.states))), fits))
 
     def _elapsed(self) -> float:
         return self.clock() - self.started
@@ -231,6 +249,13 @@ class TuningRun:
             self.report(f"{state.task.name}: continuing after {len(known)} recorded trials")
         return len(known)
 
+    def _tell_known(self, state: TaskState, outcomes: Sequence[Outcome]) -> None:
+        """What was measured elsewhere: the search knows it, and the best of it is the one to beat."""
+        self.tuners[id(state)].tell(outcomes)
+        valid = [outcome for outcome in outcomes if outcome.valid]
+        if valid:
+            state.best = _best(state.task, min(valid, key=lambda outcome: outcome.seconds or 0.0))
+
     def _note(self, state: TaskState, outcome: Outcome, failure: Failure | None) -> None:
         state.trials += 1
         if failure is not None:
@@ -249,6 +274,8 @@ class TuningRun:
                 return
             state = self.states[index]
             before, since = state.trials, self.clock()
+            if self.on_round is not None:
+                self.on_round(index, False)
             yield state
             count, seconds = state.trials - before, self.clock() - since
             done, state.timed, state.spent = done + count, state.timed + count, state.spent + seconds
@@ -257,6 +284,8 @@ class TuningRun:
                 index, state.seconds, count, exhausted=self.tuners[id(state)].finished is not None,
                 since=state.trials - state.best_at, seconds=None if self.budget.seconds is None else seconds,
             )  # fmt: skip
+            if self.on_round is not None:
+                self.on_round(index, True)
             if count == 0 and len(self.states) == 1:
                 return
 
@@ -339,8 +368,7 @@ class TuningRun:
         try:
             for pick, measurement in self._measured(state, picks):
                 outcome = _outcome(pick, measurement)
-                if writer is not None:
-                    writer.append(self._record(state, pick, measurement))
+                self._keep(state, pick, measurement, writer)
                 outcomes.append(outcome)
                 self._note(state, outcome, measurement.failure)
                 self.on_progress(self._progress(state, measurement))
@@ -349,6 +377,15 @@ class TuningRun:
         finally:
             self.tuners[id(state)].tell(outcomes)
         return len(outcomes)
+
+    def _keep(self, state: TaskState, pick: Pick, measurement: Measurement, writer: RecordFile | None) -> None:
+        """Written down where it belongs."""
+        if writer is None and self.log is None:
+            return
+        record = self._record(state, pick, measurement)
+        taken = self.log is not None and self.log(state.task, state.task.spaces[pick.space], record)
+        if writer is not None and not taken:
+            writer.append(record)
 
     def _measured(self, state: TaskState, picks: Sequence[Pick]) -> Iterator[tuple[Pick, Measurement]]:
         """Measurements in the order of the picks; a program that cannot be written as C is a failure like any other."""

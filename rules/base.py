@@ -29,13 +29,14 @@ from ansor.targets.base import Target
 class Derived:
     """One sketch a rule made.
 
-    revisit: stages to visit next, the last one first.
+    revisit: stages to visit next, the last one first. pending: all stages that are left to visit, the last one first, instead of those that were.
     exclusive: later rules are not tried on this stage, although the rule is not exclusive in general.
     """
 
     sketch: Sketch
     revisit: tuple[str, ...] = ()
     exclusive: bool = False
+    pending: tuple[str, ...] | None = None
 
 
 class SketchRule(Protocol):

@@ -32,7 +32,7 @@ def _as_program(page: Path) -> str:
     parts = []
     for words, block in re.findall(r"^```python( raises)?\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL):
         if not words:
-            parts.append(re.sub(r"\b(trials=)\d+", rf"\g<1>{TRIALS}", block))
+            parts.append(re.sub(r"\b((?:num_measure_)?trials=)\d+", rf"\g<1>{TRIALS}", block))
             continue
         statement, _, sentence = block.strip().rpartition("\n# ")
         parts.append(f"try:\n    {statement}\nexcept ansor.AnsorError as error:\n    assert str(error) == {sentence!r}, error\nelse:\n    assert False")

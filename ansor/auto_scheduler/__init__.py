@@ -1,6 +1,17 @@
 """TVM's auto-scheduler under the names its users know: states and their steps, tasks, tuning, and logs."""
 
+from ansor.auto_scheduler.callbacks import PythonBasedMeasureCallback as PythonBasedMeasureCallback
+from ansor.auto_scheduler.callbacks import RecordToFile as RecordToFile
 from ansor.auto_scheduler.compute_dag import ComputeDAG as ComputeDAG
+from ansor.auto_scheduler.cost_models import PythonBasedModel as PythonBasedModel
+from ansor.auto_scheduler.cost_models import RandomModel as RandomModel
+from ansor.auto_scheduler.cost_models import XGBModel as XGBModel
+from ansor.auto_scheduler.custom_rule import PreloadCustomSketchRule as PreloadCustomSketchRule
+from ansor.auto_scheduler.deprecated import auto_schedule as auto_schedule
+from ansor.auto_scheduler.deprecated import create_task as create_task
+from ansor.auto_scheduler.dispatcher import ApplyHistoryBest as ApplyHistoryBest
+from ansor.auto_scheduler.dispatcher import DispatchContext as DispatchContext
+from ansor.auto_scheduler.dispatcher import FallbackContext as FallbackContext
 from ansor.auto_scheduler.log_line import dump_record_to_string as dump_record_to_string
 from ansor.auto_scheduler.log_line import load_record_from_string as load_record_from_string
 from ansor.auto_scheduler.loop_state import State as State
@@ -11,6 +22,13 @@ from ansor.auto_scheduler.measured import MeasureInput as MeasureInput
 from ansor.auto_scheduler.measured import MeasureResult as MeasureResult
 from ansor.auto_scheduler.measured import RecordedState as RecordedState
 from ansor.auto_scheduler.measured import RecordedTask as RecordedTask
+from ansor.auto_scheduler.measuring import BuildResult as BuildResult
+from ansor.auto_scheduler.measuring import LocalBuilder as LocalBuilder
+from ansor.auto_scheduler.measuring import LocalRPCMeasureContext as LocalRPCMeasureContext
+from ansor.auto_scheduler.measuring import LocalRunner as LocalRunner
+from ansor.auto_scheduler.measuring import ProgramMeasurer as ProgramMeasurer
+from ansor.auto_scheduler.measuring import RPCRunner as RPCRunner
+from ansor.auto_scheduler.networks import extract_tasks as extract_tasks
 from ansor.auto_scheduler.program import build as build
 from ansor.auto_scheduler.program import lower as lower
 from ansor.auto_scheduler.record import RecordReader as RecordReader
@@ -18,11 +36,19 @@ from ansor.auto_scheduler.record import distill_record_file as distill_record_fi
 from ansor.auto_scheduler.record import load_best_record as load_best_record
 from ansor.auto_scheduler.record import load_records as load_records
 from ansor.auto_scheduler.record import save_records as save_records
+from ansor.auto_scheduler.search_policy import EmptyPolicy as EmptyPolicy
+from ansor.auto_scheduler.search_policy import PreloadMeasuredStates as PreloadMeasuredStates
+from ansor.auto_scheduler.search_policy import SketchPolicy as SketchPolicy
 from ansor.auto_scheduler.search_task import SearchTask as SearchTask
 from ansor.auto_scheduler.search_task import recover_measure_input as recover_measure_input
 from ansor.auto_scheduler.task_inputs import get_task_input_buffer as get_task_input_buffer
 from ansor.auto_scheduler.task_inputs import register_task_input_buffer as register_task_input_buffer
 from ansor.auto_scheduler.task_inputs import register_task_input_check_func as register_task_input_check_func
+from ansor.auto_scheduler.task_scheduler import LogEstimatedLatency as LogEstimatedLatency
+from ansor.auto_scheduler.task_scheduler import PrintTableInfo as PrintTableInfo
+from ansor.auto_scheduler.task_scheduler import TaskScheduler as TaskScheduler
+from ansor.auto_scheduler.task_scheduler import TaskSchedulerCallback as TaskSchedulerCallback
+from ansor.auto_scheduler.tune import TuningOptions as TuningOptions
 from ansor.auto_scheduler.workload_key import calc_workload_dis_factor as calc_workload_dis_factor
 from ansor.auto_scheduler.workload_key import decode_workload_key as decode_workload_key
 from ansor.auto_scheduler.workload_registry import deserialize_workload_registry_entry as deserialize_workload_registry_entry

@@ -14,7 +14,7 @@ from ansor.auto_scheduler.steps import LARGEST, Step
 from ansor.auto_scheduler.workload_key import WorkloadKey, parse_workload_key
 from ansor.outcome import mean_cost
 
-PROCESSOR_KINDS = ("llvm", "c", "cpu")
+PROCESSOR_KINDS = ("llvm", "c")
 """Kinds of targets that are processors."""
 
 _UNSAID = -(1 << 40)
@@ -158,6 +158,7 @@ class MeasureResult:
 
 
 def kind_of_target(target: str) -> str:
-    """The first word of a target's text, or the "kind" in a text of JSON; empty when there is none."""
+    """The first word of a target's text, or the "kind" in a text of JSON; empty when there is none. `cpu`, which is our word for it, is `llvm`."""
     found = re.search(r'"kind"\s*:\s*"([^"]*)"', target) if target.lstrip().startswith("{") else re.match(r"\s*(\S+)", target)
-    return found[1] if found else ""
+    kind = found[1] if found else ""
+    return "llvm" if kind == "cpu" else kind

@@ -3,6 +3,7 @@
 TVM's steps name loops by number, ours by name; so a shadow of every stage keeps, for each iterator, the loops of ours that it is:
 
     SP        Split                                 FU     nothing yet: the fused loop is those loops, one inside the other. It becomes a Fuse when it is cut
+                                                           or when it is nothing but a reduction
     FSP       FollowSplit                           RE     one Reorder, at the end
     FFSP      Split by the number it stands for     CA, CI, CR    at the end, consumers first, so that their order does not matter
     CHW, CHR, RF      CacheWrite, CacheRead, Rfactor
@@ -318,6 +319,7 @@ class _Replay:
         """What the steps come to. Asked once, at the end."""
         for shadow in self.shadows:
             _check_processor(shadow)
+        self._fuse_reductions()
         vectors = self._vectors()
         for shadow in self._computed:
             vector = vectors.get(shadow.name)
@@ -333,10 +335,18 @@ class _Replay:
 
     def unannotated(self) -> Replayed:
         """Loops and places alone. Asked once, at the end."""
+        self._fuse_reductions()
         for shadow in self._computed:
             self._put_in_order(shadow)
         self._place_all()
         return self._replayed()
+
+    def _fuse_reductions(self) -> None:
+        """A fused reduction is one loop: it fills longer vectors."""
+        for number, shadow in enumerate(self.shadows):
+            for which, piece in enumerate(shadow.pieces):
+                if len(piece.loops) > 1 and all(self.state[shadow.name].kinds[loop] == "reduce" for loop in piece.loops):
+                    self._loop(number, which)
 
     def _replayed(self) -> Replayed:
         loops = tuple(tuple(piece.loops for piece in shadow.pieces) for shadow in self.shadows)
@@ -387,7 +397,7 @@ class _Replay:
     def _vector(self, shadow: _Shadow, piece: _Piece) -> str | None:
         kinds = self.state[shadow.name].kinds
         inside = shadow.pieces[shadow.pieces.index(piece) + 1 :]
-        vector = next((loop for loop in reversed(piece.loops) if self._iterations(shadow, [loop]) != 1), None)
+        vector = next((loop for loop in reversed(piece.loops) if self._iterations(shadow, [loop]) != 1), piece.loops[-1] if piece.loops else None)
         if vector is None:
             return None
         if kinds[vector] != "spatial":

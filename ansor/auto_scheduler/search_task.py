@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
@@ -11,12 +13,23 @@ from ansor import task as tasks
 from ansor.auto_scheduler.compute_dag import AnyState, ComputeDAG
 from ansor.auto_scheduler.local_target import local_target
 from ansor.auto_scheduler.measured import HardwareParams, LayoutRewriteOption, MeasureInput, RecordedTask, kind_of_target
+from ansor.auto_scheduler.program import lower, source_of
 from ansor.auto_scheduler.task_inputs import input_values, register_task_input_buffer
 from ansor.auto_scheduler.workload_key import WorkloadKey, parse_workload_key
 from ansor.auto_scheduler.workload_registry import is_registered, make_workload_key, register_workload_tensors
 from ansor.errors import TargetError
+from ansor.schedule.sketch import Sketch
 from ansor.targets.base import Target
 from ansor.task import WorkloadFunction
+from ansor.te.tensor import Tensor
+
+if TYPE_CHECKING:
+    from ansor.auto_scheduler.history import Found
+    from ansor.auto_scheduler.search_policy import EmptyPolicy, SketchPolicy
+    from ansor.auto_scheduler.tune import TuningOptions
+    from ansor.tuning import TaskState
+
+PRINT_MODES = ("schedule", "loops", "source")
 
 
 class SearchTask:
@@ -82,6 +95,37 @@ class SearchTask:
         return tasks.SearchTask(tensors=self.compute_dag.tensors, target=self.local_target, name=self.desc or parse_workload_key(self.workload_key).name,
                                 inputs=inputs)  # fmt: skip
 
+    def tune(self, tuning_options: TuningOptions, search_policy: EmptyPolicy | SketchPolicy | None = None) -> TaskState:
+        """Measure programs as the options say; by default our search with an XGBModel. What is found is in the log, and in the state that is returned."""
+        from ansor.auto_scheduler.cost_models import XGBModel
+        from ansor.auto_scheduler.search_policy import SketchPolicy
+
+        return (search_policy or SketchPolicy(self, XGBModel(), verbose=tuning_options.verbose)).search(tuning_options)
+
+    def apply_best(
+        self, log_file: str | Path | None = None, include_compatible: bool = False, layout_rewrite_option: LayoutRewriteOption | None = None
+    ) -> tuple[Sketch, list[Tensor]]:
+        """The best program of a log, and the tensors that it takes; without a log, of the `ApplyHistoryBest` around the call.
+
+        include_compatible: programs of workloads that differ in numbers only count, too. Raises RecordError when there is none.
+        """
+        return self._best(log_file, include_compatible).schedule(layout_rewrite_option), self.compute_dag.tensors
+
+    def print_best(self, log_file: str | Path | None = None, print_mode: str = "schedule") -> str:
+        """The best program of a log as text: its steps as Python ("schedule"), its loops ("loops") or its C text ("source")."""
+        found = self._best(log_file, False)
+        if print_mode not in PRINT_MODES:
+            raise TargetError(f"asked to print the best program as {print_mode!r}; there are {', '.join(PRINT_MODES)}")
+        if print_mode == "schedule":
+            return found.text
+        return str(lower(found.schedule())) if print_mode == "loops" else source_of(found.schedule(), self.local_target).text
+
+    def _best(self, log_file: str | Path | None, include_compatible: bool) -> Found:
+        from ansor.auto_scheduler.dispatcher import DispatchContext
+        from ansor.auto_scheduler.history import best_of
+
+        return DispatchContext.current.best(self) if log_file is None else best_of(self, log_file, include_compatible)
+
     @property
     def workload(self) -> WorkloadKey:
         """The workload key, taken apart."""
@@ -111,7 +155,7 @@ class SearchTask:
 
 def _hardware(text: str, target: Target | None) -> HardwareParams:
     """What a target has; a text may say how many threads."""
-    if target is None and kind_of_target(text) == "cpu":
+    if target is None and text.split()[:1] == ["cpu"]:
         target = local_target(text)
     if target is None:
         return HardwareParams(target=text)

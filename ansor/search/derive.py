@@ -49,7 +49,7 @@ def _visited(sketch: Sketch, pending: tuple[str, ...], rules: Sequence[SketchRul
     reached = []
     for rule in rules:
         derived = list(rule.derive(sketch, stage, target))
-        reached += [(one.sketch, (*rest, *one.revisit)) for one in derived]
+        reached += [(one.sketch, (*(rest if one.pending is None else one.pending), *one.revisit)) for one in derived]
         if derived and (rule.exclusive or any(one.exclusive for one in derived)):
             break
     return reached

@@ -1,0 +1,92 @@
+"""Which program of a search a schedule is: the sketch that has its structure, and the row that has its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from ansor.schedule.sketch import Sketch
+from ansor.schedule.state import Amount, Annotations, FuseRelation, Lengths, Relation, SplitRelation, Stage
+
+Numbers = dict[str, tuple[int, ...]]
+
+
+def row_of(program: Sketch, sketch: Sketch) -> tuple[int, ...] | None:
+    """The row of `sketch` that is the same program as `program`, whose numbers are all given; None when there is none."""
+    given, wanted = program.state.stages, sketch.state.stages
+    if len(given) != len(wanted):
+        return None
+    found: Numbers = {}
+    if not all(_same_stage(one, other, found) for one, other in zip(given, wanted, strict=True)):
+        return None
+    row = [choice.index_of(found[choice.name]) if choice.name in found else None for choice in sketch.choices]
+    genes = tuple(gene for gene in row if gene is not None)
+    if len(genes) != len(row):
+        return None
+    named = sketch.row_numbers(genes)
+    pairs = [pair for stage, own in zip(given, wanted, strict=True) for pair in zip(stage.relations, own.relations, strict=True)]
+    return genes if all(_follows(one, other, named) for one, other in pairs) else None
+
+
+def found_among(program: Sketch, sketches: Sequence[Sketch]) -> tuple[int, tuple[int, ...]] | None:
+    """The first of the sketches that has the program, and its row there."""
+    for number, sketch in enumerate(sketches):
+        if program.dag is sketch.dag or program.dag.key == sketch.dag.key:
+            row = row_of(program, sketch)
+            if row is not None:
+                return number, row
+    return None
+
+
+def _same_stage(given: Stage, wanted: Stage, found: Numbers) -> bool:
+    """One structure; the numbers that are open in the second one are noted."""
+    if (given.name, given.loops, given.placement, given.kept) != (wanted.name, wanted.loops, wanted.placement, wanted.kept):
+        return False
+    if (set(given.packed), set(given.packed_inside), given.align) != (set(wanted.packed), set(wanted.packed_inside), wanted.align):
+        return False
+    if len(given.relations) != len(wanted.relations):
+        return False
+    related = all(_same_relation(one, other, found) for one, other in zip(given.relations, wanted.relations, strict=True))
+    return related and _same_annotations(given.annotations, wanted.annotations, found)
+
+
+def _same_relation(given: Relation, wanted: Relation, found: Numbers) -> bool:
+    if isinstance(given, FuseRelation) or isinstance(wanted, FuseRelation):
+        return given == wanted
+    if (given.parent, given.parts) != (wanted.parent, wanted.parts):
+        return False
+    # What follows is looked at once the numbers that it follows are known.
+    return bool(wanted.follow) or bool(given.follow) or _bound(wanted.lengths, given.lengths, found)
+
+
+def _bound(wanted: Lengths, given: Lengths, found: Numbers) -> bool:
+    if isinstance(given, str):
+        return False
+    return found.setdefault(wanted, given) == given if isinstance(wanted, str) else wanted == given
+
+
+def _follows(given: Relation, wanted: Relation, named: Numbers) -> bool:
+    if isinstance(given, FuseRelation) or isinstance(wanted, FuseRelation):
+        return given == wanted
+    return lengths_of(given, named) == lengths_of(wanted, named)
+
+
+def lengths_of(relation: SplitRelation, named: Numbers) -> tuple[int, ...]:
+    """The inner lengths of a split, of a following one too."""
+    lengths = named[relation.lengths] if isinstance(relation.lengths, str) else relation.lengths
+    return (*lengths[: relation.follow - 1], prod(lengths[relation.follow - 1 :])) if relation.follow else lengths
+
+
+def _same_annotations(given: Annotations, wanted: Annotations, found: Numbers) -> bool:
+    if set(given.unroll) != set(wanted.unroll) or dict(given.intrinsics) != dict(wanted.intrinsics):
+        return False
+    loops = {*given.vectorize, *wanted.vectorize}
+    pairs: list[tuple[Amount, Amount]] = [(given.vectorize.get(loop, 0), wanted.vectorize.get(loop, 0)) for loop in loops]
+    pairs += [(given.parallel, wanted.parallel), (given.unroll_limit, wanted.unroll_limit)]
+    return all(_amount(one, other, found) for one, other in pairs)
+
+
+def _amount(given: Amount, wanted: Amount, found: Numbers) -> bool:
+    if isinstance(given, str):
+        return False
+    return found.setdefault(wanted, (given,)) == (given,) if isinstance(wanted, str) else wanted == given

@@ -1,0 +1,182 @@
+"""Building and running programs of states, and what came of it in TVM's terms. Source: TVM 0.9, `auto_scheduler.measure`.
+
+Every program is held against the declaration in double precision before it is timed: WRONG_ANSWER is among the outcomes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from ansor.auto_scheduler.callbacks import MeasureCallback
+from ansor.auto_scheduler.loop_state import State
+from ansor.auto_scheduler.measured import MeasureInput, MeasureResult
+from ansor.auto_scheduler.program import source_of
+from ansor.auto_scheduler.search_task import SearchTask, recover_measure_input
+from ansor.codegen.pool_library import pool_library
+from ansor.codegen.toolchain import find_compiler
+from ansor.errors import AnsorError, TargetError
+from ansor.measure.builder import Builder, Built
+from ansor.measure.failure import Failure
+from ansor.measure.harness import harness_library
+from ansor.measure.runner import Runner
+from ansor.measure.timing import TimingOptions
+from ansor.outcome import MeasureErrorNo
+
+FAILED_COST = 1e10
+"""Seconds that TVM logs for a failure."""
+
+FLUSH_BYTES = 64 << 20
+
+ERRORS = {
+    "instantiation": MeasureErrorNo.INSTANTIATION_ERROR, "compile": MeasureErrorNo.COMPILE_HOST, "compile_timeout": MeasureErrorNo.BUILD_TIMEOUT,
+    "load": MeasureErrorNo.COMPILE_DEVICE, "crash": MeasureErrorNo.RUNTIME_DEVICE, "timeout": MeasureErrorNo.RUN_TIMEOUT,
+    "memory": MeasureErrorNo.RUNTIME_DEVICE, "out_of_bounds": MeasureErrorNo.WRONG_ANSWER, "wrong_answer": MeasureErrorNo.WRONG_ANSWER,
+    "exit": MeasureErrorNo.RUNTIME_DEVICE, "reference": MeasureErrorNo.UNKNOWN_ERROR,
+}  # fmt: skip
+"""Kinds of failures in the numbers of TVM's logs."""
+
+
+@dataclass(frozen=True)
+class BuildResult:
+    """A program that was built, or why not. `filename`: its library, as long as the result lives."""
+
+    filename: str
+    args: Sequence[object]
+    error_no: MeasureErrorNo
+    error_msg: str
+    time_cost: float
+    built: Built | None = field(default=None, repr=False)
+    builder: Builder | None = field(default=None, repr=False)
+
+
+class LocalBuilder:
+    """Builds programs on this machine: `n_parallel` at a time (all cores), each in `timeout` seconds.
+
+    Raises TargetError for a `build_func` other than "default": programs are built by the C compiler that the target names.
+    """
+
+    def __init__(self, timeout: float = 15, n_parallel: int | None = None, build_func: str | Callable[..., object] = "default") -> None:
+        if build_func != "default":
+            raise TargetError(f"asked to build programs with {build_func!r}; give 'default', and a compiler in the target: llvm -cc=clang")
+        self.timeout, self.n_parallel, self.build_func = timeout, n_parallel, build_func
+
+    def build(self, measure_inputs: Sequence[MeasureInput], verbose: int = 1) -> list[BuildResult]:
+        """One result for each input, in order. What is wrong with a program is in its result."""
+        return [self._built(recover_measure_input(one, rebuild_state=True)) for one in measure_inputs]
+
+    def _built(self, inp: MeasureInput) -> BuildResult:
+        task, started = inp.task, time.monotonic()
+        assert isinstance(task, SearchTask) and isinstance(inp.state, State)
+        args = task.compute_dag.tensors
+        try:
+            source = source_of(task.compute_dag.replay(inp.state, task.layout_rewrite_option).sketch, task.local_target)
+        except AnsorError as error:
+            return BuildResult("", args, MeasureErrorNo.INSTANTIATION_ERROR, str(error), time.monotonic() - started)
+        builder = Builder(find_compiler(task.local_target.compiler), mcpu=task.local_target.mcpu, timeout=self.timeout, jobs=self.n_parallel)
+        (built,) = builder.build([source])
+        number = MeasureErrorNo.NO_ERROR if built.failure is None else ERRORS[built.failure.kind]
+        text = "" if built.failure is None else built.failure.text
+        return BuildResult(str(built.library), args, number, text, time.monotonic() - started, built, builder)
+
+
+class LocalRunner:
+    """Runs programs on this machine, one after the other, each in a process of its own; `timeout` in seconds.
+
+    Each of `repeat` costs is the mean of `number` calls, or of more of them until `min_repeat_ms` passed; with enable_cpu_cache_flush, of one call on cold
+    caches.
+    """
+
+    def __init__(
+        self, timeout: float = 10, number: int = 3, repeat: int = 1, min_repeat_ms: float = 100, cooldown_interval: float = 0.0,
+        enable_cpu_cache_flush: bool = False, device: int = 0,
+    ) -> None:  # fmt: skip
+        self.timeout, self.number, self.repeat, self.min_repeat_ms = timeout, number, repeat, min_repeat_ms
+        self.cooldown_interval, self.enable_cpu_cache_flush, self.device = cooldown_interval, enable_cpu_cache_flush, device
+        if enable_cpu_cache_flush:
+            self.number, self.min_repeat_ms = 1, 0
+
+    @property
+    def timing(self) -> TimingOptions:
+        """The same for our measuring."""
+        return TimingOptions(
+            number=self.number, repeat=self.repeat, min_repeat_ms=self.min_repeat_ms, contender_repeats=0, cooldown_seconds=self.cooldown_interval,
+            flush_bytes=FLUSH_BYTES if self.enable_cpu_cache_flush else 0, timeout_seconds=self.timeout,
+        )  # fmt: skip
+
+    def run(self, measure_inputs: Sequence[MeasureInput], build_results: Sequence[BuildResult], verbose: int = 1) -> list[MeasureResult]:
+        """One result for each input, in order. What is wrong with a program is in its result."""
+        return [self._run(recover_measure_input(inp), built) for inp, built in zip(measure_inputs, build_results, strict=True)]
+
+    def _run(self, inp: MeasureInput, result: BuildResult) -> MeasureResult:
+        if result.built is None or result.builder is None or result.error_no != MeasureErrorNo.NO_ERROR:
+            return failed(result.error_no, result.error_msg, result.time_cost)
+        assert isinstance(inp.task, SearchTask)
+        compiler, task = result.builder.compiler, inp.task.local.measure_task
+        assert task.reference is not None
+        (reference,) = result.builder.build([task.reference], timeout=120)
+        if reference.failure is not None:
+            return failed(MeasureErrorNo.UNKNOWN_ERROR, f"the reference does not build: {reference.failure.text}", result.time_cost)
+        with Runner(harness_library(compiler), pool_library(compiler), self.timing) as runner:
+            runner.define(
+                task.key, result.built.source, reference=replace(task.reference, entry=reference.symbol), reference_library=reference.library,
+                reduction=task.reduction, ranges={name: (low, high) for name, low, high in task.ranges}, seed=task.seed, threads=task.threads,
+                files=dict(task.files),
+            )  # fmt: skip
+            run = runner.run(task.key, replace(result.built.source, entry=result.built.symbol), result.built.library)
+        return measured(run.seconds, run.failure, result.time_cost + run.elapsed)
+
+
+class RPCRunner:
+    """Runs programs on other machines: there is none here. Raises TargetError that tells what to use."""
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        raise TargetError("asked for RPCRunner, but programs are measured on this machine: use LocalRunner, and tune on the machine that programs are for")
+
+
+class LocalRPCMeasureContext:
+    """A runner that TVM puts into a server of its own; here every program runs in a process of its own anyway. `runner` is a LocalRunner."""
+
+    def __init__(
+        self, priority: int = 1, n_parallel: int = 1, timeout: float = 10, number: int = 3, repeat: int = 1, min_repeat_ms: float = 0,
+        cooldown_interval: float = 0.0, enable_cpu_cache_flush: bool = False, device: int = 0,
+    ) -> None:  # fmt: skip
+        self.runner = LocalRunner(timeout, number, repeat, min_repeat_ms, cooldown_interval, enable_cpu_cache_flush, device)
+
+
+def measured(seconds: Sequence[float], failure: Failure | None, elapsed: float, timestamp: float | None = None) -> MeasureResult:
+    """A measurement of ours in TVM's terms."""
+    if failure is not None or not seconds:
+        failure = failure or Failure("exit", "no time was measured")
+        return failed(ERRORS[failure.kind], failure.text, elapsed, timestamp)
+    return MeasureResult(tuple(seconds), MeasureErrorNo.NO_ERROR, "", elapsed, time.time() if timestamp is None else timestamp)
+
+
+def failed(error_no: MeasureErrorNo, error_msg: str, elapsed: float, timestamp: float | None = None) -> MeasureResult:
+    """A failure, as TVM logs it."""
+    return MeasureResult((FAILED_COST,), error_no, error_msg, elapsed, time.time() if timestamp is None else timestamp)
+
+
+class ProgramMeasurer:
+    """Builds and runs programs and tells callbacks. `best_flops`, `best_state`, `best_ct` by workload key; `ct`: programs so far, `error_ct`: failures."""
+
+    def __init__(self, builder: LocalBuilder, runner: LocalRunner, callbacks: Sequence[MeasureCallback] = (), verbose: int = 1) -> None:
+        self.builder, self.runner, self.callbacks, self.verbose = builder, runner, list(callbacks), verbose
+        self.ct = self.error_ct = 0
+        self.best_flops: dict[str, float] = {}
+        self.best_ct: dict[str, int] = {}
+        self.best_state: dict[str, State] = {}
+
+    def measure(self, task: SearchTask, policy: object, inputs: Sequence[MeasureInput]) -> list[MeasureResult]:
+        """One result for each input, in order."""
+        results = self.runner.run(inputs, self.builder.build(inputs, self.verbose), self.verbose)
+        for inp, result in zip(inputs, results, strict=True):
+            self.ct += 1
+            self.error_ct += result.error_no != MeasureErrorNo.NO_ERROR
+            flops = task.compute_dag.flop_ct / result.mean_cost
+            if flops > self.best_flops.get(task.workload_key, 0.0) and isinstance(inp.state, State):
+                self.best_flops[task.workload_key], self.best_ct[task.workload_key], self.best_state[task.workload_key] = flops, self.ct, inp.state
+        for callback in self.callbacks:
+            callback.callback(policy, inputs, results)
+        return results
