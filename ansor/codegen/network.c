@@ -11,7 +11,8 @@ enum { LANES = 16, VECTORS = 2, ROWS = LANES * VECTORS, UNITS = 8 };
 typedef float floats __attribute__((vector_size(4 * LANES)));
 
 struct network {
-    int64_t inputs, units, layers; /* units: of every layer, a multiple of UNITS; layers: after the first */
+    int64_t width, inputs, units, layers; /* width: of a row; units: of every layer, a multiple of UNITS; layers: after the first */
+    const int32_t *column;         /* [inputs] of a row, those that say something */
     const float *mean, *scale;     /* [inputs] */
     const float *first, *first_bias;
     const float *weights, *bias;   /* [layers, units, units], [layers, units]; weights of a layer lie as [units / UNITS, inputs of the layer, UNITS] */
@@ -44,7 +45,7 @@ static void layer(const float *weights, const float *bias, int64_t inputs, int64
     }
 }
 
-/* The output for each of `count` rows [count, inputs]; scratch: room for (inputs + 2 * units) * ROWS + LANES floats. */
+/* The output for each of `count` rows [count, width]; scratch: room for (inputs + 2 * units) * ROWS + LANES floats. */
 void ansor_network_run(const struct network *net, const float *rows, int64_t count, float *scratch, double *outputs) {
     floats *const in = (floats *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
     floats *const halves[2] = {in + net->inputs * VECTORS, in + (net->inputs + net->units) * VECTORS};
@@ -52,9 +53,9 @@ void ansor_network_run(const struct network *net, const float *rows, int64_t cou
         const int64_t n = count - begin < ROWS ? count - begin : ROWS;
         float *const block = (float *)in;
         for (int64_t i = 0; i < ROWS; i++) {
-            const float *row = rows + (begin + (i < n ? i : n - 1)) * net->inputs;
+            const float *row = rows + (begin + (i < n ? i : n - 1)) * net->width;
             for (int64_t k = 0; k < net->inputs; k++) {
-                float x = (row[k] - net->mean[k]) * net->scale[k];
+                float x = (row[net->column[k]] - net->mean[k]) * net->scale[k];
                 x = x < net->limit ? x : net->limit;
                 block[k * ROWS + i] = x > -net->limit ? x : -net->limit;
             }

@@ -84,7 +84,8 @@ class _InNumPy:
 
 class _Struct(ctypes.Structure):
     _fields_ = (
-        ("inputs", ctypes.c_int64), ("units", ctypes.c_int64), ("layers", ctypes.c_int64), ("mean", ctypes.c_void_p), ("scale", ctypes.c_void_p),
+        ("width", ctypes.c_int64), ("inputs", ctypes.c_int64), ("units", ctypes.c_int64), ("layers", ctypes.c_int64),
+        ("column", ctypes.c_void_p), ("mean", ctypes.c_void_p), ("scale", ctypes.c_void_p),
         ("first", ctypes.c_void_p), ("first_bias", ctypes.c_void_p), ("weights", ctypes.c_void_p), ("bias", ctypes.c_void_p), ("last", ctypes.c_void_p),
         ("last_bias", ctypes.c_float), ("limit", ctypes.c_float),
     )  # fmt: skip
@@ -93,11 +94,12 @@ class _Struct(ctypes.Structure):
 class _InC:
     def __init__(self, library: ctypes.CDLL, layers: Layers) -> None:
         self._run, self._layers = library.ansor_network_run, layers
-        weights = [_in_groups(one) for one in layers.weights]
-        held = (layers.mean, layers.scale, _in_groups(layers.first), layers.first_bias, np.array(weights, np.float32), layers.bias, layers.last)
-        self._arrays = [np.ascontiguousarray(one, np.float32) for one in held]
-        inputs, units = layers.first.shape
-        self._struct = _Struct(inputs, units, len(layers.weights), *map(_address, self._arrays), layers.last_bias, layers.limit)
+        column = np.flatnonzero(layers.scale).astype(np.int32)  # one without a scale says nothing
+        first, weights = _in_groups(layers.first[column]), np.array([_in_groups(one) for one in layers.weights], np.float32)
+        held = (layers.mean[column], layers.scale[column], first, layers.first_bias, weights, layers.bias, layers.last)
+        self._arrays = [column, *(np.ascontiguousarray(one, np.float32) for one in held)]
+        sizes = len(layers.mean), len(column), len(layers.last), len(layers.weights)
+        self._struct = _Struct(*sizes, *map(_address, self._arrays), layers.last_bias, layers.limit)
 
     def __call__(self, rows: Floats) -> NDArray[np.float64]:
         given = np.ascontiguousarray(_checked(self._layers, rows), np.float32)

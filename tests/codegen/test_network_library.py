@@ -19,7 +19,9 @@ def layers(inputs: int = 7, units: int = 24, count: int = 2) -> Layers:
         return rng.standard_normal(shape).astype(np.float32)
 
     weights = draw(count, units, units) / np.float32(units**0.5)
-    return Layers(draw(inputs), np.abs(draw(inputs)), draw(inputs, units), draw(units), weights, draw(count, units), draw(units), 0.5, 2.0)
+    scale = np.abs(draw(inputs))
+    scale[2] = 0  # a feature that never varied
+    return Layers(draw(inputs), scale, draw(inputs, units), draw(units), weights, draw(count, units), draw(units), 0.5, 2.0)
 
 
 def rows(count: int, inputs: int = 7) -> Floats:
