@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -197,7 +198,12 @@ def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.compiler
 def test_ctrl_c_ends_with_the_best_so_far(folder: Path) -> None:
     command = [sys.executable, "-m", "ansor", "tune", "matmul", "--args", "64,64,64", "--trials", "5000", "--threads", "1"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder, env={**os.environ, "PYTHONUNBUFFERED": "1"}) as run:
+    # A shell starts what runs in its background with Ctrl-C ignored, and children inherit that.
+    listen = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder, env=environment, preexec_fn=listen
+    ) as run:
         assert run.stdout is not None
         said: list[str] = []
         while not said or " trials, " not in said[-1]:
