@@ -106,6 +106,15 @@ def test_building_and_running_may_overlap(compiler: Compiler, task: MeasureTask,
         assert all(m.seconds for m in measurer.measure(jobs))
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """A shell starts what runs in its background with Ctrl-C ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_stopping_half_way_leaves_nothing(compiler: Compiler, task: MeasureTask, source_of: MakeSource) -> None:
     jobs = [Job(task, source_of(GOOD + f"c[0] += {i};")) for i in range(20)]
     with Measurer(compiler, timing=QUICK, jobs=1) as measurer:
