@@ -37,8 +37,9 @@ BASE_FLAGS = (
 )
 # How far back LLVM looks for an earlier load or store of the same place. Its default of 100 instructions is four fifths of the time of a long unrolled body
 # (the transforms of Winograd's method: 2.3 s, 0.7 s with 10) and gives the same machine code. And short loops are not vectorised with a mask in place of a
-# rest: for AVX-512, clang 22 forgets the mask where 64-bit integers are narrowed to bytes, and writes past the end.
-LLVM_FLAGS = ("-mllvm", "-memdep-block-scan-limit=10", "-mllvm", "-vectorizer-min-trip-count=0")
+# rest: for AVX-512, clang 22 forgets the mask where 64-bit integers are narrowed to bytes, and writes past the end. And vectors stay as wide as the text
+# says: for Intel's processors, clang would cut those of 64 bytes in two, and tiles made for the registers would not fit.
+LLVM_FLAGS = ("-mllvm", "-memdep-block-scan-limit=10", "-mllvm", "-vectorizer-min-trip-count=0", "-mprefer-vector-width=512")
 FIRST_CALL_SECONDS = 300.0  # zig builds its runtime in its first call: 5 s here, more on a small machine
 
 
