@@ -191,6 +191,8 @@ def _add_dataset(commands: Commands) -> None:
     parser.add_argument("folder", metavar="DIR", help="where `ansor dataset collect` put record files")
     _add_target(parser)
     _add_beside(parser)
+    parser.add_argument("--keep", action="append", default=[], metavar="TARGET",
+                        help="a target without records, of which is learned what the package's model expects of it; may be repeated")
     parser.add_argument("--output", metavar="FILE", required=True, help="where to save it; compressed for a name in .gz")
     parser.add_argument("--all", action="store_true", help="learn from all tasks; otherwise a fifth is held out, and the model is tried on it")
     parser.add_argument("--without", nargs="+", default=[], metavar="KIND", help="hold out these kinds of operators, too")

@@ -15,18 +15,23 @@ from rich.table import Table
 from ansor.commands.common import make_console, target_of
 from ansor.cost_model.feature_table import FEATURES_VERSION, WIDTH
 from ansor.cost_model.lightgbm_model import stage_model, write_stages
+from ansor.cost_model.pretrained import pretrained
 from ansor.cost_model.training_set import estimated_scores
 from ansor.dataset.collect import collect
 from ansor.dataset.evaluate import Quality, Score, mean_quality, quality
 from ansor.dataset.examples import Examples, load_examples
 from ansor.dataset.operators import KINDS, DatasetTask, dataset_tasks
 from ansor.dataset.split import FOLDS, HELD_OUT, fold_of, splits
+from ansor.dataset.teach import taught
 from ansor.dataset.train import MEMBERS, NETWORK, train_networks, train_trees
 from ansor.errors import AnsorError
 from ansor.ir.feature_rows import FeatureRows
 from ansor.targets.base import parse_target
 from ansor.text import format_seconds
 from ansor.tuning import OTHER_TARGET, TaskState
+
+TAUGHT = 64
+"""Programs of a task whose times a model tells."""
 
 
 def run_dataset(given: argparse.Namespace) -> int:
@@ -82,14 +87,15 @@ def _train(given: argparse.Namespace, console: Console) -> int:
     if unknown := sorted({*given.without} - {*KINDS}):
         raise AnsorError(f"asked to leave out operators of kind {', '.join(unknown)}; the data set has {', '.join(KINDS)}")
     examples = _examples(given, console)
-    learned = [one for one in examples if (given.all or fold_of(one.task) != HELD_OUT) and one.task.kind not in given.without]
+    learned = [one for one in examples if _is_learned(one.task, given)]
     if not learned:
         raise AnsorError("asked to train, but all tasks with records are held out; collect more, or learn from all with --all")
-    stage = train_networks(learned)
+    kept = [one for target in given.keep for one in _taught(given, target, console)]
+    stage = train_networks([*learned, *kept])
     held_out = [*([] if given.all else [f"fold {HELD_OUT} of {FOLDS} by task"]), *given.without]
     about = {
         "features": FEATURES_VERSION, "tasks": len(learned), "programs": sum(map(len, learned)),
-        "target": ", ".join(map(str, [target_of(given), *given.beside])),
+        "target": ", ".join(map(str, [target_of(given), *given.beside])), "kept": ", ".join(given.keep),
         "held_out": " and ".join(held_out), "networks": MEMBERS, "units": NETWORK.units, "epochs": NETWORK.epochs,
     }  # fmt: skip
     write_stages(output, WIDTH, [stage], about)
@@ -99,6 +105,16 @@ def _train(given: argparse.Namespace, console: Console) -> int:
         sides: dict[str, Score] = {"estimate": estimated_scores, "networks": stage_model(stage).predict}
         console.print(_table(f"tasks held out: {len(unseen)}", {name: quality(side, unseen) for name, side in sides.items()}))
     return 0
+
+
+def _taught(given: argparse.Namespace, target: str, console: Console) -> list[Examples]:
+    tasks = [task for task in dataset_tasks() if _is_learned(task, given)]
+    examples = taught(tasks, parse_target(target), pretrained(), programs=TAUGHT)
+    return list(track(examples, f"programs for {target}", console=console, total=len(tasks), transient=True))
+
+
+def _is_learned(task: DatasetTask, given: argparse.Namespace) -> bool:
+    return (given.all or fold_of(task) != HELD_OUT) and task.kind not in given.without
 
 
 def _evaluate(given: argparse.Namespace, console: Console) -> int:

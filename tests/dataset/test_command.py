@@ -52,6 +52,14 @@ def test_a_model_is_trained_on_what_is_not_held_out(folder: Path, tmp_path: Path
     assert "held out" not in capsys.readouterr().out.replace("held_out", "")
 
 
+def test_a_model_keeps_what_the_packages_model_knows_of_a_target(folder: Path, tmp_path: Path) -> None:
+    arguments = ["dataset", "train", str(folder), "--threads", "1", "--output", str(tmp_path / "m.gz"), "--keep", "cpu -mcpu=znver5 -threads=1"]
+    assert main(arguments) == 0
+    about = read_document(tmp_path / "m.gz")["about"]
+    learned = sum(fold_of(task) != HELD_OUT for task in TASKS)
+    assert isinstance(about, dict) and about["kept"] == "cpu -mcpu=znver5 -threads=1" and about["tasks"] == learned
+
+
 def test_one_model_learns_from_several_targets(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for path in folder.glob("*.jsonl"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
