@@ -1,6 +1,11 @@
-"""AutoTVM's knobs, spaces, log lines and tuners, under the names its users know."""
+"""AutoTVM's templates, knobs, spaces, log lines and tuners, under the names its users know."""
 
 from ansor.autotvm.config import Config as Config
+from ansor.autotvm.dispatch import ApplyConfig as ApplyConfig
+from ansor.autotvm.dispatch import DispatchContext as DispatchContext
+from ansor.autotvm.dispatch import FallbackContext as FallbackContext
+from ansor.autotvm.dispatch import clear_fallback_cache as clear_fallback_cache
+from ansor.autotvm.dispatch import on_target as on_target
 from ansor.autotvm.entities import AnnotateEntity as AnnotateEntity
 from ansor.autotvm.entities import OtherOptionEntity as OtherOptionEntity
 from ansor.autotvm.entities import ReorderEntity as ReorderEntity
@@ -14,13 +19,21 @@ from ansor.autotvm.log_line import decode as decode
 from ansor.autotvm.log_line import encode as encode
 from ansor.autotvm.measured import MeasureInput as MeasureInput
 from ansor.autotvm.measured import MeasureResult as MeasureResult
-from ansor.autotvm.measured import Task as Task
 from ansor.autotvm.mixed_radix import knob2point as knob2point
 from ansor.autotvm.mixed_radix import point2knob as point2knob
 from ansor.autotvm.record import load_from_buffer as load_from_buffer
 from ansor.autotvm.record import load_from_file as load_from_file
+from ansor.autotvm.recorded_dispatch import ApplyFixedConfig as ApplyFixedConfig
+from ansor.autotvm.recorded_dispatch import ApplyGraphBest as ApplyGraphBest
+from ansor.autotvm.recorded_dispatch import ApplyHistoryBest as ApplyHistoryBest
+from ansor.autotvm.recorded_dispatch import apply_history_best as apply_history_best
 from ansor.autotvm.space import ConfigEntity as ConfigEntity
 from ansor.autotvm.space import ConfigSpace as ConfigSpace
 from ansor.autotvm.space import FallbackConfigEntity as FallbackConfigEntity
+from ansor.autotvm.task import Task as Task
+from ansor.autotvm.template import get_config as get_config
+from ansor.autotvm.template import register_topi_compute as register_topi_compute
+from ansor.autotvm.template import register_topi_schedule as register_topi_schedule
+from ansor.autotvm.template import template as template
 from ansor.errors import InstantiationError as InstantiationError
 from ansor.outcome import MeasureErrorNo as MeasureErrorNo

@@ -1,5 +1,6 @@
 """What a template sees of its configuration, be it the space that is collected, one point of it, or a fallback. Source: AutoTVM 0.9, `autotvm.task.space`."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -16,7 +17,8 @@ class Config(ABC):
     """The side of a configuration that templates are written against.
 
     `cfg["name"]` is the value of a knob, iteration gives names in the order of definition. `flop` is what `add_flop` collected, `errors` what
-    `raise_error` did. The `define_*` methods return one `Axis` for each output of the knob.
+    `raise_error` did, `cost` the seconds that a dispatch context knows of, infinite where it knows none.
+    The `define_*` methods return one `Axis` for each output of the knob.
     """
 
     is_fallback = False
@@ -25,6 +27,7 @@ class Config(ABC):
         self.code_hash = code_hash
         self.errors: list[str] = []
         self.flop = 0.0
+        self.cost = math.inf
         self._entities: dict[str, Entity] = {}
 
     @staticmethod

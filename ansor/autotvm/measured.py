@@ -1,26 +1,10 @@
 """What was measured and what came out, as AutoTVM's logs hold it. Source: AutoTVM 0.9, `autotvm.measure`."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ansor.autotvm.space import ConfigEntity
-from ansor.json_values import Json
+from ansor.autotvm.task import Task as Task
 from ansor.outcome import mean_cost
-
-
-@dataclass(frozen=True)
-class Task:
-    """A workload: the name of a template and its arguments, tensors as `("TENSOR", shape, dtype)`."""
-
-    name: str
-    args: tuple[Json, ...] = ()
-    kwargs: Mapping[str, Json] = field(default_factory=dict, hash=False)
-
-    @property
-    def workload(self) -> tuple[Json, ...]:
-        """Name and arguments in one tuple."""
-        return (self.name, *self.args)
 
 
 class MeasureInput(NamedTuple):

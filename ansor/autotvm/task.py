@@ -1,0 +1,102 @@
+"""Tasks: a template and its arguments. `create` collects the knobs, `instantiate` gives the program of one configuration.
+
+Source: AutoTVM 0.9, `autotvm.task`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ansor.autotvm.config import Config
+from ansor.autotvm.dispatch import ApplyConfig, Workload, current_target, on_target
+from ansor.autotvm.space import ConfigSpace
+from ansor.autotvm.template import Instance, TemplateFunction, find_template, serialize_args
+from ansor.autotvm.template import MissingTask as MissingTask
+from ansor.autotvm.template import args_to_workload as args_to_workload
+from ansor.autotvm.template import deserialize_args as deserialize_args
+from ansor.errors import AnsorError, ConfigError, InstantiationError
+from ansor.json_values import Json
+from ansor.manual.schedule import Schedule
+
+
+@dataclass(frozen=True)
+class Task:
+    """The name of a template and its arguments, tensors as `("TENSOR", shape, dtype)`; as `create` makes it also with its space, flop and target.
+
+    flop: operations of one run; target: its text. Tasks are equal when their name and arguments are.
+    """
+
+    name: str
+    args: Workload = ()
+    kwargs: Mapping[str, Json] = field(default_factory=dict, hash=False)
+    target: str = field(default="", compare=False, repr=False)
+    target_host: str | None = field(default=None, compare=False, repr=False)
+    flop: float = field(default=0.0, compare=False, repr=False)
+    space: ConfigSpace | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def workload(self) -> Workload:
+        """Name and arguments in one tuple."""
+        return (self.name, *self.args)
+
+    @property
+    def func(self) -> TemplateFunction:
+        """The template; one that raises ConfigError when it is not registered here."""
+        return find_template(self.name)
+
+    @property
+    def config_space(self) -> ConfigSpace:
+        """All configurations. Raises ConfigError for a task that was read from a log, which does not tell them."""
+        if self.space is None:
+            raise ConfigError(f"asked for the space of task {self.name!r}, which only a log names; make it with autotvm.task.create(name, args, target)")
+        return self.space
+
+    def instantiate(self, config: Config) -> Instance:
+        """The schedule of one configuration, and what a kernel takes.
+
+        Raises InstantiationError when the template finds the configuration impossible (`cfg.raise_error`) or its steps do not fit one another, and ConfigError
+        when the template is not registered here.
+        """
+        config.errors.clear()
+        config.flop = 0.0
+        try:
+            schedule, tensors = self._run(config)
+            config.check()
+            schedule.sketch(tensors)  # steps that do not fit one another show here
+        except (ConfigError, InstantiationError):
+            raise
+        except AnsorError as error:
+            raise InstantiationError(f"configuration {config} of {self.name!r} does not work: {error}") from error
+        return schedule, tensors
+
+    def _run(self, config: Config) -> Instance:
+        if self.kwargs:
+            raise ConfigError(f"asked for a program of task {self.name!r} with the keyword arguments {', '.join(self.kwargs)}; templates take none")
+        with on_target(self.target or current_target()), ApplyConfig(config):
+            return self.func(*deserialize_args(self.args))
+
+
+def create(task_name: str, args: Sequence[object], target: object = "llvm", target_host: object = None) -> Task:
+    """A task with its space, for which the template is run once; every knob then shows its first value.
+
+    target: text, or something whose `str` is one. flop is what the template added by `cfg.add_flop`, or else counted from what it declares.
+    Raises ConfigError when the template is not registered or no operation can be counted, and DeclarationError for arguments that no log can hold.
+    """
+    space = ConfigSpace()
+    host = None if target_host is None else str(target_host)
+    collecting = Task(task_name, serialize_args(args), target=str(target), target_host=host)
+    schedule, _ = collecting._run(space)
+    space.errors.clear()  # they are of the first values
+    return Task(task_name, collecting.args, {}, collecting.target, host, space.flop or compute_flop(schedule), space)
+
+
+def compute_flop(sch: Schedule) -> int:
+    """Operations of one run of what is scheduled: a multiply-add is 2, comparisons count, reads and indices do not.
+
+    Raises ConfigError when there are none, as when something is only moved.
+    """
+    if not sch.dag.flop:
+        names = ", ".join(tensor.name for tensor in sch.dag.outputs)
+        raise ConfigError(f"asked for the operations of {names}, which has none; tell by cfg.add_flop what is to be counted")
+    return sch.dag.flop

@@ -1,0 +1,36 @@
+"""Templates that tests run. Registered once, when this file is imported."""
+
+import ansor
+from ansor import autotvm, te
+from ansor.autotvm.template import Instance
+
+LIMIT = 16
+"""The longest vectors that `matmul` allows."""
+
+
+@autotvm.template("tests/matmul")
+def matmul(n: int, m: int, k: int) -> Instance:
+    """Two splits, one way to run the innermost loop; tiles of more than LIMIT columns are impossible."""
+    a, b = te.placeholder((n, k), name="A"), te.placeholder((k, m), name="B")
+    r = te.reduce_axis((0, k), name="r")
+    c = te.compute((n, m), lambda i, j: te.sum(a[i, r] * b[r, j], axis=r), name="C")
+    s = ansor.create_schedule(c.op)
+    (y, x), (z,) = s[c].op.axis, s[c].op.reduce_axis
+    cfg = autotvm.get_config()
+    cfg.define_split("tile_y", y, num_outputs=2)
+    cfg.define_split("tile_x", x, num_outputs=2)
+    cfg.define_annotate("inner", [x], "try_vec")
+    yo, yi = cfg["tile_y"].apply(s, c, y)
+    xo, xi = cfg["tile_x"].apply(s, c, x)
+    s[c].reorder(yo, xo, z, yi, xi)
+    cfg["inner"].apply(s, c, [xi])
+    if cfg["tile_x"].size[-1] > LIMIT:
+        cfg.raise_error(f"tiles have at most {LIMIT} columns")
+    return s, [a, b, c]
+
+
+def instance(name: str, args: tuple[object, ...], **digits: int) -> tuple[autotvm.Task, autotvm.ConfigEntity]:
+    """A task, and its configuration with these digits (0 where none is given)."""
+    task = autotvm.task.create(name, args, "llvm")
+    space = task.config_space
+    return task, space.get(space.knob2point([digits.get(knob, 0) for knob in space.space_map]))
