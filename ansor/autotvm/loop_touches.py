@@ -1,0 +1,186 @@
+"""What every loop of a program touches: the numbers that AutoTVM's loop features are made of. Source: AutoTVM 0.9, `touch_extractor`.
+
+A touch is one access of one statement, named by its buffer and how many accesses of that buffer came before: `A_0`, `C_0` (written), `C_1` (read to be
+added to). What the first iteration of a reduction does instead is no statement of its own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import prod
+
+from ansor.ir.linear import Atom, Linear, Opaque, Var, atom_variables
+from ansor.ir.loops import Access, Buffer, For, IndexValue, Loops, Node, Store
+from ansor.te.expr import Binary, Expr, is_float
+
+ANNOTATIONS = ("blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z", "unroll", "vectorize", "parallel", "serial", "vthread")
+"""How a loop runs, in the order of its one-hot feature. Processors have four of them."""
+
+_ARITHMETIC = {"add": "add", "sub": "add", "mul": "mul", "div": "div"}
+_COMBINERS = {"sum": "add", "prod": "mul"}
+
+
+@dataclass
+class Touch:
+    """How a loop and those inside it walk over what one access reads or writes.
+
+    stride: elements from one iteration of this loop to the next, 0 where it stays; mod: always -1, for none; count: different elements; reuse: how often each
+    is touched; thread_count, thread_reuse: what all threads of a parallel loop together have of one thread's, 0 for loops that are not parallel.
+    """
+
+    stride: int
+    mod: int = -1
+    count: int = 1
+    reuse: int = 1
+    thread_count: int = 0
+    thread_reuse: int = 0
+
+
+@dataclass
+class LoopTouches:
+    """A loop: its iterations, its depth from 1, iterations of it and the loops around it, of it and those inside it, arithmetic directly in it, touches."""
+
+    var: Var
+    length: int
+    nest_level: int
+    annotation: str
+    topdown: int
+    bottomup: int = -1
+    arithmetic: Counter[str] = field(default_factory=Counter)
+    touches: dict[str, Touch] = field(default_factory=dict)
+
+
+def loop_touches(loops: Loops) -> list[LoopTouches]:
+    """Every loop, in order of appearance, loops of one iteration included if they are there. Touches are in order of name."""
+    walk = _Walk()
+    for node in loops.body:
+        walk.node(node)
+    for loop in walk.found:
+        loop.touches = dict(sorted(loop.touches.items()))
+    return walk.found
+
+
+class _Walk:
+    def __init__(self) -> None:
+        self.found: list[LoopTouches] = []
+        self._stack: list[LoopTouches] = []
+        self._named: Counter[str] = Counter()
+
+    def node(self, node: Node) -> None:
+        if isinstance(node, Store):
+            self._store(node)
+            return
+        length = int(node.var.extent)
+        outside = self._stack[-1].topdown if self._stack else 1
+        loop = LoopTouches(node.var, length, len(self._stack) + 1, _annotation(node), outside * length)
+        self.found.append(loop)
+        self._stack.append(loop)
+        for inner in node.body:
+            self.node(inner)
+        self._leave(loop)
+
+    def _leave(self, loop: LoopTouches) -> None:
+        """Everything inside is known now: this loop's iterations count in it and in all loops around it."""
+        for name, touch in loop.touches.items():
+            for around in self._stack:
+                if touch.stride:
+                    around.touches[name].count *= loop.length
+                else:
+                    around.touches[name].reuse *= loop.length
+        self._stack.pop()
+        loop.bottomup = max((touch.count * touch.reuse for touch in loop.touches.values()), default=-1)
+        if loop.annotation != "parallel" and self._stack and self._stack[-1].annotation == "parallel":
+            self._one_thread(loop)
+        if loop.annotation == "parallel":
+            for touch in loop.touches.values():
+                touch.thread_count = touch.count // touch.thread_count if touch.thread_count else 0
+                touch.thread_reuse = touch.reuse // touch.thread_reuse if touch.thread_reuse else 0
+
+    def _one_thread(self, loop: LoopTouches) -> None:
+        """The outermost loop of a thread tells what that one touches."""
+        for around in self._stack:
+            if around.annotation == "parallel":
+                for name, touch in loop.touches.items():
+                    around.touches[name].thread_count, around.touches[name].thread_reuse = touch.count, touch.reuse
+
+    def _store(self, store: Store) -> None:
+        self._touch(store.buffer, store.index)
+        if store.combiner is not None:
+            self._touch(store.buffer, store.index)
+            self._operation(_COMBINERS.get(store.combiner), store.buffer.dtype)
+        self._value(store.value)
+        for index in store.index:
+            self._index(index)
+
+    def _value(self, expr: Expr) -> None:
+        if isinstance(expr, Access):
+            self._touch(expr.buffer, expr.index)
+            for index in expr.index:
+                self._index(index)
+        elif isinstance(expr, IndexValue):
+            self._index(expr.value)
+        elif isinstance(expr, Binary):
+            self._operation(_ARITHMETIC.get(expr.op), expr.dtype)
+        for child in expr.children:
+            self._value(child)
+
+    def _index(self, index: Linear) -> None:
+        """What an index reads."""
+        for value in _read_by(index):
+            self._value(value)
+
+    def _operation(self, kind: str | None, dtype: str) -> None:
+        if kind is not None and is_float(dtype) and self._stack:
+            self._stack[-1].arithmetic[kind] += 1
+
+    def _touch(self, buffer: Buffer, index: tuple[Linear, ...]) -> None:
+        name = f"{buffer.name}_{self._named[buffer.name]}"
+        self._named[buffer.name] += 1
+        strides = _strides(buffer, index)
+        for loop in self._stack:
+            loop.touches[name] = Touch(strides.get(loop.var, 0))
+
+
+def _annotation(loop: For) -> str:
+    if loop.parallel:
+        return "parallel"
+    if loop.vectorized:
+        return "vectorize"
+    return "unroll" if loop.unrolled else "serial"
+
+
+def _strides(buffer: Buffer, index: tuple[Linear, ...]) -> dict[Var, int]:
+    """Elements between iterations of each loop in an index. Inside a quotient or remainder a loop counts as what it is multiplied by there."""
+    flat: dict[Atom, int] = {}
+    for dimension, linear in enumerate(index):
+        step = prod(int(extent) for extent in buffer.shape[dimension + 1 :])
+        for atom, coefficient in linear.terms:
+            flat[atom] = flat.get(atom, 0) + int(coefficient) * step
+    strides: dict[Var, int] = {}
+    for atom, stride in flat.items():
+        for var in atom_variables(atom):
+            strides.setdefault(var, stride if isinstance(atom, Var) else _inside(atom, var))
+    return strides
+
+
+def _inside(atom: Atom, var: Var) -> int:
+    """What a loop is multiplied by, inside of quotients and remainders."""
+    if isinstance(atom, Opaque | Var):
+        return 1
+    for inner, coefficient in atom.value.terms:
+        if inner is var:
+            return int(coefficient)
+        if any(found is var for found in atom_variables(inner)):
+            return _inside(inner, var)
+    return 1
+
+
+def _read_by(index: Linear) -> Iterator[Expr]:
+    """Values that an index depends on."""
+    for atom, _ in index.terms:
+        if isinstance(atom, Opaque):
+            yield atom.value
+        elif not isinstance(atom, Var):
+            yield from _read_by(atom.value)
