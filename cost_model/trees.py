@@ -39,15 +39,12 @@ class TreeOptions:
     seed: int = 0
 
 
-def import_lightgbm() -> ModuleType:
-    """The library. Raises CostModelError where it does not load (libgomp.so.1 is missing on some bare machines)."""
+def import_lightgbm(asked: str = "the LightGBM cost model", otherwise: str = "use the torch model") -> ModuleType:
+    """The library. Raises CostModelError where it does not load (libgomp.so.1 is missing on some bare machines); `asked`, `otherwise`: words of its message."""
     try:
         return importlib.import_module("lightgbm")
     except (ImportError, OSError) as error:
-        raise CostModelError(
-            f"asked for the LightGBM cost model; its library does not load ({error}): install lightgbm and libgomp1, "
-            "or use the torch model"
-        ) from error
+        raise CostModelError(f"asked for {asked}; the LightGBM library does not load ({error}): install lightgbm and libgomp1, or {otherwise}") from error
 
 
 def fit_trees(features: FeatureRows, slowness: NDArray[np.float64], weights: NDArray[np.float64], base: NDArray[np.float64], options: TreeOptions, *,

@@ -35,5 +35,6 @@ from ansor.autotvm.template import get_config as get_config
 from ansor.autotvm.template import register_topi_compute as register_topi_compute
 from ansor.autotvm.template import register_topi_schedule as register_topi_schedule
 from ansor.autotvm.template import template as template
+from ansor.autotvm.xgboost_tuner import XGBTuner as XGBTuner
 from ansor.errors import InstantiationError as InstantiationError
 from ansor.outcome import MeasureErrorNo as MeasureErrorNo
