@@ -1,5 +1,10 @@
 """AutoTVM's templates, knobs, spaces, log lines and tuners, under the names its users know."""
 
+from ansor.autotvm import callback as callback
+from ansor.autotvm import database as database
+from ansor.autotvm import feature as feature
+from ansor.autotvm import record as record
+from ansor.autotvm import task as task
 from ansor.autotvm.config import Config as Config
 from ansor.autotvm.dispatch import ApplyConfig as ApplyConfig
 from ansor.autotvm.dispatch import DispatchContext as DispatchContext
@@ -15,8 +20,13 @@ from ansor.autotvm.index_tuners import GridSearchTuner as GridSearchTuner
 from ansor.autotvm.index_tuners import RandomTuner as RandomTuner
 from ansor.autotvm.knob import Axis as Axis
 from ansor.autotvm.knob import VirtualAxis as VirtualAxis
+from ansor.autotvm.local_measure import LocalBuilder as LocalBuilder
+from ansor.autotvm.local_measure import LocalRunner as LocalRunner
+from ansor.autotvm.local_measure import RPCRunner as RPCRunner
 from ansor.autotvm.log_line import decode as decode
 from ansor.autotvm.log_line import encode as encode
+from ansor.autotvm.measure import create_measure_batch as create_measure_batch
+from ansor.autotvm.measure import measure_option as measure_option
 from ansor.autotvm.measured import MeasureInput as MeasureInput
 from ansor.autotvm.measured import MeasureResult as MeasureResult
 from ansor.autotvm.mixed_radix import knob2point as knob2point

@@ -31,8 +31,15 @@ class GATuner(Tuner):
             asked = f"pop_size={pop_size}, elite_num={elite_num}, mutation_prob={mutation_prob}"
             raise ConfigError(f"asked for {asked}; give pop_size >= 1, elite_num up to it, and a probability")
         self._pop_size, self._elite_num, self._mutation_prob = pop_size, elite_num, mutation_prob
-        self._rng = Random(seed)
-        self._dims = self.space.dims
+        self._seed, self._dims = seed, self.space.dims
+        self._start()
+
+    def reset(self) -> None:
+        super().reset()
+        self._start()
+
+    def _start(self) -> None:
+        self._rng = Random(self._seed)
         self._visited: set[int] = set()
         self._waiting: list[int] = []  # of this generation, not given yet
         self._generation: list[int] = []

@@ -24,6 +24,10 @@ class GridSearchTuner(Tuner):
         self.range_length = last - first + 1
         self.counter = 0
 
+    def reset(self) -> None:
+        super().reset()
+        self.counter = 0
+
     def has_next(self) -> bool:
         return self.counter < self.range_length
 
@@ -43,7 +47,15 @@ class RandomTuner(GridSearchTuner):
 
     def __init__(self, task: HasSpace | ConfigSpace, range_idx: tuple[int, int] | None = None, *, seed: int = 0) -> None:
         super().__init__(task, range_idx)
-        self._rng = Random(seed)
+        self._seed = seed
+        self._shuffle()
+
+    def reset(self) -> None:
+        super().reset()
+        self._shuffle()
+
+    def _shuffle(self) -> None:
+        self._rng = Random(self._seed)
         # Fisher and Yates' shuffle of 0, 1, 2, ..., of which only the places that no longer hold themselves are kept.
         self._moved: dict[int, int] = {}
 

@@ -1,10 +1,13 @@
 """What was measured and what came out, as AutoTVM's logs hold it. Source: AutoTVM 0.9, `autotvm.measure`."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from ansor.autotvm.space import ConfigEntity
 from ansor.autotvm.task import Task as Task
 from ansor.outcome import mean_cost
+
+FAILED = (1e9,)
+"""Costs of a failure, in seconds."""
 
 
 class MeasureInput(NamedTuple):
@@ -27,3 +30,23 @@ class MeasureResult(NamedTuple):
     def mean_cost(self) -> float:
         """Mean seconds of one call; infinite when something went wrong."""
         return mean_cost(self.costs, self.error_no)
+
+    @property
+    def error_msg(self) -> str:
+        """What went wrong, where that is known."""
+        return ""
+
+
+class Failed(MeasureResult):
+    """A failure with the tool's text, which logs do not hold."""
+
+    _text: str
+
+    def __new__(cls, error_no: int, error_msg: str, all_cost: float, timestamp: float) -> Self:
+        made = super().__new__(cls, FAILED, error_no, all_cost, timestamp)
+        made._text = error_msg
+        return made
+
+    @property
+    def error_msg(self) -> str:
+        return self._text

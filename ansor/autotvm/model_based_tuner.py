@@ -21,7 +21,15 @@ RANDOM_SHARE = 0.05
 """The last part of a plan that gives way to random configurations."""
 
 
-class CostModel(Protocol):
+class Scores(Protocol):
+    """What an optimiser needs of a model."""
+
+    def predict(self, xs: Sequence[int], output_margin: bool = False) -> NDArray[np.float64]:
+        """A score for each index, higher is better; output_margin: as another model may start from it."""
+        ...
+
+
+class CostModel(Scores, Protocol):
     """Predicts how fast configurations are, by their indices."""
 
     def fit(self, xs: Sequence[int], ys: Sequence[float], plan_size: int) -> None:
@@ -30,10 +38,6 @@ class CostModel(Protocol):
 
     def fit_log(self, records: Iterable[tuple[MeasureInput, MeasureResult]], plan_size: int, min_seed_records: int = 500) -> bool:
         """Learn from a log. Whether there were enough records."""
-        ...
-
-    def predict(self, xs: Sequence[int], output_margin: bool = False) -> NDArray[np.float64]:
-        """A score for each index, higher is better; output_margin: as another model may start from it."""
         ...
 
     def load_basemodel(self, base_model: Self) -> None:
@@ -48,8 +52,12 @@ class CostModel(Protocol):
 class ModelOptimizer(Protocol):
     """Searches a space for what a model scores highest."""
 
-    def find_maximums(self, model: CostModel, num: int, exclusive: Collection[int]) -> list[int]:
+    def find_maximums(self, model: Scores, num: int, exclusive: Collection[int]) -> list[int]:
         """Up to `num` indices, best first, none of `exclusive`."""
+        ...
+
+    def reset(self) -> None:
+        """Forget earlier searches."""
         ...
 
 
@@ -71,7 +79,18 @@ class ModelBasedTuner(Tuner):
             raise ConfigError(f"asked for plan_size={plan_size}, diversity_filter_ratio={diversity_filter_ratio}; give at least 1 of each, or no ratio")
         self.cost_model, self.model_optimizer = cost_model, model_optimizer
         self.plan_size, self.diversity_filter_ratio = plan_size, diversity_filter_ratio
-        self._rng = Random(seed)
+        self._seed = seed
+        self._start()
+
+    def reset(self) -> None:
+        """Be as new: the model knows nothing any more."""
+        super().reset()
+        self.cost_model = self.cost_model.spawn_base_model()
+        self.model_optimizer.reset()
+        self._start()
+
+    def _start(self) -> None:
+        self._rng = Random(self._seed)
         self.trials: list[int] = []
         self.trial_pt = 0
         self.visited: set[int] = set()
@@ -83,7 +102,7 @@ class ModelBasedTuner(Tuner):
         return len(self.visited) < self.space.range_length
 
     def next_batch(self, batch_size: int) -> list[ConfigEntity]:
-        batch = []
+        batch: list[ConfigEntity] = []
         while len(batch) < batch_size and self.has_next():
             index = self._next_index()
             self.visited.add(index)
@@ -121,7 +140,7 @@ class ModelBasedTuner(Tuner):
             return self.space.get_rand_index(to_exclude=self.visited, rng=self._rng)
         return self.trials[self.trial_pt]
 
-    def _plan(self, model: CostModel) -> None:
+    def _plan(self, model: Scores) -> None:
         ratio = self.diversity_filter_ratio
         found = self.model_optimizer.find_maximums(model, int(self.plan_size * (ratio or 1)), self.visited)
         self.trials = found if ratio is None else diverse(found, [self.space.point2knob(index) for index in found], self.plan_size)
@@ -130,7 +149,7 @@ class ModelBasedTuner(Tuner):
 
 def diverse(indices: Sequence[int], knobs: Sequence[Sequence[int]], number: int) -> list[int]:
     """`number` of the indices, chosen one after the other, each so that most of its knobs have a value none before had; the first of equal ones."""
-    left, chosen, seen = list(range(len(indices))), [], set[tuple[int, int]]()
+    left, chosen, seen = list(range(len(indices))), list[int](), set[tuple[int, int]]()
     while left and len(chosen) < number:
         pick = max(left, key=lambda place: (len(set(enumerate(knobs[place])) - seen), -place))
         left.remove(pick)

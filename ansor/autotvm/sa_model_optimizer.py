@@ -13,7 +13,7 @@ from math import exp, inf, isnan
 from operator import mul
 from random import Random
 
-from ansor.autotvm.model_based_tuner import CostModel
+from ansor.autotvm.model_based_tuner import Scores
 from ansor.autotvm.space import ConfigSpace
 from ansor.autotvm.tuner import HasSpace
 from ansor.errors import ConfigError
@@ -50,7 +50,7 @@ class SimulatedAnnealingOptimizer:
         self._rng = Random(self.seed)
         self._points: list[int] | None = None
 
-    def find_maximums(self, model: CostModel, num: int, exclusive: Collection[int]) -> list[int]:
+    def find_maximums(self, model: Scores, num: int, exclusive: Collection[int]) -> list[int]:
         """Up to `num` indices that the model scores highest of those that were walked over, best first, none of `exclusive` and none scored -infinity."""
         known: dict[int, float] = {}
         best = _Best(num, exclusive)
@@ -120,7 +120,7 @@ def _acceptance(gain: float, temperature: float) -> float:
     return 1.0 if isnan(gain) else exp(max(min(gain / (temperature + 1e-5), 1.0), -700.0))
 
 
-def _scored(model: CostModel, indices: Sequence[int], known: dict[int, float]) -> list[float]:
+def _scored(model: Scores, indices: Sequence[int], known: dict[int, float]) -> list[float]:
     """The model's scores; it is asked once for each index."""
     fresh = [index for index in dict.fromkeys(indices) if index not in known]
     if fresh:

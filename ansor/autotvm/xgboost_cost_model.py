@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ansor.autotvm.boosted_trees import LOSSES, Boosting, Samples, fit_trees
-from ansor.autotvm.config_features import ConfigFeatures, Instantiable, Vector, matrix
+from ansor.autotvm.config_features import ConfigFeatures, Vector, matrix
 from ansor.autotvm.measured import MeasureInput, MeasureResult
 from ansor.autotvm.space import ConfigSpace
 from ansor.autotvm.tuner import HasSpace
@@ -47,7 +47,7 @@ class XGBoostCostModel:
         self.feature_type, self.loss_type = feature_type, loss_type
         self.num_threads, self.log_interval, self.seed = num_threads, log_interval, seed
         self.base_model: XGBoostCostModel | None = None
-        self._features = ConfigFeatures(task, feature_type) if upper_model is None else upper_model._features
+        self._features: ConfigFeatures = ConfigFeatures(task, feature_type) if upper_model is None else upper_model._features
         self._trees: lightgbm.Booster | None = None
         self._width = 0
         self._told = 0
@@ -136,5 +136,5 @@ class XGBoostCostModel:
 
 
 def _task_of(inp: MeasureInput, task: object) -> object:
-    """What instantiates the configuration of a record: its own task, if that can."""
-    return inp.task if isinstance(inp.task, Instantiable) else task
+    """What instantiates the configuration of a record: ours, or the task that the record names."""
+    return task if getattr(task, "args", None) == inp.task.args else inp.task

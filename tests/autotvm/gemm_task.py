@@ -27,6 +27,10 @@ class GemmTask:
     instantiated: int = field(default=0)
 
     @property
+    def args(self) -> tuple[int]:
+        return (self.n,)
+
+    @property
     def config_space(self) -> ConfigSpace:
         return _space(self.n)
 
@@ -35,8 +39,8 @@ class GemmTask:
         if config["tile_x"].size[-1] == 1:
             raise InstantiationError("columns have more than one element")
         a, b = te.placeholder((self.n, self.n), name="A"), te.placeholder((self.n, self.n), name="B")
-        k = te.reduce_axis((0, self.n), "k")
-        c = te.compute((self.n, self.n), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C")
+        r = te.reduce_axis((0, self.n), "k")
+        c = te.compute((self.n, self.n), lambda i, j: te.sum(a[i, r] * b[r, j], axis=r), name="C")
         s = ansor.create_schedule(c.op)
         (y, x), (k,) = s[c].op.axis, s[c].op.reduce_axis
         yo, xo, yi, xi = s[c].tile(y, x, config["tile_y"].size[-1], config["tile_x"].size[-1])
@@ -49,7 +53,7 @@ def seconds(config: ConfigEntity) -> float | None:
     rows, columns = config["tile_y"].size[-1].bit_length(), config["tile_x"].size[-1].bit_length()
     if columns == 1:
         return None
-    return 1e-3 * (1 + abs(rows - 3) + abs(columns - 5) + (config["order"].val == "inside"))
+    return 1e-3 * float(1 + abs(rows - 3) + abs(columns - 5) + (config["order"].val == "inside"))
 
 
 def measured(n: int, indices: range | list[int], *, target: str = "llvm", name: str = "gemm") -> list[tuple[MeasureInput, MeasureResult]]:

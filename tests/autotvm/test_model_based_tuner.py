@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ansor.autotvm import ConfigSpace, MeasureInput, MeasureResult, Task
-from ansor.autotvm.model_based_tuner import CostModel, ModelBasedTuner, diverse
+from ansor.autotvm.model_based_tuner import ModelBasedTuner, Scores, diverse
 from ansor.errors import ConfigError
 
 
@@ -41,11 +41,14 @@ class Highest:
     """Finds the highest indices."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[CostModel, int]] = []
+        self.asked: list[tuple[Scores, int]] = []
 
-    def find_maximums(self, model: CostModel, num: int, exclusive: Collection[int]) -> list[int]:
+    def find_maximums(self, model: Scores, num: int, exclusive: Collection[int]) -> list[int]:
         self.asked.append((model, num))
         return [index for index in range(999, -1, -1) if index not in exclusive][:num]
+
+    def reset(self) -> None:
+        self.asked.clear()
 
 
 def space() -> ConfigSpace:

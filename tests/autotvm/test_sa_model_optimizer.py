@@ -12,11 +12,10 @@ from ansor.autotvm.xgboost_cost_model import XGBoostCostModel
 from ansor.errors import ConfigError
 
 
-class Known(XGBoostCostModel):
+class Known:
     """Scores by a formula: the digits should be 7, and those of a first digit 9 are impossible. `shift` is added to all; `asked` are all questions."""
 
     def __init__(self, space: ConfigSpace, shift: float = 0.0) -> None:
-        super().__init__(space, "knob")
         self.space, self.shift, self.asked = space, shift, list[int]()
 
     def predict(self, xs: Sequence[int], output_margin: bool = False) -> NDArray[np.float64]:

@@ -74,7 +74,8 @@ def test_the_same_seed_gives_the_same_in_any_process() -> None:
         "print(visited(XGBTuner(space(*DIMS), 16, 'knob', seed=5), 40))",
     ))  # fmt: skip
     here = visited(XGBTuner(space(*DIMS), 16, "knob", seed=5), 40)
-    there = subprocess.run([sys.executable, "-c", program], cwd=Path(__file__).parents[2], env={"PYTHONHASHSEED": "7"}, capture_output=True, text=True, check=True)
+    command, root = [sys.executable, "-c", program], Path(__file__).parents[2]
+    there = subprocess.run(command, cwd=root, env={"PYTHONHASHSEED": "7"}, capture_output=True, text=True, check=True)
     assert there.stdout.strip() == str(here)
 
 

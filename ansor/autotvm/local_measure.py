@@ -1,0 +1,226 @@
+"""Building and running programs of configurations on this machine. Source: AutoTVM 0.9, `autotvm.measure.measure_methods`.
+
+Every program is held against its declaration in double precision before it is timed: WRONG_ANSWER is among the outcomes.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ansor import settings
+from ansor.auto_scheduler.local_target import local_target
+from ansor.auto_scheduler.measuring import ERRORS, FLUSH_BYTES
+from ansor.auto_scheduler.program import source_of
+from ansor.autotvm.measured import Failed, MeasureInput, MeasureResult
+from ansor.autotvm.task import Task
+from ansor.codegen.pool_library import pool_library
+from ansor.codegen.source import CSource
+from ansor.codegen.toolchain import Compiler, find_compiler
+from ansor.errors import AnsorError, ConfigError, TargetError, ToolchainError
+from ansor.ir.dag import Dag
+from ansor.measure import builder as builders
+from ansor.measure import runner as runners
+from ansor.measure.failure import Failure
+from ansor.measure.harness import harness_library
+from ansor.measure.measurer import REFERENCE_COMPILE_SECONDS, MeasureTask
+from ansor.measure.reference import measure_task
+from ansor.measure.timing import TimingOptions
+from ansor.outcome import MeasureErrorNo
+
+
+@dataclass(frozen=True)
+class BuildResult:
+    """A program that was built, or why not. filename: its library, which lives until it was run; arg_info: shape and dtype of what it takes."""
+
+    filename: str = ""
+    arg_info: tuple[tuple[tuple[int, ...], str], ...] = ()
+    error_no: MeasureErrorNo = MeasureErrorNo.NO_ERROR
+    error_msg: str = ""
+    time_cost: float = 0.0
+    dag: Dag | None = field(default=None, repr=False)
+    built: builders.Built | None = field(default=None, repr=False)
+    release: Callable[[], None] = field(default=lambda: None, repr=False)
+
+
+class LocalBuilder:
+    """Builds programs: `n_parallel` at a time (by default as many as there are cores), each in `timeout` seconds.
+
+    build_kwargs, do_fork and runtime are accepted and change nothing: programs are C, which compilers build in processes of their own.
+    Raises TargetError for a `build_func` other than "default".
+    """
+
+    def __init__(
+        self, timeout: float = 10, n_parallel: int | None = None, build_kwargs: Mapping[str, object] | None = None,
+        build_func: str | Callable[..., object] = "default", do_fork: bool = False, runtime: object = None,
+    ) -> None:  # fmt: skip
+        if build_func != "default":
+            raise TargetError(f"asked to build programs with {build_func!r}; give 'default', and a compiler in the target: llvm -cc=clang")
+        self.timeout, self.n_parallel = timeout, n_parallel or settings.jobs()
+        self._builder: builders.Builder | None = None
+
+    def set_task(self, task: Task) -> None:
+        """Start a folder for the task's programs. Raises TargetError for a target that is no processor, ToolchainError without a compiler."""
+        self.close()
+        self._target = local_target(task.target)
+        self._builder = builders.Builder(find_compiler(self._target.compiler), mcpu=self._target.mcpu, timeout=self.timeout, jobs=self.n_parallel)
+
+    def build(self, measure_inputs: Sequence[MeasureInput]) -> list[BuildResult]:
+        """One result for each input, in order. What cannot be instantiated is not compiled."""
+        made = [self._made(inp) for inp in measure_inputs]
+        assert self._builder is not None, "set_task comes first"
+        # Each by itself: those that are compiled together have one library, which can only be removed as a whole.
+        futures = [None if source is None else self._builder.submit([source])[0] for source, _ in made]
+        return [result if future is None else self._built(result, future.result()[0]) for (_, result), future in zip(made, futures, strict=True)]
+
+    def close(self) -> None:
+        """End compiler calls and remove the folder."""
+        if self._builder is not None:
+            self._builder.close()
+            self._builder = None
+
+    def _made(self, inp: MeasureInput) -> tuple[CSource | None, BuildResult]:
+        started = time.monotonic()
+        try:
+            schedule, args = inp.task.instantiate(inp.config)
+            inp.config.check()
+            sketch = schedule.sketch(args)
+            source = source_of(sketch, self._target)
+        except AnsorError as error:
+            return None, BuildResult(error_no=MeasureErrorNo.INSTANTIATION_ERROR, error_msg=str(error), time_cost=time.monotonic() - started)
+        shapes = tuple((tensor.shape, tensor.dtype) for tensor in args)
+        return source, BuildResult(arg_info=shapes, time_cost=time.monotonic() - started, dag=sketch.dag)
+
+    def _built(self, result: BuildResult, built: builders.Built) -> BuildResult:
+        spent = result.time_cost + built.seconds
+        if built.failure is not None:
+            return replace(result, error_no=ERRORS[built.failure.kind], error_msg=built.failure.text, time_cost=spent)
+        assert self._builder is not None
+        builder = self._builder
+        return replace(result, filename=str(built.library), time_cost=spent, built=built, release=lambda: builder.release([built]))
+
+
+class LocalRunner:
+    """Runs programs, one after the other, each in a process of its own; `timeout` in seconds.
+
+    Each of `repeat` costs is the mean of `number` calls, or of more of them until `min_repeat_ms` passed; with enable_cpu_cache_flush, of one call on cold
+    caches. Of more than two costs the largest and the smallest are left out. A program more than three times slower than the best so far is timed once.
+
+    `ref_input`: arrays for what programs take, in order, outputs too, which are not looked at; by default inputs are made up.
+    Raises TargetError for a module_loader.
+    """
+
+    def __init__(
+        self, timeout: float = 10, number: int = 4, repeat: int = 3, min_repeat_ms: float = 0, cooldown_interval: float = 0.1,
+        enable_cpu_cache_flush: bool = False, module_loader: object = None,
+    ) -> None:  # fmt: skip
+        if module_loader is not None:
+            raise TargetError(f"asked to load programs with {module_loader!r}; programs are loaded on this machine: leave module_loader out")
+        self.timeout, self.number, self.repeat, self.min_repeat_ms = timeout, number, repeat, min_repeat_ms
+        self.cooldown_interval, self.enable_cpu_cache_flush = cooldown_interval, enable_cpu_cache_flush
+        self.ref_input: Sequence[ArrayLike] | None = None
+        self._session: _Session | None = None
+
+    def set_task(self, task: Task) -> None:
+        """Start a process to run the task's programs in. Raises TargetError for a target that is no processor, ToolchainError without a compiler."""
+        self.close()
+        self._session = _Session(task, self.timing, self.ref_input)
+
+    @property
+    def timing(self) -> TimingOptions:
+        """The same for our measuring."""
+        return TimingOptions(
+            number=self.number, repeat=self.repeat, min_repeat_ms=self.min_repeat_ms, contender_repeats=0, cooldown_seconds=self.cooldown_interval,
+            flush_bytes=FLUSH_BYTES if self.enable_cpu_cache_flush else 0, timeout_seconds=self.timeout,
+        )  # fmt: skip
+
+    def run(self, measure_inputs: Sequence[MeasureInput], build_results: Sequence[BuildResult]) -> list[MeasureResult]:
+        """One result for each input, in order."""
+        assert self._session is not None, "set_task comes first"
+        return [self._session.run(build) for build in build_results]
+
+    def close(self) -> None:
+        """End the process."""
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+
+class RPCRunner:
+    """Runs programs on other machines: there is none here. Raises TargetError that tells what to use."""
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        raise TargetError("asked for RPCRunner, but programs are measured on this machine: use LocalRunner, and tune on the machine that programs are for")
+
+
+class _Session:
+    """Runs the programs of one task; references are built when the first program of a declaration comes."""
+
+    def __init__(self, task: Task, timing: TimingOptions, ref_input: Sequence[ArrayLike] | None) -> None:
+        self._target = local_target(task.target)
+        self._compiler: Compiler = find_compiler(self._target.compiler)
+        self._builder = builders.Builder(self._compiler, mcpu=self._target.mcpu, timeout=REFERENCE_COMPILE_SECONDS)
+        self._runner = runners.Runner(harness_library(self._compiler), pool_library(self._compiler), timing)
+        self._given = None if ref_input is None else [np.asarray(array) for array in ref_input]
+        self._folder = tempfile.TemporaryDirectory(prefix="ansor-ref-input-")
+        self._tasks: dict[str, MeasureTask] = {}
+        self._best: dict[str, float] = {}
+
+    def run(self, build: BuildResult) -> MeasureResult:
+        """Run, verify and time one program, and remove its library."""
+        if build.built is None or build.dag is None or build.error_no != MeasureErrorNo.NO_ERROR:
+            return Failed(build.error_no, build.error_msg, build.time_cost, time.time())
+        try:
+            task = self._defined(build.dag, build.built.source)
+            run = self._runner.run(task.key, replace(build.built.source, entry=build.built.symbol), build.built.library, best_seconds=self._best.get(task.key))
+        finally:
+            build.release()
+        elapsed = build.time_cost + run.elapsed
+        if run.failure is not None or not run.seconds:
+            failure = run.failure or Failure("exit", "no time was measured")
+            return Failed(ERRORS[failure.kind], failure.text, elapsed, time.time())
+        self._best[task.key] = min(self._best.get(task.key, np.inf), float(np.median(run.seconds)))
+        costs = tuple(sorted(run.seconds)[1:-1]) if len(run.seconds) > 2 else run.seconds
+        return MeasureResult(costs, MeasureErrorNo.NO_ERROR, elapsed, time.time())
+
+    def close(self) -> None:
+        self._runner.close()
+        self._builder.close()
+        self._folder.cleanup()
+
+    def _defined(self, dag: Dag, source: CSource) -> MeasureTask:
+        key = f"{dag.key} {','.join(tensor.name for tensor in dag.tensors)}"
+        if key in self._tasks:
+            return self._tasks[key]
+        task = replace(measure_task(dag, self._target), key=key, files=self._files(dag))
+        assert task.reference is not None
+        (reference,) = self._builder.build([task.reference])
+        if reference.failure is not None:
+            raise ToolchainError(f"asked to verify programs of {dag.outputs[0].name}, but their reference does not build: {reference.failure}")
+        self._runner.define(
+            key, source, reference=replace(task.reference, entry=reference.symbol), reference_library=reference.library, reduction=task.reduction,
+            ranges={name: (low, high) for name, low, high in task.ranges}, seed=task.seed, threads=task.threads, files=dict(task.files),
+        )  # fmt: skip
+        self._tasks[key] = task
+        return task
+
+    def _files(self, dag: Dag) -> tuple[tuple[str, str], ...]:
+        """The inputs that are given, as files."""
+        if self._given is None:
+            return ()
+        wanted, found = [(tensor.shape, tensor.dtype) for tensor in dag.tensors], [(array.shape, str(array.dtype)) for array in self._given]
+        if wanted != found:
+            raise ConfigError(f"asked to measure with ref_input of {found}; programs take {wanted}: give an array of that shape and dtype for each")
+        files = []
+        for number, (tensor, array) in enumerate(zip(dag.tensors, self._given, strict=True)):
+            if tensor.is_placeholder:
+                path = Path(self._folder.name) / f"{number}.npy"
+                np.save(path, array)
+                files.append((tensor.name, str(path)))
+        return tuple(files)

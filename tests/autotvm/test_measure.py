@@ -1,0 +1,148 @@
+"""Configurations that are built and run here, and what comes of those that cannot be."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ansor
+from ansor import autotvm, te
+from ansor.auto_scheduler.program import source_of
+from ansor.autotvm import MeasureErrorNo, MeasureInput, MeasureResult, local_measure
+from ansor.autotvm.local_measure import BuildResult
+from ansor.autotvm.measure import MeasureBatch, create_measure_batch, measure_option
+from ansor.autotvm.template import Instance
+from ansor.errors import ConfigError, MeasureError, TargetError
+from tests.autotvm import templates
+
+pytestmark = pytest.mark.compiler
+
+TARGET = "llvm -mcpu=native"
+
+
+@autotvm.template("tests/gather")
+def gather(n: int, m: int) -> Instance:
+    """Rows by index."""
+    a, rows = te.placeholder((n, 4), name="A"), te.placeholder((m,), name="rows", dtype="int32")
+    c = te.compute((m, 4), lambda i, j: a[rows[i], j] + 1.0, name="C")
+    autotvm.get_config().define_knob("unused", [1, 2])
+    return ansor.create_schedule(c.op), [a, rows, c]
+
+
+def quick() -> autotvm.LocalRunner:
+    return autotvm.LocalRunner(number=1, repeat=1, cooldown_interval=0)
+
+
+@pytest.fixture
+def task() -> autotvm.Task:
+    return autotvm.task.create("tests/matmul", (16, 32, 8), TARGET)
+
+
+@pytest.fixture
+def measure(task: autotvm.Task) -> Iterator[MeasureBatch]:
+    with create_measure_batch(task, measure_option(runner=quick())) as batch:
+        yield batch
+
+
+def inputs(task: autotvm.Task, *indices: int) -> list[MeasureInput]:
+    return [MeasureInput(task.target, task, task.config_space.get(index)) for index in indices]
+
+
+def test_programs_are_built_run_and_verified(task: autotvm.Task, measure: MeasureBatch) -> None:
+    results = measure(inputs(task, 3, 8))
+    assert [result.error_no for result in results] == [0, 0] and all(0 < result.mean_cost < 1 and len(result.costs) == 1 for result in results)
+    assert all(result.all_cost > result.mean_cost and result.timestamp > 1.6e9 and not result.error_msg for result in results)
+
+
+def test_what_cannot_be_instantiated_is_never_compiled(task: autotvm.Task, measure: MeasureBatch, monkeypatch: pytest.MonkeyPatch) -> None:
+    impossible = next(index for index in range(len(task.config_space)) if task.config_space.get(index)["tile_x"].size[-1] > templates.LIMIT)
+    builder = autotvm.LocalBuilder()
+    builder.set_task(task)
+    assert builder._builder is not None
+    monkeypatch.setattr(builder._builder, "submit", lambda sources: pytest.fail("compiled"))
+    (built,) = builder.build(inputs(task, impossible))
+    assert built.error_no == MeasureErrorNo.INSTANTIATION_ERROR and "at most 16 columns" in built.error_msg and not built.filename
+    builder.close()
+    (good, bad) = measure(inputs(task, 3, impossible))
+    assert (good.error_no, bad.error_no) == (0, 1) and bad.costs == (1e9,) and "at most 16 columns" in bad.error_msg
+
+
+def test_a_wrong_program_is_a_wrong_answer(task: autotvm.Task, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_measure, "source_of", lambda *asked: replace(source := source_of(*asked), text=source.text.replace("= 0.0f", "= 1.0f")))
+    with create_measure_batch(task, measure_option(runner=quick())) as measure:
+        (result,) = measure(inputs(task, 0))
+    assert result.error_no == MeasureErrorNo.WRONG_ANSWER and result.costs == (1e9,) and result.error_msg
+
+
+def test_a_program_that_does_not_compile(task: autotvm.Task, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_measure, "source_of", lambda *asked: replace(source := source_of(*asked), text=f"{source.text}\nno C"))
+    with create_measure_batch(task, measure_option(runner=quick())) as measure:
+        (result,) = measure(inputs(task, 0))
+    assert result.error_no == MeasureErrorNo.COMPILE_HOST and "error" in result.error_msg
+
+
+def test_libraries_are_removed_once_they_ran(task: autotvm.Task) -> None:
+    builder, runner = autotvm.LocalBuilder(n_parallel=1), quick()
+    builder.set_task(task)
+    runner.set_task(task)
+    built = builder.build(inputs(task, 3, 4))
+    assert builder.n_parallel == 1 and [Path(one.filename).exists() for one in built] == [True, True]
+    assert built[0].arg_info == (((16, 8), "float32"), ((8, 32), "float32"), ((16, 32), "float32"))
+    runner.run(inputs(task, 3, 4), built)
+    assert [Path(one.filename).exists() for one in built] == [False, False]
+    runner.close()
+    builder.close()
+
+
+def test_reference_inputs_reach_the_program() -> None:
+    """Rows beyond the end would be read of made-up indices, if these were not bounded; with given ones, an index that is too large is found."""
+    task = autotvm.task.create("tests/gather", (8, 6), TARGET)
+    runner = quick()
+    runner.ref_input = [np.ones((8, 4), np.float32), np.array([7, 7, 0, 1, 2, 3], np.int32), np.zeros((6, 4), np.float32)]
+    with create_measure_batch(task, measure_option(runner=runner)) as measure:
+        assert measure(inputs(task, 0))[0].error_no == 0
+        assert runner._session is not None
+        (known,) = runner._session._tasks.values()
+        assert np.load(dict(known.files)["rows"]).tolist() == [7, 7, 0, 1, 2, 3] and "C" not in dict(known.files)
+    runner.ref_input = [np.ones((8, 4), np.float32)]
+    with create_measure_batch(task, measure_option(runner=runner)) as measure, pytest.raises(ConfigError, match="ref_input of .* programs take"):
+        measure(inputs(task, 0))
+
+
+def test_of_more_than_two_costs_the_extremes_are_left_out(task: autotvm.Task) -> None:
+    counts = []
+    for repeat in (2, 3, 5):
+        with create_measure_batch(task, measure_option(runner=autotvm.LocalRunner(number=1, repeat=repeat, cooldown_interval=0))) as measure:
+            counts.append(len(measure(inputs(task, 8))[0].costs))
+    assert counts == [2, 1, 3]
+
+
+def test_names_and_defaults() -> None:
+    builder, runner = autotvm.LocalBuilder(), autotvm.LocalRunner()
+    assert builder.timeout == 10 and builder.n_parallel >= 1
+    timing = runner.timing
+    assert (timing.timeout_seconds, timing.number, timing.repeat, timing.min_repeat_ms, timing.cooldown_seconds, timing.flush_bytes) == (10, 4, 3, 0, 0.1, 0)
+    assert autotvm.LocalRunner(enable_cpu_cache_flush=True).timing.flush_bytes > 0
+    option = autotvm.measure_option(builder="local", runner="local")
+    assert isinstance(option.builder, autotvm.LocalBuilder) and isinstance(option.runner, autotvm.LocalRunner)
+
+
+def test_mistakes(task: autotvm.Task) -> None:
+    with pytest.raises(TargetError, match="asked for RPCRunner, but programs are measured on this machine: use LocalRunner"):
+        autotvm.RPCRunner("pi", "0.0.0.0", 9190)
+    with pytest.raises(TargetError, match="build programs with 'ndk'; give 'default'"):
+        autotvm.LocalBuilder(build_func="ndk")
+    with pytest.raises(TargetError, match="leave module_loader out"):
+        autotvm.LocalRunner(module_loader=print)
+    with pytest.raises(ConfigError, match="measure by 'rpc'; give 'local'"):
+        autotvm.measure_option(runner="rpc")
+
+    class Lazy(autotvm.measure.Runner):
+        def run(self, measure_inputs: object, build_results: object) -> list[MeasureResult]:
+            return []
+
+    with create_measure_batch(task, measure_option(runner=Lazy())) as measure, pytest.raises(MeasureError, match="Lazy to measure 1 programs; found 0 results"):
+        measure(inputs(task, 0))
+    assert BuildResult().error_no == 0
