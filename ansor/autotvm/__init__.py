@@ -3,6 +3,7 @@
 from ansor.autotvm import callback as callback
 from ansor.autotvm import database as database
 from ansor.autotvm import feature as feature
+from ansor.autotvm import graph_tuner as graph_tuner
 from ansor.autotvm import record as record
 from ansor.autotvm import task as task
 from ansor.autotvm.config import Config as Config

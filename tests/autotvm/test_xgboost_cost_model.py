@@ -5,8 +5,11 @@ import importlib
 import numpy as np
 import pytest
 
+from ansor.autotvm import ConfigEntity
 from ansor.autotvm.xgboost_cost_model import XGBoostCostModel
 from ansor.errors import ConfigError, CostModelError
+from ansor.manual.schedule import Schedule
+from ansor.te.tensor import Tensor
 from tests.autotvm.gemm_task import GemmTask, measured, seconds
 
 TASK = GemmTask()
@@ -72,6 +75,24 @@ def test_a_log_counts_less_and_less() -> None:
     told = (POSSIBLE * 4)[:277]
     model.fit(told, [speed(index) for index in told], plan_size=16)
     assert model.base_model is None  # 0.0498
+
+
+@pytest.mark.lightgbm
+def test_features_of_other_lengths() -> None:
+    """Some programs of a template have a loop more."""
+
+    class Task(GemmTask):
+        def instantiate(self, config: ConfigEntity) -> tuple[Schedule, list[Tensor]]:
+            s, args = super().instantiate(config)
+            if config["order"].val == "inside":
+                s[args[2]].split(s[args[2]].leaf_iter_vars[-1], factor=2)
+            return s, args
+
+    model = XGBoostCostModel(Task())
+    model.fit(POSSIBLE[:40], [speed(index) for index in POSSIBLE[:40]], plan_size=16)  # the shorter ones
+    assert agreement(model, POSSIBLE[:40]) > 0.9 and np.isfinite(model.predict(POSSIBLE)).all()
+    model.fit(POSSIBLE, [speed(index) for index in POSSIBLE], plan_size=16)
+    assert agreement(model, POSSIBLE) > 0.9
 
 
 @pytest.mark.lightgbm

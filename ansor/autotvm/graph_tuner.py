@@ -1,0 +1,22 @@
+"""Names of AutoTVM's graph tuners, which choose a layout for each convolution of a network. Source: AutoTVM 0.9, `autotvm.graph_tuner`.
+
+There is nothing to choose here: `ansor.compile` decides on one layout for a network, and weights and other operands are packed by the kernels that read them.
+"""
+
+from __future__ import annotations
+
+from ansor.errors import TargetError
+
+
+class DPTuner:
+    """Raises TargetError that tells what to use."""
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        raise TargetError(
+            f"asked for {type(self).__name__}, but layouts are no choice of single operators here: use ansor.compile(model, example_inputs, trials=...), "
+            "which tunes a network as a whole"
+        )
+
+
+class PBQPTuner(DPTuner):
+    """Raises TargetError that tells what to use."""
