@@ -29,8 +29,10 @@ from ansor.tuning import Best, OnProgress, Report, TaskState, TuningRun, best_of
 from ansor.zero_tuning import as_declared, pick
 
 if TYPE_CHECKING:
+    from ansor.autotvm.template import TemplateFunction
     from ansor.graph.from_torch import ExampleInputs
     from ansor.graph.network import CompiledNetwork
+    from ansor.template_spaces import Template
 
 
 OPERATOR_TRIALS = 128
@@ -103,7 +105,7 @@ def say_guesses(states: Sequence[TaskState], report: Report) -> None:
 
 
 def auto_schedule(
-    func: WorkloadFunction | str,
+    func: WorkloadFunction | TemplateFunction | str,
     args: Sequence[object] = (),
     target: str | Target = "cpu",
     *,
@@ -115,6 +117,7 @@ def auto_schedule(
     model: CostModel | None = None,
     rules: Sequence[str | SketchRule] | None = None,
     algorithms: Sequence[str | Algorithm] | None = None,
+    templates: Sequence[Template] = (),
     timing: TimingOptions | None = None,
     early_stop: int | None = None,
     report: Report = quiet,
@@ -133,13 +136,15 @@ def auto_schedule(
         records: a file to continue from and to append to.
         rules: sketch rules instead of the target's own, names or values.
         algorithms: which other algorithms are searched along, names or functions; all by default, () for the declaration as it is.
+        templates: of `ansor.autotvm`, searched along: names, functions, or tasks of theirs; with `rules=()` nothing else is searched. `func` may be one itself.
+            `report` says which of all made the fastest program, and so does the kernel's `origin`.
         timing: how programs are timed: repeats, time limits, cold caches.
 
     Returns a kernel: call it with NumPy arrays or torch tensors. Constants are arguments like any other unless `bind_constants` binds them.
     """
     count = OPERATOR_TRIALS if trials is None and minutes is None else trials
     Budget.of(count, minutes, min_gain)  # mistakes show before sketches are derived
-    task = SearchTask(func, args, target, rules=rules, algorithms=algorithms)
+    task = SearchTask(func, args, target, rules=rules, algorithms=algorithms, templates=templates)
     states = [recorded_state(task, records)] if count == 0 else tune_tasks(
         [task], trials=count, minutes=minutes, min_gain=min_gain, records=records, seed=seed, model=model, timing=timing, early_stop=early_stop,
         report=report, on_progress=on_progress,

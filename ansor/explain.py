@@ -21,6 +21,7 @@ from ansor.cost_model.metrics import rank_correlation
 from ansor.errors import RecordError
 from ansor.ir.feature_rows import FeatureRows, join
 from ansor.ir.loops import Loops, stores
+from ansor.origins import RULES, origin_of
 from ansor.rule_trace import RuleTrace, made_of, rule_trace
 from ansor.schedule import legality
 from ansor.schedule.questions import is_follower
@@ -380,7 +381,7 @@ def _floor(task: SearchTask, statement: Statement) -> float | None:
 
 def _rules(task: SearchTask, best: Outcome, outcomes: Sequence[Outcome], main: str) -> Rules:
     space = task.spaces[best.pick.space]
-    trace = rule_trace(space.sketch.dag, task.rules, task.target)
+    trace = rule_trace(space.sketch.dag, task.rules if origin_of(space.algorithm) == RULES else (), task.target)
     family = _family(task, space.algorithm, main)
     fired = trace.fired(space.sketch)
     names = dict.fromkeys(one.rule for one in fired)

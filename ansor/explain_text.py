@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from ansor.cost_model import analytic
 from ansor.explain import FOLDS, AxisTiles, Explanation, Main, Program, Ranking, RegisterTile, Rival, Rules, Tried
+from ansor.origins import RULES, origin_of
 from ansor.steps_in_words import Said
 from ansor.text import counted, format_bytes, format_count, format_rate, format_seconds
 
@@ -63,8 +64,14 @@ def _of_peak(one: Explanation) -> str:
 def _how(one: Explanation) -> list[str]:
     others = [f"{other.name or 'the declaration as it is'} ({_tried(other, one.best.seconds)})" for other in one.algorithms]
     searched = f"; also searched: {', '.join(others)}" if others else ""
-    head = f"How: by another algorithm, {one.best.algorithm}" if one.best.algorithm else "How: as declared"
-    return [f"{head}{searched}", *_stages(one.best.said), *_rules(one.rules, one.best)]
+    return [f"How: {_way(one.best.algorithm)}{searched}", *_stages(one.best.said), *_rules(one.rules, one.best)]
+
+
+def _way(algorithm: str) -> str:
+    """By whom or what a program is."""
+    if origin_of(algorithm) != RULES:
+        return f"by {algorithm}"
+    return f"by another algorithm, {algorithm}" if algorithm else "as declared"
 
 
 def _stages(said: Sequence[Said]) -> list[str]:
@@ -180,7 +187,7 @@ def _lost(one: Explanation) -> list[str]:
 
 def _rival(best: Program, rival: Rival, what: str) -> list[str]:
     other = rival.program
-    by = "" if other.algorithm == best.algorithm else f", by another algorithm, {other.algorithm}" if other.algorithm else ", as declared"
+    by = "" if other.algorithm == best.algorithm else f", {_way(other.algorithm)}"
     lines = [f"  {what}: {format_seconds(other.seconds)}, {other.seconds / best.seconds:.2f} times as long{by}"]
     rows = [("only the best", _listed(rival.ours)), ("only this one", _listed(rival.theirs))]
     rows += [("tiles", _changed(rival))]

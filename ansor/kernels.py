@@ -49,6 +49,7 @@ def built(tasks: Sequence[SearchTask], bests: Sequence[Best], compiler: Compiler
     for kernel, task, best in zip(kernels, tasks, bests, strict=True):
         kernel.latency_s = best.seconds if np.isfinite(best.seconds) else None
         kernel.schedule = schedule_text(task, best)
+        kernel.origin = best.origin
     return kernels
 
 

@@ -64,7 +64,8 @@ def rule_trace(dag: Dag, rules: Sequence[str | SketchRule], target: Target) -> R
     edges: list[_Edge] = []
     asked: set[Firing] = set()
     watched = [_Watched(name, rule, edges, asked) for name, rule in zip(names, resolve(rules), strict=True)]
-    derive_sketches(dag, watched, target)
+    if watched:
+        derive_sketches(dag, watched, target)
     return RuleTrace(names, tuple(edges), frozenset(asked))
 
 

@@ -86,7 +86,8 @@ class Recorded:
 def recorded(sketch: Sketch, target: Target) -> Recorded:
     """Lowers and describes a sketch whose choices are columns of a tape."""
     with _recording() as recorder:
-        numbers = {choice.name: recorder.numbers(k, choice.table) for k, choice in enumerate(sketch.choices)}
+        named = [choice.named(recorder.numbers(k, choice.table)) for k, choice in enumerate(sketch.choices)]
+        numbers = {name: parts for one in named for name, parts in one.items()}
         loops = lower(sketch.state, numbers)
         program, stages = statements_of(loops, target.cache_line_bytes), stages_of(loops)
         flag = matrix([legal(loops, target)], np.bool_)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ansor.algorithms.base import Algorithm, Alternative
+from ansor.algorithms.base import DIRECT, Algorithm, Alternative
 from ansor.algorithms.builtin import alternatives_of
 from ansor.codegen.generate import Machine, generate
 from ansor.codegen.source import CSource
@@ -31,6 +31,9 @@ from ansor.te.tensor import Tensor
 
 if TYPE_CHECKING:
     from ansor.api import TuningOptions
+    from ansor.autotvm.task import Task as TemplateTask
+    from ansor.autotvm.template import TemplateFunction
+    from ansor.template_spaces import Template
     from ansor.tuning import TaskState
 
 WorkloadFunction = Callable[..., Sequence[Tensor]]
@@ -90,12 +93,14 @@ class SearchTask:
         rules: sketch rules, names or values, in order; the target's own by default.
         algorithms: what offers other declarations of the same computation to be searched along, names or functions (see `ansor.algorithms.base`); all that are
             registered by default, () for none.
+        templates: of `ansor.autotvm`, searched along: names, the functions themselves, or tasks of theirs where their arguments are not `args`. `func` may be
+            one itself: then there are no rules by default.
         inputs: values of inputs, by the names that their tensors have, to measure with instead of made-up ones: indices, sparse structures.
     """
 
     def __init__(
         self,
-        func: WorkloadFunction | str | None = None,
+        func: WorkloadFunction | TemplateFunction | str | None = None,
         args: Sequence[object] = (),
         target: str | Target = "cpu",
         *,
@@ -103,17 +108,28 @@ class SearchTask:
         name: str = "",
         rules: Sequence[str | SketchRule] | None = None,
         algorithms: Sequence[str | Algorithm] | None = None,
+        templates: Sequence[Template] = (),
         inputs: Mapping[str, NDArray[np.generic]] | None = None,
     ) -> None:
         self.target = parse_target(target)
-        self.rules = self.target.rules if rules is None else tuple(rules)
         if (func is None) == (tensors is None):
             raise DeclarationError("a task takes either func (with args) or tensors, not both and not neither")
         if tensors is None:
             assert func is not None
             function = find_workload(func) if isinstance(func, str) else func
-            tensors = _declared(function, args)
             name = name or f"{getattr(function, '__name__', 'task')}{_argument_text(args)}"
+            if hasattr(function, "template_name"):
+                templates, rules = (function, *templates), () if rules is None else rules
+            else:
+                tensors = _declared(function, args)
+        self.rules = self.target.rules if rules is None else tuple(rules)
+        self.templates: tuple[TemplateTask, ...] = ()
+        if templates:
+            from ansor.template_spaces import tasks_of
+
+            self.templates, arguments = tasks_of(templates, args)
+            tensors = arguments if tensors is None else tensors
+        assert tensors is not None
         self.tensors = tuple(tensors)
         self.dag = Dag(self.tensors)
         self.name = name or self.dag.outputs[0].name
@@ -144,10 +160,14 @@ class SearchTask:
 
     @cached_property
     def spaces(self) -> tuple[SketchSpace, ...]:
-        """What is searched: every sketch of the declaration, then those of its alternatives, with their places and annotations open."""
-        own = [SketchSpace(sketch, self.target) for sketch in spaces(self.dag, self.target, self.rules)]
-        others = [SketchSpace(sketch, self.target, one.name) for one in self.alternatives for sketch in spaces(one.dag, self.target, self.rules)]
-        return (*own, *others)
+        """What is searched: every sketch of the declaration, then those of its alternatives, with their places and annotations open; then templates'."""
+        declared = (Alternative(DIRECT, self.dag), *self.alternatives) if self.rules or not self.templates else ()
+        found = [SketchSpace(sketch, self.target, one.name) for one in declared for sketch in spaces(one.dag, self.target, self.rules)]
+        if self.templates:
+            from ansor.template_spaces import spaces_of
+
+            found += spaces_of(self.templates, self.dag, self.target)
+        return tuple(found)
 
     @cached_property
     def alternatives(self) -> tuple[Alternative, ...]:
@@ -209,8 +229,8 @@ def _as_called(source: CSource, alternative: Alternative, dag: Dag) -> CSource:
     return replace(source, arguments=tuple(arguments), tolerance=alternative.tolerance)
 
 
-def _declared(function: WorkloadFunction, args: Sequence[object]) -> Sequence[Tensor]:
-    found = function(*args)
+def _declared(function: WorkloadFunction | TemplateFunction, args: Sequence[object]) -> Sequence[Tensor]:
+    found: object = function(*args)
     if isinstance(found, Tensor) or not isinstance(found, Sequence):
         raise DeclarationError(
             f"workload {getattr(function, '__name__', function)} returned a {type(found).__name__}; it has to return the list [inputs..., outputs...]"

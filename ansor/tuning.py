@@ -12,7 +12,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from ansor.errors import AnsorError
 from ansor.measure.failure import Failure
 from ansor.measure.measurer import Job, Measurement, Measurer
 from ansor.measure.record import Record, RecordFile, load, make_header, make_record
+from ansor.origins import origin_of, standing
 from ansor.schedule.sketch import Sketch
 from ansor.search.expected_gain import Prospect, gain_of_rest
 from ansor.search.task_scheduler import Objective, SchedulerOptions, TaskInfo, TaskScheduler
@@ -41,11 +42,12 @@ FIRST_PACE = 0.5
 
 @dataclass(frozen=True)
 class Best:
-    """The fastest program of a task: its sketch, its row, and the seconds of one run."""
+    """The fastest program of a task: its sketch, its row, and the seconds of one run; who made it, "" for the plain declaration."""
 
     sketch: Sketch
     row: tuple[int, ...]
     seconds: float
+    origin: str = ""
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,7 @@ class TaskState:
     """A task and the best program known for it. `resumed`: trials found in the records, `trials`: those and the ones measured since.
 
     `guess`: what serves where nothing valid is known, once that was asked for.
+    `by_origin`: seconds of the fastest program of the rules, and of each template.
     `best_at`: trials when the best was found; `spent`: seconds of the rounds of this run that ended, of `timed` trials.
     """
 
@@ -101,6 +104,7 @@ class TaskState:
     best_at: int = 0
     spent: float = 0.0
     timed: int = 0
+    by_origin: dict[str, float] = field(default_factory=dict)
 
     @property
     def seconds(self) -> float | None:
@@ -108,7 +112,9 @@ class TaskState:
         return None if self.best is None else self.best.seconds
 
 
-First = Callable[[SearchTask, CostModel], Guess]
+First = Callable[[SearchTask, CostModel, Sequence[SketchSpace]], Guess]
+"""Picks a program out of some spaces of a task."""
+
 Log = Callable[[SearchTask, SketchSpace, Record], bool]
 OnRound = Callable[[int, bool], None]
 Report = Callable[[str], None]
@@ -129,7 +135,7 @@ class TuningRun:
             and 0, which is never, with trials.
         records: file to continue from and to append to; None keeps nothing.
         measurer: builds and runs candidates.
-        first: gives the program that is measured first of all of a task.
+        first: gives the program that is measured first of all of a task; where templates are searched along, one of the rules and one of each template.
         known: for each task what was measured before, elsewhere: it is told to the search, and counts towards no budget.
         log: is shown every trial; the ones that it takes (True) are not written to `records`.
         objective, scheduling: what the rounds of several tasks are to lower, and how they are dealt out. round_size: trials of a round, at most.
@@ -260,6 +266,9 @@ class TuningRun:
         state.trials += 1
         if failure is not None:
             self.failures[failure.kind] += 1
+        if outcome.seconds is not None:
+            origin = origin_of(state.task.spaces[outcome.pick.space].algorithm)
+            state.by_origin[origin] = min(outcome.seconds, state.by_origin.get(origin, math.inf))
         if outcome.seconds is None or (state.best is not None and state.best.seconds <= outcome.seconds):
             return
         state.best, state.best_at = _best(state.task, outcome), state.trials
@@ -344,6 +353,10 @@ class TuningRun:
         again = self._gain(trials, timed=False)
         more = f"; {counted(trials, 'trial')} more would be expected to save {format_share(again)}" if again else ""
         self.report(f"{counted(measured, 'trial')} in {format_left(self._elapsed())}{more}")
+        for state in self.states:
+            origins = _origins(state.task)
+            if len(origins) > 1:
+                self.report(f"{state.task.name}: {standing({name: state.by_origin.get(name) for name in origins})}")
 
     def _stopped(self, state: TaskState) -> bool:
         reason = self.tuners[id(state)].finished
@@ -354,10 +367,12 @@ class TuningRun:
     def _suggest_first(self, state: TaskState) -> None:
         if self.first is None or not self.model.fitted:
             return
-        program = self.first(state.task, self.model).program
-        for place, space in enumerate(state.task.spaces):
-            if space.sketch is program.sketch:
-                self.tuners[id(state)].suggest(Pick(place, program.row))
+        spaces = state.task.spaces
+        for origin in _origins(state.task):
+            program = self.first(state.task, self.model, [space for space in spaces if origin_of(space.algorithm) == origin]).program
+            for place, space in enumerate(spaces):
+                if space.sketch is program.sketch:
+                    self.tuners[id(state)].suggest(Pick(place, program.row))
 
     def _round(self, state: TaskState, count: int, writer: RecordFile | None) -> int:
         if not state.trials:
@@ -430,6 +445,11 @@ class TuningRun:
         )  # fmt: skip
 
 
+def _origins(task: SearchTask) -> list[str]:
+    """The rules and the templates that a task has sketches of, in its order."""
+    return list(dict.fromkeys(origin_of(space.algorithm) for space in task.spaces))
+
+
 def _outcome(pick: Pick, measurement: Measurement) -> Outcome:
     failure = measurement.failure
     return Outcome(pick, measurement.latency_s if failure is None else None, failure.kind if failure is not None else None)
@@ -437,7 +457,8 @@ def _outcome(pick: Pick, measurement: Measurement) -> Outcome:
 
 def _best(task: SearchTask, outcome: Outcome) -> Best:
     assert outcome.seconds is not None
-    return Best(task.spaces[outcome.pick.space].sketch, outcome.pick.row, outcome.seconds)
+    space = task.spaces[outcome.pick.space]
+    return Best(space.sketch, outcome.pick.row, outcome.seconds, origin_of(space.algorithm))
 
 
 @dataclass(frozen=True)

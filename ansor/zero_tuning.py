@@ -20,6 +20,7 @@ from ansor.cost_model.base import CostModel, default_model
 from ansor.cost_model.lightgbm_model import LightGBMModel
 from ansor.cost_model.training_set import estimated_scores
 from ansor.ir.feature_rows import FeatureRows
+from ansor.origins import origin_of
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.steps import ComputeAt, Parallel, PragmaUnroll, Vectorize
 from ansor.search.evolution import EvolutionOptions, Hall, Score, evolve
@@ -46,11 +47,12 @@ SURE = 0.5
 """Confidence below which the estimate decides."""
 
 
-def pick(task: SearchTask, model: CostModel | None = None, *, seed: int = 0) -> Guess:
-    """The most promising program of a task, the same for a seed. `model`: what judges, the package's own by default."""
+def pick(task: SearchTask, model: CostModel | None = None, among: Sequence[SketchSpace] | None = None, *, seed: int = 0) -> Guess:
+    """The most promising program of a task, the same for a seed. `model`: what judges, the package's own by default; `among`: some of the task's spaces."""
+    candidates = task.spaces if among is None else among
     judge = default_model(seed, informed=True) if model is None else model
     rng = np.random.default_rng(seed)
-    spaces = _promising(task.spaces, judge.predict, rng)
+    spaces = _promising(candidates, judge.predict, rng)
     hall = _searched(spaces, judge.predict, rng)
     if not len(hall.members):
         return as_declared(task, "no program of its sketches is legal")
@@ -58,7 +60,7 @@ def pick(task: SearchTask, model: CostModel | None = None, *, seed: int = 0) -> 
     sure = AGREED * math.exp(-regret)
     if sure >= SURE or math.isinf(regret):
         return Guess(_program(spaces, hall, place), "chosen by the model", None if math.isinf(regret) else sure)
-    spaces = _promising(task.spaces, estimated_scores, rng)
+    spaces = _promising(candidates, estimated_scores, rng)
     estimated = _searched(spaces, estimated_scores, rng)
     if not len(estimated.members):
         return as_declared(task, "the model is not sure")
@@ -115,4 +117,4 @@ def _searched(spaces: Sequence[SketchSpace], score: Score, rng: np.random.Genera
 
 def _program(spaces: Sequence[SketchSpace], hall: Hall, place: int) -> Best:
     space, row = hall.members.member(place)
-    return Best(spaces[space].sketch, row, math.inf)
+    return Best(spaces[space].sketch, row, math.inf, origin_of(spaces[space].algorithm))

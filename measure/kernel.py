@@ -65,6 +65,7 @@ class Kernel:
         self._source = source
         self.latency_s = latency_s
         self.schedule = schedule
+        self.origin = ""  # "the rules", "template 'matmul'"; "" for the plain declaration, and where nobody searched
         self._symbol = symbol or source.entry
         self._content = library.read_bytes()
         try:

@@ -72,7 +72,7 @@ def alternatives_of(dag: Dag, algorithms: Sequence[str | Algorithm] | None = Non
     found: dict[str, Alternative] = {}
     for algorithm in registered() if algorithms is None else algorithms:
         for alternative in _find(algorithm)(dag):
-            _check(dag, alternative)
+            check_alternative(dag, alternative)
             if alternative.name == DIRECT or alternative.name in found:
                 raise DeclarationError(f"two alternatives of one workload are called {alternative.name!r}; give each a name of its own")
             found[alternative.name] = alternative
@@ -87,7 +87,8 @@ def _find(algorithm: str | Algorithm) -> Algorithm:
     return _algorithms[algorithm]
 
 
-def _check(dag: Dag, alternative: Alternative) -> None:
+def check_alternative(dag: Dag, alternative: Alternative) -> None:
+    """Raises DeclarationError when an alternative does not take and give the same arrays."""
     wanted = [(tensor.name, tensor.dtype, tensor.is_placeholder, tensor.constant, tensor.shape) for tensor in dag.tensors]
     found = []
     for tensor, own in zip(alternative.dag.tensors, dag.tensors, strict=False):

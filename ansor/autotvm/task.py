@@ -6,7 +6,7 @@ Source: AutoTVM 0.9, `autotvm.task`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ansor.autotvm.config import Config
 from ansor.autotvm.dispatch import ApplyConfig, Workload, current_target, on_target
@@ -78,17 +78,23 @@ class Task:
 
 
 def create(task_name: str, args: Sequence[object], target: object = "llvm", target_host: object = None) -> Task:
-    """A task with its space, for which the template is run once; every knob then shows its first value.
+    """A task with its space, for which the template is run once, as `collect` does.
 
     target: text, or something whose `str` is one. flop is what the template added by `cfg.add_flop`, or else counted from what it declares.
     Raises ConfigError when the template is not registered or no operation can be counted, and DeclarationError for arguments that no log can hold.
     """
-    space = ConfigSpace()
+    task, (schedule, _) = collect(task_name, args, target)
     host = None if target_host is None else str(target_host)
-    collecting = Task(task_name, serialize_args(args), target=str(target), target_host=host)
-    schedule, _ = collecting._run(space)
+    return replace(task, target_host=host, flop=task.config_space.flop or compute_flop(schedule))
+
+
+def collect(task_name: str, args: Sequence[object], target: object = "llvm") -> tuple[Task, Instance]:
+    """A task with its space, and what the template gives while every knob shows its first value. Raises ConfigError when it is not registered here."""
+    space = ConfigSpace()
+    task = Task(task_name, serialize_args(args), target=str(target), space=space)
+    instance = task._run(space)
     space.errors.clear()  # they are of the first values
-    return Task(task_name, collecting.args, {}, collecting.target, host, space.flop or compute_flop(schedule), space)
+    return task, instance
 
 
 def compute_flop(sch: Schedule) -> int:

@@ -56,6 +56,7 @@ def template(task_name: str) -> Callable[[F], F]:
             with ApplyConfig(DispatchContext.current.query(current_target(), workload)):
                 return function(*args)
 
+        called.template_name = task_name  # type: ignore[attr-defined]  # how a task sees that it got a template
         _templates[task_name] = called
         return called  # type: ignore[return-value]  # the same arguments and results
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from math import ceil, prod
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,8 @@ UNEVEN_WEIGHT = 0.3  # how often such a length is sampled beside one that divide
 NEAR = 2.0  # moving a factor of two between two parts: how far neighbours are apart in sums of |log2|
 MAX_NEIGHBOURS = 24
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, eq=False)
 class Choice:
@@ -25,6 +29,8 @@ class Choice:
     table: int64 [values, parts]; a gene is a row of it.
     weights: float64 [values], how likely sampling takes each value; None = uniform.
     kind: `tile` (neighbours move a factor between parts), or `level` (an ordered amount).
+    numbers: the names that steps know the parts of a row by, each with how many of them it has; by default its own name has all. One gene then decides
+        about several steps, whose numbers do not go with one another in every combination.
     """
 
     name: str
@@ -32,6 +38,7 @@ class Choice:
     kind: str = "level"
     weights: NDArray[np.float64] | None = None
     extent: int = field(default=0)
+    numbers: tuple[tuple[str, int], ...] = ()
 
     @property
     def size(self) -> int:
@@ -41,12 +48,24 @@ class Choice:
     @cached_property
     def neighbours(self) -> NDArray[np.int64] | None:
         """int64 [values, m]: the values that differ by moving one prime factor between two parts, where lengths need not divide also those with lengths
-        about as long, -1 padded; None for levels.
+        about as long, -1 padded; None for levels. Tables of another origin than the functions below have the rows about as long.
         """
         if self.kind != "tile":
             return None
-        exact = _tile_neighbours(self.extent, self.table.shape[1])
-        return exact if len(exact) == self.size else _near_neighbours(self.extent, self.table.shape[1])
+        parts = self.table.shape[1]
+        if np.array_equal(self.table, factor_table(self.extent, parts)):
+            return _tile_neighbours(self.extent, parts)
+        if np.array_equal(self.table, uneven_table(self.extent, parts)):
+            return _near_neighbours(self.extent, parts)
+        return near_rows(self.table, self.extent)
+
+    def named(self, parts: Sequence[T]) -> dict[str, tuple[T, ...]]:
+        """The parts of a row (or of many) by the names that steps know them by."""
+        found, start = {}, 0
+        for name, count in self.numbers or ((self.name, len(parts)),):
+            found[name] = tuple(parts[start : start + count])
+            start += count
+        return found
 
     def index_of(self, value: tuple[int, ...]) -> int | None:
         """The gene that stands for `value`, None when it is not legal."""
@@ -126,16 +145,21 @@ def _ordered_factors(n: int, parts: int) -> list[tuple[int, ...]]:
 
 @lru_cache(maxsize=4096)
 def _near_neighbours(extent: int, parts: int) -> NDArray[np.int64]:
-    """For every row of `uneven_table` the nearest others, measured in logarithms of all lengths."""
-    table = uneven_table(extent, parts)
+    return near_rows(uneven_table(extent, parts), extent)
+
+
+def near_rows(table: NDArray[np.int64], extent: int) -> NDArray[np.int64]:
+    """int64 [rows, m]: for every row of lengths that cut `extent` the nearest others, measured in logarithms of all lengths; -1 padded."""
     outermost = np.ceil(extent / table.prod(axis=1))
     lengths = np.log2(np.column_stack([outermost, table]))
-    distance = np.abs(lengths[:, None, :] - lengths[None, :, :]).sum(axis=2)
+    distance = np.zeros((len(table), len(table)))
+    for column in lengths.T:
+        distance += np.abs(column[:, None] - column[None, :])
     np.fill_diagonal(distance, np.inf)
     order = np.argsort(distance, axis=1, kind="stable")[:, :MAX_NEIGHBOURS]
     nearest = np.take_along_axis(distance, order, axis=1)
     # Everybody has one: the nearest, however far.
-    return np.where((nearest <= NEAR + 1e-9) | (np.arange(order.shape[1]) == 0), order, -1)
+    return np.where((nearest <= NEAR + 1e-9) | ((np.arange(order.shape[1]) == 0) & np.isfinite(nearest)), order, -1)
 
 
 def _prime_factors(n: int) -> list[int]:

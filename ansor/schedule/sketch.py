@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from ansor.schedule.state import State, initial_state
 from ansor.schedule.steps import Json, Step, step_from_json
 
 Rows = NDArray[np.int64]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +49,8 @@ class Sketch:
         """The steps, and last a digest of the choices: a row means the same program only where all tables are the same."""
         digest = hashlib.sha256()
         for choice in self.choices:
-            digest.update(f"{choice.name} {choice.table.shape} ".encode() + choice.table.astype("<i8").tobytes())
+            names = "".join(f"{name} {count} " for name, count in choice.numbers)
+            digest.update(f"{choice.name} {names}{choice.table.shape} ".encode() + choice.table.astype("<i8").tobytes())
         return [*schedule_json(self.steps), ["choices", digest.hexdigest()[:16]]]
 
     @cached_property
@@ -60,14 +63,14 @@ class Sketch:
         return Sketch(self.dag, (*self.steps, *steps), (*self.choices, *choices))
 
     def numbers(self, rows: Rows) -> Numbers:
-        """Choice name -> one array [n] per part."""
-        return {choice.name: tuple(choice.table[rows[:, k], part] for part in range(choice.table.shape[1])) for k, choice in enumerate(self.choices)}
+        """Name of a number -> one array [n] per part."""
+        return _joined(choice.named(list(choice.table[rows[:, k]].T)) for k, choice in enumerate(self.choices))
 
     def row_numbers(self, row: Sequence[int]) -> dict[str, tuple[int, ...]]:
-        """Choice name -> its numbers. Raises ScheduleError for a row that is not in the sketch."""
+        """Name of a number -> its parts. Raises ScheduleError for a row that is not in the sketch."""
         if len(row) != len(self.choices) or any(not 0 <= gene < choice.size for gene, choice in zip(row, self.choices, strict=False)):
             raise ScheduleError(f"asked for row {list(row)} of a sketch whose {len(self.choices)} choices have {self.sizes.tolist()} values")
-        return {choice.name: tuple(int(v) for v in choice.table[gene]) for gene, choice in zip(row, self.choices, strict=True)}
+        return _joined(choice.named(choice.table[gene].tolist()) for gene, choice in zip(row, self.choices, strict=True))
 
     def lower_rows(self, rows: Rows) -> Loops:
         """Loop nests of a population: extents are arrays [n]."""
@@ -84,6 +87,10 @@ class Sketch:
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.steps)) or "(as declared)"
+
+
+def _joined(found: Iterable[dict[str, tuple[T, ...]]]) -> dict[str, tuple[T, ...]]:
+    return {name: parts for one in found for name, parts in one.items()}
 
 
 def schedule_json(steps: Sequence[Step]) -> list[Json]:

@@ -34,3 +34,33 @@ def instance(name: str, args: tuple[object, ...], **digits: int) -> tuple[autotv
     task = autotvm.task.create(name, args, "llvm")
     space = task.config_space
     return task, space.get(space.knob2point([digits.get(knob, 0) for knob in space.space_map]))
+
+
+@autotvm.template("tests/everything")
+def everything(n: int, m: int, k: int) -> Instance:
+    """Every kind of knob: sizes that leave tails, that are read, that constrain one another, one number for two steps, orders, annotations, stages."""
+    a, b = te.placeholder((n, k), name="A"), te.placeholder((k, m), name="B")
+    r = te.reduce_axis((0, k), name="r")
+    product = te.compute((n, m), lambda i, j: te.sum(a[i, r] * b[r, j], axis=r), name="P")
+    c = te.compute((n, m), lambda i, j: te.max(product[i, j], te.const(0.0)), name="C")
+    s = ansor.create_schedule(c.op)
+    cfg = autotvm.get_config()
+    (y, x), (z,) = s[c].op.axis, s[product].op.reduce_axis
+    cfg.define_split("y", y, "verbose", num_outputs=3)
+    cfg.define_split("x", x, "power2", num_outputs=2)
+    cfg.define_knob("step", [1, 2, 4])
+    cfg.define_knob("inside", [False, True])
+    cfg.define_annotate("run", [x, z], "try_vec")
+    parts = cfg["y"].apply(s, c, y)
+    columns, step = cfg["x"].size[-1], cfg["step"].val
+    if columns * step > LIMIT:
+        cfg.raise_error("too large together")
+    xo, xi = s[c].split(x, factor=columns)
+    cfg.define_reorder("order", [*parts, xo, xi], "interval_all", interval=(2, 4))
+    order = cfg["order"].apply(s, c, [*parts, xo, xi])
+    zo, zi = s[product].split(z, factor=step)
+    s[product].pragma(zi, "auto_unroll_max_step", 16 * step)
+    if cfg["inside"].val:
+        s[product].compute_at(s[c], order[1])
+    cfg["run"].apply(s, c, [order[-1], order[-2]])
+    return s, [a, b, c]

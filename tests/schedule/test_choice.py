@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansor.schedule.choice import MAX_INNERMOST, factor_table, level_choice, tile_choice, uneven_tile_choice
+from ansor.schedule.choice import MAX_INNERMOST, Choice, factor_table, level_choice, tile_choice, uneven_tile_choice
 
 
 @pytest.mark.parametrize(
@@ -73,3 +73,16 @@ def test_values_are_found_again() -> None:
 def test_levels_have_weights_and_no_neighbours() -> None:
     choice = level_choice("p", (0, 2, 4), (0.1, 0.5, 0.4))
     assert choice.size == 3 and choice.neighbours is None and choice.weights is not None and choice.weights.sum() == pytest.approx(1)
+
+
+def test_one_gene_may_decide_about_several_numbers() -> None:
+    choice = Choice("both", np.array([[4, 2, 64], [8, 1, 128]]), numbers=(("tile", 2), ("limit", 1)))
+    assert choice.named([4, 2, 64]) == {"tile": (4, 2), "limit": (64,)}
+    assert tile_choice("C.i", 8, 2).named([4, 2]) == {"C.i": (4, 2)}
+
+
+def test_tiles_of_other_tables_have_neighbours_that_are_near() -> None:
+    near = Choice("tile", np.array([[1], [2], [4], [64]]), "tile", None, 64).neighbours
+    assert near is not None and [[k for k in row if k >= 0] for row in near.tolist()] == [[1], [0, 2], [1], [2]]
+    alone = Choice("tile", np.array([[3]]), "tile", None, 64).neighbours
+    assert alone is not None and (alone == -1).all()

@@ -1,0 +1,47 @@
+"""Templates of `ansor.autotvm` beside the rules: what a task searches of them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from ansor.autotvm.sketches import template_sketches
+from ansor.autotvm.task import Task, collect
+from ansor.autotvm.template import find_template
+from ansor.errors import DeclarationError
+from ansor.ir.dag import Dag
+from ansor.origins import template_label
+from ansor.sketch_space import SketchSpace
+from ansor.targets.base import Target
+from ansor.te.tensor import Tensor
+
+Template: TypeAlias = "str | Callable[..., object] | Task"
+"""The name of a template, the function that was registered, or a task of it."""
+
+
+def tasks_of(templates: Sequence[Template], args: Sequence[object]) -> tuple[tuple[Task, ...], tuple[Tensor, ...]]:
+    """Each template with its space, and the arrays that the first one takes and gives. Templates without arguments of their own get `args`.
+
+    Raises ConfigError for a name that is not registered, and DeclarationError for a function that is none, and for arguments that do not fit.
+    """
+    found = [collect(*_called(one, args)) for one in templates]
+    return tuple(task for task, _ in found), tuple(found[0][1][1])
+
+
+def spaces_of(templates: Sequence[Task], dag: Dag, target: Target) -> list[SketchSpace]:
+    """The sketches of templates, to be searched along with those of the declaration `dag`."""
+    return [SketchSpace(sketch, target, template_label(task.name)) for task in templates for sketch in template_sketches(task, dag)]
+
+
+def _called(template: Template, args: Sequence[object]) -> tuple[str, Sequence[object]]:
+    if isinstance(template, Task):
+        return template.name, template.args
+    name = template if isinstance(template, str) else getattr(template, "template_name", None)
+    if name is None:
+        raise DeclarationError(f"asked for the template {template!r}, which is none; decorate it with @autotvm.template(name), or give the name of one")
+    try:
+        inspect.signature(find_template(name)).bind(*args)
+    except TypeError as error:
+        raise DeclarationError(f"asked for template {name!r} with the arguments {tuple(args)}: {error}; give autotvm.task.create({name!r}, args)") from None
+    return name, args
