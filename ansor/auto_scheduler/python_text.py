@@ -45,11 +45,12 @@ def python_text(ops: Sequence[Tensor], state: StateObject) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _axes(stage: Stage) -> Iterator[str]:
-    names = ", ".join(_name(stage, one) for one in stage.iters)
-    reduced = f" + tuple({clean(stage.name)}.op.reduce_axis)" if stage.reduced else ""
+def _axes(stage: Stage, where: str = "") -> Iterator[str]:
+    """What the stage's iterators are called, axes of `where`: of its tensor, unless what it computes changed since."""
+    names, where = ", ".join(_name(stage, one) for one in stage.iters), where or clean(stage.name)
+    reduced = f" + tuple({where}.op.reduce_axis)" if stage.reduced else ""
     if names:
-        yield f"{names}{',' if len(stage.iters) == 1 else ''} = tuple({clean(stage.name)}.op.axis){reduced}"
+        yield f"{names}{',' if len(stage.iters) == 1 else ''} = tuple({where}.op.axis){reduced}"
 
 
 def _name(stage: Stage, loop: Loop) -> str:
@@ -164,4 +165,4 @@ def _(step: RfactorStep, before: StateObject, after: StateObject) -> list[str]:
     stage, partial, final = before.stages[step.stage_id], after.stages[step.stage_id], after.stages[step.stage_id + 1]
     loop = _name(stage, stage.iters[step.iter_id])
     factored = f"{clean(partial.name)} = s.rfactor({clean(stage.name)}, {loop}, {step.factor_iter_id})"
-    return [factored, *_axes(partial), *(line.replace(clean(final.name), clean(stage.name)) for line in _axes(final))]
+    return [factored, f"{clean(final.name)} = {clean(stage.name)}", *_axes(partial, _head(partial)), *_axes(final, _head(final))]

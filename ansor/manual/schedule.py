@@ -107,7 +107,8 @@ class Schedule:
     def cache_write(self, tensor: Scheduled, scope: str) -> Tensor:
         """A stage that computes `tensor`, which from now on copies it from there. Call it before anything else is done to `tensor`.
 
-        Gives the new stage's tensor. `s[tensor].op.axis` are axes of the copy afterwards; those of the declaration belong to the new stage.
+        Gives the new stage's tensor. `s[tensor].op.axis` are axes of the copy afterwards; those of the declaration belong to the new stage, and given to
+        `s[tensor]` they stand for those of the copy at their places.
         """
         name = self[tensor].name
         check_scope(scope, f"what {name} is computed in")
@@ -221,6 +222,13 @@ class Schedule:
     def same_axes(self, axis: object) -> Sequence[Axis]:
         """The axes that an axis of the declaration is in this program: itself, unless parts of others would have been named like it."""
         return [axis, *self._axes.get(id(axis), ())] if isinstance(axis, Axis) else []
+
+    def axis_of_copy(self, name: str, same: Sequence[Axis]) -> Axis | None:
+        """The axis of a stage at the place that one of `same` has in the stage's declaration: after `cache_write` and `rfactor` they are other ones."""
+        declared = next((stage.compute for stage in self.dag.stages if stage.name == name), None)
+        now = self.state[name].tensor.compute
+        pairs = zip(declared.axes, now.axes, strict=True) if declared is not None and now is not None else ()
+        return next((own for axis, own in pairs if any(axis is one for one in same)), None)
 
     def extent(self, stage: str, loop: str) -> int:
         """Iterations of a loop where all of its stage is computed."""

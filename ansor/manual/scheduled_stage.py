@@ -206,8 +206,10 @@ class ScheduledStage:
         self._schedule.running(self.name).note(self.name, self.name_of(loop, method), method)
 
     def _axis(self, axis: object) -> Axis | None:
-        """The axis of this stage that an axis of its declaration is."""
-        return next((own for own in self._stage.axes if any(own is one for one in self._schedule.same_axes(axis))), None)
+        """The axis of this stage that an axis of its declaration is, also where a private stage computes what was declared, and this one copies it."""
+        same = self._schedule.same_axes(axis)
+        own = next((own for own in self._stage.axes if any(own is one for one in same)), None)
+        return self._schedule.axis_of_copy(self.name, same) if own is None else own
 
     def name_of(self, loop: object, verb: str) -> str:
         """The name of a loop of this stage that is still there."""
