@@ -1,4 +1,4 @@
-"""The command `ansor`: tune, compile, show, explain, dataset, doctor. Each `--help` teaches; errors are one sentence."""
+"""The command `ansor`: tune, compile, show, explain, convert, record, dataset, doctor. Each `--help` teaches; errors are one sentence."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from ansor.errors import AnsorError
 
 if TYPE_CHECKING:
     Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+LOG_KINDS = ("records", "auto_scheduler", "autotvm")
+"""The values of `ansor.compat.log_kinds.LogKind`, which is not imported before it is needed."""
 
 TUNE_HELP = """\
 Tune an operator or a network for this machine, show what was reached, and compare a network with PyTorch.
@@ -52,6 +55,23 @@ Measured programs of several hundred operators, and cost models trained on them.
   ansor dataset collect DIR --threads 1 --part 1/2     half of the tasks, so that two of these share a machine with two cores
   ansor dataset train DIR --threads 1 --output m.gz    a model that ranks programs before anything is measured
   ansor dataset eval DIR --threads 1 --split kind      how well such models rank operators of kinds they have not seen"""
+
+CONVERT_HELP = """\
+Write the records of a log in another format: record files of ours, logs of TVM's auto-scheduler (v0.1 to v0.6), logs of AutoTVM (0.1 and 0.2 are read).
+
+  ansor convert tvm.json matmul.jsonl matmul           programs that our search has become trials
+  ansor convert matmul.jsonl tvm.json matmul --args 512,512,512
+  ansor convert old.log new.log                        AutoTVM 0.1 becomes 0.2, auto-scheduler v0.1 becomes v0.6
+
+Files are recognised by their lines, which are read and never executed. A line that cannot be converted is left out, and the reason is told. OUT is written in
+one step; if it is there already, and of that format, the records are appended."""
+
+RECORD_HELP = """\
+Read, thin out or divide a log of TVM's auto-scheduler or of AutoTVM, or a record file.
+
+  ansor record --mode read  --i tvm.json               the first records, for people
+  ansor record --mode pick  --i tvm.json --o best.json the best of every workload and target; distill is the same
+  ansor record --mode split --i tvm.json               one file for each workload: tvm.json.000.wkl"""
 
 DOCTOR_HELP = "Check this machine in seconds: C compiler, threads, timer noise, peak arithmetic and memory bandwidth, cost model library."
 
@@ -96,6 +116,14 @@ def _run(given: argparse.Namespace) -> int:
         from ansor.commands.dataset import run_dataset
 
         return run_dataset(given)
+    if given.command == "convert":
+        from ansor.commands.convert import run_convert
+
+        return run_convert(given)
+    if given.command == "record":
+        from ansor.commands.record import run_record
+
+        return run_record(given)
     if given.command == "explain":
         from ansor.commands.explain import run_explain
 
@@ -113,6 +141,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_compile(commands)
     _add_show(commands)
     _add_explain(commands)
+    _add_convert(commands)
+    _add_record(commands)
     _add_dataset(commands)
     _add_doctor(commands)
     return parser
@@ -178,6 +208,25 @@ def _add_explain(commands: Commands) -> None:
     _add_target(parser)
 
 
+def _add_convert(commands: Commands) -> None:
+    parser = _command(commands, "convert", CONVERT_HELP)
+    parser.add_argument("input", metavar="IN", help="a log or a record file")
+    parser.add_argument("output", metavar="OUT", help="where to write")
+    parser.add_argument("subject", nargs="?", metavar="NAME|FILE.py[:function]", help="what they are records of (default: the built-in operators)")
+    parser.add_argument("--args", type=integers, default=(), metavar="N,N,...", help="sizes of an operator")
+    parser.add_argument("--to", choices=LOG_KINDS, help="the format of OUT (default: what it is, and otherwise ours for a log, a log for ours)")
+    parser.add_argument("--here", action="store_true", help="logged times are of this machine and its compiler: `ansor tune` goes on from them")
+
+
+def _add_record(commands: Commands) -> None:
+    parser = _command(commands, "record", RECORD_HELP)
+    parser.add_argument("--mode", choices=("read", "pick", "split", "distill"), default="read", help="what to do (default %(default)s)")
+    parser.add_argument("-i", "--i", dest="input", metavar="FILE", required=True, help="a log or a record file")
+    parser.add_argument("-o", "--o", dest="output", metavar="FILE", help="where the best go (default: FILE.best.json, .best.log or .best.jsonl)")
+    parser.add_argument("--begin", type=natural, default=0, metavar="N", help="the first record that is read (default 0)")
+    parser.add_argument("--end", type=natural, default=5, metavar="N", help="the record to stop before (default 5)")
+
+
 def _add_dataset(commands: Commands) -> None:
     actions = _command(commands, "dataset", DATASET_HELP).add_subparsers(dest="action", metavar="ACTION", required=True)
     parser = _command(actions, "collect", "Measure programs of every task of the data set into DIR, one record file for each task.")
@@ -210,6 +259,13 @@ def _add_beside(parser: argparse.ArgumentParser) -> None:
 def _add_doctor(commands: Commands) -> None:
     parser = _command(commands, "doctor", DOCTOR_HELP)
     _add_target(parser)
+
+
+def natural(text: str) -> int:
+    """A whole number of at least 0."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 0")
+    return int(text)
 
 
 def positive(text: str) -> int:

@@ -105,16 +105,24 @@ class Loaded:
 
 def make_header(compiler: Compiler, *, mcpu: str = "native", seed: int = 0) -> Header:
     """The header for this machine, now."""
-    try:
-        package = version("ansor")
-    except PackageNotFoundError:
-        package = "unknown"
     machine = (
         ("processor", processor_name()),
         ("cores", str(settings.cores())),
         ("system", f"{platform.system()} {platform.machine()}"),
     )
-    return Header(compiler.version, compiler.flags(mcpu), seed, package, machine, time.time())
+    return Header(compiler.version, compiler.flags(mcpu), seed, _package(), machine, time.time())
+
+
+def foreign_header(source: str) -> Header:
+    """The header for trials that were not made here: nobody knows by which compiler. `source`: where they are from."""
+    return Header("unknown", (), 0, _package(), (("source", source),), time.time())
+
+
+def _package() -> str:
+    try:
+        return version("ansor")
+    except PackageNotFoundError:
+        return "unknown"
 
 
 def make_record(
@@ -197,7 +205,7 @@ class RecordFile:
 
     def _append(self, line: bytes) -> None:
         if self._header is not None:
-            self._write(_header_line(self._header))
+            self._write(header_line(self._header))
             self._header = None
         self._write(line)
 
@@ -233,7 +241,7 @@ def load(path: str | Path, *, workload: str | None = None, target: str | None = 
     collecting = gc.isenabled()
     gc.disable()
     try:
-        return _load(Path(path), _Reader(workload, target))
+        return _load(Path(path), Reader(workload, target))
     except OSError as error:
         raise RecordError(f"records cannot be read from {path}: {error}") from error
     finally:
@@ -241,7 +249,7 @@ def load(path: str | Path, *, workload: str | None = None, target: str | None = 
             gc.enable()
 
 
-def _load(path: Path, reader: "_Reader") -> Loaded:
+def _load(path: Path, reader: "Reader") -> Loaded:
     headers: list[Header] = []
     skipped: Counter[str] = Counter()
     records: list[Record] = []
@@ -283,7 +291,7 @@ def best(records: Iterable[Record], workload: str) -> Record | None:
     return min(timed, key=lambda record: record.latency_s, default=None)
 
 
-class _Reader:
+class Reader:
     """Reads trial lines. What comes before the row is the same in many lines and parsed once."""
 
     def __init__(self, workload: str | None, target: str | None) -> None:
@@ -304,7 +312,7 @@ class _Reader:
             return known
         try:
             return _read_tail(known, _parse('{"row":' + tail.decode()))
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return TORN
 
     def _read_head(self, head: bytes) -> "_Head | str":
@@ -312,7 +320,7 @@ class _Reader:
             fields = json.loads(head + b"}")
             workload, target, sketch = fields["workload"], fields["target"], _frozen(fields["sketch"])
             algorithm = fields.get("algorithm", "")
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return TORN
         return self._unwanted(workload, target) or (workload, target, sketch, algorithm)
 
@@ -320,7 +328,7 @@ class _Reader:
         """The comparison of a line, or why it is left out."""
         try:
             found = Comparison(**json.loads(line)["comparison"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return TORN
         return self._unwanted(found.workload, found.target) or found
 
@@ -343,7 +351,8 @@ def _read_tail(known: _Head, fields: dict[str, Any]) -> Record:
     )  # fmt: skip
 
 
-def _header_line(header: Header) -> bytes:
+def header_line(header: Header) -> bytes:
+    """The line of a header, newline included."""
     fields = {
         "format": header.format, "package": header.package, "started": round_to(header.started),
         "machine": dict(header.machine), "compiler": header.compiler, "flags": list(header.flags), "seed": header.seed,
@@ -367,7 +376,7 @@ def _read_header(line: bytes, path: Path) -> Header | None:
         )
     except RecordError:  # which is a ValueError, too
         raise
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 

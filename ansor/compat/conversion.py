@@ -1,0 +1,198 @@
+"""Log files and record files, each as another: TVM's auto-scheduler, AutoTVM, and ours. Start at `convert`.
+
+    from \\ to         records                          auto_scheduler                  autotvm
+    records           -                                steps, where TVM's tell it      -
+    auto_scheduler    a row, where our search has it   as v0.6                         -
+    autotvm           -                                -                               as 0.2
+
+A configuration of AutoTVM means something only to its template, so it is no program for the others. Nothing in a line is executed: workloads are names of
+functions that are registered, or declarations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from ansor.auto_scheduler import log_line as state_line
+from ansor.auto_scheduler import record as states
+from ansor.auto_scheduler.measured import LayoutRewriteOption, MeasureInput
+from ansor.autotvm import log_line as config_line
+from ansor.autotvm import record as configs
+from ansor.compat.log_kinds import LogKind, append, kind_of_file, put
+from ansor.compat.state_records import FromStates, FromTrials
+from ansor.errors import AnsorError, RecordError
+from ansor.log_lines import Loaded
+from ansor.measure import record as trials
+from ansor.measure.record import Record, RecordFile
+from ansor.te.tensor import Tensor
+from ansor.text import counted
+
+LONGEST = 300
+"""Characters of a reason."""
+
+R = TypeVar("R")
+M = TypeVar("M")
+
+DEFAULT = {LogKind.RECORDS: LogKind.AUTO_SCHEDULER, LogKind.AUTO_SCHEDULER: LogKind.RECORDS, LogKind.AUTOTVM: LogKind.AUTOTVM}
+"""What a file becomes when nothing is said."""
+
+NO_PROGRAM = "a configuration means something only to its template: they are no programs that another format could hold"
+NO_CONFIG = "they are programs, not configurations of a template: a log of AutoTVM cannot hold them"
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """How many lines were left out for one reason, and the number of the first of them, where that is known."""
+
+    reason: str
+    count: int
+    first: int | None = None
+
+    def __str__(self) -> str:
+        where = "" if self.first is None else f" (line {self.first}{' and others' if self.count > 1 else ''})"
+        return f"{counted(self.count, 'line')}{where} left out: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Converted:
+    """What came of a conversion: from which format to which, records written, and what was left out."""
+
+    source: LogKind
+    to: LogKind
+    written: int
+    left_out: tuple[LeftOut, ...]
+
+
+def convert(
+    source: str | Path, out: str | Path, to: LogKind | None = None, *, workloads: Mapping[str, tuple[Tensor, ...]] | None = None, here: bool = False
+) -> Converted:
+    """Write the records of a file to another one, in another format.
+
+    Args:
+        source: a log or a record file, recognised by its lines.
+        out: written in one step when it is not there; otherwise the records are appended, if it is of that format.
+        to: the format; by default what `out` is, and otherwise `DEFAULT`.
+        workloads: what records may be of, by the key that a log has for it.
+        here: logged times are of this machine and its compiler, so that `ansor tune` goes on from them.
+
+    Raises RecordError when a file cannot be read or written, or is of another format.
+    """
+    source, out = Path(source), Path(out)
+    kind = kind_of_file(source)
+    there = out.exists() and out.stat().st_size > 0
+    if there and out.samefile(source):
+        raise RecordError(f"asked to convert {source} into itself; name another file")
+    holds = kind_of_file(out) if there else None
+    to = to or holds or DEFAULT[kind]
+    if holds not in (None, to):
+        raise RecordError(f"asked to write {to} to {out}, which holds {holds}; name another file")
+    left = _Left()
+    if kind == to == LogKind.RECORDS:
+        raise RecordError(f"asked to convert {source} to records, which it holds already; give --to auto_scheduler, or join files with cat")
+    if to == LogKind.RECORDS:
+        found: Sequence[Record] = [] if kind == LogKind.AUTOTVM else left.made(_states(source, left), FromStates(here=here).convert)
+        if found:
+            _write_trials(source, out, found, there)
+        written = len(found)
+    else:
+        lines = _lines(source, kind, to, left, workloads or {})
+        if lines:
+            (append if there else put)(out, "".join(f"{line}\n" for line in lines).encode())
+        written = len(lines)
+    if kind != to and LogKind.AUTOTVM in (kind, to):
+        left.add(NO_PROGRAM if kind == LogKind.AUTOTVM else NO_CONFIG, _count(source, kind, left))
+    return Converted(kind, to, written, left.found())
+
+
+class _Left:
+    """What is left out, by reason."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, LeftOut] = {}
+
+    def add(self, reason: str, count: int = 1, first: int | None = None) -> None:
+        reason = _printable(reason)
+        known = self._found.get(reason, LeftOut(reason, 0, first))
+        self._found[reason] = replace(known, count=known.count + count)
+
+    def found(self) -> tuple[LeftOut, ...]:
+        return tuple(one for one in self._found.values() if one.count)
+
+    def read(self, loaded: Loaded[R]) -> tuple[R, ...]:
+        """The records of a log; lines that cannot be used are counted."""
+        for one in loaded.skipped:
+            self.add(one.reason, first=one.line)
+        return loaded.records
+
+    def made(self, records: Iterable[R], make: Callable[[R], M]) -> list[M]:
+        """What `make` gives for each; where it raises, that is the reason."""
+        found = []
+        for record in records:
+            try:
+                found.append(make(record))
+            except AnsorError as error:
+                self.add(str(error))
+        return found
+
+
+def _printable(reason: str) -> str:
+    """In one line: a reason may quote what strangers wrote."""
+    text = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in reason)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+
+
+def _states(source: Path, left: _Left) -> tuple[state_line.LogRecord, ...]:
+    return left.read(states.load(source))
+
+
+def _configs(source: Path, left: _Left) -> tuple[config_line.LogRecord, ...]:
+    return left.read(configs.load(source, old=True))
+
+
+def _of_trials(source: Path, left: _Left) -> tuple[Record, ...]:
+    loaded = trials.load(source)
+    for reason, count in loaded.skipped.items():
+        left.add(reason, count)
+    return loaded.records
+
+
+def _count(source: Path, kind: LogKind, left: _Left) -> int:
+    read = {LogKind.RECORDS: _of_trials, LogKind.AUTO_SCHEDULER: _states, LogKind.AUTOTVM: _configs}[kind]
+    return len(read(source, left))
+
+
+def _lines(source: Path, kind: LogKind, to: LogKind, left: _Left, workloads: Mapping[str, tuple[Tensor, ...]]) -> list[str]:
+    if kind == to == LogKind.AUTO_SCHEDULER:
+        return left.made(_states(source, left), _state_line)
+    if kind == to == LogKind.AUTOTVM:
+        return left.made(_configs(source, left), _config_line)
+    if LogKind.AUTOTVM in (kind, to):
+        return []
+    converter = FromTrials(workloads)
+    return left.made(_of_trials(source, left), lambda record: _state_line(converter.convert(record)))
+
+
+def _state_line(record: state_line.LogRecord) -> str:
+    """A line of v0.6. TVM 0.9 does not read tasks that end with their host; the option that comes after it had one meaning then: no rewriting."""
+    task = record.input.task.recorded
+    if task.target_host is not None and task.layout_rewrite_option is None:
+        task = replace(task, layout_rewrite_option=LayoutRewriteOption.NO_REWRITE)
+    return state_line.write_line(state_line.LogRecord(MeasureInput(task, record.input.state), record.result))
+
+
+def _config_line(record: config_line.LogRecord) -> str:
+    """A line of 0.2. What version 0.1 held besides is kept in fields of its own."""
+    return config_line.encode(record.input, record.result, tvm_version=record.tvm_version, others=record.others)
+
+
+def _write_trials(source: Path, out: Path, found: Sequence[Record], there: bool) -> None:
+    header = trials.foreign_header(f"the log {source.name}")
+    if there:
+        with RecordFile(out, header) as file:
+            for record in found:
+                file.append(record)
+        return
+    put(out, trials.header_line(header) + b"".join(map(trials.record_line, found)))

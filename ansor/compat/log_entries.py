@@ -1,0 +1,132 @@
+"""Records of any log file or record file as its lines, with what tells them apart: to read, to keep the best, to divide by workload."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ansor import log_lines
+from ansor.auto_scheduler import log_line as state_line
+from ansor.auto_scheduler import record as states
+from ansor.autotvm import log_line as config_line
+from ansor.autotvm import record as configs
+from ansor.compat.log_kinds import LogKind, kind_of_file, put
+from ansor.compat.trial import check_trial
+from ansor.errors import RecordError
+from ansor.log_lines import Loaded
+from ansor.measure import record as trials
+from ansor.outcome import MeasureErrorNo
+from ansor.text import format_seconds
+
+BEST = {LogKind.RECORDS: ".best.jsonl", LogKind.AUTO_SCHEDULER: ".best.json", LogKind.AUTOTVM: ".best.log"}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A record: its workload and target as texts, what it is in short, its mean seconds (infinite for a failure), why it failed, and its line."""
+
+    workload: str
+    target: str
+    program: str
+    seconds: float
+    failure: str
+    line: str
+
+    def __str__(self) -> str:
+        """In printable characters."""
+        outcome = self.failure or format_seconds(self.seconds)
+        return f"{self.target!a} {self.workload!a} {ascii(self.program)[1:-1]} -> {ascii(outcome)[1:-1]}"
+
+
+def entries(path: str | Path) -> Loaded[Entry]:
+    """The records of a file of any format, and the lines that were left out. Raises RecordError when it cannot be read, and for another file."""
+    kind = kind_of_file(path)
+    if kind == LogKind.RECORDS:
+        return _of_trials(path)
+    if kind == LogKind.AUTO_SCHEDULER:
+        states_found = states.load(path)
+        return Loaded(tuple(map(_of_state, states_found.records)), states_found.skipped)
+    configs_found = configs.load(path, old=True)
+    return Loaded(tuple(map(_of_config, configs_found.records)), configs_found.skipped)
+
+
+def pick(path: str | Path, out: str | Path | None = None) -> tuple[Path, int]:
+    """Write the best record of every workload and target to another file, by default beside the first; where, and how many.
+
+    Failures are never among them. Raises RecordError when one cannot be read or the other not be written.
+    """
+    kind, target = kind_of_file(path), Path(out) if out is not None else None
+    target = target or Path(f"{path}{BEST[kind]}")
+    if kind == LogKind.AUTOTVM:  # whose best are found by the keys and the models of targets
+        lines = [_of_config(record).line for record in configs.best_records(configs.load(path, old=True).records)]
+    else:
+        lines = [entry.line for entry in _best(entries(path).records)]
+    put(target, _header(path, kind) + "".join(f"{line}\n" for line in lines).encode())
+    return target, len(lines)
+
+
+def split(path: str | Path) -> list[tuple[Path, int]]:
+    """Write the records of each workload to a file of its own, `FILE.000.wkl` and on, in order of first appearance and each line once.
+
+    Gives the files and how many records each has. Raises RecordError when the one cannot be read or the others not be written.
+    """
+    kind, groups = kind_of_file(path), dict[str, list[str]]()
+    for entry in entries(path).records:
+        groups.setdefault(entry.workload, []).append(entry.line)
+    written = []
+    for number, lines in enumerate(groups.values()):
+        out, once = Path(f"{path}.{number:03d}.wkl"), list(dict.fromkeys(lines))
+        put(out, _header(path, kind) + "".join(f"{line}\n" for line in once).encode())
+        written.append((out, len(once)))
+    return written
+
+
+def _best(found: Sequence[Entry]) -> list[Entry]:
+    best: dict[tuple[str, str], Entry] = {}
+    for entry in found:
+        known = best.get((entry.workload, entry.target))
+        if math.isfinite(entry.seconds) and (known is None or entry.seconds < known.seconds):
+            best[entry.workload, entry.target] = entry
+    kept = set(map(id, best.values()))
+    return [entry for entry in found if id(entry) in kept]
+
+
+def _header(path: str | Path, kind: LogKind) -> bytes:
+    """The last one of a record file: its trials are written together."""
+    if kind != LogKind.RECORDS:
+        return b""
+    headers = trials.load(path).headers
+    return trials.header_line(headers[-1] if headers else trials.foreign_header(f"records {Path(path).name}"))
+
+
+def _of_state(record: state_line.LogRecord) -> Entry:
+    task = record.input.task
+    steps = " ".join(str(step.to_list()) for step in record.input.state.transform_steps)
+    return Entry(task.workload_key, task.target, steps, record.result.mean_cost, _failure(record.result.error_no), state_line.write_line(record))
+
+
+def _of_config(record: config_line.LogRecord) -> Entry:
+    task = record.input.task
+    line = config_line.encode(record.input, record.result, tvm_version=record.tvm_version, others=record.others)
+    return Entry(f"{task.name}{task.args}", record.input.target, str(record.input.config), record.result.mean_cost, _failure(record.result.error_no), line)
+
+
+def _of_trials(path: str | Path) -> Loaded[Entry]:
+    def read_line(row: str) -> Entry | None:
+        record = reader.read(row.encode())
+        if row.startswith(('{"header"', '{"comparison"')):
+            return None
+        if isinstance(record, str):
+            raise RecordError(f"it is a {record}")
+        check_trial(record)
+        failure = "" if record.failure is None else str(record.failure)
+        return Entry(record.workload, record.target, f"row {record.row}", record.latency_s, failure, row.rstrip("\n"))
+
+    reader = trials.Reader(None, None)
+    return log_lines.gathered(log_lines.read(path, read_line))
+
+
+def _failure(error_no: int) -> str:
+    return "" if error_no == MeasureErrorNo.NO_ERROR else MeasureErrorNo(error_no).name

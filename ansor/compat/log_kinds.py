@@ -1,0 +1,75 @@
+"""What a file of log lines is, told by what its lines hold: neither its name nor its first line has to be right."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from enum import StrEnum
+from pathlib import Path
+
+from ansor import log_lines
+from ansor.errors import RecordError
+from ansor.json_values import is_number, parse
+
+
+class LogKind(StrEnum):
+    """The formats: our record files, logs of TVM's auto-scheduler, and of AutoTVM."""
+
+    RECORDS = "records"
+    AUTO_SCHEDULER = "auto_scheduler"
+    AUTOTVM = "autotvm"
+
+
+def kind_of_line(row: str) -> LogKind | None:
+    """The format of a line; None for one that has no record of any: comments, torn lines, other texts."""
+    try:
+        fields = parse(row)
+    except RecordError:
+        return None
+    if not isinstance(fields, dict):
+        return None
+    if "header" in fields or "comparison" in fields or fields.keys() >= {"workload", "sketch", "row"}:
+        return LogKind.RECORDS
+    if isinstance(fields.get("v"), str):
+        return LogKind.AUTO_SCHEDULER
+    return LogKind.AUTOTVM if is_number(fields.get("version", fields.get("v"))) else None
+
+
+def kind_of_file(path: str | Path) -> LogKind:
+    """The format of the first line that has one. Raises RecordError when the file cannot be read, and when no line has any."""
+    for found in log_lines.read(path, kind_of_line):
+        if isinstance(found, LogKind):
+            return found
+    raise RecordError(f"asked to read {path}, which has no line of a record file, of a log of TVM's auto-scheduler or of AutoTVM; name another file")
+
+
+def put(path: Path, content: bytes) -> None:
+    """Write a whole file in one step: whoever reads meanwhile sees the old one, or the new one. Raises RecordError when it cannot be written."""
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        raise RecordError(f"records cannot be written to {path}: {error}; name another file") from error
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(content)
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except OSError as error:
+        Path(name).unlink(missing_ok=True)
+        raise RecordError(f"records cannot be written to {path}: {error}; name another file") from error
+
+
+def append(path: Path, content: bytes) -> None:
+    """Add lines to a file in one write, after the end of a last line that was torn. Raises RecordError when they cannot be written."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND)
+        try:
+            size = os.lseek(descriptor, 0, os.SEEK_END)
+            torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+            whole = b"\n" + content if torn else content
+            if os.write(descriptor, whole) != len(whole):
+                raise RecordError(f"{path}: not all records could be written; is the disk full?")
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise RecordError(f"records cannot be written to {path}: {error}; name another file") from error

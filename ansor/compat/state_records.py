@@ -1,0 +1,118 @@
+"""One measurement of the auto-scheduler as a trial of our record files, and back.
+
+    {"i": [["[\\"matmul\\", 512, 512, 512]", "llvm", [...]], [[], [["SP", ...], ...]]], ...}     a workload, and steps on its declaration
+    {"workload": "57f6...", "target": "cpu ...", "sketch": [...], "row": [3, 0, 12], ...}        a declaration's key, a sketch of our search, and its choices
+
+Both need the declaration: a log names it, a record file knows it by its key. Steps become a row where our search has the program, and a row becomes steps
+where TVM's steps can tell it; every program is compared, loop by loop, with what it came from. What the other format has no place for is left out: texts of
+failures, rounds and seeds, names of a task's inputs, and of the machine all but its threads.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cache
+
+from ansor.auto_scheduler.compute_dag import ComputeDAG
+from ansor.auto_scheduler.local_target import local_target
+from ansor.auto_scheduler.log_line import LogRecord
+from ansor.auto_scheduler.matching import found_among
+from ansor.auto_scheduler.measured import HardwareParams, MeasureInput, RecordedState, RecordedTask
+from ansor.auto_scheduler.measuring import ERRORS, measured
+from ansor.auto_scheduler.search_task import SearchTask
+from ansor.auto_scheduler.tune import state_of_row
+from ansor.auto_scheduler.workload_registry import workload_key_to_tensors
+from ansor.compat.trial import check_trial
+from ansor.errors import RecordError, ScheduleError
+from ansor.measure.failure import Failure
+from ansor.measure.record import Json, Record
+from ansor.outcome import MeasureErrorNo
+from ansor.sketch_space import SketchSpace
+from ansor.targets.base import Target, parse_target
+from ansor.te.tensor import Tensor
+from ansor.tuning import record_target
+
+LARGEST_EXTENT = 1 << 24
+"""Dimensions above this are no workload that anybody measured: a line that names them is not looked into."""
+
+_LOGGED = re.compile(r" \(logged: (.*)\)\Z", re.DOTALL)
+_KINDS = {number: kind for kind, number in reversed(ERRORS.items())}
+
+
+class FromStates:
+    """Trials of log records. `here`: times are of this machine and its compiler, so that a search goes on from them; otherwise they are kept apart."""
+
+    def __init__(self, *, here: bool = False) -> None:
+        self.here = here
+        self._task = cache(_task_of)
+
+    def convert(self, record: LogRecord) -> Record:
+        """The trial. Raises AnsorError with the reason when there is none."""
+        logged, result = record.input.task.recorded, record.result
+        task = self._task(logged)
+        program = task.compute_dag.replay(record.input.state)
+        if program.notes:
+            raise ScheduleError(f"it would be another program here: {program.notes[0]}")
+        found = found_among(program.sketch, [space.sketch for space in task.local.spaces])
+        if found is None:
+            raise ScheduleError("our search does not have its program")
+        space = task.local.spaces[found[0]]
+        failed = result.error_no != MeasureErrorNo.NO_ERROR
+        failure = Failure(_KINDS[MeasureErrorNo(result.error_no)], f"{MeasureErrorNo(result.error_no).name} in a log") if failed else None
+        return Record(task.local.workload_key, self._target(task, logged), _frozen(json.loads(space.name)), found[1], () if failed else tuple(result.costs),
+                      failure, False, result.all_cost, result.timestamp, 0, 0, space.algorithm)  # fmt: skip
+
+    def _target(self, task: SearchTask, logged: RecordedTask) -> str:
+        return record_target(task.local_target) if self.here else f"{task.local_target} (logged: {logged.target})"
+
+
+class FromTrials:
+    """Log records of trials, of the workloads that are given: the key in a log -> its tensors."""
+
+    def __init__(self, workloads: Mapping[str, tuple[Tensor, ...]]) -> None:
+        self._keys = {ComputeDAG(tensors).dag.key: (key, tensors) for key, tensors in workloads.items()}
+        self._spaces = cache(self._spaces_of)
+
+    def convert(self, record: Record) -> LogRecord:
+        """The measurement. Raises AnsorError with the reason when there is none."""
+        check_trial(record)
+        task, spaces = self._spaces(record.workload, record.target)
+        space = spaces.get((record.algorithm, json.dumps(record.sketch, separators=(",", ":"))))
+        if space is None:
+            raise RecordError("it names a sketch that does not exist in this version")
+        result = measured(record.seconds, record.failure, record.elapsed, record.timestamp)
+        return LogRecord(MeasureInput(task.recorded, RecordedState(state_of_row(task, space, record.row).transform_steps)), result)
+
+    def _spaces_of(self, workload: str, target: str) -> tuple[SearchTask, dict[tuple[str, str], SketchSpace]]:
+        if workload not in self._keys:
+            raise RecordError("its workload is none of those that are known; name it: NAME, or FILE.py[:function], and --args")
+        key, tensors = self._keys[workload]
+        local, logged = _targets(target)
+        hardware = HardwareParams(local.threads)
+        task = SearchTask(workload_key=key, compute_dag=ComputeDAG(tensors), target=logged, hardware_params=hardware)
+        return task, {(space.algorithm, space.name): space for space in task.local.spaces}
+
+
+def _task_of(logged: RecordedTask) -> SearchTask:
+    """The task of a log line made whole. Its inputs are left out: nothing is measured."""
+    local_target(logged.target, logged.hardware_params)
+    tensors = workload_key_to_tensors(logged.workload_key)
+    for tensor in tensors:
+        if max(tensor.shape, default=1) > LARGEST_EXTENT:
+            raise RecordError(f"a dimension of {tensor.name} has {max(tensor.shape)} elements; at most {LARGEST_EXTENT} are looked into")
+    return SearchTask(workload_key=logged.workload_key, compute_dag=ComputeDAG(tensors), target=logged.target, hardware_params=logged.hardware_params)
+
+
+def _targets(text: str) -> tuple[Target, str]:
+    """The target that a record names, and what a log calls it: what it was called in the log that the record is from, or TVM's word for processors."""
+    logged = _LOGGED.search(text)
+    local = parse_target(text[: logged.start()] if logged else text.partition(" (")[0])
+    if logged:
+        return local, logged[1]
+    return local, "llvm -keys=cpu" + ("" if local.mcpu == "native" else f" -mcpu={local.mcpu}")
+
+
+def _frozen(value: Json) -> Json:
+    return tuple(map(_frozen, value)) if isinstance(value, list | tuple) else value

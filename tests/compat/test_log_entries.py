@@ -1,0 +1,88 @@
+"""Reading, picking and dividing, through the command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ansor.auto_scheduler import record as states
+from ansor.auto_scheduler.log_line import LogRecord, write_line
+from ansor.autotvm import record as configs
+from ansor.cli import LOG_KINDS, main
+from ansor.compat.log_kinds import LogKind
+from ansor.measure.failure import Failure
+from ansor.measure.record import Record, RecordFile, foreign_header, load, record_line
+from tests.auto_scheduler.lines import measured
+from tests.autotvm.lines import line as config
+from tests.compat.test_conversion import KEY, some_lines
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    rows = [write_line(LogRecord(*measured(seconds, key=key))) for seconds, key in ((3.0, '["a"]'), (2.0, '["b"]'), (1.0, '["a"]'), (2.0, '["b"]'))]
+    rows.append(write_line(LogRecord(*measured(0.5, key='["\x1b[2J"]', error_no=4))))
+    Path("states.json").write_text("\n".join([*rows, rows[0][:30]]))
+    Path("configs.log").write_text("\n".join([config(3.0), config(2.0), config(1.0, task="conv"), config(0.1, error_no=2)]))
+    with RecordFile("trials.jsonl", foreign_header("a test")) as file:
+        for workload, seconds in ("a", (3.0,)), ("b", (2.0, 4.0, 5.0)), ("a", (1.0,)), ("c", ()):
+            file.append(Record(workload, "cpu", (), (7,), seconds, None if seconds else Failure("crash", "SIGSEGV")))
+    with Path("trials.jsonl").open("a") as text:
+        text.write(record_line(Record("a", "cpu", (), (7,), (1.0,))).decode().replace('"row":[7]', '"row":["x"]'))
+    return tmp_path
+
+
+def ran(words: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    assert main(words.split()) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+def test_reading_is_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    said = ran("record --i states.json", capsys)
+    assert [row[:2] for row in said] == ["0:", "1:", "2:", "3:", "4:", "1 "] and all(row.isprintable() for row in said)
+    assert said[0].endswith("'[\"a\"]' ['CI', 1] -> 3 s") and said[4].endswith("-> RUNTIME_DEVICE") and "line 6" in said[5]
+    assert [row.rpartition("-> ")[2] for row in ran("record --mode read --i configs.log --begin 1 --end 9", capsys)] == ["2 s", "1 s", "COMPILE_HOST"]
+    said = ran("record -i trials.jsonl", capsys)
+    assert said[1] == "1: 'cpu' 'b' row (7,) -> 4 s" and said[3].endswith("-> crash: SIGSEGV") and "its choices are not whole numbers" in said[4]
+
+
+def test_picking(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ran("record --mode pick --i states.json", capsys) == ["states.json.best.json: 2 records"]
+    assert [record.result.costs for record in states.load("states.json.best.json").records] == [(2.0,), (1.0,)]
+    assert ran("record --mode distill -i states.json -o other.json", capsys) == ["other.json: 2 records"]
+    assert Path("other.json").read_text() == Path("states.json.best.json").read_text()
+    assert ran("record --mode pick --i configs.log", capsys) == ["configs.log.best.log: 2 records"]
+    assert configs.load("configs.log.best.log").records == tuple(configs.load("configs.log").records[1:3])
+    assert ran("record --mode pick --i trials.jsonl", capsys) == ["trials.jsonl.best.jsonl: 2 records"]
+    assert [record.latency_s for record in load("trials.jsonl.best.jsonl").records] == [4.0, 1.0]
+    assert load("trials.jsonl.best.jsonl").headers[0].machine == (("source", "a test"),)
+
+
+def test_dividing(capsys: pytest.CaptureFixture[str]) -> None:
+    said = ran("record --mode split --i states.json", capsys)
+    assert said == ["states.json.000.wkl: 2 records", "states.json.001.wkl: 1 record", "states.json.002.wkl: 1 record"], "each line once"
+    assert [record.input.task.workload_key for record in states.load("states.json.001.wkl").records] == ['["b"]']
+    assert ran("record --mode split --i configs.log", capsys) == ["configs.log.000.wkl: 3 records", "configs.log.001.wkl: 1 record"]
+    ran("record --mode split --i trials.jsonl", capsys)
+    assert [len(load(f"trials.jsonl.{k:03d}.wkl").records) for k in range(3)] == [2, 1, 1]
+
+
+def test_converting_as_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("log.json").write_text("\n".join(some_lines(3)))
+    assert ran("convert log.json ours.jsonl", capsys) == ["ours.jsonl: 3 records (auto_scheduler to records)"]
+    Path("declared.py").write_text(
+        "import ansor\nfrom ansor.te import workloads\n\n@ansor.register_workload('converted matmul', override=True)\ndef product(n=16, m=16, k=8):\n"
+        "    return workloads.matmul(n, m, k)\n"
+    )
+    assert ran("convert ours.jsonl back.json declared.py", capsys) == ["back.json: 3 records (records to auto_scheduler)"]
+    assert Path("back.json").read_text().splitlines() == some_lines(3) and {json.loads(row)["i"][0][0] for row in some_lines(3)} == {KEY}
+    assert main(["convert", "ours.jsonl", "no.json", "softmax"]) == 1, "nothing is of that workload"
+    assert "3 lines left out: its workload is none of those that are known" in capsys.readouterr().out
+    assert main(["convert", "ours.jsonl", "log.json", "--to", "autotvm"]) == 1
+    assert "which holds auto_scheduler; name another file" in capsys.readouterr().err
+
+
+def test_formats_have_the_names_of_the_command() -> None:
+    assert tuple(LogKind) == LOG_KINDS
