@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ansor.manual.program import build as build
     from ansor.manual.program import lower as lower
     from ansor.manual.schedule import create_schedule as create_schedule
+    from ansor.pins import Pin as Pin
     from ansor.task import SearchTask as SearchTask
     from ansor.task import register_workload as register_workload
 
@@ -31,10 +32,10 @@ _PLACES = {
     "te": "ansor.te", "auto_schedule": "ansor.api", "compile": "ansor.api", "extract_tasks": "ansor.api", "tune_tasks": "ansor.api",
     "TuningOptions": "ansor.api", "RecordToFile": "ansor.api", "SketchPolicy": "ansor.api", "SearchTask": "ansor.task",
     "register_workload": "ansor.task", "AnsorError": "ansor.errors", "create_schedule": "ansor.manual.schedule", "lower": "ansor.manual.program",
-    "build": "ansor.manual.program",
+    "build": "ansor.manual.program", "Pin": "ansor.pins",
 }
 
-__all__ = ["AnsorError", "RecordToFile", "SearchTask", "SketchPolicy", "TuningOptions", "auto_schedule", "build", "compile", "create_schedule",
+__all__ = ["AnsorError", "Pin", "RecordToFile", "SearchTask", "SketchPolicy", "TuningOptions", "auto_schedule", "build", "compile", "create_schedule",
            "extract_tasks", "lower", "register_workload", "te", "tune_tasks"]
 
 

@@ -19,6 +19,7 @@ from ansor.library_choice import assembled, runs_here
 from ansor.measure.kernel import Kernel
 from ansor.measure.measurer import Measurer
 from ansor.measure.timing import TimingOptions
+from ansor.pins import Pin
 from ansor.rules.base import SketchRule
 from ansor.schedule.sketch import Sketch
 from ansor.search.derive import derive_sketches
@@ -118,6 +119,7 @@ def auto_schedule(
     rules: Sequence[str | SketchRule] | None = None,
     algorithms: Sequence[str | Algorithm] | None = None,
     templates: Sequence[Template] = (),
+    pins: Sequence[Pin] = (),
     timing: TimingOptions | None = None,
     early_stop: int | None = None,
     report: Report = quiet,
@@ -138,13 +140,14 @@ def auto_schedule(
         algorithms: which other algorithms are searched along, names or functions; all by default, () for the declaration as it is.
         templates: of `ansor.autotvm`, searched along: names, functions, or tasks of theirs; with `rules=()` nothing else is searched. `func` may be one itself.
             `report` says which of all made the fastest program, and so does the kernel's `origin`.
+        pins: what is fixed of sketches, such as `ansor.Pin("C*.j", (..., 16))`; the search finds the rest.
         timing: how programs are timed: repeats, time limits, cold caches.
 
     Returns a kernel: call it with NumPy arrays or torch tensors. Constants are arguments like any other unless `bind_constants` binds them.
     """
     count = OPERATOR_TRIALS if trials is None and minutes is None else trials
     Budget.of(count, minutes, min_gain)  # mistakes show before sketches are derived
-    task = SearchTask(func, args, target, rules=rules, algorithms=algorithms, templates=templates)
+    task = SearchTask(func, args, target, rules=rules, algorithms=algorithms, templates=templates, pins=pins)
     states = [recorded_state(task, records)] if count == 0 else tune_tasks(
         [task], trials=count, minutes=minutes, min_gain=min_gain, records=records, seed=seed, model=model, timing=timing, early_stop=early_stop,
         report=report, on_progress=on_progress,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,10 +26,14 @@ from ansor.targets.base import Target
 
 
 class SketchSpace:
-    """All programs of one sketch on one target; `algorithm`: the alternative it is a sketch of, "" for the declaration itself."""
+    """All programs of one sketch on one target; `algorithm`: the alternative, or the template, it is a sketch of, "" for the declaration itself.
 
-    def __init__(self, sketch: Sketch, target: Target, algorithm: str = "") -> None:
+    `allowed`: column -> which values of the choice are searched, bool [values]; all of the others. Rows mean the same with and without.
+    """
+
+    def __init__(self, sketch: Sketch, target: Target, algorithm: str = "", allowed: Mapping[int, NDArray[np.bool_]] | None = None) -> None:
         self.algorithm = algorithm
+        self.allowed = dict(allowed or {})
         self.sketch = sketch
         self.target = target
 
@@ -45,15 +49,33 @@ class SketchSpace:
 
     def weights(self, column: int) -> NDArray[np.float64] | None:
         """Sampling weights of a choice."""
-        return self.sketch.choices[column].weights
+        given = self.sketch.choices[column].weights
+        allowed = self.allowed.get(column)
+        if allowed is None:
+            return given
+        return allowed.astype(np.float64) if given is None or not (given * allowed).any() else given * allowed
 
     def neighbours(self, column: int) -> NDArray[np.int64] | None:
         """Values one factor away, for tile sizes."""
-        return self.sketch.choices[column].neighbours
+        near = self.sketch.choices[column].neighbours
+        allowed = self.allowed.get(column)
+        return near if near is None or allowed is None else np.where((near >= 0) & allowed[near], near, -1)
 
     def legal(self, rows: Rows) -> NDArray[np.bool_]:
-        """Programs that fit the target's registers and stack."""
-        return self._recorded.legal(rows)
+        """Programs that are allowed, and fit the target's registers and stack."""
+        found = self._recorded.legal(rows)
+        for column, allowed in self.allowed.items():
+            found = found & allowed[rows[:, column]]
+        return found
+
+    def allows(self, row: Sequence[int]) -> bool:
+        """Whether a row of the sketch is one of the space."""
+        return all(allowed[row[column]] for column, allowed in self.allowed.items())
+
+    def narrowed(self, allowed: Mapping[int, NDArray[np.bool_]]) -> SketchSpace | None:
+        """The space with fewer values, None when a choice has none left."""
+        both = {column: mask & self.allowed.get(column, True) for column, mask in allowed.items()}
+        return SketchSpace(self.sketch, self.target, self.algorithm, self.allowed | both) if all(mask.any() for mask in both.values()) else None
 
     def features(self, rows: Rows) -> FeatureRows:
         """What the cost model sees of these programs."""

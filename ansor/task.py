@@ -22,6 +22,7 @@ from ansor.errors import DeclarationError
 from ansor.ir.dag import Dag
 from ansor.measure.measurer import MeasureTask
 from ansor.measure.reference import measure_task
+from ansor.pins import Pin, pinned
 from ansor.rules.base import SketchRule
 from ansor.schedule.sketch import Sketch
 from ansor.search.derive import spaces
@@ -95,6 +96,7 @@ class SearchTask:
             registered by default, () for none.
         templates: of `ansor.autotvm`, searched along: names, the functions themselves, or tasks of theirs where their arguments are not `args`. `func` may be
             one itself: then there are no rules by default.
+        pins: what is fixed of sketches, such as `Pin("C*.j", (..., 16))` (see `ansor.pins`).
         inputs: values of inputs, by the names that their tensors have, to measure with instead of made-up ones: indices, sparse structures.
     """
 
@@ -109,6 +111,7 @@ class SearchTask:
         rules: Sequence[str | SketchRule] | None = None,
         algorithms: Sequence[str | Algorithm] | None = None,
         templates: Sequence[Template] = (),
+        pins: Sequence[Pin] = (),
         inputs: Mapping[str, NDArray[np.generic]] | None = None,
     ) -> None:
         self.target = parse_target(target)
@@ -134,6 +137,7 @@ class SearchTask:
         self.dag = Dag(self.tensors)
         self.name = name or self.dag.outputs[0].name
         self.algorithms = None if algorithms is None else tuple(algorithms)
+        self.pins = tuple(pins)
         self.inputs = _checked_inputs(self.tensors, self.dag, inputs or {})
 
     def tune(self, options: TuningOptions) -> TaskState:
@@ -167,7 +171,7 @@ class SearchTask:
             from ansor.template_spaces import spaces_of
 
             found += spaces_of(self.templates, self.dag, self.target)
-        return tuple(found)
+        return tuple(pinned(found, self.pins))
 
     @cached_property
     def alternatives(self) -> tuple[Alternative, ...]:

@@ -499,7 +499,7 @@ def recorded_outcomes(task: SearchTask, records: str | Path) -> Recorded:
     known = [(outcome, record) for outcome, record in found if outcome is not None]
     left_out = {
         f"{OTHER_TARGET} than {target}": len(of_workload) - len(of_target),
-        "they name sketches that do not exist in this version": len(found) - len(known),
+        "they name sketches that do not exist in this version" + (", or are not as pinned" if task.pins else ""): len(found) - len(known),
     }
     return Recorded(known, {reason: count for reason, count in left_out.items() if count})
 
@@ -513,12 +513,14 @@ def best_of_record(task: SearchTask, records: str | Path | None) -> Best | None:
 
 
 def _outcome_of(record: Record, task: SearchTask, numbers: dict[tuple[str, str], int]) -> Outcome | None:
-    """A record as the tuner wants it; None when its sketch or its row does not exist here."""
+    """A record as the tuner wants it; None when its sketch or its row does not exist here, or is not as pinned."""
     index = numbers.get((record.algorithm, _sketch_name(record.sketch)))
     if index is None:
         return None
     sizes = task.spaces[index].sizes.tolist()
     if len(record.row) != len(sizes) or any(not 0 <= gene < size for gene, size in zip(record.row, sizes, strict=True)):
+        return None
+    if not task.spaces[index].allows(record.row):
         return None
     return Outcome(Pick(index, record.row), record.latency_s if record.seconds else None, record.failure.kind if record.failure else None)
 

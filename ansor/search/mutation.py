@@ -40,10 +40,10 @@ def mutate(tables: ChoiceTables, rows: Rows, rng: np.random.Generator, extra: fl
     """New rows `[n, columns]`, each with one choice moved, drawn in proportion to the logarithm of its size, and about `extra`
     more. With probability `jump` a move goes anywhere in the table instead of to a neighbour. Rows may be illegal.
     """
-    free = np.flatnonzero(tables.sizes > 1)
+    free = np.flatnonzero(tables.live > 1)
     if not len(free) or not len(rows):
         return rows.copy()
-    pull = np.log2(tables.sizes[free])
+    pull = np.log2(tables.live[free])
     share = np.cumsum(pull) / pull.sum()
     chosen = rng.random((len(rows), len(free))) < extra / len(free)
     must = np.minimum(np.searchsorted(share, rng.random(len(rows)), side="right"), len(free) - 1)

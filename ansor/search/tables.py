@@ -19,6 +19,7 @@ class ChoiceTables:
     """
 
     sizes: NDArray[np.int64]
+    live: NDArray[np.int64]  # [columns]: how many values have a weight
     offsets: NDArray[np.int64]
     weighted: NDArray[np.bool_]  # [columns]
     tiled: NDArray[np.bool_]  # [columns]: has a table of neighbours
@@ -57,6 +58,7 @@ def choice_tables(space: Space) -> ChoiceTables:
     degree = np.concatenate([np.zeros(0, np.int64), *((move >= 0).sum(axis=1) for move in moves)])
     return ChoiceTables(
         sizes=sizes,
+        live=np.array([size if weight is None else np.count_nonzero(weight) for weight, size in zip(weights, sizes, strict=True)], np.int64),
         offsets=np.cumsum(sizes) - sizes,
         weighted=np.array([weight is not None for weight in weights], dtype=bool),
         tiled=np.array([move.shape[1] > 0 for move in moves], dtype=bool),
