@@ -11,8 +11,8 @@ from ansor.outcome import MeasureErrorNo
 
 def measure_str_key(inp: MeasureInput, include_config: bool = True) -> str:
     """What two inputs have in common that are the same: target, task, arguments, and the configuration with its code hash, unless left out."""
-    config = str(inp.config) if include_config else ""
-    return f"{inp.target}{inp.task.name}{inp.task.args}{dict(inp.task.kwargs)}{config}"
+    config = f" {inp.config}" if include_config else ""
+    return f"{inp.target} {inp.task.name} {inp.task.args} {dict(inp.task.kwargs)}{config}"
 
 
 class Database:

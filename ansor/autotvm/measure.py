@@ -73,8 +73,12 @@ class MeasureBatch:
     def __init__(self, task: Task, option: MeasureOption) -> None:
         self._option = option
         self.n_parallel = option.builder.n_parallel
-        option.builder.set_task(task)
-        option.runner.set_task(task)
+        try:
+            option.builder.set_task(task)
+            option.runner.set_task(task)
+        except BaseException:
+            self.close()
+            raise
 
     def __call__(self, measure_inputs: Sequence[MeasureInput]) -> list[MeasureResult]:
         """One result for each, in order. Raises MeasureError when the builder or the runner gives another number."""

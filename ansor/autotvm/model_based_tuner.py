@@ -110,11 +110,16 @@ class ModelBasedTuner(Tuner):
         return batch
 
     def update(self, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
-        """Results count whoever asked for them, so that an interrupted run can go on. Raises IndexError for one that is not of this space."""
+        """Results count whoever asked for them, so that an interrupted run can go on from its log: by their values, whatever their index.
+
+        Raises ConfigError for a configuration that this space does not have.
+        """
         for inp, result in zip(inputs, results, strict=True):
-            self.space.point2knob(inp.config.index)  # raises
-            self.visited.add(inp.config.index)
-            self.xs.append(inp.config.index)
+            index = self.space.find(inp.config)
+            if index is None:
+                raise ConfigError(f"asked to learn from configuration {inp.config}, which is none of this space; give results of this task's configurations")
+            self.visited.add(index)
+            self.xs.append(index)
             self.ys.append(1 / max(result.mean_cost, 1e-12))
         if len(self.xs) >= self.plan_size * (self.train_ct + 1) and any(self.ys):
             self.cost_model.fit(self.xs, self.ys, self.plan_size)

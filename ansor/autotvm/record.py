@@ -7,11 +7,15 @@ from pathlib import Path
 from typing import IO
 
 from ansor import log_lines
+from ansor.auto_scheduler.local_target import local_target
+from ansor.auto_scheduler.program import source_of
 from ansor.autotvm import target_text
+from ansor.autotvm.database import measure_str_key
 from ansor.autotvm.log_line import LogRecord, encode, read_line
 from ansor.autotvm.measured import MeasureInput, MeasureResult
-from ansor.errors import RecordError
+from ansor.errors import AnsorError, RecordError
 from ansor.log_lines import Loaded, Skipped, Source
+from ansor.manual.program import lower
 from ansor.outcome import MeasureErrorNo
 from ansor.text import counted
 
@@ -67,24 +71,23 @@ def pick_best(in_file: str | Path, out_file: str | Path | IO[str]) -> int:
     Raises RecordError when one cannot be read or the other not be written.
     """
     picked = best_records(log_lines.warned(_lines(in_file), str(in_file), _logger))
-    text = "".join(encode(record.input, record.result, tvm_version=record.tvm_version, others=record.others) + "\n" for record in picked)
-    if not isinstance(out_file, (str, Path)):
-        out_file.write(text)
-        return len(picked)
-    try:
-        Path(out_file).write_text(text, encoding="ascii")
-    except OSError as error:
-        raise RecordError(f"the best records of {in_file} cannot be written to {out_file}: {error}; name another file") from error
+    if isinstance(out_file, (str, Path)):
+        _write(Path(out_file), picked, f"the best records of {in_file}")
+    else:
+        out_file.write(_text(picked))
     return len(picked)
 
 
-def read(in_file: str | Path, begin: int = 0, end: int = 5) -> list[str]:
+def read(in_file: str | Path, begin: int = 0, end: int = 5, *, ir: bool = False, code: bool = False) -> list[str]:
     """For people: records number `begin` up to, not including, `end`, a line each, and then what was left out. Printable characters only.
 
-    What `record --mode read` printed. Raises RecordError when the file cannot be read.
+    ir, code: behind each its loops, its C text, where its template is registered. What `record --mode read` printed. Raises RecordError when the file cannot
+    be read.
     """
     loaded = load(in_file)
-    lines = [f"{begin + place}: {_described(record)}" for place, record in enumerate(loaded.records[begin:end])]
+    lines: list[str] = []
+    for place, record in enumerate(loaded.records[begin:end], begin):
+        lines += [f"{place}: {_described(record)}", *_program(record, ir, code)]
     if loaded.skipped:
         first = loaded.skipped[0]
         lines.append(f"{counted(len(loaded.skipped), 'line')} left out; line {first.line}: {first.reason}")
@@ -98,12 +101,51 @@ def pick(in_file: str | Path, out_file: str | Path | None = None) -> Path:
     return path
 
 
+def split_workload(in_file: str | Path, clean: bool = True) -> list[Path]:
+    """What `record --mode split` did: write a log for each workload (target, task and arguments), in order of appearance, beside the log, named
+    `LOG.000.wkl`, `LOG.001.wkl`, ... With `clean` only the first record of a configuration is kept. Returns where.
+
+    Raises RecordError when the log cannot be read or another cannot be written.
+    """
+    logs: dict[str, dict[str, LogRecord]] = {}
+    for number, record in enumerate(log_lines.warned(_lines(in_file), str(in_file), _logger)):
+        kept = logs.setdefault(measure_str_key(record.input, include_config=False), {})
+        kept.setdefault(measure_str_key(record.input) if clean else str(number), record)
+    paths = []
+    for number, kept in enumerate(logs.values()):
+        paths.append(Path(f"{in_file}.{number:03d}.wkl"))
+        _write(paths[-1], kept.values(), f"the records of {in_file}")
+    return paths
+
+
+def _write(path: Path, records: Iterable[LogRecord], what: str) -> None:
+    try:
+        path.write_text(_text(records), encoding="ascii")
+    except OSError as error:
+        raise RecordError(f"{what} cannot be written to {path}: {error}; name another file") from error
+
+
+def _text(records: Iterable[LogRecord]) -> str:
+    return "".join(encode(record.input, record.result, tvm_version=record.tvm_version, others=record.others) + "\n" for record in records)
+
+
 def _lines(source: Source, *, old: bool = False) -> Iterator[LogRecord | Skipped]:
     return log_lines.read(source, lambda row: None if row.startswith("#") else read_line(row, old=old))
 
 
 def _pairs(source: Source, name: str) -> Iterator[tuple[MeasureInput, MeasureResult]]:
     return ((record.input, record.result) for record in log_lines.warned(_lines(source), name, _logger))
+
+
+def _program(record: LogRecord, ir: bool, code: bool) -> list[str]:
+    if not (ir or code):
+        return []
+    try:
+        schedule, args = record.input.task.instantiate(record.input.config)
+        texts = [str(lower(schedule, args))] if ir else []
+        return texts + ([source_of(schedule.sketch(args), local_target(record.input.target)).text] if code else [])
+    except AnsorError as error:
+        return [f"no program: {error}"]
 
 
 def _described(record: LogRecord) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ansor.autotvm import ConfigSpace, MeasureInput, MeasureResult, Task
+from ansor.autotvm import ConfigEntity, ConfigSpace, MeasureInput, MeasureResult, Task
 from ansor.autotvm.model_based_tuner import ModelBasedTuner, Scores, diverse
 from ansor.errors import ConfigError
 
@@ -106,6 +106,17 @@ def test_results_of_others_count() -> None:
     made, model, _ = tuner()
     tell(made, range(20))
     assert made.xs == list(range(20)) and made.visited == set(range(20)) and model.fits == [20]
+
+
+def test_results_count_by_their_values() -> None:
+    """A log's index may be of another version of the template."""
+    made, _, _ = tuner()
+    values = made.space.get(321).to_json_dict()
+    config = ConfigEntity.from_json_dict({**values, "index": 7})  # type: ignore[dict-item]  # what JSON can hold
+    made.update([MeasureInput("llvm", Task("x"), config)], [MeasureResult((0.5,), 0, 0, 0)])
+    assert made.xs == [321] and made.ys == [2.0] and made.visited == {321}
+    with pytest.raises(ConfigError, match="which is none of this space"):
+        made.update([MeasureInput("llvm", Task("x"), ConfigEntity(3, None, {}))], [MeasureResult((0.5,), 0, 0, 0)])
 
 
 def test_diverse_plans() -> None:

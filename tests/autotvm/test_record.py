@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansor.autotvm import load_from_buffer, load_from_file
+from ansor.autotvm import MeasureInput, MeasureResult, load_from_buffer, load_from_file
 from ansor.autotvm.log_line import encode
-from ansor.autotvm.record import best_records, load, pick, pick_best, read
+from ansor.autotvm.record import best_records, load, pick, pick_best, read, split_workload
 from ansor.errors import RecordError
 from ansor.log_lines import Skipped
+from tests.autotvm import templates
 from tests.autotvm.lines import LINE, changed, line
 
 
@@ -56,6 +57,27 @@ def test_the_best(tmp_path: Path) -> None:
     assert pick_best(path, path) == 7 and path.read_text().splitlines() == best
     with pytest.raises(RecordError, match="cannot be written"):
         pick_best(path, tmp_path)
+
+
+def test_a_log_for_each_workload(tmp_path: Path) -> None:
+    first, again, failed, other, conv = line(3.0), line(2.0), line(1.0, error_no=4), line(1.0, target="cuda"), line(9.0, task="conv")
+    path = tmp_path / "x.log"
+    path.write_text("\n".join([first, conv, again, "torn", other, failed]))
+    paths = [tmp_path / f"x.log.{number:03d}.wkl" for number in range(3)]
+    assert split_workload(path, clean=False) == paths
+    assert [one.read_text().splitlines() for one in paths] == [[first, again, failed], [conv], [other]]
+    assert split_workload(path) == paths and [one.read_text().splitlines() for one in paths] == [[first], [conv], [other]]
+    with pytest.raises(RecordError, match="the log .* cannot be read"):
+        split_workload(tmp_path / "nothing.log")
+
+
+def test_reading_programs(tmp_path: Path) -> None:
+    path = tmp_path / "x.log"
+    task, config = templates.instance("tests/matmul", (16, 32, 8), tile_y=2)
+    path.write_text(encode(MeasureInput("llvm", task, config), MeasureResult((1.0,), 0, 0, 0)) + "\n" + line(2.0))
+    described, loops, text, *others = read(path, ir=True, code=True)
+    assert described.startswith("0: 'llvm' 'tests/matmul'") and "for C_i_0 in 4" in loops and "static void t_main_nest0" in text
+    assert others[1].startswith("no program: asked for a program of task 'dense', which is not registered")
 
 
 def test_reading_for_people(tmp_path: Path) -> None:
