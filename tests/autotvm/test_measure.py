@@ -69,18 +69,26 @@ def test_what_cannot_be_instantiated_is_never_compiled(task: autotvm.Task, measu
     assert (good.error_no, bad.error_no) == (0, 1) and bad.costs == (1e9,) and "at most 16 columns" in bad.error_msg
 
 
-def test_a_wrong_program_is_a_wrong_answer(task: autotvm.Task, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_measure, "source_of", lambda *asked: replace(source := source_of(*asked), text=source.text.replace("= 0.0f", "= 1.0f")))
-    with create_measure_batch(task, measure_option(runner=quick())) as measure:
+@pytest.mark.parametrize("old, new, timeout, expected", [
+    ("= 0.0f", "= 1.0f", 10, MeasureErrorNo.WRONG_ANSWER),
+    ("(void)workspace;", "no C", 10, MeasureErrorNo.COMPILE_HOST),
+    ("(void)workspace;", "*(volatile int *)8 = 1;", 10, MeasureErrorNo.RUNTIME_DEVICE),
+    ("(void)workspace;", "for (volatile int on = 1; on;) {}", 0.5, MeasureErrorNo.RUN_TIMEOUT),
+])  # fmt: skip
+def test_what_goes_wrong_has_a_number_and_a_text(
+    old: str, new: str, timeout: float, expected: MeasureErrorNo, task: autotvm.Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_measure, "source_of", lambda *asked: replace(source := source_of(*asked), text=source.text.replace(old, new)))
+    runner = autotvm.LocalRunner(timeout=timeout, number=1, repeat=1, cooldown_interval=0)
+    with create_measure_batch(task, measure_option(runner=runner)) as measure:
         (result,) = measure(inputs(task, 0))
-    assert result.error_no == MeasureErrorNo.WRONG_ANSWER and result.costs == (1e9,) and result.error_msg
+    assert result.error_no == expected and result.costs == (1e9,) and result.error_msg
 
 
-def test_a_program_that_does_not_compile(task: autotvm.Task, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_measure, "source_of", lambda *asked: replace(source := source_of(*asked), text=f"{source.text}\nno C"))
-    with create_measure_batch(task, measure_option(runner=quick())) as measure:
+def test_a_build_that_takes_too_long(task: autotvm.Task) -> None:
+    with create_measure_batch(task, measure_option(autotvm.LocalBuilder(timeout=1e-3), quick())) as measure:
         (result,) = measure(inputs(task, 0))
-    assert result.error_no == MeasureErrorNo.COMPILE_HOST and "error" in result.error_msg
+    assert result.error_no == MeasureErrorNo.BUILD_TIMEOUT and result.costs == (1e9,)
 
 
 def test_libraries_are_removed_once_they_ran(task: autotvm.Task) -> None:
