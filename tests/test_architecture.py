@@ -14,7 +14,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = {"ansor": "ansor", "rules": "ansor.rules", "cost_model": "ansor.cost_model", "measure": "ansor.measure", "targets": "ansor.targets"}
-PUBLIC = {"ansor", "ansor.auto_scheduler", "ansor.autotvm", "ansor.te", "ansor.te.nn", "ansor.rules"}
+PUBLIC = {
+    "ansor", "ansor.auto_scheduler", "ansor.autotvm", "ansor.te", "ansor.te.nn", "ansor.rules",
+    "ansor.compat.tvm", "ansor.compat.tvm.autotvm", "ansor.compat.tvm.contrib", "ansor.compat.tvm.topi",
+}  # fmt: skip
 """Packages whose `__init__` gives names to users; all others are empty."""
 
 USES_TORCH = ("ansor.graph", "ansor.zoo.mobilenet", "ansor.zoo.resnet", "ansor.zoo.weights")

@@ -1,0 +1,25 @@
+"""TVM's names over our own: a script that tunes and runs on the processor works once its imports are changed.
+
+    from ansor.compat import tvm
+    from ansor.compat.tvm import auto_scheduler, te
+
+What has no counterpart raises an AttributeError that tells what to use. See docs/tvm.md.
+"""
+
+from ansor.compat.tvm import auto_scheduler as auto_scheduler
+from ansor.compat.tvm import autotvm as autotvm
+from ansor.compat.tvm import contrib as contrib
+from ansor.compat.tvm import error as error
+from ansor.compat.tvm import nd as nd
+from ansor.compat.tvm import runtime as runtime
+from ansor.compat.tvm import target as target
+from ansor.compat.tvm import te as te
+from ansor.compat.tvm import testing as testing
+from ansor.compat.tvm import topi as topi
+from ansor.compat.tvm.building import build as build
+from ansor.compat.tvm.building import lower as lower
+from ansor.compat.tvm.device import Device as Device
+from ansor.compat.tvm.device import cpu as cpu
+from ansor.compat.tvm.device import device as device
+from ansor.compat.tvm.error import TVMError as TVMError
+from ansor.compat.tvm.missing import of_tvm as __getattr__  # noqa: F401  # what is not here raises

@@ -1,0 +1,44 @@
+"""`tvm.contrib.utils`: folders that go with what uses them."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+
+class TempDirectory:
+    """A folder that is gone when this is, or when a `with` ends."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="ansor-", ignore_cleanup_errors=True)
+        self.temp_dir = self._folder.name
+        self.path = Path(self.temp_dir)
+
+    def relpath(self, name: str) -> str:
+        """The path of a file in it."""
+        return os.path.join(self.temp_dir, name)
+
+    def listdir(self) -> list[str]:
+        """What is in it."""
+        return os.listdir(self.temp_dir)
+
+    def remove(self) -> None:
+        """Delete it now."""
+        self._folder.cleanup()
+
+    def __truediv__(self, name: str) -> Path:
+        return self.path / name
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.remove()
+
+
+def tempdir() -> TempDirectory:
+    """A new folder."""
+    return TempDirectory()

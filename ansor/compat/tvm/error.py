@@ -1,0 +1,5 @@
+"""`tvm.error`: what is caught."""
+
+from ansor.errors import AnsorError
+
+TVMError = AnsorError

@@ -1,0 +1,92 @@
+"""What `tvm.build` gives: a function that writes its results into arrays that it is given."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray as NumpyArray
+
+from ansor.codegen.source import ALIGNMENT
+from ansor.compat.tvm.benchmark import BenchmarkResult, timed
+from ansor.compat.tvm.device import Device
+from ansor.compat.tvm.nd import NDArray
+from ansor.measure.kernel import Kernel
+
+Array = NumpyArray[np.generic]
+Given = NDArray | Array
+
+
+class Function:
+    """A kernel in destination-passing style: `func(a, b, c)` reads a and b and writes c, in the order of the arguments it was built with.
+
+    kernel: ours, which gives its results instead.
+    """
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.entry_name = kernel.code.entry
+
+    @property
+    def entry_func(self) -> Function:
+        """The function itself: there is one."""
+        return self
+
+    def __call__(self, *args: Given) -> None:
+        """Run once. Raises TypeError or ValueError for another number of arguments, another shape or dtype."""
+        wanted = self.kernel.arguments
+        if len(args) != len(wanted):
+            names = ", ".join(argument.name for argument in wanted)
+            raise TypeError(f"{self.entry_name} takes {len(wanted)} arguments, outputs included ({names}), but {len(args)} were given")
+        arrays = [_memory(arg) for arg in args]
+        outputs = [array for array, argument in zip(arrays, wanted, strict=True) if argument.role == "output"]
+        self.kernel(*(array for array, argument in zip(arrays, wanted, strict=True) if argument.role != "output"), out=outputs)
+
+    def __getitem__(self, name: str) -> Function:
+        """The function of that name. Raises AttributeError for another than its own."""
+        if name not in (self.entry_name, "main", "default_function"):
+            raise AttributeError(f"asked for the function {name!r} of a module that holds {self.entry_name!r}")
+        return self
+
+    def time_evaluator(
+        self, func_name: str, dev: Device | None = None, number: int = 10, repeat: int = 1, min_repeat_ms: float = 0, cooldown_interval_ms: float = 0,
+        repeats_to_cooldown: int = 1, f_preproc: str = "",
+    ) -> Callable[..., BenchmarkResult]:  # fmt: skip
+        """A function that runs this one, with the same arguments, and gives seconds of one call: `repeat` means of `number` calls each, after one that is not
+        timed. `number` is raised until a repeat takes `min_repeat_ms` milliseconds of wall time.
+
+        `f_preproc` is not called. Raises AttributeError for a `func_name` that it does not hold.
+        """
+        function = self[func_name]
+
+        def evaluate(*args: Given) -> BenchmarkResult:
+            function(*args)  # which checks them
+            call = function._unchecked([_memory(arg) for arg in args])
+            return timed(call, number, repeat, min_repeat_ms / 1e3, lambda: time.sleep(cooldown_interval_ms / 1e3), repeats_to_cooldown)
+
+        return evaluate
+
+    def _unchecked(self, arrays: Sequence[Array]) -> Callable[[], None]:
+        """A call that takes no time of its own, where the arrays can be used as they are: timed, it is the kernel's time."""
+        plain = all(argument.as_given for argument in self.kernel.arguments)
+        if plain and all(array.flags.c_contiguous and array.ctypes.data % ALIGNMENT == 0 for array in arrays):
+            addresses = [array.ctypes.data for array in arrays]
+            return lambda: self.kernel.run_pointers(addresses)
+        return lambda: self(*arrays)
+
+    def get_source(self, fmt: str = "c") -> str:
+        """The C text."""
+        return self.kernel.source
+
+    def save(self, folder: str | Path) -> Path:
+        """Write it to a folder, for `ansor.measure.kernel.Kernel.load`."""
+        return self.kernel.save(folder)
+
+    def __repr__(self) -> str:
+        return f"Function({self.entry_name}: {', '.join(argument.name for argument in self.kernel.arguments)})"
+
+
+def _memory(given: Given) -> Array:
+    return given.memory if isinstance(given, NDArray) else given

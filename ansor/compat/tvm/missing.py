@@ -1,0 +1,105 @@
+"""What TVM has and we do not, and what to use instead: the sentences of AttributeErrors, so that `hasattr` is False."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+_GPU = "programs are made for processors: use tvm.cpu() and the target 'llvm'"
+_TIR = "a scheduled program is plain loops: print tvm.lower(s, args); in declarations use te.if_then_else, te.all, te.any, te.const, te.min_value"
+_NETWORK = "networks come from PyTorch: ansor.compile(model, example_inputs), or auto_scheduler.extract_tasks(model, example_inputs) for their tasks"
+_REMOTE = "programs are measured on this machine, each in a process of its own: tune where they are to run"
+_SHAPES = "shapes are Python integers: make one declaration for each size, with a function of the sizes"
+_THREADS = "processors have no grid of threads: use s[C].parallel(outer) and s[C].vectorize(inner)"
+
+TVM = {
+    "relay": _NETWORK, "ir": _NETWORK, "IRModule": _NETWORK, "relax": _NETWORK, "parser": _NETWORK, "driver": "use the command `ansor compile`",
+    "tir": _TIR, "script": _TIR, "arith": _TIR, "meta_schedule": "use tvm.auto_scheduler, whose search is ours", "ir_builder": _TIR,
+    "transform": "there are no passes to choose: leave the PassContext out", "instrument": "there are no passes to choose: leave it out",
+    "rpc": _REMOTE, "micro": _REMOTE, "exec": "use the commands of `ansor`", "graph_executor": _NETWORK, "vta": _GPU,
+    "cuda": _GPU, "gpu": _GPU, "rocm": _GPU, "opencl": _GPU, "metal": _GPU, "vulkan": _GPU, "vpi": _GPU, "hexagon": _GPU, "webgpu": _GPU, "ext_dev": _GPU,
+    "var": _SHAPES, "size_var": _SHAPES, "thread_axis": _THREADS, "create_schedule": "use te.create_schedule", "compute": "use te.compute",
+    "placeholder": "use te.placeholder", "reduce_axis": "use te.reduce_axis", "sum": "use te.sum", "const": "use te.const",
+    "get_global_func": "there is no registry of functions: import what you need", "register_func": "there is no registry of functions: call yours directly",
+    "hybrid": "write the declaration with te.compute", "contrib": "of tvm.contrib there is utils.tempdir",
+}  # fmt: skip
+"""Names of `tvm`."""
+
+TE = {
+    "var": _SHAPES, "size_var": _SHAPES, "thread_axis": _THREADS,
+    "extern": "write what it computes with te.compute; a library's kernel cannot be inside of a program",
+    "extern_primfunc": "write what it computes with te.compute", "scan": "write a reduction with te.sum, te.max, te.min or te.prod, or one stage for each step",
+    "comm_reducer": "reduce with te.sum, te.prod, te.max or te.min", "hybrid": "write the declaration with te.compute",
+    "decl_tensor_intrin": "instructions are declared in ansor/ir/intrinsics.py, and s[C].tensorize takes their names",
+    "tag_scope": "give te.compute its tag=", "gradient": "derivatives are PyTorch's: torch.func.grad",
+    "create_prim_func": _TIR, "tensor_intrin": "instructions are declared in ansor/ir/intrinsics.py", "isnan": "write x != x",
+}  # fmt: skip
+"""Names of `tvm.te`."""
+
+AUTO_SCHEDULER = {
+    "relay_integration": _NETWORK, "feature": "use ansor.cost_model.features, which a state's program is described by",
+    "is_auto_scheduler_enabled": "use ansor.compile(model, example_inputs, records=...)",
+    "remove_index_check": "indices are proved, there is no check to remove",
+    "rewrite_compute_body": "layouts are rewritten inside of a program: name operands in attrs={'layout_free_placeholders': [...]}",
+    "rewrite_tensor_shape": "layouts are rewritten inside of a program: name operands in attrs={'layout_free_placeholders': [...]}",
+    "ApplyHistoryBestOrSample": "use ApplyHistoryBest; for programs without measuring, ansor.compile picks them by the model of the package",
+}  # fmt: skip
+"""Names of `tvm.auto_scheduler`."""
+
+AUTOTVM = {
+    "tophub": "there are no logs to download: tune, or load a log with apply_history_best", "graph_tuner": _NETWORK, "GraphTuner": _NETWORK,
+    "DPTuner": _NETWORK, "PBQPTuner": _NETWORK,
+}  # fmt: skip
+"""Names of `tvm.autotvm`."""
+
+TARGET = {
+    "cuda": _GPU, "rocm": _GPU, "mali": _GPU, "opencl": _GPU, "vta": _GPU, "hexagon": _GPU, "intel_graphics": _GPU, "bifrost": _GPU,
+    "create": "use tvm.target.Target(text)", "override_native_generic_func": "write a function of your own for each target", "arm_cpu": _REMOTE,
+    "x86": "use tvm.target.Target('llvm')",
+}  # fmt: skip
+"""Names of `tvm.target`."""
+
+
+def of_tvm(name: str) -> NoReturn:
+    """Raise the AttributeError of a name of `tvm`."""
+    raise _missing("tvm", name, TVM)
+
+
+def of_te(name: str) -> NoReturn:
+    """Raise the AttributeError of a name of `tvm.te`."""
+    raise _missing("tvm.te", name, TE)
+
+
+def of_auto_scheduler(name: str) -> NoReturn:
+    """Raise the AttributeError of a name of `tvm.auto_scheduler`."""
+    raise _missing("tvm.auto_scheduler", name, AUTO_SCHEDULER)
+
+
+def of_autotvm(name: str) -> NoReturn:
+    """Raise the AttributeError of a name of `tvm.autotvm`."""
+    raise _missing("tvm.autotvm", name, AUTOTVM)
+
+
+def of_target(name: str) -> NoReturn:
+    """Raise the AttributeError of a name of `tvm.target`."""
+    raise _missing("tvm.target", name, TARGET)
+
+
+def of_topi(name: str) -> NoReturn:
+    """Raise the AttributeError of a name of `tvm.topi`."""
+    raise _missing("tvm.topi", name, {name: "operators are functions on tensors: write it with te.compute, or see ansor.te.nn for those there are"})
+
+
+def of_contrib(name: str) -> NoReturn:
+    """Raise the AttributeError of a name of `tvm.contrib`."""
+    raise _missing("tvm.contrib", name, {name: TVM["contrib"]})
+
+
+def of_runtime(name: str) -> NoReturn:
+    """Raise the AttributeError of a name of `tvm.runtime`."""
+    raise _missing("tvm.runtime", name, {"load_module": "use ansor.measure.kernel.Kernel.load(folder), of what func.save(folder) wrote"})
+
+
+def _missing(module: str, name: str, known: dict[str, str]) -> AttributeError:
+    if name.startswith("__"):
+        return AttributeError(f"module '{module}' has no attribute {name!r}")
+    return AttributeError(f"asked for {module}.{name}, which is not here; {known.get(name, 'docs/tvm.md lists what is')}")

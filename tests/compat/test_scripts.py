@@ -1,0 +1,40 @@
+"""Scripts as TVM's users have them, whose imports are changed and nothing else, run from beginning to end with a handful of trials."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+from ansor.auto_scheduler import record as states
+from ansor.autotvm import record as configs
+from ansor.measure.record import load
+
+SCRIPTS = Path(__file__).parent / "scripts"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.compiler
+@pytest.mark.lightgbm
+def test_searching(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(SCRIPTS / "search_dense.py"))
+    ours = folder / "dense.json.ansor.jsonl"
+    logged = states.load(folder / "dense.json").records if (folder / "dense.json").exists() else ()
+    assert len(logged) + (len(load(ours).records) if ours.exists() else 0) == 6
+    said = capsys.readouterr().out
+    assert "x = PLACEHOLDER [48, 64]" in said and "out: float32[48, 32] output" in said and " ms True True" in said
+
+
+@pytest.mark.compiler
+@pytest.mark.lightgbm
+def test_templates(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(SCRIPTS / "tune_template.py"))
+    records = configs.load(folder / "product.log").records
+    assert len(records) == 16 and all(record.result.error_no == 0 for record in records)
+    assert "tile_y" in capsys.readouterr().out

@@ -1,0 +1,190 @@
+"""TVM's names: what they are, what they do with arguments as TVM's scripts give them, and what those that are not here say."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import ansor
+from ansor import auto_scheduler, autotvm
+from ansor.compat import tvm
+from ansor.compat.tvm import te, topi
+from ansor.compat.tvm.benchmark import timed
+from ansor.errors import AnsorError, DeclarationError, ScheduleError, TargetError
+from ansor.te import nn
+from ansor.te.tensor import Tensor
+
+NAMES = (
+    "register_workload", "SearchTask", "TuningOptions", "RecordToFile", "LocalBuilder", "LocalRunner", "LocalRPCMeasureContext", "RPCRunner", "SketchPolicy",
+    "EmptyPolicy", "XGBModel", "RandomModel", "PythonBasedModel", "PreloadMeasuredStates", "PreloadCustomSketchRule", "TaskScheduler", "load_records",
+    "load_best_record", "save_records", "ApplyHistoryBest", "ComputeDAG", "HardwareParams", "LayoutRewriteOption", "RecordReader", "distill_record_file",
+    "MeasureInput", "MeasureResult", "make_workload_key", "auto_schedule", "create_task", "extract_tasks", "register_task_input_buffer",
+    "get_task_input_buffer", "register_task_input_check_func", "measure_record", "search_policy", "cost_model", "task_scheduler",
+)  # fmt: skip
+
+
+def scaled(n: int = 8, m: int = 12) -> tuple[Tensor, Tensor, Tensor]:
+    a, b = te.placeholder((n, m), name="a"), te.placeholder((m,), name="b")
+    return a, b, te.compute((n, m), lambda i, j: a[i, j] * b[j], name="c")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_of_the_auto_scheduler(name: str) -> None:
+    assert getattr(tvm.auto_scheduler, name) is getattr(auto_scheduler, name, None) or isinstance(getattr(tvm.auto_scheduler, name), ModuleType)
+
+
+def test_names_of_the_others_are_ours() -> None:
+    for ours, theirs in ((autotvm, tvm.autotvm), (ansor.te, tvm.te), (nn, tvm.topi)):
+        missing = [name for name in vars(ours) if name[0] != "_" and not hasattr(theirs, name)]
+        assert not missing
+    assert tvm.autotvm.tuner.XGBTuner is autotvm.XGBTuner and tvm.te.create_schedule is ansor.create_schedule and tvm.TVMError is AnsorError
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("relay", "ansor.compile"), ("tir", "te.if_then_else"), ("micro", "on this machine"), ("rpc", "on this machine"), ("contrib.cc", "utils.tempdir"),
+        ("cuda", "tvm.cpu()"), ("gpu", "tvm.cpu()"), ("te.thread_axis", "s[C].parallel"), ("te.var", "Python integers"), ("te.extern", "te.compute"),
+        ("te.comm_reducer", "te.sum"),
+        ("auto_scheduler.relay_integration", "ansor.compile"), ("autotvm.tophub", "apply_history_best"), ("bogus", "docs/tvm.md"),
+        ("target.cuda", "'llvm'"), ("topi.cuda", "te.compute"), ("topi.nn.bogus", "te.compute"), ("transform", "PassContext"),
+        ("runtime.load_module", "Kernel.load"),
+    ],
+)  # fmt: skip
+def test_what_is_not_here_tells_what_to_use(path: str, words: str) -> None:
+    parent: object = tvm
+    *parts, last = path.split(".")
+    for part in parts:
+        parent = getattr(parent, part)
+    assert not hasattr(parent, last)
+    with pytest.raises(AttributeError, match="which is not here; ") as raised:
+        getattr(parent, last)
+    assert words in str(raised.value) and f"asked for tvm.{path}, " in str(raised.value)
+
+
+def test_nothing_heavy_is_loaded() -> None:
+    program = "import sys\nfrom ansor.compat import tvm\nprint({'torch', 'lightgbm'} & {*sys.modules})"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "set()\n"
+
+
+@pytest.mark.compiler
+def test_functions_write_into_what_they_are_given() -> None:
+    a, b, c = scaled()
+    s = te.create_schedule([c.op])
+    s[c].vectorize(s[c].op.axis[1])
+    for args in ([a, b, c], [c, b, a]):
+        func = tvm.build(s, args, tvm.target.Target("llvm"), name="scaled")
+        given = {a: np.random.rand(8, 12).astype("float32"), b: np.random.rand(12).astype("float32"), c: np.zeros((8, 12), "float32")}
+        arrays = [tvm.nd.array(given[one], tvm.cpu()) for one in args]
+        func(*arrays)
+        tvm.testing.assert_allclose(arrays[args.index(c)], given[a] * given[b], rtol=1e-6)
+        func[func.entry_name](*(given[one] for one in args))
+        tvm.testing.assert_allclose(given[c], given[a] * given[b], rtol=1e-6)
+    with pytest.raises(TypeError, match=r"scaled takes 3 arguments, outputs included \(c, b, a\), but 2 were given"):
+        func(*arrays[:2])
+    with pytest.raises(ValueError, match="must have shape"):
+        func(tvm.nd.empty((8, 13)), *arrays[1:])
+    with pytest.raises(TypeError, match="must have dtype float32, found float64"):
+        func(tvm.nd.empty((8, 12), "float64"), *arrays[1:])
+    with pytest.raises(AttributeError, match="holds 'scaled'"):
+        func.time_evaluator("other", tvm.cpu())
+    found = func.time_evaluator(func.entry_name, tvm.cpu(), number=3, repeat=4)(*arrays)
+    assert len(found.results) == 4 and found.min <= found.median <= found.max and "mean (ms)" in str(found)
+    assert len(func.time_evaluator("main", number=1)(*(given[one][...] for one in args)).results) == 1
+    assert "scaled" in func.get_source() and repr(func) == "Function(scaled: c, b, a)" and func.entry_func is func
+
+
+def test_times_are_means_after_a_call_that_is_not_timed() -> None:
+    clock = iter([0.0, 1.0, 1.0, 3.0, 3.0, 9.0, 9.0, 15.0]).__next__
+    calls: list[int] = []
+    rests: list[int] = []
+    found = timed(lambda: calls.append(1), 2, 2, 4.0, lambda: rests.append(1), 2, clock)
+    assert len(calls) == 1 + 2 + 9 + 19 + 19 and rests == [1], "the number is raised until it takes long enough, and stays"
+    assert found.results == (6 / 19, 6 / 19)
+
+
+def test_lowering() -> None:
+    a, b, c = scaled()
+    s = te.create_schedule(c.op)
+    assert "for c_i in 8" in str(tvm.lower(s, [a, b, c], simple_mode=True))
+    task = tvm.auto_scheduler.SearchTask(compute_dag=auto_scheduler.ComputeDAG([a, b, c]), target=tvm.target.Target("llvm -mcpu=core-avx2"))
+    assert task.target == "llvm -mcpu=core-avx2" and "for c_i in 8" in str(tvm.lower(*task.compute_dag.apply_steps_from_state(task.compute_dag.init_state)))
+    for verb in (tvm.lower, tvm.build):
+        with pytest.raises(ScheduleError, match="give the schedule and its arguments"):
+            verb(c, [a, b, c])  # type: ignore[arg-type]  # that is the point
+
+
+def test_targets() -> None:
+    with tvm.target.Target("llvm -mcpu=core-avx2") as target:
+        assert tvm.target.Target.current() is target and target.kind.name == "llvm" and target.mcpu == "haswell" and target.keys == ("cpu",)
+        with target, tvm.target.Target("llvm"):
+            assert tvm.target.Target.current() == "llvm"
+        assert tvm.target.Target.current() is target
+    assert tvm.target.Target.current() is None and tvm.target.Target.current(allow_none=False) == "llvm"
+    assert tvm.target.Target("llvm", host="llvm").host == "llvm"
+    with pytest.raises(TargetError, match="programs are made for processors"):
+        tvm.target.Target("cuda")
+    with pytest.raises(TargetError, match="programs are made for processors"):
+        tvm.device("cuda", 0)
+    assert tvm.device("llvm", 1) == tvm.cpu(1) and str(tvm.cpu()) == "cpu(0)" and tvm.cpu().exist
+
+
+def test_arrays() -> None:
+    values = np.arange(6, dtype="float32").reshape(2, 3)
+    one = tvm.nd.array(values)
+    other = tvm.nd.empty((2, 3), device=tvm.cpu(0))
+    assert one.copyto(other) is other and (one.shape, one.dtype, one.device, len(one)) == ((2, 3), "float32", tvm.cpu(), 2)
+    other[0] = 7
+    copy = other.numpy()
+    copy[:] = 0
+    assert (other.asnumpy() == [[7, 7, 7], [3, 4, 5]]).all() and (values[0] == [0, 1, 2]).all() and other[1, 2] == 5
+    assert isinstance(other, tvm.runtime.NDArray) and (np.asarray(one) == values).all()
+    assert (one.copyto(tvm.cpu()).numpy() == values).all()
+    with pytest.raises(ValueError, match="give them that shape"):
+        one.copyfrom(np.zeros(3))
+    with pytest.raises(AssertionError, match="shapes differ"):
+        tvm.testing.assert_allclose(one, np.zeros(3))
+
+
+def test_a_folder(tmp_path: object) -> None:
+    with tvm.contrib.utils.tempdir() as folder:
+        path = folder / "x"
+        path.write_text("x")
+        assert folder.listdir() == ["x"] and folder.relpath("x") == str(path)
+    assert not path.exists()
+
+
+def test_operators_take_arguments_as_topi_does() -> None:
+    data, weight = te.placeholder((1, 4, 8, 8), name="data"), te.placeholder((6, 4, 3, 3), name="weight")
+    grouped = te.placeholder((6, 2, 3, 3), name="grouped")
+    x, y, bias = te.placeholder((2, 3, 4), name="x"), te.placeholder((2, 5, 4), name="y"), te.placeholder((5,), name="bias")
+    shapes = {
+        (1, 6, 8, 8): [topi.nn.conv2d(data, weight, 1, 1, 1, "NCHW"), topi.nn.conv2d(data, weight, (1, 1), (1, 1), (1, 1), out_dtype="float32"),
+                       topi.nn.group_conv2d_nchw(data, grouped, 1, 1, 1, 2), topi.nn.conv2d_nchw(data, weight, 1, 1, 1)],
+        (1, 4, 4, 4): [topi.nn.pool2d(data, (2, 2), (2, 2), (1, 1), (0, 0, 0, 0), "max"), topi.nn.pool2d(data, [2, 2], [2, 2], [1, 1], [0, 0, 0, 0], "avg")],
+        (1, 4, 1, 1): [topi.nn.global_pool(data, "avg"), topi.nn.adaptive_pool(data, (1, 1), "avg")],
+        (1, 256): [topi.nn.flatten(data)],
+        (1, 4, 10, 10): [topi.nn.pad(data, [0, 0, 1, 1]), topi.nn.pad(data, [0, 0, 2, 2], [0, 0, 0, 0], 1.0, "padded")],
+        (2, 3, 5): [topi.nn.batch_matmul(x, y), topi.nn.batch_matmul(x, y, (2, 3, 5), "float32")],
+        (2, 3, 4): [topi.nn.softmax(x), topi.nn.log_softmax(x, -1), topi.nn.relu(x), topi.nn.leaky_relu(x, 0.1), topi.tanh(x), topi.add(x, x)],
+        (2, 3): [topi.sum(x, axis=-1)],
+    }  # fmt: skip
+    assert all(found.shape == shape for shape, tensors in shapes.items() for found in tensors)
+    left, right = te.placeholder((3, 4), name="left"), te.placeholder((4, 5), name="right")
+    assert topi.nn.matmul(left, right, bias).shape == topi.matmul(left, right).shape == (3, 5) and topi.nn.dense(left, left).shape == (3, 3)
+    turned = topi.nn.conv2d_transpose_nchw(data, te.placeholder((4, 2, 3, 3), name="k"), (2, 2), (1, 1), "float32", (1, 1))
+    assert turned.shape == (1, 2, 16, 16) and topi.utils.get_const_tuple(turned.shape) == (1, 2, 16, 16) and topi.utils.get_const_int(np.int64(3)) == 3
+    with pytest.raises(DeclarationError, match="leave oshape out"):
+        topi.nn.batch_matmul(x, y, (1, 1))
+
+
+def test_stages_that_only_move_elements_are_inlined() -> None:
+    data, weight = te.placeholder((1, 4, 8, 8), name="data"), te.placeholder((6, 4, 3, 3), name="weight")
+    out = topi.nn.relu(topi.nn.conv2d(topi.nn.relu(data), weight, 1, 0, 1))
+    s, seen = te.create_schedule(out.op), list[str]()
+    topi.utils.traverse_inline(s, out.op, lambda op: seen.append(op.name))
+    assert seen == ["relu", "conv2d", "relu"] and str(tvm.lower(s, [data, weight, out])).count("conv2d") > 0
