@@ -497,11 +497,16 @@ def recorded_outcomes(task: SearchTask, records: str | Path) -> Recorded:
     numbers = {(space.algorithm, space.name): k for k, space in enumerate(task.spaces)} if of_target else {}
     found = [(_outcome_of(record, task, numbers), record) for record in of_target]
     known = [(outcome, record) for outcome, record in found if outcome is not None]
-    left_out = {
-        f"{OTHER_TARGET} than {target}": len(of_workload) - len(of_target),
-        "they name sketches that do not exist in this version" + (", or are not as pinned" if task.pins else ""): len(found) - len(known),
-    }
+    left_out = Counter(_why_left_out(record, task) for outcome, record in found if outcome is None)
+    left_out[f"{OTHER_TARGET} than {target}"] = len(of_workload) - len(of_target)
     return Recorded(known, {reason: count for reason, count in left_out.items() if count})
+
+
+def _why_left_out(record: Record, task: SearchTask) -> str:
+    origin = origin_of(record.algorithm)
+    if origin not in _origins(task):
+        return f"they are programs of {origin}, which are not searched here"
+    return "they name sketches that do not exist in this version" + (", or are not as pinned" if task.pins else "")
 
 
 def best_of_record(task: SearchTask, records: str | Path | None) -> Best | None:

@@ -190,7 +190,7 @@ class Kernel:
             "version": SAVED_VERSION, "entry": self._source.entry, "symbol": self._symbol,
             "arguments": [argument.to_data() for argument in self.arguments],
             "workspace_bytes": self._source.workspace_bytes, "threads": self._source.threads,
-            "latency_s": self.latency_s, "schedule": self.schedule,
+            "latency_s": self.latency_s, "schedule": self.schedule, "origin": self.origin,
         }  # fmt: skip
         constants = io.BytesIO()
         np.savez(constants, allow_pickle=False, **self._constants)
@@ -218,6 +218,7 @@ class Kernel:
                 kernel = cls(
                     source, copy, symbol=about["symbol"], compiler=compiler, latency_s=about["latency_s"], schedule=about["schedule"]
                 )  # fmt: skip
+            kernel.origin = about.get("origin", "")  # not there in kernels saved before there were templates
             with np.load(place / "constants.npz", allow_pickle=False) as constants:
                 kernel.bind_constants(dict(constants))
         except (OSError, KeyError, ValueError) as error:

@@ -7,6 +7,7 @@ import pytest
 
 import ansor
 from ansor import autotvm
+from ansor.autotvm.template import _templates
 from ansor.cli import main
 from ansor.errors import ConfigError, DeclarationError
 from ansor.explain import explain
@@ -66,13 +67,19 @@ def test_who_won_is_said_and_records_serve_again(tmp_path: Path) -> None:
     assert line.startswith(f"matmul(24, 32, 16): best: {winner} ") and "; best of " in line
     assert kernel.origin == winner and right(kernel)
 
+    kernel.save(tmp_path / "saved")
+    assert Kernel.load(tmp_path / "saved").origin == winner
+
     again = ansor.auto_schedule(matmul, SIZES, ONE, trials=0, templates=[template], records=path)
     assert (again.origin, again.latency_s) == (winner, kernel.latency_s)
     of_template = ansor.auto_schedule(template, SIZES, ONE, trials=0, records=path)
     assert (of_template.origin, of_template.latency_s) == (LABEL, best[LABEL]) and right(of_template)
     schedule, tensors = ansor.SearchTask(template, SIZES, ONE).apply_best(path)
     assert not schedule.choices and len(tensors) == 3 and str(schedule).startswith("Split(stage='C', loop='i', lengths=(")
-    assert ansor.auto_schedule(matmul, SIZES, ONE, trials=0, records=path).origin == RULES
+    without = ansor.SearchTask(matmul, SIZES, ONE)
+    ours = sum(not record.algorithm for record in load(path).records)
+    assert recorded_outcomes(without, path).left_out == {f"they are programs of {LABEL}, which are not searched here": 6 - ours}
+    assert recorded_outcomes(ansor.SearchTask(template, SIZES, ONE), path).left_out == {f"they are programs of {RULES}, which are not searched here": ours}
 
 
 @pytest.mark.compiler
@@ -87,6 +94,9 @@ def test_the_command_takes_a_template(tmp_path: Path, capsys: pytest.CaptureFixt
     assert main(["tune", str(file), "--threads", "1", "--trials", "3", "--records", str(path)]) == 0
     assert [record.algorithm for record in load(path).records] == ["template 'tests/doubled'"] * 3
     capsys.readouterr()
+    monkeypatch.delitem(_templates, "tests/doubled")  # as in another process
+    assert main(["show", str(path), str(file), "--threads", "1"]) == 0
+    assert ", by template 'tests/doubled'\n" in capsys.readouterr().out
 
 
 @pytest.mark.compiler

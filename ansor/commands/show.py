@@ -82,6 +82,6 @@ def _show_program(given: argparse.Namespace, console: Console) -> None:
 
 def _print_program(task: SearchTask, best: Best, source: bool, console: Console) -> None:
     alternative = task.alternative_of(best.sketch)
-    by = f", by {alternative.name} (operations counted as declared)" if alternative is not None else ""
+    by = f", by {alternative.name} (operations counted as declared)" if alternative is not None else f", by {best.origin}" if task.templates else ""
     console.print(f"{task.name}: {format_seconds(best.seconds)}, {task.flop / best.seconds / 1e9:.1f} GFLOP/s{by}")
     console.print(task.source(best.sketch, best.row).text if source else schedule_text(task, best), soft_wrap=True, markup=False)

@@ -12,9 +12,12 @@ from ansor.autotvm.template import Instance
 from ansor.errors import DeclarationError, InstantiationError, ScheduleError
 from ansor.ir import interpreter
 from ansor.ir.dag import Dag
+from ansor.schedule.legality import legal
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.steps import Step
 from ansor.search.tables import all_rows
+from ansor.sketch_space import SketchSpace
+from ansor.targets.base import parse_target
 from tests.autotvm.templates import matmul
 
 
@@ -89,6 +92,16 @@ def test_rows_are_lowered_together_as_one_by_one() -> None:
     assert set(together) == {"y", "x+step.0", "x+step.1", "x+step.2"}
     for k, row in enumerate(rows.tolist()):
         assert {name: tuple(found[k].tolist()) for name, found in together.items()} == sketches[0].row_numbers(row)
+
+
+def test_a_population_is_judged_as_its_rows_are() -> None:
+    _, sketches = sketches_of("tests/everything", 3, 10, 4)
+    target = parse_target("cpu -threads=1")
+    for sketch in sketches[:2]:
+        rows = all_rows(sketch.sizes)
+        space = SketchSpace(sketch, target)
+        assert space.legal(rows).tolist() == [bool(legal(sketch.lower_row(row), target)) for row in rows.tolist()]
+        assert space.features(rows).count == len(rows)
 
 
 def test_another_declaration_of_the_same_arrays_is_kept() -> None:
