@@ -176,6 +176,18 @@ def test_search_task_add_task_input() -> None:
             _ = task.local
 
 
+def test_recover_measure_input_with_task_input() -> None:
+    """A log has the names; the values are those that are registered."""
+    values = {"A": np.ones((4, 2), "float32"), "B": np.ones((2, 4), "float32")}
+    task = SearchTask(func=task_matmul, args=(4, 4, 2), target="cpu -threads=1", task_inputs=values)
+    line = dump_record_to_string(MeasureInput(task, task.compute_dag.init_state), MeasureResult([0.1], 0, "", 0.2, 1))
+    raw, _ = load_record_from_string(line)
+    assert raw.task.task_input_names == ("A", "B")
+    whole = recover_measure_input(raw, rebuild_state=True)
+    assert isinstance(whole.task, SearchTask) and whole.task.task_input_names == ["A", "B"] and set(whole.task.local.inputs) == {"A", "B"}
+    assert whole.task.compute_dag.workload_key() == task.compute_dag.workload_key() and dump_record_to_string(whole, _) == line
+
+
 def test_names_by_a_function() -> None:
     @register_task_input_check_func
     def name_it(args: list[Tensor]) -> dict[Tensor, str]:

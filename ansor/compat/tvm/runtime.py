@@ -3,6 +3,8 @@
 from ansor.compat.tvm.device import Device as Device
 from ansor.compat.tvm.device import cpu as cpu
 from ansor.compat.tvm.device import device as device
-from ansor.compat.tvm.function import Function as Module  # noqa: F401  # a name for users
+from ansor.compat.tvm.function import Function
 from ansor.compat.tvm.missing import of_runtime as __getattr__  # noqa: F401  # what is not here raises
 from ansor.compat.tvm.nd import NDArray as NDArray
+
+Module = Function
