@@ -225,6 +225,8 @@ def _add_record(commands: Commands) -> None:
     parser.add_argument("-o", "--o", dest="output", metavar="FILE", help="where the best go (default: FILE.best.json, .best.log or .best.jsonl)")
     parser.add_argument("--begin", type=natural, default=0, metavar="N", help="the first record that is read (default 0)")
     parser.add_argument("--end", type=natural, default=5, metavar="N", help="the record to stop before (default 5)")
+    parser.add_argument("--ir", action="store_true", help="read: the loops of each configuration of AutoTVM, too")
+    parser.add_argument("--code", action="store_true", help="read: the C text of each configuration of AutoTVM, too")
 
 
 def _add_dataset(commands: Commands) -> None:

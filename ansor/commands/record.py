@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ansor.commands.common import make_console
-from ansor.compat.log_entries import entries, pick, split
+from ansor.compat.log_entries import pick, read, split
 from ansor.text import counted
 
 
@@ -16,12 +16,8 @@ def run_record(given: argparse.Namespace) -> int:
         for path, count in split(given.input):
             console.print(f"{path}: {counted(count, 'record')}", soft_wrap=True, markup=False)
     elif given.mode == "read":
-        loaded = entries(given.input)
-        for number, entry in enumerate(loaded.records[given.begin : given.end], given.begin):
-            console.print(f"{number}: {entry}", soft_wrap=True, markup=False)
-        if loaded.skipped:
-            first = loaded.skipped[0]
-            console.print(f"{counted(len(loaded.skipped), 'line')} left out; line {first.line}: {first.reason}", soft_wrap=True, markup=False)
+        for line in read(given.input, given.begin, given.end, ir=given.ir, code=given.code):
+            console.print(line, soft_wrap=True, markup=False)
     else:
         path, count = pick(given.input, given.output)
         console.print(f"{path}: {counted(count, 'record')}", soft_wrap=True, markup=False)

@@ -18,7 +18,7 @@ from ansor.errors import RecordError
 from ansor.log_lines import Loaded
 from ansor.measure import record as trials
 from ansor.outcome import MeasureErrorNo
-from ansor.text import format_seconds
+from ansor.text import counted, format_seconds
 
 BEST = {LogKind.RECORDS: ".best.jsonl", LogKind.AUTO_SCHEDULER: ".best.json", LogKind.AUTOTVM: ".best.log"}
 
@@ -52,6 +52,23 @@ def entries(path: str | Path) -> Loaded[Entry]:
     return Loaded(tuple(map(_of_config, configs_found.records)), configs_found.skipped)
 
 
+def read(path: str | Path, begin: int = 0, end: int = 5, *, ir: bool = False, code: bool = False) -> list[str]:
+    """For people: records number `begin` up to, not including, `end`, a line each, and then what was left out. Printable characters only.
+
+    ir, code: of AutoTVM's, behind each its loops, its C text, where its template is registered. Raises RecordError for another file.
+    """
+    if kind_of_file(path) == LogKind.AUTOTVM:
+        return configs.read(path, begin, end, ir=ir, code=code)
+    if ir or code:
+        raise RecordError(f"asked for the programs of {path}, which holds no configurations of templates; use `ansor show`, or SearchTask.print_best")
+    loaded = entries(path)
+    lines = [f"{number}: {entry}" for number, entry in enumerate(loaded.records[begin:end], begin)]
+    if loaded.skipped:
+        first = loaded.skipped[0]
+        lines.append(f"{counted(len(loaded.skipped), 'line')} left out; line {first.line}: {first.reason}")
+    return lines
+
+
 def pick(path: str | Path, out: str | Path | None = None) -> tuple[Path, int]:
     """Write the best record of every workload and target to another file, by default beside the first; where, and how many.
 
@@ -68,11 +85,14 @@ def pick(path: str | Path, out: str | Path | None = None) -> tuple[Path, int]:
 
 
 def split(path: str | Path) -> list[tuple[Path, int]]:
-    """Write the records of each workload to a file of its own, `FILE.000.wkl` and on, in order of first appearance and each line once.
+    """Write the records of each workload to a file of its own, `FILE.000.wkl` and on, in order of first appearance and each line (of AutoTVM: each
+    configuration) once.
 
     Gives the files and how many records each has. Raises RecordError when the one cannot be read or the others not be written.
     """
     kind, groups = kind_of_file(path), dict[str, list[str]]()
+    if kind == LogKind.AUTOTVM:
+        return [(out, len(configs.load(out).records)) for out in configs.split_workload(path)]
     for entry in entries(path).records:
         groups.setdefault(entry.workload, []).append(entry.line)
     written = []

@@ -44,6 +44,8 @@ def test_reading_is_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert [row[:2] for row in said] == ["0:", "1:", "2:", "3:", "4:", "1 "] and all(row.isprintable() for row in said)
     assert said[0].endswith("'[\"a\"]' ['CI', 1] -> 3 s") and said[4].endswith("-> RUNTIME_DEVICE") and "line 6" in said[5]
     assert [row.rpartition("-> ")[2] for row in ran("record --mode read --i configs.log --begin 1 --end 9", capsys)] == ["2 s", "1 s", "COMPILE_HOST"]
+    assert ran("record --i configs.log --end 1 --ir", capsys)[1].startswith("no program: "), "the template is not registered"
+    assert main(["record", "--i", "states.json", "--code"]) == 1 and "holds no configurations" in capsys.readouterr().err
     said = ran("record -i trials.jsonl", capsys)
     assert said[1] == "1: 'cpu' 'b' row (7,) -> 4 s" and said[3].endswith("-> crash: SIGSEGV") and "its choices are not whole numbers" in said[4]
 
@@ -64,7 +66,7 @@ def test_dividing(capsys: pytest.CaptureFixture[str]) -> None:
     said = ran("record --mode split --i states.json", capsys)
     assert said == ["states.json.000.wkl: 2 records", "states.json.001.wkl: 1 record", "states.json.002.wkl: 1 record"], "each line once"
     assert [record.input.task.workload_key for record in states.load("states.json.001.wkl").records] == ['["b"]']
-    assert ran("record --mode split --i configs.log", capsys) == ["configs.log.000.wkl: 3 records", "configs.log.001.wkl: 1 record"]
+    assert ran("record --mode split --i configs.log", capsys) == ["configs.log.000.wkl: 1 record", "configs.log.001.wkl: 1 record"]
     ran("record --mode split --i trials.jsonl", capsys)
     assert [len(load(f"trials.jsonl.{k:03d}.wkl").records) for k in range(3)] == [2, 1, 1]
 

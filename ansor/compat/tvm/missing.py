@@ -46,9 +46,9 @@ AUTO_SCHEDULER = {
 """Names of `tvm.auto_scheduler`."""
 
 AUTOTVM = {
-    "tophub": "there are no logs to download: tune, or load a log with apply_history_best", "graph_tuner": _NETWORK, "GraphTuner": _NETWORK,
-    "DPTuner": _NETWORK, "PBQPTuner": _NETWORK,
-}  # fmt: skip
+    "tophub": "there are no logs to download: tune, or load a log with apply_history_best",
+    "extract_from_program": "networks come from PyTorch: auto_scheduler.extract_tasks(model, example_inputs)",
+}
 """Names of `tvm.autotvm`."""
 
 TARGET = {
