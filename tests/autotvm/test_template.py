@@ -70,6 +70,24 @@ def test_a_fallback_is_called_like_a_function(caplog: pytest.LogCaptureFixture) 
     assert [step.code for step in s.sketch(tensors).steps] == ["SP", "SP", "RE"] and "('tests/matmul', 8, 8, 8)" in caplog.text
 
 
+def test_a_template_says_what_to_fall_back_to(caplog: pytest.LogCaptureFixture) -> None:
+    @autotvm.template("tests/falling_back")
+    def falling_back(n: int) -> Instance:
+        a = te.placeholder((n,), name="A")
+        s = ansor.create_schedule(te.compute((n,), lambda i: a[i] + 1.0, name="C"))
+        cfg = autotvm.get_config()
+        cfg.define_split("tile", s["C"].op.axis[0], num_outputs=3)
+        if isinstance(cfg, autotvm.FallbackConfigEntity):
+            cfg.fallback_split("tile", [-1, 8, 4])
+        cfg["tile"].apply(s, "C", s["C"].op.axis[0])
+        return s, [a, *s.dag.outputs]
+
+    for _ in range(2):
+        (step,) = falling_back(128)[0].sketch().steps
+        assert str(step) == "Split(stage='C', loop='i', lengths=(8, 4), parts=3)"
+    assert len([record for record in caplog.records if "tests/falling_back" in record.getMessage()]) == 1
+
+
 def test_two_halves_are_a_template() -> None:
     task = autotvm.task.create("tests/half", (te.placeholder((64,), name="X"),), "llvm")
     assert task.workload == ("tests/half", ("TENSOR", (64,), "float32")) and list(task.config_space) == ["twice", "tile"] and task.flop == 64
