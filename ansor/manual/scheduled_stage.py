@@ -13,6 +13,7 @@ from ansor.manual.loop import AnyLoop, Loop
 from ansor.schedule.state import FuseRelation, Lengths, SplitRelation, Stage
 from ansor.schedule.steps import ComputeAt, ComputeInline, ComputeRoot, Fuse, Reorder, Split, SplitOuter
 from ansor.te.expr import Axis
+from ansor.te.operation import Operation
 from ansor.te.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -32,6 +33,11 @@ class StageOperation:
     @property
     def name(self) -> str:
         return self.tensor.name
+
+    @property
+    def input_tensors(self) -> tuple[Tensor, ...]:
+        """The tensors that the stage reads, each once, in order of first reading; after `cache_read` the copy."""
+        return Operation(self.tensor).input_tensors
 
 
 class ScheduledStage:

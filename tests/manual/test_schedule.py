@@ -241,6 +241,15 @@ def test_stages_are_found_by_tensor_operation_and_name() -> None:
     assert m.s.normalize() is m.s and str(m.s) == "(as declared)" and repr(m.s[m.c]) == "C: i, j, k"
 
 
+def test_what_a_stage_reads_follows_its_copies() -> None:
+    m = Matmul()
+    assert [tensor.name for tensor in m.s[m.c].op.input_tensors] == ["A", "B"]
+    copy = m.s.cache_read(m.a, "local", m.c)
+    assert [tensor.name for tensor in m.s[m.c].op.input_tensors] == [copy.name, "B"]
+    producer = m.s[m.d].op.input_tensors[0]
+    assert m.s[producer].name == "C", "what is read can be scheduled"
+
+
 def test_axes_that_go_by_another_name_are_still_themselves() -> None:
     x = te.placeholder((4, 6), name="x")
     o = te.compute((4, 6), lambda i, i_0: x[i, i_0] + 1.0, name="o")  # parts of i would be called i_0

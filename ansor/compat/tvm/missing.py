@@ -9,6 +9,7 @@ _TIR = "a scheduled program is plain loops: print tvm.lower(s, args); in declara
 _NETWORK = "networks come from PyTorch: ansor.compile(model, example_inputs), or auto_scheduler.extract_tasks(model, example_inputs) for their tasks"
 _REMOTE = "programs are measured on this machine, each in a process of its own: tune where they are to run"
 _SHAPES = "shapes are Python integers: make one declaration for each size, with a function of the sizes"
+_KINDS = "there are two kinds of tensors: tensor.is_placeholder tells those that are given"
 _THREADS = "processors have no grid of threads: use s[C].parallel(outer) and s[C].vectorize(inner)"
 
 TVM = {
@@ -31,6 +32,7 @@ TE = {
     "comm_reducer": "reduce with te.sum, te.prod, te.max or te.min", "hybrid": "write the declaration with te.compute",
     "decl_tensor_intrin": "instructions are declared in ansor/ir/intrinsics.py, and s[C].tensorize takes their names",
     "tag_scope": "give te.compute its tag=", "gradient": "derivatives are PyTorch's: torch.func.grad",
+    "ComputeOp": _KINDS, "PlaceholderOp": _KINDS, "ExternOp": _KINDS, "TensorComputeOp": _KINDS,
     "create_prim_func": _TIR, "tensor_intrin": "instructions are declared in ansor/ir/intrinsics.py", "isnan": "write x != x",
 }  # fmt: skip
 """Names of `tvm.te`."""
