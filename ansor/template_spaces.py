@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from ansor.autotvm.sketches import template_sketches
 from ansor.autotvm.task import Task, collect
-from ansor.autotvm.template import find_template
 from ansor.errors import DeclarationError
 from ansor.ir.dag import Dag
 from ansor.origins import template_label
@@ -40,8 +38,4 @@ def _called(template: Template, args: Sequence[object]) -> tuple[str, Sequence[o
     name = template if isinstance(template, str) else getattr(template, "template_name", None)
     if name is None:
         raise DeclarationError(f"asked for the template {template!r}, which is none; decorate it with @autotvm.template(name), or give the name of one")
-    try:
-        inspect.signature(find_template(name)).bind(*args)
-    except TypeError as error:
-        raise DeclarationError(f"asked for template {name!r} with the arguments {tuple(args)}: {error}; give autotvm.task.create({name!r}, args)") from None
     return name, args

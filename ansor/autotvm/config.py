@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ansor.autotvm.annotate import annotate_space
-from ansor.autotvm.entities import Entity, OtherOptionEntity, SplitEntity
+from ansor.autotvm.entities import AnnotateEntity, Entity, OtherOptionEntity, ReorderEntity, SplitEntity
 from ansor.autotvm.knob import AnyAxis, Axis, Loop, OtherOptionSpace, TransformSpace, VirtualAxis, length_of
 from ansor.autotvm.reorder import reorder_space
 from ansor.autotvm.split import UNLIMITED, split_space
@@ -54,7 +54,7 @@ class Config(ABC):
         Policies factors, power2, verbose, candidate, as `split.split_space` tells. `filter` keeps the entities it is true for.
         Raises ConfigError when nothing is left, or the policy is unknown.
         """
-        return self._define(name, num_outputs, lambda: split_space(
+        return self._define(name, SplitEntity, num_outputs, lambda: split_space(
             name, length_of(axis, f"split {name!r}"), policy,
             num_outputs=num_outputs, max_factor=max_factor, filter=filter, no_tail=no_tail, candidate=candidate,
         ))  # fmt: skip
@@ -75,7 +75,7 @@ class Config(ABC):
         Policies identity, all, interval_all, candidate, interleave, interleave_cuda, as `reorder.reorder_space` tells.
         Raises ConfigError for an unknown policy, or when what the policy needs is not given.
         """
-        return self._define(name, len(axes), lambda: reorder_space(
+        return self._define(name, ReorderEntity, len(axes), lambda: reorder_space(
             name, axes, policy, interval=interval, candidate=candidate, spatial=spatial, reduce=reduce
         ))  # fmt: skip
 
@@ -85,11 +85,11 @@ class Config(ABC):
         Policies none, unroll, vec and those behind a try_, bind_gpu, bind_gpu_virtual, locate_cache, as `annotate.annotate_space` tells.
         Raises ConfigError for an unknown policy, or when no annotation is possible.
         """
-        return self._define(name, len(axes), lambda: annotate_space(name, axes, policy, num_anchor=num_anchor))
+        return self._define(name, AnnotateEntity, len(axes), lambda: annotate_space(name, axes, policy, num_anchor=num_anchor))
 
     def define_knob(self, name: str, candidate: Iterable[object]) -> list[Axis]:
         """A knob with those values; its value has `.val`. Raises ConfigError when there are none."""
-        return self._define(name, 0, lambda: OtherOptionSpace("candidate", 0, tuple(OtherOptionEntity(value) for value in candidate)))
+        return self._define(name, OtherOptionEntity, 0, lambda: OtherOptionSpace("candidate", 0, tuple(OtherOptionEntity(value) for value in candidate)))
 
     def add_flop(self, flop: float) -> None:
         """Count floating-point operations of the template, where they cannot be counted from its declaration."""
@@ -118,5 +118,15 @@ class Config(ABC):
         return self._entities[name]
 
     @abstractmethod
-    def _define(self, name: str, num_output: int, make: Callable[[], TransformSpace]) -> list[Axis]:
-        """Take notice of a knob; `make` makes its table."""
+    def _define(self, name: str, kind: type[Entity], num_output: int, make: Callable[[], TransformSpace]) -> list[Axis]:
+        """Take notice of a knob whose values are of that kind; `make` makes its table."""
+
+    def _check_value(self, name: str, kind: type[Entity], num_output: int) -> None:
+        """ConfigError when the value that is there is none of such a knob: logs are written by strangers, and by other versions of a template."""
+        entity = self._entities.get(name)
+        if entity is None:
+            return
+        found = entity.size if isinstance(entity, SplitEntity) else entity.perm if isinstance(entity, ReorderEntity) else None
+        if not isinstance(entity, kind) or (found is not None and len(found) != num_output):
+            asked = f"asked for knob {name!r} as {kind.__name__}{f' of {num_output} numbers' if num_output else ''}"
+            raise ConfigError(f"{asked}, but this configuration has {type(entity).__name__} {entity!a:.200}; give one of this template")

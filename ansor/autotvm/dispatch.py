@@ -26,11 +26,15 @@ class DispatchContext:
     """Gives configurations inside a `with`; `current` is the innermost one. A subclass says what it knows in `_query_inside`."""
 
     current: ClassVar[DispatchContext]
+    _around: DispatchContext | None = None
 
     def query(self, target: str, workload: Workload | None) -> Config:
         """The configuration of a workload on a target; of whatever template runs when the workload is None."""
         found = self._query_inside(target, workload)
-        return found if found is not None else self._around.query(target, workload)
+        if found is not None:
+            return found
+        # Outside of any `with` it is asked directly, as TVM's tutorials do to show the best configuration.
+        return (self._around or DispatchContext.current).query(target, workload)
 
     def update(self, target: str, workload: Workload, cfg: Config) -> None:
         """From now on give this configuration to that workload. Raises ConfigError where that has no meaning."""
@@ -46,6 +50,7 @@ class DispatchContext:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        assert self._around is not None
         DispatchContext.current = self._around
 
 

@@ -60,9 +60,9 @@ class MeasureOption:
 
 
 def measure_option(builder: Builder | str = "local", runner: Runner | str = "local") -> MeasureOption:
-    """What `Tuner.tune` is given; "local" is `LocalBuilder()` or `LocalRunner()`. Raises ConfigError for another text."""
-    for asked in (builder, runner):
-        if isinstance(asked, str) and asked != "local":
+    """What `Tuner.tune` is given; "local" is `LocalBuilder()` or `LocalRunner()`. Raises ConfigError for anything else."""
+    for asked, method in ((builder, "build"), (runner, "run")):
+        if asked != "local" and not hasattr(asked, method):
             raise ConfigError(f"asked to measure by {asked!r}; give 'local', or a builder and a runner such as LocalBuilder() and LocalRunner()")
     return MeasureOption(LocalBuilder() if isinstance(builder, str) else builder, LocalRunner() if isinstance(runner, str) else runner)
 
@@ -71,6 +71,8 @@ class MeasureBatch:
     """Measures inputs of one task: call it with them. Use it in a `with` statement, or call `close`. n_parallel: inputs that are best given at a time."""
 
     def __init__(self, task: Task, option: MeasureOption) -> None:
+        if not isinstance(option, MeasureOption):
+            raise ConfigError(f"asked to measure by {option!r:.80}; give autotvm.measure_option(builder, runner)")
         self._option = option
         self.n_parallel = option.builder.n_parallel
         try:

@@ -126,7 +126,7 @@ class ConfigSpace(Config):
     def _end(self, end: int | None) -> int:
         return self.range_length if end is None else min(end, self.range_length)
 
-    def _define(self, name: str, num_output: int, make: Callable[[], TransformSpace]) -> list[Axis]:
+    def _define(self, name: str, kind: type[Entity], num_output: int, make: Callable[[], TransformSpace]) -> list[Axis]:
         space = make()
         if not len(space):
             raise ConfigError(f"asked to define knob {name!r} by {space}; no value is left, widen its filter, candidates or policy")
@@ -199,7 +199,8 @@ class ConfigEntity(Config):
     def __repr__(self) -> str:
         return f"{list(self._entities.items())},{self.code_hash},{self.index}"
 
-    def _define(self, name: str, num_output: int, make: Callable[[], TransformSpace]) -> list[Axis]:
+    def _define(self, name: str, kind: type[Entity], num_output: int, make: Callable[[], TransformSpace]) -> list[Axis]:
+        self._check_value(name, kind, num_output)
         return [Axis(None, output) for output in range(num_output)]
 
 
@@ -268,9 +269,11 @@ class FallbackConfigEntity(ConfigSpace):
             found[name] = entity.size
         return found
 
-    def _define(self, name: str, num_output: int, make: Callable[[], TransformSpace]) -> list[Axis]:
+    def _define(self, name: str, kind: type[Entity], num_output: int, make: Callable[[], TransformSpace]) -> list[Axis]:
         kept = self._entities[name] if name in self._set else None
-        axes = super()._define(name, num_output, make)
+        if kept is not None:
+            self._check_value(name, kind, num_output)
+        axes = super()._define(name, kind, num_output, make)
         if kept is not None:
             self._entities[name] = kept
         return axes

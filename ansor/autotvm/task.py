@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 from ansor.autotvm.config import Config
 from ansor.autotvm.dispatch import ApplyConfig, Workload, current_target, on_target
 from ansor.autotvm.space import ConfigSpace
-from ansor.autotvm.template import Instance, TemplateFunction, find_template, serialize_args
+from ansor.autotvm.template import Instance, TemplateFunction, check_arguments, find_template, serialize_args
 from ansor.autotvm.template import MissingTask as MissingTask
 from ansor.autotvm.template import args_to_workload as args_to_workload
 from ansor.autotvm.template import deserialize_args as deserialize_args
-from ansor.errors import AnsorError, ConfigError, InstantiationError
+from ansor.errors import AnsorError, ConfigError, DeclarationError, InstantiationError
 from ansor.json_values import Json
 from ansor.manual.schedule import Schedule
 
@@ -73,15 +73,20 @@ class Task:
     def _run(self, config: Config) -> Instance:
         if self.kwargs:
             raise ConfigError(f"asked for a program of task {self.name!r} with the keyword arguments {', '.join(self.kwargs)}; templates take none")
+        check_arguments(self.name, self.args)
         with on_target(self.target or current_target()), ApplyConfig(config):
-            return self.func(*deserialize_args(self.args))
+            found: object = self.func(*deserialize_args(self.args))
+        if not isinstance(found, tuple | list) or len(found) != 2 or not isinstance(found[0], Schedule):
+            raise DeclarationError(f"template {self.name!r} gives {found!r:.80}; return its schedule and what a kernel takes: s, [A, B, C]")
+        return found[0], found[1]
 
 
 def create(task_name: str, args: Sequence[object], target: object = "llvm", target_host: object = None) -> Task:
     """A task with its space, for which the template is run once, as `collect` does.
 
     target: text, or something whose `str` is one. flop is what the template added by `cfg.add_flop`, or else counted from what it declares.
-    Raises ConfigError when the template is not registered or no operation can be counted, and DeclarationError for arguments that no log can hold.
+    Raises ConfigError when the template is not registered or no operation can be counted, and DeclarationError for arguments that no log can hold or the
+    template does not take, and for a template that does not give a schedule and arguments.
     """
     task, (schedule, _) = collect(task_name, args, target)
     host = None if target_host is None else str(target_host)

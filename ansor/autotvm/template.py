@@ -15,6 +15,7 @@ Source: AutoTVM 0.9, `autotvm.task.task`, `topi_integration`.
 from __future__ import annotations
 
 import functools
+import inspect
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -44,8 +45,12 @@ _schedules: dict[str, Callable[..., Schedule]] = {}
 def template(task_name: str) -> Callable[[F], F]:
     """Register a function as the template of that name: a decorator.
 
-    Raises DeclarationError (a ValueError) when there is one of that name, and when the template is called with keyword arguments, which no log can hold.
+    Raises DeclarationError (a ValueError) when there is one of that name, for a name that is no text, and when the template is called with keyword
+    arguments, which no log can hold.
     """
+
+    if not isinstance(task_name, str):
+        raise DeclarationError(f"asked for a template of the name {task_name!r}; write @autotvm.template(name), with a text")
 
     def register(function: F) -> F:
         _refuse_second(task_name, _templates, function)
@@ -146,6 +151,17 @@ def find_template(name: str) -> TemplateFunction:
     if name in _computes and name in _schedules:
         return functools.partial(_both_halves, name)
     return MissingTask(name)
+
+
+def check_arguments(name: str, args: Sequence[object]) -> None:
+    """Raises DeclarationError when the template of that name does not take so many arguments; nothing when there is none."""
+    function: Callable[..., object] = _templates.get(name) or _computes.get(name) or MissingTask(name)
+    parameters = list(inspect.signature(function).parameters.values())
+    signature = inspect.Signature(parameters if name in _templates or name not in _computes else parameters[1:])  # callers leave the configuration out
+    try:
+        signature.bind(*args)
+    except TypeError as error:
+        raise DeclarationError(f"asked for template {name!r} with the arguments {tuple(args)!r:.200}: {error}; it takes {signature}") from None
 
 
 def _both_halves(name: str, *args: object) -> Instance:

@@ -39,6 +39,8 @@ class Tuner(ABC):
     """
 
     def __init__(self, task: HasSpace | ConfigSpace) -> None:
+        if not isinstance(task, ConfigSpace) and not hasattr(type(task), "config_space"):
+            raise ConfigError(f"asked for a tuner of {task!r:.80}; give autotvm.task.create(name, args, target), or a ConfigSpace")
         self.task = task
         self.space = task if isinstance(task, ConfigSpace) else task.config_space
         self.error_ct_threshold = 150

@@ -49,6 +49,10 @@ def test_files_and_iterators(tmp_path: Path) -> None:
         ApplyHistoryBest(tmp_path / "none.log")
 
 
+def test_a_context_is_asked_directly_too() -> None:
+    assert autotvm.apply_history_best(None).query("llvm", ("nobody", 1)).is_fallback
+
+
 def test_models_come_before_keys() -> None:
     context = ApplyHistoryBest([pair(0, 3.0, "llvm -model=a"), pair(1, 2.0, "llvm -model=b"), pair(2, 1.0, "llvm -model=unknown")])
     assert [index_of(context, target) for target in ("llvm -model=a", "llvm -model=b", "llvm -model=c", "llvm", "cuda")] == [0, 1, 2, 2, None]

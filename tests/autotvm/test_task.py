@@ -7,9 +7,10 @@ import pytest
 
 import ansor
 from ansor import autotvm, te
+from ansor.autotvm.entities import Entity
 from ansor.autotvm.task import compute_flop
 from ansor.autotvm.template import Instance
-from ansor.errors import ConfigError, InstantiationError
+from ansor.errors import ConfigError, DeclarationError, InstantiationError
 from ansor.te.tensor import Tensor
 from tests.autotvm.templates import instance, matmul
 
@@ -71,6 +72,29 @@ def test_an_unknown_task_can_be_read_but_not_run() -> None:
     for use in (lambda: task.config_space, lambda: task.instantiate(nothing), lambda: autotvm.task.create("tests/nobody", (), "llvm")):
         with pytest.raises(ConfigError, match="tests/nobody"):
             use()
+
+
+def test_mistakes_of_templates_are_told() -> None:
+    with pytest.raises(DeclarationError, match=r"with the arguments \(8, 8\): missing a required argument: 'k'; it takes"):
+        autotvm.task.create("tests/matmul", (8, 8))
+
+    @autotvm.template("tests/only a schedule")
+    def only_a_schedule(n: int) -> Instance:
+        return matmul(n, n, n)[0]  # type: ignore[return-value]  # the mistake that is tested
+
+    with pytest.raises(DeclarationError, match="template 'tests/only a schedule' gives .*; return its schedule and what a kernel takes"):
+        autotvm.task.create("tests/only a schedule", (8,))
+    with pytest.raises(DeclarationError, match="write @autotvm.template.name., with a text"):
+        autotvm.template(only_a_schedule)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [autotvm.ReorderEntity([0, 1]), autotvm.SplitEntity([-1, 2, 2]), autotvm.OtherOptionEntity(3)])
+def test_a_configuration_of_another_template_is_told(value: Entity) -> None:
+    task = autotvm.task.create("tests/matmul", (8, 8, 8))
+    (name, *_), config = task.config_space, task.config_space.get(0)
+    values = {knob: config[knob] for knob in config} | {name: value}
+    with pytest.raises(ConfigError, match=f"asked for knob '{name}' as SplitEntity of 2 numbers, but this configuration has {type(value).__name__} "):
+        task.instantiate(autotvm.ConfigEntity(0, None, values))
 
 
 def test_keywords_of_a_log_are_refused() -> None:

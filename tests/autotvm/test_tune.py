@@ -139,6 +139,12 @@ def test_too_many_failures_are_told(task: autotvm.Task, caplog: pytest.LogCaptur
 
 def test_mistakes(task: autotvm.Task) -> None:
     space = ConfigSpace()
+    with pytest.raises(ConfigError, match="asked for a tuner of 'matmul'; give autotvm.task.create"):
+        autotvm.RandomTuner("matmul")  # type: ignore[arg-type]  # the mistake that is tested
+    with pytest.raises(ConfigError, match="asked to measure by None; give autotvm.measure_option"):
+        autotvm.RandomTuner(task).tune(1, None)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="asked to measure by 3; give 'local'"):
+        autotvm.measure_option(runner=3)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="asked to tune ConfigSpace, which has no programs"):
         GridSearchTuner(space).tune(3, MeasureOption(NoBuilder(), Invented()))
     with pytest.raises(ConfigError, match="a rate in 'GB'"):
