@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence, Set
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from numbers import Integral
 from types import EllipsisType
 from typing import TypeAlias
 
@@ -48,6 +49,13 @@ class Pin:
     value: bool | int | tuple[Part, ...] | Set[int] | range = True
 
     def __post_init__(self) -> None:
+        value: object = self.value
+        parts = value if isinstance(value, tuple) else (value,)
+        if not isinstance(self.name, str) or not all(map(_is_part, parts)) or value is None or value is ...:
+            raise ScheduleError(
+                f"asked to pin {self.name!r} to {value!r}; give a name, and True, False, a number, several in a set, or a tuple with one of these, "
+                "None or ... for each number of the choice"
+            )
         if isinstance(self.value, tuple) and sum(part is ... for part in self.value) > 1:
             raise ScheduleError(f"asked to pin {self}; give `...` once, and None for each other number that is free")
 
@@ -91,18 +99,26 @@ class Pin:
         return f"{self.name} to {self.value}".replace("Ellipsis", "...")
 
 
+def _is_part(part: object) -> bool:
+    numbers = part if isinstance(part, Set | range | list | tuple) else (part,)
+    return part is None or part is ... or all(isinstance(number, Integral) for number in numbers)
+
+
 def pinned(spaces: Sequence[SketchSpace], pins: Sequence[Pin]) -> list[SketchSpace]:
     """What the pins leave of each sketch; sketches of which they leave nothing are left out.
 
     Raises ScheduleError, which says what could be pinned, when a pin is of a name or a value that no sketch has, or nothing is left by all of them.
     """
-    left = list(spaces)
+    left, before = list(spaces), list[Pin]()
     for pin in pins:
-        left = _pinned(left, pin, spaces)
+        if not isinstance(pin, Pin):
+            raise ScheduleError(f"asked to pin {pin!r}; give a list of ansor.Pin(name, value)")
+        left = _pinned(left, pin, spaces, before)
+        before.append(pin)
     return left
 
 
-def _pinned(spaces: Sequence[SketchSpace], pin: Pin, all_spaces: Sequence[SketchSpace]) -> list[SketchSpace]:
+def _pinned(spaces: Sequence[SketchSpace], pin: Pin, all_spaces: Sequence[SketchSpace], before: Sequence[Pin]) -> list[SketchSpace]:
     known = {origin_of(space.algorithm) for space in all_spaces if pin.matches(space.sketch)}
     if not known:
         raise ScheduleError(f"asked to pin {pin}, but no sketch has that name; there are {', '.join(pinnable(all_spaces))}")
@@ -114,7 +130,8 @@ def _pinned(spaces: Sequence[SketchSpace], pin: Pin, all_spaces: Sequence[Sketch
             left.append(narrowed)
     if not any(origin_of(space.algorithm) in known for space in left):
         values = [f"{name} has {text}" for name, text in pinnable(all_spaces).items() if fnmatchcase(name, pin.name)]
-        raise ScheduleError(f"asked to pin {pin}, which leaves no program, with the other pins; {'; '.join(values)}")
+        others = f" beside {', '.join(map(str, before))}" if before else ""
+        raise ScheduleError(f"asked to pin {pin}, which leaves no program{others}; {'; '.join(values)}")
     return left
 
 

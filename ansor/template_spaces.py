@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from ansor.autotvm.sketches import template_sketches
 from ansor.autotvm.task import Task, collect
+from ansor.autotvm.template import deserialize_args, serialize_args
 from ansor.errors import DeclarationError
 from ansor.ir.dag import Dag
 from ansor.origins import template_label
@@ -19,11 +20,14 @@ Template: TypeAlias = "str | Callable[..., object] | Task"
 
 
 def tasks_of(templates: Sequence[Template], args: Sequence[object]) -> tuple[tuple[Task, ...], tuple[Tensor, ...]]:
-    """Each template with its space, and the arrays that the first one takes and gives. Templates without arguments of their own get `args`.
+    """Each template with its space, once, and the arrays that the first one takes and gives. Templates without arguments of their own get `args`.
 
     Raises ConfigError for a name that is not registered, and DeclarationError for a function that is none, and for arguments that do not fit.
     """
-    found = [collect(*_called(one, args)) for one in templates]
+    if isinstance(templates, str):
+        raise DeclarationError(f"asked for the templates {templates!r}, a text; give a list: [{templates!r}]")
+    called = list(dict.fromkeys((name, serialize_args(given)) for name, given in (_called(one, args) for one in templates)))
+    found = [collect(name, deserialize_args(given)) for name, given in called]
     return tuple(task for task, _ in found), tuple(found[0][1][1])
 
 

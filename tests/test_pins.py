@@ -79,12 +79,17 @@ def test_pins_on_knobs_leave_the_rules_alone() -> None:
 def test_a_pin_that_matches_nothing_says_what_there_is() -> None:
     with pytest.raises(ScheduleError, match=r"asked to pin D.j to \(..., 16\), but no sketch has that name; there are C.i, C.j, C.k, .*C.vector.*C.CacheWrite"):
         spaces(Pin("D.j", (..., 16)))
-    with pytest.raises(ScheduleError, match=r"asked to pin C.k to \(63,\), which leaves no program, with the other pins; C.k has 1 or 2 or 3 or .*\.\.\."):
+    with pytest.raises(ScheduleError, match=r"asked to pin C.k to \(63,\), which leaves no program; C.k has 1 or 2 or 3 or .*\.\.\."):
         spaces(Pin("C.k", (63,)))
-    with pytest.raises(ScheduleError, match="leaves no program, with the other pins"):
+    with pytest.raises(ScheduleError, match="leaves no program beside C.vector to True; C.vector has 0 or 1"):
         spaces(Pin("C.vector", True), Pin("C.vector", False))
     with pytest.raises(ScheduleError, match="give `...` once"):
         Pin("C.j", (..., 4, ...))
+    for value in ("16", None, ..., 1.5, [None, 4], (..., "4")):
+        with pytest.raises(ScheduleError, match="asked to pin 'C.j' to .*; give a name, and True, False, a number"):
+            Pin("C.j", value)  # type: ignore[arg-type]  # the mistake that is tested
+    with pytest.raises(ScheduleError, match="asked to pin 'C.vector'; give a list of ansor.Pin"):
+        spaces("C.vector")  # type: ignore[arg-type]
 
 
 def test_what_can_be_pinned() -> None:

@@ -45,6 +45,11 @@ def test_templates_are_searched_beside_the_rules(given: Template) -> None:
     assert task.workload_key == plain.workload_key
 
 
+def test_a_template_that_is_named_twice_is_searched_once() -> None:
+    once, twice = (ansor.SearchTask(matmul, SIZES, ONE, rules=(), templates=["tests/matmul"] * times) for times in (1, 2))
+    assert len(once.spaces) == len(twice.spaces)
+
+
 def test_templates_alone() -> None:
     beside_nothing, itself = ansor.SearchTask(matmul, SIZES, ONE, rules=(), templates=[template]), ansor.SearchTask(template, SIZES, ONE)
     assert [space.name for space in beside_nothing.spaces] == [space.name for space in itself.spaces] and len(itself.spaces) == 2
@@ -115,5 +120,7 @@ def test_mistakes_are_explained() -> None:
         ansor.SearchTask(matmul, SIZES, ONE, templates=[matmul])
     with pytest.raises(DeclarationError, match=r"asked for template 'tests/matmul' with the arguments \(\): missing .* it takes .n: int, m: int, k: int."):
         ansor.SearchTask(tensors=matmul(*SIZES), templates=[template])
+    with pytest.raises(DeclarationError, match=r"asked for the templates 'tests/matmul', a text; give a list: \['tests/matmul'\]"):
+        ansor.SearchTask(matmul, SIZES, ONE, templates="tests/matmul")
     with pytest.raises(DeclarationError, match="takes and gives"):
         _ = ansor.SearchTask(matmul, SIZES, ONE, templates=[autotvm.task.create("tests/matmul", (8, 8, 8), "llvm")]).spaces

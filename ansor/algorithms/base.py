@@ -96,7 +96,8 @@ def check_alternative(dag: Dag, alternative: Alternative) -> None:
         fits = transform is None or (own.constant and transform.shape_of(own.shape) == tensor.shape)
         found.append((tensor.name, tensor.dtype, tensor.is_placeholder, tensor.constant, own.shape if fits and transform is not None else tensor.shape))
     if found != wanted or len(alternative.dag.tensors) != len(dag.tensors):
+        transformed = f" (transformed: {', '.join(alternative.transforms)})" if alternative.transforms else ""
         raise DeclarationError(
-            f"alternative {alternative.name!r} takes and gives {list(alternative.dag.tensors)} (transformed: {list(alternative.transforms)}), "
+            f"alternative {alternative.name!r} takes and gives {list(alternative.dag.tensors)}{transformed}, "
             f"but the workload {list(dag.tensors)}; declare the same names, dtypes and shapes in the same order"
         )

@@ -33,6 +33,7 @@ from ansor.schedule.sketch import Sketch
 from ansor.search.task_scheduler import Objective, SchedulerOptions
 from ansor.search.tuner import Outcome, TunerOptions
 from ansor.sketch_space import SketchSpace
+from ansor.text import counted
 from ansor.tuning import ROUND, OnRound, Report, TaskState, TuningRun, quiet
 from ansor.zero_tuning import pick
 
@@ -168,7 +169,7 @@ class _Log:
         """Once, what did not go into the log."""
         if self._reasons and self._files:
             count, names = sum(self._reasons.values()), ", ".join(map(str, self._files))
-            say(f"{count} programs have no steps in TVM's log format and are in {names} (the first reason: {next(iter(self._reasons))})")
+            say(f"{counted(count, 'program')} without steps in TVM's log format: kept in {names} (the first reason: {next(iter(self._reasons))})")
 
     def __enter__(self) -> Self:
         return self

@@ -27,6 +27,7 @@ from ansor.origins import template_label
 from ansor.schedule.choice import Choice
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.steps import Step
+from ansor.text import counted
 
 MAX_RUNS = 4096
 """Runs of a template after which it is refused: each takes a millisecond or so."""
@@ -61,13 +62,14 @@ def template_sketches(task: Task, dag: Dag) -> list[Sketch]:
     """
     groups: dict[object, list[Run]] = {}
     dags = {_identity(dag): dag}
-    for run in _runs(task, {}, [0]):
+    refused = list[str]()
+    for run in _runs(task, {}, [0], refused):
         known = dags.setdefault(_identity(run.sketch.dag), run.sketch.dag)
         settled = Run(run.digits, Sketch(known, run.sketch.steps, run.sketch.choices))
         groups.setdefault(settled.structure, []).append(settled)
     if not groups:
-        count = task.config_space.range_length
-        raise ScheduleError(f"template {task.name!r} refuses all of its {count} configurations; widen its knobs, or mend its raise_error")
+        count = counted(task.config_space.range_length, "configuration")
+        raise ScheduleError(f"template {task.name!r} refuses every one of its {count} (first: {refused[0]}); widen its knobs, or mend what it refuses")
     for other in dags.values():
         check_alternative(dag, Alternative(template_label(task.name), other))
     return [_merged(group, task.config_space) for group in groups.values()]
@@ -78,8 +80,8 @@ def _identity(dag: Dag) -> object:
     return dag.key, str(dag), tuple(tensor.name for tensor in dag.tensors)
 
 
-def _runs(task: Task, digits: Mapping[str, int], count: list[int]) -> Iterator[Run]:
-    """Every knob that is looked at gets every value in turn, and so does what is looked at then. `count`: runs so far."""
+def _runs(task: Task, digits: Mapping[str, int], count: list[int], refused: list[str]) -> Iterator[Run]:
+    """Every knob that is looked at gets every value in turn, and so does what is looked at then. `count`: runs so far; `refused`: why some were refused."""
     count[0] += 1
     config = OpenConfig(task.config_space, digits)
     if count[0] > MAX_RUNS:
@@ -89,12 +91,13 @@ def _runs(task: Task, digits: Mapping[str, int], count: list[int]) -> Iterator[R
         )
     try:
         found = Run(digits, _sketch(task, config))
-    except InstantiationError:
+    except InstantiationError as error:
+        refused.append(str(error))
         found = None
     looked_at = next((name for name in config.looked_at if name not in digits), None)
     if looked_at is not None:
         for digit in range(len(task.config_space.space_map[looked_at])):
-            yield from _runs(task, {**digits, looked_at: digit}, count)
+            yield from _runs(task, {**digits, looked_at: digit}, count, refused)
     elif found is not None:
         yield found
 
