@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
@@ -154,7 +155,7 @@ def _command(commands: Commands, name: str, text: str) -> argparse.ArgumentParse
 
 def _add_subject(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("subject", metavar="NAME|FILE.py[:function]", help="a built-in network or operator, or a Python file")
-    parser.add_argument("--args", type=integers, default=(), metavar="N,N,...", help="sizes of an operator, its defaults when left out")
+    parser.add_argument("--args", type=arguments, default=(), metavar="N,N,...", help="sizes of an operator, its defaults when left out")
 
 
 def _add_target(parser: argparse.ArgumentParser) -> None:
@@ -193,7 +194,7 @@ def _add_show(commands: Commands) -> None:
     parser = _command(commands, "show", SHOW_HELP)
     parser.add_argument("records", metavar="RECORDS", help="a record file")
     parser.add_argument("subject", nargs="?", metavar="NAME|FILE.py[:function]", help="show the best program of this")
-    parser.add_argument("--args", type=integers, default=(), metavar="N,N,...", help="sizes of an operator")
+    parser.add_argument("--args", type=arguments, default=(), metavar="N,N,...", help="sizes of an operator")
     parser.add_argument("--source", action="store_true", help="the C text instead of the loops")
     _add_target(parser)
 
@@ -202,7 +203,7 @@ def _add_explain(commands: Commands) -> None:
     parser = _command(commands, "explain", EXPLAIN_HELP)
     parser.add_argument("records", metavar="RECORDS", help="a record file")
     parser.add_argument("subject", nargs="?", metavar="NAME|FILE.py[:function]", help="what it holds records of")
-    parser.add_argument("--args", type=integers, default=(), metavar="N,N,...", help="sizes of an operator")
+    parser.add_argument("--args", type=arguments, default=(), metavar="N,N,...", help="sizes of an operator")
     parser.add_argument("--all", action="store_true", help="every kernel of a network, not only the one that takes most of its time")
     parser.add_argument("--peak", type=rate, metavar="GFLOP/s", help="the target's peak, as `ansor doctor` measured it, to compare with")
     _add_target(parser)
@@ -213,7 +214,7 @@ def _add_convert(commands: Commands) -> None:
     parser.add_argument("input", metavar="IN", help="a log or a record file")
     parser.add_argument("output", metavar="OUT", help="where to write")
     parser.add_argument("subject", nargs="?", metavar="NAME|FILE.py[:function]", help="what they are records of (default: the built-in operators)")
-    parser.add_argument("--args", type=integers, default=(), metavar="N,N,...", help="sizes of an operator")
+    parser.add_argument("--args", type=arguments, default=(), metavar="N,N,...", help="sizes of an operator")
     parser.add_argument("--to", choices=LOG_KINDS, help="the format of OUT (default: what it is, and otherwise ours for a log, a log for ours)")
     parser.add_argument("--here", action="store_true", help="logged times are of this machine and its compiler: `ansor tune` goes on from them")
 
@@ -222,11 +223,12 @@ def _add_record(commands: Commands) -> None:
     parser = _command(commands, "record", RECORD_HELP)
     parser.add_argument("--mode", choices=("read", "pick", "split", "distill"), default="read", help="what to do (default %(default)s)")
     parser.add_argument("-i", "--i", dest="input", metavar="FILE", required=True, help="a log or a record file")
-    parser.add_argument("-o", "--o", dest="output", metavar="FILE", help="where the best go (default: FILE.best.json, .best.log or .best.jsonl)")
+    parser.add_argument("-o", "--o", dest="output", metavar="FILE", help="pick: where the best go (default: FILE.best.json, .best.log or .best.jsonl)")
     parser.add_argument("--begin", type=natural, default=0, metavar="N", help="the first record that is read (default 0)")
     parser.add_argument("--end", type=natural, default=5, metavar="N", help="the record to stop before (default 5)")
     parser.add_argument("--ir", action="store_true", help="read: the loops of each configuration of AutoTVM, too")
     parser.add_argument("--code", action="store_true", help="read: the C text of each configuration of AutoTVM, too")
+    parser.add_argument("--templates", metavar="FILE.py", help="with --ir, --code: the file that registers the templates of the log")
 
 
 def _add_dataset(commands: Commands) -> None:
@@ -307,9 +309,9 @@ def percent(text: str) -> float:
     return value / 100
 
 
-def integers(text: str) -> tuple[int, ...]:
-    """`512,512,512`."""
-    try:
-        return tuple(int(part) for part in text.split(","))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a list of whole numbers such as 512,512,512") from None
+def arguments(text: str) -> tuple[int | str, ...]:
+    """`512,512,512`, and words where an operator takes some: `64,64,64,float32`."""
+    found = tuple(int(part) if re.fullmatch(r"[+-]?\d+", part) else part for part in map(str.strip, text.split(",")))
+    if not all(isinstance(part, int) or part.isidentifier() for part in found):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of whole numbers, or words, such as 512,512,512")
+    return found

@@ -1,13 +1,14 @@
 """Logs as files of lines, one record each. A line that cannot be used is left out with its number and its reason."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Generic, TypeVar
 
 from ansor.errors import RecordError
 from ansor.json_values import REFUSAL
+from ansor.text import counted
 
 Record = TypeVar("Record")
 Source = str | Path | IO[str] | IO[bytes]
@@ -42,7 +43,7 @@ def read(source: Source, read_line: Callable[[str], Record | None]) -> Iterator[
         with Path(source).open("rb") as file:
             yield from _read_rows(file, read_line)
     except OSError as error:
-        raise RecordError(f"the log {source} cannot be read: {error}") from error
+        raise RecordError(f"the log {source} cannot be read: {error.strerror}; name another file") from error
 
 
 def gathered(found: Iterable[Record | Skipped]) -> Loaded[Record]:
@@ -64,6 +65,18 @@ def warned(found: Iterable[Record | Skipped], name: str, logger: logging.Logger)
             logger.warning("line %d of %s is left out: %s", item.line, ascii(name), item.reason)
         else:
             yield item
+
+
+def others(loaded: Loaded[Record], begin: int, end: int) -> list[str]:
+    """A line for people about the records before `begin` and from `end` on; none when there are none."""
+    count = len(loaded.records)
+    shown = len(loaded.records[begin:end])
+    return [f"{shown} of {counted(count, 'record')}: --begin and --end say which"] if shown < count else []
+
+
+def told(skipped: Sequence[Skipped]) -> list[str]:
+    """A line for people about lines that were left out; none when none were."""
+    return [f"{counted(len(skipped), 'line')} left out; line {skipped[0].line}: {skipped[0].reason}"] if skipped else []
 
 
 def _read_rows(rows: Iterable[str | bytes], read_line: Callable[[str], Record | None]) -> Iterator[Record | Skipped]:

@@ -42,7 +42,7 @@ class NetworkSubject:
 Subject = OperatorSubject | NetworkSubject
 
 
-def resolve(text: str, args: tuple[int, ...] = ()) -> Subject:
+def resolve(text: str, args: tuple[int | str, ...] = ()) -> Subject:
     """`resnet18`, `matmul`, `FILE.py` or `FILE.py:function`; `args` are an operator's sizes, its defaults where they end.
 
     A file holds either functions `model()` and `example_inputs()`, or a function that returns the tensors of a declaration. Raises DeclarationError for
@@ -57,14 +57,14 @@ def resolve(text: str, args: tuple[int, ...] = ()) -> Subject:
     return _network(found.name, found.model, found.example_inputs, args)
 
 
-def _operator(name: str, function: Callable[..., Sequence[Tensor]], args: tuple[int, ...]) -> OperatorSubject:
+def _operator(name: str, function: Callable[..., Sequence[Tensor]], args: tuple[int | str, ...]) -> OperatorSubject:
     signature = inspect.signature(function)
     try:
         bound = signature.bind(*args)
     except TypeError as error:
         given = f"--args {','.join(map(str, args))}" if args else "no --args"
         raise DeclarationError(
-            f"asked for {name} with {given}, but it takes {_parameters(signature)}: {error}; write --args N,N,... with one number for each"
+            f"asked for {name} with {given}, but it takes {_parameters(signature)}: {error}; write --args N,N,... with one for each"
         ) from None
     bound.apply_defaults()
     return OperatorSubject(name, _explained(name, function), bound.args)
@@ -76,16 +76,16 @@ def _parameters(signature: inspect.Signature) -> str:
     return ", ".join(parameters) or "no sizes"
 
 
-def _network(name: str, model: Callable[[], object], example_inputs: Callable[[], object], args: tuple[int, ...]) -> NetworkSubject:
+def _network(name: str, model: Callable[[], object], example_inputs: Callable[[], object], args: tuple[int | str, ...]) -> NetworkSubject:
     if args:
         raise DeclarationError(f"asked for {name} with --args {','.join(map(str, args))}, but it is a network, which takes none; leave --args out")
     return NetworkSubject(name, _explained(f"{name}: model", model), _explained(f"{name}: example_inputs", example_inputs))
 
 
-def _from_file(path: Path, name: str, args: tuple[int, ...]) -> Subject:
+def _from_file(path: Path, name: str, args: tuple[int | str, ...]) -> Subject:
     if not path.is_file():
         raise DeclarationError(f"asked for {path}, which is not a file; give the path of a Python file, or a built-in name")
-    module = _loaded(path)
+    module = load_file(path)
     chosen = name or ("model" if hasattr(module, "model") else _only_function(module, path))
     if not hasattr(module, chosen):
         raise DeclarationError(f"asked for {path}:{chosen}, but the file has no {chosen}; it has {', '.join(_own_functions(module)) or 'no functions'}")
@@ -99,7 +99,11 @@ def _from_file(path: Path, name: str, args: tuple[int, ...]) -> Subject:
     return _network(path.stem, value if inspect.isroutine(value) or inspect.isclass(value) else lambda: value, module.example_inputs, args)
 
 
-def _loaded(path: Path) -> ModuleType:
+def load_file(path: str | Path) -> ModuleType:
+    """What a Python file defines, which is run. Raises DeclarationError when it is not there, or fails."""
+    path = Path(path)
+    if not path.is_file():
+        raise DeclarationError(f"asked for {path}, which is not a file; give the path of a Python file")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -142,7 +146,7 @@ def _own_functions(module: ModuleType) -> list[str]:
 def _only_function(module: ModuleType, path: Path) -> str:
     names = [name for name in _own_functions(module) if name != "main"]
     if len(names) != 1:
-        raise DeclarationError(f"asked to tune {path}, which has {len(names)} functions ({', '.join(names) or 'none'}); name one: {path}:FUNCTION")
+        raise DeclarationError(f"asked for {path}, which has {len(names)} functions ({', '.join(names) or 'none'}); name one: {path}:FUNCTION")
     return names[0]
 
 

@@ -69,6 +69,11 @@ def _register(function: F, name: str, override: bool) -> F:
     return function
 
 
+def is_registered(name: str) -> bool:
+    """Whether a function has that name."""
+    return name in _workloads
+
+
 def find_workload(name: str) -> WorkloadFunction:
     """The registered function of that name."""
     if name not in _workloads:

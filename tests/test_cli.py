@@ -65,7 +65,7 @@ def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
     "words",
     [
         "bogus", "tune", "tune matmul --bogus", "tune matmul --trials 0", "tune matmul --minutes 0", "tune matmul --minutes nan", "tune matmul --minutes ten",
-        "tune matmul --min-gain -1", "tune matmul --min-gain 100", "tune matmul --args x", "explain", "explain x.jsonl --peak 0",
+        "tune matmul --min-gain -1", "tune matmul --min-gain 100", "tune matmul --args 8,,8", "explain", "explain x.jsonl --peak 0",
     ],  # fmt: skip
 )
 def test_words_that_are_not_options_end_with_2(words: str) -> None:

@@ -17,7 +17,6 @@ from ansor.errors import AnsorError, RecordError
 from ansor.log_lines import Loaded, Skipped, Source
 from ansor.manual.program import lower
 from ansor.outcome import MeasureErrorNo
-from ansor.text import counted
 
 _logger = logging.getLogger("autotvm")
 
@@ -79,7 +78,8 @@ def pick_best(in_file: str | Path, out_file: str | Path | IO[str]) -> int:
 
 
 def read(in_file: str | Path, begin: int = 0, end: int = 5, *, ir: bool = False, code: bool = False) -> list[str]:
-    """For people: records number `begin` up to, not including, `end`, a line each, and then what was left out. Printable characters only.
+    """For people: records number `begin` up to, not including, `end`, a line each, and then how many others there are, and what was left out.
+    Printable characters only.
 
     ir, code: behind each its loops, its C text, where its template is registered. What `record --mode read` printed. Raises RecordError when the file cannot
     be read.
@@ -88,10 +88,7 @@ def read(in_file: str | Path, begin: int = 0, end: int = 5, *, ir: bool = False,
     lines: list[str] = []
     for place, record in enumerate(loaded.records[begin:end], begin):
         lines += [f"{place}: {_described(record)}", *_program(record, ir, code)]
-    if loaded.skipped:
-        first = loaded.skipped[0]
-        lines.append(f"{counted(len(loaded.skipped), 'line')} left out; line {first.line}: {first.reason}")
-    return lines
+    return [*lines, *log_lines.others(loaded, begin, end), *log_lines.told(loaded.skipped)]
 
 
 def pick(in_file: str | Path, out_file: str | Path | None = None) -> Path:

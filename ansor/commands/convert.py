@@ -11,6 +11,7 @@ from ansor.auto_scheduler.workload_registry import make_workload_key, register_w
 from ansor.commands.common import made, make_console
 from ansor.compat.conversion import convert
 from ansor.compat.log_kinds import LogKind
+from ansor.errors import DeclarationError
 from ansor.subject import NetworkSubject, OperatorSubject, Subject, resolve
 from ansor.task import WorkloadFunction, register_workload, workload_name
 from ansor.te.tensor import Tensor
@@ -37,7 +38,9 @@ def _operators(subject: Subject | None) -> Workloads:
     subjects = [subject] if isinstance(subject, OperatorSubject) else [OperatorSubject(one.name, one.function, one.args) for one in OPERATORS.values()]
     found = {}
     for each in subjects:
-        function = inspect.unwrap(each.function)
+        function = inspect.unwrap(each.function, stop=lambda one: hasattr(one, "template_name"))
+        if hasattr(function, "template_name"):
+            raise DeclarationError(f"asked to convert records of {each.name}, a template, whose programs other formats cannot hold; name a declaration")
         name = workload_name(function) or _registered(each.name, function)
         found[make_workload_key(name, each.args)] = tuple(each.function(*each.args))
     return found

@@ -5,13 +5,19 @@ from __future__ import annotations
 import argparse
 
 from ansor.commands.common import make_console
-from ansor.compat.log_entries import pick, read, split
+from ansor.compat.log_entries import entries, pick, read, split
+from ansor.errors import DeclarationError
+from ansor.log_lines import told
+from ansor.subject import load_file
 from ansor.text import counted
 
 
 def run_record(given: argparse.Namespace) -> int:
     """Show records, keep the best of each workload, or write a file for each workload."""
     console = make_console()
+    _check_options(given)
+    if given.templates:
+        load_file(given.templates)  # whose decorators register what the log names
     if given.mode == "split":
         for path, count in split(given.input):
             console.print(f"{path}: {counted(count, 'record')}", soft_wrap=True, markup=False)
@@ -21,4 +27,16 @@ def run_record(given: argparse.Namespace) -> int:
     else:
         path, count = pick(given.input, given.output)
         console.print(f"{path}: {counted(count, 'record')}", soft_wrap=True, markup=False)
+    if given.mode != "read":
+        for line in told(entries(given.input).skipped):
+            console.print(line, soft_wrap=True, markup=False)
     return 0
+
+
+def _check_options(given: argparse.Namespace) -> None:
+    """DeclarationError for an option that another mode has."""
+    picks, reads = given.mode in ("pick", "distill"), given.mode == "read"
+    asked = {"--ir": given.ir and not reads, "--code": given.code and not reads, "--o": given.output and not picks}
+    misplaced = [option for option, wrong in asked.items() if wrong]
+    if misplaced:
+        raise DeclarationError(f"asked for --mode {given.mode} with {', '.join(misplaced)}; --ir and --code are for read, --o is for pick and distill")

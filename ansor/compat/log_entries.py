@@ -18,7 +18,7 @@ from ansor.errors import RecordError
 from ansor.log_lines import Loaded
 from ansor.measure import record as trials
 from ansor.outcome import MeasureErrorNo
-from ansor.text import counted, format_seconds
+from ansor.text import format_seconds
 
 BEST = {LogKind.RECORDS: ".best.jsonl", LogKind.AUTO_SCHEDULER: ".best.json", LogKind.AUTOTVM: ".best.log"}
 
@@ -53,7 +53,8 @@ def entries(path: str | Path) -> Loaded[Entry]:
 
 
 def read(path: str | Path, begin: int = 0, end: int = 5, *, ir: bool = False, code: bool = False) -> list[str]:
-    """For people: records number `begin` up to, not including, `end`, a line each, and then what was left out. Printable characters only.
+    """For people: records number `begin` up to, not including, `end`, a line each, and then how many others there are, and what was left out.
+    Printable characters only.
 
     ir, code: of AutoTVM's, behind each its loops, its C text, where its template is registered. Raises RecordError for another file.
     """
@@ -63,10 +64,7 @@ def read(path: str | Path, begin: int = 0, end: int = 5, *, ir: bool = False, co
         raise RecordError(f"asked for the programs of {path}, which holds no configurations of templates; use `ansor show`, or SearchTask.print_best")
     loaded = entries(path)
     lines = [f"{number}: {entry}" for number, entry in enumerate(loaded.records[begin:end], begin)]
-    if loaded.skipped:
-        first = loaded.skipped[0]
-        lines.append(f"{counted(len(loaded.skipped), 'line')} left out; line {first.line}: {first.reason}")
-    return lines
+    return [*lines, *log_lines.others(loaded, begin, end), *log_lines.told(loaded.skipped)]
 
 
 def pick(path: str | Path, out: str | Path | None = None) -> tuple[Path, int]:

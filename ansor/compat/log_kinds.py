@@ -48,7 +48,7 @@ def put(path: Path, content: bytes) -> None:
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     except OSError as error:
-        raise RecordError(f"records cannot be written to {path}: {error}; name another file") from error
+        raise RecordError(f"records cannot be written to {path}: {error.strerror}; name another file") from error
     try:
         with open(descriptor, "wb") as file:
             file.write(content)
@@ -56,7 +56,7 @@ def put(path: Path, content: bytes) -> None:
         os.replace(name, path)
     except OSError as error:
         Path(name).unlink(missing_ok=True)
-        raise RecordError(f"records cannot be written to {path}: {error}; name another file") from error
+        raise RecordError(f"records cannot be written to {path}: {error.strerror}; name another file") from error
 
 
 def append(path: Path, content: bytes) -> None:
@@ -72,4 +72,4 @@ def append(path: Path, content: bytes) -> None:
         finally:
             os.close(descriptor)
     except OSError as error:
-        raise RecordError(f"records cannot be written to {path}: {error}; name another file") from error
+        raise RecordError(f"records cannot be written to {path}: {error.strerror}; name another file") from error

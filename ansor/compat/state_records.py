@@ -23,14 +23,17 @@ from ansor.auto_scheduler.measured import HardwareParams, MeasureInput, Recorded
 from ansor.auto_scheduler.measuring import ERRORS, measured
 from ansor.auto_scheduler.search_task import SearchTask
 from ansor.auto_scheduler.tune import state_of_row
+from ansor.auto_scheduler.workload_key import parse_workload_key
 from ansor.auto_scheduler.workload_registry import workload_key_to_tensors
 from ansor.compat.trial import check_trial
-from ansor.errors import RecordError, ScheduleError
+from ansor.errors import DeclarationError, RecordError, ScheduleError
 from ansor.measure.failure import Failure
 from ansor.measure.record import Json, Record
+from ansor.origins import RULES, origin_of
 from ansor.outcome import MeasureErrorNo
 from ansor.sketch_space import SketchSpace
 from ansor.targets.base import Target, parse_target
+from ansor.task import is_registered
 from ansor.te.tensor import Tensor
 from ansor.tuning import record_target
 
@@ -80,6 +83,8 @@ class FromTrials:
         check_trial(record)
         task, spaces = self._spaces(record.workload, record.target)
         space = spaces.get((record.algorithm, json.dumps(record.sketch, separators=(",", ":"))))
+        if space is None and origin_of(record.algorithm) != RULES:
+            raise RecordError(f"it is a program of {origin_of(record.algorithm)}, and only those of the rules are converted")
         if space is None:
             raise RecordError("it names a sketch that does not exist in this version")
         result = measured(record.seconds, record.failure, record.elapsed, record.timestamp)
@@ -98,11 +103,21 @@ class FromTrials:
 def _task_of(logged: RecordedTask) -> SearchTask:
     """The task of a log line made whole. Its inputs are left out: nothing is measured."""
     local_target(logged.target, logged.hardware_params)
-    tensors = workload_key_to_tensors(logged.workload_key)
+    tensors = _declared(logged.workload_key)
     for tensor in tensors:
         if max(tensor.shape, default=1) > LARGEST_EXTENT:
             raise RecordError(f"a dimension of {tensor.name} has {max(tensor.shape)} elements; at most {LARGEST_EXTENT} are looked into")
     return SearchTask(workload_key=logged.workload_key, compute_dag=ComputeDAG(tensors), target=logged.target, hardware_params=logged.hardware_params)
+
+
+def _declared(workload_key: str) -> tuple[Tensor, ...]:
+    key = parse_workload_key(workload_key)
+    try:
+        return workload_key_to_tensors(workload_key)
+    except DeclarationError as error:
+        if key.is_hash or is_registered(key.name):
+            raise
+        raise RecordError(f"its workload {key.name!a:.100} is not registered here; name what declares it: FILE.py:function and --args") from error
 
 
 def _targets(text: str) -> tuple[Target, str]:
