@@ -76,7 +76,7 @@ class XGBoostCostModel:
         ours = [(self._features.of_config(inp.config, _task_of(inp, self.task)), inp, result) for inp, result in records if self._is_ours(inp)]
         found = [(vector, inp, result) for vector, inp, result in ours if vector is not None]
         if len(found) < max(min_seed_records, 1):
-            _logger.debug("%d of %d records needed to learn from are there", len(found), min_seed_records)
+            _logger.warning("a log with %d usable records is passed over, as min_seed_records is %d; give less, or more records", len(found), min_seed_records)
             return False
         keys = [f"{inp.target} {inp.task!r}" for _, inp, _ in found]
         numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}

@@ -23,7 +23,7 @@ class Device:
 
     @property
     def device_type(self) -> int:
-        """1, the number of processors."""
+        """1, which stands for processors in TVM."""
         return 1
 
     @property
