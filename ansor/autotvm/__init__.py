@@ -16,6 +16,7 @@ from ansor.autotvm.entities import AnnotateEntity as AnnotateEntity
 from ansor.autotvm.entities import OtherOptionEntity as OtherOptionEntity
 from ansor.autotvm.entities import ReorderEntity as ReorderEntity
 from ansor.autotvm.entities import SplitEntity as SplitEntity
+from ansor.autotvm.fallback import FallbackConfigEntity as FallbackConfigEntity
 from ansor.autotvm.ga_tuner import GATuner as GATuner
 from ansor.autotvm.index_tuners import GridSearchTuner as GridSearchTuner
 from ansor.autotvm.index_tuners import RandomTuner as RandomTuner
@@ -40,7 +41,6 @@ from ansor.autotvm.recorded_dispatch import ApplyHistoryBest as ApplyHistoryBest
 from ansor.autotvm.recorded_dispatch import apply_history_best as apply_history_best
 from ansor.autotvm.space import ConfigEntity as ConfigEntity
 from ansor.autotvm.space import ConfigSpace as ConfigSpace
-from ansor.autotvm.space import FallbackConfigEntity as FallbackConfigEntity
 from ansor.autotvm.task import Task as Task
 from ansor.autotvm.template import get_config as get_config
 from ansor.autotvm.template import register_topi_compute as register_topi_compute

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import ClassVar, Self, TypeAlias
 
 from ansor.autotvm.config import Config
-from ansor.autotvm.space import FallbackConfigEntity
+from ansor.autotvm.fallback import FallbackConfigEntity
 from ansor.errors import ConfigError
 from ansor.json_values import Json
 
