@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -85,8 +86,13 @@ def chosen(state: TaskState, model: CostModel | None = None, seed: int = 0) -> B
     if state.best is not None:
         return state.best
     if state.guess is None:
-        state.guess = as_declared(state.task, "no measured program was valid") if state.trials else pick(state.task, model, seed=seed)
+        state.guess = as_declared(state.task, _all_failed(state)) if state.trials else pick(state.task, model, seed=seed)
     return state.guess.program
+
+
+def _all_failed(state: TaskState) -> str:
+    kinds = ", ".join(f"{kind} {count}" for kind, count in state.failures.most_common())
+    return f"no measured program was valid{f' ({kinds})' if kinds else ''}"
 
 
 def say_guesses(states: Sequence[TaskState], report: Report) -> None:
@@ -163,8 +169,9 @@ def auto_schedule(
 def recorded_state(task: SearchTask, records: str | Path | None, weight: float = 1.0) -> TaskState:
     """A task with what a record file knows of it; nothing is measured."""
     best = best_of_record(task, records)
-    failed = 0 if best is not None or records is None or not Path(records).exists() else len(recorded_outcomes(task, records).known)
-    return TaskState(task, weight, best=best, trials=failed)
+    failed = [] if best is not None or records is None or not Path(records).exists() else recorded_outcomes(task, records).known
+    kinds = Counter(record.failure.kind for _, record in failed if record.failure is not None)
+    return TaskState(task, weight, best=best, trials=len(failed), failures=kinds)
 
 
 def extract_tasks(

@@ -90,7 +90,7 @@ class TaskState:
     """A task and the best program known for it. `resumed`: trials found in the records, `trials`: those and the ones measured since.
 
     `guess`: what serves where nothing valid is known, once that was asked for.
-    `by_origin`: seconds of the fastest program of the rules, and of each template.
+    `by_origin`: seconds of the fastest program of the rules, and of each template; `failures`: trials that failed, by kind.
     `best_at`: trials when the best was found; `spent`: seconds of the rounds of this run that ended, of `timed` trials.
     """
 
@@ -105,6 +105,7 @@ class TaskState:
     spent: float = 0.0
     timed: int = 0
     by_origin: dict[str, float] = field(default_factory=dict)
+    failures: Counter[str] = field(default_factory=Counter)
 
     @property
     def seconds(self) -> float | None:
@@ -266,6 +267,7 @@ class TuningRun:
         state.trials += 1
         if failure is not None:
             self.failures[failure.kind] += 1
+            state.failures[failure.kind] += 1
         if outcome.seconds is not None:
             origin = origin_of(state.task.spaces[outcome.pick.space].algorithm)
             state.by_origin[origin] = min(outcome.seconds, state.by_origin.get(origin, math.inf))
