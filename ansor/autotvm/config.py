@@ -88,7 +88,9 @@ class Config(ABC):
         return self._define(name, AnnotateEntity, len(axes), lambda: annotate_space(name, axes, policy, num_anchor=num_anchor))
 
     def define_knob(self, name: str, candidate: Iterable[object]) -> list[Axis]:
-        """A knob with those values; its value has `.val`. Raises ConfigError when there are none."""
+        """A knob with those values; its value has `.val`. Raises ConfigError when there are none, or for something else than several values."""
+        if isinstance(candidate, str) or not isinstance(candidate, Iterable):
+            raise ConfigError(f"asked for knob {name!r} with candidate {candidate!r}; give a list of its values, such as [{candidate!r}]")
         return self._define(name, OtherOptionEntity, 0, lambda: OtherOptionSpace("candidate", 0, tuple(OtherOptionEntity(value) for value in candidate)))
 
     def add_flop(self, flop: float) -> None:

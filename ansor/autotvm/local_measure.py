@@ -113,7 +113,7 @@ class LocalRunner:
     caches. Of more than two costs the largest and the smallest are left out. A program more than three times slower than the best so far is timed once.
 
     `ref_input`: arrays for what programs take, in order, outputs too, which are not looked at; by default inputs are made up.
-    Raises TargetError for a module_loader.
+    Raises TargetError for a module_loader, ConfigError for numbers that measure nothing.
     """
 
     def __init__(
@@ -122,6 +122,9 @@ class LocalRunner:
     ) -> None:  # fmt: skip
         if module_loader is not None:
             raise TargetError(f"asked to load programs with {module_loader!r}; programs are loaded on this machine: leave module_loader out")
+        if number < 1 or repeat < 1 or timeout <= 0:
+            found = f"number={number}, repeat={repeat}, timeout={timeout}"
+            raise ConfigError(f"asked for a LocalRunner with {found}; give number and repeat of at least 1, and a timeout above 0")
         self.timeout, self.number, self.repeat, self.min_repeat_ms = timeout, number, repeat, min_repeat_ms
         self.cooldown_interval, self.enable_cpu_cache_flush = cooldown_interval, enable_cpu_cache_flush
         self.ref_input: Sequence[ArrayLike] | None = None

@@ -154,3 +154,9 @@ def test_mistakes(task: autotvm.Task) -> None:
     with create_measure_batch(task, measure_option(runner=Lazy())) as measure, pytest.raises(MeasureError, match="Lazy to measure 1 programs; found 0 results"):
         measure(inputs(task, 0))
     assert BuildResult().error_no == 0
+
+
+@pytest.mark.parametrize(("number", "repeat", "timeout"), [(0, 1, 1), (1, 0, 1), (1, 1, 0)])
+def test_a_runner_that_would_measure_nothing_is_refused(number: int, repeat: int, timeout: int) -> None:
+    with pytest.raises(ConfigError, match="at least 1, and a timeout above 0"):
+        autotvm.LocalRunner(timeout, number, repeat)

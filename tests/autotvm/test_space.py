@@ -292,3 +292,9 @@ def test_a_value_set_by_hand() -> None:
     config.define_split("tile", 128, num_outputs=3)
     config.define_knob("unroll", [True])
     assert config["tile"].size == [-1, 16, 2] and config["unroll"].val is True
+
+
+@pytest.mark.parametrize("candidate", [5, "fast", None])
+def test_a_knob_takes_several_values(candidate: object) -> None:
+    with pytest.raises(ConfigError, match="knob 'x' with candidate .*; give a list of its values"):
+        ConfigSpace().define_knob("x", candidate)  # type: ignore[arg-type]  # that is the point
