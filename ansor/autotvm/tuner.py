@@ -39,10 +39,11 @@ class Tuner(ABC):
     """
 
     def __init__(self, task: HasSpace | ConfigSpace) -> None:
-        if not isinstance(task, ConfigSpace) and not hasattr(type(task), "config_space"):
+        space = task if isinstance(task, ConfigSpace) else getattr(task, "config_space", None)
+        if not isinstance(space, ConfigSpace):
             raise ConfigError(f"asked for a tuner of {task!r:.80}; give autotvm.task.create(name, args, target), or a ConfigSpace")
         self.task = task
-        self.space = task if isinstance(task, ConfigSpace) else task.config_space
+        self.space = space
         self.error_ct_threshold = 150
         self._forget()
 
