@@ -45,13 +45,15 @@ class DispatchContext:
         return None
 
     def __enter__(self) -> Self:
+        if self._around is not None:
+            raise ConfigError(f"asked to enter a {type(self).__name__} that is entered already; leave it first, or make another")
         self._around = DispatchContext.current
         DispatchContext.current = self
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         assert self._around is not None
-        DispatchContext.current = self._around
+        DispatchContext.current, self._around = self._around, None
 
 
 class ApplyConfig(DispatchContext):

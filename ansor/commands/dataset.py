@@ -26,7 +26,7 @@ from ansor.dataset.teach import taught
 from ansor.dataset.train import MEMBERS, NETWORK, train_networks, train_trees
 from ansor.errors import AnsorError
 from ansor.ir.feature_rows import FeatureRows
-from ansor.targets.base import parse_target
+from ansor.targets.base import Target, parse_target
 from ansor.text import format_seconds
 from ansor.tuning import OTHER_TARGET, TaskState
 
@@ -86,11 +86,12 @@ def _train(given: argparse.Namespace, console: Console) -> int:
         raise AnsorError(f"asked to save a model as {output}; there is no folder {output.parent}: make it first")
     if unknown := sorted({*given.without} - {*KINDS}):
         raise AnsorError(f"asked to leave out operators of kind {', '.join(unknown)}; the data set has {', '.join(KINDS)}")
+    keep = [parse_target(text) for text in given.keep]
     examples = _examples(given, console)
     learned = [one for one in examples if _is_learned(one.task, given)]
     if not learned:
         raise AnsorError("asked to train, but all tasks with records are held out; collect more, or learn from all with --all")
-    kept = [one for target in given.keep for one in _taught(given, target, console)]
+    kept = [one for target in keep for one in _taught(given, target, console)]
     stage = train_networks([*learned, *kept])
     held_out = [*([] if given.all else [f"fold {HELD_OUT} of {FOLDS} by task"]), *given.without]
     about = {
@@ -107,9 +108,9 @@ def _train(given: argparse.Namespace, console: Console) -> int:
     return 0
 
 
-def _taught(given: argparse.Namespace, target: str, console: Console) -> list[Examples]:
+def _taught(given: argparse.Namespace, target: Target, console: Console) -> list[Examples]:
     tasks = [task for task in dataset_tasks() if _is_learned(task, given)][::2]
-    examples = taught(tasks, parse_target(target), pretrained(), programs=TAUGHT)
+    examples = taught(tasks, target, pretrained(), programs=TAUGHT)
     return list(track(examples, f"programs for {target}", console=console, total=len(tasks), transient=True))
 
 

@@ -60,3 +60,20 @@ def test_targets_are_in_one_another() -> None:
     with on_target("llvm -model=a"), on_target("llvm -model=b") as inner:
         assert current_target() == inner == "llvm -model=b"
     assert current_target() == "llvm"
+
+
+def test_a_context_that_was_left_asks_those_that_are_there() -> None:
+    inner = DispatchContext()
+    with ApplyConfig(ONE), inner:
+        assert inner.query("llvm", ("matmul", 8)) is ONE
+    with ApplyConfig(OTHER):
+        assert inner.query("llvm", ("matmul", 8)) is OTHER
+
+
+def test_a_context_is_entered_once_at_a_time() -> None:
+    context = ApplyConfig(ONE)
+    with context, pytest.raises(ConfigError, match="ApplyConfig that is entered already"), context:
+        pass
+    with context:
+        assert DispatchContext.current is context
+    assert DispatchContext.current is not context

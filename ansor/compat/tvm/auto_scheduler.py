@@ -1,6 +1,6 @@
 """`tvm.auto_scheduler`: ours, with the names of its modules."""
 
-from ansor.auto_scheduler import *  # noqa: F403
+from ansor.auto_scheduler import *  # noqa: F403  # all of its names
 from ansor.auto_scheduler import compute_dag as compute_dag
 from ansor.auto_scheduler import cost_models, measuring, record
 from ansor.auto_scheduler import dispatcher as dispatcher

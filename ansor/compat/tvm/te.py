@@ -4,6 +4,6 @@ from ansor.compat.tvm.missing import of_te as __getattr__  # noqa: F401  # what 
 from ansor.manual.schedule import Schedule as Schedule
 from ansor.manual.schedule import create_schedule as create_schedule
 from ansor.manual.scheduled_stage import ScheduledStage
-from ansor.te import *  # noqa: F403
+from ansor.te import *  # noqa: F403  # all of its names
 
 Stage = ScheduledStage
