@@ -249,11 +249,12 @@ def _add_dataset(commands: Commands) -> None:
     parser.add_argument("--output", metavar="FILE", required=True, help="where to save it; compressed for a name in .gz")
     parser.add_argument("--all", action="store_true", help="learn from all tasks; otherwise a fifth is held out, and the model is tried on it")
     parser.add_argument("--without", nargs="+", default=[], metavar="KIND", help="hold out these kinds of operators, too")
-    parser = _command(actions, "eval", "Train on some tasks and rank the programs of others, until each was held out once.")
+    parser = _command(actions, "eval", "Say how well models rank the programs of tasks they have not seen: train on some tasks, until each was held out once.")
     parser.add_argument("folder", metavar="DIR", help="where `ansor dataset collect` put record files")
     _add_target(parser)
     _add_beside(parser)
-    parser.add_argument("--split", choices=("task", "kind", "network"), default="task", help="what is held out at a time (default %(default)s)")
+    parser.add_argument("--split", choices=("task", "kind", "network"), help="what is held out at a time (default task)")
+    parser.add_argument("--model", metavar="FILE", help="train nothing: how this model, or that of the 'package', ranks the fifth that training holds out")
 
 
 def _add_beside(parser: argparse.ArgumentParser) -> None:

@@ -9,8 +9,9 @@ again each time (roofline of the innermost loop, cache footprints as in Halide's
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -50,16 +51,21 @@ class Core(Machine, Protocol):
 class Tile:
     """The register tile of a statement, one number per program.
 
-    elements: iterations of the tile's loops; vectors: instructions they take; loads: memory reads of one body; runs: how often the tile is entered;
-    bodies: how often its body runs; partial: its innermost reduction runs in vectors of partial results.
+    elements: iterations of the tile's loops; vectors: instructions they take; reads: memory reads of one body, by buffer; runs: how often the tile is
+    entered; bodies: how often its body runs; partial: its innermost reduction runs in vectors of partial results.
     """
 
     elements: Row
     vectors: Row
-    loads: Row
+    reads: Mapping[Buffer, Row]
     runs: Row
     bodies: Row
     partial: Flag
+
+    @cached_property
+    def loads(self) -> Row:
+        """Memory reads of one body."""
+        return sum(self.reads.values(), start=0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,8 +152,7 @@ def register_tile(statement: Statement, lanes: int) -> Tile:
             factor = choose(vectorized & _moves_by(2.0, statement, buffer, level), smaller(3.0 * pieces, extent), factor)
             loads[buffer] = choose(written & moves, loads[buffer] * factor, loads[buffer])
     bodies = nest.iterations / elements
-    total: Row = sum(loads.values(), start=0.0)
-    return Tile(elements, vectors, total, bodies / held, bodies, partial)
+    return Tile(elements, vectors, loads, bodies / held, bodies, partial)
 
 
 def lanes_of(statement: Statement, core: Core) -> int:

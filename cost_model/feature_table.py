@@ -3,7 +3,7 @@
 The first 164 and their order are those of Ansor (auto_scheduler of TVM 0.9): 57 for the statement, five blocks of 18 for the buffers it touches, 10 points
 of arithmetic intensity, 4 for the memory it stores to and 3 for the loops around it. Numbers are stored as log2(1 + x), so that products become sums;
 columns marked `plain` are stored as they are. What Ansor got wrong there (fused multiply-adds never seen, positions never set, lines of the wrong loop)
-is meant here as its name says. The last 23 are our own: parts of the analytic estimate, and the machine.
+is meant here as its name says. The last 28 are our own: parts of the analytic estimate, and the machine.
 
 Words used below. *Iterations*: product of the extents of all loops around the statement; conditions around it are taken to hold always. A *real* loop
 has an extent above 1; others count nowhere. A loop *indexes* a buffer when the address read or written moves with it. *Touched*: distinct elements.
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-FEATURES_VERSION = 3
+FEATURES_VERSION = 4
 """Raised whenever a column changes its place or meaning: models are trained for one version."""
 
 BUFFER_BLOCKS = 5
@@ -137,6 +137,11 @@ _MACHINE = (
     ("tile_registers_used", "log2(vectors / register)", "of those that may hold results; above 0 they spill"),
     ("tile_steps", "log2(bodies)", "from entering a tile to leaving it"),
     ("tile_in_partial_sums", "0 or 1", "the innermost reduction runs in vectors of partial results"),
+    ("tile_loads_across_lines", "log2(1 + loads)", "of one body of the tile, vectors that lie in two cache lines"),
+    ("stored_across_lines", "share", "of the vectors stored, those that lie in two cache lines"),
+    ("rest_excess", "log2(share)", "iterations, of those that do something: tiles that do not divide an axis go beyond its end"),
+    ("rest_inner_excess", "log2(share)", "the same of the innermost loop of each axis, were it alone: how full its last vectors are"),
+    ("rest_cut", "share", "of an axis that lies in its last, shorter tile, the greatest of all axes"),
     ("estimated_cycles_per_operation", "log2(cycles * lanes / operation)", "of the whole estimate"),
     ("share_of_instructions", "log2(share)", "of arithmetic and loads from the first cache in the estimate"),
     ("share_of_loads_into_l1", "log2(share)", "of transfers into the first cache"),

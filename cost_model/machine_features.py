@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ansor.cost_model.alignment import across_lines
 from ansor.cost_model.analytic import Core, Estimate
 from ansor.cost_model.buffer_features import Statement
 from ansor.cost_model.feature_table import MACHINE_NAMES
+from ansor.cost_model.rests import rests_of
 from ansor.ir.columns import Row, choose, larger, log2, row
+from ansor.ir.loops import Buffer
 from ansor.schedule.legality import accumulators
 
 
@@ -29,6 +32,10 @@ def _values(statement: Statement, estimate: Estimate, operations: float, core: C
     yield log2(tile.vectors / accumulators(core.vector_registers))
     yield log2(larger(tile.bodies / tile.runs, 1.0))
     yield row(tile.partial)
+    yield log2(1.0 + sum((count * _across_lines(statement, buffer, core) for buffer, count in tile.reads.items()), start=0.0))
+    yield _across_lines(statement, nest.store.buffer, core)
+    rests = rests_of(nest)
+    yield from (rests.excess, rests.inner_excess, rests.cut)
     yield log2(total * lanes / larger(nest.iterations * operations, 1.0))
     yield log2((1.0 + instructions) / total)
     for load in estimate.transfers:
@@ -41,6 +48,10 @@ def _values(statement: Statement, estimate: Estimate, operations: float, core: C
     yield log2(estimate.threads)
     for number in (core.vector_bytes, core.vector_registers, core.l1_bytes, core.l2_bytes, core.l3_bytes, core.threads):
         yield log2(1.0 + number)
+
+
+def _across_lines(statement: Statement, buffer: Buffer, core: Core) -> Row:
+    return across_lines(statement.nest, statement.footprints[buffer], statement.layouts[buffer].element_bytes, core.vector_bytes)
 
 
 def _share(touched: Row, cache: int) -> Row:

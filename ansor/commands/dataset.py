@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from rich.progress import track
 from rich.table import Table
 
 from ansor.commands.common import make_console, target_of
+from ansor.cost_model.base import CostModel, load_model
 from ansor.cost_model.feature_table import FEATURES_VERSION, WIDTH
 from ansor.cost_model.lightgbm_model import stage_model, write_stages
 from ansor.cost_model.pretrained import pretrained
@@ -21,7 +23,7 @@ from ansor.dataset.collect import collect
 from ansor.dataset.evaluate import Quality, Score, mean_quality, quality
 from ansor.dataset.examples import Examples, load_examples
 from ansor.dataset.operators import KINDS, DatasetTask, dataset_tasks
-from ansor.dataset.split import FOLDS, HELD_OUT, fold_of, splits
+from ansor.dataset.split import FOLDS, HELD_OUT, WAYS, fold_of, splits
 from ansor.dataset.teach import taught
 from ansor.dataset.train import MEMBERS, NETWORK, train_networks, train_trees
 from ansor.errors import AnsorError
@@ -29,6 +31,9 @@ from ansor.ir.feature_rows import FeatureRows
 from ansor.targets.base import Target, parse_target
 from ansor.text import format_seconds
 from ansor.tuning import OTHER_TARGET, TaskState
+
+PACKAGE = "package"
+"""Name of the model that comes with the package."""
 
 TAUGHT = 64
 """Programs of a task whose times a model tells; every second task is enough of them."""
@@ -61,7 +66,8 @@ def _collect(given: argparse.Namespace, console: Console) -> int:
     return 0
 
 
-def _examples(given: argparse.Namespace, console: Console) -> list[Examples]:
+def _examples(given: argparse.Namespace, console: Console) -> list[tuple[Target, list[Examples]]]:
+    """Of each target that was asked for."""
     tasks, folder = dataset_tasks(), Path(given.folder)
     targets = [target_of(given), *map(parse_target, given.beside)]
     if not folder.is_dir():
@@ -76,8 +82,8 @@ def _examples(given: argparse.Namespace, console: Console) -> list[Examples]:
         if not found:
             raise AnsorError(f"{folder} has no valid records of the data set's tasks for {target}; run `ansor dataset collect {folder}` for this target first")
         console.print(f"{len(found)} tasks, {sum(map(len, found)):,} programs of {folder} for {target}", soft_wrap=True)
-        parts.append(found)
-    return [one for part in parts for one in part]
+        parts.append((target, found))
+    return parts
 
 
 def _train(given: argparse.Namespace, console: Console) -> int:
@@ -87,8 +93,8 @@ def _train(given: argparse.Namespace, console: Console) -> int:
     if unknown := sorted({*given.without} - {*KINDS}):
         raise AnsorError(f"asked to leave out operators of kind {', '.join(unknown)}; the data set has {', '.join(KINDS)}")
     keep = [parse_target(text) for text in given.keep]
-    examples = _examples(given, console)
-    learned = [one for one in examples if _is_learned(one.task, given)]
+    by_target = _examples(given, console)
+    learned = [one for _, examples in by_target for one in examples if _is_learned(one.task, given)]
     if not learned:
         raise AnsorError("asked to train, but all tasks with records are held out; collect more, or learn from all with --all")
     kept = [one for target in keep for one in _taught(given, target, console)]
@@ -101,10 +107,11 @@ def _train(given: argparse.Namespace, console: Console) -> int:
     }  # fmt: skip
     write_stages(output, WIDTH, [stage], about)
     console.print(f"{output}: {about}", soft_wrap=True)
-    unseen = [one for one in examples if one not in learned]
-    if unseen:
-        sides: dict[str, Score] = {"estimate": estimated_scores, "networks": stage_model(stage).predict}
-        console.print(_table(f"tasks held out: {len(unseen)}", {name: quality(side, unseen) for name, side in sides.items()}))
+    model = stage_model(stage)
+    for target, examples in by_target:
+        unseen = [one for one in examples if not _is_learned(one.task, given)]
+        if unseen:
+            console.print(_tried("networks", model, target, unseen))
     return 0
 
 
@@ -119,9 +126,11 @@ def _is_learned(task: DatasetTask, given: argparse.Namespace) -> bool:
 
 
 def _evaluate(given: argparse.Namespace, console: Console) -> int:
-    examples = _examples(given, console)
+    if given.model is not None:
+        return _evaluate_model(given, console)
+    examples = [one for _, found in _examples(given, console) for one in found]
     parts: dict[str, list[Quality]] = {}
-    for split in splits([one.task for one in examples], given.split):
+    for split in splits([one.task for one in examples], given.split or WAYS[0]):
         held_out = [examples[place] for place in split.held_out]
         learned = [examples[place] for place in split.learned]
         sides: dict[str, Score] = {
@@ -133,9 +142,25 @@ def _evaluate(given: argparse.Namespace, console: Console) -> int:
             parts.setdefault(name, []).append(one)
         console.print(_table(f"held out: {split.name}, {len(held_out)} tasks", found))
     if not parts:
-        raise AnsorError(f"asked to hold out one {given.split} at a time, but all tasks with records are of one; collect more")
+        raise AnsorError(f"asked to hold out one {given.split or WAYS[0]} at a time, but all tasks with records are of one; collect more")
     console.print(_table("all tasks, each when held out", {name: mean_quality(found) for name, found in parts.items()}))
     return 0
+
+
+def _evaluate_model(given: argparse.Namespace, console: Console) -> int:
+    if given.split is not None:
+        raise AnsorError("asked to hold tasks out of a model that is trained already; leave out --split, or --model to train others")
+    model = pretrained() if given.model == PACKAGE else load_model(Path(given.model))
+    for target, examples in _examples(given, console):
+        unseen = [one for one in examples if fold_of(one.task) == HELD_OUT]
+        if not unseen:
+            raise AnsorError(f"asked to try a model on tasks that training holds out; {given.folder} has records of none for {target}: collect more")
+        console.print(_tried(given.model, model, target, unseen))
+    return 0
+
+
+def _tried(name: str, model: CostModel, target: Target, unseen: Sequence[Examples]) -> Table:
+    return _table(f"held out: {len(unseen)} tasks of {target}", {"estimate": quality(estimated_scores, unseen), name: quality(model.predict, unseen)})
 
 
 def _table(title: str, found: dict[str, Quality]) -> Table:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import os
 import zipfile
 import zlib
 from collections import Counter
@@ -72,7 +73,7 @@ def _read(place: Path, key: str) -> tuple[FeatureRows, NDArray[np.float64]] | No
 
 def _write(place: Path, key: str, features: FeatureRows, seconds: NDArray[np.float64]) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
-    temporary = place.with_suffix(".part.npz")
+    temporary = place.with_suffix(f".{os.getpid()}.part.npz")  # several runs may read one folder
     np.savez_compressed(temporary, key=key, rows=features.rows, segment=features.segment, prior=features.prior_logs(), seconds=seconds)
     temporary.replace(place)
 

@@ -45,11 +45,28 @@ def test_a_model_is_trained_on_what_is_not_held_out(folder: Path, tmp_path: Path
     assert 0 < held_out < len(TASKS), "the test needs tasks on both sides"
     assert main(["dataset", "train", str(folder), "--threads", "1", "--output", str(tmp_path / "m.gz")]) == 0
     said = capsys.readouterr().out
-    assert "6 tasks, 36 programs" in said and f"tasks held out: {held_out}" in said
+    assert "6 tasks, 36 programs" in said and f"held out: {held_out} tasks of cpu" in said
+    trained = _row(said, "networks")
     about = read_document(tmp_path / "m.gz")["about"]
     assert isinstance(about, dict) and about["tasks"] == len(TASKS) - held_out and load_model(tmp_path / "m.gz").fitted
+    assert main(["dataset", "eval", str(folder), "--threads", "1", "--model", str(tmp_path / "m.gz")]) == 0
+    assert _row(capsys.readouterr().out, str(tmp_path / "m.gz")[:8]) == trained, "the saved model is the one that was tried"
     assert main(["dataset", "train", str(folder), "--threads", "1", "--output", str(tmp_path / "all.json"), "--all"]) == 0
     assert "held out" not in capsys.readouterr().out.replace("held_out", "")
+
+
+def _row(said: str, name: str) -> list[str]:
+    """The numbers beside a name in a table."""
+    [line] = [line for line in said.splitlines() if line.startswith(f"│ {name}")]
+    return line.split("│")[2:]
+
+
+def test_the_packages_model_is_asked_of_what_training_holds_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    held_out = sum(fold_of(task) == HELD_OUT for task in TASKS)
+    assert main(["dataset", "eval", str(folder), "--threads", "1", "--model", "package"]) == 0
+    said = capsys.readouterr().out
+    assert f"held out: {held_out} tasks of cpu" in said
+    assert _row(said, "package") != _row(said, "estimate")
 
 
 def test_a_model_keeps_what_the_packages_model_knows_of_a_target(folder: Path, tmp_path: Path) -> None:
@@ -87,6 +104,10 @@ def test_mistakes_are_one_sentence(folder: Path, capsys: pytest.CaptureFixture[s
     assert main(["dataset", "eval", str(tmp_path / "nowhere")]) == 1 and "which is no folder" in capsys.readouterr().err
     assert main(["dataset", "train", str(folder), "--output", str(tmp_path / "nowhere" / "m.gz")]) == 1
     assert "there is no folder" in capsys.readouterr().err
+    assert main(["dataset", "eval", str(folder), "--model", "package", "--split", "kind"]) == 1
+    assert "leave out --split" in capsys.readouterr().err
+    assert main(["dataset", "eval", str(folder), "--threads", "1", "--model", str(tmp_path / "none.gz")]) == 1
+    assert "none.gz" in capsys.readouterr().err
     for wrong in (["--part", "3/2"], ["--part", "half"], ["--trials", "0"]):
         with pytest.raises(SystemExit):
             main(["dataset", "collect", str(tmp_path), *wrong])

@@ -1,0 +1,46 @@
+"""How many of the vectors that a statement moves lie in two cache lines, each of which is then asked for.
+
+Where a vector begins is a sum of steps, one for each loop but that of its own lanes, from the beginning of a buffer, which is that of a line. So it begins at
+a multiple of the largest power of two g that divides all of them. Of the line / g places that there are, those less than a vector before the end of a line
+are W / g - 1, for vectors of W bytes: a share of (W - g) / line, if all places are as frequent.
+"""
+
+from __future__ import annotations
+
+from ansor.cost_model.nest import Nest
+from ansor.cost_model.touched import Footprint
+from ansor.ir.columns import Flag, Row, choose, larger, negated, smaller
+
+LINE_BYTES = 64.0
+GRAINS = (64.0, 32.0, 16.0, 8.0)
+"""Bytes; steps that none of them divides are taken for multiples of the last but half."""
+
+
+def across_lines(nest: Nest, touched: Footprint, element_bytes: int, vector_bytes: int) -> Row:
+    """Share of the vectors read or written in a buffer that lie in two lines, 0 .. 1; 0 where it is not read or written in vectors of neighbours."""
+    lanes = [_in_lanes(nest, touched, level) for level in range(len(nest.loops))]
+    if all(flag is False for flag in lanes):
+        return 0.0
+    width: Row = 0.0
+    grain: Row = LINE_BYTES
+    for level, step in enumerate(touched.strides):
+        if step is None:
+            continue
+        width = choose(lanes[level], smaller(nest.extents[level] * element_bytes, float(vector_bytes)), width)
+        stands = lanes[level] | negated(nest.real[level])
+        grain = smaller(grain, choose(stands, LINE_BYTES, _grain(step * element_bytes)))
+    return larger(width - grain, 0.0) * (1.0 / LINE_BYTES)
+
+
+def _in_lanes(nest: Nest, touched: Footprint, level: int) -> Flag:
+    """Where neighbours in a vector are those of this loop."""
+    step = touched.strides[level]
+    return False if step is None else nest.loops[level].vectorized & nest.real[level] & (step == 1.0)
+
+
+def _grain(step: Row) -> Row:
+    """The largest power of two that divides a step in bytes, at most a line."""
+    found: Row = GRAINS[-1] / 2
+    for power in reversed(GRAINS):
+        found = choose(step % power == 0.0, power, found)
+    return found
