@@ -125,8 +125,8 @@ class LightGBMModel:
         """A saved model; updates then train a correction on top of it."""
         document = read_document(path, "lightgbm")
         stages, width = document.get("stages"), document.get("width")
-        if width == WIDTH and document.get("features") != FEATURES_VERSION:
-            found = document.get("features")
+        found = document.get("features")
+        if found != (FEATURES_VERSION if width == WIDTH else None):
             raise CostModelError(f"asked to load {path}; it was trained with version {found} of the features, this is {FEATURES_VERSION}: train it again")
         model = cls(seed=seed)
         try:

@@ -54,10 +54,11 @@ def test_it_learns_on_and_says_the_same_when_loaded(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.opinions(features), model.opinions(features))
 
 
-def test_a_model_of_other_features_is_refused(tmp_path: Path) -> None:
-    document = read_document(WEIGHTS) | {"features": FEATURES_VERSION + 1}
+@pytest.mark.parametrize(("version", "width"), [(FEATURES_VERSION + 1, WIDTH), (FEATURES_VERSION - 1, WIDTH - 5)])
+def test_a_model_of_other_features_is_refused(version: int, width: int, tmp_path: Path) -> None:
+    document = read_document(WEIGHTS) | {"features": version, "width": width}
     (tmp_path / "other.json").write_text(json.dumps(document))
-    with pytest.raises(CostModelError, match="was trained with version 4 of the features, this is 3: train it again"):
+    with pytest.raises(CostModelError, match=f"was trained with version {version} of the features, this is {FEATURES_VERSION}: train it again"):
         LightGBMModel.load(tmp_path / "other.json")
 
 
