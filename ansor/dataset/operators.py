@@ -14,7 +14,7 @@ import numpy as np
 
 from ansor import te
 from ansor.errors import DeclarationError
-from ansor.te import nn
+from ansor.te import nn, workloads
 from ansor.te.tensor import Tensor
 
 Sizes = dict[str, int]
@@ -78,6 +78,21 @@ def conv2d_nhwc(batch: int, channels: int, image: int, outputs: int, kernel: int
     """2-d convolution, NHWC, with ReLU."""
     data, weight = te.placeholder((batch, image, image, channels), name="data"), _weight(kernel, kernel, channels, outputs)
     return [data, weight, nn.relu(nn.conv2d(data, weight, stride, padding, data_layout="NHWC"))]
+
+
+def conv2d_bn(batch: int, channels: int, image: int, outputs: int, kernel: int, stride: int = 1, padding: int = 0) -> list[Tensor]:
+    """2-d convolution, NCHW, with weights that are no constants, bias, batch norm and ReLU: nothing can be packed or transformed ahead."""
+    return workloads.conv2d_nchw_bn_relu(batch, image, image, channels, outputs, kernel, stride, padding)
+
+
+def depthwise_nhwc(batch: int, channels: int, image: int, kernel: int, stride: int, padding: int) -> list[Tensor]:
+    """Depthwise 2-d convolution, NHWC."""
+    return workloads.depthwise_conv2d(batch, image, image, channels, kernel, stride, padding)
+
+
+def transposed_nhwc(batch: int, channels: int, image: int, outputs: int, kernel: int, stride: int, padding: int) -> list[Tensor]:
+    """Transposed 2-d convolution, NHWC."""
+    return workloads.conv2d_transpose(batch, image, image, channels, outputs, kernel, stride, padding)
 
 
 def depthwise(batch: int, channels: int, image: int, kernel: int, stride: int, padding: int, epilogue: int = 0) -> list[Tensor]:
@@ -248,6 +263,16 @@ KINDS: Mapping[str, Kind] = {
         "densenet": ("b1 c256 i28 k2 s2 p0 x1",), "mobilenet": ("b1 c1280 i7 k7 s1 p0 x1",),
     }),
     "attention_scores": Kind(attention_scores, {"bert": ("b12 r128 a64", "b8 r64 a64"), "vit": ("b6 r197 a64",), "gpt": ("b4 r256 a64",)}),
+    "conv2d_bn": Kind(conv2d_bn, {
+        "yolo": ("b1 c32 i104 o64 k3 s2 p1", "b1 c64 i52 o128 k3 p1", "b1 c128 i26 o256 k3 s2 p1", "b1 c256 i13 o512 k3 p1", "b1 c128 i26 o64 k1",
+                 "b1 c3 i208 o32 k3 p1"),
+        "cifar": ("b1 c16 i32 o16 k3 p1", "b1 c64 i8 o64 k3 p1"),
+    }),
+    "depthwise_nhwc": Kind(depthwise_nhwc, {
+        "mobilenet_192": ("b1 c32 i96 k3 s1 p1", "b1 c96 i96 k3 s2 p1", "b1 c144 i48 k3 s1 p1", "b1 c192 i24 k3 s1 p1", "b1 c384 i12 k3 s1 p1",
+                          "b1 c120 i40 k5 s1 p2"),
+    }),
+    "transposed_nhwc": Kind(transposed_nhwc, {"pix2pix": ("b1 c512 i8 o256 k4 s2 p1", "b1 c256 i16 o128 k4 s2 p1"), "unet": ("b1 c64 i28 o32 k2 s2 p0",)}),
 }  # fmt: skip
 """Sizes are written as letters and numbers, as `_LETTERS` names them."""
 
