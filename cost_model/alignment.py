@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from ansor.cost_model.nest import Nest
 from ansor.cost_model.touched import Footprint
-from ansor.ir.columns import Flag, Row, choose, larger, negated, smaller
+from ansor.ir.columns import Flag, Row, choose, larger, negated, power_of_two_in, smaller
 
 LINE_BYTES = 64.0
-GRAINS = (64.0, 32.0, 16.0, 8.0)
-"""Bytes; steps that none of them divides are taken for multiples of the last but half."""
+LEAST_GRAIN = 4.0
+"""Bytes; smaller elements are taken to begin at a multiple of them."""
 
 
 def across_lines(nest: Nest, touched: Footprint, element_bytes: int, vector_bytes: int) -> Row:
@@ -28,7 +28,7 @@ def across_lines(nest: Nest, touched: Footprint, element_bytes: int, vector_byte
             continue
         width = choose(lanes[level], smaller(nest.extents[level] * element_bytes, float(vector_bytes)), width)
         stands = lanes[level] | negated(nest.real[level])
-        grain = smaller(grain, choose(stands, LINE_BYTES, _grain(step * element_bytes)))
+        grain = smaller(grain, choose(stands, LINE_BYTES, power_of_two_in(step * element_bytes, LEAST_GRAIN, LINE_BYTES)))
     return larger(width - grain, 0.0) * (1.0 / LINE_BYTES)
 
 
@@ -36,11 +36,3 @@ def _in_lanes(nest: Nest, touched: Footprint, level: int) -> Flag:
     """Where neighbours in a vector are those of this loop."""
     step = touched.strides[level]
     return False if step is None else nest.loops[level].vectorized & nest.real[level] & (step == 1.0)
-
-
-def _grain(step: Row) -> Row:
-    """The largest power of two that divides a step in bytes, at most a line."""
-    found: Row = GRAINS[-1] / 2
-    for power in reversed(GRAINS):
-        found = choose(step % power == 0.0, power, found)
-    return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ansor.ir.columns import Row, ceil, choose, larger, smaller
+from ansor.ir.columns import Row, ceil, larger, power_of_two_in, smaller
 
 PAGE_BYTES = 4096
 
@@ -21,16 +21,6 @@ def room(counts: Sequence[Row], run: Row, lines: Row, strides: Sequence[Row], li
     sets = float(PAGE_BYTES // line_bytes)
     reached = smaller(ceil(run / line_bytes), sets)
     for count, stride in zip(reversed(counts), reversed(strides), strict=True):
-        places = smaller(count, sets / _step(stride / line_bytes, sets))
+        places = smaller(count, sets / power_of_two_in(stride / line_bytes, 1.0, sets))  # every so many sets is met
         reached = smaller(reached * places, sets)
     return lines * line_bytes * sets / larger(smaller(reached, lines), 1.0)
-
-
-def _step(stride: Row, sets: float) -> Row:
-    """The largest power of two that divides a stride in lines, at most `sets`: every so many sets is met. 1 for one that is no whole number of lines."""
-    step: Row = 1.0
-    power = 2.0
-    while power <= sets:
-        step = choose(stride % power == 0.0, power, step)
-        power *= 2.0
-    return step

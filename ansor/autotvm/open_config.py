@@ -47,7 +47,7 @@ class _Noting(dict[str, Entity]):
     def items(self) -> ItemsView[str, Entity]:  # type: ignore[override]  # the class it is in dict has no name
         return {name: self[name] for name in self}.items()
 
-    def values(self) -> ValuesView[Entity]:  # type: ignore[override]  # as above
+    def values(self) -> ValuesView[Entity]:  # type: ignore[override]  # the class it is in dict has no name
         return {name: self[name] for name in self}.values()
 
 

@@ -128,9 +128,10 @@ def _is_learned(task: DatasetTask, given: argparse.Namespace) -> bool:
 def _evaluate(given: argparse.Namespace, console: Console) -> int:
     if given.model is not None:
         return _evaluate_model(given, console)
+    way = given.split or WAYS[0]
     examples = [one for _, found in _examples(given, console) for one in found]
     parts: dict[str, list[Quality]] = {}
-    for split in splits([one.task for one in examples], given.split or WAYS[0]):
+    for split in splits([one.task for one in examples], way):
         held_out = [examples[place] for place in split.held_out]
         learned = [examples[place] for place in split.learned]
         sides: dict[str, Score] = {
@@ -142,7 +143,7 @@ def _evaluate(given: argparse.Namespace, console: Console) -> int:
             parts.setdefault(name, []).append(one)
         console.print(_table(f"held out: {split.name}, {len(held_out)} tasks", found))
     if not parts:
-        raise AnsorError(f"asked to hold out one {given.split or WAYS[0]} at a time, but all tasks with records are of one; collect more")
+        raise AnsorError(f"asked to hold out one {way} at a time, but all tasks with records are of one; collect more")
     console.print(_table("all tasks, each when held out", {name: mean_quality(found) for name, found in parts.items()}))
     return 0
 

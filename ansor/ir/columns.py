@@ -71,6 +71,16 @@ def multiply_add(a: Row, b: Row, c: Row) -> Row:
     return a.multiplied_added(b, c) if isinstance(a, Column) else a * b + c
 
 
+def power_of_two_in(value: Row, least: float, most: float) -> Row:
+    """The largest power of two from `least` to `most` that divides a value; `least` where none does."""
+    found: Row = least
+    power = 2.0 * least
+    while power <= most:
+        found = choose(value % power == 0.0, power, found)
+        power *= 2.0
+    return found
+
+
 def product(values: Iterable[Int]) -> Int:
     """Product of all, 1 for none."""
     result: Int = 1

@@ -22,10 +22,10 @@ ELEMENT = 4
 VECTOR_BYTES = (16, 32, 64)
 
 
-def copied(rows: int, columns: int, lanes: int, shift: int = 0) -> Sketch:
-    """Y[i, j] = X[i + shift, j] in vectors along j; a constant begins in the middle of a row, which nothing is said of."""
-    data = te.placeholder((rows + shift, columns), name="X")
-    out = te.compute((rows, columns), lambda i, j: data[i + shift, j] * 2.0, name="Y")
+def copied(rows: int, columns: int, lanes: int) -> Sketch:
+    """Y[i, j] = X[i, j] * 2 in vectors along j."""
+    data = te.placeholder((rows, columns), name="X")
+    out = te.compute((rows, columns), lambda i, j: data[i, j] * 2.0, name="Y")
     return Sketch(Dag([data, out])).then(Split("Y", "j", (lanes,), 2), Reorder("Y", ("i", "j_0", "j_1")), Vectorize("Y", "j_1"))
 
 

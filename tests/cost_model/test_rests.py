@@ -84,12 +84,9 @@ def test_a_population_has_what_its_rows_have() -> None:
     for sketch in spaces(Dag(workloads.matmul(50, 51, 35)), parse_target("cpu -mcpu=znver3 -threads=1")):
         rows = np.stack([rng.integers(0, size, 12) for size in sketch.sizes], axis=1)
         for k, statement in enumerate(statements_of(sketch.lower_rows(rows), 64)):
-            together = np.stack(np.broadcast_arrays(*_columns(rests_of(statement.nest)), np.zeros(12))[:3], axis=1)
+            found = rests_of(statement.nest)
+            together = np.stack([np.broadcast_to(one, 12) for one in (found.excess, found.inner_excess, found.cut)], axis=1)
             alone = [_numbers(rests_of(statements_of(sketch.lower_row(row), 64)[k].nest)) for row in rows.tolist()]
             assert together.tolist() == alone
             uneven += int((together > 0).any())
     assert uneven
-
-
-def _columns(rests: Rests) -> list[np.ndarray[tuple[int, ...], np.dtype[np.float64]]]:
-    return [np.asarray(rests.excess), np.asarray(rests.inner_excess), np.asarray(rests.cut)]
