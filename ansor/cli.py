@@ -239,6 +239,9 @@ def _add_dataset(commands: Commands) -> None:
     parser.add_argument("--trials", type=positive, default=96, help="programs of each task (default %(default)s)")
     parser.add_argument("--part", type=part, default=(1, 1), metavar="K/N", help="only every N-th task, from the K-th on")
     parser.add_argument("--only", nargs="+", default=[], metavar="KIND", help="only these kinds of operators")
+    parser.add_argument("--search", choices=("mixed", "tuning"), default="mixed",
+                        help="how programs are chosen: half of them at random (the default), or as tuning does, which shows what the package's model is wrong "
+                             "about; the fifth of the tasks that training holds out is then left alone")
     parser.add_argument("--seed", type=int, default=0, help="seed of the search (default 0)")
     parser = _command(actions, "train", "Train a cost model on the records in DIR.")
     parser.add_argument("folder", metavar="DIR", help="where `ansor dataset collect` put record files")

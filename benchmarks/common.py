@@ -15,14 +15,18 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from ansor.codegen.toolchain import find_compiler, processor_name
+from ansor.measure.kernel import Kernel
 from ansor.measure.peak import Peak, measure_peak
 from ansor.targets.base import Target, parse_target
+from ansor.task import SearchTask
 from ansor.text import format_seconds
 
 TURN_SECONDS = 2e-3
@@ -96,6 +100,17 @@ def _calls(function: Callable[[], object]) -> int:
     return max(1, round(TURN_SECONDS / max(timed(function), 1e-9)))
 
 
+def calls(task: SearchTask, kernels: Mapping[str, Kernel]) -> dict[str, Callable[[], object]]:
+    """Calls of kernels of one task, all with the same arguments of chance; its constants are bound beforehand."""
+    rng = np.random.default_rng(0)
+    arguments = {one.name: (rng.random(one.shape) * 2 - 1).astype(one.dtype) if one.dtype.startswith("float") else
+                 rng.integers(-100, 100, one.shape).astype(one.dtype) for one in task.tensors if one.is_placeholder}
+    constants = {tensor.name: arguments.pop(tensor.name) for tensor in task.tensors if tensor.constant}
+    for kernel in kernels.values():
+        kernel.bind_constants(constants)
+    return {name: partial(kernel, *arguments.values()) for name, kernel in kernels.items()}
+
+
 def use_threads(threads: int) -> None:
     """PyTorch on as many threads as we."""
     import torch
@@ -147,6 +162,11 @@ def table(title: str, first: Sequence[str], numbers: Sequence[str]) -> Table:
     for heading in numbers:
         made.add_column(heading, justify="right")
     return made
+
+
+def geomean(values: Sequence[float]) -> float:
+    """Geometric mean of positive numbers, one or more."""
+    return math.exp(sum(map(math.log, values)) / len(values))
 
 
 def machine_line() -> str:

@@ -2,15 +2,13 @@
 
     python benchmarks/search.py                                   # every operator, 5 seeds, 64 trials: hours
     python benchmarks/search.py --only matmul softmax --seeds 3
-    python benchmarks/search.py --searches pretrained --seeds 3 --long 1000   # what 64 trials reach of the best of 1000
     python benchmarks/search.py --table --plot docs/search.svg    # runs nothing
 
 Searches: `random` programs; `evolution` of the best measured ones, without a model; evolution with a `model` that starts from the analytic estimate and
 learns from what is measured; and `pretrained`, the package's own, which starts from what it learned from other operators. A run is a line in the results
 file, and a run that is there is not run again. A curve is the speed of the best program so far, relative to the best that any run of the operator found; the
-table gives the geometric mean over operators, averaged over the seeds that all operators have, and the spread of seeds. `--long` adds one long run of the
-pretrained search for each operator, which then is what the others are held against. Seconds are wall time from the declaration, with everything a user waits
-for but the start of Python. No operator is one of the data set that the pretrained model learned from.
+table gives the geometric mean over operators, averaged over the seeds that all operators have, and the spread of seeds. Seconds are wall time from the
+declaration, with everything a user waits for but the start of Python. No operator is one of the data set that the pretrained model learned from.
 """
 
 from __future__ import annotations
@@ -38,6 +36,7 @@ from ansor.task import SearchTask
 from ansor.te import workloads
 from ansor.te.tensor import Tensor
 from ansor.tuning import Progress, TuningRun
+from ansor.zero_tuning import pick
 from ansor.zoo import operators
 
 RESULTS = Path("build") / "search.jsonl"
@@ -71,7 +70,6 @@ OPERATORS: dict[str, Callable[[], list[Tensor]]] = {
     "dilated": lambda: workloads.conv2d(1, 30, 30, 80, 80, 3, 1, 2, 2),
     "layer_norm": lambda: operators.layer_norm(320, 640),
 }
-LONG_SEED = 1000
 
 
 @dataclass(frozen=True)
@@ -108,7 +106,8 @@ def run(operator: str, search: str, seed: int, trials: int, target: Target) -> C
 
     task = SearchTask(tensors=OPERATORS[operator](), target=target, name=operator)
     with Measurer(find_compiler(target.compiler), mcpu=target.mcpu) as measurer:
-        TuningRun([task], trials=trials, measurer=measurer, seed=seed, model=SEARCHES[search](seed), on_progress=note).run()
+        first = partial(pick, seed=seed) if search == "pretrained" else None
+        TuningRun([task], trials=trials, measurer=measurer, seed=seed, model=SEARCHES[search](seed), first=first, on_progress=note).run()
     return Curve(operator, search, seed, str(target), processor_name(), tuple(best), tuple(elapsed))
 
 
@@ -147,7 +146,6 @@ def main() -> int:
     options.add_argument("--seeds", type=int, default=5, help="runs of each search (default: %(default)s)")
     options.add_argument("--searches", nargs="+", choices=SEARCHES, default=list(SEARCHES), help="searches (default: all)")
     options.add_argument("--trials", type=int, default=64, help="of a run (default: %(default)s)")
-    options.add_argument("--long", type=int, default=0, metavar="TRIALS", help="one more run of so many trials for each operator (default: none)")
     options.add_argument("--results", type=Path, metavar="FILE", default=RESULTS, help="where runs are kept (default: %(default)s)")
     options.add_argument("--table", action="store_true", help="print what the results file has, run nothing")
     options.add_argument("--plot", type=Path, metavar="FILE.svg", help="draw the curves")
@@ -159,14 +157,12 @@ def main() -> int:
         given.results.parent.mkdir(parents=True, exist_ok=True)
         done = load(given.results)
         # Searches in turn, so that a stopped run has something of each.
-        short = [(name, search, seed) for seed in range(given.seeds) for name in given.only for search in given.searches]
-        long = [(name, "pretrained", LONG_SEED) for name in given.only if given.long]
-        for runs, trials in ((short, given.trials), (long, given.long)):
-            for operator, search, seed in missing(done, runs, trials, target):
-                curve = run(operator, search, seed, trials, target)
-                with given.results.open("a") as file:
-                    file.write(json.dumps(asdict(curve)) + "\n")
-                out.print(f"{operator} by {search}, seed {seed}: {curve.best[-1] * 1e3:.4f} ms in {curve.elapsed[-1]:.1f} s, {trials} trials")
+        wanted = [(name, search, seed) for seed in range(given.seeds) for name in given.only for search in given.searches]
+        for operator, search, seed in missing(done, wanted, given.trials, target):
+            curve = run(operator, search, seed, given.trials, target)
+            with given.results.open("a") as file:
+                file.write(json.dumps(asdict(curve)) + "\n")
+            out.print(f"{operator} by {search}, seed {seed}: {curve.best[-1] * 1e3:.4f} ms in {curve.elapsed[-1]:.1f} s, {given.trials} trials")
     curves = [one for one in load(given.results) if one.operator in given.only and one.target == str(target)]
     if not curves:
         out.print(f"{given.results} has no run for target {target}")

@@ -12,14 +12,11 @@ model, such as one that never saw some kinds: `ansor dataset train DIR --without
 
 from __future__ import annotations
 
-import math
 import sys
 import time
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import numpy as np
-from common import Ratio, add_target, console, in_one_thread, interleaved, machine_line, parser, ratio, records_at, short, table, target_of
+from common import Ratio, add_target, calls, console, geomean, in_one_thread, interleaved, machine_line, parser, ratio, records_at, short, table, target_of
 
 from ansor import api
 from ansor.codegen.toolchain import find_compiler
@@ -28,7 +25,6 @@ from ansor.dataset.collect import search_task
 from ansor.dataset.operators import KINDS, DatasetTask, dataset_tasks
 from ansor.dataset.split import HELD_OUT, fold_of
 from ansor.kernels import built
-from ansor.measure.kernel import Kernel
 from ansor.task import SearchTask
 from ansor.zero_tuning import pick
 
@@ -75,28 +71,8 @@ def compared(task: SearchTask, one: DatasetTask, model: CostModel | None, trials
     (picked,) = built([task], [choice.program], find_compiler(task.target.compiler))
     state = api.tune_tasks([task], trials=trials, records=records)[0]
     (tuned,) = built([task], [api.chosen(state)], find_compiler(task.target.compiler))
-    arguments = _arguments(task)
-    times = interleaved({"picked": _call(picked, task, arguments), "tuned": _call(tuned, task, arguments)}, turns, 4.0)
+    times = interleaved(calls(task, {"picked": picked, "tuned": tuned}), turns, 4.0)
     return ratio(times["picked"], times["tuned"]), times["picked"].median, times["tuned"].median, choice.confidence, seconds
-
-
-def _arguments(task: SearchTask) -> dict[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]]:
-    rng = np.random.default_rng(0)
-    inputs = [tensor for tensor in task.tensors if tensor.is_placeholder]
-    return {one.name: (rng.random(one.shape) * 2 - 1).astype(one.dtype) if one.dtype.startswith("float") else
-            rng.integers(-100, 100, one.shape).astype(one.dtype) for one in inputs}
-
-
-def _call(kernel: Kernel, task: SearchTask, arguments: dict[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]]) -> Callable[[], object]:
-    constants = {tensor.name for tensor in task.tensors if tensor.constant}
-    kernel.bind_constants({name: arguments[name] for name in constants})
-    rest = [value for name, value in arguments.items() if name not in constants]
-    return lambda: kernel(*rest)
-
-
-def geomean(values: Sequence[float]) -> float:
-    """Geometric mean."""
-    return math.exp(sum(map(math.log, values)) / len(values))
 
 
 if __name__ == "__main__":

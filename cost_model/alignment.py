@@ -28,7 +28,7 @@ def across_lines(nest: Nest, touched: Footprint, element_bytes: int, vector_byte
             continue
         width = choose(lanes[level], smaller(nest.extents[level] * element_bytes, float(vector_bytes)), width)
         stands = lanes[level] | negated(nest.real[level])
-        grain = smaller(grain, choose(stands, LINE_BYTES, power_of_two_in(step * element_bytes, LEAST_GRAIN, LINE_BYTES)))
+        grain = smaller(grain, choose(stands, LINE_BYTES, larger(power_of_two_in(step * element_bytes, LINE_BYTES), LEAST_GRAIN)))
     return larger(width - grain, 0.0) * (1.0 / LINE_BYTES)
 
 

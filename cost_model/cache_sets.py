@@ -21,6 +21,7 @@ def room(counts: Sequence[Row], run: Row, lines: Row, strides: Sequence[Row], li
     sets = float(PAGE_BYTES // line_bytes)
     reached = smaller(ceil(run / line_bytes), sets)
     for count, stride in zip(reversed(counts), reversed(strides), strict=True):
-        places = smaller(count, sets / power_of_two_in(stride / line_bytes, 1.0, sets))  # every so many sets is met
+        apart = larger(power_of_two_in(stride, PAGE_BYTES), line_bytes)  # every so many bytes of a page are met
+        places = smaller(count, PAGE_BYTES / apart)
         reached = smaller(reached * places, sets)
     return lines * line_bytes * sets / larger(smaller(reached, lines), 1.0)

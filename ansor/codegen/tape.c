@@ -12,7 +12,8 @@ enum { BLOCK = 64, LANES = 8 };
 
 enum {
     CONSTANT, TABLE, ADD, SUBTRACT, MULTIPLY, DIVIDE, FLOOR_DIVIDE, CEIL_DIVIDE, REMAINDER, MINIMUM, MAXIMUM, LESS, LESS_EQUAL, EQUAL, BOTH, EITHER,
-    NOT, FLOOR, CEIL, MAGNITUDE, LOG2, LOG, LOG2_OF_ONE_MORE, EXCESS, CHOOSE, MULTIPLY_ADD, STORE_FLOAT, STORE_DOUBLE, STORE_FLAG
+    NOT, FLOOR, CEIL, MAGNITUDE, LOG2, LOG, LOG2_OF_ONE_MORE, EXCESS, POWER_OF_TWO, CHOOSE, MULTIPLY_ADD,
+    STORE_FLOAT, STORE_DOUBLE, STORE_FLAG
 };
 
 /* Which operands are constants rather than registers, above the operation in the first word of an instruction. */
@@ -112,6 +113,8 @@ static inline double binary_logarithm(double x) {
     return exponent + large + 2.8853900817779268 * s * p;
 }
 
+static inline int64_t lowest_bit(int64_t x) { return x & -x; }
+
 /* Each operation as a loop over whole vectors that reads registers, or a constant in the place of one of them. */
 #define OPERANDS double *restrict d, const double *restrict a, const double *restrict b, const double *restrict c, int64_t vectors
 #define EACH _Pragma("clang loop vectorize_width(8) interleave_count(1)") for (int64_t i = 0; i < LANES * vectors; i++)
@@ -138,6 +141,7 @@ BINARY(less, x < y ? 1.0 : 0.0)
 BINARY(less_equal, x <= y ? 1.0 : 0.0)
 BINARY(equal, x == y ? 1.0 : 0.0)
 BINARY(excess, x > y ? x - y : 0.0)
+BINARY(power_of_two, (double)lowest_bit((int64_t)x | (int64_t)y))
 UNARY(not, 1.0 - x)
 UNARY(floored, floor(x))
 UNARY(ceiled, ceil(x))
@@ -159,6 +163,7 @@ static void (*const operations[256])(OPERANDS) = {
     FORMS(ADD, add), FORMS(SUBTRACT, subtract), FORMS(MULTIPLY, multiply), FORMS(DIVIDE, divide), FORMS(FLOOR_DIVIDE, floor_divide),
     FORMS(CEIL_DIVIDE, ceil_divide), FORMS(REMAINDER, remain), FORMS(MINIMUM, minimum), FORMS(MAXIMUM, maximum), FORMS(LESS, less),
     FORMS(LESS_EQUAL, less_equal), FORMS(EQUAL, equal), FORMS(BOTH, minimum), FORMS(EITHER, maximum), FORMS(EXCESS, excess),
+    FORMS(POWER_OF_TWO, power_of_two),
     [NOT] = not, [FLOOR] = floored, [CEIL] = ceiled, [MAGNITUDE] = magnitude, [LOG2] = binary_log, [LOG] = natural_log, [LOG2_OF_ONE_MORE] = binary_log_of_one_more,
     [CHOOSE] = choose, [CHOOSE | THEN] = choose_then, [CHOOSE | OTHERWISE] = choose_otherwise, [CHOOSE | THEN | OTHERWISE] = choose_either,
     [MULTIPLY_ADD] = multiply_add, [MULTIPLY_ADD | OTHERWISE] = multiply_add_constant,

@@ -49,7 +49,8 @@ def _collect(given: argparse.Namespace, console: Console) -> int:
     part, parts = given.part
     if unknown := sorted({*given.only} - {*KINDS}):
         raise AnsorError(f"asked for operators of kind {', '.join(unknown)}; the data set has {', '.join(KINDS)}")
-    tasks = [task for task in dataset_tasks()[part - 1 :: parts] if not given.only or task.kind in given.only]
+    tasks = [task for task in dataset_tasks() if (not given.only or task.kind in given.only) and (given.search == "mixed" or fold_of(task) != HELD_OUT)]
+    tasks = tasks[part - 1 :: parts]
     target = target_of(given)
     console.print(f"{len(tasks)} tasks, {given.trials} programs each, for {target}; records in {given.folder}", soft_wrap=True)
     begun = time.monotonic()
@@ -62,7 +63,7 @@ def _collect(given: argparse.Namespace, console: Console) -> int:
         elapsed = time.monotonic() - begun
         console.print(f"{count}/{len(tasks)} {task.name}: {state.trials} programs, {best}; {elapsed / 60:.1f} min", soft_wrap=True)
 
-    collect(tasks, target, Path(given.folder), trials=given.trials, seed=given.seed, done=done)
+    collect(tasks, target, Path(given.folder), trials=given.trials, seed=given.seed, search=given.search, done=done)
     return 0
 
 

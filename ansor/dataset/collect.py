@@ -1,7 +1,9 @@
 """Collect a data set: measure programs of every task, good ones and others, into one record file for each task.
 
 Half of the programs of a round are drawn at random and half are the model's best of a short evolution, so that a model learns both what is bad and which of
-the good ones is better. A file that is there is continued, so a run that was stopped goes on; several runs on one folder take turns at the clock.
+the good ones is better. What a model is wrong about shows where a search follows it: programs that it takes for the best of all, and that are not. So a
+further folder can have the programs that a tuning run measures. A file that is there is continued, so a run that was stopped goes on; several runs on one
+folder take turns at the clock.
 """
 
 from __future__ import annotations
@@ -18,8 +20,11 @@ from ansor.search.tuner import TunerOptions
 from ansor.targets.base import Target
 from ansor.task import SearchTask
 from ansor.tuning import Report, TaskState, TuningRun, quiet
+from ansor.zero_tuning import pick
 
 SEARCH = TunerOptions(epsilon=0.5, local_share=0.3, evolution=EvolutionOptions(population=512, generations=1))
+SEARCHES = {"mixed": SEARCH, "tuning": TunerOptions()}
+"""How programs are chosen: half of them at random, or all as a tuning run does, its first choice included."""
 
 TIMING = TimingOptions(repeat=5, cut_ratio=30.0, contender_repeats=0)
 """How all programs are timed: a model learns from slow ones, too, so that these are not cut short as in a search."""
@@ -36,14 +41,18 @@ def records_of(folder: Path, task: DatasetTask) -> Path:
 
 
 def collect(
-    tasks: Sequence[DatasetTask], target: Target, folder: Path, *, trials: int, seed: int = 0, report: Report = quiet,
+    tasks: Sequence[DatasetTask], target: Target, folder: Path, *, trials: int, seed: int = 0, search: str = "mixed", report: Report = quiet,
     done: Callable[[DatasetTask, TaskState], None] = lambda task, state: None,
 ) -> None:
-    """Measure `trials` programs of each task in turn, those in its file included; `done` is told after each. Ctrl-C passes through, nothing is lost."""
+    """Measure `trials` programs of each task in turn, those in its file included; `search`: one of SEARCHES; `done` is told after each task.
+
+    Ctrl-C passes through, nothing is lost.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     with Measurer(find_compiler(target.compiler), mcpu=target.mcpu, timing=TIMING) as measurer:
         for task in tasks:
             run = TuningRun(
-                [search_task(task, target)], trials=trials, measurer=measurer, records=records_of(folder, task), seed=seed, options=SEARCH, report=report
-            )
+                [search_task(task, target)], trials=trials, measurer=measurer, records=records_of(folder, task), seed=seed, options=SEARCHES[search],
+                first=pick if search == "tuning" else None, report=report,
+            )  # fmt: skip
             done(task, run.run()[0])

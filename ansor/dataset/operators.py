@@ -246,6 +246,7 @@ KINDS: Mapping[str, Kind] = {
     "matmul": Kind(matmul, {
         "blas": ("r512 m512 a512", "r256 m256 a256", "r1000 m1000 a500", "r127 m127 a127", "r4096 m16 a512", "r16 m2048 a512",
                  "r64 m64 a4096", "r384 m384 a384"),
+        "linpack": ("r640 m640 a640", "r320 m320 a320", "r1024 m256 a512", "r256 m1024 a256", "r512 m512 a128", "r768 m768 a256", "r128 m512 a1024"),
     }),
     "int8_matmul": Kind(int8_matmul, {"blas": ("r512 m512 a512", "r128 m768 a768", "r1000 m256 a384")}),
     "batch_matmul": Kind(batch_matmul, {

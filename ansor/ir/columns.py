@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ansor.ir.tape import Column, Op
+from ansor.ir.tape import Column, Op, lowest_bit
 
 Int = int | NDArray[np.int64]
 """An integer of a program, or one for each of a population."""
@@ -71,14 +71,11 @@ def multiply_add(a: Row, b: Row, c: Row) -> Row:
     return a.multiplied_added(b, c) if isinstance(a, Column) else a * b + c
 
 
-def power_of_two_in(value: Row, least: float, most: float) -> Row:
-    """The largest power of two from `least` to `most` that divides a value; `least` where none does."""
-    found: Row = least
-    power = 2.0 * least
-    while power <= most:
-        found = choose(value % power == 0.0, power, found)
-        power *= 2.0
-    return found
+def power_of_two_in(value: Row, most: float) -> Row:
+    """The largest power of two up to `most`, one itself, that divides an integer; `most` of 0."""
+    if isinstance(value, Column):
+        return value.power_of_two(most)
+    return float(lowest_bit(int(value) | int(most))) if isinstance(value, _NUMBER) else lowest_bit(value.astype(np.int64) | int(most)).astype(np.float64)
 
 
 def product(values: Iterable[Int]) -> Int:

@@ -17,12 +17,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import chain
-from typing import Any, cast, final
+from typing import Any, TypeVar, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ansor.errors import ScheduleError
+
+T = TypeVar("T", int, NDArray[np.int64])
 
 Place = int
 """Of an operation on the tape."""
@@ -58,8 +60,9 @@ class Op(IntEnum):
     LOG = 21
     LOG2_OF_ONE_MORE = 22  # log2(1 + a)
     EXCESS = 23  # a - b where that is positive, else 0
-    CHOOSE = 24  # b where a, else c
-    MULTIPLY_ADD = 25  # a * b + c
+    POWER_OF_TWO = 24  # the largest power of two up to b, one itself, that divides the integer a
+    CHOOSE = 25  # b where a, else c
+    MULTIPLY_ADD = 26  # a * b + c
 
 
 _ADD, _SUBTRACT, _MULTIPLY, _DIVIDE = int(Op.ADD), int(Op.SUBTRACT), int(Op.MULTIPLY), int(Op.DIVIDE)
@@ -280,6 +283,12 @@ class Column:
         """By how much `other` exceeds this, 0 where it does not."""
         return self._other(other).above(self)
 
+    def power_of_two(self, most: Operand) -> Column:
+        """The largest power of two up to `most`, one itself, that divides this integer."""
+        key = (int(Op.POWER_OF_TWO), self.place, self._other(most).place, 0)
+        found = self.recorder.nodes.get(key)
+        return self.recorder.note(key, 1.0) if found is None else found
+
     def multiplied_added(self, factor: Operand, summand: Operand) -> Operand:
         """This times `factor` plus `summand`."""
         if type(factor) is not Column:
@@ -474,8 +483,15 @@ def _calculated(op: Op, *given: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.log2(given[0] + 1.0)
     if op is Op.EXCESS:
         return np.maximum(given[0] - given[1], 0.0)
+    if op is Op.POWER_OF_TWO:
+        return lowest_bit(given[0].astype(np.int64) | given[1].astype(np.int64)).astype(np.float64)
     result: NDArray[np.float64] = _FUNCTIONS[op](*given)
     return result.astype(np.float64, copy=False)
+
+
+def lowest_bit(value: T) -> T:
+    """The largest power of two that divides an integer, 0 of 0."""
+    return value & -value
 
 
 def _remainder(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ import pytest
 from ansor.codegen import tape_library
 from ansor.codegen.tape_library import BLOCK, runner
 from ansor.errors import ScheduleError, ToolchainError
-from ansor.ir.columns import Int, Row, ceil, ceil_div, choose, floor, log, log2, log2_of_one_more, row
+from ansor.ir.columns import Int, Row, ceil, ceil_div, choose, floor, log, log2, log2_of_one_more, power_of_two_in, row
 from ansor.ir.tape import Matrix, Recorder, Tape, matrix
 from tests.ir.test_tape import GENES, calculation, hard_divisions, recorded_numbers
 
@@ -65,7 +65,7 @@ def test_functions_of_floating_point() -> None:
 
     def results(value: Row, near: Row) -> list[Row]:
         logarithms = [log2(value), log(value), log2_of_one_more(value), log2(near), log2(1.0 / value), log(3.0 / value), log2(near - 0.5)]
-        return [*logarithms, floor(value / 7.0), ceil(value / 7.0), value / 7.0, choose(value > 5.0, value, 1.5)]
+        return [*logarithms, floor(value / 7.0), ceil(value / 7.0), value / 7.0, choose(value > 5.0, value, 1.5), power_of_two_in(value, 4096.0)]
 
     (found,) = runner(recorder.tape(), [matrix([], np.float64)])(np.zeros((3, 1), np.int64))
     assert found.shape == (3, 0)

@@ -6,14 +6,15 @@ import pytest
 from numpy.typing import NDArray
 
 from ansor.dataset import examples as module
-from ansor.dataset.collect import collect, records_of
+from ansor.dataset.collect import collect, records_of, search_task
 from ansor.dataset.examples import examples_of, load_examples
 from ansor.dataset.operators import DatasetTask
 from ansor.ir.feature_rows import FeatureRows
 from ansor.measure.record import load
 from ansor.targets.base import parse_target
 from ansor.task import SearchTask
-from ansor.tuning import TaskState
+from ansor.tuning import TaskState, recorded_outcomes
+from ansor.zero_tuning import pick
 
 pytestmark = pytest.mark.compiler
 TARGET = parse_target("cpu -threads=1")
@@ -75,6 +76,14 @@ def test_records_that_do_not_apply_are_counted(tmp_path: Path) -> None:
     left_out: Counter[str] = Counter()
     assert not list(load_examples(TASKS[:1], parse_target("cpu -threads=2"), tmp_path, left_out))
     assert list(left_out.values()) == [3] and "made for another target" in next(iter(left_out))
+
+
+def test_as_tuning_does_begins_with_what_is_picked_without_measuring(tmp_path: Path) -> None:
+    collect(TASKS[1:], TARGET, tmp_path, trials=2, search="tuning")
+    task = search_task(TASKS[1], TARGET)
+    picked = pick(task).program
+    outcome, _ = recorded_outcomes(task, records_of(tmp_path, TASKS[1])).known[0]
+    assert task.spaces[outcome.pick.space].sketch is picked.sketch and outcome.pick.row == picked.row
 
 
 def test_tasks_without_records_are_left_out(tmp_path: Path) -> None:

@@ -40,6 +40,11 @@ def test_both_halves_are_collected(folder: Path) -> None:
     assert sorted(path.stem for path in folder.glob("*.jsonl")) == sorted(task.name for task in TASKS)
 
 
+def test_programs_as_tuning_picks_them_are_of_tasks_to_learn_from(tmp_path: Path) -> None:
+    assert main(["dataset", "collect", str(tmp_path), "--threads", "1", "--trials", "2", "--search", "tuning"]) == 0
+    assert sorted(path.stem for path in tmp_path.glob("*.jsonl")) == sorted(task.name for task in TASKS if fold_of(task) != HELD_OUT)
+
+
 def test_a_model_is_trained_on_what_is_not_held_out(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     held_out = sum(fold_of(task) == HELD_OUT for task in TASKS)
     assert 0 < held_out < len(TASKS), "the test needs tasks on both sides"

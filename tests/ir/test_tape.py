@@ -81,6 +81,18 @@ def test_floating_point_functions() -> None:
         np.testing.assert_allclose(found[:, k], np.broadcast_to(column, len(GENES)), rtol=1e-15)
 
 
+def test_powers_of_two_that_divide() -> None:
+    values = np.array([0, 1, 6, 8, 96, 4096, 1 << 40, -24, 3 * 2**45])
+    wanted = [64.0, 1.0, 2.0, 8.0, 32.0, 64.0, 64.0, 8.0, 64.0]
+    recorder = Recorder()
+    (column,) = recorder.numbers(0, values.reshape(-1, 1))
+    outputs = [matrix([columns.power_of_two_in(columns.row(column), 64.0)], np.float64)]
+    (found,) = recorder.tape().matrices(np.arange(len(values)).reshape(-1, 1), outputs)
+    assert found[:, 0].tolist() == wanted
+    assert np.asarray(columns.power_of_two_in(values.astype(np.float64), 64.0)).tolist() == wanted
+    assert [columns.power_of_two_in(int(one), 64.0) for one in values] == wanted
+
+
 def divided(values: NDArray[np.int64], divisors: NDArray[np.int64]) -> NDArray[np.float64]:
     recorder = Recorder()
     a, b = (recorder.numbers(k, column.reshape(-1, 1))[0] for k, column in enumerate((values, divisors)))

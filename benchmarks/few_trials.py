@@ -1,0 +1,75 @@
+"""What a short tuning run reaches of a long one.
+
+    python benchmarks/few_trials.py                                       # 64 trials beside 1000, twelve operators: half an hour
+    python benchmarks/few_trials.py --only softmax --long 256
+    python benchmarks/few_trials.py --records build/few                   # what is there is not measured again
+
+Each operator is tuned twice, with another seed, and the fastest programs of both runs are timed in turns in one process, with constants bound: times that runs
+note themselves are the least of many, and minutes apart. `share`: speed of the short run's program relative to the long one's, median and middle 80 % of the
+turns; the last two columns are the seconds of the runs. No operator is one of the data set that the package's model learned from.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+from common import Ratio, add_target, calls, console, geomean, in_one_thread, interleaved, machine_line, parser, ratio, records_at, short, table, target_of
+from search import OPERATORS
+
+from ansor import api
+from ansor.codegen.toolchain import find_compiler
+from ansor.kernels import built
+from ansor.task import SearchTask
+from ansor.tuning import Best
+
+LONG_SEED = 1000
+
+
+def main() -> int:
+    options = parser(__doc__)
+    options.add_argument("--only", nargs="+", choices=OPERATORS, default=list(OPERATORS), help="operators (default: all)")
+    options.add_argument("--trials", type=int, default=64, help="of the short runs (default: %(default)s)")
+    options.add_argument("--long", type=int, default=1000, metavar="TRIALS", help="of the long runs (default: %(default)s)")
+    options.add_argument("--seed", type=int, default=0, help="of the short runs (default: %(default)s)")
+    options.add_argument("--records", metavar="FOLDER", help="continue from and append to record files in this folder")
+    options.add_argument("--turns", type=int, default=100, help="of each comparison (default: %(default)s)")
+    add_target(options)
+    given = options.parse_args()
+    in_one_thread()
+    out, target = console(), target_of(given)
+    shown = table(f"best of {given.trials} trials beside the best of {given.long}, {target}", ["operator"],
+                  [f"{given.trials} trials, ms", f"{given.long} trials, ms", "share", "seconds", "seconds"])
+    shares = []
+    for name in given.only:
+        task = SearchTask(tensors=OPERATORS[name](), target=target, name=name)
+        few, few_s = tuned(task, given.trials, given.seed, records_at(given.records, f"{name}-{given.trials}-{given.seed}"))
+        many, many_s = tuned(task, given.long, LONG_SEED, records_at(given.records, f"{name}-{given.long}"))
+        share, few_ms, many_ms = compared(task, few, many, given.turns)
+        shares.append(share.median)
+        shown.add_row(name, f"{few_ms:.4f}", f"{many_ms:.4f}", str(share), short(few_s), short(many_s))
+        print(f"{name}: {share}", file=sys.stderr, flush=True)
+    out.print(shown)
+    out.print(f"geomean of {len(shares)}: {geomean(shares):.3f}. {machine_line()}")
+    return 0
+
+
+def tuned(task: SearchTask, trials: int, seed: int, records: Path | None) -> tuple[Best, float]:
+    """The best program of so many trials, those in `records` included, and the seconds it took to find it."""
+    begin = time.perf_counter()
+    if records is not None:
+        records.parent.mkdir(parents=True, exist_ok=True)
+    state = api.tune_tasks([task], trials=trials, records=records, seed=seed)[0]
+    return api.chosen(state, seed=seed), time.perf_counter() - begin
+
+
+def compared(task: SearchTask, few: Best, many: Best, turns: int) -> tuple[Ratio, float, float]:
+    """The share with the medians of both programs in milliseconds."""
+    kernels = built([task, task], [few, many], find_compiler(task.target.compiler))
+    times = interleaved(calls(task, dict(zip(("few", "many"), kernels, strict=True))), turns, 10.0)
+    return ratio(times["few"], times["many"]), times["few"].median * 1e3, times["many"].median * 1e3
+
+
+if __name__ == "__main__":
+    sys.exit(main())
