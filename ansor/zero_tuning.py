@@ -16,8 +16,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ansor.cost_model.base import CostModel, default_model
+from ansor.cost_model.base import CostModel
 from ansor.cost_model.lightgbm_model import LightGBMModel
+from ansor.cost_model.pretrained import pretrained
 from ansor.cost_model.training_set import estimated_scores
 from ansor.ir.feature_rows import FeatureRows
 from ansor.origins import origin_of
@@ -50,7 +51,7 @@ SURE = 0.5
 def pick(task: SearchTask, model: CostModel | None = None, among: Sequence[SketchSpace] | None = None, *, seed: int = 0) -> Guess:
     """The most promising program of a task, the same for a seed. `model`: what judges, the package's own by default; `among`: some of the task's spaces."""
     candidates = task.spaces if among is None else among
-    judge = default_model(seed, informed=True) if model is None else model
+    judge = pretrained(seed) if model is None else model
     rng = np.random.default_rng(seed)
     spaces = _promising(candidates, judge.predict, rng)
     hall = _searched(spaces, judge.predict, rng)

@@ -61,15 +61,17 @@ def load_model(path: Path) -> CostModel:
 
 
 def default_model(seed: int = 0, report: Callable[[str], None] | None = None, *, informed: bool = False) -> CostModel:
-    """LightGBM where it loads, otherwise the torch model and one line to `report` that says why.
+    """What learns while it is used: LightGBM where it loads, otherwise the torch model and one line to `report` that says why.
 
     `informed`: feature rows are those of the package's own features, with a prior, so that the package's own model serves.
     """
     from ansor.cost_model.lightgbm_model import LightGBMModel
     from ansor.cost_model.pretrained import pretrained
     from ansor.cost_model.torch_model import TorchModel
+    from ansor.cost_model.trees import import_lightgbm
 
     try:
+        import_lightgbm()
         return pretrained(seed) if informed else LightGBMModel(seed=seed)
     except CostModelError as error:
         if report is not None:

@@ -64,13 +64,13 @@ class LightGBMModel:
     `growth`: retrain when the programs grew by this share since the last training (0 = at each update); at 0.03 a round of 16
     always retrains below 500 programs, and later a large network does not pay a second of training per round.
     `informed`: the feature rows carry a prior, so scores mean something before anything is learned. `base`: a model to start from; it stays as it is.
-    Raises CostModelError when the lightgbm library does not load (libgomp.so.1 is missing on some bare machines).
+    The lightgbm library is loaded when trees are: a third of a second that networks alone do not need. CostModelError is raised then where it does not load
+    (libgomp.so.1 is missing on some bare machines).
     """
 
     def __init__(self, seed: int = 0, trees: int = TREES, learning_rate: float = 0.15, growth: float = 0.03, *, informed: bool = False,
                  base: "LightGBMModel | None" = None) -> None:
         self._informed = informed
-        self._library = import_lightgbm()
         self._seed = seed
         self._trees = trees
         self._learning_rate = learning_rate
@@ -134,7 +134,7 @@ class LightGBMModel:
                 raise ValueError("no list of stages")
             model._width = width
             model._base = [_stage_from(document) for document in stages]
-        except (KeyError, TypeError, ValueError, model._library.basic.LightGBMError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise CostModelError(f"asked to load {path}; found a damaged model ({error}): save it again") from error
         return model
 
@@ -166,9 +166,17 @@ def write_stages(path: Path, width: int | None, stages: Sequence[Stage], about: 
 
 
 def _stage_from(document: Mapping[str, Any]) -> Stage:
-    library, smooth = import_lightgbm(), document["smooth"]
-    trees = tuple(library.Booster(model_str=text) for text in document["trees"])
+    smooth, trees = document["smooth"], tuple(map(_trees_from, document["trees"]))
     return Stage(None if smooth is None else smooth_from_document(smooth), trees, tuple(map(network_from_document, document["networks"])))
+
+
+def _trees_from(text: str) -> "lightgbm.Booster":
+    library = import_lightgbm()
+    try:
+        booster: lightgbm.Booster = library.Booster(model_str=text)
+    except library.basic.LightGBMError as error:
+        raise ValueError(str(error)) from error
+    return booster
 
 
 def _anything_varies(features: FeatureRows) -> bool:

@@ -14,7 +14,7 @@ WEIGHTS = Path(__file__).with_name("pretrained.json.gz")
 
 
 def pretrained(seed: int = 0) -> LightGBMModel:
-    """The package's model; updates train a correction on top of it. Raises CostModelError where LightGBM does not load."""
+    """The package's model; updates train a correction on top of it, for which LightGBM has to be there."""
     return LightGBMModel(seed, base=_loaded())
 
 

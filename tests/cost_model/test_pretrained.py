@@ -1,4 +1,5 @@
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +42,15 @@ def test_each_network_has_an_opinion() -> None:
     opinions = model.opinions(features)
     assert opinions.shape == (3, 4) and (opinions > 0).all() and not np.array_equal(opinions[0], opinions[1])
     np.testing.assert_array_equal(LightGBMModel(informed=True).opinions(features), LightGBMModel(informed=True).predict(features)[None, :])
+
+
+def test_networks_serve_without_the_library_that_learning_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = pretrained().predict(rows())
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
+    model = LightGBMModel.load(WEIGHTS)
+    np.testing.assert_array_equal(model.predict(rows()), expected)
+    with pytest.raises(CostModelError, match="libgomp1"):
+        model.update(rows(), np.array([1.0, 2.0, 4.0, 8.0]), np.zeros(4, np.int64))
 
 
 def test_it_learns_on_and_says_the_same_when_loaded(tmp_path: Path) -> None:
