@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ansor.cost_model.base import CostModel
-from ansor.cost_model.lightgbm_model import LightGBMModel
+from ansor.cost_model.network_model import NetworkModel
 from ansor.cost_model.pretrained import pretrained
 from ansor.cost_model.training_set import estimated_scores
 from ansor.ir.feature_rows import FeatureRows
@@ -51,7 +51,7 @@ SURE = 0.5
 def pick(task: SearchTask, model: CostModel | None = None, among: Sequence[SketchSpace] | None = None, *, seed: int = 0) -> Guess:
     """The most promising program of a task, the same for a seed. `model`: what judges, the package's own by default; `among`: some of the task's spaces."""
     candidates = task.spaces if among is None else among
-    judge = pretrained(seed) if model is None else model
+    judge = pretrained() if model is None else model
     rng = np.random.default_rng(seed)
     spaces = _promising(candidates, judge.predict, rng)
     hall = _searched(spaces, judge.predict, rng)
@@ -84,7 +84,7 @@ def least_regret(opinions: NDArray[np.float64]) -> tuple[int, float]:
 
 
 def _opinions(judge: CostModel, features: FeatureRows) -> NDArray[np.float64]:
-    found = judge.opinions(features) if isinstance(judge, LightGBMModel) else judge.predict(features)[None, :]
+    found = judge.opinions(features) if isinstance(judge, NetworkModel) else judge.predict(features)[None, :]
     return np.log(np.maximum(found, 1e-300))
 
 

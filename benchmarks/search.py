@@ -54,7 +54,7 @@ class NoModel(RandomModel):
 
 
 SEARCHES: dict[str, Callable[[int], CostModel]] = {
-    "random": RandomModel, "evolution": NoModel, "model": lambda seed: LightGBMModel(seed, informed=True), "pretrained": pretrained
+    "random": RandomModel, "evolution": NoModel, "model": lambda seed: LightGBMModel(seed, informed=True), "pretrained": lambda seed: pretrained()
 }
 OPERATORS: dict[str, Callable[[], list[Tensor]]] = {
     "matmul": lambda: operators.matmul(480, 480, 480),

@@ -6,13 +6,14 @@ A model scores programs by their feature rows; higher is better. It learns from 
 import gzip
 import json
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ansor.cost_model.feature_table import FEATURES_VERSION, WIDTH
 from ansor.errors import CostModelError
 from ansor.ir.feature_rows import FeatureRows
 
@@ -48,11 +49,12 @@ class CostModel(Protocol):
 def load_model(path: Path) -> CostModel:
     """The model saved in `path`, of the kind its header names. Raises CostModelError if the file is not one."""
     from ansor.cost_model.lightgbm_model import LightGBMModel
+    from ansor.cost_model.network_model import NetworkModel
     from ansor.cost_model.random_model import RandomModel
     from ansor.cost_model.torch_model import TorchModel
 
     loaders: dict[str, Callable[[Path], CostModel]] = {
-        "random": RandomModel.load, "lightgbm": LightGBMModel.load, "torch": TorchModel.load
+        "random": RandomModel.load, "lightgbm": LightGBMModel.load, "torch": TorchModel.load, "networks": NetworkModel.load
     }
     kind = read_document(path).get("kind")
     if not isinstance(kind, str) or kind not in loaders:
@@ -61,22 +63,22 @@ def load_model(path: Path) -> CostModel:
 
 
 def default_model(seed: int = 0, report: Callable[[str], None] | None = None, *, informed: bool = False) -> CostModel:
-    """What learns while it is used: LightGBM where it loads, otherwise the torch model and one line to `report` that says why.
+    """The package's own model where it serves (`informed`): feature rows are those of the package's own features, with a prior.
 
-    `informed`: feature rows are those of the package's own features, with a prior, so that the package's own model serves.
+    For others LightGBM where it loads, otherwise the torch model and one line to `report` that says why.
     """
     from ansor.cost_model.lightgbm_model import LightGBMModel
     from ansor.cost_model.pretrained import pretrained
     from ansor.cost_model.torch_model import TorchModel
-    from ansor.cost_model.trees import import_lightgbm
 
+    if informed:
+        return pretrained()
     try:
-        import_lightgbm()
-        return pretrained(seed) if informed else LightGBMModel(seed=seed)
+        return LightGBMModel(seed=seed)
     except CostModelError as error:
         if report is not None:
             report(f"the torch cost model serves instead of LightGBM: {error}")
-        return TorchModel(seed=seed, informed=informed)
+        return TorchModel(seed=seed)
 
 
 def write_document(path: Path, kind: str, content: dict[str, object]) -> None:
@@ -102,6 +104,18 @@ def read_document(path: Path, kind: str | None = None) -> dict[str, object]:
         raise CostModelError(f"asked to load {path} as a {kind} model; found kind {document.get('kind')!r}: use "
                              "load_model")
     return document
+
+
+def features_version(width: int | None) -> int | None:
+    """What a saved model notes of the features it learned from: the version of the package's own, None for others."""
+    return FEATURES_VERSION if width == WIDTH else None
+
+
+def check_features_version(path: Path, document: Mapping[str, object]) -> None:
+    """Raises CostModelError for a saved model that learned from another version of the package's own features."""
+    width, found = document.get("width"), document.get("features")
+    if found != features_version(width if isinstance(width, int) else None):
+        raise CostModelError(f"asked to load {path}; it was trained with version {found} of the features, this is {FEATURES_VERSION}: train it again")
 
 
 def check_width(asked: FeatureRows, width: int | None) -> None:

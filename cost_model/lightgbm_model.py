@@ -1,4 +1,4 @@
-"""Boosted trees over statement rows, on top of a smooth model: the default cost model.
+"""Boosted trees over statement rows, on top of a smooth model: what learns where nothing was learned beforehand.
 
 A smooth model plus a tree ensemble gives each statement row a log time f, relative to the best program of the task; the program's slowness is the sum
 of exp(f) over its rows and its score 1 / slowness. Trained on log slowness, weighted towards the fast.
@@ -12,16 +12,15 @@ doubles the width, and so the training time.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ansor.codegen.tree_library import Sums
-from ansor.cost_model.base import check_width, read_document, write_document
-from ansor.cost_model.feature_table import FEATURES_VERSION, WIDTH
+from ansor.cost_model.base import check_features_version, check_width, features_version, read_document, write_document
 from ansor.cost_model.lightgbm_trees import sums_of
-from ansor.cost_model.network import Network, network_from_document
 from ansor.cost_model.smooth import SmoothModel, fit_smooth, smooth_from_document
 from ansor.cost_model.training_set import TrainingSet, scores
 from ansor.cost_model.trees import TreeOptions, fit_trees, import_lightgbm
@@ -37,18 +36,14 @@ LEAVES = 31
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stage:
-    """What one training made: a smooth model, or None, and members whose outputs are averaged: ensembles of trees, or networks.
-
-    The row logs of several stages add up.
-    """
+    """What one training made: a smooth model, or None, and ensembles of trees whose outputs are averaged. The row logs of several stages add up."""
 
     smooth: SmoothModel | None
-    trees: "tuple[lightgbm.Booster, ...]" = ()
-    networks: tuple[Network, ...] = ()
+    trees: "tuple[lightgbm.Booster, ...]"
     sums: tuple[Sums, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sums", (*map(sums_of, self.trees), *self.networks))
+        object.__setattr__(self, "sums", tuple(map(sums_of, self.trees)))
 
     def row_logs(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
         """Log time of each row, `[r]`."""
@@ -63,22 +58,21 @@ class LightGBMModel:
 
     `growth`: retrain when the programs grew by this share since the last training (0 = at each update); at 0.03 a round of 16
     always retrains below 500 programs, and later a large network does not pay a second of training per round.
-    `informed`: the feature rows carry a prior, so scores mean something before anything is learned. `base`: a model to start from; it stays as it is.
-    The lightgbm library is loaded when trees are: a third of a second that networks alone do not need. CostModelError is raised then where it does not load
-    (libgomp.so.1 is missing on some bare machines).
+    `informed`: the feature rows carry a prior, so scores mean something before anything is learned.
+    Raises CostModelError when the lightgbm library does not load (libgomp.so.1 is missing on some bare machines).
     """
 
-    def __init__(self, seed: int = 0, trees: int = TREES, learning_rate: float = 0.15, growth: float = 0.03, *, informed: bool = False,
-                 base: "LightGBMModel | None" = None) -> None:
+    def __init__(self, seed: int = 0, trees: int = TREES, learning_rate: float = 0.15, growth: float = 0.03, *, informed: bool = False) -> None:
         self._informed = informed
+        self._library = import_lightgbm()
         self._seed = seed
         self._trees = trees
         self._learning_rate = learning_rate
         self._growth = growth
         self._data = TrainingSet()
         self._trained_on = 0
-        self._width: int | None = None if base is None else base._width
-        self._base: list[Stage] = [] if base is None else [*base._base, *base._learned]  # what is learned later corrects it
+        self._width: int | None = None
+        self._base: list[Stage] = []  # of a saved model; what is learned later corrects it
         self._learned: list[Stage] = []
 
     @property
@@ -104,37 +98,25 @@ class LightGBMModel:
         check_width(features, self._width)
         return scores(features.prior_logs() + _row_logs([*self._base, *self._learned], features), features)
 
-    def opinions(self, features: FeatureRows) -> NDArray[np.float64]:
-        """Scores by each member of a stage that has several, with all other stages, `[members, n]`; one row, `predict`, where no stage has."""
-        rows = np.ascontiguousarray(features.rows, dtype=np.float32)
-        stages = [*self._base, *self._learned]
-        panel = next((stage for stage in stages if len(stage.sums) > 1), None)
-        if panel is None:
-            return self.predict(features)[None, :]
-        logs = features.prior_logs() + _row_logs([stage for stage in stages if stage is not panel], features)
-        if panel.smooth is not None:
-            logs = logs + panel.smooth.row_logs(rows)
-        return np.array([scores(logs + sums(rows), features) for sums in panel.sums])
-
     def save(self, path: Path) -> None:
         """LightGBM's own text of the trees, in a JSON document."""
-        write_stages(path, self._width, [*self._base, *self._learned])
+        stages = [{"smooth": None if stage.smooth is None else stage.smooth.document(), "trees": [trees.model_to_string() for trees in stage.trees]}
+                  for stage in (*self._base, *self._learned)]
+        write_document(path, "lightgbm", {"width": self._width, "features": features_version(self._width), "stages": stages})
 
     @classmethod
     def load(cls, path: Path, seed: int = 0) -> "LightGBMModel":
         """A saved model; updates then train a correction on top of it."""
         document = read_document(path, "lightgbm")
+        check_features_version(path, document)
         stages, width = document.get("stages"), document.get("width")
-        found = document.get("features")
-        if found != (FEATURES_VERSION if width == WIDTH else None):
-            raise CostModelError(f"asked to load {path}; it was trained with version {found} of the features, this is {FEATURES_VERSION}: train it again")
         model = cls(seed=seed)
         try:
             if not isinstance(stages, list) or not (width is None or isinstance(width, int)):
                 raise ValueError("no list of stages")
             model._width = width
-            model._base = [_stage_from(document) for document in stages]
-        except (KeyError, TypeError, ValueError) as error:
+            model._base = [_stage_from(document, model._library) for document in stages]
+        except (KeyError, TypeError, ValueError, model._library.basic.LightGBMError) as error:
             raise CostModelError(f"asked to load {path}; found a damaged model ({error}): save it again") from error
         return model
 
@@ -150,33 +132,16 @@ class LightGBMModel:
         return Stage(smooth, (fit_trees(features, slowness, weights, base, options),))
 
 
-def stage_model(stage: Stage, seed: int = 0) -> LightGBMModel:
+def stage_model(stage: Stage) -> LightGBMModel:
     """A model that knows what a stage knows, and learns on from there."""
-    model = LightGBMModel(seed)
+    model = LightGBMModel()
     model._base = [stage]
     return model
 
 
-def write_stages(path: Path, width: int | None, stages: Sequence[Stage], about: Mapping[str, object] | None = None) -> None:
-    """Save stages as a model that `LightGBMModel.load` reads. about: how it was made, for people."""
-    written = [{"smooth": None if stage.smooth is None else stage.smooth.document(), "trees": [trees.model_to_string() for trees in stage.trees],
-                "networks": [network.document() for network in stage.networks]} for stage in stages]
-    version = FEATURES_VERSION if width == WIDTH else None
-    write_document(path, "lightgbm", {"about": dict(about or {}), "width": width, "features": version, "stages": written})
-
-
-def _stage_from(document: Mapping[str, Any]) -> Stage:
-    smooth, trees = document["smooth"], tuple(map(_trees_from, document["trees"]))
-    return Stage(None if smooth is None else smooth_from_document(smooth), trees, tuple(map(network_from_document, document["networks"])))
-
-
-def _trees_from(text: str) -> "lightgbm.Booster":
-    library = import_lightgbm()
-    try:
-        booster: lightgbm.Booster = library.Booster(model_str=text)
-    except library.basic.LightGBMError as error:
-        raise ValueError(str(error)) from error
-    return booster
+def _stage_from(document: Mapping[str, Any], library: ModuleType) -> Stage:
+    smooth = document["smooth"]
+    return Stage(None if smooth is None else smooth_from_document(smooth), tuple(library.Booster(model_str=text) for text in document["trees"]))
 
 
 def _anything_varies(features: FeatureRows) -> bool:

@@ -6,7 +6,7 @@ import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ansor.codegen.network_library import Layers, Outputs, outputs_of
 
 SCALARS = ("last_bias", "limit")
+S = TypeVar("S", bound=np.generic)
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +29,15 @@ class Network:
 
     def __call__(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
         return self._outputs(rows)
+
+    def in_parts(self, rows: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
+        """The same, and what each unit of the last layer adds to it, [r, units]."""
+        return self._outputs.in_parts(rows)
+
+    @property
+    def width(self) -> int:
+        """Of the rows that it takes."""
+        return len(self.layers.mean)
 
     def document(self) -> dict[str, object]:
         """As JSON: numbers of half precision as base64, but for means and scales, which have the range of the features."""
@@ -49,14 +59,19 @@ def _dtype(name: str) -> str:
 
 
 def _written(name: str, value: Any) -> object:
-    if name in SCALARS:
-        return float(value)
-    array = np.asarray(value)
-    return [list(array.shape), base64.b64encode(array.astype(_dtype(name)).tobytes()).decode()]
+    return float(value) if name in SCALARS else written_array(np.asarray(value), _dtype(name))
 
 
 def _read(name: str, written: Any) -> Any:
-    if name in SCALARS:
-        return float(written)
+    return float(written) if name in SCALARS else read_array(written, _dtype(name), np.float32)
+
+
+def written_array(array: NDArray[Any], dtype: str) -> object:
+    """As JSON: shape and base64 of the numbers as `dtype`."""
+    return [list(array.shape), base64.b64encode(array.astype(dtype).tobytes()).decode()]
+
+
+def read_array(written: Any, dtype: str, wanted: type[S]) -> NDArray[S]:
+    """What `written_array` wrote. Raises TypeError or ValueError for anything else."""
     shape, text = written
-    return np.frombuffer(base64.b64decode(text), _dtype(name)).astype(np.float32).reshape(shape)
+    return np.frombuffer(base64.b64decode(text), dtype).astype(wanted).reshape(shape)

@@ -8,16 +8,16 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
-from ansor.cost_model.lightgbm_model import LightGBMModel
+from ansor.cost_model.network_model import NetworkModel
 
 WEIGHTS = Path(__file__).with_name("pretrained.json.gz")
 
 
-def pretrained(seed: int = 0) -> LightGBMModel:
-    """The package's model; updates train a correction on top of it, for which LightGBM has to be there."""
-    return LightGBMModel(seed, base=_loaded())
+def pretrained() -> NetworkModel:
+    """The package's model; what is measured corrects it."""
+    return _loaded().another()
 
 
 @lru_cache(maxsize=1)
-def _loaded() -> LightGBMModel:
-    return LightGBMModel.load(WEIGHTS)
+def _loaded() -> NetworkModel:
+    return NetworkModel.load(WEIGHTS)

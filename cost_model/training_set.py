@@ -77,6 +77,15 @@ class TrainingSet:
         self._seconds = np.concatenate([self._seconds, np.where(valid, times, np.inf)])
         self._tasks = np.concatenate([self._tasks, owners])
 
+    def valid(self) -> NDArray[np.bool_]:
+        """Whether each program ran, `[n]`."""
+        return np.isfinite(self._seconds)
+
+    def members(self) -> NDArray[np.int64]:
+        """The task of each program, `[n]`, counted from 0."""
+        _, member = np.unique(self._tasks, return_inverse=True)
+        return member
+
     def features(self) -> FeatureRows:
         """Rows of all programs told so far, in order of telling."""
         whole = join(self._parts)
@@ -85,7 +94,7 @@ class TrainingSet:
 
     def labels(self) -> NDArray[np.float64]:
         """best_seconds_of_task / seconds, `[n]`, in (0, 1]; 0 for a failed program."""
-        _, member = np.unique(self._tasks, return_inverse=True)
+        member = self.members()
         best = np.full(int(member.max(initial=-1)) + 1, np.inf)
         np.minimum.at(best, member, self._seconds)
         labels = np.zeros(len(self))
@@ -101,8 +110,8 @@ class TrainingSet:
         """Row logs `[r]` of `features()`, shifted for each task so that its programs' totals are their slowness on the whole."""
         features = self.features()
         totals = np.log(np.maximum(features.sums(np.exp(np.clip(row_logs, -LIMIT, LIMIT))), TINY))
-        weights = np.where(np.isfinite(self._seconds), self.weights(), 1e-3)
-        _, member = np.unique(self._tasks, return_inverse=True)
+        weights = np.where(self.valid(), self.weights(), 1e-3)
+        member = self.members()
         return row_logs - means(totals - self.slowness(), weights, member)[member][features.segment]
 
     def weights(self) -> NDArray[np.float64]:

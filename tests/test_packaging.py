@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 SETUPTOOLS = PROJECT["tool"]["setuptools"]
 PLACES: dict[str, str] = SETUPTOOLS["package-dir"]
-DATA = {"ansor/py.typed", "ansor/codegen/tape.c", "ansor/codegen/network.c", "ansor/codegen/trees.c",
+DATA = {"ansor/py.typed", "ansor/codegen/tape.c", "ansor/codegen/network.c", "ansor/codegen/distances.c", "ansor/codegen/trees.c",
         "ansor/codegen/thread_pool.c", "ansor/cost_model/pretrained.json.gz",
         "ansor/measure/harness.c", "ansor/measure/peak.c"}
 NEEDED_TO_BUILD = ("pyproject.toml", "README.md", "LICENSE")

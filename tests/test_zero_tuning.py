@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ansor.cost_model.lightgbm_model import LightGBMModel
+from ansor.cost_model.network_model import NetworkModel
+from ansor.cost_model.pretrained import pretrained
 from ansor.cost_model.random_model import RandomModel
 from ansor.ir.feature_rows import FeatureRows
 from ansor.schedule.sketch import Rows
@@ -16,11 +17,11 @@ from ansor.te import workloads
 from ansor.te.tensor import Tensor
 from ansor.zero_tuning import least_regret, pick
 
-pytestmark = [pytest.mark.compiler, pytest.mark.lightgbm]
+pytestmark = pytest.mark.compiler
 TARGET = "cpu -mcpu=znver3 -threads=1"
 
 
-class Opposed(LightGBMModel):
+class Opposed(NetworkModel):
     """Two judges of which each finds worthless what the other likes."""
 
     def opinions(self, features: FeatureRows) -> NDArray[np.float64]:
@@ -60,7 +61,7 @@ def test_it_is_far_better_than_a_program_at_random() -> None:
 
 def test_where_nothing_is_known_the_estimate_chooses() -> None:
     task = SearchTask(matmul, target=TARGET)
-    choice = pick(task, Opposed())
+    choice = pick(task, Opposed(pretrained()._networks))
     assert choice.confidence is None and choice.how == "chosen by the estimate, as the model is not sure"
     by_chance = pick(task, RandomModel())
     assert by_chance.confidence is None and by_chance.how == "chosen by the model", "of one judge nothing can be said"

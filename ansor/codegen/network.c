@@ -45,8 +45,9 @@ static void layer(const float *weights, const float *bias, int64_t inputs, int64
     }
 }
 
-/* The output for each of `count` rows [count, width]; scratch: room for (inputs + 2 * units) * ROWS + LANES floats. */
-void ansor_network_run(const struct network *net, const float *rows, int64_t count, float *scratch, double *outputs) {
+/* The output for each of `count` rows [count, width], and where `parts` [count, units] is given what each unit adds to it; scratch: room for
+   (inputs + 2 * units) * ROWS + LANES floats. */
+void ansor_network_run(const struct network *net, const float *rows, int64_t count, float *scratch, double *outputs, float *parts) {
     floats *const in = (floats *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
     floats *const halves[2] = {in + net->inputs * VECTORS, in + (net->inputs + net->units) * VECTORS};
     for (int64_t begin = 0; begin < count; begin += ROWS) {
@@ -70,5 +71,8 @@ void ansor_network_run(const struct network *net, const float *rows, int64_t cou
             for (int64_t k = 0; k < net->units; k++) sum[v] += top[k * VECTORS + v] * net->last[k];
         }
         for (int64_t i = 0; i < n; i++) outputs[begin + i] = ((const float *)sum)[i];
+        if (!parts) continue;
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t k = 0; k < net->units; k++) parts[(begin + i) * net->units + k] = ((const float *)top)[k * ROWS + i] * net->last[k];
     }
 }

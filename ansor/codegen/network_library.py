@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,18 @@ UNITS = 8
 """Units that it holds in registers: a layer has a multiple of them."""
 
 Floats = NDArray[np.float32]
-Outputs = Callable[[Floats], NDArray[np.float64]]
-"""Rows [n, inputs] -> the output for each, [n]."""
+
+
+class Outputs(Protocol):
+    """What evaluates a network."""
+
+    def __call__(self, rows: Floats) -> NDArray[np.float64]:
+        """The output for each of the rows [n, inputs], [n]."""
+        ...
+
+    def in_parts(self, rows: Floats) -> tuple[NDArray[np.float64], Floats]:
+        """The outputs, and what each unit adds to them, [n, units]."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +74,7 @@ def _library() -> ctypes.CDLL | None:
         warnings.warn(f"networks are evaluated by NumPy, which takes several times as long: {error}", RuntimeWarning, stacklevel=2)
         return None
     address = ctypes.c_void_p
-    loaded.ansor_network_run.argtypes, loaded.ansor_network_run.restype = [address, address, ctypes.c_int64, address, address], None
+    loaded.ansor_network_run.argtypes, loaded.ansor_network_run.restype = [address, address, ctypes.c_int64, address, address, address], None
     return loaded
 
 
@@ -73,13 +83,20 @@ class _InNumPy:
     layers: Layers
 
     def __call__(self, rows: Floats) -> NDArray[np.float64]:
+        hidden, net = self._hidden(rows), self.layers
+        outputs: NDArray[np.float64] = (hidden @ net.last + np.float32(net.last_bias)).astype(np.float64)
+        return outputs
+
+    def in_parts(self, rows: Floats) -> tuple[NDArray[np.float64], Floats]:
+        return self(rows), (self._hidden(rows) * self.layers.last).astype(np.float32)
+
+    def _hidden(self, rows: Floats) -> Floats:
         net = self.layers
         hidden = np.clip((_checked(net, rows) - net.mean) * net.scale, -net.limit, net.limit)
         hidden = np.maximum(hidden @ net.first + net.first_bias, 0)
         for weights, bias in zip(net.weights, net.bias, strict=True):
             hidden = hidden + np.maximum(hidden @ weights + bias, 0)
-        outputs: NDArray[np.float64] = (hidden @ net.last + np.float32(net.last_bias)).astype(np.float64)
-        return outputs
+        return np.asarray(hidden, np.float32)
 
 
 class _Struct(ctypes.Structure):
@@ -102,9 +119,17 @@ class _InC:
         self._struct = _Struct(*sizes, *map(_address, self._arrays), layers.last_bias, layers.limit)
 
     def __call__(self, rows: Floats) -> NDArray[np.float64]:
+        return self._outputs(rows, None)
+
+    def in_parts(self, rows: Floats) -> tuple[NDArray[np.float64], Floats]:
+        parts = np.empty((len(rows), self._struct.units), np.float32)
+        return self._outputs(rows, parts), parts
+
+    def _outputs(self, rows: Floats, parts: Floats | None) -> NDArray[np.float64]:
         given = np.ascontiguousarray(_checked(self._layers, rows), np.float32)
         outputs, scratch = np.empty(len(given)), np.empty((self._struct.inputs + 2 * self._struct.units) * ROWS + ROWS, np.float32)
-        self._run(ctypes.addressof(self._struct), _address(given), len(given), _address(scratch), _address(outputs))
+        wanted = None if parts is None else _address(parts)
+        self._run(ctypes.addressof(self._struct), _address(given), len(given), _address(scratch), _address(outputs), wanted)
         return outputs
 
 

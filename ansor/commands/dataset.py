@@ -15,8 +15,9 @@ from rich.table import Table
 
 from ansor.commands.common import make_console, target_of
 from ansor.cost_model.base import CostModel, load_model
-from ansor.cost_model.feature_table import FEATURES_VERSION, WIDTH
-from ansor.cost_model.lightgbm_model import stage_model, write_stages
+from ansor.cost_model.feature_table import FEATURES_VERSION
+from ansor.cost_model.lightgbm_model import stage_model
+from ansor.cost_model.network_model import NetworkModel, write_networks
 from ansor.cost_model.pretrained import pretrained
 from ansor.cost_model.training_set import estimated_scores
 from ansor.dataset.collect import collect
@@ -99,16 +100,16 @@ def _train(given: argparse.Namespace, console: Console) -> int:
     if not learned:
         raise AnsorError("asked to train, but all tasks with records are held out; collect more, or learn from all with --all")
     kept = [one for target in keep for one in _taught(given, target, console)]
-    stage = train_networks([*learned, *kept])
+    networks = train_networks([*learned, *kept])
     held_out = [*([] if given.all else [f"fold {HELD_OUT} of {FOLDS} by task"]), *given.without]
     about = {
         "features": FEATURES_VERSION, "tasks": len(learned), "programs": sum(map(len, learned)),
         "target": ", ".join(map(str, [target_of(given), *given.beside])), "kept": ", ".join(given.keep),
         "held_out": " and ".join(held_out), "networks": MEMBERS, "units": NETWORK.units, "epochs": NETWORK.epochs,
     }  # fmt: skip
-    write_stages(output, WIDTH, [stage], about)
+    write_networks(output, networks, about)
     console.print(f"{output}: {about}", soft_wrap=True)
-    model = stage_model(stage)
+    model = NetworkModel(networks)
     for target, examples in by_target:
         unseen = [one for one in examples if not _is_learned(one.task, given)]
         if unseen:
@@ -137,7 +138,7 @@ def _evaluate(given: argparse.Namespace, console: Console) -> int:
         learned = [examples[place] for place in split.learned]
         sides: dict[str, Score] = {
             "random": _random, "estimate": estimated_scores, "trees": stage_model(train_trees(learned)).predict,
-            "networks": stage_model(train_networks(learned)).predict,
+            "networks": NetworkModel(train_networks(learned)).predict,
         }  # fmt: skip
         found = {name: quality(side, held_out) for name, side in sides.items()}
         for name, one in found.items():

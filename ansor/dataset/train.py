@@ -14,6 +14,7 @@ import numpy as np
 
 from ansor.cost_model.fit_network import NetworkOptions, fit_network
 from ansor.cost_model.lightgbm_model import Stage
+from ansor.cost_model.network import Network
 from ansor.cost_model.training_set import TrainingSet
 from ansor.cost_model.trees import TreeOptions, fit_trees
 from ansor.dataset.examples import Examples
@@ -30,10 +31,10 @@ NETWORK = NetworkOptions(units=128, epochs=80)
 TREES = TreeOptions(trees=130, learning_rate=0.08, leaves=31, smallest_leaf=20, l2=1.0, features=0.5, rows=0.8)
 
 
-def train_networks(examples: Sequence[Examples], options: NetworkOptions = NETWORK) -> Stage:
+def train_networks(examples: Sequence[Examples], options: NetworkOptions = NETWORK) -> tuple[Network, ...]:
     """Networks for all tasks together, each without one in PARTS families of tasks. Raises ValueError without a task."""
     parts = [[(one.features, one.seconds) for one in _left_to(member, examples)] for member in range(MEMBERS)]
-    return Stage(None, networks=tuple(fit_network(part, replace(options, seed=member)) for member, part in enumerate(parts)))
+    return tuple(fit_network(part, replace(options, seed=member)) for member, part in enumerate(parts))
 
 
 def train_trees(examples: Sequence[Examples], options: TreeOptions = TREES) -> Stage:

@@ -46,6 +46,16 @@ def test_a_row_gives_the_same_bits_whatever_stands_beside_it() -> None:
     np.testing.assert_array_equal(run(given[::2]), together[::2])
 
 
+@pytest.mark.parametrize("units", [24, 10])
+def test_the_parts_of_an_output_add_up_to_it(units: int) -> None:
+    run, given = outputs_of(layers(units=units)), rows(ROWS + 3)
+    outputs, parts = run.in_parts(given)
+    np.testing.assert_array_equal(outputs, run(given))
+    assert parts.shape == (len(given), units)
+    np.testing.assert_allclose(parts.sum(axis=1) + 0.5, outputs, rtol=1e-4, atol=1e-4)
+    np.testing.assert_array_equal(run.in_parts(given[3:5])[1], parts[3:5])
+
+
 def test_features_that_are_far_off_are_held() -> None:
     run, given = outputs_of(layers()), rows(4)
     far = np.where(given > 0, np.float32(1e30), np.float32(-1e30))

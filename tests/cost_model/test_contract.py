@@ -2,14 +2,19 @@
 
 import subprocess
 import sys
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ansor.cost_model.base import CostModel, load_model
+from ansor.cost_model.fit_network import NetworkOptions, fit_network
 from ansor.cost_model.lightgbm_model import LightGBMModel
 from ansor.cost_model.metrics import pairwise_accuracy
+from ansor.cost_model.network import Network
+from ansor.cost_model.network_model import NetworkModel
 from ansor.cost_model.random_model import RandomModel
 from ansor.cost_model.torch_model import TorchModel
 from ansor.errors import CostModelError
@@ -29,6 +34,8 @@ def programs(count: int, seed: int = 0, width: int = 12) -> tuple[FeatureRows, n
 
 class CostModelContract:
     learns = True
+    informed = False
+    """Whether it knows something before an update."""
 
     def make(self) -> CostModel:
         raise NotImplementedError
@@ -36,7 +43,7 @@ class CostModelContract:
     def test_not_fitted_before_an_update_and_predicts_finite_scores(self) -> None:
         model = self.make()
         features, _ = programs(10)
-        assert not model.fitted
+        assert model.fitted == self.informed
         assert model.predict(features).shape == (10,)
         assert np.isfinite(model.predict(features)).all()
 
@@ -67,7 +74,7 @@ class CostModelContract:
         features, _ = programs(len(seconds))
         model.update(features, np.array(seconds), np.zeros(len(seconds), np.int64))
         assert np.isfinite(model.predict(features)).all()
-        assert model.fitted == (self.learns and bool(np.nansum(seconds) == 1.0))
+        assert model.fitted == (self.informed or self.learns and bool(np.nansum(seconds) == 1.0))
 
     def test_constant_features_are_no_accident(self) -> None:
         model = self.make()
@@ -135,6 +142,22 @@ class TestRandomModel(CostModelContract):
 
     def make(self) -> CostModel:
         return RandomModel(seed=3)
+
+
+@pytest.mark.torch
+@pytest.mark.compiler
+class TestNetworkModel(CostModelContract):
+    informed = True
+
+    def make(self) -> CostModel:
+        return NetworkModel(trained_networks())
+
+
+@lru_cache
+def trained_networks() -> tuple[Network, ...]:
+    """Of a few programs; what makes others fail, they never met."""
+    options = NetworkOptions(units=32, epochs=40, batch=2, dropout=0.0)
+    return tuple(fit_network([programs(150, seed) for seed in range(10, 14)], replace(options, seed=member)) for member in range(2))
 
 
 @pytest.mark.lightgbm

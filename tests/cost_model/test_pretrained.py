@@ -7,13 +7,11 @@ import pytest
 
 from ansor.cost_model.base import default_model, read_document
 from ansor.cost_model.feature_table import FEATURES_VERSION, WIDTH
-from ansor.cost_model.lightgbm_model import LightGBMModel
+from ansor.cost_model.network_model import NetworkModel
 from ansor.cost_model.pretrained import WEIGHTS, pretrained
 from ansor.dataset.train import MEMBERS
 from ansor.errors import CostModelError
 from ansor.ir.feature_rows import FeatureRows
-
-pytestmark = pytest.mark.lightgbm
 
 
 def rows(width: int = WIDTH) -> FeatureRows:
@@ -22,7 +20,7 @@ def rows(width: int = WIDTH) -> FeatureRows:
 
 
 def test_the_packages_model_is_for_these_features_and_says_how_it_was_made() -> None:
-    document = read_document(WEIGHTS, "lightgbm")
+    document = read_document(WEIGHTS, "networks")
     about = document["about"]
     assert isinstance(about, dict) and about["features"] == FEATURES_VERSION and document["width"] == WIDTH
     assert about["held_out"] == "fold 0 of 5 by task" and about["tasks"] >= 150 and about["networks"] == MEMBERS
@@ -31,8 +29,7 @@ def test_the_packages_model_is_for_these_features_and_says_how_it_was_made() -> 
 
 def test_it_serves_where_features_are_the_packages_own() -> None:
     model = default_model(informed=True)
-    assert isinstance(model, LightGBMModel) and model.fitted
-    assert not default_model().fitted
+    assert isinstance(model, NetworkModel) and model.fitted
     features = rows()
     np.testing.assert_array_equal(model.predict(features), pretrained().predict(features))
 
@@ -41,16 +38,21 @@ def test_each_network_has_an_opinion() -> None:
     model, features = pretrained(), rows()
     opinions = model.opinions(features)
     assert opinions.shape == (3, 4) and (opinions > 0).all() and not np.array_equal(opinions[0], opinions[1])
-    np.testing.assert_array_equal(LightGBMModel(informed=True).opinions(features), LightGBMModel(informed=True).predict(features)[None, :])
 
 
-def test_networks_serve_without_the_library_that_learning_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = pretrained().predict(rows())
-    monkeypatch.setitem(sys.modules, "lightgbm", None)
-    model = LightGBMModel.load(WEIGHTS)
-    np.testing.assert_array_equal(model.predict(rows()), expected)
-    with pytest.raises(CostModelError, match="libgomp1"):
-        model.update(rows(), np.array([1.0, 2.0, 4.0, 8.0]), np.zeros(4, np.int64))
+def test_neither_library_of_models_that_learn_anew_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    for library in ("lightgbm", "torch"):
+        monkeypatch.setitem(sys.modules, library, None)
+    model, features = NetworkModel.load(WEIGHTS), rows()
+    model.update(features, np.array([1.0, 2.0, 4.0, 8.0]), np.zeros(4, np.int64))
+    assert np.isfinite(model.predict(features)).all()
+
+
+def test_what_one_run_learns_is_no_business_of_another() -> None:
+    features = rows()
+    before = pretrained().predict(features)
+    pretrained().update(features, np.array([1.0, 2.0, 4.0, 8.0]), np.zeros(4, np.int64))
+    np.testing.assert_array_equal(pretrained().predict(features), before)
 
 
 def test_it_learns_on_and_says_the_same_when_loaded(tmp_path: Path) -> None:
@@ -59,7 +61,7 @@ def test_it_learns_on_and_says_the_same_when_loaded(tmp_path: Path) -> None:
     model.update(features, np.array([1.0, 2.0, 4.0, 8.0]), np.zeros(4, np.int64))
     assert not np.array_equal(model.predict(features), before)
     model.save(tmp_path / "learned.json.gz")
-    again = LightGBMModel.load(tmp_path / "learned.json.gz")
+    again = NetworkModel.load(tmp_path / "learned.json.gz")
     np.testing.assert_array_equal(again.predict(features), model.predict(features))
     np.testing.assert_array_equal(again.opinions(features), model.opinions(features))
 
@@ -69,7 +71,7 @@ def test_a_model_of_other_features_is_refused(version: int, width: int, tmp_path
     document = read_document(WEIGHTS) | {"features": version, "width": width}
     (tmp_path / "other.json").write_text(json.dumps(document))
     with pytest.raises(CostModelError, match=f"was trained with version {version} of the features, this is {FEATURES_VERSION}: train it again"):
-        LightGBMModel.load(tmp_path / "other.json")
+        NetworkModel.load(tmp_path / "other.json")
 
 
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
@@ -77,4 +79,4 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     for damaged in (whole[: len(whole) // 2], whole[:2000] + b"x" * 200 + whole[2200:]):
         (tmp_path / "torn.json.gz").write_bytes(damaged)
         with pytest.raises(CostModelError, match="found no readable one"):
-            LightGBMModel.load(tmp_path / "torn.json.gz")
+            NetworkModel.load(tmp_path / "torn.json.gz")

@@ -1,0 +1,78 @@
+"""Distances between points of many dimensions, by `distances.c`."""
+
+from __future__ import annotations
+
+import ctypes
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.codegen.toolchain import Compiler, cached_library, find_compiler
+from ansor.errors import ToolchainError
+
+SOURCE = Path(__file__).with_name("distances.c")
+LANES = 16
+"""Points that distances.c takes side by side."""
+
+Points = NDArray[np.float32]
+Distances = Callable[[Points], NDArray[np.float64]]
+"""Points [m, width] -> their Euclidean distances from those that it was made for, [m, n]. The same bits for a point whatever stands beside it."""
+
+
+def distance_library(compiler: Compiler) -> Path:
+    """The shared library of `distances.c`. Raises ToolchainError when it does not build."""
+    return cached_library(compiler, "distances", SOURCE.read_text())
+
+
+def distances_from(points: Points) -> Distances:
+    """What computes distances from these points [n, width]: `distances.c`, or NumPy without a compiler."""
+    library = _library()
+    return _InC(library, points) if library is not None else _InNumPy(points)
+
+
+@lru_cache
+def _library() -> ctypes.CDLL | None:
+    try:
+        loaded = ctypes.CDLL(str(distance_library(find_compiler())))
+    except (ToolchainError, OSError) as error:
+        warnings.warn(f"distances are computed by NumPy, which takes several times as long: {error}", RuntimeWarning, stacklevel=2)
+        return None
+    address, size = ctypes.c_void_p, ctypes.c_int64
+    loaded.ansor_distances.argtypes, loaded.ansor_distances.restype = [address, size, address, size, size, address], None
+    return loaded
+
+
+@dataclass(frozen=True, eq=False)
+class _InNumPy:
+    points: Points
+
+    def __call__(self, points: Points) -> NDArray[np.float64]:
+        found = np.empty((len(points), len(self.points)))
+        for row, point in zip(found, points, strict=True):
+            row[:] = np.sqrt(np.square(self.points - point).sum(axis=1))
+        return found
+
+
+class _InC:
+    def __init__(self, library: ctypes.CDLL, points: Points) -> None:
+        self._run, (self._count, self._width) = library.ansor_distances, points.shape
+        self._groups = -(-self._count // LANES)
+        padded = np.zeros((self._groups * LANES, self._width), np.float32)
+        padded[: self._count] = points
+        packed = padded.reshape(self._groups, LANES, self._width).transpose(0, 2, 1)
+        # Vectors are read as they are aligned: to their own size.
+        room = np.empty(packed.size + LANES, np.float32)
+        start = -room.ctypes.data % 64 // 4
+        self._packed = room[start : start + packed.size]
+        self._packed[:] = packed.ravel()
+
+    def __call__(self, points: Points) -> NDArray[np.float64]:
+        given = np.ascontiguousarray(points, np.float32)
+        found = np.empty((len(given), self._groups * LANES))
+        self._run(given.ctypes.data, len(given), self._packed.ctypes.data, self._groups, self._width, found.ctypes.data)
+        return found[:, : self._count]

@@ -1,0 +1,67 @@
+"""What programs that were measured say of others that are like them.
+
+A Gaussian process (kriging): the errors that a model made on measured programs are taken to be one draw of a random function that hardly differs between
+programs that are alike, and its mean given these errors is what the model is expected to be wrong by elsewhere. The covariance of two programs falls
+exponentially with their distance, which lets the function be rough: Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, 2.2 and 4.2.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.codegen.distance_library import Distances, distances_from
+from ansor.cost_model.network import read_array, written_array
+
+RANGE = 0.15
+"""Distance, in log time, over which the covariance falls by e. Of programs of 121 held-out tasks, learned from 8, 16 and 32 others, this and its double put
+most pairs in order; a half and three times as much were within 0.1 %."""
+
+NOISE = 0.1
+"""Variance of what does not carry over at all, relative to what does."""
+
+DECIMALS = 9
+"""Coefficients are rounded to this, so that the order of sums in a solver (threads) does not show."""
+
+Points = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Kriging:
+    """points: [n, width], where errors are known; coefficients: [n]. Called with points [m, width], it gives the error expected of each, [m]."""
+
+    points: Points
+    coefficients: NDArray[np.float64]
+
+    def __call__(self, points: Points) -> NDArray[np.float64]:
+        expected: NDArray[np.float64] = (_covariance(self._distances(points)) * self.coefficients).sum(axis=1)
+        return expected
+
+    @cached_property
+    def _distances(self) -> Distances:
+        return distances_from(self.points)
+
+    def document(self) -> dict[str, object]:
+        """As JSON."""
+        return {"points": written_array(self.points, "<f4"), "coefficients": written_array(self.coefficients, "<f8")}
+
+
+def kriging_from_document(document: Mapping[str, Any]) -> Kriging:
+    """What `document` wrote. Raises KeyError, TypeError or ValueError for anything else."""
+    return Kriging(read_array(document["points"], "<f4", np.float32), read_array(document["coefficients"], "<f8", np.float64))
+
+
+def fit_kriging(points: Points, errors: NDArray[np.float64], weights: NDArray[np.float64]) -> Kriging:
+    """errors, weights: [n] of points [n, width]; an error of a small weight is taken for noise more easily."""
+    covariance = _covariance(distances_from(points)(points)) + np.diag(NOISE / weights)
+    return Kriging(points, np.asarray(np.linalg.solve(covariance, errors), np.float64).round(DECIMALS))
+
+
+def _covariance(distances: NDArray[np.float64]) -> NDArray[np.float64]:
+    np.multiply(distances, -1 / RANGE, out=distances)
+    return np.exp(distances, out=distances)

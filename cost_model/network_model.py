@@ -1,0 +1,153 @@
+"""Networks that learned from many operators, corrected by what is measured while they are used: the default cost model.
+
+A network adds something to the estimated log time of each statement; times add up over statements, and a program's score is 1 / their sum. What the networks
+are wrong about on the programs measured so far, compared within each task, is carried over to programs that are like them (`kriging`). Two programs are alike
+where the first network's output is made of the same parts, each statement counted by its share of the time: what the network learned to tell apart counts.
+
+Why not trees that learn on top: from few programs they learn worse than nothing. docs/cost_model.md has the figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.cost_model.base import check_features_version, check_width, features_version, read_document, write_document
+from ansor.cost_model.kriging import Kriging, Points, fit_kriging, kriging_from_document
+from ansor.cost_model.network import Network, network_from_document
+from ansor.cost_model.training_set import TrainingSet, means, scores
+from ansor.errors import CostModelError
+from ansor.ir.feature_rows import FeatureRows
+
+KIND = "networks"
+
+MOST = 2048
+"""Programs that errors are carried over from; of more, the fastest of each task, as many of each."""
+
+FARTHEST = 2.0
+"""Errors beyond this, in log time, count as this: of a program that failed, or that the networks did not understand at all."""
+
+DECIMALS = 6
+"""Corrections are rounded to this, so that the order of a sum does not show."""
+
+
+class NetworkModel:
+    """networks: members whose outputs are averaged, one or more, of rows of the same width. corrections: what was carried over before.
+
+    Raises ValueError without a network.
+    """
+
+    def __init__(self, networks: Sequence[Network], corrections: Sequence[Kriging] = ()) -> None:
+        if not networks:
+            raise ValueError("a model of networks needs one")
+        self._networks = tuple(networks)
+        self._earlier = tuple(corrections)
+        self._correction: Kriging | None = None
+        self._data = TrainingSet()
+        self._points: list[Points] = []
+        self._logs: list[NDArray[np.float64]] = []
+
+    @property
+    def fitted(self) -> bool:
+        """Networks know something before anything is measured."""
+        return True
+
+    def update(self, features: FeatureRows, seconds: NDArray[np.float64], tasks: NDArray[np.int64]) -> None:
+        """See CostModel.update."""
+        check_width(features, self._networks[0].width)
+        self._data.add(features, seconds, tasks)
+        if not features.count:
+            return
+        logs, points = self._described(features)
+        self._points.append(points)
+        self._logs.append(self._totals(logs, points, features))
+        if self._data.any_valid:
+            self._correction = self._carried_over()
+
+    def predict(self, features: FeatureRows) -> NDArray[np.float64]:
+        """See CostModel.predict."""
+        check_width(features, self._networks[0].width)
+        logs, points = self._described(features)
+        return scores(logs, features) * np.exp(-self._correct(points))
+
+    def opinions(self, features: FeatureRows) -> NDArray[np.float64]:
+        """Scores by each network alone, with the same corrections, `[networks, n]`."""
+        rows, prior = np.ascontiguousarray(features.rows, np.float32), features.prior_logs()
+        correction = np.exp(-self._correct(self._described(features)[1]))
+        return np.array([scores(prior + network(rows), features) * correction for network in self._networks])
+
+    def save(self, path: Path) -> None:
+        """Networks and corrections, as numbers in a JSON document."""
+        corrections = [*self._earlier, *([] if self._correction is None else [self._correction])]
+        write_networks(path, self._networks, corrections=corrections)
+
+    @classmethod
+    def load(cls, path: Path) -> NetworkModel:
+        """A saved model; updates then correct it further."""
+        document = read_document(path, KIND)
+        check_features_version(path, document)
+        try:
+            networks, corrections = document["networks"], document["corrections"]
+            if not isinstance(networks, list) or not isinstance(corrections, list):
+                raise ValueError("no list of networks")
+            return cls([*map(network_from_document, networks)], [*map(kriging_from_document, corrections)])
+        except (KeyError, TypeError, ValueError) as error:
+            raise CostModelError(f"asked to load {path}; found a damaged model ({error}): save it again") from error
+
+    def another(self) -> NetworkModel:
+        """One that knows the same and learns on its own."""
+        return NetworkModel(self._networks, [*self._earlier, *([] if self._correction is None else [self._correction])])
+
+    def _described(self, features: FeatureRows) -> tuple[NDArray[np.float64], Points]:
+        """Log time of each row, `[r]`, and where each program stands: what the parts of the first network's output are for it, `[n, units]`."""
+        rows = np.ascontiguousarray(features.rows, np.float32)
+        first, parts = self._networks[0].in_parts(rows)
+        outputs = [first, *(network(rows) for network in self._networks[1:])]
+        logs = features.prior_logs() + sum(outputs) / len(outputs)
+        points = np.zeros((features.count, parts.shape[1]), np.float32)
+        if len(rows):
+            present, begin = np.unique(features.segment, return_index=True)
+            times = np.exp(logs - np.maximum.reduceat(logs, begin)[np.searchsorted(present, features.segment)])
+            share = times / features.sums(times)[features.segment]
+            points[present] = np.add.reduceat(parts * share[:, None].astype(np.float32), begin, axis=0)
+        return logs, points
+
+    def _totals(self, logs: NDArray[np.float64], points: Points, features: FeatureRows) -> NDArray[np.float64]:
+        """Log time of each program by the networks and all earlier corrections, `[n]`."""
+        earlier = sum((one(points) for one in self._earlier), np.zeros(features.count))
+        return -np.log(np.maximum(scores(logs, features), 1e-300)) + earlier
+
+    def _correct(self, points: Points) -> NDArray[np.float64]:
+        """Log time to be added for each program, `[n]`."""
+        corrections = self._earlier if self._correction is None else (*self._earlier, self._correction)
+        return sum((one(points) for one in corrections), np.zeros(len(points))).round(DECIMALS)
+
+    def _carried_over(self) -> Kriging:
+        slowness, weights, tasks = self._data.slowness(), self._data.weights(), self._data.members()
+        errors = slowness - np.concatenate(self._logs)
+        errors -= means(errors, np.where(self._data.valid(), weights, 1e-3), tasks)[tasks]
+        chosen = _fastest(slowness, tasks, MOST)
+        self._points = [np.concatenate(self._points)]
+        return fit_kriging(self._points[0][chosen], np.clip(errors[chosen], -FARTHEST, FARTHEST), weights[chosen])
+
+
+def write_networks(path: Path, networks: Sequence[Network], about: Mapping[str, object] | None = None, corrections: Sequence[Kriging] = ()) -> None:
+    """Save a model that `NetworkModel.load` reads. about: how it was made, for people."""
+    width = networks[0].width
+    write_document(path, KIND, {
+        "about": dict(about or {}), "width": width, "features": features_version(width), "networks": [network.document() for network in networks],
+        "corrections": [one.document() for one in corrections],
+    })  # fmt: skip
+
+
+def _fastest(slowness: NDArray[np.float64], tasks: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    """Indices of so many programs, at most, ascending: the fastest of each task, tasks taking turns."""
+    if len(tasks) <= most:
+        return np.arange(len(tasks))
+    order = np.lexsort((slowness, tasks))
+    rank = np.empty(len(tasks), np.int64)
+    rank[order] = np.arange(len(tasks)) - np.searchsorted(tasks[order], tasks[order])
+    return np.sort(np.lexsort((np.arange(len(tasks)), rank))[:most])
