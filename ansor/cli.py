@@ -54,7 +54,8 @@ Measured programs of several hundred operators, and cost models trained on them.
 
   ansor dataset collect DIR --threads 1                measure; the same command continues where the last one ended
   ansor dataset collect DIR --threads 1 --part 1/2     half of the tasks, so that two of these share a machine with two cores
-  ansor dataset train DIR --threads 1 --output m.gz    a model that ranks programs before anything is measured
+  ansor dataset collect DIR2 --search tuning           what tuning would pick: there shows what the model is wrong about
+  ansor dataset train DIR DIR2 --output m.gz           a model that ranks programs before anything is measured
   ansor dataset eval DIR --threads 1 --split kind      how well such models rank operators of kinds they have not seen"""
 
 CONVERT_HELP = """\
@@ -244,7 +245,7 @@ def _add_dataset(commands: Commands) -> None:
                              "about; the fifth of the tasks that training holds out is then left alone")
     parser.add_argument("--seed", type=int, default=0, help="seed of the search (default 0)")
     parser = _command(actions, "train", "Train a cost model on the records in DIR.")
-    parser.add_argument("folder", metavar="DIR", help="where `ansor dataset collect` put record files")
+    parser.add_argument("folders", metavar="DIR", nargs="+", help="where `ansor dataset collect` put record files; what is in different ones is not compared")
     _add_target(parser)
     _add_beside(parser)
     parser.add_argument("--keep", action="append", default=[], metavar="TARGET",
@@ -253,7 +254,7 @@ def _add_dataset(commands: Commands) -> None:
     parser.add_argument("--all", action="store_true", help="learn from all tasks; otherwise a fifth is held out, and the model is tried on it")
     parser.add_argument("--without", nargs="+", default=[], metavar="KIND", help="hold out these kinds of operators, too")
     parser = _command(actions, "eval", "Say how well models rank the programs of tasks they have not seen: train on some tasks, until each was held out once.")
-    parser.add_argument("folder", metavar="DIR", help="where `ansor dataset collect` put record files")
+    parser.add_argument("folders", metavar="DIR", nargs="+", help="where `ansor dataset collect` put record files; what is in different ones is not compared")
     _add_target(parser)
     _add_beside(parser)
     parser.add_argument("--split", choices=("task", "kind", "network"), help="what is held out at a time (default task)")

@@ -1,7 +1,8 @@
 """A program for a task of which nothing was measured: searched for like any other, but judged by the model alone.
 
-The sketches of a task come in families that differ in where stages are computed only. A search over one sketch of each family finds the families worth
-a closer look, and a second one looks at all of their sketches: most of the time goes into describing sketches to the model, and this leaves most of them out.
+Most of the time goes into describing sketches to the model, and few of them are. The sketches of a task come in families that differ in where stages are
+computed only. Families are combinations of what rules did to each stage, so the first search is over one sketch of each family that differs from the first one
+in one stage only, the second one over families that combine the best of these, and the third over all sketches of the best families.
 
 The model is several networks, and a search finds what any of them is wrong about. So the program is taken that none of them finds much slower than
 its own favourite; how much one does at most is the confidence. Where they disagree too much, the program with the fewest estimated cycles is taken, which is
@@ -11,7 +12,7 @@ never far off. Where no program is legal, the plain loops of the declaration ser
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from ansor.cost_model.training_set import estimated_scores
 from ansor.ir.feature_rows import FeatureRows
 from ansor.origins import origin_of
 from ansor.schedule.sketch import Sketch
-from ansor.schedule.steps import ComputeAt, Parallel, PragmaUnroll, Vectorize
+from ansor.schedule.steps import ComputeAt, Parallel, PragmaUnroll, Step, Vectorize
 from ansor.search.evolution import EvolutionOptions, Hall, Score, evolve
 from ansor.search.population import empty_population, sample_population
 from ansor.search.sampling import SampledSpace
@@ -33,6 +34,15 @@ from ansor.tuning import Best, Guess
 
 FAMILIES = 3
 """Families of sketches that are looked at in full."""
+
+SKETCHES = 12
+"""Sketches of them, at most, those of the best family first."""
+
+COMBINED = 3
+"""Families whose stages are combined."""
+
+_Family = tuple[str, tuple[tuple[str, tuple[Step, ...]], ...]]
+"""An algorithm, and the steps of each stage of its declaration."""
 
 PLACING = (ComputeAt, Parallel, Vectorize, PragmaUnroll)
 """Steps that sketches of one family may differ in: where a stage is computed, and the annotations that follow from it."""
@@ -90,22 +100,54 @@ def _opinions(judge: CostModel, features: FeatureRows) -> NDArray[np.float64]:
 
 def _promising(spaces: Sequence[SketchSpace], score: Score, rng: np.random.Generator) -> list[SketchSpace]:
     """The sketches of the best families."""
-    families: dict[object, list[SketchSpace]] = {}
+    families: dict[_Family, list[SketchSpace]] = {}
     for space in spaces:
         families.setdefault(_family(space), []).append(space)
-    heads = [family[0] for family in families.values()]
-    if len(heads) == len(spaces):
+    if len(families) == len(spaces):
         return list(spaces)
-    hall = _searched(heads, score, rng)
-    best = np.full(len(heads), -np.inf)
+    first: dict[str, _Family] = {}
+    for family in families:
+        first.setdefault(family[0], family)
+    tried = [family for family in families if _differences(family, first[family[0]]) <= 1]
+    best = _ranked(families, tried, score, rng)
+    combined = [family for family in families if family not in tried and _combines(family, best[:COMBINED])]
+    if combined:
+        best = _ranked(families, [*best[:FAMILIES], *combined], score, rng)
+    return [space for family in best[:FAMILIES] for space in families[family]][:SKETCHES]
+
+
+def _ranked(families: Mapping[_Family, Sequence[SketchSpace]], among: Sequence[_Family], score: Score, rng: np.random.Generator) -> list[_Family]:
+    """Some families, the best first, by one sketch of each."""
+    hall = _searched([families[family][0] for family in among], score, rng)
+    best = np.full(len(among), -np.inf)
     np.maximum.at(best, hall.members.owners(), hall.scores)
-    chosen = set(np.argsort(-best, kind="stable")[:FAMILIES].tolist())
-    return [space for k, family in enumerate(families.values()) if k in chosen for space in family]
+    return [among[place] for place in np.argsort(-best, kind="stable").tolist()]
 
 
-def _family(space: SketchSpace) -> object:
-    """The same for sketches that differ in those steps only."""
-    return space.algorithm, tuple(step for step in space.sketch.steps if not isinstance(step, PLACING))
+def _family(space: SketchSpace) -> _Family:
+    """The same for sketches that differ in where stages are computed only."""
+    names = [stage.name for stage in space.sketch.dag.stages]
+    steps: dict[str, list[Step]] = {}
+    for step in space.sketch.steps:
+        if not isinstance(step, PLACING):
+            steps.setdefault(_declared(step.stage, names), []).append(step)
+    return space.algorithm, tuple((name, tuple(done)) for name, done in sorted(steps.items()))
+
+
+def _declared(stage: str, names: Sequence[str]) -> str:
+    """The stage of the declaration that this one was made of: the tile of C is C_local."""
+    return max((name for name in names if stage.startswith(name)), key=len, default=stage)
+
+
+def _differences(one: _Family, other: _Family) -> int:
+    """Stages that rules did other things to."""
+    return len({name for name, _ in set(one[1]) ^ set(other[1])})
+
+
+def _combines(family: _Family, best: Sequence[_Family]) -> bool:
+    """Whether each of its stages is as in one of the best of its algorithm."""
+    known = {stage for algorithm, stages in best if algorithm == family[0] for stage in stages}
+    return bool(known) and set(family[1]) <= known
 
 
 def _searched(spaces: Sequence[SketchSpace], score: Score, rng: np.random.Generator) -> Hall:

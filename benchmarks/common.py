@@ -15,19 +15,22 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
 from ansor.codegen.toolchain import find_compiler, processor_name
+from ansor.kernels import built
 from ansor.measure.kernel import Kernel
 from ansor.measure.peak import Peak, measure_peak
+from ansor.measure.result_memory import aligned_empty
 from ansor.targets.base import Target, parse_target
 from ansor.task import SearchTask
 from ansor.text import format_seconds
+from ansor.tuning import Best
 
 TURN_SECONDS = 2e-3
 """A turn repeats what it times until so much has passed, so that neither clock nor call overhead matters."""
@@ -69,7 +72,8 @@ def interleaved(functions: Mapping[str, Callable[[], object]], turns: int, limit
     """Time functions in turns: every turn runs each of them for about TURN_SECONDS, after three turns that are not counted.
 
     Once `limit` seconds have passed there are no more turns than FEWEST_TURNS. `warm`: seconds of calls that are not timed, before each function's turn:
-    threads of the function before may spin on a core for milliseconds (PyTorch's do), and a core that slept is slow for as long.
+    threads of the function before may spin on a core for milliseconds (PyTorch's do), a core that slept is slow for as long, and the first call after others
+    finds none of its data in the caches.
     """
     start = time.perf_counter()
     numbers = {name: _calls(function) for name, function in functions.items()}
@@ -100,15 +104,30 @@ def _calls(function: Callable[[], object]) -> int:
     return max(1, round(TURN_SECONDS / max(timed(function), 1e-9)))
 
 
+def side_by_side(task: SearchTask, ours: Best, theirs: Best, turns: int, limit: float = 10.0) -> tuple[Ratio, float, float]:
+    """The speed of one program of a task relative to another, and the seconds of both, medians; after at most about `limit` seconds."""
+    kernels = built([task, task], [ours, theirs], find_compiler(task.target.compiler))
+    times = interleaved(calls(task, dict(zip(("ours", "theirs"), kernels, strict=True))), turns, limit, warm=TURN_SECONDS)
+    return ratio(times["ours"], times["theirs"]), times["ours"].median, times["theirs"].median
+
+
 def calls(task: SearchTask, kernels: Mapping[str, Kernel]) -> dict[str, Callable[[], object]]:
-    """Calls of kernels of one task, all with the same arguments of chance; its constants are bound beforehand."""
+    """Calls of kernels of one task, all on the same numbers of chance; constants are bound, and buffers are there and aligned: kernels alone are timed."""
     rng = np.random.default_rng(0)
-    arguments = {one.name: (rng.random(one.shape) * 2 - 1).astype(one.dtype) if one.dtype.startswith("float") else
-                 rng.integers(-100, 100, one.shape).astype(one.dtype) for one in task.tensors if one.is_placeholder}
-    constants = {tensor.name: arguments.pop(tensor.name) for tensor in task.tensors if tensor.constant}
-    for kernel in kernels.values():
-        kernel.bind_constants(constants)
-    return {name: partial(kernel, *arguments.values()) for name, kernel in kernels.items()}
+    values = {one.name: (rng.random(one.shape) * 2 - 1).astype(one.dtype) if one.dtype.startswith("float") else
+              rng.integers(-100, 100, one.shape).astype(one.dtype) for one in task.tensors if one.is_placeholder}
+    return {name: _call(kernel, values) for name, kernel in kernels.items()}
+
+
+def _call(kernel: Kernel, values: Mapping[str, NDArray[np.generic]]) -> Callable[[], object]:
+    kernel.bind_constants({one.name: values[one.name] for one in kernel.arguments if one.role == "constant"})
+    buffers = []
+    for one in kernel.arguments:
+        buffers.append(kernel.bound_constant(one.name) if one.role == "constant" else aligned_empty(one.shape, one.dtype))
+        if one.role == "input":
+            buffers[-1][...] = values[one.name]
+    workspace = aligned_empty((max(1, kernel.code.workspace_bytes),), "uint8")
+    return kernel.prepared([one.ctypes.data for one in buffers], workspace.ctypes.data, [*buffers, workspace])
 
 
 def use_threads(threads: int) -> None:

@@ -15,12 +15,10 @@ import sys
 import time
 from pathlib import Path
 
-from common import Ratio, add_target, calls, console, geomean, in_one_thread, interleaved, machine_line, parser, ratio, records_at, short, table, target_of
+from common import add_target, console, geomean, in_one_thread, machine_line, parser, records_at, short, side_by_side, table, target_of
 from search import OPERATORS
 
 from ansor import api
-from ansor.codegen.toolchain import find_compiler
-from ansor.kernels import built
 from ansor.task import SearchTask
 from ansor.tuning import Best
 
@@ -46,9 +44,9 @@ def main() -> int:
         task = SearchTask(tensors=OPERATORS[name](), target=target, name=name)
         few, few_s = tuned(task, given.trials, given.seed, records_at(given.records, f"{name}-{given.trials}-{given.seed}"))
         many, many_s = tuned(task, given.long, LONG_SEED, records_at(given.records, f"{name}-{given.long}"))
-        share, few_ms, many_ms = compared(task, few, many, given.turns)
+        share, few_one, many_one = side_by_side(task, few, many, given.turns)
         shares.append(share.median)
-        shown.add_row(name, f"{few_ms:.4f}", f"{many_ms:.4f}", str(share), short(few_s), short(many_s))
+        shown.add_row(name, f"{few_one * 1e3:.4f}", f"{many_one * 1e3:.4f}", str(share), short(few_s), short(many_s))
         print(f"{name}: {share}", file=sys.stderr, flush=True)
     out.print(shown)
     out.print(f"geomean of {len(shares)}: {geomean(shares):.3f}. {machine_line()}")
@@ -62,13 +60,6 @@ def tuned(task: SearchTask, trials: int, seed: int, records: Path | None) -> tup
         records.parent.mkdir(parents=True, exist_ok=True)
     state = api.tune_tasks([task], trials=trials, records=records, seed=seed)[0]
     return api.chosen(state, seed=seed), time.perf_counter() - begin
-
-
-def compared(task: SearchTask, few: Best, many: Best, turns: int) -> tuple[Ratio, float, float]:
-    """The share with the medians of both programs in milliseconds."""
-    kernels = built([task, task], [few, many], find_compiler(task.target.compiler))
-    times = interleaved(calls(task, dict(zip(("few", "many"), kernels, strict=True))), turns, 10.0)
-    return ratio(times["few"], times["many"]), times["few"].median * 1e3, times["many"].median * 1e3
 
 
 if __name__ == "__main__":

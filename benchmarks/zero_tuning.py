@@ -16,15 +16,13 @@ import sys
 import time
 from pathlib import Path
 
-from common import Ratio, add_target, calls, console, geomean, in_one_thread, interleaved, machine_line, parser, ratio, records_at, short, table, target_of
+from common import Ratio, add_target, console, geomean, in_one_thread, machine_line, parser, records_at, short, side_by_side, table, target_of
 
 from ansor import api
-from ansor.codegen.toolchain import find_compiler
 from ansor.cost_model.base import CostModel, load_model
 from ansor.dataset.collect import search_task
-from ansor.dataset.operators import KINDS, DatasetTask, dataset_tasks
+from ansor.dataset.operators import KINDS, dataset_tasks
 from ansor.dataset.split import HELD_OUT, fold_of
-from ansor.kernels import built
 from ansor.task import SearchTask
 from ansor.zero_tuning import pick
 
@@ -49,7 +47,7 @@ def main() -> int:
     slowest = 0.0
     for number, one in enumerate(tasks, 1):
         task = search_task(one, target)
-        share, picked, tuned, confidence, seconds = compared(task, one, model, given.trials, records_at(given.records, one.name), given.turns)
+        share, picked, tuned, confidence, seconds = compared(task, model, given.trials, records_at(given.records, one.name), given.turns)
         shown.add_row(one.name, f"{picked * 1e3:.3f}", f"{tuned * 1e3:.3f}", str(share), "-" if confidence is None else f"{confidence:.2f}", short(seconds))
         shares.setdefault(one.kind, []).append(share.median)
         slowest = max(slowest, seconds)
@@ -62,17 +60,13 @@ def main() -> int:
     return 0
 
 
-def compared(task: SearchTask, one: DatasetTask, model: CostModel | None, trials: int, records: Path | None,
-             turns: int) -> tuple[Ratio, float, float, float | None, float]:
+def compared(task: SearchTask, model: CostModel | None, trials: int, records: Path | None, turns: int) -> tuple[Ratio, float, float, float | None, float]:
     """The share with the medians of both kernels, the confidence, and the seconds of the choice."""
     begin = time.perf_counter()
     choice = pick(task, model)
     seconds = time.perf_counter() - begin
-    (picked,) = built([task], [choice.program], find_compiler(task.target.compiler))
     state = api.tune_tasks([task], trials=trials, records=records)[0]
-    (tuned,) = built([task], [api.chosen(state)], find_compiler(task.target.compiler))
-    times = interleaved(calls(task, {"picked": picked, "tuned": tuned}), turns, 4.0)
-    return ratio(times["picked"], times["tuned"]), times["picked"].median, times["tuned"].median, choice.confidence, seconds
+    return *side_by_side(task, choice.program, api.chosen(state), turns), choice.confidence, seconds
 
 
 if __name__ == "__main__":

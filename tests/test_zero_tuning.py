@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from ansor import te
 from ansor.cost_model.network_model import NetworkModel
 from ansor.cost_model.pretrained import pretrained
 from ansor.cost_model.random_model import RandomModel
@@ -13,9 +14,9 @@ from ansor.ir.feature_rows import FeatureRows
 from ansor.schedule.sketch import Rows
 from ansor.sketch_space import SketchSpace
 from ansor.task import SearchTask
-from ansor.te import workloads
+from ansor.te import nn, workloads
 from ansor.te.tensor import Tensor
-from ansor.zero_tuning import least_regret, pick
+from ansor.zero_tuning import _combines, _differences, _family, least_regret, pick
 
 pytestmark = pytest.mark.compiler
 TARGET = "cpu -mcpu=znver3 -threads=1"
@@ -83,6 +84,30 @@ def test_many_sketches_are_looked_at_by_family() -> None:
     choice = pick(task)
     described = [space for space in task.spaces if "_recorded" in vars(space)]
     assert choice.program.sketch in [space.sketch for space in described] and len(described) < len(task.spaces)
+
+
+def attention_scores() -> list[Tensor]:
+    query, key = (te.placeholder((4, 64, 64), name=name) for name in ("query", "key"))
+    return [query, key, nn.softmax(nn.multiply(nn.batch_matmul(query, key), 0.25))]
+
+
+def test_of_many_combinations_of_rules_few_are_looked_at() -> None:
+    task = SearchTask(attention_scores, target=TARGET)
+    choice = pick(task)
+    families = {_family(space) for space in task.spaces}
+    described = [space for space in task.spaces if "_recorded" in vars(space)]
+    assert choice.program.sketch in [space.sketch for space in described]
+    assert len(families) == 72 and len({_family(space) for space in described}) < len(families) / 3 and len(described) < 40
+
+
+def test_families_differ_by_what_rules_did_to_stages() -> None:
+    spaces = SearchTask(attention_scores, target=TARGET).spaces
+    first = _family(spaces[0])
+    near = [family for family in dict.fromkeys(map(_family, spaces)) if _differences(first, family) == 1]
+    assert _differences(first, first) == 0 and _combines(first, [first]) and not _combines(first, near[:1]) and not _combines(first, [])
+    one, other = near[0], next(family for family in near if _differences(near[0], family) == 2)
+    both = [family for family in map(_family, spaces) if _combines(family, [one, other]) and family not in (one, other)]
+    assert first in both and any(_differences(first, family) == 2 for family in both), "what was done to one stage goes with what was done to the other"
 
 
 def test_the_least_regret() -> None:

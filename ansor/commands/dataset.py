@@ -69,23 +69,29 @@ def _collect(given: argparse.Namespace, console: Console) -> int:
 
 
 def _examples(given: argparse.Namespace, console: Console) -> list[tuple[Target, list[Examples]]]:
-    """Of each target that was asked for."""
-    tasks, folder = dataset_tasks(), Path(given.folder)
-    targets = [target_of(given), *map(parse_target, given.beside)]
-    if not folder.is_dir():
-        raise AnsorError(f"asked for the data set in {folder}, which is no folder; run `ansor dataset collect {folder}` first")
-    parts = []
-    for target in targets:
+    """Of each target that was asked for. A task has those of each folder by themselves: they were measured at other times, and do not compare."""
+    folders = [Path(folder) for folder in given.folders]
+    for folder in folders:
+        if not folder.is_dir():
+            raise AnsorError(f"asked for the data set in {folder}, which is no folder; run `ansor dataset collect {folder}` first")
+    return [(target, _of_target(target, folders, given, console)) for target in (target_of(given), *map(parse_target, given.beside))]
+
+
+def _of_target(target: Target, folders: Sequence[Path], given: argparse.Namespace, console: Console) -> list[Examples]:
+    tasks, found = dataset_tasks(), []
+    for folder in folders:
         left_out: Counter[str] = Counter()
-        found = list(track(load_examples(tasks, target, folder, left_out), "features", console=console, total=len(tasks), transient=True))
+        here = list(track(load_examples(tasks, target, folder, left_out), "features", console=console, total=len(tasks), transient=True))
         for reason, count in left_out.items():
-            if len(targets) == 1 or not reason.startswith(OTHER_TARGET):
+            if not given.beside or not reason.startswith(OTHER_TARGET):
                 console.print(f"{count} records are left out: {reason}", soft_wrap=True)
-        if not found:
-            raise AnsorError(f"{folder} has no valid records of the data set's tasks for {target}; run `ansor dataset collect {folder}` for this target first")
-        console.print(f"{len(found)} tasks, {sum(map(len, found)):,} programs of {folder} for {target}", soft_wrap=True)
-        parts.append((target, found))
-    return parts
+        if here:
+            console.print(f"{len(here)} tasks, {sum(map(len, here)):,} programs of {folder} for {target}", soft_wrap=True)
+        found += here
+    if not found:
+        names = " and ".join(map(str, folders)) + (" has" if len(folders) == 1 else " have")
+        raise AnsorError(f"{names} no valid records of the data set's tasks for {target}; run `ansor dataset collect {folders[0]}` for this target first")
+    return found
 
 
 def _train(given: argparse.Namespace, console: Console) -> int:
@@ -103,7 +109,7 @@ def _train(given: argparse.Namespace, console: Console) -> int:
     networks = train_networks([*learned, *kept])
     held_out = [*([] if given.all else [f"fold {HELD_OUT} of {FOLDS} by task"]), *given.without]
     about = {
-        "features": FEATURES_VERSION, "tasks": len(learned), "programs": sum(map(len, learned)),
+        "features": FEATURES_VERSION, "tasks": len({one.task for one in learned}), "programs": sum(map(len, learned)),
         "target": ", ".join(map(str, [target_of(given), *given.beside])), "kept": ", ".join(given.keep),
         "held_out": " and ".join(held_out), "networks": MEMBERS, "units": NETWORK.units, "epochs": NETWORK.epochs,
     }  # fmt: skip
@@ -157,7 +163,8 @@ def _evaluate_model(given: argparse.Namespace, console: Console) -> int:
     for target, examples in _examples(given, console):
         unseen = [one for one in examples if fold_of(one.task) == HELD_OUT]
         if not unseen:
-            raise AnsorError(f"asked to try a model on tasks that training holds out; {given.folder} has records of none for {target}: collect more")
+            folders = " and ".join(given.folders)
+            raise AnsorError(f"asked to try a model on tasks that training holds out; there are records of none for {target} in {folders}: collect more")
         console.print(_tried(given.model, model, target, unseen))
     return 0
 

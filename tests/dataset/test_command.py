@@ -1,5 +1,6 @@
 """`ansor dataset`, from measuring to a model, on a few tiny operators."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,25 @@ def test_both_halves_are_collected(folder: Path) -> None:
 def test_programs_as_tuning_picks_them_are_of_tasks_to_learn_from(tmp_path: Path) -> None:
     assert main(["dataset", "collect", str(tmp_path), "--threads", "1", "--trials", "2", "--search", "tuning"]) == 0
     assert sorted(path.stem for path in tmp_path.glob("*.jsonl")) == sorted(task.name for task in TASKS if fold_of(task) != HELD_OUT)
+
+
+def test_programs_of_several_folders_are_learned_from_and_not_compared(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for records in folder.glob("*.jsonl"):  # as of a machine that had become half as fast
+        (tmp_path / records.name).write_text(_slower(records.read_text()))
+    given = [str(folder), str(tmp_path), "--threads", "1", "--output"]
+    assert main(["dataset", "train", *given, str(tmp_path / "both.json")]) == 0
+    said = capsys.readouterr().out
+    assert said.count("6 tasks, 36 programs") == 2
+    about = read_document(tmp_path / "both.json")["about"]
+    learned = sum(fold_of(task) != HELD_OUT for task in TASKS)
+    assert isinstance(about, dict) and about["tasks"] == learned and about["programs"] == 12 * learned
+    assert main(["dataset", "train", str(folder), str(folder), "--threads", "1", "--output", str(tmp_path / "twice.json")]) == 0
+    assert read_document(tmp_path / "twice.json")["networks"] == read_document(tmp_path / "both.json")["networks"]
+
+
+def _slower(records: str) -> str:
+    lines = [json.loads(line) for line in records.splitlines()]
+    return "".join(json.dumps(one | {"seconds": [2 * second for second in one["seconds"]]} if "seconds" in one else one) + "\n" for one in lines)
 
 
 def test_a_model_is_trained_on_what_is_not_held_out(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
