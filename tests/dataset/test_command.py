@@ -62,7 +62,9 @@ def test_programs_of_several_folders_are_learned_from_and_not_compared(folder: P
 
 def _slower(records: str) -> str:
     lines = [json.loads(line) for line in records.splitlines()]
-    return "".join(json.dumps(one | {"seconds": [2 * second for second in one["seconds"]]} if "seconds" in one else one) + "\n" for one in lines)
+    for line in lines:
+        line |= {"seconds": [2 * second for second in line["seconds"]]} if "seconds" in line else {}
+    return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
 
 
 def test_a_model_is_trained_on_what_is_not_held_out(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,7 +114,7 @@ def test_one_model_learns_from_several_targets(folder: Path, tmp_path: Path, cap
     said = capsys.readouterr().out
     assert "6 tasks, 36 programs" in said and "6 tasks, 24 programs" in said and "left out" not in said
     about = read_document(tmp_path / "m.gz")["about"]
-    assert isinstance(about, dict) and about["tasks"] == 12 and "x86-64-v3" in str(about["target"])
+    assert isinstance(about, dict) and about["tasks"] == 6 and about["programs"] == 60 and "x86-64-v3" in str(about["target"])
 
 
 def test_models_are_asked_about_kinds_they_have_not_seen(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
