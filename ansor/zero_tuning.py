@@ -37,7 +37,7 @@ from ansor.tuning import Best, Guess
 FAMILIES = 3
 """Families of sketches that are looked at in full."""
 
-SKETCHES = 12
+SKETCHES = 8
 """Sketches of them, at most, those of the best family first."""
 
 COMBINED = 3

@@ -36,27 +36,27 @@ def ceil_div(a: Int, b: Int) -> Int:
 
 def smaller(a: T, b: T) -> T:
     """Elementwise minimum."""
-    if isinstance(a, _NUMBER) and isinstance(b, _NUMBER):
-        return min(a, b)
-    if isinstance(a, Column):
+    if type(a) is Column:
         return a.minimum(b)
-    return b.minimum(a) if isinstance(b, Column) else np.minimum(a, b)
+    if type(b) is Column:
+        return b.minimum(a)
+    return min(a, b) if isinstance(a, _NUMBER) and isinstance(b, _NUMBER) else np.minimum(a, b)
 
 
 def larger(a: T, b: T) -> T:
     """Elementwise maximum."""
-    if isinstance(a, _NUMBER) and isinstance(b, _NUMBER):
-        return max(a, b)
-    if isinstance(a, Column):
+    if type(a) is Column:
         return a.maximum(b)
-    return b.maximum(a) if isinstance(b, Column) else np.maximum(a, b)
+    if type(b) is Column:
+        return b.maximum(a)
+    return max(a, b) if isinstance(a, _NUMBER) and isinstance(b, _NUMBER) else np.maximum(a, b)
 
 
 def choose(condition: Flag, then: T, otherwise: T) -> T:
     """`then` where `condition` holds."""
-    if isinstance(condition, _BOOL):
-        return then if condition else otherwise
-    return condition.chosen(then, otherwise) if isinstance(condition, Column) else np.where(condition, then, otherwise)
+    if type(condition) is Column:
+        return condition.chosen(then, otherwise)
+    return (then if condition else otherwise) if isinstance(condition, _BOOL) else np.where(condition, then, otherwise)
 
 
 def excess(a: Row, b: Row) -> Row:
