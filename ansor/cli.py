@@ -54,8 +54,8 @@ Measured programs of several hundred operators, and cost models trained on them.
 
   ansor dataset collect DIR --threads 1                measure; the same command continues where the last one ended
   ansor dataset collect DIR --threads 1 --part 1/2     half of the tasks, so that two of these share a machine with two cores
-  ansor dataset collect DIR2 --search tuning           what tuning would pick: there shows what the model is wrong about
-  ansor dataset train DIR DIR2 --output m.gz           a model that ranks programs before anything is measured
+  ansor dataset collect DIR2 --threads 1 --search tuning    what tuning would pick: there shows what the model is wrong about
+  ansor dataset train DIR DIR2 --threads 1 --output m.gz    a model that ranks programs before anything is measured
   ansor dataset eval DIR --threads 1 --split kind      how well such models rank operators of kinds they have not seen"""
 
 CONVERT_HELP = """\
@@ -244,7 +244,7 @@ def _add_dataset(commands: Commands) -> None:
                         help="how programs are chosen: half of them at random (the default), or as tuning does, which shows what the package's model is wrong "
                              "about; the fifth of the tasks that training holds out is then left alone")
     parser.add_argument("--seed", type=int, default=0, help="seed of the search (default 0)")
-    parser = _command(actions, "train", "Train a cost model on the records in DIR.")
+    parser = _command(actions, "train", "Train a cost model on the records in one or more folders.")
     parser.add_argument("folders", metavar="DIR", nargs="+", help="where `ansor dataset collect` put record files; what is in different ones is not compared")
     _add_target(parser)
     _add_beside(parser)

@@ -2,7 +2,7 @@
 
 Most of the time goes into describing sketches to the model, and few of them are. The sketches of a task come in families that differ in where stages are
 computed only. Families are combinations of what rules did to each stage, so the first search is over one sketch of each family that differs from the first one
-in one stage only, the second one over families that combine the best of these, and the third over all sketches of the best families.
+in one stage only, the second one over families that combine the best of these, and the third over several sketches of the best families.
 
 The model is several networks, and a search finds what any of them is wrong about. So the program is taken that none of them finds much slower than
 its own favourite; how much one does at most is the confidence. Where they disagree too much, the program with the fewest estimated cycles is taken, which is
@@ -35,7 +35,7 @@ from ansor.task import SearchTask
 from ansor.tuning import Best, Guess
 
 FAMILIES = 3
-"""Families of sketches that are looked at in full."""
+"""Families of sketches that the last search is over."""
 
 SKETCHES = 8
 """Sketches of them, at most, those of the best family first."""
@@ -101,7 +101,9 @@ class _Caution:
     def scores(self, judge: CostModel, features: FeatureRows) -> NDArray[np.float64]:
         """Those of a model, lowered by doubts. The best estimate is that of all programs it was asked about so far."""
         self._best = max(self._best, float(np.max(_estimates(features), initial=-math.inf)))
-        return judge.predict(features) * np.exp(-self.doubts(features))
+        found = judge.predict(features)
+        lowered: NDArray[np.float64] = found + np.abs(found) * np.expm1(-self.doubts(features))
+        return lowered
 
     def doubts(self, features: FeatureRows) -> NDArray[np.float64]:
         """By how much more than TRUSTED the estimate finds each program slower than its favourite, in log time, `[n]`."""

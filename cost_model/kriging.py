@@ -33,10 +33,17 @@ Points = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Kriging:
-    """points: [n, width], where errors are known; coefficients: [n]. Called with points [m, width], it gives the error expected of each, [m]."""
+    """points: [n, width], where errors are known; coefficients: [n]. Called with points [m, width], it gives the error expected of each, [m].
+
+    Raises ValueError for other shapes.
+    """
 
     points: Points
     coefficients: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        if self.points.ndim != 2 or self.coefficients.shape != (len(self.points),):
+            raise ValueError(f"a coefficient for each point is needed; found {self.coefficients.shape} for points of shape {self.points.shape}")
 
     def __call__(self, points: Points) -> NDArray[np.float64]:
         expected: NDArray[np.float64] = (_covariance(self._distances(points)) * self.coefficients).sum(axis=1)

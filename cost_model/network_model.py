@@ -37,12 +37,15 @@ DECIMALS = 6
 class NetworkModel:
     """networks: members whose outputs are averaged, one or more, of rows of the same width. corrections: what was carried over before.
 
-    Raises ValueError without a network.
+    Raises ValueError without a network, and for corrections of points that are not in the first one's parts.
     """
 
     def __init__(self, networks: Sequence[Network], corrections: Sequence[Kriging] = ()) -> None:
         if not networks:
             raise ValueError("a model of networks needs one")
+        units = len(networks[0].layers.last)
+        if any(one.points.shape[1] != units for one in corrections):
+            raise ValueError(f"corrections of a network of {units} units are for points of as many dimensions")
         self._networks = tuple(networks)
         self._earlier = tuple(corrections)
         self._correction: Kriging | None = None

@@ -2,9 +2,8 @@
 
 Aggregation, target and weights are those of `lightgbm_model`, which says why.
 
-Serves where LightGBM does not load, and as the second opinion on which kind of model ranks better. Parameters are a plain
-tuple of arrays made by a NumPy generator, so training touches no global torch state but the number of threads, which it
-puts back.
+Serves for features that are not the package's own where LightGBM does not load, and as the second opinion on which kind of model ranks better.
+Parameters are a plain tuple of arrays made by a NumPy generator, so training touches no global torch state but the number of threads, which it puts back.
 """
 
 import base64

@@ -7,6 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ansor import te
+from ansor.cost_model.feature_table import WIDTH
 from ansor.cost_model.network_model import NetworkModel
 from ansor.cost_model.pretrained import pretrained
 from ansor.cost_model.random_model import RandomModel
@@ -16,7 +17,7 @@ from ansor.sketch_space import SketchSpace
 from ansor.task import SearchTask
 from ansor.te import nn, workloads
 from ansor.te.tensor import Tensor
-from ansor.zero_tuning import _combines, _differences, _family, least_regret, pick
+from ansor.zero_tuning import TRUSTED, _Caution, _combines, _differences, _family, least_regret, pick
 
 pytestmark = pytest.mark.compiler
 TARGET = "cpu -mcpu=znver3 -threads=1"
@@ -58,6 +59,22 @@ def test_it_is_far_better_than_a_program_at_random() -> None:
     rows = np.stack([rng.integers(0, size, 200) for size in space.sizes], axis=1)
     drawn = space.features(rows)
     assert cycles < np.median(drawn.sums(np.exp(drawn.prior_logs()))) / 4
+
+
+def test_what_the_estimate_finds_far_slower_is_doubted_whatever_the_sign_of_scores() -> None:
+    features = FeatureRows(np.zeros((3, WIDTH), np.float32), np.arange(3), 3, np.array([0.0, TRUSTED, TRUSTED + 1.0]))
+
+    class Flat(RandomModel):
+        level = 1.0
+
+        def predict(self, features: FeatureRows) -> NDArray[np.float64]:
+            return np.full(features.count, self.level)
+
+    caution, model = _Caution(), Flat()
+    np.testing.assert_allclose(caution.scores(model, features), [1, 1, np.exp(-1)])
+    model.level = -1.0
+    found = caution.scores(model, features)
+    assert found[0] == found[1] == -1 and found[2] < -1
 
 
 def test_where_nothing_is_known_the_estimate_chooses() -> None:

@@ -1,4 +1,4 @@
-"""Cost models of states, under TVM's names: `XGBModel` is our boosted trees, with what comes with the package. Source: TVM 0.9, `auto_scheduler.cost_model`."""
+"""Cost models of states, under TVM's names: `XGBModel` is the model that comes with the package. Source: TVM 0.9, `auto_scheduler.cost_model`."""
 
 from __future__ import annotations
 
@@ -91,9 +91,10 @@ class RandomModel(_FeatureModel):
 
 
 class XGBModel(_FeatureModel):
-    """Boosted trees over features of loops, on top of the model that comes with the package.
+    """The model that comes with the package, corrected by what is measured.
 
-    verbose_eval, num_warmup_sample, adaptive_training: of TVM's model; ours says nothing, knows something from the start, and learns anew when it pays.
+    verbose_eval, num_warmup_sample, seed, adaptive_training: of TVM's model; ours says nothing, knows something from the start, draws nothing at random, and
+    learns from every round.
     model_file: a saved model to begin with.
     """
 

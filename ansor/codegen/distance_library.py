@@ -52,10 +52,16 @@ class _InNumPy:
     points: Points
 
     def __call__(self, points: Points) -> NDArray[np.float64]:
-        found = np.empty((len(points), len(self.points)))
+        found = np.empty((len(_checked(points, self.points.shape[1])), len(self.points)))
         for row, point in zip(found, points, strict=True):
             row[:] = np.sqrt(np.square(self.points - point).sum(axis=1))
         return found
+
+
+def _checked(points: Points, width: int) -> Points:
+    if points.ndim != 2 or points.shape[1] != width:
+        raise ValueError(f"asked for distances of points of shape {points.shape} from points of {width} dimensions: pass points of as many")
+    return points
 
 
 class _InC:
@@ -72,7 +78,7 @@ class _InC:
         self._packed[:] = packed.ravel()
 
     def __call__(self, points: Points) -> NDArray[np.float64]:
-        given = np.ascontiguousarray(points, np.float32)
+        given = np.ascontiguousarray(_checked(points, self._width), np.float32)
         found = np.empty((len(given), self._groups * LANES))
         self._run(given.ctypes.data, len(given), self._packed.ctypes.data, self._groups, self._width, found.ctypes.data)
         return found[:, : self._count]

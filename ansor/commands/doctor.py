@@ -40,8 +40,8 @@ def _cost_model() -> str:
     try:
         importlib.import_module("lightgbm")
     except (ImportError, OSError) as error:
-        return f"the torch model serves, LightGBM does not load: {error}"
-    return "LightGBM"
+        return f"networks of the package; what learns anew does not load LightGBM: {error}"
+    return "networks of the package; LightGBM for what learns anew"
 
 
 def _measured(target: Target, console: Console) -> None:

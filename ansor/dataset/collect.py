@@ -9,6 +9,7 @@ folder take turns at the clock.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from ansor.codegen.toolchain import find_compiler
@@ -53,6 +54,6 @@ def collect(
         for task in tasks:
             run = TuningRun(
                 [search_task(task, target)], trials=trials, measurer=measurer, records=records_of(folder, task), seed=seed, options=SEARCHES[search],
-                first=pick if search == "tuning" else None, report=report,
+                first=partial(pick, seed=seed) if search == "tuning" else None, report=report,
             )  # fmt: skip
             done(task, run.run()[0])

@@ -69,6 +69,7 @@ _ADD, _SUBTRACT, _MULTIPLY, _DIVIDE = int(Op.ADD), int(Op.SUBTRACT), int(Op.MULT
 _FLOOR_DIVIDE, _CEIL_DIVIDE, _REMAINDER = int(Op.FLOOR_DIVIDE), int(Op.CEIL_DIVIDE), int(Op.REMAINDER)
 _MINIMUM, _MAXIMUM, _LESS, _LESS_EQUAL, _EQUAL = int(Op.MINIMUM), int(Op.MAXIMUM), int(Op.LESS), int(Op.LESS_EQUAL), int(Op.EQUAL)
 _BOTH, _EITHER, _EXCESS, _CHOOSE, _MULTIPLY_ADD = int(Op.BOTH), int(Op.EITHER), int(Op.EXCESS), int(Op.CHOOSE), int(Op.MULTIPLY_ADD)
+_POWER_OF_TWO = int(Op.POWER_OF_TWO)
 _NOWHERE = -math.inf
 
 Node = tuple[int, int, int, int]
@@ -285,7 +286,7 @@ class Column:
 
     def power_of_two(self, most: Operand) -> Column:
         """The largest power of two up to `most`, one itself, that divides this integer."""
-        key = (int(Op.POWER_OF_TWO), self.place, self._other(most).place, 0)
+        key = (_POWER_OF_TWO, self.place, self._other(most).place, 0)
         found = self.recorder.nodes.get(key)
         return self.recorder.note(key, 1.0) if found is None else found
 

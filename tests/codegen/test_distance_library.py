@@ -35,6 +35,14 @@ def test_a_point_is_as_far_from_others_whatever_stands_beside_it() -> None:
         np.testing.assert_array_equal(distances_from(given)(given[k : k + 1])[0], together[k])
 
 
+@pytest.mark.parametrize("compiled", [True, False])
+def test_points_of_other_dimensions_are_refused(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not compiled:
+        monkeypatch.setattr(distance_library, "_library", lambda: None)
+    with pytest.raises(ValueError, match=r"points of shape \(2, 5\) from points of 9 dimensions"):
+        distances_from(points(3))(points(2, 5))
+
+
 def test_without_a_compiler_a_warning_says_who_serves(monkeypatch: pytest.MonkeyPatch) -> None:
     def none() -> None:
         raise ToolchainError("there is none")

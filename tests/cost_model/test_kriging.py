@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from ansor.cost_model.kriging import NOISE, RANGE, Points, fit_kriging, kriging_from_document
+from ansor.cost_model.kriging import NOISE, RANGE, Kriging, Points, fit_kriging, kriging_from_document
 
 
 def points(count: int, seed: int = 0, width: int = 3) -> Points:
@@ -36,6 +36,11 @@ def test_no_program_and_the_same_program_twice() -> None:
     twice = np.repeat(points(1), 2, axis=0)
     assert fit_kriging(twice, np.array([0.5, 0.7]), np.ones(2))(twice)[0] == pytest.approx(0.6 / (1 + NOISE / 2))
     assert fit_kriging(points(0), np.zeros(0), np.zeros(0))(points(4)).tolist() == [0.0] * 4
+
+
+def test_a_coefficient_for_each_point() -> None:
+    with pytest.raises(ValueError, match="a coefficient for each point"):
+        Kriging(points(3), np.zeros(2))
 
 
 def test_written_down_and_read_again() -> None:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from ansor.codegen.network_library import Layers
+from ansor.cost_model.kriging import fit_kriging
 from ansor.cost_model.metrics import pairwise_accuracy
 from ansor.cost_model.network import Network, rounded
 from ansor.cost_model.network_model import MOST, NetworkModel, _fastest
@@ -99,6 +100,8 @@ def test_of_too_many_the_fastest_of_each_task_are_kept() -> None:
 def test_a_model_without_networks_and_a_damaged_file_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="needs one"):
         NetworkModel([])
+    with pytest.raises(ValueError, match="32 units"):
+        NetworkModel([network(0)], [fit_kriging(np.zeros((2, 5), np.float32), np.zeros(2), np.ones(2))])
     NetworkModel([network(0)]).save(tmp_path / "model.json")
     text = (tmp_path / "model.json").read_text()
     for wrong in (text.replace('"corrections": []', '"corrections": [{}]'), text.replace('"networks": [{', '"networks": [], "other": [{')):
