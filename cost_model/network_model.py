@@ -64,7 +64,8 @@ class NetworkModel:
         self._data.add(features, seconds, tasks)
         if not features.count:
             return
-        logs, points = self._described(features)
+        members, points = self._described(features)
+        logs = members.mean(axis=0)
         self._points.append(points)
         self._logs.append(self._totals(logs, points, features))
         if self._data.any_valid:
@@ -73,14 +74,14 @@ class NetworkModel:
     def predict(self, features: FeatureRows) -> NDArray[np.float64]:
         """See CostModel.predict."""
         check_width(features, self._networks[0].width)
-        logs, points = self._described(features)
-        return scores(logs, features) * np.exp(-self._correct(points))
+        members, points = self._described(features)
+        return scores(members.mean(axis=0), features) * np.exp(-self._correct(points))
 
     def opinions(self, features: FeatureRows) -> NDArray[np.float64]:
         """Scores by each network alone, with the same corrections, `[networks, n]`."""
-        rows, prior = np.ascontiguousarray(features.rows, np.float32), features.prior_logs()
-        correction = np.exp(-self._correct(self._described(features)[1]))
-        return np.array([scores(prior + network(rows), features) * correction for network in self._networks])
+        members, points = self._described(features)
+        correction = np.exp(-self._correct(points))
+        return np.array([scores(logs, features) * correction for logs in members])
 
     def save(self, path: Path) -> None:
         """Networks and corrections, as numbers in a JSON document."""
@@ -105,18 +106,18 @@ class NetworkModel:
         return NetworkModel(self._networks, [*self._earlier, *([] if self._correction is None else [self._correction])])
 
     def _described(self, features: FeatureRows) -> tuple[NDArray[np.float64], Points]:
-        """Log time of each row, `[r]`, and where each program stands: what the parts of the first network's output are for it, `[n, units]`."""
+        """Log time of each row by each network, `[networks, r]`, and where each program stands: the parts of the first network's output, `[n, units]`."""
         rows = np.ascontiguousarray(features.rows, np.float32)
         first, parts = self._networks[0].in_parts(rows)
-        outputs = [first, *(network(rows) for network in self._networks[1:])]
-        logs = features.prior_logs() + sum(outputs) / len(outputs)
+        members = features.prior_logs() + np.array([first, *(network(rows) for network in self._networks[1:])])
+        logs = members.mean(axis=0)
         points = np.zeros((features.count, parts.shape[1]), np.float32)
         if len(rows):
             present, begin = np.unique(features.segment, return_index=True)
             times = np.exp(logs - np.maximum.reduceat(logs, begin)[np.searchsorted(present, features.segment)])
             share = times / features.sums(times)[features.segment]
             points[present] = np.add.reduceat(parts * share[:, None].astype(np.float32), begin, axis=0)
-        return logs, points
+        return members, points
 
     def _totals(self, logs: NDArray[np.float64], points: Points, features: FeatureRows) -> NDArray[np.float64]:
         """Log time of each program by the networks and all earlier corrections, `[n]`."""

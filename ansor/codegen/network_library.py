@@ -83,20 +83,16 @@ class _InNumPy:
     layers: Layers
 
     def __call__(self, rows: Floats) -> NDArray[np.float64]:
-        hidden, net = self._hidden(rows), self.layers
-        outputs: NDArray[np.float64] = (hidden @ net.last + np.float32(net.last_bias)).astype(np.float64)
-        return outputs
+        return self.in_parts(rows)[0]
 
     def in_parts(self, rows: Floats) -> tuple[NDArray[np.float64], Floats]:
-        return self(rows), (self._hidden(rows) * self.layers.last).astype(np.float32)
-
-    def _hidden(self, rows: Floats) -> Floats:
         net = self.layers
         hidden = np.clip((_checked(net, rows) - net.mean) * net.scale, -net.limit, net.limit)
         hidden = np.maximum(hidden @ net.first + net.first_bias, 0)
         for weights, bias in zip(net.weights, net.bias, strict=True):
             hidden = hidden + np.maximum(hidden @ weights + bias, 0)
-        return np.asarray(hidden, np.float32)
+        outputs: NDArray[np.float64] = (hidden @ net.last + np.float32(net.last_bias)).astype(np.float64)
+        return outputs, (hidden * net.last).astype(np.float32)
 
 
 class _Struct(ctypes.Structure):
