@@ -19,7 +19,8 @@ from pathlib import Path
 from ansor.budget import FEWEST_TRIALS, Budget
 from ansor.codegen.source import CSource
 from ansor.codegen.toolchain import find_compiler, processor_name
-from ansor.cost_model.base import CostModel, default_model
+from ansor.cost_model.base import CostModel
+from ansor.cost_model.pretrained import pretrained
 from ansor.errors import AnsorError
 from ansor.measure.failure import Failure
 from ansor.measure.measurer import Job, Measurement, Measurer
@@ -180,7 +181,7 @@ class TuningRun:
         self.failures: Counter[str] = Counter()
         self.started = clock()
         self.first = first
-        self.model = shared = model or default_model(seed, report, informed=True)
+        self.model = shared = model or pretrained()
         options = replace(options or TunerOptions(), early_stop=early_stop)
         if trials is not None:
             options = replace(options, budget=max(1, trials // max(1, len(tasks))))

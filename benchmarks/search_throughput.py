@@ -24,7 +24,8 @@ from statistics import median
 import numpy as np
 from common import console, in_one_thread, machine_line, parser, short, table
 
-from ansor.cost_model.base import CostModel, default_model
+from ansor.cost_model.base import CostModel
+from ansor.cost_model.pretrained import pretrained
 from ansor.ir.feature_rows import FeatureRows, join
 from ansor.search.sampling import SampledSpace, distinct
 from ansor.search.tuner import Outcome, Pick, Tuner, TunerOptions
@@ -111,7 +112,7 @@ class MadeUpTimes:
 
 def trained(spaces: Sequence[SketchSpace], programs: int) -> tuple[CostModel, Tuner, MadeUpTimes]:
     """A model that learned from so many programs, and the tuner that asked for them."""
-    model, times = default_model(0, informed=True), MadeUpTimes(spaces)
+    model, times = pretrained(), MadeUpTimes(spaces)
     tuner = Tuner(spaces, model, options=TunerOptions(budget=4 * programs))
     while tuner.trials < programs and (picks := tuner.ask(ROUND)):
         tuner.tell(times.outcomes(picks))

@@ -1,4 +1,4 @@
-"""What a cost model is: three batched methods, and the choice of the default one. Start here.
+"""What a cost model is: three batched methods, and how models are saved. Start here.
 
 A model scores programs by their feature rows; higher is better. It learns from measured programs, failures included.
 """
@@ -60,25 +60,6 @@ def load_model(path: Path) -> CostModel:
     if not isinstance(kind, str) or kind not in loaders:
         raise CostModelError(f"asked to load the cost model {path}; found kind {kind!r}: use one of {sorted(loaders)}")
     return loaders[kind](path)
-
-
-def default_model(seed: int = 0, report: Callable[[str], None] | None = None, *, informed: bool = False) -> CostModel:
-    """The package's own model where it serves (`informed`): feature rows are those of the package's own features, with a prior.
-
-    For others LightGBM where it loads, otherwise the torch model and one line to `report` that says why.
-    """
-    from ansor.cost_model.lightgbm_model import LightGBMModel
-    from ansor.cost_model.pretrained import pretrained
-    from ansor.cost_model.torch_model import TorchModel
-
-    if informed:
-        return pretrained()
-    try:
-        return LightGBMModel(seed=seed)
-    except CostModelError as error:
-        if report is not None:
-            report(f"the torch cost model serves instead of LightGBM: {error}")
-        return TorchModel(seed=seed)
 
 
 def write_document(path: Path, kind: str, content: dict[str, object]) -> None:

@@ -2,7 +2,7 @@
 
 Aggregation, target and weights are those of `lightgbm_model`, which says why.
 
-Serves for features that are not the package's own where LightGBM does not load, and as the second opinion on which kind of model ranks better.
+For features of one's own where LightGBM does not load, and as the second opinion on which kind of model ranks better.
 Parameters are a plain tuple of arrays made by a NumPy generator, so training touches no global torch state but the number of threads, which it puts back.
 """
 
@@ -29,11 +29,10 @@ CLIP = 6.0
 
 
 class TorchModel:
-    """MLP trained for `steps` steps of Adam on batches of `batch` programs; retrained like LightGBMModel by `growth`, and `informed` as there."""
+    """MLP trained for `steps` steps of Adam on batches of `batch` programs; retrained like LightGBMModel by `growth`."""
 
     def __init__(self, seed: int = 0, steps: int = 300, batch: int = 256, learning_rate: float = 3e-3,
-                 growth: float = 0.03, *, informed: bool = False) -> None:
-        self._informed = informed
+                 growth: float = 0.03) -> None:
         self._seed = seed
         self._steps = steps
         self._batch = batch
@@ -48,7 +47,7 @@ class TorchModel:
     @property
     def fitted(self) -> bool:
         """After the first update with a valid program, or when loaded."""
-        return self._informed or self._parameters is not None
+        return self._parameters is not None
 
     def update(self, features: FeatureRows, seconds: NDArray[np.float64], tasks: NDArray[np.int64]) -> None:
         """See CostModel.update."""
@@ -65,7 +64,7 @@ class TorchModel:
         """See CostModel.predict; zeros before anything is learned."""
         check_width(features, self._width)
         if self._parameters is None or not features.count:
-            return scores(features.prior_logs(), features) if self._informed else np.zeros(features.count)
+            return np.zeros(features.count)
         import torch
 
         with one_thread(), torch.no_grad():

@@ -14,7 +14,8 @@ from ansor.auto_scheduler.matching import found_among
 from ansor.auto_scheduler.measured import MeasureInput, MeasureResult
 from ansor.auto_scheduler.record import RecordReader
 from ansor.auto_scheduler.search_task import SearchTask, recover_measure_input
-from ansor.cost_model.base import CostModel, default_model, load_model
+from ansor.cost_model.base import CostModel, load_model
+from ansor.cost_model.pretrained import pretrained
 from ansor.cost_model.random_model import RandomModel as OurRandomModel
 from ansor.errors import AnsorError
 from ansor.ir.feature_rows import FeatureRows, join
@@ -102,7 +103,7 @@ class XGBModel(_FeatureModel):
         self, verbose_eval: int = 25, num_warmup_sample: int = 100, seed: int | None = None, model_file: str | Path | None = None,
         adaptive_training: bool = False,
     ) -> None:  # fmt: skip
-        super().__init__(default_model(seed or 0, informed=True))
+        super().__init__(pretrained())
         if model_file is not None:
             self.load(model_file)
 

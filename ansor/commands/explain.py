@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from rich.console import Console
 
 from ansor import api
 from ansor.commands.common import made, make_console, target_of
-from ansor.cost_model.base import default_model
+from ansor.cost_model.pretrained import pretrained
 from ansor.errors import RecordError
 from ansor.explain import explain
 from ansor.explain_text import WIDTH, explanation_text
@@ -47,9 +46,8 @@ def run_explain(given: argparse.Namespace) -> int:
     explained.sort(key=lambda entry: -entry[1] * _best_seconds(entry[2]))
     shown = explained if given.all else explained[:1]
     width = max(NARROWEST, min(WIDEST, console.width)) if console.is_terminal else WIDTH
-    model = functools.partial(default_model, 0, console.print, informed=True)
     for k, (task, _, recorded) in enumerate(shown):
-        one = explain(task, [outcome for outcome, _ in recorded.known], peak_gflops=given.peak, model=model)
+        one = explain(task, [outcome for outcome, _ in recorded.known], peak_gflops=given.peak, model=pretrained)
         console.print(("\n\n" if k else "") + explanation_text(one, width), soft_wrap=True, markup=False)
         _say_left_out([recorded], console)
     if len(explained) > len(shown):

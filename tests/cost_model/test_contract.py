@@ -199,15 +199,10 @@ def test_missing_file_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.lightgbm
-@pytest.mark.torch
-def test_default_model_without_lightgbm_is_the_torch_model_with_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ansor.cost_model.base import default_model
-
-    assert isinstance(default_model(), LightGBMModel)
+def test_without_the_library_trees_say_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "lightgbm", None)
-    lines: list[str] = []
-    assert isinstance(default_model(report=lines.append), TorchModel)
-    assert len(lines) == 1 and "libgomp1" in lines[0] and "\n" not in lines[0]
+    with pytest.raises(CostModelError, match="libgomp1"):
+        LightGBMModel()
 
 
 def test_importing_models_imports_neither_library() -> None:

@@ -5,13 +5,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ansor.cost_model.base import default_model, read_document
+from ansor.cost_model.base import read_document
 from ansor.cost_model.feature_table import FEATURES_VERSION, WIDTH
 from ansor.cost_model.network_model import NetworkModel
 from ansor.cost_model.pretrained import WEIGHTS, pretrained
 from ansor.dataset.train import MEMBERS
 from ansor.errors import CostModelError
 from ansor.ir.feature_rows import FeatureRows
+from ansor.measure.measurer import Measurer
+from ansor.task import SearchTask
+from ansor.te import workloads
+from ansor.tuning import TuningRun
 
 
 def rows(width: int = WIDTH) -> FeatureRows:
@@ -27,11 +31,13 @@ def test_the_packages_model_is_for_these_features_and_says_how_it_was_made() -> 
     assert WEIGHTS.stat().st_size < 1_500_000
 
 
-def test_it_serves_where_features_are_the_packages_own() -> None:
-    model = default_model(informed=True)
+@pytest.mark.compiler
+def test_it_serves_where_no_other_model_is_given() -> None:
+    task = SearchTask(workloads.matmul, (8, 8, 8), "cpu -threads=1")
+    with Measurer() as measurer:
+        model = TuningRun([task], trials=1, measurer=measurer).model
     assert isinstance(model, NetworkModel) and model.fitted
-    features = rows()
-    np.testing.assert_array_equal(model.predict(features), pretrained().predict(features))
+    np.testing.assert_array_equal(model.predict(rows()), pretrained().predict(rows()))
 
 
 def test_each_network_has_an_opinion() -> None:
