@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,8 +11,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ansor.codegen.optional_library import loaded_if_built
 from ansor.codegen.toolchain import Compiler, cached_library, find_compiler
-from ansor.errors import ToolchainError
 
 SOURCE = Path(__file__).with_name("distances.c")
 LANES = 16
@@ -37,10 +36,8 @@ def distances_from(points: Points) -> Distances:
 
 @lru_cache
 def _library() -> ctypes.CDLL | None:
-    try:
-        loaded = ctypes.CDLL(str(distance_library(find_compiler())))
-    except (ToolchainError, OSError) as error:
-        warnings.warn(f"distances are computed by NumPy, which takes several times as long: {error}", RuntimeWarning, stacklevel=2)
+    loaded = loaded_if_built(lambda: distance_library(find_compiler()), "distances are computed by NumPy, which takes several times as long")
+    if loaded is None:
         return None
     address, size = ctypes.c_void_p, ctypes.c_int64
     loaded.ansor_distances.argtypes, loaded.ansor_distances.restype = [address, size, address, size, size, address], None

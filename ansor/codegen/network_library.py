@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import warnings
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -12,8 +11,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ansor.codegen.optional_library import loaded_if_built
 from ansor.codegen.toolchain import Compiler, cached_library, find_compiler
-from ansor.errors import ToolchainError
 
 SOURCE = Path(__file__).with_name("network.c")
 ROWS = 32
@@ -68,10 +67,8 @@ def outputs_of(layers: Layers) -> Outputs:
 
 @lru_cache
 def _library() -> ctypes.CDLL | None:
-    try:
-        loaded = ctypes.CDLL(str(network_library(find_compiler())))
-    except (ToolchainError, OSError) as error:
-        warnings.warn(f"networks are evaluated by NumPy, which takes several times as long: {error}", RuntimeWarning, stacklevel=2)
+    loaded = loaded_if_built(lambda: network_library(find_compiler()), "networks are evaluated by NumPy, which takes several times as long")
+    if loaded is None:
         return None
     address = ctypes.c_void_p
     loaded.ansor_network_run.argtypes, loaded.ansor_network_run.restype = [address, address, ctypes.c_int64, address, address, address], None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import threading
-import warnings
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -12,8 +11,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ansor.codegen.optional_library import loaded_if_built
 from ansor.codegen.toolchain import Compiler, cached_library, find_compiler
-from ansor.errors import ToolchainError
 from ansor.ir.tape import Matrix, Op, Rows, Tape, gene_error
 
 SOURCE = Path(__file__).with_name("tape.c")
@@ -44,10 +43,8 @@ def runner(tape: Tape, wanted: Sequence[Matrix], compiler: str = "") -> Run:
 
 @lru_cache
 def _library(compiler: str) -> ctypes.CDLL | None:
-    try:
-        loaded = ctypes.CDLL(str(tape_library(find_compiler(compiler))))
-    except (ToolchainError, OSError) as error:
-        warnings.warn(f"programs are described by NumPy, which takes many times as long: {error}", RuntimeWarning, stacklevel=2)
+    loaded = loaded_if_built(lambda: tape_library(find_compiler(compiler)), "programs are described by NumPy, which takes many times as long")
+    if loaded is None:
         return None
     address, size = ctypes.c_void_p, ctypes.c_int64
     loaded.ansor_tape_prepare.argtypes, loaded.ansor_tape_prepare.restype = [address, size, address, size, address, address], size

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,8 +11,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ansor.codegen.optional_library import loaded_if_built
 from ansor.codegen.toolchain import Compiler, cached_library, find_compiler
-from ansor.errors import ToolchainError
 
 SOURCE = Path(__file__).with_name("trees.c")
 ROWS = 64
@@ -52,10 +51,8 @@ def summed(trees: Sequence[Tree]) -> Sums | None:
 
 @lru_cache
 def _library() -> ctypes.CDLL | None:
-    try:
-        loaded = ctypes.CDLL(str(tree_library(find_compiler())))
-    except (ToolchainError, OSError) as error:
-        warnings.warn(f"trees are evaluated by LightGBM, which takes many times as long: {error}", RuntimeWarning, stacklevel=2)
+    loaded = loaded_if_built(lambda: tree_library(find_compiler()), "trees are evaluated by LightGBM, which takes many times as long")
+    if loaded is None:
         return None
     address, size = ctypes.c_void_p, ctypes.c_int64
     loaded.ansor_trees_run.argtypes, loaded.ansor_trees_run.restype = [address, address, size, size, address, address], None

@@ -1,0 +1,19 @@
+"""Helper libraries of ours that make something fast, and without which it is done more slowly."""
+
+from __future__ import annotations
+
+import ctypes
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+from ansor.errors import ToolchainError
+
+
+def loaded_if_built(build: Callable[[], Path], otherwise: str) -> ctypes.CDLL | None:
+    """The library that `build` makes; where it does not build or load, None and a warning that says what is done `otherwise`, and why."""
+    try:
+        return ctypes.CDLL(str(build()))
+    except (ToolchainError, OSError) as error:
+        warnings.warn(f"{otherwise}: {error}", RuntimeWarning, stacklevel=3)
+        return None
