@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from matplotlib import pyplot
 if TYPE_CHECKING:
     from search import Curve
 
-COLOURS = {"random": "#8c8c8c", "evolution": "#e69f00", "model": "#009e73", "pretrained": "#0072b2"}
+COLOURS = ("#8c8c8c", "#e69f00", "#009e73", "#0072b2", "#cc79a7", "#56b4e9", "#d55e00", "#000000")
 Shares = Callable[[Sequence["Curve"], Callable[["Curve"], float]], Mapping[str, tuple[float, float]]]
 
 
@@ -38,13 +39,13 @@ def draw(path: Path, curves: Sequence[Curve], shares: Shares, searches: Sequence
         figure, (by_trials, by_seconds) = pyplot.subplots(1, 2, sharey=True, figsize=(9.5, 3.6), layout="constrained")
         for axes, places, at, label in ((by_trials, counts, _at_trial, "programs measured"), (by_seconds, seconds, _at, "seconds since the declaration")):
             found = [shares(curves, partial(at, place=float(place))) for place in places]
-            for search in searches:
+            for search, colour in zip(searches, cycle(COLOURS)):
                 known = [(place, *column[search]) for place, column in zip(places, found, strict=True) if search in column]
                 if not known:
                     continue
                 x, mean, spread = (np.array(values, float) for values in zip(*known, strict=True))
-                axes.plot(x, mean, color=COLOURS[search], label=search, linewidth=1.8)
-                axes.fill_between(x, mean - spread, mean + spread, color=COLOURS[search], alpha=0.15, linewidth=0)
+                axes.plot(x, mean, color=colour, label=search, linewidth=1.8)
+                axes.fill_between(x, mean - spread, mean + spread, color=colour, alpha=0.15, linewidth=0)
             axes.set_xscale("log")
             axes.set_xlabel(label)
             axes.set_ylim(0, 1.02)

@@ -1,14 +1,16 @@
 """How soon different searches find fast programs: curves of the best so far, over trials and over seconds.
 
-    python benchmarks/search.py                                   # every operator, 5 seeds, 64 trials: hours
+    python benchmarks/search.py                                   # every operator, 5 seeds, 64 trials: an hour
     python benchmarks/search.py --only matmul softmax --seeds 3
     python benchmarks/search.py --table --plot docs/search.svg    # runs nothing
+    python benchmarks/search.py --searches pretrained "population 512" "population 8192"    # one parameter varied; --help names all
 
 Searches: `random` programs; `evolution` of the best measured ones, without a model; evolution with a `model` that starts from the analytic estimate and
-learns from what is measured; and `pretrained`, the package's own, which starts from what it learned from other operators. A run is a line in the results
-file, and a run that is there is not run again. A curve is the speed of the best program so far, relative to the best that any run of the operator found; the
-table gives the geometric mean over operators, averaged over the seeds that all operators have, and the spread of seeds. Seconds are wall time from the
-declaration, with everything a user waits for but the start of Python. No operator is one of the data set that the pretrained model learned from.
+learns from what is measured; and `pretrained`, the package's own, which starts from what it learned from other operators. All others are the package's own
+with one parameter changed. A run is a line in the results file, and a run that is there is not run again. A curve is the speed of the best program so far,
+relative to the best that any run of the operator found; the table gives the geometric mean over operators, averaged over the seeds that all operators have,
+and the spread of seeds. Seconds are wall time from the declaration, with everything a user waits for but the start of Python. No operator is one of the data
+set that the pretrained model learned from.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -31,11 +33,13 @@ from ansor.cost_model.lightgbm_model import LightGBMModel
 from ansor.cost_model.pretrained import pretrained
 from ansor.cost_model.random_model import RandomModel
 from ansor.measure.measurer import Measurer
+from ansor.search.evolution import EvolutionOptions
+from ansor.search.tuner import TunerOptions
 from ansor.targets.base import Target
 from ansor.task import SearchTask
 from ansor.te import workloads
 from ansor.te.tensor import Tensor
-from ansor.tuning import Progress, TuningRun
+from ansor.tuning import ROUND, Progress, TuningRun
 from ansor.zero_tuning import pick
 from ansor.zoo import operators
 
@@ -53,9 +57,45 @@ class NoModel(RandomModel):
         return True
 
 
-SEARCHES: dict[str, Callable[[int], CostModel]] = {
-    "random": RandomModel, "evolution": NoModel, "model": lambda seed: LightGBMModel(seed, informed=True), "pretrained": lambda seed: pretrained()
+@dataclass(frozen=True)
+class Search:
+    """How to search. model: made of a seed; picks: whether the first program is the model's pick."""
+
+    model: Callable[[int], CostModel] = lambda seed: pretrained()
+    picks: bool = True
+    options: TunerOptions = field(default_factory=TunerOptions)
+    round_size: int = ROUND
+
+
+def evolving(evolution: EvolutionOptions) -> Search:
+    """The package's search with another evolution."""
+    return Search(options=TunerOptions(evolution=evolution))
+
+
+KINDS = {
+    "random": Search(RandomModel, picks=False),
+    "evolution": Search(NoModel, picks=False),
+    "model": Search(lambda seed: LightGBMModel(seed, informed=True), picks=False),
+    "pretrained": Search(),
 }
+VARIANTS = {
+    "no pick": Search(picks=False),
+    "population 512": evolving(EvolutionOptions(population=512)),
+    "population 8192": evolving(EvolutionOptions(population=8192)),
+    "generations 1": evolving(EvolutionOptions(generations=1)),
+    "generations 12": evolving(EvolutionOptions(generations=12)),
+    "mutation 0.4": evolving(EvolutionOptions(mutation=0.4)),
+    "crossover 0": evolving(EvolutionOptions(crossover=0.0)),
+    "epsilon 0": Search(options=TunerOptions(epsilon=0.0)),
+    "epsilon 0.2": Search(options=TunerOptions(epsilon=0.2)),
+    "explore 0": Search(options=TunerOptions(explore=0.0)),
+    "spread 0": Search(options=TunerOptions(spread=0.0, late_spread=0.0)),
+    "spread 3": Search(options=TunerOptions(spread=3.0, late_spread=3.0)),
+    "local 0": Search(options=TunerOptions(local_share=0.0, late_local_share=0.0)),
+    "round 4": Search(round_size=4),
+    "round 8": Search(round_size=8),
+}
+SEARCHES = {**KINDS, **VARIANTS}
 OPERATORS: dict[str, Callable[[], list[Tensor]]] = {
     "matmul": lambda: operators.matmul(480, 480, 480),
     "conv2d": lambda: workloads.conv2d_nchw_bn_relu(1, 28, 28, 96, 96, 3, 1, 1),
@@ -106,8 +146,9 @@ def run(operator: str, search: str, seed: int, trials: int, target: Target) -> C
 
     task = SearchTask(tensors=OPERATORS[operator](), target=target, name=operator)
     with Measurer(find_compiler(target.compiler), mcpu=target.mcpu) as measurer:
-        first = partial(pick, seed=seed) if search == "pretrained" else None
-        TuningRun([task], trials=trials, measurer=measurer, seed=seed, model=SEARCHES[search](seed), first=first, on_progress=note).run()
+        how = SEARCHES[search]
+        TuningRun([task], trials=trials, measurer=measurer, seed=seed, model=how.model(seed), options=how.options, round_size=how.round_size,
+                  first=partial(pick, seed=seed) if how.picks else None, on_progress=note).run()
     return Curve(operator, search, seed, str(target), processor_name(), tuple(best), tuple(elapsed))
 
 
@@ -144,7 +185,8 @@ def main() -> int:
     options = parser(__doc__)
     options.add_argument("--only", nargs="+", choices=OPERATORS, default=list(OPERATORS), help="operators (default: all)")
     options.add_argument("--seeds", type=int, default=5, help="runs of each search (default: %(default)s)")
-    options.add_argument("--searches", nargs="+", choices=SEARCHES, default=list(SEARCHES), help="searches (default: all)")
+    options.add_argument("--searches", nargs="+", choices=SEARCHES, default=list(KINDS), metavar="SEARCH",
+                         help=f"of {', '.join(SEARCHES)} (default: the first {len(KINDS)})")
     options.add_argument("--trials", type=int, default=64, help="of a run (default: %(default)s)")
     options.add_argument("--results", type=Path, metavar="FILE", default=RESULTS, help="where runs are kept (default: %(default)s)")
     options.add_argument("--table", action="store_true", help="print what the results file has, run nothing")
@@ -163,7 +205,7 @@ def main() -> int:
             with given.results.open("a") as file:
                 file.write(json.dumps(asdict(curve)) + "\n")
             out.print(f"{operator} by {search}, seed {seed}: {curve.best[-1] * 1e3:.4f} ms in {curve.elapsed[-1]:.1f} s, {given.trials} trials")
-    curves = [one for one in load(given.results) if one.operator in given.only and one.target == str(target)]
+    curves = [one for one in load(given.results) if one.operator in given.only and one.search in given.searches and one.target == str(target)]
     if not curves:
         out.print(f"{given.results} has no run for target {target}")
         return 1
@@ -179,7 +221,7 @@ def main() -> int:
     if given.plot is not None:
         from plot_search import draw
 
-        draw(given.plot, curves, shares, list(SEARCHES))
+        draw(given.plot, curves, shares, given.searches)
         out.print(f"drawn: {given.plot}")
     return 0
 

@@ -17,7 +17,7 @@ from ansor.sketch_space import SketchSpace
 from ansor.task import SearchTask
 from ansor.te import nn, workloads
 from ansor.te.tensor import Tensor
-from ansor.zero_tuning import TRUSTED, _Caution, _combines, _differences, _family, least_regret, pick
+from ansor.zero_tuning import ESTIMATED, _combines, _differences, _family, _opinions, _scores, least_regret, pick
 
 pytestmark = pytest.mark.compiler
 TARGET = "cpu -mcpu=znver3 -threads=1"
@@ -61,20 +61,22 @@ def test_it_is_far_better_than_a_program_at_random() -> None:
     assert cycles < np.median(drawn.sums(np.exp(drawn.prior_logs()))) / 4
 
 
-def test_what_the_estimate_finds_far_slower_is_doubted_whatever_the_sign_of_scores() -> None:
-    features = FeatureRows(np.zeros((3, WIDTH), np.float32), np.arange(3), 3, np.array([0.0, TRUSTED, TRUSTED + 1.0]))
+def test_the_estimate_has_a_part_in_what_networks_say_and_in_nothing_else() -> None:
+    features = FeatureRows(np.zeros((2, WIDTH), np.float32), np.arange(2), 2, np.array([0.0, 1.0]))
 
-    class Flat(RandomModel):
-        level = 1.0
-
+    class Flat(NetworkModel):
         def predict(self, features: FeatureRows) -> NDArray[np.float64]:
-            return np.full(features.count, self.level)
+            return np.ones(features.count)
 
-    caution, model = _Caution(), Flat()
-    np.testing.assert_allclose(caution.scores(model, features), [1, 1, np.exp(-1)])
-    model.level = -1.0
-    found = caution.scores(model, features)
-    assert found[0] == found[1] == -1 and found[2] < -1
+        def opinions(self, features: FeatureRows) -> NDArray[np.float64]:
+            return np.ones((2, features.count))
+
+    flat = Flat(pretrained()._networks)
+    np.testing.assert_allclose(_scores(flat, features), [1, np.exp(-ESTIMATED)])
+    np.testing.assert_allclose(_opinions(flat, features), [[0, -ESTIMATED]] * 2, atol=1e-12)
+    chance = RandomModel().predict(features)
+    np.testing.assert_array_equal(_scores(RandomModel(), features), chance)
+    np.testing.assert_allclose(_opinions(RandomModel(), features), np.log(chance)[None, :])
 
 
 def test_where_nothing_is_known_the_estimate_chooses() -> None:
