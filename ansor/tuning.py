@@ -137,7 +137,8 @@ class TuningRun:
             and 0, which is never, with trials.
         records: file to continue from and to append to; None keeps nothing.
         measurer: builds and runs candidates.
-        first: gives the program that is measured first of all of a task; where templates are searched along, one of the rules and one of each template.
+        first: gives the program that is measured first of all of a task, in a round of its own; where templates are searched along, one of the rules and one
+            of each template.
         known: for each task what was measured before, elsewhere: it is told to the search, and counts towards no budget.
         log: is shown every trial; the ones that it takes (True) are not written to `records`.
         objective, scheduling: what the rounds of several tasks are to lower, and how they are dealt out. round_size: trials of a round, at most.
@@ -367,19 +368,22 @@ class TuningRun:
             self.report(f"{state.task.name}: {reason}")
         return reason is not None
 
-    def _suggest_first(self, state: TaskState) -> None:
+    def _suggest_first(self, state: TaskState) -> int:
+        """Have the programs that are picked without measuring measured first; gives how many there are."""
         if self.first is None or not self.model.fitted:
-            return
-        spaces = state.task.spaces
+            return 0
+        spaces, suggested = state.task.spaces, 0
         for origin in _origins(state.task):
             program = self.first(state.task, self.model, [space for space in spaces if origin_of(space.algorithm) == origin]).program
             for place, space in enumerate(spaces):
                 if space.sketch is program.sketch:
                     self.tuners[id(state)].suggest(Pick(place, program.row))
+                    suggested += 1
+        return suggested
 
     def _round(self, state: TaskState, count: int, writer: RecordFile | None) -> int:
-        if not state.trials:
-            self._suggest_first(state)
+        if not state.trials:  # picks alone, as a search takes longer than they do
+            count = min(count, self._suggest_first(state) or count)
         picks = self.tuners[id(state)].ask(count, self.budget.share(sum(one.trials for one in self.states), self._elapsed()))
         state.rounds += 1
         outcomes: list[Outcome] = []

@@ -59,12 +59,13 @@ class NoModel(RandomModel):
 
 @dataclass(frozen=True)
 class Search:
-    """How to search. model: made of a seed; picks: whether the first program is the model's pick."""
+    """How to search. model: made of a seed; picks: whether the first program is the model's pick; overlap: measure while one compiler process goes on."""
 
     model: Callable[[int], CostModel] = lambda seed: pretrained()
     picks: bool = True
     options: TunerOptions = field(default_factory=TunerOptions)
     round_size: int = ROUND
+    overlap: bool = False
 
 
 def evolving(evolution: EvolutionOptions) -> Search:
@@ -94,6 +95,7 @@ VARIANTS = {
     "local 0": Search(options=TunerOptions(local_share=0.0, late_local_share=0.0)),
     "round 4": Search(round_size=4),
     "round 8": Search(round_size=8),
+    "overlap": Search(overlap=True),
 }
 SEARCHES = {**KINDS, **VARIANTS}
 OPERATORS: dict[str, Callable[[], list[Tensor]]] = {
@@ -145,8 +147,8 @@ def run(operator: str, search: str, seed: int, trials: int, target: Target) -> C
         elapsed.append(time.perf_counter() - begin)
 
     task = SearchTask(tensors=OPERATORS[operator](), target=target, name=operator)
-    with Measurer(find_compiler(target.compiler), mcpu=target.mcpu) as measurer:
-        how = SEARCHES[search]
+    how = SEARCHES[search]
+    with Measurer(find_compiler(target.compiler), mcpu=target.mcpu, overlap=how.overlap, jobs=1 if how.overlap else None) as measurer:
         TuningRun([task], trials=trials, measurer=measurer, seed=seed, model=how.model(seed), options=how.options, round_size=how.round_size,
                   first=partial(pick, seed=seed) if how.picks else None, on_progress=note).run()
     return Curve(operator, search, seed, str(target), processor_name(), tuple(best), tuple(elapsed))
@@ -170,7 +172,7 @@ def shares(curves: Sequence[Curve], at: Callable[[Curve], float]) -> Mapping[str
     """Per search, the geometric mean over operators of the speed relative to the best of all, and the standard deviation of that over seeds."""
     best = {name: min(one.best[-1] for one in curves if one.operator == name) for name in {one.operator for one in curves}}
     found = {}
-    for search in SEARCHES:
+    for search in dict.fromkeys(one.search for one in curves):
         seeds: dict[int, list[float]] = {}
         for one in curves:
             if one.search == search:
@@ -214,7 +216,7 @@ def main() -> int:
     columns += [shares(curves, partial(Curve.at, seconds=seconds)) for seconds in SECONDS]
     shown = table("speed of the best program so far relative to the best of all runs", ["search"],
                   [*(f"{count} trials" for count in counts), *(f"{seconds} s" for seconds in SECONDS)])
-    for search in SEARCHES:
+    for search in (one for one in given.searches if any(one in column for column in columns)):
         shown.add_row(search, *(f"{column[search][0]:.2f} ± {column[search][1]:.2f}" if search in column else "-" for column in columns))
     out.print(shown)
     out.print(f"{len(curves)} runs of {len({one.operator for one in curves})} operators, target {target}. {machine_line()}")

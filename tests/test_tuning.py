@@ -9,6 +9,7 @@ import pytest
 
 from ansor.budget import FEWEST_TRIALS
 from ansor.codegen.toolchain import find_compiler
+from ansor.cost_model.pretrained import pretrained
 from ansor.cost_model.random_model import RandomModel
 from ansor.errors import RecordError
 from ansor.measure.failure import Failure
@@ -19,6 +20,7 @@ from ansor.search.tuner import Pick
 from ansor.task import SearchTask
 from ansor.te import workloads
 from ansor.tuning import Progress, TuningRun, best_of_record, recorded_outcomes
+from ansor.zero_tuning import pick
 
 TASK = SearchTask(workloads.matmul, (16, 16, 16), "cpu -threads=1")
 OTHER = SearchTask(workloads.matmul, (16, 32, 16), "cpu -threads=1")
@@ -313,3 +315,18 @@ def test_a_network_whose_one_task_never_works_goes_on_with_the_other() -> None:
     spent = Counter(job.task.key for job in measurer.jobs)
     assert states[0].best is None and states[1].best is not None
     assert spent[TASK.workload_key] < spent[OTHER.workload_key] / 2
+
+
+def test_a_pick_is_measured_alone_before_anything_is_searched_for() -> None:
+    measurer, batches = FakeMeasurer(), list[int]()
+    measure = measurer.measure
+
+    def counted(batch: Sequence[Job]) -> Iterator[Measurement]:
+        batches.append(len(batch))
+        return measure(batch)
+
+    measurer.measure = counted  # type: ignore[method-assign]
+    (state,) = TuningRun([TASK], trials=20, measurer=measurer, model=pretrained(), first=pick).run()  # type: ignore[arg-type]  # a fake
+    assert batches == [1, 16, 3] and state.trials == 20
+    chosen = pick(TASK, pretrained()).program
+    assert measurer.jobs[0].source.text == TASK.source(chosen.sketch, chosen.row, "candidate0").text

@@ -139,6 +139,8 @@ class Tuner:
 
     def _found(self, count: int, share: float | None) -> list[Pick]:
         """What the search comes up with."""
+        if not count:
+            return []
         known = [np.sort(np.fromiter(keys, np.uint64, len(keys))) for keys in self._known]
         rng = np.random.default_rng([self._seed, self._task, len(self._outcomes) + len(self._pending)])
         picks = self._guided(count, share, known, rng) if self._model.fitted else []
