@@ -44,8 +44,7 @@ def _best_text(progress: Progress, peak_gflops: float | None) -> str:
 
 def seconds_left(progress: Progress) -> float | None:
     """Until the budget is used, of time or, at the pace so far, of trials; None before there is a pace."""
-    rate = progress.measured / progress.elapsed if progress.elapsed > 0 else 0.0
-    by_trials = (progress.budget - progress.trials) / rate if progress.budget is not None and rate > 0 else None
+    by_trials = (progress.budget - progress.trials) * progress.pace if progress.budget is not None and progress.pace is not None else None
     return min((seconds for seconds in (by_trials, progress.left) if seconds is not None), default=None)
 
 

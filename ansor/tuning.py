@@ -58,6 +58,7 @@ class Progress:
     trials: of the budget, those continued from included; measured: by this run; elapsed: seconds; failures: by kind; latest: that trial.
     budget: trials, None where only the time is limited; left: seconds of the time, None where only trials are limited; gain: share of the time of
     all kernels that the rest of the budget is expected to save, None before that can be said.
+    pace: seconds a trial takes where programs are searched for, None before that is known.
     tasks: how many there are; waiting: those without a valid program yet; seconds, flop: of one run of all the others, as often as they are used.
     """
 
@@ -74,6 +75,7 @@ class Progress:
     latest: Measurement
     left: float | None = None
     gain: float | None = None
+    pace: float | None = None
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,8 @@ class TaskState:
 
     `guess`: what serves where nothing valid is known, once that was asked for.
     `by_origin`: seconds of the fastest program of the rules, and of each template; `failures`: trials that failed, by kind.
-    `best_at`: trials when the best was found; `spent`: seconds of the rounds of this run that ended, of `timed` trials.
+    `best_at`: trials when the best was found; `picked`: trials of this run that were picks, without a search; `spent`: seconds of the rounds of this run that
+    ended, of `timed` trials, without the round of picks: the reference and the first compilation are in it, so that it says nothing of the pace.
     """
 
     task: SearchTask
@@ -103,6 +106,7 @@ class TaskState:
     trials: int = 0
     rounds: int = 0
     best_at: int = 0
+    picked: int = 0
     spent: float = 0.0
     timed: int = 0
     by_origin: dict[str, float] = field(default_factory=dict)
@@ -137,8 +141,8 @@ class TuningRun:
             and 0, which is never, with trials.
         records: file to continue from and to append to; None keeps nothing.
         measurer: builds and runs candidates.
-        first: gives the program that is measured first of all of a task, in a round of its own; where templates are searched along, one of the rules and one
-            of each template.
+        first: gives the program that is measured first of all of a task, before anything is searched for; where templates are searched along, one of the
+            rules and one of each template.
         known: for each task what was measured before, elsewhere: it is told to the search, and counts towards no budget.
         log: is shown every trial; the ones that it takes (True) are not written to `records`.
         objective, scheduling: what the rounds of several tasks are to lower, and how they are dealt out. round_size: trials of a round, at most.
@@ -286,16 +290,18 @@ class TuningRun:
             if index is None:
                 return
             state = self.states[index]
-            before, since = state.trials, self.clock()
+            before, picked, since = state.trials, state.picked, self.clock()
             if self.on_round is not None:
                 self.on_round(index, False)
             yield state
             count, seconds = state.trials - before, self.clock() - since
-            done, state.timed, state.spent = done + count, state.timed + count, state.spent + seconds
+            done, searched = done + count, state.picked == picked
+            if searched:
+                state.timed, state.spent = state.timed + count, state.spent + seconds
             # Times differ from run to run. Where only trials are limited they decide nothing, so that the same seed and results give the same rounds.
             self.scheduler.told(
                 index, state.seconds, count, exhausted=self.tuners[id(state)].finished is not None,
-                since=state.trials - state.best_at, seconds=None if self.budget.seconds is None else seconds,
+                since=state.trials - state.best_at, seconds=seconds if searched and self.budget.seconds is not None else None,
             )  # fmt: skip
             if self.on_round is not None:
                 self.on_round(index, True)
@@ -377,15 +383,16 @@ class TuningRun:
             program = self.first(state.task, self.model, [space for space in spaces if origin_of(space.algorithm) == origin]).program
             for place, space in enumerate(spaces):
                 if space.sketch is program.sketch:
-                    self.tuners[id(state)].suggest(Pick(place, program.row))
-                    suggested += 1
+                    suggested += self.tuners[id(state)].suggest(Pick(place, program.row))
         return suggested
 
     def _round(self, state: TaskState, count: int, writer: RecordFile | None) -> int:
-        if not state.trials:  # picks alone, as a search takes longer than they do
-            count = min(count, self._suggest_first(state) or count)
+        suggested = 0 if state.trials else self._suggest_first(state)
+        if suggested:  # they are measured alone: they are there, and a search would take longer than they do
+            count = min(count, suggested)
         picks = self.tuners[id(state)].ask(count, self.budget.share(sum(one.trials for one in self.states), self._elapsed()))
         state.rounds += 1
+        state.picked += count if suggested else 0
         outcomes: list[Outcome] = []
         try:
             for pick, measurement in self._measured(state, picks):
@@ -449,6 +456,7 @@ class TuningRun:
             state.task, trials, measured, self.budget.trials, self._elapsed(),
             len(self.states), len(self.states) - len(known), seconds, flop, dict(self.failures), measurement,
             None if self.budget.seconds is None else self.budget.seconds_left(self._elapsed()), self._gain_of_rest(),
+            self._pace(None) if any(one.timed for one in self.states) else None,
         )  # fmt: skip
 
 

@@ -4,12 +4,13 @@
     python benchmarks/search.py --only matmul softmax --seeds 3
     python benchmarks/search.py --table --plot docs/search.svg    # runs nothing
     python benchmarks/search.py --searches pretrained "population 512" "population 8192"    # one parameter varied; --help names all
+    python benchmarks/search.py --table --beside pretrained       # each run relative to that of the same seed
 
 Searches: `random` programs; `evolution` of the best measured ones, without a model; evolution with a `model` that starts from the analytic estimate and
 learns from what is measured; and `pretrained`, the package's own, which starts from what it learned from other operators. All others are the package's own
 with one parameter changed. A run is a line in the results file, and a run that is there is not run again. A curve is the speed of the best program so far,
 relative to the best that any run of the operator found; the table gives the geometric mean over operators, averaged over the seeds that all operators have,
-and the spread of seeds. Seconds are wall time from the declaration, with everything a user waits for but the start of Python. No operator is one of the data
+and the spread of seeds. Seconds are wall time from the declaration; what is loaded once in a process, the first run pays for. No operator is one of the data
 set that the pretrained model learned from.
 """
 
@@ -26,6 +27,7 @@ from functools import partial
 from pathlib import Path
 
 from common import add_target, console, in_one_thread, machine_line, parser, table, target_of
+from rich.table import Table
 
 from ansor.codegen.toolchain import find_compiler, processor_name
 from ansor.cost_model.base import CostModel
@@ -155,11 +157,17 @@ def run(operator: str, search: str, seed: int, trials: int, target: Target) -> C
 
 
 def load(path: Path) -> list[Curve]:
-    """Runs in a file."""
+    """Runs in a file; of several of one kind, the longest."""
     if not path.exists():
         return []
-    found = [json.loads(line) for line in path.read_text().splitlines()]
-    return [Curve(**{**one, "best": tuple(one["best"]), "elapsed": tuple(one["elapsed"])}) for one in found]
+    found: dict[tuple[str, str, int, str], Curve] = {}
+    for line in path.read_text().splitlines():
+        one = json.loads(line)
+        curve = Curve(**{**one, "best": tuple(one["best"]), "elapsed": tuple(one["elapsed"])})
+        key = curve.operator, curve.search, curve.seed, curve.target
+        if key not in found or len(curve.best) > len(found[key].best):
+            found[key] = curve
+    return list(found.values())
 
 
 def missing(done: Sequence[Curve], wanted: Iterable[tuple[str, str, int]], trials: int, target: Target) -> Iterator[tuple[str, str, int]]:
@@ -183,12 +191,38 @@ def shares(curves: Sequence[Curve], at: Callable[[Curve], float]) -> Mapping[str
     return found
 
 
+def beside(curves: Sequence[Curve], base: str, value: Callable[[Curve, Curve], float]) -> Mapping[str, tuple[float, float, int]]:
+    """Per other search, the geometric mean of a ratio over pairs of runs of the same operator and seed, its standard error, and how many pairs there are."""
+    own = {(one.operator, one.seed): one for one in curves if one.search == base}
+    logs: dict[str, list[float]] = {}
+    for one in curves:
+        other = own.get((one.operator, one.seed))
+        if other is not None and one is not other:
+            logs.setdefault(one.search, []).append(math.log(value(one, other)))
+    return {
+        search: (math.exp(statistics.mean(found)), statistics.stdev(found) / math.sqrt(len(found)) if len(found) > 1 else 0.0, len(found))
+        for search, found in logs.items()
+    }
+
+
+def pairs_table(curves: Sequence[Curve], base: str) -> Table:
+    """Speeds after some trials, and the time of all of them, beside the runs of one search."""
+    counts = [count for count in TRIALS if all(len(one.best) >= count for one in curves)]
+    columns = [beside(curves, base, lambda one, other, count=count: other.at_trial(count) / one.at_trial(count)) for count in counts]  # type: ignore[misc]
+    columns.append(beside(curves, base, lambda one, other: one.elapsed[-1] / other.elapsed[-1]))
+    shown = table(f"beside {base}: speed after so many trials, and time of a run", ["search"], ["pairs", *(f"{count} trials" for count in counts), "time"])
+    for search in columns[0]:
+        shown.add_row(search, str(columns[0][search][2]), *(f"{mean:.2f} ± {error:.2f}" for mean, error, _ in (column[search] for column in columns)))
+    return shown
+
+
 def main() -> int:
     options = parser(__doc__)
     options.add_argument("--only", nargs="+", choices=OPERATORS, default=list(OPERATORS), help="operators (default: all)")
     options.add_argument("--seeds", type=int, default=5, help="runs of each search (default: %(default)s)")
-    options.add_argument("--searches", nargs="+", choices=SEARCHES, default=list(KINDS), metavar="SEARCH",
-                         help=f"of {', '.join(SEARCHES)} (default: the first {len(KINDS)})")
+    options.add_argument("--searches", nargs="+", choices=SEARCHES, metavar="SEARCH",
+                         help=f"of {', '.join(SEARCHES)} (default: the first {len(KINDS)}; with --table, those that there are)")
+    options.add_argument("--beside", choices=SEARCHES, metavar="SEARCH", help="compare the runs of each seed with those of this search")
     options.add_argument("--trials", type=int, default=64, help="of a run (default: %(default)s)")
     options.add_argument("--results", type=Path, metavar="FILE", default=RESULTS, help="where runs are kept (default: %(default)s)")
     options.add_argument("--table", action="store_true", help="print what the results file has, run nothing")
@@ -201,29 +235,33 @@ def main() -> int:
         given.results.parent.mkdir(parents=True, exist_ok=True)
         done = load(given.results)
         # Searches in turn, so that a stopped run has something of each.
-        wanted = [(name, search, seed) for seed in range(given.seeds) for name in given.only for search in given.searches]
+        wanted = [(name, search, seed) for seed in range(given.seeds) for name in given.only for search in given.searches or KINDS]
         for operator, search, seed in missing(done, wanted, given.trials, target):
             curve = run(operator, search, seed, given.trials, target)
             with given.results.open("a") as file:
                 file.write(json.dumps(asdict(curve)) + "\n")
             out.print(f"{operator} by {search}, seed {seed}: {curve.best[-1] * 1e3:.4f} ms in {curve.elapsed[-1]:.1f} s, {given.trials} trials")
-    curves = [one for one in load(given.results) if one.operator in given.only and one.search in given.searches and one.target == str(target)]
+    known = [one for one in load(given.results) if one.operator in given.only and one.target == str(target)]
+    searches = given.searches or ([one for one in SEARCHES if any(one == curve.search for curve in known)] if given.table else list(KINDS))
+    curves = [one for one in known if one.search in searches]
     if not curves:
         out.print(f"{given.results} has no run for target {target}")
         return 1
     counts = [count for count in TRIALS if all(len(one.best) >= count for one in curves)]
-    columns = [shares(curves, partial(Curve.at_trial, count=count)) for count in counts]
-    columns += [shares(curves, partial(Curve.at, seconds=seconds)) for seconds in SECONDS]
+    columns = [shares(known, partial(Curve.at_trial, count=count)) for count in counts]
+    columns += [shares(known, partial(Curve.at, seconds=seconds)) for seconds in SECONDS]
     shown = table("speed of the best program so far relative to the best of all runs", ["search"],
                   [*(f"{count} trials" for count in counts), *(f"{seconds} s" for seconds in SECONDS)])
-    for search in (one for one in given.searches if any(one in column for column in columns)):
+    for search in (one for one in searches if any(one in column for column in columns)):
         shown.add_row(search, *(f"{column[search][0]:.2f} ± {column[search][1]:.2f}" if search in column else "-" for column in columns))
     out.print(shown)
+    if given.beside is not None:
+        out.print(pairs_table(curves, given.beside))
     out.print(f"{len(curves)} runs of {len({one.operator for one in curves})} operators, target {target}. {machine_line()}")
     if given.plot is not None:
         from plot_search import draw
 
-        draw(given.plot, curves, shares, given.searches)
+        draw(given.plot, known, shares, searches)
         out.print(f"drawn: {given.plot}")
     return 0
 

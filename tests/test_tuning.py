@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from ansor.measure.failure import Failure
 from ansor.measure.measurer import Job, Measurement
 from ansor.measure.record import load
 from ansor.search.expected_gain import expected_gain
-from ansor.search.tuner import Pick
+from ansor.search.tuner import Outcome, Pick, Tuner
 from ansor.task import SearchTask
 from ansor.te import workloads
 from ansor.tuning import Progress, TuningRun, best_of_record, recorded_outcomes
@@ -317,16 +318,56 @@ def test_a_network_whose_one_task_never_works_goes_on_with_the_other() -> None:
     assert spent[TASK.workload_key] < spent[OTHER.workload_key] / 2
 
 
-def test_a_pick_is_measured_alone_before_anything_is_searched_for() -> None:
-    measurer, batches = FakeMeasurer(), list[int]()
-    measure = measurer.measure
+class Batches(FakeMeasurer):
+    """Notes how many jobs each round had, and how many searches were over by then."""
 
-    def counted(batch: Sequence[Job]) -> Iterator[Measurement]:
-        batches.append(len(batch))
-        return measure(batch)
+    def __init__(self, searches: list[int], pace: Callable[[Job], float] = lambda job: 0.0) -> None:
+        super().__init__(pace=pace)
+        self.searches, self.rounds = searches, list[tuple[int, int]]()
 
-    measurer.measure = counted  # type: ignore[method-assign]
-    (state,) = TuningRun([TASK], trials=20, measurer=measurer, model=pretrained(), first=pick).run()  # type: ignore[arg-type]  # a fake
-    assert batches == [1, 16, 3] and state.trials == 20
+    def measure(self, batch: Sequence[Job]) -> Iterator[Measurement]:
+        self.rounds.append((len(batch), len(self.searches)))
+        return super().measure(batch)
+
+
+@pytest.fixture
+def searches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many programs each search was for, as they are done."""
+    found: list[int] = []
+    guided = Tuner._guided
+
+    def noted(self: Tuner, count: int, share: float | None, known: Any, rng: Any) -> list[Pick]:
+        found.append(count)
+        return guided(self, count, share, known, rng)
+
+    monkeypatch.setattr(Tuner, "_guided", noted)
+    return found
+
+
+def picking(measurer: FakeMeasurer, **options: Any) -> TuningRun:
+    """A run that begins with what the model picks."""
+    return TuningRun([TASK], measurer=measurer, model=pretrained(), first=pick, **options)  # type: ignore[arg-type]  # a fake
+
+
+def test_a_pick_is_measured_alone_before_anything_is_searched_for(searches: list[int]) -> None:
+    measurer = Batches(searches)
+    (state,) = picking(measurer, trials=20).run()
+    assert measurer.rounds == [(1, 0), (16, 1), (3, 2)] and state.trials == 20
     chosen = pick(TASK, pretrained()).program
     assert measurer.jobs[0].source.text == TASK.source(chosen.sketch, chosen.row, "candidate0").text
+
+
+def test_a_pick_that_was_measured_elsewhere_takes_no_round(searches: list[int]) -> None:
+    chosen = pick(TASK, pretrained()).program
+    place = next(k for k, space in enumerate(TASK.spaces) if space.sketch is chosen.sketch)
+    measurer = Batches(searches)
+    picking(measurer, trials=20, known=[[Outcome(Pick(place, chosen.row), 1e-3)]]).run()
+    assert measurer.rounds == [(16, 1), (4, 2)]
+
+
+def test_the_slow_start_of_a_pick_does_not_make_later_rounds_small(searches: list[int]) -> None:
+    measurer = Batches(searches, lambda job: 0.0)
+    measurer.pace = lambda job: 3.0 if len(measurer.jobs) == 1 else 0.1
+    run = TuningRun([TASK], minutes=0.2, min_gain=0.0, measurer=measurer, model=pretrained(), first=pick, clock=lambda: measurer.now)  # type: ignore[arg-type]
+    run.run()
+    assert [size for size, _ in measurer.rounds[:3]] == [1, 16, 16]

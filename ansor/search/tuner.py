@@ -115,11 +115,13 @@ class Tuner:
             return f"no better program in {self.trials - self._best_at} trials"
         return None
 
-    def suggest(self, pick: Pick) -> None:
-        """Let the next `ask` begin with this program, unless it was asked for or told before. Raises ValueError for a foreign row."""
+    def suggest(self, pick: Pick) -> bool:
+        """Let the next `ask` begin with this program; False, and nothing, where it was asked for or told before. Raises ValueError for a foreign row."""
         self._check(pick)
-        if self._key(pick) not in self._known[pick.space]:
+        fresh = self._key(pick) not in self._known[pick.space]
+        if fresh:
             self._suggested.append(pick)
+        return fresh
 
     def ask(self, count: int, share: float | None = None) -> list[Pick]:
         """Up to `count` programs never asked for or told before, the most promising first; fewer = `exhausted`.
