@@ -1,5 +1,10 @@
+import json
+import math
+from dataclasses import asdict
+from pathlib import Path
+
 import pytest
-from search import Curve, missing, shares
+from search import Curve, beside, load, missing, shares
 
 from ansor.targets.base import parse_target
 
@@ -29,3 +34,19 @@ def test_runs_that_are_there_are_not_missing() -> None:
     done = [curve("matmul", "random", 0, (1.0, 1.0)), curve("matmul", "evolution", 0, (1.0,))]
     wanted = [("matmul", search, 0) for search in ("random", "evolution", "pretrained")]
     assert list(missing(done, wanted, 2, TARGET)) == wanted[1:]
+
+
+def test_runs_are_compared_with_those_of_the_same_operator_and_seed() -> None:
+    curves = [curve("a", "pretrained", 0, (2.0,)), curve("b", "pretrained", 0, (1.0,))]
+    curves += [curve("a", "round 4", 0, (1.0,)), curve("b", "round 4", 0, (8.0,)), curve("b", "round 4", 1, (1.0,))]
+    found = beside(curves, "pretrained", lambda one, other: other.best[-1] / one.best[-1])
+    mean, error, pairs = found["round 4"]
+    assert list(found) == ["round 4"] and pairs == 2
+    assert mean == pytest.approx(0.5) and error == pytest.approx(math.log(16) / math.sqrt(2) / math.sqrt(2))
+
+
+def test_of_two_runs_of_one_kind_the_longer_counts(tmp_path: Path) -> None:
+    runs = [curve("a", "random", 0, best) for best in ((4.0, 2.0), (4.0, 2.0, 1.0), (4.0,))]
+    path = tmp_path / "search.jsonl"
+    path.write_text("".join(json.dumps(asdict(one)) + "\n" for one in runs))
+    assert load(path) == [runs[1]]
