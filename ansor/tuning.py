@@ -94,8 +94,8 @@ class TaskState:
 
     `guess`: what serves where nothing valid is known, once that was asked for.
     `by_origin`: seconds of the fastest program of the rules, and of each template; `failures`: trials that failed, by kind.
-    `best_at`: trials when the best was found; `picked`: trials of this run that were picks, without a search; `spent`: seconds of the rounds of this run that
-    ended, of `timed` trials, without the round of picks: the reference and the first compilation are in it, so that it says nothing of the pace.
+    `best_at`: trials when the best was found; `searched`: whether the last round had more than picks; `spent`: seconds of those rounds of this run that ended,
+    of `timed` trials. In the round of picks are the reference and the first compilation, so that it says nothing of the pace.
     """
 
     task: SearchTask
@@ -106,7 +106,7 @@ class TaskState:
     trials: int = 0
     rounds: int = 0
     best_at: int = 0
-    picked: int = 0
+    searched: bool = False
     spent: float = 0.0
     timed: int = 0
     by_origin: dict[str, float] = field(default_factory=dict)
@@ -290,18 +290,18 @@ class TuningRun:
             if index is None:
                 return
             state = self.states[index]
-            before, picked, since = state.trials, state.picked, self.clock()
+            before, since = state.trials, self.clock()
             if self.on_round is not None:
                 self.on_round(index, False)
             yield state
             count, seconds = state.trials - before, self.clock() - since
-            done, searched = done + count, state.picked == picked
-            if searched:
+            done += count
+            if state.searched:
                 state.timed, state.spent = state.timed + count, state.spent + seconds
             # Times differ from run to run. Where only trials are limited they decide nothing, so that the same seed and results give the same rounds.
             self.scheduler.told(
                 index, state.seconds, count, exhausted=self.tuners[id(state)].finished is not None,
-                since=state.trials - state.best_at, seconds=seconds if searched and self.budget.seconds is not None else None,
+                since=state.trials - state.best_at, seconds=seconds if state.searched and self.budget.seconds is not None else None,
             )  # fmt: skip
             if self.on_round is not None:
                 self.on_round(index, True)
@@ -392,7 +392,7 @@ class TuningRun:
             count = min(count, suggested)
         picks = self.tuners[id(state)].ask(count, self.budget.share(sum(one.trials for one in self.states), self._elapsed()))
         state.rounds += 1
-        state.picked += count if suggested else 0
+        state.searched = not suggested
         outcomes: list[Outcome] = []
         try:
             for pick, measurement in self._measured(state, picks):

@@ -104,14 +104,19 @@ def _opinions(judge: CostModel, features: FeatureRows) -> NDArray[np.float64]:
     """Log scores by each network, or by whatever else judges, `[judges, n]`."""
     if not isinstance(judge, NetworkModel):
         return _logs(judge.predict(features))[None, :]
-    return (1 - ESTIMATED) * _logs(judge.opinions(features)) + ESTIMATED * _logs(estimated_scores(features))
+    return _with_estimate(judge.opinions(features), features)
 
 
 def _scores(judge: CostModel, features: FeatureRows) -> NDArray[np.float64]:
     """What a search goes by, `[n]`. Other models than networks are taken at their word: their scores may be of any sign, and need not be speeds."""
     if not isinstance(judge, NetworkModel):
         return judge.predict(features)
-    return np.exp((1 - ESTIMATED) * _logs(judge.predict(features)) + ESTIMATED * _logs(estimated_scores(features)))
+    return np.exp(_with_estimate(judge.predict(features), features))
+
+
+def _with_estimate(scores: NDArray[np.float64], features: FeatureRows) -> NDArray[np.float64]:
+    """Log scores of networks, `[..., n]`, with the part that the estimate has in them."""
+    return (1 - ESTIMATED) * _logs(scores) + ESTIMATED * _logs(estimated_scores(features))
 
 
 def _logs(scores: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -205,10 +205,15 @@ def beside(curves: Sequence[Curve], base: str, value: Callable[[Curve, Curve], f
     }
 
 
+def _speed(one: Curve, other: Curve, count: int) -> float:
+    """Of the best program of one run after so many trials, relative to that of the other."""
+    return other.at_trial(count) / one.at_trial(count)
+
+
 def pairs_table(curves: Sequence[Curve], base: str) -> Table:
     """Speeds after some trials, and the time of all of them, beside the runs of one search."""
     counts = [count for count in TRIALS if all(len(one.best) >= count for one in curves)]
-    columns = [beside(curves, base, lambda one, other, count=count: other.at_trial(count) / one.at_trial(count)) for count in counts]  # type: ignore[misc]
+    columns = [beside(curves, base, partial(_speed, count=count)) for count in counts]
     columns.append(beside(curves, base, lambda one, other: one.elapsed[-1] / other.elapsed[-1]))
     shown = table(f"beside {base}: speed after so many trials, and time of a run", ["search"], ["pairs", *(f"{count} trials" for count in counts), "time"])
     for search in columns[0]:
