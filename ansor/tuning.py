@@ -11,7 +11,8 @@ import json
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -395,14 +396,15 @@ class TuningRun:
         state.searched = not suggested
         outcomes: list[Outcome] = []
         try:
-            for pick, measurement in self._measured(state, picks):
-                outcome = _outcome(pick, measurement)
-                self._keep(state, pick, measurement, writer)
-                outcomes.append(outcome)
-                self._note(state, outcome, measurement.failure)
-                self.on_progress(self._progress(state, measurement))
-                if not self.budget.seconds_left(self._elapsed()):
-                    break
+            with closing(self._measured(state, picks)) as measured:
+                for pick, measurement in measured:
+                    outcome = _outcome(pick, measurement)
+                    self._keep(state, pick, measurement, writer)
+                    outcomes.append(outcome)
+                    self._note(state, outcome, measurement.failure)
+                    self.on_progress(self._progress(state, measurement))
+                    if not self.budget.seconds_left(self._elapsed()):
+                        break
         finally:
             self.tuners[id(state)].tell(outcomes)
         return len(outcomes)
@@ -416,7 +418,7 @@ class TuningRun:
         if writer is not None and not taken:
             writer.append(record)
 
-    def _measured(self, state: TaskState, picks: Sequence[Pick]) -> Iterator[tuple[Pick, Measurement]]:
+    def _measured(self, state: TaskState, picks: Sequence[Pick]) -> Generator[tuple[Pick, Measurement], None, None]:
         """Measurements in the order of the picks; a program that cannot be written as C is a failure like any other."""
         jobs: dict[int, Job] = {}
         failed: dict[int, Measurement] = {}
@@ -427,9 +429,9 @@ class TuningRun:
                 failed[k] = Measurement(failure=Failure("instantiation", str(error)))
                 continue
             jobs[k] = Job(state.task.measure_task, source, state.seconds)
-        results = self.measurer.measure(list(jobs.values()))
-        for k, pick in enumerate(picks):
-            yield pick, failed[k] if k in failed else next(results)
+        with closing(self.measurer.measure(list(jobs.values()))) as results:
+            for k, pick in enumerate(picks):
+                yield pick, failed[k] if k in failed else next(results)
 
     def _source(self, state: TaskState, pick: Pick, number: int) -> CSource:
         return state.task.source(state.task.spaces[pick.space].sketch, pick.row, f"candidate{number}")

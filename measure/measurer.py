@@ -8,7 +8,7 @@ compiling and timing disturb each other.
 
 import hashlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from statistics import median
@@ -107,10 +107,11 @@ class Measurer:
         self._seen: dict[_Key, Measurement] = {}
         self._reference_failures: dict[str, Failure] = {}
 
-    def measure(self, batch: Sequence[Job]) -> Iterator[Measurement]:
+    def measure(self, batch: Sequence[Job]) -> Generator[Measurement, None, None]:
         """One measurement for each job, in order, each given as soon as it is there.
 
-        Leaving early (an exception, Ctrl-C, closing the iterator) ends compiler calls and the running candidate.
+        Leaving early (an exception, Ctrl-C, closing the generator) ends compiler calls and the running candidate. Who takes fewer than all closes it:
+        a Ctrl-C that comes while Python clears a generator away is lost.
         """
         self._define_tasks(batch)
         fresh: dict[_Key, Job] = {}

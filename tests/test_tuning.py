@@ -106,6 +106,20 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
     assert tuning.states[0].best is not None
 
 
+def test_ctrl_c_while_a_round_is_cleared_away_is_heard() -> None:
+    class Late(FakeMeasurer):
+        def measure(self, batch: Sequence[Job]) -> Iterator[Measurement]:
+            try:
+                yield from super().measure(batch)
+            finally:
+                raise KeyboardInterrupt
+
+    tuning = run(Late(), 64)
+    with pytest.raises(KeyboardInterrupt):
+        tuning.run()
+    assert tuning.states[0].trials == 16
+
+
 def test_seeds_reproduce_the_candidates() -> None:
     texts = []
     for seed in (0, 0, 1):

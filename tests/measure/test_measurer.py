@@ -121,7 +121,7 @@ def test_stopping_half_way_leaves_nothing(compiler: Compiler, task: MeasureTask,
         work: Path = measurer._builder._work.path
         iterator = measurer.measure(jobs)
         next(iterator)
-        iterator.close()  # type: ignore[attr-defined]
+        iterator.close()
         assert len(list(work.iterdir())) == 2
         threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
         with pytest.raises(KeyboardInterrupt):
