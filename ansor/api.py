@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ansor.algorithms.base import Algorithm
+from ansor.arguments import check_arguments
 from ansor.budget import Budget
 from ansor.codegen.toolchain import find_compiler
 from ansor.cost_model.base import CostModel
@@ -61,9 +62,11 @@ def tune_tasks(
     min_gain: end early when the rest of the budget is expected to save less than this share of the time of the programs (`ansor.search.expected_gain`).
     By default that is 0.01 with `minutes` alone, and never with `trials`. Ctrl-C ends the run early; what was measured so far counts.
 
-    Raises BudgetError without a sensible budget, ToolchainError when no compiler works, RecordError for an unusable `records` file.
+    Raises BudgetError without a sensible budget, ArgumentError for an argument of a wrong kind, ToolchainError when no compiler works, RecordError for an
+    unusable `records` file.
     """
     Budget.of(trials, minutes, min_gain)  # mistakes show before a compiler is started
+    check_arguments(records=records, seed=seed, model=model, timing=timing, early_stop=early_stop, report=report, on_progress=on_progress)
     if not tasks:
         return []
     target = tasks[0].target
@@ -153,6 +156,7 @@ def auto_schedule(
     """
     count = OPERATOR_TRIALS if trials is None and minutes is None else trials
     Budget.of(count, minutes, min_gain)  # mistakes show before sketches are derived
+    check_arguments(records=records, seed=seed, model=model, timing=timing, early_stop=early_stop, report=report, on_progress=on_progress)
     task = SearchTask(func, args, target, rules=rules, algorithms=algorithms, templates=templates, pins=pins)
     states = [recorded_state(task, records)] if count == 0 else tune_tasks(
         [task], trials=count, minutes=minutes, min_gain=min_gain, records=records, seed=seed, model=model, timing=timing, early_stop=early_stop,
@@ -233,6 +237,7 @@ def compile(
 
     count = 0 if trials is None and minutes is None else trials
     Budget.of(count, minutes, min_gain)  # mistakes show before the module is read
+    check_arguments(records=records, seed=seed, timing=timing, report=report, on_progress=on_progress, on_tasks=on_tasks)
     extracted = extract(model, example_inputs, report)
     tasks = [SearchTask(tensors=t.tensors, target=target, name=t.name) for t in extracted.tasks]
     states = _states([(task, float(t.weight)) for task, t in zip(tasks, extracted.tasks, strict=True)], records)

@@ -169,12 +169,12 @@ def _add_tune(commands: Commands) -> None:
     parser = _command(commands, "tune", TUNE_HELP)
     _add_subject(parser)
     _add_target(parser)
-    parser.add_argument("--trials", type=positive, help="programs to measure (default without --minutes: 128 for an operator, 400 for a network)")
+    parser.add_argument("--trials", type=trials, help="programs to measure (default without --minutes: 128 for an operator, 400 for a network)")
     parser.add_argument("--minutes", type=rate, metavar="N", help="wall time of tuning, such as 10 or 0.5")
     parser.add_argument("--min-gain", type=percent, metavar="PERCENT",
                         help="end when less than this is expected of the rest (default: 1 with --minutes alone, else 0: never)")
     parser.add_argument("--records", metavar="FILE", help="where trials are kept (default: NAME.jsonl in this folder)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the search (default 0)")
+    parser.add_argument("--seed", type=natural, default=0, help="seed of the search (default 0)")
     parser.add_argument("--early-stop", type=positive, metavar="N", help="stop after N trials without a better program (operators)")
     parser.add_argument("--output", metavar="DIR", help="save kernels and C sources there")
     parser.add_argument("--no-library", action="store_true", help="run our kernels also where PyTorch's own are faster (networks)")
@@ -243,7 +243,7 @@ def _add_dataset(commands: Commands) -> None:
     parser.add_argument("--search", choices=("mixed", "tuning"), default="mixed",
                         help="how programs are chosen: half of them at random (the default), or as tuning does, which shows what the package's model is wrong "
                              "about; the fifth of the tasks that training holds out is then left alone")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the search (default 0)")
+    parser.add_argument("--seed", type=natural, default=0, help="seed of the search (default 0)")
     parser = _command(actions, "train", "Train a cost model on the records in one or more folders.")
     parser.add_argument("folders", metavar="DIR", nargs="+", help="where `ansor dataset collect` put record files; what is in different ones is not compared")
     _add_target(parser)
@@ -282,6 +282,13 @@ def positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
     return int(text)
+
+
+def trials(text: str) -> int:
+    """A whole number of at least 1; who gives 0 wants another command."""
+    if text.strip("0") == "" and text:
+        raise argparse.ArgumentTypeError(f"{text!r} would measure nothing; `ansor compile` generates code without measuring")
+    return positive(text)
 
 
 def part(text: str) -> tuple[int, int]:

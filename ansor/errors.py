@@ -17,6 +17,10 @@ class TargetError(AnsorError, ValueError):
     """A target string or option is unknown or out of range. Cure: use one of the names the message lists."""
 
 
+class ArgumentError(AnsorError, TypeError):
+    """An argument is of another kind than its name says. Cure: as the message says."""
+
+
 class BudgetError(AnsorError, ValueError):
     """A budget of trials or minutes is missing or no number above 0. Cure: as the message says."""
 

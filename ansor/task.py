@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ansor.algorithms.base import DIRECT, Algorithm, Alternative
 from ansor.algorithms.builtin import alternatives_of
+from ansor.arguments import check_arguments
 from ansor.codegen.generate import Machine, generate
 from ansor.codegen.source import CSource
 from ansor.errors import DeclarationError
@@ -119,6 +120,7 @@ class SearchTask:
         pins: Sequence[Pin] = (),
         inputs: Mapping[str, NDArray[np.generic]] | None = None,
     ) -> None:
+        check_arguments(args=args, rules=rules, algorithms=algorithms)
         self.target = parse_target(target)
         if (func is None) == (tensors is None):
             raise DeclarationError("a task takes either func (with args) or tensors, not both and not neither")

@@ -55,5 +55,13 @@ def rule_named(name: str) -> SketchRule:
 
 
 def resolve(rules: Iterable[str | SketchRule]) -> tuple[SketchRule, ...]:
-    """Names turned into rules; rules given as values stay as they are."""
-    return tuple(rule_named(rule) if isinstance(rule, str) else rule for rule in rules)
+    """Names turned into rules; rules given as values stay as they are. Raises ScheduleError for what is neither."""
+    return tuple(_rule(rule) for rule in rules)
+
+
+def _rule(rule: str | SketchRule) -> SketchRule:
+    if isinstance(rule, str):
+        return rule_named(rule)
+    if not hasattr(rule, "derive"):
+        raise ScheduleError(f"asked for the sketch rule {rule!r}, which is none; give the name of a rule, or a SketchRule")
+    return rule

@@ -163,6 +163,8 @@ def parse_target(text: str | Target) -> Target:
     """
     if isinstance(text, Target):
         return text
+    if not isinstance(text, str):
+        raise TargetError(f"asked for target {text!r}; give a text such as 'cpu -threads=1', or a Target")
     try:
         words = shlex.split(text)
     except ValueError as error:

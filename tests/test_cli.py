@@ -65,13 +65,19 @@ def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
     "words",
     [
         "bogus", "tune", "tune matmul --bogus", "tune matmul --trials 0", "tune matmul --minutes 0", "tune matmul --minutes nan", "tune matmul --minutes ten",
-        "tune matmul --min-gain -1", "tune matmul --min-gain 100", "tune matmul --args 8,,8", "explain", "explain x.jsonl --peak 0",
+        "tune matmul --seed -1", "tune matmul --min-gain -1", "tune matmul --min-gain 100", "tune matmul --args 8,,8", "explain", "explain x.jsonl --peak 0",
     ],  # fmt: skip
 )
 def test_words_that_are_not_options_end_with_2(words: str) -> None:
     with pytest.raises(SystemExit) as left:
         main(words.split())
     assert left.value.code == 2
+
+
+def test_who_would_measure_nothing_hears_of_the_other_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["tune", "matmul", "--trials", "0"])
+    assert "`ansor compile` generates code without measuring" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -197,7 +203,7 @@ def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.compiler
 def test_ctrl_c_ends_with_the_best_so_far(folder: Path) -> None:
-    command = [sys.executable, "-m", "ansor", "tune", "matmul", "--args", "64,64,64", "--trials", "5000", "--threads", "1"]
+    command = [sys.executable, "-m", "ansor", "tune", "matmul", "--args", "64,64,64", "--trials", "5000", "--minutes", "1", "--threads", "1"]
     # A shell starts what runs in its background with Ctrl-C ignored, and children inherit that.
     listen = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}

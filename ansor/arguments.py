@@ -1,0 +1,46 @@
+"""Arguments of the entry points that are of a wrong kind: one sentence, before anything is read or started."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral
+
+from ansor.cost_model.base import CostModel
+from ansor.errors import ArgumentError
+from ansor.measure.timing import TimingOptions
+
+
+def check_arguments(**given: object) -> None:
+    """Raises ArgumentError for the first that cannot be what its name says; None passes where it is a default."""
+    for name, value in given.items():
+        fits, wanted = _KINDS[name]
+        if not fits(value):
+            raise ArgumentError(f"asked for {name}={value!r}; give {wanted}")
+
+
+def _is_whole(value: object, least: int) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
+
+
+def _is_cost_model(value: object) -> bool:
+    return isinstance(value, CostModel) and not isinstance(value, type)  # the class has the methods, too
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+_KINDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
+    "args": (_is_list, "the function's arguments as a list or tuple, such as args=(64, 64)"),
+    "rules": (lambda value: value is None or _is_list(value), "a list of sketch rules, names or values, or leave it out"),
+    "algorithms": (lambda value: value is None or _is_list(value), "a list of algorithms, names or functions, or leave it out"),
+    "records": (lambda value: value is None or isinstance(value, str | os.PathLike), "the path of a record file, or leave it out"),
+    "seed": (lambda value: _is_whole(value, 0), "a whole number of at least 0"),
+    "early_stop": (lambda value: value is None or _is_whole(value, 1), "after how many trials without a better program to stop, or leave it out"),
+    "model": (lambda value: value is None or _is_cost_model(value), "a cost model, such as ansor.cost_model.pretrained.pretrained() gives, or leave it out"),
+    "timing": (lambda value: value is None or isinstance(value, TimingOptions), "ansor.measure.timing.TimingOptions(...), or leave it out"),
+    "report": (callable, "a function that takes a line of text, such as print"),
+    "on_progress": (callable, "a function that takes an ansor.tuning.Progress"),
+    "on_tasks": (callable, "a function that takes the tasks' states"),
+}
