@@ -33,6 +33,8 @@ from ansor.steps_in_words import Said, in_words
 from ansor.targets.base import Target
 from ansor.task import SearchTask
 
+CACHES = ("L1", "L2", "L3")
+
 ENOUGH = 32
 """Valid trials from which on it means something how a learned model ranks them."""
 
@@ -323,13 +325,14 @@ def _main(space: SketchSpace, row: Sequence[int], statement: Statement, target: 
     name = statement.nest.store.stage
     state = space.sketch.state
     tiles = stage_tiles(space.sketch, row, state[name], space.sketch.lower_row(row)) if name in state else ()
-    loaded = tuple((cache, float(analytic.loaded_bytes(statement, analytic.FILL * size))) for cache, size in _caches(target))
+    loads = zip(CACHES, analytic.cache_loads(statement, target), strict=True)
+    loaded = tuple((cache, float(load)) for cache, load in loads if cache in dict(_caches(target)))
     return Main(name, tiles, _register_tile(statement, target), _levels(statement, target), loaded)
 
 
 def _caches(target: Target) -> tuple[tuple[str, int], ...]:
     """The caches a target has, by name, in bytes."""
-    return tuple((name, size) for name, size in (("L1", target.l1_bytes), ("L2", target.l2_bytes), ("L3", target.l3_bytes)) if size)
+    return tuple((name, size) for name, size in zip(CACHES, (target.l1_bytes, target.l2_bytes, target.l3_bytes), strict=True) if size)
 
 
 def _register_tile(statement: Statement, target: Target) -> RegisterTile | None:

@@ -107,4 +107,10 @@ def task_table(states: Sequence[TaskState], peak_gflops: float | None) -> Table:
             f"{100 * gflops / peak_gflops:.0f}" if gflops is not None and peak_gflops else "-",
             str(state.trials),
         )
+    if any(_has_other_operations(state) for state in states):
+        table.caption, table.caption_justify = "operations are counted as declared; Winograd's algorithm and its like need fewer of them", "left"
     return table
+
+
+def _has_other_operations(state: TaskState) -> bool:
+    return state.best is not None and state.best.sketch.dag.flop < state.task.flop

@@ -1,7 +1,8 @@
 """How long a program should take, from first principles: instructions of its register tiles, and bytes between the levels of memory.
 
-Knows nothing about a particular machine but its vector width, registers and cache sizes. It is rough (within a factor of two on what we tried) and costs
-nothing to have, so it picks the first programs to measure, chooses one where nothing is measured, and is a feature the learned model corrects.
+Knows nothing about a particular machine but its vector width, registers and cache sizes. It is rough (of the programs of an operator, two thirds are within a
+factor of 1.5 of what the others make one expect) and costs nothing to have, so it picks the first programs to measure where no model is, has a say where
+nothing is measured, and is what the learned model corrects.
 
 The model of memory is the classical one: of the loops around a statement, those whose data fit a cache together load it once; what lies outside loads it
 again each time (roofline of the innermost loop, cache footprints as in Halide's and ROLLER's models).
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ansor.cost_model.buffer_features import Statement, statements_of
+from ansor.cost_model.compiler_vectors import lanes_by_compiler
 from ansor.cost_model.nest import Nest
 from ansor.ir.columns import Flag, Row, anywhere, ceil, choose, larger, log, negated, row, smaller
 from ansor.ir.intrinsics import intrinsic_named
@@ -30,8 +32,10 @@ LATENCY = 4.0  # cycles of a multiply-add; two can start in each
 RUNNING, TOGETHER = 4.0, 8.0  # vectors of partial results that one element holds while it is reduced, and that several hold together
 FOLD_CYCLES = 20.0  # to combine those of one element
 CALL_CYCLES = 14.0  # one vector, or one element, of exp, tanh, ...
-LOOP_CYCLES = 8.0  # leaving and entering the loops around a tile
-L2_BYTES, L3_BYTES, MEMORY_BYTES = 40.0, 16.0, 8.0  # bytes a cycle that each level delivers
+RESULT_CYCLES = 1.5  # to begin and to store one vector of results
+LOOP_CYCLES = 2.0  # leaving and entering the loops around a tile, besides what goes on meanwhile
+WINDOW = 256.0  # instructions that are under way at once: those of several short runs of a tile are
+L2_BYTES, L3_BYTES, MEMORY_BYTES = 64.0, 16.0, 8.0  # bytes a cycle that each level delivers
 FILL = 0.75  # share of a cache that a tile can use
 SPILL = 3.0  # cycles for each accumulator that has no register
 
@@ -51,12 +55,14 @@ class Core(Machine, Protocol):
 class Tile:
     """The register tile of a statement, one number per program.
 
-    elements: iterations of the tile's loops; vectors: instructions they take; reads: memory reads of one body, by buffer; runs: how often the tile is
-    entered; bodies: how often its body runs; partial: its innermost reduction runs in vectors of partial results.
+    elements: iterations of the tile's loops; vectors: instructions they take; packed: bodies that the compiler runs at once, in vectors of its own; reads:
+    memory reads of one body, by buffer; runs: how often the tile is entered; bodies: how often its body runs; partial: its innermost reduction runs in vectors
+    of partial results.
     """
 
     elements: Row
     vectors: Row
+    packed: Row
     reads: Mapping[Buffer, Row]
     runs: Row
     bodies: Row
@@ -151,8 +157,9 @@ def register_tile(statement: Statement, lanes: int) -> Tile:
             # Every second element: two vectors and a shuffle.
             factor = choose(vectorized & _moves_by(2.0, statement, buffer, level), smaller(3.0 * pieces, extent), factor)
             loads[buffer] = choose(written & moves, loads[buffer] * factor, loads[buffer])
-    bodies = nest.iterations / elements
-    return Tile(elements, vectors, loads, bodies / held, bodies, partial)
+    packed = lanes_by_compiler(statement, elements, lanes)
+    bodies = nest.iterations / (elements * packed)
+    return Tile(elements, vectors, packed, loads, bodies / held, bodies, partial)
 
 
 def lanes_of(statement: Statement, core: Core) -> int:
@@ -178,26 +185,35 @@ def instruction_cycles(statement: Statement, tile: Tile, core: Core) -> Row:
         return tile.bodies * larger(larger(work, tile.loads / 2), tile.vectors) + tile.runs
     spills = SPILL * larger(tile.vectors - accumulators(core.vector_registers), 0.0)
     running = choose(tile.vectors > 1, larger(TOGETHER // tile.vectors, 1.0), RUNNING)
-    latency = choose(tile.partial, LATENCY / running, LATENCY)
+    latency = choose(tile.partial, LATENCY / running, LATENCY) / runs_at_once(tile)
     body = larger(larger(work, tile.loads / 2), latency) + spills
-    return tile.bodies * body + tile.runs * (3.0 * tile.vectors + LOOP_CYCLES + row(tile.partial) * FOLD_CYCLES * tile.vectors)
+    return tile.bodies * body + tile.runs * (RESULT_CYCLES * tile.vectors + LOOP_CYCLES + row(tile.partial) * FOLD_CYCLES * tile.vectors)
+
+
+def runs_at_once(tile: Tile) -> Row:
+    """Runs of a tile that wait for their sums at the same time, at least 1: a processor goes on with the next where one is short."""
+    instructions = tile.bodies / tile.runs * (tile.vectors + tile.loads + 1.0) + 3.0 * tile.vectors
+    return larger(WINDOW / instructions, 1.0)
 
 
 def transfers(statement: Statement, core: Core) -> list[Row]:
     """Cycles that a statement's data take on their way into each cache, the first one first, of all threads together; 0 for a cache that is not there."""
-    levels = ((core.l1_bytes, L2_BYTES, statement.room), (core.l2_bytes, L3_BYTES, None), (core.l3_bytes, MEMORY_BYTES, None))
-    return [loaded_bytes(statement, FILL * size, taken) / rate if size else 0.0 for size, rate, taken in levels]
+    rates = (L2_BYTES, L3_BYTES, MEMORY_BYTES)
+    return [loaded / rate for loaded, rate in zip(cache_loads(statement, core), rates, strict=True)]
 
 
-def loaded_bytes(statement: Statement, capacity: float, taken: Sequence[Row] | None = None) -> Row:
+def cache_loads(statement: Statement, core: Core) -> list[Row]:
+    """Bytes that enter each cache while a statement runs, the first one first; 0 for a cache that is not there."""
+    caches = ((core.l1_bytes, statement.room), (core.l2_bytes, statement.bytes), (core.l3_bytes, statement.bytes))
+    return [_loaded(statement, FILL * size, taken) if size else 0.0 for size, taken in caches]
+
+
+def _loaded(statement: Statement, capacity: float, taken: Sequence[Row]) -> Row:
     """Bytes that enter a cache of this capacity: the outermost loops whose data fit load once, for each iteration outside; none where all that the program
-    touches stays there from one run to the next.
-
-    taken: bytes of the cache that data take, by boundary, where those are not as many as they are.
+    touches stays there from one run to the next. taken: bytes of the cache that data take, by boundary.
     """
-    loads = [touched * outside for touched, outside in zip(statement.bytes, statement.nest.outside, strict=True)]
-    loaded = loads[-1]
-    for size, load in reversed(list(zip((taken or statement.bytes)[:-1], loads[:-1], strict=True))):
+    loaded = statement.loads[-1]
+    for size, load in reversed(list(zip(taken[:-1], statement.loads[:-1], strict=True))):
         loaded = choose(size <= capacity, load, loaded)
     return choose(statement.resident <= capacity, 0.0, loaded)
 

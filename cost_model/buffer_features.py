@@ -21,6 +21,7 @@ class Statement:
     """One store of the program with everything it touches.
 
     footprints: stored buffer first, then those read, in order; bytes: touched in all buffers, by boundary; room: bytes of the first cache that they take.
+    loads: bytes that the whole program loads into a cache that has room for what is touched inside that boundary, and no more.
     blocks: the buffers that get a block of features; resident: bytes that the whole program touches, all its statements together.
     """
 
@@ -28,6 +29,7 @@ class Statement:
     footprints: dict[Buffer, Footprint]
     layouts: dict[Buffer, Layout]
     bytes: tuple[Row, ...]
+    loads: tuple[Row, ...]
     room: tuple[Row, ...]
     blocks: tuple[Buffer, ...]
     resident: Row
@@ -52,7 +54,7 @@ def statements_of(loops: Loops, line_bytes: int) -> list[Statement]:
         shown.append(_shown(nest.store.buffer, walked))
     resident = _resident(prints, layouts)
     return [
-        Statement(nest, touched, layouts, _bytes(nest, touched, layouts), _room(touched), blocks, resident)
+        Statement(nest, touched, layouts, _bytes(nest, touched, layouts), _loads(nest, touched, layouts), _room(touched), blocks, resident)
         for nest, touched, blocks in zip(nests, prints, shown, strict=True)
     ]
 
@@ -70,6 +72,20 @@ def _bytes(nest: Nest, touched: dict[Buffer, Footprint], layouts: dict[Buffer, L
     for buffer, print_ in touched.items():
         size = float(layouts[buffer].element_bytes)
         total = [sum_ + elements * size for sum_, elements in zip(total, print_.elements, strict=True)]
+    return tuple(total)
+
+
+def _loads(nest: Nest, touched: dict[Buffer, Footprint], layouts: dict[Buffer, Layout]) -> tuple[Row, ...]:
+    """What does not move with the next loops outside stays while they run."""
+    total: list[Row] = [0.0] * len(nest.inside)
+    for buffer, print_ in touched.items():
+        size = float(layouts[buffer].element_bytes)
+        kept: Row = 1.0
+        for boundary, elements in enumerate(print_.elements):
+            if boundary:
+                level = boundary - 1
+                kept = choose(print_.moves[level] & nest.real[level], 1.0, kept * nest.extents[level])
+            total[boundary] = total[boundary] + elements * size * (nest.outside[boundary] / kept)
     return tuple(total)
 
 

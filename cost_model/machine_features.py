@@ -28,7 +28,7 @@ def _values(statement: Statement, estimate: Estimate, operations: float, core: C
     yield log2(tile.vectors)
     yield log2(1.0 + tile.loads)
     yield log2((1.0 + tile.loads) / tile.vectors)
-    yield log2(tile.elements / (tile.vectors * lanes))
+    yield log2(tile.elements * tile.packed / (tile.vectors * lanes))
     yield log2(tile.vectors / accumulators(core.vector_registers))
     yield log2(larger(tile.bodies / tile.runs, 1.0))
     yield row(tile.partial)

@@ -9,8 +9,8 @@ from ansor.measure.failure import Failure
 from ansor.measure.measurer import Measurement
 from ansor.progress import ProgressView, progress_parts, task_table
 from ansor.task import SearchTask
-from ansor.tuning import Progress, TaskState
-from ansor.zoo.operators import matmul
+from ansor.tuning import Best, Progress, TaskState
+from ansor.zoo.operators import conv2d, matmul
 
 TASK = SearchTask(matmul, (64, 64, 64), "cpu -threads=1")
 
@@ -73,6 +73,18 @@ def test_the_table_of_tasks() -> None:
     out = io.StringIO()
     Console(file=out, width=200).print(task_table([TaskState(TASK, 3.0)], 100.0))
     assert out.getvalue().splitlines()[1].split() == ["matmul(64,", "64,", "64)", "3", "-", "-", "-", "0"]
+
+
+def test_the_table_says_when_an_algorithm_needs_fewer_operations() -> None:
+    task = SearchTask(conv2d, (1, 28, 28, 32, 32), "cpu -threads=1")
+    spaces = {space.algorithm: space for space in task.spaces}
+    said = {}
+    for algorithm in ("", next(name for name in spaces if name.startswith("winograd"))):
+        out = io.StringIO()
+        best = Best(spaces[algorithm].sketch, (), 1e-5)
+        Console(file=out, width=200).print(task_table([TaskState(task, 1.0, best=best)], 1.0))
+        said[bool(algorithm)] = "operations are counted as declared" in out.getvalue()
+    assert said == {False: False, True: True}
 
 
 def test_failures_have_a_kind() -> None:

@@ -27,7 +27,7 @@ MEMBERS = 3
 PARTS = 6
 """Each member leaves out one of so many parts of the tasks."""
 
-NETWORK = NetworkOptions(units=128, epochs=80)
+NETWORK = NetworkOptions(units=128, epochs=50)
 TREES = TreeOptions(trees=130, learning_rate=0.08, leaves=31, smallest_leaf=20, l2=1.0, features=0.5, rows=0.8)
 
 

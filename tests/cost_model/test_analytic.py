@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from ansor.cost_model.analytic import estimated_cycles
+from ansor.cost_model.analytic import cache_loads, estimated_cycles, register_tile, runs_at_once
+from ansor.cost_model.buffer_features import statements_of
 from ansor.ir.dag import Dag
 from ansor.schedule.sketch import Sketch
+from ansor.schedule.steps import Reorder
 from ansor.search.derive import spaces
 from ansor.targets.base import parse_target
 from ansor.te import workloads
@@ -51,3 +53,16 @@ def test_two_threads_have_at_most_twice_the_speed() -> None:
         one, both = estimated_cycles(loops, 200, TARGET), estimated_cycles(loops, 200, two)
         assert (both <= one).all()
         assert (both >= one / 2 - 1e-6).all()
+
+
+@pytest.mark.parametrize(("reduction", "found"), [(4096, 1.0), (16, 256 / (16 * (1 + 2 + 1) + 3))])
+def test_short_runs_of_a_tile_overlap(reduction: int, found: float) -> None:
+    (one,) = statements_of(Sketch(Dag(workloads.matmul(8, 8, reduction))).lower_row(()), 64)
+    assert float(np.asarray(runs_at_once(register_tile(one, 8)))) == found
+
+
+def test_what_does_not_move_with_a_loop_stays_while_it_goes_on() -> None:
+    """Rows of a and c enter the first cache once, b as often as there are rows: it is too large to stay."""
+    (one,) = statements_of(Sketch(Dag(workloads.matmul(64, 256, 1024)), (Reorder("C", ("i", "k", "j")),)).lower_row(()), 64)
+    a, b, c = 4 * 64 * 1024, 4 * 1024 * 256, 4 * 64 * 256
+    assert cache_loads(one, TARGET)[0] == a + 64 * b + c

@@ -1,0 +1,70 @@
+"""What the C compiler puts in vectors where no annotation does."""
+
+import numpy as np
+import pytest
+
+from ansor.cost_model.analytic import estimated_cycles, register_tile
+from ansor.cost_model.buffer_features import Statement, statements_of
+from ansor.cost_model.compiler_vectors import lanes_by_compiler
+from ansor.ir.dag import Dag
+from ansor.schedule.sketch import Sketch
+from ansor.schedule.steps import PragmaUnroll, Reorder, Split, Step, Vectorize
+from ansor.targets.base import parse_target
+from ansor.te import compute, placeholder, reduce_axis, workloads
+from ansor.te import sum as total
+from ansor.te.tensor import Tensor
+
+TARGET = parse_target("cpu -mcpu=znver5 -threads=1")
+LANES = 16
+
+
+def statement(tensors: list[Tensor], *steps: Step) -> Statement:
+    """The last statement of a program."""
+    return statements_of(Sketch(Dag(tensors), steps).lower_row(()), 64)[-1]
+
+
+def at_once(tensors: list[Tensor], *steps: Step) -> float:
+    one = statement(tensors, *steps)
+    return float(np.asarray(lanes_by_compiler(one, register_tile(one, LANES).elements, LANES)))
+
+
+def scaled(columns: int, apart: int = 1) -> list[Tensor]:
+    a = placeholder((8, columns * apart), name="a")
+    return [a, compute((8, columns), lambda i, j: a[i, j * apart] * 2.0, name="b")]
+
+
+def test_the_innermost_loop_of_plain_arithmetic() -> None:
+    assert at_once(scaled(64)) == LANES
+    assert at_once(scaled(24)) == 24 / 2  # one whole vector and half of one
+    assert at_once(scaled(64, apart=4)) == LANES, "four loads, taken apart"
+    assert at_once(scaled(64, apart=32)) == 1
+
+
+def test_not_where_a_loop_is_in_vectors_already() -> None:
+    assert at_once(scaled(64), Vectorize("b", "j")) == 1
+
+
+def test_not_along_what_is_far_apart() -> None:
+    a = placeholder((64, 8), name="a")
+    transposed = [a, compute((8, 64), lambda i, j: a[j, i], name="b")]
+    assert at_once(transposed) == LANES, "eight apart"
+    assert at_once(transposed, Reorder("b", ("j", "i"))) == 1, "what is stored has to be together"
+
+
+@pytest.mark.parametrize(("inner", "limit", "found"), [(2, 0, LANES), (8, 0, LANES), (16, 0, 1), (16, 16, LANES), (16, 8, 1)])
+def test_the_loop_around_a_reduction_that_is_written_out(inner: int, limit: int, found: float) -> None:
+    order = Reorder("C", ("i", "k_0", "j", "k_1"))
+    steps = [Split("C", "k", (inner,), 2), order, *([PragmaUnroll("C", limit)] if limit else [])]
+    assert at_once(workloads.matmul(32, 64, 32), *steps) == found
+
+
+def test_not_around_a_long_reduction() -> None:
+    assert at_once(workloads.matmul(32, 64, 32)) == 1
+
+
+def test_what_runs_at_once_costs_less() -> None:
+    a, k = placeholder((64, 32), name="a"), reduce_axis((0, 4), name="k")
+    sums = [a, compute((64, 8), lambda i, j: total(a[i, j + k], axis=k), name="b")]
+    loops = Sketch(Dag(sums), ()).lower_row(())
+    assert at_once(sums) == 8
+    assert estimated_cycles(loops, 1, TARGET)[0] < 64 * 8 * 4 / 2
