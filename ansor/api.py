@@ -153,6 +153,7 @@ def auto_schedule(
         timing: how programs are timed: repeats, time limits, cold caches.
 
     Returns a kernel: call it with NumPy arrays or torch tensors. Constants are arguments like any other unless `bind_constants` binds them.
+    Raises BudgetError, ArgumentError and TargetError for arguments that cannot be meant, DeclarationError and ScheduleError for what they describe.
     """
     count = OPERATOR_TRIALS if trials is None and minutes is None else trials
     Budget.of(count, minutes, min_gain)  # mistakes show before sketches are derived

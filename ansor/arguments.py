@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral
 
-from ansor.cost_model.base import CostModel
 from ansor.errors import ArgumentError
 from ansor.measure.timing import TimingOptions
 
@@ -24,21 +23,23 @@ def _is_whole(value: object, least: int) -> bool:
 
 
 def _is_cost_model(value: object) -> bool:
-    return isinstance(value, CostModel) and not isinstance(value, type)  # the class has the methods, too
+    return not isinstance(value, type) and all(hasattr(value, part) for part in ("fitted", "update", "predict"))  # a class has them, too
 
 
 def _is_list(value: object) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str)
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes)
 
 
 _KINDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "args": (_is_list, "the function's arguments as a list or tuple, such as args=(64, 64)"),
     "rules": (lambda value: value is None or _is_list(value), "a list of sketch rules, names or values, or leave it out"),
     "algorithms": (lambda value: value is None or _is_list(value), "a list of algorithms, names or functions, or leave it out"),
+    "templates": (_is_list, "a list of templates of ansor.autotvm: names, functions or tasks"),
+    "pins": (_is_list, "a list of ansor.Pin(name, value)"),
     "records": (lambda value: value is None or isinstance(value, str | os.PathLike), "the path of a record file, or leave it out"),
     "seed": (lambda value: _is_whole(value, 0), "a whole number of at least 0"),
     "early_stop": (lambda value: value is None or _is_whole(value, 1), "after how many trials without a better program to stop, or leave it out"),
-    "model": (lambda value: value is None or _is_cost_model(value), "a cost model, such as ansor.cost_model.pretrained.pretrained() gives, or leave it out"),
+    "model": (lambda value: value is None or _is_cost_model(value), "a cost model, with fitted, update and predict, or leave it out"),
     "timing": (lambda value: value is None or isinstance(value, TimingOptions), "ansor.measure.timing.TimingOptions(...), or leave it out"),
     "report": (callable, "a function that takes a line of text, such as print"),
     "on_progress": (callable, "a function that takes an ansor.tuning.Progress"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Integral
 
 from ansor.errors import BudgetError
 
@@ -30,14 +31,14 @@ class Budget:
         """As people give it; who asks for minutes alone gets MIN_GAIN, who asks for trials gets them all. Raises BudgetError."""
         if trials is None and minutes is None:
             raise BudgetError("asked to tune without a budget; give trials=, minutes= or both")
-        if trials is not None and (isinstance(trials, bool) or not isinstance(trials, int) or trials < 0):
+        if trials is not None and (isinstance(trials, bool) or not isinstance(trials, Integral) or int(trials) < 0):
             raise BudgetError(f"asked to tune for trials={trials!r}; give a whole number, 0 to measure nothing")
         if minutes is not None and not _is_number(minutes, above=0.0):
             raise BudgetError(f"asked to tune for minutes={minutes!r}; give a number above 0, such as minutes=10, or leave it out")
         if min_gain is not None and not (_is_number(min_gain, above=-1.0) and 0.0 <= min_gain < 1.0):
             raise BudgetError(f"asked for min_gain={min_gain!r}; give a share from 0 (never stop early) to below 1, such as min_gain=0.01 for 1 %")
         default = MIN_GAIN if trials is None else 0.0
-        return Budget(trials, None if minutes is None else 60.0 * minutes, default if min_gain is None else min_gain)
+        return Budget(None if trials is None else int(trials), None if minutes is None else 60.0 * minutes, default if min_gain is None else min_gain)
 
     def trials_left(self, trials: int) -> float:
         """After so many; infinite without a limit."""

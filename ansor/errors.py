@@ -17,8 +17,8 @@ class TargetError(AnsorError, ValueError):
     """A target string or option is unknown or out of range. Cure: use one of the names the message lists."""
 
 
-class ArgumentError(AnsorError, TypeError):
-    """An argument is of another kind than its name says. Cure: as the message says."""
+class ArgumentError(AnsorError, ValueError):
+    """An argument is of another kind than its name says, or out of range. Cure: as the message says."""
 
 
 class BudgetError(AnsorError, ValueError):

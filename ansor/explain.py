@@ -325,8 +325,8 @@ def _main(space: SketchSpace, row: Sequence[int], statement: Statement, target: 
     name = statement.nest.store.stage
     state = space.sketch.state
     tiles = stage_tiles(space.sketch, row, state[name], space.sketch.lower_row(row)) if name in state else ()
-    loads = zip(CACHES, analytic.cache_loads(statement, target), strict=True)
-    loaded = tuple((cache, float(load)) for cache, load in loads if cache in dict(_caches(target)))
+    loads = dict(zip(CACHES, analytic.cache_loads(statement, target), strict=True))
+    loaded = tuple((cache, float(loads[cache])) for cache, _ in _caches(target))
     return Main(name, tiles, _register_tile(statement, target), _levels(statement, target), loaded)
 
 
@@ -357,17 +357,17 @@ def _register_tile(statement: Statement, target: Target) -> RegisterTile | None:
 def _levels(statement: Statement, target: Target) -> tuple[Level, ...]:
     """The whole nest, then each loop of more than one iteration, from the outermost in."""
     nest = statement.nest
-    touched = [float(one) for one in statement.bytes]
-    found = [Level("", 1, "", touched[0], _fits(touched[0], target))]
+    touched = [(float(one), _fits(float(one), float(taken), target)) for one, taken in zip(statement.bytes, statement.room, strict=True)]
+    found = [Level("", 1, "", *touched[0])]
     for loop, inside in zip(nest.loops, touched[1:], strict=True):
         runs = [word for word, flag in (("parallel", loop.parallel), ("vectors", loop.vectorized), ("written out", loop.unrolled)) if np.any(flag)]
-        found.append(Level(loop.var.name, _int(loop.var.extent), ", ".join(runs), inside, _fits(inside, target)))
+        found.append(Level(loop.var.name, _int(loop.var.extent), ", ".join(runs), *inside))
     return tuple(found)
 
 
-def _fits(count: float, target: Target) -> str:
-    """The first cache of which these bytes fill no more than the share the estimate takes for usable."""
-    return next((name for name, size in _caches(target) if count <= analytic.FILL * size), "memory")
+def _fits(count: float, taken: float, target: Target) -> str:
+    """The first cache of which these bytes fill no more than the share the estimate takes for usable. taken: of the first one, as its sets crowd."""
+    return next((name for name, size in _caches(target) if (taken if name == CACHES[0] else count) <= analytic.FILL * size), "memory")
 
 
 def _floor(task: SearchTask, statement: Statement) -> float | None:

@@ -143,7 +143,8 @@ def _levels(main: Main) -> list[str]:
 def _caches(one: Explanation) -> list[str]:
     sizes, enter = dict(one.caches), dict(one.main.loaded)
     texts = [f"{name} ({_bytes(size)}) {_bytes(enter[name])}" for name, size in sizes.items()]
-    return [f"  loaded over the whole run: into {', '.join(texts)}; a piece fits when it fills {100 * analytic.FILL:.0f} % of a cache or less"] if texts else []
+    fits = f"a piece fits when it fills {100 * analytic.FILL:.0f} % of a cache or less (of L1: of the sets that it meets)"
+    return [f"  loaded over the whole run: into {', '.join(texts)}; {fits}"] if texts else []
 
 
 # expected -------------------------------------------------------------------------------------------------------------------------------------------

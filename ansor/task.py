@@ -25,6 +25,7 @@ from ansor.measure.measurer import MeasureTask
 from ansor.measure.reference import measure_task
 from ansor.pins import Pin, pinned
 from ansor.rules.base import SketchRule
+from ansor.rules.registry import resolve
 from ansor.schedule.sketch import Sketch
 from ansor.search.derive import spaces
 from ansor.sketch_space import SketchSpace
@@ -120,7 +121,8 @@ class SearchTask:
         pins: Sequence[Pin] = (),
         inputs: Mapping[str, NDArray[np.generic]] | None = None,
     ) -> None:
-        check_arguments(args=args, rules=rules, algorithms=algorithms)
+        check_arguments(args=args, rules=rules, algorithms=algorithms, templates=templates, pins=pins)
+        args = tuple(args)
         self.target = parse_target(target)
         if (func is None) == (tensors is None):
             raise DeclarationError("a task takes either func (with args) or tensors, not both and not neither")
@@ -132,7 +134,7 @@ class SearchTask:
                 templates, rules = (function, *templates), () if rules is None else rules
             else:
                 tensors = _declared(function, args)
-        self.rules = self.target.rules if rules is None else tuple(rules)
+        self.rules = self.target.rules if rules is None else resolve(rules)
         self.templates: tuple[TemplateTask, ...] = ()
         if templates:
             from ansor.template_spaces import tasks_of

@@ -141,7 +141,7 @@ class TuningRun:
         min_gain: end when the rest of the budget is expected to save less than this share of the kernels' time; by default 0.01 with minutes alone,
             and 0, which is never, with trials.
         records: file to continue from and to append to; None keeps nothing.
-        measurer: builds and runs candidates.
+        measurer: builds and runs candidates; what its `measure` gives is closed after each round.
         first: gives the program that is measured first of all of a task, before anything is searched for; where templates are searched along, one of the
             rules and one of each template.
         known: for each task what was measured before, elsewhere: it is told to the search, and counts towards no budget.
@@ -179,7 +179,7 @@ class TuningRun:
     ) -> None:
         self.budget = Budget.of(trials, minutes, min_gain)
         self.clock = clock
-        self.seed = seed
+        self.seed = int(seed)
         self.measurer = measurer
         self.records = Path(records) if records is not None else None
         self.report = report

@@ -1,11 +1,11 @@
 """How long a program should take, from first principles: instructions of its register tiles, and bytes between the levels of memory.
 
 Knows nothing about a particular machine but its vector width, registers and cache sizes. It is rough (of the programs of an operator, two thirds are within a
-factor of 1.5 of what the others make one expect) and costs nothing to have, so it picks the first programs to measure where no model is, has a say where
-nothing is measured, and is what the learned model corrects.
+factor of 1.5 of it, once it is scaled to fit that operator) and costs nothing to have, so it picks the first programs to measure where no model is, has a say
+where nothing is measured, and is what the learned model corrects.
 
 The model of memory is the classical one: of the loops around a statement, those whose data fit a cache together load it once; what lies outside loads it
-again each time (roofline of the innermost loop, cache footprints as in Halide's and ROLLER's models).
+again each time, but for what does not move with it (roofline of the innermost loop, cache footprints as in Halide's and ROLLER's models).
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ RUNNING, TOGETHER = 4.0, 8.0  # vectors of partial results that one element hold
 FOLD_CYCLES = 20.0  # to combine those of one element
 CALL_CYCLES = 14.0  # one vector, or one element, of exp, tanh, ...
 RESULT_CYCLES = 1.5  # to begin and to store one vector of results
-LOOP_CYCLES = 2.0  # leaving and entering the loops around a tile, besides what goes on meanwhile
-WINDOW = 256.0  # instructions that are under way at once: those of several short runs of a tile are
+LOOP_CYCLES = 2.0  # leaving and entering the loops around a tile, as far as other work does not hide it
+WINDOW = 256.0  # instructions in flight (the reorder window): several short runs of a tile fit
 L2_BYTES, L3_BYTES, MEMORY_BYTES = 64.0, 16.0, 8.0  # bytes a cycle that each level delivers
 FILL = 0.75  # share of a cache that a tile can use
 SPILL = 3.0  # cycles for each accumulator that has no register
@@ -191,7 +191,10 @@ def instruction_cycles(statement: Statement, tile: Tile, core: Core) -> Row:
 
 
 def runs_at_once(tile: Tile) -> Row:
-    """Runs of a tile that wait for their sums at the same time, at least 1: a processor goes on with the next where one is short."""
+    """Runs of a tile in flight at the same time, at least 1: a processor goes on with the next where one is short, while its sums wait for each other.
+
+    A run is its bodies, each with a step of the loop, and three instructions for each vector of results: to begin, to add up and to store it.
+    """
     instructions = tile.bodies / tile.runs * (tile.vectors + tile.loads + 1.0) + 3.0 * tile.vectors
     return larger(WINDOW / instructions, 1.0)
 
@@ -209,8 +212,8 @@ def cache_loads(statement: Statement, core: Core) -> list[Row]:
 
 
 def _loaded(statement: Statement, capacity: float, taken: Sequence[Row]) -> Row:
-    """Bytes that enter a cache of this capacity: the outermost loops whose data fit load once, for each iteration outside; none where all that the program
-    touches stays there from one run to the next. taken: bytes of the cache that data take, by boundary.
+    """Bytes that enter a cache of this capacity: what the outermost loops whose data fit load, as `Statement.loads` counts it; none where all that the
+    program touches stays there from one run to the next. taken: bytes of the cache that data take, by boundary.
     """
     loaded = statement.loads[-1]
     for size, load in reversed(list(zip(taken[:-1], statement.loads[:-1], strict=True))):

@@ -8,7 +8,7 @@ import json
 import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,6 @@ FORMAT = 1
 """Version of the header of a saved model; raised when an older reader would misread the file."""
 
 
-@runtime_checkable
 class CostModel(Protocol):
     """Scores batches of programs. Implementations are deterministic for a seed and a sequence of updates."""
 

@@ -21,7 +21,7 @@ class Statement:
     """One store of the program with everything it touches.
 
     footprints: stored buffer first, then those read, in order; bytes: touched in all buffers, by boundary; room: bytes of the first cache that they take.
-    loads: bytes that the whole program loads into a cache that has room for what is touched inside that boundary, and no more.
+    loads: bytes that the whole program loads into a cache that has room for what the loops inside that boundary touch, and no more.
     blocks: the buffers that get a block of features; resident: bytes that the whole program touches, all its statements together.
     """
 
@@ -76,7 +76,8 @@ def _bytes(nest: Nest, touched: dict[Buffer, Footprint], layouts: dict[Buffer, L
 
 
 def _loads(nest: Nest, touched: dict[Buffer, Footprint], layouts: dict[Buffer, Layout]) -> tuple[Row, ...]:
-    """What does not move with the next loops outside stays while they run."""
+    """Bytes loaded in the whole program, by boundary, when what lies inside it fits; a buffer that does not move with the next loops outside is loaded once
+    for all of their iterations."""
     total: list[Row] = [0.0] * len(nest.inside)
     for buffer, print_ in touched.items():
         size = float(layouts[buffer].element_bytes)

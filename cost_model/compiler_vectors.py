@@ -2,6 +2,9 @@
 
 It takes the innermost loop that it does not write out: around a reduction, that is the next loop outside, when the reduction is so short that it is written out
 as a whole. Whatever moves with that loop has to lie in neighbouring places, or in groups so narrow that a few shuffles take them apart.
+
+This is a guess at what compilers do, and kept short. It knows nothing of loops that hold other statements, of loops inside a reduction that are not written
+out, and of what shuffles cost; an index read from data counts as moving by one.
 """
 
 from __future__ import annotations
@@ -47,6 +50,6 @@ def _is_near(statement: Statement, buffer: Buffer, level: int) -> Flag:
     footprint = statement.footprints[buffer]
     stride = footprint.strides[level]
     if stride is None:
-        return negated(footprint.moves[level])
+        return True
     near = stride == 1.0 if buffer is statement.nest.store.buffer else stride <= APART
     return near | negated(footprint.moves[level])

@@ -110,7 +110,7 @@ class Measurer:
     def measure(self, batch: Sequence[Job]) -> Generator[Measurement, None, None]:
         """One measurement for each job, in order, each given as soon as it is there.
 
-        Leaving early (an exception, Ctrl-C, closing the generator) ends compiler calls and the running candidate. Who takes fewer than all closes it:
+        Leaving early (an exception, Ctrl-C, closing the generator) ends compiler calls and the running candidate. Who does not exhaust it closes it:
         a Ctrl-C that comes while Python clears a generator away is lost.
         """
         self._define_tasks(batch)

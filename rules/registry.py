@@ -62,6 +62,6 @@ def resolve(rules: Iterable[str | SketchRule]) -> tuple[SketchRule, ...]:
 def _rule(rule: str | SketchRule) -> SketchRule:
     if isinstance(rule, str):
         return rule_named(rule)
-    if not hasattr(rule, "derive"):
-        raise ScheduleError(f"asked for the sketch rule {rule!r}, which is none; give the name of a rule, or a SketchRule")
+    if isinstance(rule, type) or not hasattr(rule, "derive"):
+        raise ScheduleError(f"asked for the sketch rule {rule!r}, which is not a rule; give the name of one, or a SketchRule")
     return rule

@@ -1,7 +1,7 @@
 """From a declaration to a kernel that a person calls."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -248,8 +248,8 @@ def test_minutes_that_are_no_time_are_refused_in_one_sentence(minutes: float) ->
 
 @pytest.mark.compiler
 def test_what_failed_when_measured_is_not_picked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def wrong(measurer: Measurer, batch: Sequence[Job]) -> Iterator[Measurement]:
-        return iter([Measurement(failure=Failure("wrong_answer", "made up"))] * len(batch))
+    def wrong(measurer: Measurer, batch: Sequence[Job]) -> Generator[Measurement, None, None]:
+        yield from [Measurement(failure=Failure("wrong_answer", "made up"))] * len(batch)
 
     monkeypatch.setattr(Measurer, "measure", wrong)
     lines: list[str] = []

@@ -8,19 +8,24 @@ from typing import Any
 import numpy as np
 import pytest
 
+import ansor
 from ansor import api, te
 from ansor.arguments import check_arguments
 from ansor.cost_model.lightgbm_model import LightGBMModel
 from ansor.cost_model.pretrained import pretrained
 from ansor.cost_model.random_model import RandomModel
 from ansor.errors import AnsorError, ArgumentError
+from ansor.measure.record import load
 from ansor.measure.timing import TimingOptions
+from ansor.rules.add_rfactor import AddRfactor
 from ansor.task import SearchTask
 
 WRONG: dict[str, list[object]] = {
-    "args": [3, "ab", None],
+    "args": [3, "ab", b"ab", None],
     "rules": ["always_inline", 3],
     "algorithms": ["winograd", 3],
+    "templates": [3, "conv"],
+    "pins": [3],
     "records": [5, b"r.jsonl"],
     "seed": ["a", -1, 0.5, None, True],
     "early_stop": ["a", 0, -1],
@@ -46,7 +51,7 @@ def test_what_cannot_be_meant_is_told(name: str, value: object) -> None:
 def test_what_can_be_meant_passes() -> None:
     for model in (None, RandomModel(0), LightGBMModel(), pretrained()):
         check_arguments(model=model)
-    check_arguments(records=Path("r"), seed=np.int64(3), early_stop=1, timing=TimingOptions(), report=print, args=(1,), rules=[], algorithms=())
+    check_arguments(records=Path("r"), seed=np.int64(3), early_stop=1, timing=TimingOptions(), report=print, args=np.array([1]), rules={}.keys(), algorithms=())
     check_arguments(records=None, early_stop=None, timing=None, rules=None, algorithms=None)
 
 
@@ -54,7 +59,7 @@ def test_what_can_be_meant_passes() -> None:
     "wrong",
     [
         {"records": 5}, {"seed": "a"}, {"model": "x"}, {"timing": 3}, {"early_stop": 0}, {"report": 5}, {"on_progress": 5}, {"args": 3}, {"rules": [3]},
-        {"algorithms": [3]}, {"target": 5},
+        {"rules": [AddRfactor]}, {"algorithms": [3]}, {"algorithms": [[3]]}, {"target": 5}, {"pins": 3}, {"templates": 3},
     ],
 )  # fmt: skip
 def test_an_operator_says_so(wrong: dict[str, Any]) -> None:
@@ -66,6 +71,18 @@ def test_an_operator_says_so(wrong: dict[str, Any]) -> None:
 def test_a_network_says_so_before_it_is_read(wrong: dict[str, Any]) -> None:
     with pytest.raises(ArgumentError, match="asked for"):
         api.compile(object(), (), **wrong)
+
+
+@pytest.mark.compiler
+def test_whole_numbers_may_be_of_numpy(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    ansor.auto_schedule(vector, np.array([8]), "cpu -threads=1", trials=np.int64(2), seed=np.int64(3), records=path)  # type: ignore[arg-type]
+    assert load(path).records
+
+
+def test_it_is_said_before_a_compiler_is_looked_for() -> None:
+    with pytest.raises(ArgumentError, match="asked for seed='a'"):
+        ansor.auto_schedule(vector, (8,), "cpu -threads=1 -cc=no-such-compiler", trials=1, seed="a")  # type: ignore[arg-type]
 
 
 def test_several_tasks_say_so() -> None:

@@ -86,7 +86,7 @@ def test_levels_touch_what_their_loops_need() -> None:
     assert found == [
         ("", 1, 48 * kib, "L2", ""),  # all of a, b, c: 3 x 64 x 64 x 4 bytes
         ("C_i_0", 2, 32 * kib, "L2", ""),  # 32 rows of a and c, all of b
-        ("C_j_0", 2, 20 * kib, "L1", ""),  # 32 x 64 of a, 64 x 32 of b, 32 x 32 of c: 20 of 32 KiB
+        ("C_j_0", 2, 20 * kib, "L2", ""),  # 32 x 64 of a, 64 x 32 of b, 32 x 32 of c: 20 of 32 KiB, but half rows of b and c crowd half of the sets
         ("C_i_1", 2, 14 * kib, "L1", ""),  # 16 rows
         ("C_k_0", 4, 5 * kib, "L1", ""),  # 16 x 16 of a, 16 x 32 of b, 16 x 32 of c
         ("C_i_2", 2, 3.5 * kib, "L1", ""),  # 8 rows
@@ -282,7 +282,7 @@ Pieces: C, the stage with the most work, from the outermost loop to the innermos
   one iteration of     touches  fits
   all of it             48 KiB  L2
   C_i_0 (2)             32 KiB  L2
-  C_j_0 (2)             20 KiB  L1
+  C_j_0 (2)             20 KiB  L2
   C_i_1 (2)             14 KiB  L1
   C_k_0 (4)              5 KiB  L1
   C_i_2 (2)            3.5 KiB  L1
@@ -290,7 +290,7 @@ Pieces: C, the stage with the most work, from the outermost loop to the innermos
   C_i_3 (8)              260 B  L1
   C_j_3 (32)              12 B  L1  vectors
   loaded over the whole run: into L1 (32 KiB) 80 KiB, L2 (1 MiB) 0 B, L3 (32 MiB) 0 B; a piece fits when it
-    fills 75 % of a cache or less
+    fills 75 % of a cache or less (of L1: of the sets that it meets)
 
 Expected: cycles by the estimate
           instructions  transfers     sum

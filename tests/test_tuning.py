@@ -1,7 +1,7 @@
 """The loop around the search: budgets, records, failures, interruption. A fake measurer stands for compiler and clock."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ class FakeMeasurer:
     def __post_init__(self) -> None:
         self.compiler = find_compiler()
 
-    def measure(self, batch: Sequence[Job]) -> Iterator[Measurement]:
+    def measure(self, batch: Sequence[Job]) -> Generator[Measurement, None, None]:
         for job in batch:
             self.jobs.append(job)
             self.now += self.pace(job)
@@ -108,7 +108,7 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
 
 def test_ctrl_c_while_a_round_is_cleared_away_is_heard() -> None:
     class Late(FakeMeasurer):
-        def measure(self, batch: Sequence[Job]) -> Iterator[Measurement]:
+        def measure(self, batch: Sequence[Job]) -> Generator[Measurement, None, None]:
             try:
                 yield from super().measure(batch)
             finally:
@@ -321,7 +321,7 @@ def test_the_clock_decides_nothing_where_only_trials_are_limited() -> None:
 
 def test_a_network_whose_one_task_never_works_goes_on_with_the_other() -> None:
     class HalfBroken(FakeMeasurer):
-        def measure(self, batch: Sequence[Job]) -> Iterator[Measurement]:
+        def measure(self, batch: Sequence[Job]) -> Generator[Measurement, None, None]:
             for job, measurement in zip(batch, super().measure(batch), strict=True):
                 yield Measurement(failure=Failure("crash", "SIGSEGV")) if job.task.key == TASK.workload_key else measurement
 
@@ -339,7 +339,7 @@ class Batches(FakeMeasurer):
         super().__init__(pace=pace)
         self.searches, self.rounds = searches, list[tuple[int, int]]()
 
-    def measure(self, batch: Sequence[Job]) -> Iterator[Measurement]:
+    def measure(self, batch: Sequence[Job]) -> Generator[Measurement, None, None]:
         self.rounds.append((len(batch), len(self.searches)))
         return super().measure(batch)
 

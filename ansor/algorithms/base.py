@@ -82,7 +82,7 @@ def alternatives_of(dag: Dag, algorithms: Sequence[str | Algorithm] | None = Non
 def _find(algorithm: str | Algorithm) -> Algorithm:
     if callable(algorithm):
         return algorithm
-    if algorithm not in _algorithms:
+    if not isinstance(algorithm, str) or algorithm not in _algorithms:
         raise DeclarationError(f"asked for algorithm {algorithm!r}, which is not registered; registered are: {', '.join(_algorithms)}")
     return _algorithms[algorithm]
 
