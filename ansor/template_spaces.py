@@ -24,8 +24,6 @@ def tasks_of(templates: Sequence[Template], args: Sequence[object]) -> tuple[tup
 
     Raises ConfigError for a name that is not registered, and DeclarationError for a function that is none, and for arguments that do not fit.
     """
-    if isinstance(templates, str):
-        raise DeclarationError(f"asked for the templates {templates!r}, a text; give a list: [{templates!r}]")
     called = list(dict.fromkeys((name, serialize_args(given)) for name, given in (_called(one, args) for one in templates)))
     found = [collect(name, deserialize_args(given)) for name, given in called]
     return tuple(task for task, _ in found), tuple(found[0][1][1])

@@ -9,7 +9,7 @@ import ansor
 from ansor import autotvm
 from ansor.autotvm.template import _templates
 from ansor.cli import main
-from ansor.errors import ConfigError, DeclarationError
+from ansor.errors import ArgumentError, ConfigError, DeclarationError
 from ansor.explain import explain
 from ansor.explain_text import explanation_text
 from ansor.measure.kernel import Kernel
@@ -120,7 +120,7 @@ def test_mistakes_are_explained() -> None:
         ansor.SearchTask(matmul, SIZES, ONE, templates=[matmul])
     with pytest.raises(DeclarationError, match=r"asked for template 'tests/matmul' with the arguments \(\): missing .* it takes .n: int, m: int, k: int."):
         ansor.SearchTask(tensors=matmul(*SIZES), templates=[template])
-    with pytest.raises(DeclarationError, match=r"asked for the templates 'tests/matmul', a text; give a list: \['tests/matmul'\]"):
+    with pytest.raises(ArgumentError, match="asked for templates='tests/matmul'; give a list of templates"):
         ansor.SearchTask(matmul, SIZES, ONE, templates="tests/matmul")
     with pytest.raises(DeclarationError, match="takes and gives"):
         _ = ansor.SearchTask(matmul, SIZES, ONE, templates=[autotvm.task.create("tests/matmul", (8, 8, 8), "llvm")]).spaces
