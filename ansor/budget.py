@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Integral
 
+from ansor.arguments import is_whole
 from ansor.errors import BudgetError
 
 MIN_GAIN = 0.01
@@ -31,7 +31,7 @@ class Budget:
         """As people give it; who asks for minutes alone gets MIN_GAIN, who asks for trials gets them all. Raises BudgetError."""
         if trials is None and minutes is None:
             raise BudgetError("asked to tune without a budget; give trials=, minutes= or both")
-        if trials is not None and (isinstance(trials, bool) or not isinstance(trials, Integral) or int(trials) < 0):
+        if trials is not None and not is_whole(trials, 0):
             raise BudgetError(f"asked to tune for trials={trials!r}; give a whole number, 0 to measure nothing")
         if minutes is not None and not _is_number(minutes, above=0.0):
             raise BudgetError(f"asked to tune for minutes={minutes!r}; give a number above 0, such as minutes=10, or leave it out")

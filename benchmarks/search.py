@@ -16,6 +16,7 @@ set that the pretrained model learned from.
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import statistics
@@ -27,6 +28,7 @@ from functools import partial
 from pathlib import Path
 
 from common import add_target, console, in_one_thread, machine_line, parser, table, target_of
+from rich.console import Console
 from rich.table import Table
 
 from ansor.codegen.toolchain import find_compiler, processor_name
@@ -221,6 +223,30 @@ def pairs_table(curves: Sequence[Curve], base: str) -> Table:
     return shown
 
 
+def curves_table(known: Sequence[Curve], curves: Sequence[Curve], searches: Sequence[str]) -> Table:
+    """Of each search, the speed after some trials and some seconds. known: what the best of all is of; curves: those of the searches."""
+    counts = [count for count in TRIALS if all(len(one.best) >= count for one in curves)]
+    columns = [shares(known, partial(Curve.at_trial, count=count)) for count in counts]
+    columns += [shares(known, partial(Curve.at, seconds=seconds)) for seconds in SECONDS]
+    shown = table("speed of the best program so far relative to the best of all runs", ["search"],
+                  [*(f"{count} trials" for count in counts), *(f"{seconds} s" for seconds in SECONDS)])
+    for search in (one for one in searches if any(one in column for column in columns)):
+        shown.add_row(search, *(f"{column[search][0]:.2f} ± {column[search][1]:.2f}" if search in column else "-" for column in columns))
+    return shown
+
+
+def run_missing(given: argparse.Namespace, target: Target, out: Console) -> None:
+    """Do the runs that the results file lacks, each written down as it ends."""
+    given.results.parent.mkdir(parents=True, exist_ok=True)
+    # Searches in turn, so that a stopped run has something of each.
+    wanted = [(name, search, seed) for seed in range(given.seeds) for name in given.only for search in given.searches or KINDS]
+    for operator, search, seed in missing(load(given.results), wanted, given.trials, target):
+        curve = run(operator, search, seed, given.trials, target)
+        with given.results.open("a") as file:
+            file.write(json.dumps(asdict(curve)) + "\n")
+        out.print(f"{operator} by {search}, seed {seed}: {curve.best[-1] * 1e3:.4f} ms in {curve.elapsed[-1]:.1f} s, {given.trials} trials")
+
+
 def main() -> int:
     options = parser(__doc__)
     options.add_argument("--only", nargs="+", choices=OPERATORS, default=list(OPERATORS), help="operators (default: all)")
@@ -237,29 +263,14 @@ def main() -> int:
     in_one_thread()
     out, target = console(), target_of(given)
     if not given.table:
-        given.results.parent.mkdir(parents=True, exist_ok=True)
-        done = load(given.results)
-        # Searches in turn, so that a stopped run has something of each.
-        wanted = [(name, search, seed) for seed in range(given.seeds) for name in given.only for search in given.searches or KINDS]
-        for operator, search, seed in missing(done, wanted, given.trials, target):
-            curve = run(operator, search, seed, given.trials, target)
-            with given.results.open("a") as file:
-                file.write(json.dumps(asdict(curve)) + "\n")
-            out.print(f"{operator} by {search}, seed {seed}: {curve.best[-1] * 1e3:.4f} ms in {curve.elapsed[-1]:.1f} s, {given.trials} trials")
+        run_missing(given, target, out)
     known = [one for one in load(given.results) if one.operator in given.only and one.target == str(target)]
     searches = given.searches or ([one for one in SEARCHES if any(one == curve.search for curve in known)] if given.table else list(KINDS))
     curves = [one for one in known if one.search in searches]
     if not curves:
         out.print(f"{given.results} has no run for target {target}")
         return 1
-    counts = [count for count in TRIALS if all(len(one.best) >= count for one in curves)]
-    columns = [shares(known, partial(Curve.at_trial, count=count)) for count in counts]
-    columns += [shares(known, partial(Curve.at, seconds=seconds)) for seconds in SECONDS]
-    shown = table("speed of the best program so far relative to the best of all runs", ["search"],
-                  [*(f"{count} trials" for count in counts), *(f"{seconds} s" for seconds in SECONDS)])
-    for search in (one for one in searches if any(one in column for column in columns)):
-        shown.add_row(search, *(f"{column[search][0]:.2f} ± {column[search][1]:.2f}" if search in column else "-" for column in columns))
-    out.print(shown)
+    out.print(curves_table(known, curves, searches))
     if given.beside is not None:
         out.print(pairs_table(curves, given.beside))
     out.print(f"{len(curves)} runs of {len({one.operator for one in curves})} operators, target {target}. {machine_line()}")

@@ -27,7 +27,7 @@ SLOW_WEIGHT = 0.25  # of a very slow program beside the best
 HUBER = 0.3  # in log time
 SAME = 0.02  # log times closer than this have no order
 FAR = 0.3  # difference of log times beyond which pairs count the same
-SHARPNESS = 4.0  # of the logistic: a pair is sure when it is this many times 1 / SHARPNESS apart
+SHARPNESS = 4.0  # of the logistic: log times some 1 / SHARPNESS apart make a pair sure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,91 @@
+"""What a tenth of another tuner's time reaches.
+
+    python benchmarks/short_time.py                       # eight operators, three minutes
+    python benchmarks/short_time.py --only mm512 c64 --share 0.05
+
+Each operator is tuned for a share of the seconds that TVM's MetaSchedule took for 128 trials of it, and its kernel is timed alone, with constants bound.
+Those seconds, and the GFLOP/s it reached, were measured once, alone on the machine: one thread of a virtual machine with two cores of a Zen 5, tuned for
+`-mcpu=znver5`. On another processor `share` compares machines as well. Operations are those of the declaration: Winograd's algorithm needs fewer. `took` is
+the whole of `auto_schedule`, which overruns its minutes by the round in flight and by building the kernel.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from common import add_target, calls, console, in_one_thread, interleaved, machine_line, parser, table, target_of
+
+import ansor
+from ansor.targets.base import Target
+from ansor.task import SearchTask
+from ansor.te import nn, placeholder
+from ansor.te.tensor import Tensor
+from ansor.zoo import operators
+
+TRIALS = 1_000_000
+"""More than fit in any time, so that only time is a limit and none is left unused."""
+
+
+@dataclass(frozen=True)
+class Rival:
+    """What the other tuner did: its seconds, and the GFLOP/s of its best program."""
+
+    tensors: Callable[[], list[Tensor]]
+    gflops: float
+    seconds: float
+
+
+def conv(channels: int, size: int, filters: int, kernel: int, stride: int, padding: int) -> list[Tensor]:
+    """A convolution in NCHW, batch 1."""
+    data = placeholder((1, channels, size, size), name="data")
+    weight = placeholder((filters, channels, kernel, kernel), name="weight", constant=True)
+    return [data, weight, nn.conv2d(data, weight, stride, padding)]
+
+
+RIVALS = {
+    "mm512": Rival(lambda: operators.matmul(512, 512, 512), 217, 127),
+    "mm1024": Rival(lambda: operators.matmul(1024, 1024, 1024), 157, 373),
+    "c64": Rival(lambda: conv(64, 56, 64, 3, 1, 1), 72, 199),
+    "c128": Rival(lambda: conv(128, 28, 128, 3, 1, 1), 144, 160),
+    "c256": Rival(lambda: conv(256, 14, 256, 3, 1, 1), 165, 161),
+    "c512": Rival(lambda: conv(512, 7, 512, 3, 1, 1), 90, 169),
+    "c1x1": Rival(lambda: conv(64, 56, 64, 1, 1, 0), 97, 187),
+    "c7": Rival(lambda: conv(3, 224, 64, 7, 2, 3), 63, 186),
+}
+
+
+def reached(name: str, seconds: float, target: Target) -> tuple[float, float]:
+    """GFLOP/s of the kernel found in so many seconds, median, and the seconds it really took."""
+    task = SearchTask(tensors=RIVALS[name].tensors(), target=target, name=name)
+    begin = time.perf_counter()
+    kernel = ansor.auto_schedule(RIVALS[name].tensors, target=target, trials=TRIALS, minutes=seconds / 60)
+    took = time.perf_counter() - begin
+    return task.flop / interleaved(calls(task, {name: kernel}), turns=60)[name].median / 1e9, took
+
+
+def main() -> int:
+    options = parser(__doc__)
+    options.add_argument("--only", nargs="+", choices=RIVALS, default=list(RIVALS), help="operators (default: all)")
+    options.add_argument("--share", type=float, default=0.1, help="of the other tuner's seconds (default: %(default)s)")
+    add_target(options)
+    given = options.parse_args()
+    in_one_thread()
+    out, target = console(), target_of(given)
+    shown = table(f"{given.share:.0%} of MetaSchedule's time, {target}", ["operator"], ["its GFLOP/s", "its seconds", "ours GFLOP/s", "took", "share"])
+    fewest = float("inf")
+    for name in given.only:
+        rival = RIVALS[name]
+        gflops, took = reached(name, given.share * rival.seconds, target)
+        fewest = min(fewest, gflops / rival.gflops)
+        shown.add_row(name, f"{rival.gflops:.0f}", f"{rival.seconds:.0f}", f"{gflops:.0f}", f"{took:.1f}", f"{gflops / rival.gflops:.2f}")
+        print(f"{name}: {gflops:.0f} GFLOP/s in {took:.1f} s", file=sys.stderr, flush=True)
+    out.print(shown)
+    out.print(f"{'reached on every one' if fewest >= 1 else 'not reached on every one'}. {machine_line()}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
