@@ -1,8 +1,12 @@
 """The one error tree. Every message says what was asked, of what, what was found, and what to do."""
 
 
-class AnsorError(Exception):
-    """Base of every error this package raises on purpose; catch it to catch them all."""
+class AnsorError(RuntimeError):
+    """Base of every error this package raises on purpose; catch it to catch them all. A RuntimeError, as TVM's own errors are."""
+
+
+class AnsorWarning(RuntimeWarning):
+    """Something went another way than asked, and the result still stands. `ansor.notices.warn` gives it, once for each cause."""
 
 
 class DeclarationError(AnsorError, ValueError):
@@ -25,11 +29,11 @@ class BudgetError(AnsorError, ValueError):
     """A budget of trials or minutes is missing or no number above 0. Cure: as the message says."""
 
 
-class ToolchainError(AnsorError, RuntimeError):
+class ToolchainError(AnsorError):
     """No C compiler could be started, or it cannot build for the target. Cure: `ansor doctor`, `--cc`, `$CC`."""
 
 
-class MeasureError(AnsorError, RuntimeError):
+class MeasureError(AnsorError):
     """The measuring machinery itself (not a candidate) failed. Candidates that fail are values, not exceptions."""
 
 
@@ -41,11 +45,11 @@ class ModelError(AnsorError, ValueError):
     """A PyTorch model cannot be exported or compiled. Cure: as the message says."""
 
 
-class CostModelError(AnsorError, RuntimeError):
+class CostModelError(AnsorError):
     """A cost model cannot be trained or loaded. Cure: as the message says."""
 
 
-class ConfigError(AnsorError, RuntimeError):
+class ConfigError(AnsorError):
     """A knob cannot be defined, or a configuration has no such knob or value. Cure: as the message says."""
 
 

@@ -1,0 +1,26 @@
+"""What the package says of its own accord: lines to the logger `ansor`, and warnings for what must not pass unseen."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import warnings
+
+from ansor.errors import AnsorWarning
+
+log = logging.getLogger("ansor")
+"""Silent until the caller configures logging, as a library should be."""
+log.addHandler(logging.NullHandler())
+
+
+def warn(text: str) -> None:
+    """An AnsorWarning that names the first caller outside this package. Python shows the same text from the same line once."""
+    warnings.warn(text, AnsorWarning, stacklevel=_levels_of_ours() + 1)
+
+
+def _levels_of_ours() -> int:
+    """Frames between `warn` and the first caller that is not of this package."""
+    frame, levels = sys._getframe(1), 0
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "ansor":
+        frame, levels = frame.f_back, levels + 1
+    return levels
