@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from common import add_target, console, geomean, in_one_thread, machine_line, parser, records_at, short, side_by_side, table, target_of
-from search import OPERATORS
+from twelve_operators import OPERATORS
 
 from ansor import api
 from ansor.task import SearchTask
