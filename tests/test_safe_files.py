@@ -1,0 +1,115 @@
+"""Files that are whole or not there: at every moment at which the power may go."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ansor.safe_files import digest_place, is_whole, keep, only_ours, write_whole
+from tests.power_loss import PowerLoss, every_death
+
+OLD, NEW = b"what was there before\n" * 40, b"what is written now\n" * 60
+
+
+def _begin(folder: Path, files: dict[str, bytes]) -> Callable[[], None]:
+    def begin() -> None:
+        for path in folder.iterdir():
+            path.unlink()
+        for name, content in files.items():
+            (folder / name).write_bytes(content)
+
+    return begin
+
+
+def test_a_file_is_the_old_one_or_the_new_one(tmp_path: Path) -> None:
+    place, seen = tmp_path / "file", set()
+    for how in every_death(tmp_path, lambda: write_whole(place, NEW), _begin(tmp_path, {"file": OLD})):
+        assert place.read_bytes() in (OLD, NEW), how
+        seen.add(place.read_bytes())
+    assert seen == {OLD, NEW}
+
+
+def test_once_written_it_stays(tmp_path: Path) -> None:
+    place = tmp_path / "file"
+    place.write_bytes(OLD)
+    with PowerLoss(tmp_path) as power:
+        write_whole(place, NEW)
+    power.lose(names="undone")
+    assert place.read_bytes() == NEW and [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_what_was_kept_is_whole_or_known_not_to_be(tmp_path: Path) -> None:
+    place, deaths, broken = tmp_path / "file.so", 0, 0
+    for how in every_death(tmp_path, lambda: keep(place, NEW), _begin(tmp_path, {})):
+        deaths += 1
+        broken += not is_whole(place)
+        assert not is_whole(place) or place.read_bytes() == NEW, how
+        keep(place, NEW)  # the next run
+        assert is_whole(place) and place.read_bytes() == NEW, how
+    assert deaths >= 20 and broken
+
+
+def _rename_only(place: Path) -> None:
+    descriptor = os.open(place.with_suffix(".part"), os.O_WRONLY | os.O_CREAT, 0o600)
+    os.write(descriptor, NEW)
+    os.close(descriptor)
+    os.replace(place.with_suffix(".part"), place)
+
+
+def _in_place(place: Path) -> None:
+    descriptor = os.open(place, os.O_WRONLY | os.O_TRUNC)
+    os.write(descriptor, NEW)
+    os.fsync(descriptor)
+    os.close(descriptor)
+
+
+@pytest.mark.parametrize("careless", [_rename_only, _in_place])
+def test_careless_writers_are_found_out(tmp_path: Path, careless: Callable[[Path], None]) -> None:
+    """The test's own test: without fsync, or in place, some death leaves neither the old file nor the new one."""
+    place = tmp_path / "file"
+    left = [place.read_bytes() for _ in every_death(tmp_path, lambda: careless(place), _begin(tmp_path, {"file": OLD}))]
+    assert any(content not in (OLD, NEW) for content in left)
+
+
+@pytest.mark.parametrize("harm", ["empty", "half", "one byte", "more", "no digest", "half a digest", "empty digest", "gone"])
+def test_damage_is_seen(tmp_path: Path, harm: str) -> None:
+    place = tmp_path / "file"
+    keep(place, NEW)
+    assert is_whole(place)
+    damaged = {"empty": b"", "half": NEW[: len(NEW) // 2], "one byte": NEW[:9] + b"X" + NEW[10:], "more": NEW + b"\0"}
+    note = digest_place(place)
+    if harm in damaged:
+        place.write_bytes(damaged[harm])
+    elif harm == "gone":
+        place.unlink()
+    elif harm == "no digest":
+        note.unlink()
+    else:
+        note.write_bytes(note.read_bytes()[:20] if harm == "half a digest" else b"")
+    assert not is_whole(place)
+
+
+@pytest.mark.parametrize("name", ["file", "file.sha256"])
+@pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
+def test_what_others_can_write_is_not_whole(tmp_path: Path, name: str, mode: int) -> None:
+    keep(tmp_path / "file", NEW)
+    (tmp_path / name).chmod(mode)
+    assert not is_whole(tmp_path / "file")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_what_others_own_is_not_whole(tmp_path: Path) -> None:
+    keep(tmp_path / "file", NEW)
+    os.chown(tmp_path / "file", 12345, -1)
+    assert not is_whole(tmp_path / "file") and not only_ours((tmp_path / "file").stat())
+
+
+def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(descriptor: int, content: bytes) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(OSError, match="No space"):
+        write_whole(tmp_path / "file", NEW)
+    assert not list(tmp_path.iterdir())
