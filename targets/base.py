@@ -65,7 +65,8 @@ Value = str | int | frozenset[str]
 @dataclass(frozen=True)
 class Option:
     """`-name=value` sets `field`. A count is a positive integer (`least` may allow 0), a size takes K, M and G; features are `+one,-other` of those `known`,
-    a change of what the processor has. `always`: part of every canonical text.
+    a change of what the processor has. `always`: part of every canonical text. `starts_program`: its value names a program that is started, so that texts from
+    files may not have it (`program_options`).
     """
 
     name: str
@@ -74,6 +75,7 @@ class Option:
     help: str
     least: int = 1
     always: bool = False
+    starts_program: bool = False
     known: tuple[str, ...] = ()
 
     def parse(self, kind: str, text: str, default: Value = "") -> Value:
@@ -140,6 +142,11 @@ def kind_names() -> list[str]:
     return sorted({*_kinds, *(point.name for point in entry_points(group=GROUP))})
 
 
+def known_kinds() -> tuple[Kind, ...]:
+    """The kinds that were registered, or found, so far."""
+    return tuple(_kinds.values())
+
+
 def find_kind(name: str) -> Kind:
     """The kind of that name. Other packages are asked only when we have none."""
     _load_builtin()
@@ -159,6 +166,7 @@ def _load_builtin() -> None:
 def parse_target(text: str | Target) -> Target:
     """The target `text` stands for: a kind and options, `cpu -mcpu=znver3 -threads=1`. A Target is given back as it is.
 
+    `-cc` names a program that is started later: a text from a file goes to `program_options.read_target` instead.
     Raises TargetError for an unknown kind, option or processor, and for a value out of range.
     """
     if isinstance(text, Target):

@@ -77,7 +77,7 @@ CPUINFO_NAMES = {"avx512_vnni": "avx512vnni", "avx_vnni": "avxvnni", "asimddp": 
 OPTIONS = (
     MCPU,
     Option("threads", "threads", "count", "threads that run a kernel", always=True),
-    Option("cc", "compiler", "text", "C compiler command, the embedded one when left out"),
+    Option("cc", "compiler", "text", "C compiler command, the embedded one when left out", starts_program=True),
     Option("vector-bytes", "vector_bytes", "count", "bytes of a vector register", least=4),
     Option("num-registers", "vector_registers", "count", "vector registers", least=8),
     Option("mattr", "features", "features", "instructions that it has or lacks", known=FEATURES),

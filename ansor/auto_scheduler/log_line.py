@@ -5,7 +5,7 @@ r"""One log line of TVM's auto-scheduler, there and back. Source: TVM 0.9, `auto
      "r": [[0.0012], 0, 0.8, 1607112214], "v": "v0.6"}                                                          (on one line)
 
 The task has 2 elements in v0.1 and v0.2, 3 in v0.3, 4 in v0.4, 5 in v0.5 and 6 in v0.6 (some lines of v0.6 have 5). The steps are those of `steps`.
-Lines are data that strangers wrote: nothing in them is executed, and numbers, nesting and length are bounded.
+Lines are data that strangers wrote: nothing in them is executed, a target in them names no program (`-cc`), and numbers, nesting and length are bounded.
 """
 
 import json
@@ -17,6 +17,7 @@ from ansor.auto_scheduler.steps import LARGEST, step_from_list
 from ansor.errors import RecordError
 from ansor.json_values import Json, is_number, kind, parse, refuse, told
 from ansor.outcome import MeasureErrorNo
+from ansor.targets.program_options import why_refused
 
 VERSIONS = ("v0.1", "v0.2", "v0.3", "v0.4", "v0.5", "v0.6")
 _FIELDS = ("i", "r", "v")
@@ -93,9 +94,9 @@ def _read_task(fields: Json) -> RecordedTask:
     key, target, hardware, host, option, names = (fields[place] if place < size else None for place in range(6))
     return RecordedTask(
         _a_text(key, "workload_key"),
-        _a_text(target, "target"),
+        _a_target(target, "target"),
         _read_hardware(hardware) if size > 2 else None,
-        _a_text(host, "target_host") if size > 3 else None,
+        _a_target(host, "target_host") if size > 3 else None,
         LayoutRewriteOption(_within(option, "layout_rewrite_option", max(LayoutRewriteOption))) if size > 4 else None,
         _read_names(names) if size > 5 else None,
     )
@@ -144,6 +145,12 @@ def _items(fields: Json, what: str, names: tuple[str, ...]) -> list[Json]:
 
 def _a_text(value: Json, what: str) -> str:
     return value if isinstance(value, str) else refuse(f"its {what} is {kind(value)}, not a text")
+
+
+def _a_target(value: Json, what: str) -> str:
+    text = _a_text(value, what)
+    reason = why_refused(text)
+    return refuse(f"its {what} {reason}") if reason else text
 
 
 def _within(value: Json, what: str, largest: int) -> int:

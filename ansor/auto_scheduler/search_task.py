@@ -20,6 +20,7 @@ from ansor.auto_scheduler.workload_registry import is_registered, make_workload_
 from ansor.errors import TargetError
 from ansor.schedule.sketch import Sketch
 from ansor.targets.base import Target
+from ansor.targets.program_options import without_programs
 from ansor.task import WorkloadFunction
 from ansor.te.tensor import Tensor
 
@@ -138,8 +139,9 @@ class SearchTask:
 
     @property
     def recorded(self) -> RecordedTask:
-        """The task as a log line holds it."""
-        return RecordedTask(self.workload_key, self.target, self.hardware_params, self.target_host, self.layout_rewrite_option, tuple(self.task_input_names))
+        """The task as a log line holds it: without the compiler that its target may name."""
+        target, host = without_programs(self.target), without_programs(self.target_host)
+        return RecordedTask(self.workload_key, target, self.hardware_params, host, self.layout_rewrite_option, tuple(self.task_input_names))
 
     def __repr__(self) -> str:
         return f"SearchTask({self.desc or self.workload_key}, {self.target})"

@@ -4,7 +4,8 @@
      "config": {"index": 193, "code_hash": null, "entity": [["tile_y", "sp", [-1, 8]], ["unroll", "ot", false]]},
      "result": [[0.0012], 0, 0.8, 1650000000.0], "version": 0.2, "tvm_version": "0.9.0"}                        (on one line)
 
-Lines are data that strangers wrote: nothing in them is executed, and numbers, nesting and length are bounded. Lists become tuples.
+Lines are data that strangers wrote: nothing in them is executed, a target in them names no program (`-cc`), and numbers, nesting and length are bounded.
+Lists become tuples.
 Pickled lines are refused: reading them runs code.
 """
 
@@ -19,6 +20,7 @@ from ansor.autotvm.space import ConfigEntity
 from ansor.errors import ConfigError, RecordError
 from ansor.json_values import Json, brief, frozen, is_number, kind, parse, refuse
 from ansor.outcome import MeasureErrorNo
+from ansor.targets.program_options import why_refused, without_programs
 
 VERSION = 0.2
 OLD_VERSION = 0.1
@@ -38,7 +40,7 @@ class LogRecord:
 
 
 def encode(inp: MeasureInput, result: MeasureResult, protocol: str = "json", *, tvm_version: str = "", others: Mapping[str, Json] | None = None) -> str:
-    """The log line of a measurement, without its newline. A failure's costs are written as [1e9].
+    """The log line of a measurement, without its newline. A failure's costs are written as [1e9], a target without the compiler that it names.
 
     Raises RecordError for the protocol "pickle", for values that JSON cannot hold (objects, NaN), and for `others` with the name of a field.
     """
@@ -47,7 +49,7 @@ def encode(inp: MeasureInput, result: MeasureResult, protocol: str = "json", *, 
         raise RecordError(f"asked to log the other fields {', '.join(others)}; name them unlike {', '.join(_FIELDS)}")
     costs = result.costs if result.error_no == MeasureErrorNo.NO_ERROR else (FAILED_COST,)
     fields = {
-        "input": [inp.target, inp.task.name, inp.task.args, dict(inp.task.kwargs)],
+        "input": [without_programs(inp.target), inp.task.name, inp.task.args, dict(inp.task.kwargs)],
         "config": inp.config.to_json_dict(),
         "result": [costs, int(result.error_no), result.all_cost, result.timestamp],
         "version": VERSION,
@@ -133,6 +135,9 @@ def _read_input(fields: Json, config: Json) -> MeasureInput:
         values = ConfigEntity.from_json_dict(config)
     except ConfigError as error:
         refuse(f"its config cannot be used ({error})")
+    reason = why_refused(cast(str, target))
+    if reason:
+        refuse(f"its target {reason}")
     named = {key: frozen(value) for key, value in kwargs.items()}
     return MeasureInput(target_text.modern(cast(str, target)), Task(cast(str, name), tuple(map(frozen, cast("list[Json]", args))), named), values)
 

@@ -32,7 +32,8 @@ from ansor.measure.record import Json, Record
 from ansor.origins import RULES, origin_of
 from ansor.outcome import MeasureErrorNo
 from ansor.sketch_space import SketchSpace
-from ansor.targets.base import Target, parse_target
+from ansor.targets.base import Target
+from ansor.targets.program_options import read_target, why_refused
 from ansor.task import is_registered
 from ansor.te.tensor import Tensor
 from ansor.tuning import record_target
@@ -123,8 +124,11 @@ def _declared(workload_key: str) -> tuple[Tensor, ...]:
 def _targets(text: str) -> tuple[Target, str]:
     """The target that a record names, and what a log calls it: what it was called in the log that the record is from, or TVM's word for processors."""
     logged = _LOGGED.search(text)
-    local = parse_target(text[: logged.start()] if logged else text.partition(" (")[0])
+    local = read_target(text[: logged.start()] if logged else text.partition(" (")[0])
     if logged:
+        reason = why_refused(logged[1])
+        if reason:
+            raise RecordError(f"the target it was logged with {reason}")
         return local, logged[1]
     return local, "llvm -keys=cpu" + ("" if local.mcpu == "native" else f" -mcpu={local.mcpu}")
 
