@@ -21,29 +21,40 @@ if TYPE_CHECKING:
     from ansor.api import extract_tasks as extract_tasks
     from ansor.api import tune_tasks as tune_tasks
     from ansor.errors import AnsorError as AnsorError
+    from ansor.errors import AnsorWarning as AnsorWarning
+    from ansor.graph.network import CompiledNetwork as CompiledNetwork
     from ansor.manual.program import build as build
     from ansor.manual.program import lower as lower
     from ansor.manual.schedule import create_schedule as create_schedule
+    from ansor.measure.kernel import Kernel as Kernel
+    from ansor.measure.record import load as load_records
+    from ansor.measure.timing import TimingOptions as TimingOptions
     from ansor.pins import Pin as Pin
     from ansor.task import SearchTask as SearchTask
     from ansor.task import register_workload as register_workload
+    from ansor.tuning import Progress as Progress
+    from ansor.tuning import TaskState as TaskState
 
 _PLACES = {
-    "te": "ansor.te", "auto_schedule": "ansor.api", "compile": "ansor.api", "extract_tasks": "ansor.api", "tune_tasks": "ansor.api",
-    "TuningOptions": "ansor.api", "RecordToFile": "ansor.api", "SketchPolicy": "ansor.api", "SearchTask": "ansor.task",
-    "register_workload": "ansor.task", "AnsorError": "ansor.errors", "create_schedule": "ansor.manual.schedule", "lower": "ansor.manual.program",
-    "build": "ansor.manual.program", "Pin": "ansor.pins",
+    "te": "ansor.te", "AnsorError": "ansor.errors", "AnsorWarning": "ansor.errors", "CompiledNetwork": "ansor.graph.network",
+    "Kernel": "ansor.measure.kernel", "Pin": "ansor.pins", "Progress": "ansor.tuning", "RecordToFile": "ansor.api", "SearchTask": "ansor.task",
+    "SketchPolicy": "ansor.api", "TaskState": "ansor.tuning", "TimingOptions": "ansor.measure.timing", "TuningOptions": "ansor.api",
+    "auto_schedule": "ansor.api", "build": "ansor.manual.program", "compile": "ansor.api", "create_schedule": "ansor.manual.schedule",
+    "extract_tasks": "ansor.api", "load_records": "ansor.measure.record:load", "lower": "ansor.manual.program", "register_workload": "ansor.task",
+    "tune_tasks": "ansor.api",
 }
 
-__all__ = ["AnsorError", "Pin", "RecordToFile", "SearchTask", "SketchPolicy", "TuningOptions", "auto_schedule", "build", "compile", "create_schedule",
-           "extract_tasks", "lower", "register_workload", "te", "tune_tasks"]
+__all__ = ["AnsorError", "AnsorWarning", "CompiledNetwork", "Kernel", "Pin", "Progress", "RecordToFile", "SearchTask", "SketchPolicy", "TaskState",
+           "TimingOptions", "TuningOptions", "auto_schedule", "build", "compile", "create_schedule", "extract_tasks", "load_records", "lower",
+           "register_workload", "te", "tune_tasks"]
 
 
 def __getattr__(name: str) -> object:
     if name not in _PLACES:
         raise AttributeError(f"module 'ansor' has no attribute {name!r}; it offers {', '.join(__all__)}")
-    module = import_module(_PLACES[name])
-    value: object = module if name == "te" else getattr(module, name)
+    place, _, attribute = _PLACES[name].partition(":")
+    module = import_module(place)
+    value: object = module if name == "te" else getattr(module, attribute or name)
     globals()[name] = value
     return value
 

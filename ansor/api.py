@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ansor.algorithms.base import Algorithm
 from ansor.arguments import check_arguments
 from ansor.budget import Budget
 from ansor.codegen.toolchain import find_compiler
 from ansor.cost_model.base import CostModel
-from ansor.errors import RecordError, TargetError
+from ansor.errors import ArgumentError, RecordError, TargetError
 from ansor.ir import access
 from ansor.kernels import NetworkKernel, built, warned
 from ansor.library_choice import assembled, runs_here
@@ -25,25 +25,32 @@ from ansor.pins import Pin
 from ansor.rules.base import SketchRule
 from ansor.schedule.sketch import Sketch
 from ansor.search.derive import derive_sketches
-from ansor.targets.base import Target
-from ansor.task import SearchTask, WorkloadFunction
+from ansor.targets.base import Target, parse_target
+from ansor.task import SearchTask, Workload
 from ansor.te.tensor import Tensor
+from ansor.text import counted
 from ansor.tuning import Best, OnProgress, Report, TaskState, TuningRun, best_of_record, quiet, recorded_outcomes
 from ansor.zero_tuning import as_declared, pick
 
 if TYPE_CHECKING:
-    from ansor.autotvm.template import TemplateFunction
     from ansor.graph.from_torch import ExampleInputs
     from ansor.graph.network import CompiledNetwork
     from ansor.template_spaces import Template
 
 
-OPERATOR_TRIALS = 128
-"""Budget of an operator that was given none."""
+class ExtractedTasks(NamedTuple):
+    """The tuning tasks of a network, and how often it runs each: `tasks, weights = extracted`, and `tune_tasks(extracted)`."""
+
+    tasks: list[SearchTask]
+    weights: list[int]
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{weight} x {task.name}" for task, weight in zip(self.tasks, self.weights, strict=True))
+        return f"ExtractedTasks({counted(len(self.tasks), 'task')}: {shown})"
 
 
 def tune_tasks(
-    tasks: Sequence[SearchTask],
+    tasks: ExtractedTasks | Sequence[SearchTask] | SearchTask,
     weights: Sequence[float] | None = None,
     *,
     trials: int | None = None,
@@ -59,6 +66,7 @@ def tune_tasks(
 ) -> list[TaskState]:
     """Tune tasks that share one target within `trials` measured programs, `minutes` of wall time, or both; the states hold the best program of each.
 
+    tasks: a list, one task, or what `extract_tasks` gives of a network, which brings its weights along.
     min_gain: end early when the rest of the budget is expected to save less than this share of the time of the programs (`ansor.search.expected_gain`).
     By default that is 0.01 with `minutes` alone, and never with `trials`. Ctrl-C ends the run early; what was measured so far counts.
 
@@ -67,6 +75,7 @@ def tune_tasks(
     """
     Budget.of(trials, minutes, min_gain)  # mistakes show before a compiler is started
     check_arguments(records=records, seed=seed, model=model, timing=timing, early_stop=early_stop, report=report, on_progress=on_progress)
+    tasks, weights = _weighted(tasks, weights)
     if not tasks:
         return []
     target = tasks[0].target
@@ -82,6 +91,22 @@ def tune_tasks(
         except KeyboardInterrupt:
             report("stopped by Ctrl-C: going on with the best programs so far")
             return run.states
+
+
+def _weighted(
+    tasks: ExtractedTasks | Sequence[SearchTask] | SearchTask, weights: Sequence[float] | None
+) -> tuple[Sequence[SearchTask], Sequence[float] | None]:
+    """Tasks and their weights. Raises ArgumentError for anything but tasks, and for another number of weights."""
+    if isinstance(tasks, SearchTask):
+        return _weighted([tasks], weights)
+    if isinstance(tasks, ExtractedTasks):
+        return _weighted(tasks.tasks, tasks.weights if weights is None else weights)
+    wrong = [task for task in tasks if not isinstance(task, SearchTask)] if isinstance(tasks, Iterable) else [tasks]
+    if wrong:
+        raise ArgumentError(f"asked to tune a {type(wrong[0]).__name__} ({wrong[0]!r:.80}); give SearchTasks, or what ansor.extract_tasks gives")
+    if weights is not None and len(weights) != len(tasks):
+        raise ArgumentError(f"asked to tune {counted(len(tasks), 'task')} with {counted(len(weights), 'weight')}; give one weight for each task")
+    return tasks, weights
 
 
 def chosen(state: TaskState, model: CostModel | None = None, seed: int = 0) -> Best:
@@ -115,9 +140,9 @@ def say_guesses(states: Sequence[TaskState], report: Report) -> None:
 
 
 def auto_schedule(
-    func: WorkloadFunction | TemplateFunction | str,
+    func: Workload | SearchTask,
     args: Sequence[object] = (),
-    target: str | Target = "cpu",
+    target: str | Target | None = None,
     *,
     trials: int | None = None,
     minutes: float | None = None,
@@ -137,11 +162,14 @@ def auto_schedule(
     """Find a fast program for a declaration and build it.
 
     Args:
-        func: a function that returns the tensors (inputs and outputs), or the name of a registered workload.
-        args: its arguments.
-        target: such as `cpu -threads=1`.
-        trials: programs to measure, 128 by default; 0 measures nothing: the best recorded program is taken, or the one the model picks.
-        minutes: of tuning, alone or beside `trials`, whichever ends first. The round in flight may end later, and building the kernel comes on top: seconds.
+        func: a function that returns the tensors (inputs and outputs), the name of a registered one or of a built-in operator (`"matmul"`), the tensors
+            themselves, one computed tensor, or a SearchTask, which has its own arguments, target, rules and so on.
+        args: the function's arguments.
+        target: such as `cpu -threads=1`; this machine, all its cores, by default.
+        trials: programs to measure. Without `trials` and `minutes`, or with 0 trials, nothing is measured: the best recorded program is taken, or the one that
+            the model picks. `compile` has the same rule.
+        minutes: of tuning, alone or beside `trials`, whichever ends first. The round in progress may end a little later, and building the kernel takes seconds
+            more.
         min_gain: end early when the rest of the budget is expected to make the kernel faster by less than this share; by default 0.01 with `minutes`
             alone, and 0, which is never, with `trials`.
         records: a file to continue from and to append to.
@@ -155,10 +183,10 @@ def auto_schedule(
     Returns a kernel: call it with NumPy arrays or torch tensors. Constants are arguments like any other unless `bind_constants` binds them.
     Raises BudgetError, ArgumentError and TargetError for arguments that cannot be meant, DeclarationError and ScheduleError for what they describe.
     """
-    count = OPERATOR_TRIALS if trials is None and minutes is None else trials
+    count = 0 if trials is None and minutes is None else trials
     Budget.of(count, minutes, min_gain)  # mistakes show before sketches are derived
     check_arguments(records=records, seed=seed, model=model, timing=timing, early_stop=early_stop, report=report, on_progress=on_progress)
-    task = SearchTask(func, args, target, rules=rules, algorithms=algorithms, templates=templates, pins=pins)
+    task = _task_of(func, args, target, rules=rules, algorithms=algorithms, templates=templates, pins=pins)
     states = [recorded_state(task, records)] if count == 0 else tune_tasks(
         [task], trials=count, minutes=minutes, min_gain=min_gain, records=records, seed=seed, model=model, timing=timing, early_stop=early_stop,
         report=report, on_progress=on_progress,
@@ -171,6 +199,28 @@ def auto_schedule(
     return built([task], [program], find_compiler(task.target.compiler))[0]
 
 
+def _task_of(
+    func: Workload | SearchTask,
+    args: Sequence[object],
+    target: str | Target | None,
+    *,
+    rules: Sequence[str | SketchRule] | None,
+    algorithms: Sequence[str | Algorithm] | None,
+    templates: Sequence[Template],
+    pins: Sequence[Pin],
+) -> SearchTask:
+    """The task; one that was given as such has all of this already."""
+    if not isinstance(func, SearchTask):
+        target = "cpu" if target is None else target
+        return SearchTask(func, args, target, rules=rules, algorithms=algorithms, templates=templates, pins=pins)
+    check_arguments(args=args, rules=rules, algorithms=algorithms, templates=templates, pins=pins)
+    beside = {"args": args, "rules": rules, "algorithms": algorithms, "templates": templates, "pins": pins}
+    given = [name for name, value in beside.items() if value is not None and len(list(value)) > 0]
+    if given or target is not None and parse_target(target) != func.target:
+        raise ArgumentError(f"asked for {func} with {', '.join(given) or f'target={target}'} beside it; a SearchTask has its own: give them to SearchTask(...)")
+    return func
+
+
 def recorded_state(task: SearchTask, records: str | Path | None, weight: float = 1.0) -> TaskState:
     """A task with what a record file knows of it; nothing is measured."""
     best = best_of_record(task, records)
@@ -181,8 +231,8 @@ def recorded_state(task: SearchTask, records: str | Path | None, weight: float =
 
 def extract_tasks(
     model: object, example_inputs: ExampleInputs, target: str | Target = "cpu", *, report: Report | None = None
-) -> tuple[list[SearchTask], list[int]]:
-    """The tuning tasks of a PyTorch module and how often the network uses each; groups without a reduction are left out.
+) -> ExtractedTasks:
+    """The tuning tasks of a PyTorch module and how often the network runs each; groups without a reduction are left out. `tune_tasks` takes the result.
 
     Raises ModelError when the module cannot be exported.
     """
@@ -191,7 +241,7 @@ def extract_tasks(
     extracted = extract(model, example_inputs, report)
     states = _states([(SearchTask(tensors=t.tensors, target=target, name=t.name), t.weight) for t in extracted.tasks], None)
     tunable = [state for state in states.values() if is_tunable(state.task)]
-    return [state.task for state in tunable], [int(state.weight) for state in tunable]
+    return ExtractedTasks([state.task for state in tunable], [int(state.weight) for state in tunable])
 
 
 def _states(tasks: Sequence[tuple[SearchTask, float]], records: str | Path | None) -> dict[str, TaskState]:

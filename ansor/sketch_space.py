@@ -37,6 +37,9 @@ class SketchSpace:
         self.sketch = sketch
         self.target = target
 
+    def __repr__(self) -> str:
+        return f"SketchSpace({self.sketch!r}{f', {self.algorithm}' if self.algorithm else ''})"
+
     @property
     def name(self) -> str:
         """The steps as JSON text."""

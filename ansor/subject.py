@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import ParamSpec, TypeVar
 
+from ansor.declared import check_call
 from ansor.errors import AnsorError, DeclarationError
 from ansor.te.tensor import Tensor
 from ansor.zoo.catalogue import ZooOperator, find
@@ -58,22 +59,11 @@ def resolve(text: str, args: tuple[int | str, ...] = ()) -> Subject:
 
 
 def _operator(name: str, function: Callable[..., Sequence[Tensor]], args: tuple[int | str, ...]) -> OperatorSubject:
-    signature = inspect.signature(function)
-    try:
-        bound = signature.bind(*args)
-    except TypeError as error:
-        given = f"--args {','.join(map(str, args))}" if args else "no --args"
-        raise DeclarationError(
-            f"asked for {name} with {given}, but it takes {_parameters(signature)}: {error}; write --args N,N,... with one for each"
-        ) from None
+    given = f"--args {','.join(map(str, args))}" if args else "no --args"
+    check_call(function, args, f"{name} with {given}", "write --args N,N,... with one for each")
+    bound = inspect.signature(function).bind(*args)
     bound.apply_defaults()
     return OperatorSubject(name, _explained(name, function), bound.args)
-
-
-def _parameters(signature: inspect.Signature) -> str:
-    """`n=512, m=512`, as a person would write them."""
-    parameters = [p.name if p.default is p.empty else f"{p.name}={p.default}" for p in signature.parameters.values()]
-    return ", ".join(parameters) or "no sizes"
 
 
 def _network(name: str, model: Callable[[], object], example_inputs: Callable[[], object], args: tuple[int | str, ...]) -> NetworkSubject:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import shutil
 import tempfile
 import weakref
@@ -9,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, overload
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from ansor.algorithms.builtin import alternatives_of
 from ansor.arguments import check_arguments
 from ansor.codegen.generate import Machine, generate
 from ansor.codegen.source import CSource
+from ansor.declared import call, tensors_of
 from ansor.errors import DeclarationError
 from ansor.ir.dag import Dag
 from ansor.measure.measurer import MeasureTask
@@ -31,15 +33,18 @@ from ansor.search.derive import spaces
 from ansor.sketch_space import SketchSpace
 from ansor.targets.base import Target, parse_target
 from ansor.te.tensor import Tensor
+from ansor.zoo.catalogue import OPERATORS
 
 if TYPE_CHECKING:
     from ansor.api import TuningOptions
     from ansor.autotvm.task import Task as TemplateTask
-    from ansor.autotvm.template import TemplateFunction
+    from ansor.manual.schedule import Schedule
     from ansor.template_spaces import Template
     from ansor.tuning import TaskState
 
 WorkloadFunction = Callable[..., Sequence[Tensor]]
+Workload: TypeAlias = "Callable[..., Sequence[Tensor] | Tensor | tuple[Schedule, Sequence[Tensor]]] | str | Sequence[Tensor] | Tensor"
+"""What to compute: a function of `args` (a template gives its schedule, too), its name, or what it would return."""
 F = TypeVar("F", bound=WorkloadFunction)
 
 _workloads: dict[str, WorkloadFunction] = {}
@@ -84,6 +89,21 @@ def find_workload(name: str) -> WorkloadFunction:
     return _workloads[name]
 
 
+def find_operator(name: str) -> WorkloadFunction:
+    """The registered function of that name, or the built-in operator: what `ansor tune NAME` means, too. Raises DeclarationError with the names there are."""
+    if name in _workloads:
+        return _workloads[name]
+    if name in OPERATORS:
+        return OPERATORS[name].function
+    close = difflib.get_close_matches(name, [*_workloads, *OPERATORS], 1)
+    hint = f" (did you mean {close[0]}?)" if close else ""
+    registered = f"registered are {', '.join(sorted(_workloads))}; " if _workloads else ""
+    raise DeclarationError(
+        f"asked for workload {name!r}, which is not registered and not built in{hint}; {registered}built in are {', '.join(OPERATORS)}; "
+        "decorate your own function with @ansor.register_workload"
+    )
+
+
 def workload_name(function: WorkloadFunction) -> str | None:
     """The name under which a function is registered; None when it is not."""
     return next((name for name, known in _workloads.items() if known is function or known.__code__ is function.__code__), None)
@@ -93,7 +113,8 @@ class SearchTask:
     """What to compute, and for which machine.
 
     Args:
-        func: a function that returns the tensors (inputs and outputs, in order), or the name of a registered one.
+        func: a function that returns the tensors (inputs and outputs, in order), the name of a registered one or of a built-in operator (`matmul`), a list of
+            tensors, or one computed tensor, whose inputs are then taken in the order in which they are read.
         args: its arguments.
         target: target text such as `cpu -threads=1`.
         tensors: the tensors themselves, instead of `func`.
@@ -109,7 +130,7 @@ class SearchTask:
 
     def __init__(
         self,
-        func: WorkloadFunction | TemplateFunction | str | None = None,
+        func: Workload | None = None,
         args: Sequence[object] = (),
         target: str | Target = "cpu",
         *,
@@ -126,14 +147,16 @@ class SearchTask:
         self.target = parse_target(target)
         if (func is None) == (tensors is None):
             raise DeclarationError("a task takes either func (with args) or tensors, not both and not neither")
-        if tensors is None:
-            assert func is not None
-            function = find_workload(func) if isinstance(func, str) else func
-            name = name or f"{getattr(function, '__name__', 'task')}{_argument_text(args)}"
-            if hasattr(function, "template_name"):
+        if func is not None:
+            function = _function_or_tensors(func, args)
+            if not callable(function):
+                tensors = function
+            elif hasattr(function, "template_name"):
                 templates, rules = (function, *templates), () if rules is None else rules
             else:
-                tensors = _declared(function, args)
+                tensors = tensors_of(call(function, args), f"workload {getattr(function, '__name__', function)}")
+            if callable(function):
+                name = name or f"{getattr(function, '__name__', 'task')}{_argument_text(args)}"
         self.rules = self.target.rules if rules is None else resolve(rules)
         self.templates: tuple[TemplateTask, ...] = ()
         if templates:
@@ -242,13 +265,20 @@ def _as_called(source: CSource, alternative: Alternative, dag: Dag) -> CSource:
     return replace(source, arguments=tuple(arguments), tolerance=alternative.tolerance)
 
 
-def _declared(function: WorkloadFunction | TemplateFunction, args: Sequence[object]) -> Sequence[Tensor]:
-    found: object = function(*args)
-    if isinstance(found, Tensor) or not isinstance(found, Sequence):
+def _function_or_tensors(func: object, args: Sequence[object]) -> Callable[..., object] | tuple[Tensor, ...]:
+    """What to call for the tensors, or the tensors. Raises DeclarationError for anything else."""
+    if isinstance(func, str):
+        return find_operator(func)
+    if isinstance(func, Tensor) or isinstance(func, Sequence) and any(isinstance(one, Tensor) for one in func):
+        if args:
+            raise DeclarationError(f"asked for tensors with args={tuple(args)}; tensors take no arguments: leave args out")
+        return tensors_of(func)
+    if not callable(func):
         raise DeclarationError(
-            f"workload {getattr(function, '__name__', function)} returned a {type(found).__name__}; it has to return the list [inputs..., outputs...]"
+            f"asked to compute {func!r:.80}, which is a {type(func).__name__}; "
+            "give a function that returns tensors, its name, a list of tensors, or a SearchTask"
         )
-    return found
+    return func
 
 
 def _argument_text(args: Sequence[object]) -> str:

@@ -34,7 +34,7 @@ from ansor.search.tuner import Outcome, Pick, Tuner, TunerOptions
 from ansor.sketch_space import SketchSpace
 from ansor.targets.base import Target
 from ansor.task import SearchTask
-from ansor.text import counted, format_left, format_share
+from ansor.text import counted, format_left, format_seconds, format_share
 
 ROUND = 16
 SMALL_ROUND = 8
@@ -42,7 +42,7 @@ FIRST_PACE = 0.5
 """Seconds a trial is taken to last before there was one; some last a tenth of it, the first ones of a run longer."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Best:
     """The fastest program of a task: its sketch, its row, and the seconds of one run; who made it, "" for the plain declaration."""
 
@@ -51,8 +51,12 @@ class Best:
     seconds: float
     origin: str = ""
 
+    def __repr__(self) -> str:
+        measured = format_seconds(self.seconds) if math.isfinite(self.seconds) else "not measured"
+        return f"Best({measured}, {self.origin or 'the declaration as it is'}, row={self.row})"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Progress:
     """Where a run stands, after a trial of `task`.
 
@@ -78,6 +82,11 @@ class Progress:
     gain: float | None = None
     pace: float | None = None
 
+    def __repr__(self) -> str:
+        of = "" if self.budget is None else f" of {self.budget}"
+        best = f", {format_seconds(self.seconds)}" if self.waiting < self.tasks else ""
+        return f"Progress({self.task.name}: {self.trials}{of} trials{best}, {sum(self.failures.values())} failed)"
+
 
 @dataclass(frozen=True)
 class Guess:
@@ -89,7 +98,7 @@ class Guess:
     confidence: float | None
 
 
-@dataclass
+@dataclass(repr=False)
 class TaskState:
     """A task and the best program known for it. `resumed`: trials found in the records, `trials`: those and the ones measured since.
 
@@ -117,6 +126,11 @@ class TaskState:
     def seconds(self) -> float | None:
         """Best latency so far."""
         return None if self.best is None else self.best.seconds
+
+    def __repr__(self) -> str:
+        best = "no valid program yet" if self.seconds is None else f"best {format_seconds(self.seconds)}"
+        failed = f", {sum(self.failures.values())} failed" if self.failures else ""
+        return f"TaskState({self.task.name}: {best}, {counted(self.trials, 'trial')}{failed}, weight {self.weight:g})"
 
 
 First = Callable[[SearchTask, CostModel, Sequence[SketchSpace]], Guess]

@@ -21,6 +21,7 @@ from ansor.errors import MeasureError, ToolchainError
 from ansor.measure.builder import Builder
 from ansor.measure.direct_call import DirectCall
 from ansor.measure.result_memory import aligned_empty
+from ansor.text import counted, format_seconds
 
 if TYPE_CHECKING:
     import torch
@@ -85,6 +86,12 @@ class Kernel:
         self._outputs = [argument for argument in source.arguments if argument.role == "output"]
         self._direct: DirectCall | None = None
         self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        inputs, outputs = (", ".join(f"{one.name} {one.dtype}{list(one.shape)}" for one in self.arguments if (one.role == "output") is wanted)
+                           for wanted in (False, True))  # fmt: skip
+        measured = f", measured {format_seconds(self.latency_s)}" if self.latency_s is not None else ""
+        return f"Kernel({self._source.entry}: {inputs} -> {outputs}; {counted(self._source.threads, 'thread')}{measured})"
 
     @property
     def source(self) -> str:

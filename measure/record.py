@@ -30,6 +30,7 @@ from ansor.codegen.toolchain import Compiler, processor_name
 from ansor.errors import RecordError
 from ansor.measure.failure import Failure
 from ansor.measure.measurer import Measurement
+from ansor.text import counted, format_seconds
 
 FORMAT = 1
 TORN, OTHER_WORKLOAD, OTHER_TARGET = "torn line", "other workload", "other target"
@@ -65,6 +66,10 @@ class Record(NamedTuple):
         """Median seconds of one call; infinite for a failure."""
         return median(self.seconds) if self.seconds else float("inf")
 
+    def __repr__(self) -> str:
+        result = format_seconds(self.latency_s) if self.failure is None and self.seconds else f"failed: {self.failure and self.failure.kind}"
+        return f"Record({self.workload[:8]}, {self.target}: {result}, row={self.row})"
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -93,7 +98,7 @@ class Header:
     format: int = FORMAT
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Loaded:
     """What a file holds: the records asked for, its headers, and how many lines were left out for which reason."""
 
@@ -101,6 +106,10 @@ class Loaded:
     headers: tuple[Header, ...]
     skipped: dict[str, int]
     comparisons: tuple[Comparison, ...] = ()
+
+    def __repr__(self) -> str:
+        left_out = f"; left out: {', '.join(f'{count} ({reason})' for reason, count in self.skipped.items())}" if self.skipped else ""
+        return f"Loaded({counted(len(self.records), 'record')} of {counted(len({one.workload for one in self.records}), 'workload')}{left_out})"
 
 
 def make_header(compiler: Compiler, *, mcpu: str = "native", seed: int = 0) -> Header:

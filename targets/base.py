@@ -19,7 +19,7 @@ from ansor.errors import TargetError
 GROUP = "ansor.targets"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Target:
     """One machine to generate code for.
 
@@ -52,6 +52,9 @@ class Target:
         shown = [option for option in kind.options if option.always or getattr(self, option.field) != getattr(default, option.field)]
         texts = ((option.name, option.text(getattr(self, option.field), getattr(default, option.field))) for option in shown)
         return " ".join([self.kind, *(shlex.quote(f"-{name}={text}") for name, text in texts)])
+
+    def __repr__(self) -> str:
+        return f"Target({str(self)!r})"
 
     def lanes(self, dtype_bytes: int) -> int:
         """Elements of that size in one vector register, at least 1."""

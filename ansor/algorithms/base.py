@@ -24,7 +24,7 @@ DIRECT = ""
 """The name of a task's own declaration."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Alternative:
     """Another declaration of a workload.
 
@@ -38,6 +38,9 @@ class Alternative:
     dag: Dag
     transforms: Mapping[str, Transform] = field(default_factory=dict)
     tolerance: float = 1.0
+
+    def __repr__(self) -> str:
+        return f"Alternative({self.name or 'the declaration'}: {self.dag!r})"
 
 
 Algorithm = Callable[[Dag], Iterable[Alternative]]

@@ -16,7 +16,9 @@ from ansor.task import SearchTask
 from ansor.text import counted, format_seconds
 from ansor.tuning import TaskState
 
+OPERATOR_TRIALS = 128
 NETWORK_TRIALS = 400
+"""Budgets of the command where none is given. In Python there is none by default."""
 
 
 def run_tune(given: argparse.Namespace) -> int:
@@ -35,7 +37,7 @@ def _tune_operator(given: argparse.Namespace, subject: OperatorSubject, target: 
     peak = _introduce(subject, target, records, console)
     with ProgressView(console, peak) as view:
         states = api.tune_tasks(
-            [task], trials=_trials(given, api.OPERATOR_TRIALS), minutes=given.minutes, min_gain=given.min_gain, records=records, seed=given.seed,
+            [task], trials=_trials(given, OPERATOR_TRIALS), minutes=given.minutes, min_gain=given.min_gain, records=records, seed=given.seed,
             early_stop=given.early_stop, report=view.say, on_progress=view.update,
         )  # fmt: skip
     console.print(task_table(states, peak))

@@ -24,6 +24,7 @@ from ansor.graph.kernels import GroupKernel
 from ansor.graph.memory import ALIGNMENT, Buffer, Plan, planned
 from ansor.graph.tasks import ExtractedGraph
 from ansor.graph.torch_call import TorchCall
+from ansor.text import counted, format_bytes
 
 Step = Callable[[], object]
 
@@ -57,6 +58,13 @@ class CompiledNetwork:
         self._outputs = [leaf if isinstance(leaf, Fixed) else arrays[extracted.graph.outputs[leaf]] for leaf in extracted.signature.output_leaves]
         arrays.release_constants()
         self._keep = (arrays, workspace)  # prepared calls may hold bare addresses of the arena
+
+    def __repr__(self) -> str:
+        torch_steps = sum(name.startswith("torch ") for name, _ in self.steps)
+        inputs = ", ".join(f"{tensor.dtype}{list(tensor.shape)}".removeprefix("torch.") for _, tensor in self._inputs)
+        outputs = ", ".join(f"{one.dtype}{list(one.shape)}" for one in self._outputs if not isinstance(one, Fixed))
+        steps = f"{counted(len(self.steps), 'step')}, {torch_steps} of them in PyTorch"
+        return f"CompiledNetwork({inputs} -> {outputs}; {steps}; {format_bytes(self.arena_bytes)} of memory)"
 
     def __call__(self, *args: object, **kwargs: object) -> object:
         """Raises ModelError, naming the argument, for anything but arrays of the shapes and dtypes the network was compiled for."""

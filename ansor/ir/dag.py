@@ -98,6 +98,9 @@ class Dag:
         stages: list[object] = [[list(t.shape), t.dtype, t.constant, _attributes(t), _canonical_body(t, number)] for t in self.stages]
         return [KEY_VERSION, [number[t.name] for t in self.tensors], stages]
 
+    def __repr__(self) -> str:
+        return f"Dag({', '.join(one.name for one in self.inputs)} -> {', '.join(one.name for one in self.outputs)}; {len(self.stages)} stages)"
+
     def __str__(self) -> str:
         lines = []
         for tensor in self.stages:

@@ -24,7 +24,7 @@ Rows = NDArray[np.int64]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sketch:
     """steps: in order; choices: one per column of a candidate matrix."""
 
@@ -84,6 +84,9 @@ class Sketch:
         """The steps with all numbers filled in: a schedule."""
         numbers = self.row_numbers(row)
         return tuple(step.with_numbers(numbers) for step in self.steps)
+
+    def __repr__(self) -> str:
+        return f"Sketch({', '.join(one.name for one in self.dag.outputs)}: {len(self.steps)} steps, {len(self.choices)} open choices)"
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.steps)) or "(as declared)"
