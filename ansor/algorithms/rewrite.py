@@ -23,14 +23,18 @@ def with_stage(dag: Dag, stage: Tensor, element: Element, inputs: Mapping[str, T
     outputs = {tensor.name for tensor in dag.outputs}
     tensors: dict[str, Tensor] = {}
     elements: dict[str, Element] = {}
+    made: dict[tuple[str, tuple[int, ...]], tuple[tuple[Expr, ...], Expr]] = {}  # what is read twice at one place is computed once
 
     def read(node: Expr) -> Expr | None:
         if not isinstance(node, Read):
             return None
         indices = tuple(transform(index, read) for index in node.indices)
-        if node.tensor.name in elements:
-            return elements[node.tensor.name](indices)
-        return Read(tensors[node.tensor.name], indices, node.dtype)
+        if node.tensor.name not in elements:
+            return Read(tensors[node.tensor.name], indices, node.dtype)
+        place = (node.tensor.name, tuple(map(id, indices)))
+        if place not in made:
+            made[place] = (indices, elements[node.tensor.name](indices))
+        return made[place][1]
 
     for old in dag.stages:
         if old.compute is None:

@@ -13,8 +13,10 @@ from functools import cached_property
 
 from ansor.errors import DeclarationError
 from ansor.ir.access import producers, reduce_length
+from ansor.ir.canonical import canonical
 from ansor.ir.flops import flops
-from ansor.te.expr import Axis, Binary, Call, Cast, Const, Expr, Not, Read, Reduce, Select, substitute, transform
+from ansor.te.expr import Axis, Expr, Read, Reduce, substitute
+from ansor.te.fold import fold, with_operands
 from ansor.te.tensor import Compute, Tensor
 
 KEY_VERSION = 1
@@ -196,12 +198,10 @@ def _reading(compute: Compute | None, renamed: dict[int, Tensor]) -> Compute | N
     if compute is None:
         return None
 
-    def read(node: Expr) -> Expr | None:
-        if not isinstance(node, Read):
-            return None
-        return Read(renamed[id(node.tensor)], tuple(transform(index, read) for index in node.indices), node.dtype)
+    def read(node: Expr, operands: tuple[Expr, ...]) -> Expr:
+        return Read(renamed[id(node.tensor)], operands, node.dtype) if isinstance(node, Read) else with_operands(node, operands)
 
-    return Compute(compute.axes, compute.reduce_axes, transform(compute.body, read))
+    return Compute(compute.axes, compute.reduce_axes, fold(compute.body, read))
 
 
 def _apart(compute: Compute | None, attrs: Mapping[str, object]) -> tuple[Compute | None, Mapping[str, object]]:
@@ -251,26 +251,4 @@ def _canonical_body(tensor: Tensor, number: dict[str, int]) -> object:
         return None
     axes = {id(axis): k for k, axis in enumerate(tensor.compute.axes + tensor.compute.reduce_axes)}
     extents = [[axis.start, axis.extent] for axis in tensor.compute.reduce_axes]
-    return [extents, _canonical_expr(tensor.compute.body, axes, number)]
-
-
-def _canonical_expr(expr: Expr, axes: dict[int, int], number: dict[str, int]) -> object:
-    children = [_canonical_expr(child, axes, number) for child in expr.children]
-    if isinstance(expr, Const):
-        return ["const", expr.dtype, float(expr.value).hex() if isinstance(expr.value, float) else int(expr.value)]
-    if isinstance(expr, Axis):
-        return ["axis", axes[id(expr)]]
-    if isinstance(expr, Read):
-        return ["read", number[expr.tensor.name], *children]
-    if isinstance(expr, Binary):
-        return [expr.op, *children]
-    if isinstance(expr, Call):
-        return ["call", expr.name, *children]
-    if isinstance(expr, Reduce):
-        return ["reduce", expr.combiner, *children]
-    if isinstance(expr, Cast):
-        return ["cast", expr.dtype, *children]
-    if isinstance(expr, Select):
-        return ["select", *children]
-    assert isinstance(expr, Not)
-    return ["not", *children]
+    return [extents, canonical(tensor.compute.body, axes, number)]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ansor.te.expr import Binary, Call, Cast, Const, Expr, Read, Reduce, Select
+from ansor.te.fold import fold
 from ansor.te.tensor import Compute, Tensor
 
 
@@ -24,16 +25,9 @@ def _tensor(tensor: Tensor, known: dict[int, Tensor]) -> Tensor:
     if id(tensor) not in known:
         compute = tensor.compute
         if compute is not None:
-            compute = Compute(compute.axes, compute.reduce_axes, _expr(compute.body, known, {}))
+            compute = Compute(compute.axes, compute.reduce_axes, fold(compute.body, lambda expr, children: _rebuilt(expr, children, known)))
         known[id(tensor)] = Tensor(tensor.name, tensor.shape, _dtype(tensor.dtype), compute, tensor.constant, tensor.tag, tensor.attrs)
     return known[id(tensor)]
-
-
-def _expr(expr: Expr, known: dict[int, Tensor], done: dict[int, Expr]) -> Expr:
-    if id(expr) not in done:
-        children = tuple(_expr(child, known, done) for child in expr.children)
-        done[id(expr)] = _rebuilt(expr, children, known)
-    return done[id(expr)]
 
 
 def _rebuilt(expr: Expr, children: tuple[Expr, ...], known: dict[int, Tensor]) -> Expr:

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from ansor.errors import DeclarationError
 from ansor.ir.double import in_double
-from ansor.te.expr import Axis, Binary, Call, Cast, Const, Expr, Not, Read, Reduce, Select
+from ansor.te.expr import Axis, Binary, Call, Cast, Const, Expr, Not, Read, Reduce, Select, is_float
+from ansor.te.fold import fold, postorder
 from ansor.te.tensor import Compute, Tensor
 
 Array = NDArray[Any]  # of the dtype that the tensor or expression has
@@ -47,7 +48,7 @@ def _value(tensor: Tensor, inputs: Mapping[str, Array], known: dict[int, Array],
         if compute is None:
             known[id(tensor)] = _given(tensor, inputs, dtype)
         else:
-            sources = {id(node.tensor): _value(node.tensor, inputs, known, dtype) for node in _nodes(compute.body) if isinstance(node, Read)}
+            sources = {id(node.tensor): _value(node.tensor, inputs, known, dtype) for node in postorder(compute.body) if isinstance(node, Read)}
             known[id(tensor)] = _computed(tensor, compute, sources)
     return known[id(tensor)]
 
@@ -113,7 +114,9 @@ class Grid:
         """The value of `expr`. Below a choice (`guarded`) reads out of bounds are moved inside, since the choice may discard them."""
         key = (id(expr), guarded)
         if key not in self.known:
-            self.known[key] = self._computed(expr, guarded)
+            for node, below in _operands_first(expr, guarded):
+                if (id(node), below) not in self.known:
+                    self.known[id(node), below] = self._computed(node, below)
         return self.known[key]
 
     def _computed(self, expr: Expr, guarded: bool) -> Array:
@@ -181,13 +184,17 @@ _CONSTANT = 0  # the id of no object
 
 def _affine(expr: Expr) -> dict[int, int] | None:
     """Coefficients by id of axis, the constant under _CONSTANT; None when the expression is not affine."""
+    return fold(expr, _affine_node)
+
+
+def _affine_node(expr: Expr, operands: tuple[dict[int, int] | None, ...]) -> dict[int, int] | None:
     if isinstance(expr, Const):
-        return {_CONSTANT: int(expr.value)}
+        return None if is_float(expr.dtype) else {_CONSTANT: int(expr.value)}
     if isinstance(expr, Axis):
         return {id(expr): 1}
     if not isinstance(expr, Binary) or expr.op not in ("add", "sub", "mul"):
         return None
-    left, right = _affine(expr.left), _affine(expr.right)
+    left, right = operands
     if left is None or right is None:
         return None
     if expr.op != "mul":
@@ -199,16 +206,22 @@ def _affine(expr: Expr) -> dict[int, int] | None:
     return {axis: coefficient * scale.get(_CONSTANT, 0) for axis, coefficient in other.items()}
 
 
-def _nodes(expr: Expr) -> Iterator[Expr]:
-    """Every node once, even where subtrees are shared."""
-    seen: set[int] = set()
-    stack = [expr]
+def _operands_first(expr: Expr, guarded: bool) -> Iterator[tuple[Expr, bool]]:
+    """What the value of an expression needs, itself last, each with whether it is below a choice. What a read needs, it asks for itself."""
+    done: set[tuple[int, bool]] = set()
+    stack = [(expr, guarded)]
     while stack:
-        node = stack.pop()
-        if id(node) not in seen:
-            seen.add(id(node))
-            yield node
-            stack.extend(node.children)
+        node, below = stack[-1]
+        inside = below or isinstance(node, Select) or (isinstance(node, Binary) and node.op in ("and", "or"))
+        children = () if isinstance(node, Read) else node.children
+        waiting = [(child, inside if k else below) for k, child in enumerate(children) if (id(child), inside if k else below) not in done]
+        if waiting:
+            stack += reversed(waiting)
+            continue
+        stack.pop()
+        if (id(node), below) not in done:
+            done.add((id(node), below))
+            yield node, below
 
 
 def _truncated_quotient(a: Array, b: Array) -> Array:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ansor.ir.access import reduce_length, value_of
-from ansor.te.expr import Axis, Binary, Call, Cast, Const, Expr, Not, Read, Reduce, Select
+from ansor.te.expr import LARGE, Binary, Expr, Read, Reduce, Select
+from ansor.te.fold import postorder
 from ansor.te.tensor import Tensor
 
 
@@ -25,16 +28,22 @@ def _code(dtype: str) -> str:
 
 
 def _operations(expr: Expr, dtype: str) -> int:
-    if isinstance(expr, Const | Axis | Read):
+    """Of an expression too large to be written out each part counts once, as it is computed once."""
+    known: dict[int, int] = {}
+    for node in postorder(expr, lambda node: not isinstance(node, Read)):
+        known[id(node)] = _of_node(node, dtype) + _of_operands(node, known)
+    if known[id(expr)] <= LARGE:
+        return known[id(expr)]
+    return min(known[id(expr)], sum(_of_node(node, dtype) for node in postorder(expr, lambda node: not isinstance(node, Read))))
+
+
+def _of_node(expr: Expr, dtype: str) -> int:
+    return int(isinstance(expr, Binary) and _code(dtype) in (_code(expr.left.dtype), _code(expr.right.dtype)))
+
+
+def _of_operands(expr: Expr, known: Mapping[int, int]) -> int:
+    if isinstance(expr, Read):
         return 0
-    if isinstance(expr, Cast):
-        return _operations(expr.value, dtype)
-    if isinstance(expr, Not):
-        return _operations(expr.value, dtype)
     if isinstance(expr, Select):
-        return _operations(expr.condition, dtype) + max(_operations(expr.then, dtype), _operations(expr.otherwise, dtype))
-    if isinstance(expr, Call):
-        return sum(_operations(argument, dtype) for argument in expr.arguments)
-    assert isinstance(expr, Binary)
-    counted = int(_code(expr.left.dtype) == _code(dtype) or _code(expr.right.dtype) == _code(dtype))
-    return counted + _operations(expr.left, dtype) + _operations(expr.right, dtype)
+        return known[id(expr.condition)] + max(known[id(expr.then)], known[id(expr.otherwise)])
+    return sum(known[id(child)] for child in expr.children)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ansor.ir import access
 from ansor.ir.dag import Dag
 from ansor.te.expr import COMPARISONS, LOGIC, Axis, Binary, Cast, Const, Expr, Not, Read, Reduce, Select, is_float, walk
+from ansor.te.fold import fold
 from ansor.te.interval import Interval
 from ansor.te.tensor import Tensor
 
@@ -56,23 +57,29 @@ def _narrowed(known: Interval | None, size: int, dtype: str) -> Interval:
 def _inputs(expr: Expr) -> dict[str, str]:
     """Integer inputs whose values the value of an expression depends on, with their dtypes. What only chooses an element does not count."""
     found: dict[str, str] = {}
-    seen: set[str] = set()
+    seen: set[str | int] = set()
     stack = [expr]
     while stack:
         node = stack.pop()
+        key = node.tensor.name if isinstance(node, Read) else id(node)
+        if key in seen:
+            continue
+        seen.add(key)
         if not isinstance(node, Read):
             stack.extend(node.children)
-        elif node.tensor.name not in seen:
-            seen.add(node.tensor.name)
-            if node.tensor.compute is not None:
-                stack.append(node.tensor.compute.body)
-            elif node.tensor.dtype in GREATEST:
-                found[node.tensor.name] = node.tensor.dtype
+        elif node.tensor.compute is not None:
+            stack.append(node.tensor.compute.body)
+        elif node.tensor.dtype in GREATEST:
+            found[node.tensor.name] = node.tensor.dtype
     return found
 
 
 def _values(expr: Expr, ranges: Ranges, stages: dict[str, Interval | None]) -> Interval | None:
     """Least and greatest value of an integer expression; None when that is not known. A superset of the values really taken."""
+    return fold(expr, lambda node, operands: _of_node(node, operands, ranges, stages))
+
+
+def _of_node(expr: Expr, operands: tuple[Interval | None, ...], ranges: Ranges, stages: dict[str, Interval | None]) -> Interval | None:
     if is_float(expr.dtype):
         return None
     if isinstance(expr, Const):
@@ -82,17 +89,17 @@ def _values(expr: Expr, ranges: Ranges, stages: dict[str, Interval | None]) -> I
     if isinstance(expr, Not) or (isinstance(expr, Binary) and expr.op in (*COMPARISONS, *LOGIC)):
         return 0, 1
     if isinstance(expr, Cast):
-        return _values(expr.value, ranges, stages)
+        return operands[0]
     if isinstance(expr, Read):
         return _read(expr.tensor, ranges, stages)
     if isinstance(expr, Reduce):
-        return _reduced(expr, _values(expr.source, ranges, stages))
+        return _reduced(expr, operands[0])
     if isinstance(expr, Select):
-        then, otherwise = _values(expr.then, ranges, stages), _values(expr.otherwise, ranges, stages)
+        then, otherwise = operands[1:]
         return None if then is None or otherwise is None else (min(then[0], otherwise[0]), max(then[1], otherwise[1]))
     if not isinstance(expr, Binary):
         return None
-    left, right = _values(expr.left, ranges, stages), _values(expr.right, ranges, stages)
+    left, right = operands
     return None if left is None or right is None else _combined(expr.op, left, right)
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from ansor.errors import ScheduleError
 from ansor.ir import access
 from ansor.ir.dag import Dag
-from ansor.te.expr import Axis, Expr, Read, transform
+from ansor.te.expr import Axis, Expr, Read
+from ansor.te.fold import fold, with_operands
 from ansor.te.tensor import Compute, Tensor
 
 Amount = int | str
@@ -186,10 +187,8 @@ def redirected(tensor: Tensor, old: str, new: Tensor) -> Tensor:
     """`tensor` with every read of `old` turned into a read of `new`, at the same indices."""
     assert tensor.compute is not None
 
-    def swap(node: Expr) -> Expr | None:
-        if isinstance(node, Read) and node.tensor.name == old:
-            return Read(new, tuple(transform(index, swap) for index in node.indices), node.dtype)
-        return None
+    def swap(node: Expr, operands: tuple[Expr, ...]) -> Expr:
+        return Read(new, operands, node.dtype) if isinstance(node, Read) and node.tensor.name == old else with_operands(node, operands)
 
     compute = tensor.compute
-    return replace(tensor, compute=Compute(compute.axes, compute.reduce_axes, transform(compute.body, swap)))
+    return replace(tensor, compute=Compute(compute.axes, compute.reduce_axes, fold(compute.body, swap)))

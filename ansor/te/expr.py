@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Union
 
 from ansor.errors import DeclarationError
+from ansor.te.fold import fold, with_operands
 
 if TYPE_CHECKING:
     from ansor.te.tensor import Tensor
@@ -420,27 +421,49 @@ def cast(dtype: str, value: Operand) -> Expr:
     return Cast(expr, dtype)
 
 
+LARGE = 1000
+"""Nodes up to which an expression is taken as it is written out: a shared part counts, and is computed, as often as it is used. Larger ones may share parts in
+more ways than can be written out; there each part is taken once."""
+
+
 def walk(expr: Expr) -> Iterator[Expr]:
-    """The node and everything below it, parents first."""
+    """The node and everything below it, parents first; what is shared as often as it is used, but after `LARGE` nodes only those not met before."""
     stack = [expr]
+    met: set[int] = set()
+    count = 0
     while stack:
         node = stack.pop()
+        if count >= LARGE and id(node) in met:
+            continue
+        count += 1
+        met.add(id(node))
         yield node
         stack.extend(reversed(node.children))
 
 
 def transform(expr: Expr, replace: Callable[[Expr], Expr | None]) -> Expr:
-    """A copy in which every node for which `replace` gives a node is that node; the rest is rebuilt bottom up."""
-    found = replace(expr)
-    if found is not None:
-        return found
-    children = expr.children
-    if not children:
-        return expr
-    new = tuple(transform(child, replace) for child in children)
-    if all(a is b for a, b in zip(new, children, strict=True)):
-        return expr
-    return expr.rebuilt(new)
+    """A copy in which every node for which `replace` gives a node is that node; the rest is rebuilt bottom up. What is shared stays shared."""
+    known: dict[int, Expr] = {}
+    asked: set[int] = set()
+    stack = [expr]
+    while stack:
+        node = stack[-1]
+        if id(node) in known:
+            stack.pop()
+            continue
+        if id(node) not in asked:
+            asked.add(id(node))
+            found = replace(node)
+            if found is not None:
+                known[id(node)] = found
+                continue
+        children = node.children
+        waiting = [child for child in children if id(child) not in known]
+        if waiting:
+            stack.extend(reversed(waiting))
+        else:
+            known[id(node)] = with_operands(node, tuple(known[id(child)] for child in children))
+    return known[id(expr)]
 
 
 def substitute(expr: Expr, values: dict[Axis, Expr]) -> Expr:
@@ -452,26 +475,34 @@ SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "fl
             "eq": "==", "ne": "!=", "and": "and", "or": "or"}
 
 
+LONGEST = 1000
+"""Characters of text up to which a part of an expression is shown."""
+
+
 def to_text(expr: Expr) -> str:
-    """The expression as a person would write it."""
+    """The expression as a person would write it; `...` stands for parts that are too long to read."""
+    return fold(expr, lambda node, parts: _text(node, [part if len(part) <= LONGEST else "..." for part in parts]))
+
+
+def _text(expr: Expr, parts: list[str]) -> str:
+    """A node over the texts of its operands."""
     if isinstance(expr, Const):
         return str(expr.value)
     if isinstance(expr, Axis):
         return expr.name
     if isinstance(expr, Binary):
-        left, right = to_text(expr.left), to_text(expr.right)
         symbol = SYMBOLS.get(expr.op)
-        return f"({left} {symbol} {right})" if symbol else f"{expr.op}({left}, {right})"
+        return f"({parts[0]} {symbol} {parts[1]})" if symbol else f"{expr.op}({parts[0]}, {parts[1]})"
     if isinstance(expr, Not):
-        return f"(not {to_text(expr.value)})"
+        return f"(not {parts[0]})"
     if isinstance(expr, Call):
-        return f"{expr.name}({', '.join(map(to_text, expr.arguments))})"
+        return f"{expr.name}({', '.join(parts)})"
     if isinstance(expr, Select):
-        return f"select({to_text(expr.condition)}, {to_text(expr.then)}, {to_text(expr.otherwise)})"
+        return f"select({', '.join(parts)})"
     if isinstance(expr, Cast):
-        return f"{expr.dtype}({to_text(expr.value)})"
+        return f"{expr.dtype}({parts[0]})"
     if isinstance(expr, Read):
-        return f"{expr.tensor.name}[{', '.join(map(to_text, expr.indices))}]"
+        return f"{expr.tensor.name}[{', '.join(parts)}]"
     if isinstance(expr, Reduce):
-        return f"{expr.combiner}({to_text(expr.source)}, axis=[{', '.join(axis.name for axis in expr.axes)}])"
+        return f"{expr.combiner}({parts[0]}, axis=[{', '.join(axis.name for axis in expr.axes)}])"
     return type(expr).__name__

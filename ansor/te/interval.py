@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from ansor.te.expr import Axis, Binary, Const, Expr
+from ansor.te.expr import Axis, Binary, Const, Expr, is_float
+from ansor.te.fold import fold
 
 Interval = tuple[int, int]
 
 
 def interval(expr: Expr) -> Interval | None:
     """Least and greatest value, both inclusive; None when it depends on data. A superset of the values really taken."""
+    return fold(expr, _interval)
+
+
+def _interval(expr: Expr, operands: tuple[Interval | None, ...]) -> Interval | None:
     if isinstance(expr, Const):
-        return (int(expr.value), int(expr.value))
+        return None if is_float(expr.dtype) else (int(expr.value), int(expr.value))
     if isinstance(expr, Axis):
         return (expr.start, expr.start + expr.extent - 1)
-    if not isinstance(expr, Binary):
+    if not isinstance(expr, Binary) or operands[0] is None or operands[1] is None:
         return None
-    a, b = interval(expr.left), interval(expr.right)
-    if a is None or b is None:
-        return None
-    return _combined(expr.op, a, b)
+    return _combined(expr.op, operands[0], operands[1])
 
 
 def _combined(op: str, a: Interval, b: Interval) -> Interval | None:
@@ -42,21 +44,24 @@ def _combined(op: str, a: Interval, b: Interval) -> Interval | None:
     return None
 
 
-def _is_exact(expr: Expr, seen: set[int]) -> bool:
+def _is_exact(expr: Expr) -> bool:
     """True when the ends of the interval are really taken: sums and constant multiples of distinct axes."""
-    if isinstance(expr, Const):
-        return True
-    if isinstance(expr, Axis):
-        fresh = id(expr) not in seen
-        seen.add(id(expr))
-        return fresh
-    if not isinstance(expr, Binary):
-        return False
-    if expr.op in ("floordiv",) and isinstance(expr.right, Const):
-        return _is_exact(expr.left, seen)
-    if expr.op == "mul" and not (isinstance(expr.left, Const) or isinstance(expr.right, Const)):
-        return False
-    return expr.op in ("add", "sub", "mul") and _is_exact(expr.left, seen) and _is_exact(expr.right, seen)
+    met: set[int] = set()
+    stack = [expr]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Const):
+            continue
+        if id(node) in met or not isinstance(node, Axis | Binary):
+            return False
+        met.add(id(node))
+        if isinstance(node, Axis):
+            continue
+        scaled = node.op == "mul" and (isinstance(node.left, Const) or isinstance(node.right, Const))
+        if not (scaled or node.op in ("add", "sub") or (node.op == "floordiv" and isinstance(node.right, Const))):
+            return False
+        stack += node.children
+    return True
 
 
 def proven_outside(index: Expr, extent: int, guarded: bool) -> Interval | None:
@@ -71,7 +76,7 @@ def proven_outside(index: Expr, extent: int, guarded: bool) -> Interval | None:
         return None if guarded and _is_dead_guard(index) else values
     if guarded or (values[0] >= 0 and values[1] < extent):
         return None
-    return values if _is_exact(index, set()) else None
+    return values if _is_exact(index) else None
 
 
 def _is_dead_guard(index: Expr) -> bool:

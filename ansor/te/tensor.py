@@ -156,7 +156,7 @@ def declared(name: str, axes: tuple[Axis, ...], body: Expr, *, tag: str = "", at
     _check_names(name, axes + reduce_axes)
     _check_reductions(name, body)
     _check_axes(name, body, axes + reduce_axes)
-    _check_reads(name, body, guarded=False)
+    _check_reads(name, body)
     return Tensor(name, tuple(axis.extent for axis in axes), body.dtype, Compute(axes, reduce_axes, body), tag=tag, attrs=dict(attrs or {}))
 
 
@@ -196,20 +196,19 @@ def _check_axes(name: str, body: Expr, axes: tuple[Axis, ...]) -> None:
             raise DeclarationError(f"compute {name} uses axis {node.name}, which is not one of its own; {hint}")
 
 
-def _check_reads(name: str, expr: Expr, guarded: bool) -> None:
-    if isinstance(expr, Read):
-        _check_read(name, expr, guarded)
-    if isinstance(expr, Select):
-        _check_reads(name, expr.condition, guarded)
-        _check_reads(name, expr.then, True)
-        _check_reads(name, expr.otherwise, True)
-        return
-    if isinstance(expr, Binary) and expr.op in ("and", "or"):
-        _check_reads(name, expr.left, guarded)
-        _check_reads(name, expr.right, True)
-        return
-    for child in expr.children:
-        _check_reads(name, child, guarded)
+def _check_reads(name: str, body: Expr) -> None:
+    """Each read once where it is below a condition, and once where it is not."""
+    met: set[tuple[int, bool]] = set()
+    stack = [(body, False)]
+    while stack:
+        expr, guarded = stack.pop()
+        if (id(expr), guarded) in met:
+            continue
+        met.add((id(expr), guarded))
+        if isinstance(expr, Read):
+            _check_read(name, expr, guarded)
+        below = guarded or isinstance(expr, Select) or (isinstance(expr, Binary) and expr.op in ("and", "or"))
+        stack += [(child, below if k else guarded) for k, child in reversed(list(enumerate(expr.children)))]
 
 
 def _check_read(name: str, read: Read, guarded: bool) -> None:

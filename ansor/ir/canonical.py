@@ -1,0 +1,60 @@
+"""An expression as JSON that is the same for equal expressions, whatever their axes and tensors are called: what keys are made of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from ansor.te.expr import Axis, Binary, Call, Cast, Const, Expr, Not, Read, Reduce, Select
+from ansor.te.fold import fold
+
+WRITTEN_OUT = 10_000
+"""Nodes, written out, up to which an expression is one nested list."""
+
+NESTED = 200
+"""Lists inside each other that such a list has at most: JSON's reader and writer call themselves for each."""
+
+
+def canonical(expr: Expr, axes: Mapping[int, int], number: Mapping[str, int]) -> object:
+    """axes: id of an axis -> its position; number: name of a tensor -> its number.
+
+    A nested list. Of an expression too large or too deep for that: its different parts, each with the positions of its operands among them. Which
+    one depends on what the expression says alone, not on which of its parts are shared.
+    """
+    nodes, depth = fold(expr, _size)
+    if nodes <= WRITTEN_OUT and depth <= NESTED:
+        return fold(expr, lambda node, operands: _entry(node, list(operands), axes, number))
+    known: dict[str, int] = {}
+
+    def place(node: Expr, operands: tuple[int, ...]) -> int:
+        return known.setdefault(json.dumps(_entry(node, list(operands), axes, number)), len(known))
+
+    fold(expr, place)
+    return ["parts", list(known)]
+
+
+def _size(node: Expr, operands: tuple[tuple[int, int], ...]) -> tuple[int, int]:
+    """Nodes, every part counted as often as it is used, and the longest way down."""
+    return 1 + sum(nodes for nodes, _ in operands), 1 + max((depth for _, depth in operands), default=0)
+
+
+def _entry(expr: Expr, operands: list[object], axes: Mapping[int, int], number: Mapping[str, int]) -> object:
+    """A node over what stands for its operands."""
+    if isinstance(expr, Const):
+        return ["const", expr.dtype, float(expr.value).hex() if isinstance(expr.value, float) else int(expr.value)]
+    if isinstance(expr, Axis):
+        return ["axis", axes[id(expr)]]
+    if isinstance(expr, Read):
+        return ["read", number[expr.tensor.name], *operands]
+    if isinstance(expr, Binary):
+        return [expr.op, *operands]
+    if isinstance(expr, Call):
+        return ["call", expr.name, *operands]
+    if isinstance(expr, Reduce):
+        return ["reduce", expr.combiner, *operands]
+    if isinstance(expr, Cast):
+        return ["cast", expr.dtype, *operands]
+    if isinstance(expr, Select):
+        return ["select", *operands]
+    assert isinstance(expr, Not)
+    return ["not", *operands]
