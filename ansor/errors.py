@@ -33,6 +33,10 @@ class ToolchainError(AnsorError):
     """No C compiler could be started, or it cannot build for the target. Cure: `ansor doctor`, `--cc`, `$CC`."""
 
 
+class CacheError(AnsorError):
+    """The cache folder cannot be made, read or written, or others could have written what is in it. Cure: as the message says, or another `$ANSOR_CACHE`."""
+
+
 class MeasureError(AnsorError):
     """The measuring machinery itself (not a candidate) failed. Candidates that fail are values, not exceptions."""
 

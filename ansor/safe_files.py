@@ -2,7 +2,7 @@
 
 A rename alone is not enough: after a power loss the new name may stand for a file whose bytes never reached the disk. `write_whole` brings the bytes to
 the disk, then renames, then brings the folder to the disk. Who cannot afford to believe a file (a library that will be run) keeps its digest beside it:
-`keep` writes both, `is_whole` looks.
+`keep` writes both, `kept` looks. A digest is against accidents; against people, the folder is private: `private_folder`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,31 @@ import os
 import tempfile
 from pathlib import Path
 
+from ansor.errors import CacheError
+
 PRIVATE_FILE = 0o600
-SUFFIX = ".sha256"
-"""What the name of a digest ends with."""
+PRIVATE_FOLDER = 0o700
+DIGITS = 16
+"""Of the digest, in a file's name."""
+
+ROOT = 0
+
+
+def private_folder(folder: Path) -> Path:
+    """The folder, made for this user alone when missing. Raises CacheError when it cannot be made, belongs to somebody else, or can be written by others."""
+    try:
+        folder.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
+        found = folder.stat()
+    except OSError as error:
+        raise CacheError(f"the cache folder {folder} cannot be made ({error.strerror}); set ANSOR_CACHE to another") from error
+    if found.st_uid not in (os.geteuid(), ROOT):
+        whose = f"belongs to user {found.st_uid}, and this is user {os.geteuid()}"
+        raise CacheError(f"the cache folder {folder} {whose}: what is in it is run, so set ANSOR_CACHE to a folder of your own, or take this one over by chown")
+    if not only_ours(found):
+        mode = f"{found.st_mode & 0o777:o}"
+        raise CacheError(f"others can write to the cache folder {folder} (mode {mode}): what is in it is run, so remove it or, if you trust what is in it, "
+                         f"`chmod go-w {folder}`; or set ANSOR_CACHE to another")  # fmt: skip
+    return folder
 
 
 def write_whole(path: Path, content: bytes, mode: int = 0o644) -> None:
@@ -48,19 +70,26 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def keep(path: Path, content: bytes) -> None:
-    """Write a file and its digest beside it, both for this user alone. Raises OSError."""
+def keep(note: Path, suffix: str, content: bytes) -> Path:
+    """Write a file, for this user alone, and then the note that has its digest. Returns where the file is: beside the note, and named after both.
+
+    Processes that keep different contents by one note do each other no harm: the note is of one of the files, and each of them is whole. Raises OSError.
+    """
+    found = digest(content)
+    path = _place(note, suffix, found)
     write_whole(path, content, PRIVATE_FILE)
-    write_whole(digest_place(path), f"{digest(content)}\n".encode(), PRIVATE_FILE)
+    write_whole(note, f"{found}\n".encode(), PRIVATE_FILE)
+    return path
 
 
-def is_whole(path: Path) -> bool:
-    """Whether a file is what `keep` wrote: its bytes have the digest beside it, and nobody else could have written either."""
+def kept(note: Path, suffix: str) -> Path | None:
+    """The file that `keep` wrote with this note; None unless its bytes have the digest in the note, and nobody else could have written either."""
     try:
-        wanted, content = _own(digest_place(path)), _own(path)
-    except OSError:
-        return False
-    return wanted == f"{digest(content)}\n".encode()
+        wanted = _own(note).decode().strip()
+        path = _place(note, suffix, wanted)
+        return path if digest(_own(path)) == wanted else None
+    except (OSError, ValueError):  # also for a note that is no text, or has a NUL in it
+        return None
 
 
 def digest(content: bytes) -> str:
@@ -68,14 +97,13 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def digest_place(path: Path) -> Path:
-    """Where the digest of a file stands."""
-    return path.with_name(path.name + SUFFIX)
-
-
 def only_ours(found: os.stat_result) -> bool:
     """Whether only this user and root can have written what `found` describes."""
-    return found.st_uid in (os.geteuid(), 0) and not found.st_mode & 0o022
+    return found.st_uid in (os.geteuid(), ROOT) and not found.st_mode & 0o022
+
+
+def _place(note: Path, suffix: str, found: str) -> Path:
+    return note.with_name(f"{note.name}-{found[:DIGITS]}{suffix}")
 
 
 def _own(path: Path) -> bytes:

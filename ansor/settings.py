@@ -8,8 +8,12 @@
 """
 
 import os
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+
+from ansor.errors import CacheError
+from ansor.safe_files import private_folder
 
 
 def compiler_command() -> str:
@@ -18,14 +22,28 @@ def compiler_command() -> str:
 
 
 def cache_directory() -> Path:
-    """The cache folder, made when missing. Raises OSError when it cannot be made: set `ANSOR_CACHE` to another folder."""
+    """The cache folder, made for this user alone when missing. It may be read-only.
+
+    Raises CacheError when it cannot be made, belongs to somebody else, or can be written by others: what is in it is run.
+    """
     text = os.environ.get("ANSOR_CACHE", "").strip()
-    folder = Path(text).expanduser().absolute() if text else Path.home() / ".cache" / "ansor"
+    return private_folder(Path(text).expanduser().absolute() if text else Path.home() / ".cache" / "ansor")
+
+
+def writable_cache() -> Path:
+    """The cache folder, or where that is read-only, a folder of this user's among the temporary files. Raises CacheError as `cache_directory` does."""
+    folder = cache_directory()
+    if os.access(folder, os.W_OK | os.X_OK):
+        return folder
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        return private_folder(Path(tempfile.gettempdir()) / f"ansor-{os.geteuid()}")
     except OSError as error:
-        raise OSError(error.errno, f"the cache folder cannot be made ({error.strerror}); set ANSOR_CACHE to another", str(folder)) from error
-    return folder
+        raise CacheError(f"the cache folder {folder} is read-only, and there is no folder for temporary files ({error}); set ANSOR_CACHE, or TMPDIR") from error
+
+
+def cache_part(name: str) -> Path:
+    """A folder to write to in `writable_cache`, made when missing and as private. Raises CacheError."""
+    return private_folder(writable_cache() / name)
 
 
 def jobs() -> int:

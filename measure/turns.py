@@ -7,12 +7,12 @@ import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ansor.settings import cache_directory
+from ansor.settings import writable_cache
 
 
 @contextmanager
 def turn() -> Iterator[None]:
-    """Wait for the machine's turn to measure, and hold it."""
-    with (cache_directory() / "measuring.lock").open("ab") as file:
+    """Wait for the machine's turn to measure, and hold it. Raises CacheError without a cache folder."""
+    with (writable_cache() / "measuring.lock").open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield  # closing the file gives the turn back

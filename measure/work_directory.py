@@ -10,20 +10,25 @@ from types import TracebackType
 from typing import IO, Self
 
 from ansor import settings
+from ansor.errors import CacheError
 
 GRACE_SECONDS = 60.0  # a folder this young may not have its lock yet
 
 
 class WorkDirectory:
-    """A folder under the cache folder, locked while this process lives; what dead processes left is removed on the way."""
+    """A folder under the cache folder (or, where that is read-only, among the temporary files), locked while this process lives; what dead processes left is
+    removed on the way. Raises CacheError when it cannot be made.
+    """
 
     def __init__(self) -> None:
-        parent = settings.cache_directory() / "work"
-        parent.mkdir(parents=True, exist_ok=True)
-        remove_stale(parent)
-        self.path = Path(tempfile.mkdtemp(dir=parent))
-        self._lock = (self.path / "lock").open("w")
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        parent = settings.cache_part("work")
+        try:
+            remove_stale(parent)
+            self.path = Path(tempfile.mkdtemp(dir=parent))
+            self._lock = (self.path / "lock").open("w")
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
+        except OSError as error:
+            raise CacheError(f"no folder for builds can be made in {parent} ({error}); make room, or set ANSOR_CACHE to another folder") from error
         self._remove = weakref.finalize(self, _remove, self.path, self._lock)
 
     def close(self) -> None:

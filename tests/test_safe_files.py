@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ansor.safe_files import digest_place, is_whole, keep, only_ours, write_whole
+from ansor.safe_files import keep, kept, only_ours, write_whole
 from tests.power_loss import PowerLoss, every_death
 
 OLD, NEW = b"what was there before\n" * 40, b"what is written now\n" * 60
@@ -40,14 +40,21 @@ def test_once_written_it_stays(tmp_path: Path) -> None:
 
 
 def test_what_was_kept_is_whole_or_known_not_to_be(tmp_path: Path) -> None:
-    place, deaths, broken = tmp_path / "file.so", 0, 0
-    for how in every_death(tmp_path, lambda: keep(place, NEW), _begin(tmp_path, {})):
+    note, deaths, broken = tmp_path / "file", 0, 0
+    for how in every_death(tmp_path, lambda: keep(note, ".so", NEW), _begin(tmp_path, {})):
         deaths += 1
-        broken += not is_whole(place)
-        assert not is_whole(place) or place.read_bytes() == NEW, how
-        keep(place, NEW)  # the next run
-        assert is_whole(place) and place.read_bytes() == NEW, how
+        found = kept(note, ".so")
+        broken += found is None
+        assert found is None or found.read_bytes() == NEW, how
+        assert keep(note, ".so", NEW) == kept(note, ".so"), how  # the next run
     assert deaths >= 20 and broken
+
+
+def test_of_two_contents_one_is_kept(tmp_path: Path) -> None:
+    """Whatever the order in which two processes write."""
+    note = tmp_path / "file"
+    first, second = keep(note, ".so", OLD), keep(note, ".so", NEW)
+    assert first != second and kept(note, ".so") == second and first.read_bytes() == OLD
 
 
 def _rename_only(place: Path) -> None:
@@ -72,37 +79,35 @@ def test_careless_writers_are_found_out(tmp_path: Path, careless: Callable[[Path
     assert any(content not in (OLD, NEW) for content in left)
 
 
-@pytest.mark.parametrize("harm", ["empty", "half", "one byte", "more", "no digest", "half a digest", "empty digest", "gone"])
+@pytest.mark.parametrize("harm", ["empty", "half", "one byte", "more", "no note", "half a note", "empty note", "note no text", "note of elsewhere", "gone"])
 def test_damage_is_seen(tmp_path: Path, harm: str) -> None:
-    place = tmp_path / "file"
-    keep(place, NEW)
-    assert is_whole(place)
+    note = tmp_path / "file"
+    place = keep(note, ".so", NEW)
+    assert kept(note, ".so") == place
     damaged = {"empty": b"", "half": NEW[: len(NEW) // 2], "one byte": NEW[:9] + b"X" + NEW[10:], "more": NEW + b"\0"}
-    note = digest_place(place)
+    notes = {"half a note": note.read_bytes()[:20], "empty note": b"", "note no text": b"\xff\xfe\0", "note of elsewhere": b"../../../x\0y"}
     if harm in damaged:
         place.write_bytes(damaged[harm])
-    elif harm == "gone":
-        place.unlink()
-    elif harm == "no digest":
-        note.unlink()
+    elif harm in notes:
+        note.write_bytes(notes[harm])
     else:
-        note.write_bytes(note.read_bytes()[:20] if harm == "half a digest" else b"")
-    assert not is_whole(place)
+        (place if harm == "gone" else note).unlink()
+    assert kept(note, ".so") is None
 
 
-@pytest.mark.parametrize("name", ["file", "file.sha256"])
+@pytest.mark.parametrize("which", ["note", "file"])
 @pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
-def test_what_others_can_write_is_not_whole(tmp_path: Path, name: str, mode: int) -> None:
-    keep(tmp_path / "file", NEW)
-    (tmp_path / name).chmod(mode)
-    assert not is_whole(tmp_path / "file")
+def test_what_others_can_write_is_not_whole(tmp_path: Path, which: str, mode: int) -> None:
+    place = keep(tmp_path / "file", ".so", NEW)
+    (place if which == "file" else tmp_path / "file").chmod(mode)
+    assert kept(tmp_path / "file", ".so") is None
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_what_others_own_is_not_whole(tmp_path: Path) -> None:
-    keep(tmp_path / "file", NEW)
-    os.chown(tmp_path / "file", 12345, -1)
-    assert not is_whole(tmp_path / "file") and not only_ours((tmp_path / "file").stat())
+    place = keep(tmp_path / "file", ".so", NEW)
+    os.chown(place, 12345, -1)
+    assert kept(tmp_path / "file", ".so") is None and not only_ours(place.stat())
 
 
 def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ansor.codegen.toolchain import Compiler, cached_library, find_compiler
+from ansor.errors import ToolchainError
 
 SOURCE = Path(__file__).with_name("thread_pool.c")
 
@@ -41,13 +42,16 @@ _pools_lock = threading.Lock()
 
 
 def shared_pool(threads: int, compiler: Compiler | None = None) -> Pool:
-    """This process's pool of `threads` threads; it lives as long as the process."""
+    """This process's pool of `threads` threads; it lives as long as the process. Raises ToolchainError when it cannot be made."""
     known = _pools.get(threads)  # the usual case, for which no lock is needed
     if known is not None:
         return known
     with _pools_lock:
         if threads not in _pools:
-            _pools[threads] = open_pool(pool_library(compiler or find_compiler()), threads)
+            try:
+                _pools[threads] = open_pool(pool_library(compiler or find_compiler()), threads)
+            except OSError as error:
+                raise ToolchainError(f"asked for a pool of {threads} threads, which cannot be made: {error}; ask for fewer threads") from error
         return _pools[threads]
 
 

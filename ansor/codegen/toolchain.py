@@ -21,6 +21,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from ansor import settings
+from ansor.codegen.library_cache import kept_library
 from ansor.errors import ToolchainError
 from ansor.text import clip
 
@@ -179,7 +180,7 @@ def _as_file(source: Path | str, place: Path) -> Path:
 
 
 def _zig_cache() -> str:
-    return str(settings.cache_directory() / "zig")
+    return str(settings.cache_part("zig"))
 
 
 def _call(command: tuple[str, ...], environment: dict[str, str], timeout: float, cancelled: threading.Event | None) -> Compiled:
@@ -232,22 +233,20 @@ _cache_lock = threading.Lock()
 def cached_library(compiler: Compiler, name: str, text: str, *, mcpu: str = "native", flags: Sequence[str] = ()) -> Path:
     """A helper library of ours, built once for this kind of machine and kept in the cache folder; safe between processes.
 
-    Raises ToolchainError with the compiler's text when it does not build.
+    One that is damaged, or could have been written by others, is built anew. Raises ToolchainError with the compiler's text when it does not build, and
+    CacheError when it cannot be kept.
     """
     words = (text, compiler.version, *compiler.command, *compiler.flags(mcpu), *flags, platform.machine(), processor_name())
     key = hashlib.sha256("\0".join(words).encode()).hexdigest()[:16]
-    library = settings.cache_directory() / "libraries" / f"{name}-{key}.so"
+
+    def build(place: Path) -> None:
+        compiled = compile_shared(compiler, [text], place, mcpu=mcpu, flags=flags, timeout=FIRST_CALL_SECONDS)
+        if not compiled.ok:
+            said = f"C compiler {compiler.version!r} cannot build our helper {name!r}: {compiled.text}"
+            raise ToolchainError(f"{said}; name another with --cc or $CC")
+
     with _cache_lock:
-        if library.exists():
-            return library
-        library.parent.mkdir(parents=True, exist_ok=True)
-        compiled = compile_shared(compiler, [text], library, mcpu=mcpu, flags=flags, timeout=FIRST_CALL_SECONDS)
-    if not compiled.ok:
-        raise ToolchainError(
-            f"C compiler {compiler.version!r} cannot build our helper {name!r}: {compiled.text}; "
-            f"name another with --cc or $CC"
-        )
-    return library
+        return kept_library(f"{name}-{key}", build)
 
 
 def prepare(compiler: Compiler, mcpu: str = "native") -> None:
