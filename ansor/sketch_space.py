@@ -71,6 +71,10 @@ class SketchSpace:
             found = found & allowed[rows[:, column]]
         return found
 
+    def holds(self, row: Sequence[int]) -> bool:
+        """Whether a row is one of the sketch's: a value for each choice."""
+        return len(row) == len(self.sizes) and all(0 <= gene < size for gene, size in zip(row, self.sizes.tolist(), strict=True))
+
     def allows(self, row: Sequence[int]) -> bool:
         """Whether a row of the sketch is one of the space."""
         return all(allowed[row[column]] for column, allowed in self.allowed.items())

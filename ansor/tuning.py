@@ -553,10 +553,7 @@ def _outcome_of(record: Record, task: SearchTask, numbers: dict[tuple[str, str],
     index = numbers.get((record.algorithm, _sketch_name(record.sketch)))
     if index is None:
         return None
-    sizes = task.spaces[index].sizes.tolist()
-    if len(record.row) != len(sizes) or any(not 0 <= gene < size for gene, size in zip(record.row, sizes, strict=True)):
-        return None
-    if not task.spaces[index].allows(record.row):
+    if not task.spaces[index].holds(record.row) or not task.spaces[index].allows(record.row):
         return None
     return Outcome(Pick(index, record.row), record.latency_s if record.seconds else None, record.failure.kind if record.failure else None)
 

@@ -30,10 +30,15 @@ from ansor.codegen.toolchain import Compiler, processor_name
 from ansor.errors import RecordError
 from ansor.measure.failure import Failure
 from ansor.measure.measurer import Measurement
+from ansor.measure.record_fields import is_duration, is_name, is_whole, wrong_in_comparison, wrong_in_head, wrong_in_tail
+from ansor.measure.record_place import check_place, sync
+from ansor.safe_files import sync_folder
 from ansor.text import counted, format_seconds
 
-FORMAT = 1
+FORMAT = FIRST_FORMAT = 1
+DAMAGED_HEADER = "damaged header"
 TORN, OTHER_WORKLOAD, OTHER_TARGET = "torn line", "other workload", "other target"
+NORMAL = (OTHER_WORKLOAD, OTHER_TARGET)  # reasons that say nothing against a line
 
 Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | dict[str, Json]"
 _Head: TypeAlias = "tuple[str, str, Json, str]"  # workload, target, sketch, algorithm
@@ -43,6 +48,7 @@ _COMPARISON = b'{"comparison":'
 _TRIAL = b'{"workload":'
 _START = 1 << 16  # bytes that are looked at to tell what a file is
 _parse = json.JSONDecoder().decode  # json.loads guesses encodings first
+_UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)  # what a torn or edited line raises
 
 
 class Record(NamedTuple):
@@ -168,6 +174,7 @@ class RecordFile:
     def __init__(self, path: str | Path, header: Header) -> None:
         self.path = Path(path)
         self._header: Header | None = header
+        check_place(self.path)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
@@ -178,12 +185,14 @@ class RecordFile:
             size = os.lseek(self._descriptor, 0, os.SEEK_END)
             if size and os.pread(self._descriptor, 1, size - 1) != b"\n":
                 self._write(b"\n")
+            if not size:
+                sync_folder(self.path.parent)
         except BaseException:
             os.close(self._descriptor)
             raise
 
     def append(self, record: Record) -> None:
-        """Write one trial; once this returns, only the machine's own end can lose it. Raises RecordError when the disk is full."""
+        """Write one trial; once this returns, it is on the disk. Raises RecordError when the disk is full."""
         self._append(record_line(record))
 
     def append_comparison(self, comparison: Comparison) -> None:
@@ -191,11 +200,10 @@ class RecordFile:
         self._append(_dumps({"comparison": asdict(comparison)}).encode() + b"\n")
 
     def close(self) -> None:
-        """Bring everything to the disk and close."""
+        """Close the file; all that was appended is on the disk already."""
         if self._descriptor < 0:
             return
         descriptor, self._descriptor = self._descriptor, -1
-        os.fsync(descriptor)
         os.close(descriptor)
 
     def __enter__(self) -> Self:
@@ -209,7 +217,7 @@ class RecordFile:
     def _refuse_what_is_not_ours(self) -> None:
         start = os.pread(self._descriptor, _START, 0)
         _check_start(start, self.path)
-        if start.startswith(_HEADER):
+        if start.startswith(_HEADER):  # damaged or not: the lines after it count
             _read_header(start.partition(b"\n")[0], self.path)
 
     def _append(self, line: bytes) -> None:
@@ -217,6 +225,14 @@ class RecordFile:
             self._write(header_line(self._header))
             self._header = None
         self._write(line)
+        self._keep()
+
+    def _keep(self) -> None:
+        """Have the disk hold what was written. A trial takes a hundred times as long, so it costs nothing to lose none of them."""
+        try:
+            sync(self._descriptor)
+        except OSError as error:
+            raise RecordError(f"{self.path}: a record could not be written to the disk: {error}") from error
 
     def _write(self, line: bytes) -> None:
         # One call for one line: appends of several processes do not mix.
@@ -247,6 +263,7 @@ def load(path: str | Path, *, workload: str | None = None, target: str | None = 
     counted by reason in `Loaded.skipped`.
     """
     # A million tuples are no garbage: collecting while they are made doubles the time.
+    check_place(Path(path))
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -269,8 +286,8 @@ def _load(path: Path, reader: "Reader") -> Loaded:
         for line in file:
             if line.startswith(_HEADER):
                 header = _read_header(line, path)
-                if header is None:
-                    skipped[TORN] += 1
+                if isinstance(header, str):
+                    skipped[header] += 1
                 else:
                     headers.append(header)
                 continue
@@ -320,26 +337,26 @@ class Reader:
         if isinstance(known, str):
             return known
         try:
-            return _read_tail(known, _parse('{"row":' + tail.decode()))
-        except (ValueError, KeyError, TypeError, RecursionError):
+            return _read_tail(known, tail, _parse('{"row":' + tail.decode()))
+        except _UNREADABLE:
             return TORN
 
     def _read_head(self, head: bytes) -> "_Head | str":
         try:
             fields = json.loads(head + b"}")
-            workload, target, sketch = fields["workload"], fields["target"], _frozen(fields["sketch"])
-            algorithm = fields.get("algorithm", "")
-        except (ValueError, KeyError, TypeError, RecursionError):
+            workload, target, sketch, algorithm = fields["workload"], fields["target"], fields["sketch"], fields.get("algorithm", "")
+            frozen = _frozen(sketch)
+        except _UNREADABLE:
             return TORN
-        return self._unwanted(workload, target) or (workload, target, sketch, algorithm)
+        return wrong_in_head(workload, target, algorithm, sketch) or self._unwanted(workload, target) or (workload, target, frozen, algorithm)
 
     def read_comparison(self, line: bytes) -> Comparison | str:
         """The comparison of a line, or why it is left out."""
         try:
-            found = Comparison(**json.loads(line)["comparison"])
-        except (ValueError, KeyError, TypeError, RecursionError):
+            fields = json.loads(line)["comparison"]
+            return wrong_in_comparison(fields) or self._unwanted(fields["workload"], fields["target"]) or Comparison(**fields)
+        except _UNREADABLE:
             return TORN
-        return self._unwanted(found.workload, found.target) or found
 
     def _unwanted(self, workload: str, target: str) -> str:
         """Why records of that workload and target are left out; '' if they are not."""
@@ -350,7 +367,10 @@ class Reader:
         return ""
 
 
-def _read_tail(known: _Head, fields: dict[str, Any]) -> Record:
+def _read_tail(known: _Head, tail: bytes, fields: dict[str, Any]) -> Record | str:
+    wrong = wrong_in_tail(tail, fields)
+    if wrong:
+        return wrong
     failure = fields["failure"]
     workload, target, sketch, algorithm = known
     return Record(
@@ -369,24 +389,30 @@ def header_line(header: Header) -> bytes:
     return _dumps({"header": fields}).encode() + b"\n"
 
 
-def _read_header(line: bytes, path: Path) -> Header | None:
-    """The header of a line, None when it is torn; RecordError for a version we do not know."""
+def _read_header(line: bytes, path: Path) -> Header | str:
+    """The header of a line, or why it is left out; RecordError for a newer format, whose lines may mean anything."""
     try:
         fields = json.loads(line)["header"]
-        found = int(fields["format"])
-        if found > FORMAT:
+        found = fields["format"]
+        if is_whole(found) and found > FORMAT:
             raise RecordError(
-                f"{path} holds records of format {found}, but this version reads formats up to {FORMAT}; "
+                f"{path} holds records of format {str(found)[:20]}, but this version reads formats up to {FORMAT}; "
                 f"update the package, or write to another file"
             )
+        if not _is_header(fields):
+            return DAMAGED_HEADER
         machine = tuple((str(key), str(value)) for key, value in fields["machine"].items())
-        return Header(
-            fields["compiler"], tuple(fields["flags"]), fields["seed"], fields["package"], machine, fields["started"], found
-        )
+        return Header(fields["compiler"], tuple(fields["flags"]), fields["seed"], fields["package"], machine, fields["started"], found)
     except RecordError:  # which is a ValueError, too
         raise
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return None
+    except _UNREADABLE:
+        return TORN
+
+
+def _is_header(fields: dict[str, Any]) -> bool:
+    names = [fields["compiler"], fields["package"], *fields["flags"], *fields["machine"], *fields["machine"].values()]
+    known = is_whole(fields["format"]) and fields["format"] >= FIRST_FORMAT
+    return known and type(fields["flags"]) is list and all(map(is_name, names)) and is_whole(fields["seed"]) and is_duration(fields["started"])
 
 
 def _dumps(value: object) -> str:

@@ -25,7 +25,6 @@ from ansor.auto_scheduler.search_task import SearchTask
 from ansor.auto_scheduler.tune import state_of_row
 from ansor.auto_scheduler.workload_key import parse_workload_key
 from ansor.auto_scheduler.workload_registry import workload_key_to_tensors
-from ansor.compat.trial import check_trial
 from ansor.errors import DeclarationError, RecordError, ScheduleError
 from ansor.measure.failure import Failure
 from ansor.measure.record import Json, Record
@@ -81,13 +80,14 @@ class FromTrials:
 
     def convert(self, record: Record) -> LogRecord:
         """The measurement. Raises AnsorError with the reason when there is none."""
-        check_trial(record)
         task, spaces = self._spaces(record.workload, record.target)
         space = spaces.get((record.algorithm, json.dumps(record.sketch, separators=(",", ":"))))
         if space is None and origin_of(record.algorithm) != RULES:
             raise RecordError(f"it is a program of {origin_of(record.algorithm)}, and only those of the rules are converted")
         if space is None:
             raise RecordError("it names a sketch that does not exist in this version")
+        if not space.holds(record.row):
+            raise RecordError("its row is none of its sketch's programs")
         result = measured(record.seconds, record.failure, record.elapsed, record.timestamp)
         return LogRecord(MeasureInput(task.recorded, RecordedState(state_of_row(task, space, record.row).transform_steps)), result)
 

@@ -50,7 +50,7 @@ def test_reading_is_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert ran("record --i configs.log --end 1 --ir", capsys)[1].startswith("no program: "), "the template is not registered"
     assert main(["record", "--i", "states.json", "--code"]) == 1 and "holds no configurations" in capsys.readouterr().err
     said = ran("record -i trials.jsonl", capsys)
-    assert said[1] == "1: 'cpu' 'b' row (7,) -> 4 s" and said[3].endswith("-> crash: SIGSEGV") and "its choices are not whole numbers" in said[4]
+    assert said[1] == "1: 'cpu' 'b' row (7,) -> 4 s" and said[3].endswith("-> crash: SIGSEGV") and "row is not a list of whole numbers" in said[4]
 
 
 def test_picking(capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,13 +26,16 @@ from ansor.measure.record import (
 HEADER = Header("zig cc 0.17.0", ("-O3",), 7, "0.1.0", (("processor", "test"), ("cores", "2")), 1.5)
 GOOD = Record("matmul", "cpu", (("SP", 0, (4, 8)),), (1, 2, 3), (0.25, 0.5, 0.375), None, False, 0.1, 12.5, 7, 3)
 FAILED = Record("matmul", "cpu", ((",\"row\":", {"row": 1}),), (0,), (), Failure("crash", 'SIGSEGV "\n,"row":'))
-records = st.builds(
+times = st.lists(st.floats(1e-9, 1), min_size=1).map(tuple)
+names = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs"]))
+valid = st.builds(
     Record,
-    workload=st.text(), target=st.text(), sketch=st.lists(st.text() | st.integers()).map(tuple),
-    row=st.lists(st.integers(0, 9)).map(tuple), seconds=st.lists(st.floats(0, 1)).map(tuple),
-    failure=st.none() | st.builds(Failure, st.just("compile"), st.text()), cut_short=st.booleans(),
-    elapsed=st.floats(0, 9), timestamp=st.floats(0, 9), seed=st.integers(), round=st.integers(), algorithm=st.text(),
+    workload=names, target=names, sketch=st.lists(st.text() | st.integers()).map(tuple),
+    row=st.lists(st.integers(0, 9)).map(tuple), seconds=times, failure=st.none(), cut_short=st.booleans(),
+    elapsed=st.floats(0, 9), timestamp=st.floats(0, 9), seed=st.integers(), round=st.integers(0), algorithm=names,
 )  # fmt: skip
+failed = st.builds(lambda record, text: record._replace(seconds=(), failure=Failure("crash", text)), valid, st.text())
+records = valid | failed
 
 
 def write(path: Path, *lines: Record) -> None:
@@ -112,7 +115,7 @@ def test_later_formats_are_refused(tmp_path: Path) -> None:
             use()
     with pytest.raises(RecordError, match="cannot be read"):
         load(tmp_path / "missing.jsonl")
-    with pytest.raises(RecordError, match="name another file"):
+    with pytest.raises(RecordError, match="is a folder; name a plain file"):
         RecordFile(tmp_path, HEADER)
 
 

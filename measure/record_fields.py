@@ -1,0 +1,118 @@
+"""What each field of a line in a record file may be. Files are edited, damaged and sent by strangers: nothing else gets past `load`.
+
+A line with any other value is left out, with the name of its field as the reason; the rest of the file counts.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ansor.measure.failure import KINDS
+from ansor.measure.machine_trouble import is_trouble
+
+SHORTEST_SECONDS, LONGEST_SECONDS = 1e-10, 1e5
+"""No call takes less than a tick of a clock of 10 GHz, and no trial, all its repeats together, more than a day."""
+
+MACHINE = "a failure of the machine, not of the program"
+
+_WORDS = {
+    "workload": "a text", "target": "a text", "algorithm": "a text", "sketch": "a list of steps",
+    "row": "a list of whole numbers from 0 on", "seconds": f"a list of times from {SHORTEST_SECONDS:g} to {LONGEST_SECONDS:g} s",
+    "failure": "null, or a kind of this version and a text", "cut_short": "true or false", "elapsed": "a number of seconds from 0 on",
+    "timestamp": "a number of seconds from 0 on", "seed": "a whole number", "round": "a whole number from 0 on",
+    "library": "a text", "program": "a text", "ours_s": "a number of seconds above 0", "library_s": "a number of seconds above 0",
+    "library_chosen": "true or false",
+}  # fmt: skip
+
+
+def damaged(field: str) -> str:
+    """The reason for leaving out a line with an impossible value in that field."""
+    return f"damaged line: {field} is not {_WORDS[field]}"
+
+
+NEITHER = "damaged line: it has neither times nor a failure, or both"
+
+
+def wrong_in_head(workload: object, target: object, algorithm: object, sketch: object) -> str:
+    """Why lines of that workload, target, algorithm and sketch are left out; '' if they are not."""
+    for field, value in (("workload", workload), ("target", target), ("algorithm", algorithm)):
+        if not is_name(value):
+            return damaged(field)
+    return "" if isinstance(sketch, list) else damaged("sketch")
+
+
+def wrong_in_tail(tail: bytes, fields: Mapping[str, Any]) -> str:
+    """Why a line is left out for what comes after its sketch; '' if it is not. `tail` is the text that `fields` were read from, from the row on.
+
+    This is asked of a million lines: where the text itself shows that the numbers are numbers, they are not looked at one by one.
+    Raises KeyError for a missing field, TypeError for some of wrong kinds.
+    """
+    row, seconds, failure = fields["row"], fields["seconds"], fields["failure"]
+    if _NUMBERS_ONLY.match(tail) is None:
+        if type(row) is not list or not all(is_whole(value) and value >= 0 for value in row):
+            return damaged("row")
+        if type(seconds) is not list or not all(map(is_duration, seconds)):
+            return damaged("seconds")
+    if type(row) is not list or type(seconds) is not list or type(sum(row)) is not int:  # where a key comes twice, the later one counts
+        return damaged("row")
+    if seconds and not (min(seconds) >= SHORTEST_SECONDS and sum(seconds) <= LONGEST_SECONDS):
+        return damaged("seconds")
+    if failure is None:
+        return _wrong_about(fields) if seconds else NEITHER
+    if type(failure) is not dict or failure["kind"] not in KINDS or type(failure["text"]) is not str:
+        return damaged("failure")
+    if seconds:
+        return NEITHER
+    return _wrong_about(fields) or (MACHINE if is_trouble(failure["kind"], failure["text"]) else "")
+
+
+_NUMBERS_ONLY = re.compile(rb'\[[0-9,]*\],"seconds":\[[0-9.e,-]*\],"f')
+
+
+def _wrong_about(fields: Mapping[str, Any]) -> str:
+    elapsed, timestamp, seed, number = fields["elapsed"], fields["timestamp"], fields["seed"], fields["round"]
+    kinds = (type(fields["cut_short"]), type(elapsed), type(timestamp), type(seed), type(number))
+    # The usual case is one comparison; which field it is matters only where that fails.
+    if kinds == _USUAL and 0.0 <= elapsed < _ETERNITY and 0.0 <= timestamp < _ETERNITY and number >= 0:
+        return ""
+    if kinds[0] is not bool:
+        return damaged("cut_short")
+    if not is_duration(elapsed):
+        return damaged("elapsed")
+    if not is_duration(timestamp):
+        return damaged("timestamp")
+    if kinds[3] is not int:
+        return damaged("seed")
+    return "" if kinds[4] is int and number >= 0 else damaged("round")
+
+
+_USUAL = (bool, float, float, int, int)
+_ETERNITY = 1e12
+
+
+def wrong_in_comparison(fields: Mapping[str, object]) -> str:
+    """Why a comparison is left out; '' if it is not. Raises KeyError for a missing field."""
+    for field in ("workload", "target", "library", "program"):
+        if not is_name(fields[field]):
+            return damaged(field)
+    for field in ("ours_s", "library_s"):
+        if not is_duration(fields[field]) or not fields[field]:
+            return damaged(field)
+    if type(fields["library_chosen"]) is not bool:
+        return damaged("library_chosen")
+    return "" if is_duration(fields.get("timestamp", 0.0)) else damaged("timestamp")
+
+
+def is_name(value: object) -> bool:
+    """A text that can be printed: it has neither control characters nor halves of letters."""
+    return type(value) is str and value.isprintable()
+
+
+def is_duration(value: object) -> bool:
+    """Seconds: a number from 0 on that is neither infinite nor NaN."""
+    return (type(value) is float or type(value) is int) and 0 <= value < _ETERNITY  # NaN is in no range
+
+
+def is_whole(value: object) -> bool:
+    """A whole number, and not true or false."""
+    return type(value) is int

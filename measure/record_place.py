@@ -1,0 +1,34 @@
+"""Where records may be kept: a plain file, on a disk that keeps what it is given. Asked before any work is done."""
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+from ansor.errors import RecordError
+
+_KINDS = {
+    stat.S_ISDIR: "a folder", stat.S_ISFIFO: "a pipe (FIFO)", stat.S_ISSOCK: "a socket", stat.S_ISCHR: "a device", stat.S_ISBLK: "a device",
+}  # fmt: skip
+
+
+def check_place(path: Path) -> None:
+    """RecordError where records cannot be read from or added to: a folder, a pipe, a socket, a device."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError) as error:  # a NUL in the name, a loop of links, a folder that may not be entered
+        raise RecordError(f"records cannot be kept in {str(path)!r}: {error}; name another file") from error
+    kind = next((words for test, words in _KINDS.items() if test(mode)), None)
+    if kind is not None:
+        raise RecordError(f"records cannot be kept in {path}, which is {kind}; name a plain file, or leave records out to keep none")
+
+
+def sync(descriptor: int) -> None:
+    """Have the disk hold what was written, and the file's length. Raises OSError when it cannot; file systems without such a call are left alone."""
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
+            raise
