@@ -14,9 +14,9 @@ from typing import cast
 from ansor.auto_scheduler.steps import LARGEST
 from ansor.errors import DeclarationError, RecordError
 from ansor.json_values import Json, kind, refuse, told
-from ansor.te.expr import ARITHMETIC, COMPARISONS, LOGIC, Axis, Binary, Call, Cast, Const, Expr, Not, Read, Reduce, Select, binary, const
+from ansor.te.expr import ARITHMETIC, BITWISE, COMPARISONS, LOGIC, Axis, Binary, Call, Cast, Const, Expr, Not, Read, Reduce, Select, binary, const
 from ansor.te.expr import cast as converted
-from ansor.te.scalar import FLOAT_FUNCTIONS, if_then_else
+from ansor.te.scalar import FUNCTIONS, if_then_else
 from ansor.te.tensor import Tensor, declared, placeholder
 
 MOST = 100_000
@@ -149,7 +149,7 @@ def _expression(table: Sequence[Json], axes: Sequence[Axis], ops: Sequence[Tenso
 
 
 def _built(head: str, rest: list[Json], nodes: Sequence[Expr], axes: Sequence[Axis], ops: Sequence[Tensor]) -> Expr:
-    names = {"const": 2, "axis": 1, "read": 1, "call": 1, "cast": 1, "select": 0, "not": 0, **dict.fromkeys((*ARITHMETIC, *COMPARISONS, *LOGIC), 0)}
+    names = {"const": 2, "axis": 1, "read": 1, "call": 1, "cast": 1, "select": 0, "not": 0, **dict.fromkeys((*ARITHMETIC, *BITWISE, *COMPARISONS, *LOGIC), 0)}
     if head not in names or len(rest) < names[head]:
         refuse(f"it has the expression {told(head)} of {len(rest)} parts")
     own, children = rest[: names[head]], [nodes[_index(number, len(nodes))] for number in rest[names[head] :]]
@@ -162,7 +162,7 @@ def _built(head: str, rest: list[Json], nodes: Sequence[Expr], axes: Sequence[Ax
     if head == "read":
         return ops[_index(own[0], len(ops))][tuple(children)]
     if head == "call":
-        if own[0] not in (*FLOAT_FUNCTIONS, "fabs", "pow") or not children:
+        if own[0] not in FUNCTIONS or not children:
             refuse(f"it calls {told(own[0])}")
         return Call(str(own[0]), tuple(children), children[0].dtype)
     if head == "cast":

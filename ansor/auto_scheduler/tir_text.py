@@ -17,7 +17,8 @@ MAX_LINE = 256
 
 _INFIX = {"add": " + ", "sub": " - ", "mul": "*", "div": "/", "lt": " < ", "le": " <= ", "gt": " > ", "ge": " >= ", "eq": " == ", "ne": " != ",
           "and": " && ", "or": " || "}  # fmt: skip
-_PREFIX = {"floordiv": "floordiv", "floormod": "floormod", "truncdiv": "truncdiv", "truncmod": "truncmod", "min": "min", "max": "max"}
+_PREFIX = {"floordiv": "floordiv", "floormod": "floormod", "truncdiv": "truncdiv", "truncmod": "truncmod", "min": "min", "max": "max",
+           "bitand": "tir.bitwise_and", "bitor": "tir.bitwise_or", "bitxor": "tir.bitwise_xor", "shl": "tir.shift_left", "shr": "tir.shift_right"}
 _COMBINERS = {"sum": "+=", "max": "max=", "min": "min=", "prod": "*="}
 
 

@@ -15,17 +15,18 @@ from ansor.codegen import vector_math
 
 C_TYPES = {
     "float32": "float", "float64": "double", "int8": "signed char", "uint8": "unsigned char", "int16": "short", "int32": "int",
-    "int64": "long long", "bool": "unsigned char", "uint16": "unsigned short", "uint32": "unsigned int",
+    "int64": "long long", "bool": "unsigned char", "uint16": "unsigned short", "uint32": "unsigned int", "uint64": "unsigned long long",
 }
 SHORT = {"float32": "f32", "float64": "f64", "int8": "i8", "uint8": "u8", "int16": "i16", "int32": "i32", "int64": "i64", "bool": "u8", "uint16": "u16",
-         "uint32": "u32"}
-BYTES = {"float32": 4, "float64": 8, "int8": 1, "uint8": 1, "int16": 2, "int32": 4, "int64": 8, "bool": 1, "uint16": 2, "uint32": 4}
+         "uint32": "u32", "uint64": "u64"}
+BYTES = {"float32": 4, "float64": 8, "int8": 1, "uint8": 1, "int16": 2, "int32": 4, "int64": 8, "bool": 1, "uint16": 2, "uint32": 4, "uint64": 8}
 WRAPPING = {"int8": "uint8", "int16": "uint16"}  # what narrow signed numbers are computed as in vectors, which C does not widen to int
+UNSIGNED = {"int8": "uint8", "uint8": "uint8", "int16": "uint16", "int32": "uint32", "int64": "uint64"}  # which wrap, and whose bits all move
 MASK = {1: "int8", 2: "int16", 4: "int32", 8: "int64"}
 
 FUNCTIONS = {
     "exp": "exp", "log": "log", "log2": "log2", "sqrt": "sqrt", "tanh": "tanh", "erf": "erf", "sin": "sin", "cos": "cos", "floor": "floor",
-    "ceil": "ceil", "round": "rint", "trunc": "trunc", "fabs": "fabs", "pow": "pow",
+    "ceil": "ceil", "round": "rint", "round_half_away": "round", "trunc": "trunc", "fabs": "fabs", "pow": "pow", "fmod": "fmod",
 }
 INLINE_FUNCTIONS = {"sigmoid": "1 / (1 + exp{f}(-x))", "rsqrt": "1 / sqrt{f}(x)"}
 
@@ -107,6 +108,19 @@ class Helpers:
         unsigned = self.vector(WRAPPING[dtype], lanes)
         return f"({self.vector(dtype, lanes)})(({unsigned}){a} {op} ({unsigned}){b})"
 
+    def unsigned(self, form: str, dtype: str, *operands: str) -> str:
+        """C text of `form` for scalars that are taken as unsigned, where C leaves it undefined for signed ones; at least as wide as an int."""
+        kind = C_TYPES[UNSIGNED[dtype]] if BYTES[dtype] >= 4 else "unsigned int"
+        return f"({C_TYPES[dtype]}){form.format(*(f'({kind}){operand}' for operand in operands))}"
+
+    def shift(self, op: str, dtype: str) -> str:
+        """The name of a shift by any number of bits: beyond the width, and by a negative number, no bit is left but the sign's copies."""
+        name, kind, bits = f"{op}_{SHORT[dtype]}", C_TYPES[dtype], 8 * BYTES[dtype]
+        inside = self.unsigned("({} << b)", dtype, "a") if op == "shl" else f"({kind})(a >> b)"
+        beyond = "0" if op == "shl" else "-(a < 0)"
+        self.functions.setdefault(name, f"static inline {kind} {name}({kind} a, {kind} b) {{ return b >= 0 && b < {bits} ? {inside} : ({kind}){beyond}; }}")
+        return name
+
     def extreme(self, op: str, dtype: str, lanes: int) -> str:
         """The name of min or max for scalars (lanes 1) or vectors. A NaN in either operand is kept, as in NumPy and PyTorch."""
         plain = "a < b" if op == "max" else "b < a"
@@ -147,7 +161,7 @@ class Helpers:
             self.functions.setdefault(scalar, f"static inline {kind} {scalar}({kind} x) {{ return {body}; }}")
         if lanes == 1:
             return scalar
-        return self._lanewise(scalar, self.vector(dtype, lanes), lanes, 2 if name == "pow" else 1)
+        return self._lanewise(scalar, self.vector(dtype, lanes), lanes, 2 if name in ("pow", "fmod") else 1)
 
     def _own_function(self, name: str, lanes: int) -> str:
         kind = self.vector("float32", lanes) if lanes > 1 else C_TYPES["float32"]

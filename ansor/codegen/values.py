@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from ansor.codegen.dialect import BYTES, C_TYPES, MASK, WRAPPING, Helpers, literal
+from ansor.codegen.dialect import BYTES, C_TYPES, MASK, UNSIGNED, WRAPPING, Helpers, literal
 from ansor.ir.linear import Atom, Linear, Opaque, Quotient, Remainder, Var, atom_variables, bounds, is_opaque, of
 from ansor.ir.loops import Access, Buffer, IndexValue
 from ansor.ir.simplify import simplified_index
 from ansor.te.expr import Binary, Call, Cast, Const, Expr, Not, Select, walk
 
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "truncdiv": "/", "truncmod": "%", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==",
-         "ne": "!=", "and": "&&", "or": "||"}
+         "ne": "!=", "and": "&&", "or": "||", "bitand": "&", "bitor": "|", "bitxor": "^", "shr": ">>"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,12 +205,21 @@ class Writer:
             return f"({C_TYPES[operand]}){name}({self.scalar(expr.left)}, {self.scalar(expr.right)})", False
         if expr.op in ("and", "or"):
             return self._logic(expr)
+        if expr.op in ("shl", "shr") and not isinstance(expr.right, Const):
+            return f"{self.helpers.shift(expr.op, operand)}({self.scalar(expr.left)}, {self.scalar(expr.right)})", False
         a, b, is_vector = self._pair(expr.left, expr.right)
+        if expr.op == "shl":
+            return (self._shifted_left(expr, b) if is_vector else self.helpers.unsigned(f"({{}} << {b})", expr.dtype, a)), is_vector
         if is_vector and expr.dtype in WRAPPING:
             assert self.lanes is not None
             return self.helpers.wrapping(INFIX[expr.op], expr.dtype, self.lanes.count, self.vector(expr.left), self.vector(expr.right)), True
         text = f"({a} {INFIX[expr.op]} {b})"
         return (text, True) if is_vector else (_narrowed(text, expr.dtype), False)
+
+    def _shifted_left(self, expr: Binary, count: str) -> str:
+        assert self.lanes is not None
+        unsigned = self.helpers.vector(UNSIGNED[expr.dtype], self.lanes.count)
+        return f"({self.helpers.vector(expr.dtype, self.lanes.count)})(({unsigned}){self.vector(expr.left)} << {count})"
 
     def _logic(self, expr: Binary) -> tuple[str, bool]:
         a, is_vector = self.value(expr.left)
@@ -346,6 +355,8 @@ def vectorizable(expr: Expr, var: Var) -> bool:
         if node.dtype == "bool" and not isinstance(node, Const) and depends(node, var) and not isinstance(node, Binary | Not):
             return False
         if isinstance(node, Binary) and node.op in ("floordiv", "floormod", "truncdiv", "truncmod") and depends(node, var):
+            return False
+        if isinstance(node, Binary) and node.op in ("shl", "shr") and not isinstance(node.right, Const) and depends(node, var):
             return False
         if isinstance(node, Cast) and depends(node, var) and "bool" in (node.dtype, node.value.dtype):
             return False

@@ -74,7 +74,7 @@ def has_branch(tensor: Tensor) -> bool:
 
 def has_expensive_call(tensor: Tensor) -> bool:
     """True when the body calls a function that is worth not repeating."""
-    cheap = ("fabs", "floor", "ceil", "round", "trunc", "sqrt", "rsqrt")
+    cheap = ("fabs", "floor", "ceil", "round", "round_half_away", "trunc", "sqrt", "rsqrt")
     return tensor.compute is not None and any(isinstance(node, Call) and node.name not in cheap for node in walk(tensor.compute.body))
 
 

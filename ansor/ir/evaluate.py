@@ -7,7 +7,7 @@ last dimensions. Large grids are cut into blocks of the output. A read whose ind
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ansor.errors import DeclarationError
 from ansor.ir.double import in_double
+from ansor.ir.numpy_operations import FUNCTIONS, OPERATIONS
 from ansor.te.expr import Axis, Binary, Call, Cast, Const, Expr, Not, Read, Reduce, Select, is_float
 from ansor.te.fold import fold, postorder
 from ansor.te.tensor import Compute, Tensor
@@ -135,11 +136,11 @@ class Grid:
             return self.value(expr.value, guarded).astype(expr.dtype)
         if isinstance(expr, Call):
             operands = [self.value(argument, guarded) for argument in expr.arguments]
-            return np.asarray(_FUNCTIONS[expr.name](*operands)).astype(expr.dtype, copy=False)
+            return np.asarray(FUNCTIONS[expr.name](*operands)).astype(expr.dtype, copy=False)
         assert isinstance(expr, Binary)
         left = self.value(expr.left, guarded)
         right = self.value(expr.right, guarded or expr.op in ("and", "or"))
-        return np.asarray(_OPERATIONS[expr.op](left, right)).astype(expr.dtype, copy=False)
+        return np.asarray(OPERATIONS[expr.op](left, right)).astype(expr.dtype, copy=False)
 
     def _read(self, read: Read, guarded: bool) -> Array:
         source = self.sources[id(read.tensor)]
@@ -224,20 +225,4 @@ def _operands_first(expr: Expr, guarded: bool) -> Iterator[tuple[Expr, bool]]:
             yield node, below
 
 
-def _truncated_quotient(a: Array, b: Array) -> Array:
-    quotient, remainder = np.divmod(a, b)
-    return np.asarray(quotient + ((remainder != 0) & ((a < 0) != (b < 0))), dtype=a.dtype)
-
-
-_erf = np.frompyfunc(math.erf, 1, 1)
-_FUNCTIONS: Mapping[str, Callable[..., Array]] = {
-    "exp": np.exp, "log": np.log, "log2": np.log2, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "tanh": np.tanh,
-    "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "erf": lambda x: np.asarray(_erf(x)).astype(x.dtype), "sin": np.sin, "cos": np.cos, "floor": np.floor,
-    "ceil": np.ceil, "round": np.rint, "trunc": np.trunc, "fabs": np.fabs, "pow": np.power,
-}
-_OPERATIONS: Mapping[str, Callable[..., Array]] = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "floordiv": np.floor_divide, "floormod": np.remainder,
-    "truncdiv": _truncated_quotient, "truncmod": np.fmod, "min": np.minimum, "max": np.maximum, "lt": np.less, "le": np.less_equal,
-    "gt": np.greater, "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal, "and": np.logical_and, "or": np.logical_or,
-}
 _COMBINERS: Mapping[str, np.ufunc] = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}

@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ansor.ir.linear import Linear, Opaque, Quotient, Remainder, Var
 from ansor.ir.loops import Access, Buffer, Guard, IndexValue, Loops, Node, Store
+from ansor.ir.numpy_operations import FUNCTIONS, OPERATIONS
 from ansor.te.expr import Binary, Call, Cast, Const, Expr, Not, Select
 
 Scalar = float | int | bool | np.generic
 Memory = dict[Buffer, NDArray[np.generic]]
 Values = dict[Var, int]
 Operation = Callable[..., Scalar]
-
-_erf = np.vectorize(math.erf)
-FUNCTIONS: dict[str, Operation] = {
-    "exp": np.exp, "log": np.log, "log2": np.log2, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "tanh": np.tanh,
-    "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "erf": lambda x: x.dtype.type(_erf(x)), "sin": np.sin, "cos": np.cos, "floor": np.floor, "ceil": np.ceil,
-    "round": np.rint, "trunc": np.trunc, "fabs": np.fabs, "pow": np.power,
-}
-
 
 def run(loops: Loops, inputs: Mapping[str, NDArray[np.generic]]) -> dict[str, NDArray[np.generic]]:
     """Outputs by name, for inputs by name (in their declared shape; packed constants are packed here). Unwritten memory is NaN or -99."""
@@ -122,8 +116,8 @@ def evaluate(expr: Expr, memory: Memory, values: Values) -> Scalar:
         index = tuple(index_value(i, memory, values) for i in expr.index)
         if any(i < 0 or i >= n for i, n in zip(index, array.shape, strict=True)):
             raise IndexError(f"reads {expr.buffer.name} of shape {array.shape} at {index}")
-        element: Scalar = array[index]
-        return element
+        stored: Scalar = array[index]
+        return stored
     if isinstance(expr, Select):
         return evaluate(expr.then if evaluate(expr.condition, memory, values) else expr.otherwise, memory, values)
     if isinstance(expr, Not):
@@ -132,7 +126,7 @@ def evaluate(expr: Expr, memory: Memory, values: Values) -> Scalar:
         return _cast(evaluate(expr.value, memory, values), expr.dtype)
     if isinstance(expr, Call):
         arguments = [np.asarray(evaluate(argument, memory, values), dtype=expr.dtype) for argument in expr.arguments]
-        return scalar(FUNCTIONS[expr.name](*arguments), expr.dtype)
+        return scalar(element(FUNCTIONS[expr.name](*arguments)), expr.dtype)
     assert isinstance(expr, Binary)
     return _binary(expr, memory, values)
 
@@ -142,6 +136,12 @@ def _cast(value: Scalar, dtype: str) -> Scalar:
         wrapped: Scalar = np.asarray([int(value)]).astype(dtype)[0]  # as C does
         return wrapped
     return scalar(value, dtype)
+
+
+def element(array: Any) -> Scalar:  # NumPy gives arrays without dimensions, or their elements
+    """The one element of an array without dimensions."""
+    found: Scalar = array[()]
+    return found
 
 
 def scalar(value: Scalar, dtype: str) -> Scalar:
@@ -156,18 +156,4 @@ def _binary(expr: Binary, memory: Memory, values: Values) -> Scalar:
         return bool(a) and bool(evaluate(expr.right, memory, values))
     if expr.op == "or":
         return bool(a) or bool(evaluate(expr.right, memory, values))
-    b = evaluate(expr.right, memory, values)
-    return _OPERATIONS[expr.op](a, b)
-
-
-def _truncdiv(a: Scalar, b: Scalar) -> Scalar:
-    quotient = abs(int(a)) // abs(int(b))
-    return scalar(quotient if (int(a) < 0) == (int(b) < 0) else -quotient, np.asarray(a).dtype.name)
-
-
-_OPERATIONS: dict[str, Operation] = {
-    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "div": lambda a, b: a / b,
-    "floordiv": lambda a, b: a // b, "floormod": lambda a, b: a % b, "truncdiv": _truncdiv, "truncmod": lambda a, b: a - _truncdiv(a, b) * b,
-    "min": np.minimum, "max": np.maximum, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b, "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b,
-    "eq": lambda a, b: a == b, "ne": lambda a, b: a != b,
-}
+    return element(OPERATIONS[expr.op](a, evaluate(expr.right, memory, values)))

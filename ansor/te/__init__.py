@@ -28,9 +28,11 @@ from ansor.te.scalar import maximum as maximum
 from ansor.te.scalar import min as min
 from ansor.te.scalar import min_value as min_value
 from ansor.te.scalar import minimum as minimum
+from ansor.te.scalar import nearbyint as nearbyint
 from ansor.te.scalar import power as power
 from ansor.te.scalar import prod as prod
 from ansor.te.scalar import round as round
+from ansor.te.scalar import round_half_away as round_half_away
 from ansor.te.scalar import rsqrt as rsqrt
 from ansor.te.scalar import select as select
 from ansor.te.scalar import sigmoid as sigmoid

@@ -9,12 +9,16 @@ The index language is the same one: an `Axis` is an expression of dtype int32, a
 from __future__ import annotations
 
 import math
+import numbers
+import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Union
+from typing import cast as cast_type
 
 from ansor.errors import DeclarationError
 from ansor.te.fold import fold, with_operands
+from ansor.te.operators import Operators
 
 if TYPE_CHECKING:
     from ansor.te.tensor import Tensor
@@ -28,6 +32,9 @@ Operand = Union["Expr", int, float, bool]  # a quoted name does not join with |
 ARITHMETIC = ("add", "sub", "mul", "div", "floordiv", "floormod", "truncdiv", "truncmod", "min", "max", "pow")
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 LOGIC = ("and", "or")
+BITWISE = ("bitand", "bitor", "bitxor", "shl", "shr")
+DIVISIONS = ("floordiv", "floormod", "truncdiv", "truncmod")
+_OF_CONDITIONS = {"bitand": "and", "bitor": "or", "bitxor": "ne"}  # what operators on bits mean between conditions
 
 
 def is_float(dtype: str) -> bool:
@@ -35,83 +42,25 @@ def is_float(dtype: str) -> bool:
     return dtype.startswith("float")
 
 
-class Expr:
+class Expr(Operators["Expr"]):
     """Base of all scalar expressions. Every node has a `dtype`."""
 
     __slots__ = ()
     dtype: str
 
-    def __add__(self, other: Operand) -> Expr:
-        return binary("add", self, other)
+    def _apply(self, operation: str, left: object, right: object) -> Expr:
+        if isinstance(left, Operators) and isinstance(right, Operators) and not (isinstance(left, Expr) and isinstance(right, Expr)):
+            return cast_type("Expr", NotImplemented)  # a tensor on the other side: it knows what is meant
+        return binary(operation, _operand(left), _operand(right))
 
-    def __radd__(self, other: Operand) -> Expr:
-        return binary("add", other, self)
-
-    def __sub__(self, other: Operand) -> Expr:
-        return binary("sub", self, other)
-
-    def __rsub__(self, other: Operand) -> Expr:
-        return binary("sub", other, self)
-
-    def __mul__(self, other: Operand) -> Expr:
-        return binary("mul", self, other)
-
-    def __rmul__(self, other: Operand) -> Expr:
-        return binary("mul", other, self)
-
-    def __truediv__(self, other: Operand) -> Expr:
-        return binary("div", self, other)
-
-    def __rtruediv__(self, other: Operand) -> Expr:
-        return binary("div", other, self)
-
-    def __floordiv__(self, other: Operand) -> Expr:
-        return binary("floordiv", self, other)
-
-    def __rfloordiv__(self, other: Operand) -> Expr:
-        return binary("floordiv", other, self)
-
-    def __mod__(self, other: Operand) -> Expr:
-        return binary("floormod", self, other)
-
-    def __rmod__(self, other: Operand) -> Expr:
-        return binary("floormod", other, self)
-
-    def __pow__(self, other: Operand) -> Expr:
-        return binary("pow", self, other)
-
-    def __rpow__(self, other: Operand) -> Expr:
-        return binary("pow", other, self)
-
-    def __neg__(self) -> Expr:
-        return binary("sub", Const(0.0 if is_float(self.dtype) else 0, self.dtype), self)
-
-    def __lt__(self, other: Operand) -> Expr:
-        return binary("lt", self, other)
-
-    def __le__(self, other: Operand) -> Expr:
-        return binary("le", self, other)
-
-    def __gt__(self, other: Operand) -> Expr:
-        return binary("gt", self, other)
-
-    def __ge__(self, other: Operand) -> Expr:
-        return binary("ge", self, other)
+    def __invert__(self) -> Expr:
+        return Not(self) if self.dtype == "bool" else binary("bitxor", self, 255 if self.dtype == "uint8" else -1)
 
     def __eq__(self, other: object) -> Expr:  # type: ignore[override]  # comparisons build expressions
         return binary("eq", self, _operand(other))
 
     def __ne__(self, other: object) -> Expr:  # type: ignore[override]
         return binary("ne", self, _operand(other))
-
-    def __and__(self, other: Operand) -> Expr:
-        return binary("and", self, other)
-
-    def __or__(self, other: Operand) -> Expr:
-        return binary("or", self, other)
-
-    def __invert__(self) -> Expr:
-        return Not(self)
 
     def __hash__(self) -> int:
         return id(self)
@@ -273,6 +222,7 @@ class Reduce(Expr):
 
 _INT_LIMITS = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-(2**15), 2**15 - 1), "int32": (-(2**31), 2**31 - 1),
                "int64": (-(2**63), 2**63 - 1), "bool": (0, 1)}
+_BITS = {"int8": 8, "uint8": 8, "int16": 16, "int32": 32, "int64": 64}
 
 
 def identity_of(combiner: str, dtype: str) -> Number:
@@ -316,60 +266,91 @@ def const(value: Number, dtype: str | None = None) -> Const:
 def _operand(value: object) -> Operand:
     if isinstance(value, (Expr, int, float)):
         return value
+    if isinstance(value, numbers.Real):  # NumPy's
+        return int(value) if isinstance(value, numbers.Integral) else float(value)
+    refuse = getattr(value, "refuse", None)  # a slice's own sentence
+    if refuse is not None:
+        refuse()
     raise DeclarationError(f"asked for arithmetic with a {type(value).__name__} ({value!r}); use a number, or read an element: tensor[i, j]")
 
 
 def as_expr(value: Operand, dtype: str | None = None) -> Expr:
     """`value` as an expression; a number takes `dtype`."""
-    _operand(value)
-    return value if isinstance(value, Expr) else const(value, dtype)
+    given = _operand(value)
+    return given if isinstance(given, Expr) else const(given, dtype)
 
 
-def _unified(op: str, left: Operand, right: Operand) -> tuple[Expr, Expr]:
-    _operand(left), _operand(right)
-    if isinstance(left, Expr) and not isinstance(right, Expr):
-        return left, const(right, _literal_dtype(right, left.dtype))
-    if isinstance(right, Expr) and not isinstance(left, Expr):
-        return const(left, _literal_dtype(left, right.dtype)), right
-    a, b = as_expr(left), as_expr(right)
-    if a.dtype != b.dtype:
-        raise DeclarationError(
-            f"asked for {op} of {a.dtype} `{a}` and {b.dtype} `{b}`; both sides need one dtype: convert one with .astype(...)"
-        )
-    return a, b
+def unified(op: str, left: Operand, right: Operand) -> tuple[Expr, Expr]:
+    """Both operands in one dtype. A number takes that of the other side where it fits; of two dtypes it is the float, then the wider; uint8 before int8."""
+    left, right = _operand(left), _operand(right)
+    a = left if isinstance(left, Expr) else const(left, _literal_dtype(op, left, right))
+    b = right if isinstance(right, Expr) else const(right, _literal_dtype(op, right, left))
+    dtype = max(a.dtype, b.dtype, key=_RANK.index)
+    return cast(dtype, a), cast(dtype, b)
 
 
-def _literal_dtype(value: Number, dtype: str) -> str:
-    if isinstance(value, float) and not is_float(dtype):
-        raise DeclarationError(f"asked to combine the float {value} with a value of dtype {dtype}; convert that value with .astype('float32')")
-    return dtype
+_RANK = ("bool", "int8", "uint8", "int16", "int32", "int64", "float32", "float64")
+
+
+def _literal_dtype(op: str, value: Number, other: Operand) -> str | None:
+    """The dtype of a number beside `other`."""
+    if not isinstance(other, Expr) or (isinstance(value, float) and not is_float(other.dtype)):
+        return None
+    if other.dtype == "bool" and not isinstance(value, bool) and (op not in (*COMPARISONS, *LOGIC, *BITWISE) or value not in (0, 1)):
+        return INDEX
+    if other.dtype == INDEX and not _INT_LIMITS[INDEX][0] <= value <= _INT_LIMITS[INDEX][1] and not any(isinstance(node, Read) for node in walk(other)):
+        return "int64"  # of loops: they may leave int32 on their way
+    return other.dtype
 
 
 _FOLD: dict[str, Callable[[int, int], int | bool]] = {
     "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "floordiv": lambda a, b: a // b,
     "floormod": lambda a, b: a % b, "min": min, "max": max, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b, "eq": lambda a, b: a == b, "ne": lambda a, b: a != b,
+    "gt": lambda a, b: a > b, "bitand": operator.and_,
+    "bitor": operator.or_, "bitxor": operator.xor, "shl": operator.lshift, "shr": operator.rshift,
+    "ge": lambda a, b: a >= b, "eq": lambda a, b: a == b, "ne": lambda a, b: a != b,
 }
 
 
 def binary(op: str, left: Operand, right: Operand) -> Expr:
-    """`left op right`, with integer constants folded and neutral elements dropped."""
-    a, b = _unified(op, left, right)
-    if op in LOGIC and a.dtype != "bool":
-        raise DeclarationError(f"asked for logical {op} of `{a}` and `{b}`, which have dtype {a.dtype}; compare them first")
-    if op in ARITHMETIC and a.dtype == "bool":
-        raise DeclarationError(f"asked for {op} of the conditions `{a}` and `{b}`; use te.all and te.any, or convert with .astype('int32')")
-    if op == "div" and not is_float(a.dtype):
-        raise DeclarationError(f"asked for `{a} / {b}` on dtype {a.dtype}; use te.floordiv, or convert with .astype('float32')")
-    if op in ("floordiv", "floormod", "truncdiv", "truncmod") and is_float(a.dtype):
-        raise DeclarationError(f"asked for {op} of `{a}` and `{b}` on dtype {a.dtype}; it is defined for integers")
+    """`left op right`, with integer constants folded and neutral elements dropped. Operands of two dtypes are converted to one: see `unified`."""
+    a, b = unified(op, left, right)
+    if a.dtype == "bool":
+        op = _OF_CONDITIONS.get(op, op)
+    _check_dtypes(op, a, b)
     if op == "pow":
-        if not is_float(a.dtype):
-            raise DeclarationError(f"asked for pow of dtype {a.dtype} `{a}`; convert with .astype('float32')")
         return Call("pow", (a, b), a.dtype)
+    if is_float(a.dtype) and op in DIVISIONS:
+        return _float_division(op, a, b)
     dtype = "bool" if op in COMPARISONS or op in LOGIC else a.dtype
     folded = _folded(op, a, b, dtype)
     return folded if folded is not None else Binary(op, a, b, dtype)
+
+
+def _check_dtypes(op: str, a: Expr, b: Expr) -> None:
+    if op in LOGIC and a.dtype != "bool":
+        raise DeclarationError(f"asked for logical {op} of `{a}` and `{b}`, which have dtype {a.dtype}; compare them first")
+    if op in (*ARITHMETIC, "shl", "shr") and a.dtype == "bool":
+        raise DeclarationError(f"asked for {op} of the conditions `{a}` and `{b}`; use te.all and te.any, or convert with .astype('int32')")
+    if op == "div" and not is_float(a.dtype):
+        raise DeclarationError(f"asked for `{a} / {b}` on dtype {a.dtype}; use te.floordiv or te.truncdiv, or convert with .astype('float32')")
+    if op in BITWISE and is_float(a.dtype):
+        raise DeclarationError(f"asked for {op} of `{a}` and `{b}` on dtype {a.dtype}; bits are those of integers: convert with .astype('int32')")
+    if op in ("shl", "shr") and isinstance(b, Const) and not 0 <= b.value < _BITS[b.dtype]:
+        raise DeclarationError(f"asked to shift `{a}` of dtype {a.dtype} by {b.value} bits; it has {_BITS[b.dtype]}: shift by 0..{_BITS[b.dtype] - 1}")
+    if op == "pow" and not is_float(a.dtype):
+        raise DeclarationError(f"asked for pow of dtype {a.dtype} `{a}`; convert with .astype('float32')")
+
+
+def _float_division(op: str, a: Expr, b: Expr) -> Expr:
+    """Quotients of floats are rounded as those of integers are; remainders are exact, with the sign of `b` (floormod) or of `a` (truncmod)."""
+    if op in ("floordiv", "truncdiv"):
+        return Call("floor" if op == "floordiv" else "trunc", (binary("div", a, b),), a.dtype)
+    rest = Call("fmod", (a, b), a.dtype)
+    if op == "truncmod":
+        return rest
+    differ = binary("ne", rest < 0.0, b < 0.0)
+    return Select(binary("and", binary("ne", rest, 0.0), differ), rest + b, rest, a.dtype)
 
 
 def _folded(op: str, a: Expr, b: Expr, dtype: str) -> Expr | None:
@@ -380,7 +361,7 @@ def _folded(op: str, a: Expr, b: Expr, dtype: str) -> Expr | None:
         return _folded_logic(op, a, b, x, y)
     if is_float(a.dtype) or a.dtype == "bool":
         return None
-    if op in ("floordiv", "floormod", "truncdiv", "truncmod") and y == 0:
+    if op in DIVISIONS and y == 0:
         raise DeclarationError(f"asked for {op} of `{a}` by zero")
     if x is not None and y is not None and op in _FOLD:
         value = _FOLD[op](int(x), int(y))
@@ -417,8 +398,16 @@ def cast(dtype: str, value: Operand) -> Expr:
     if expr.dtype == dtype:
         return expr
     if isinstance(expr, Const) and not isinstance(expr.value, float):
-        return const(expr.value, dtype)
+        return const(_wrapped(expr.value, dtype), dtype)
     return Cast(expr, dtype)
+
+
+def _wrapped(value: Number, dtype: str) -> Number:
+    """An integer as conversion to `dtype` leaves it: modulo 2 to the number of its bits."""
+    if dtype not in _BITS:
+        return value
+    low, high = _INT_LIMITS[dtype]
+    return (int(value) - low) % (high - low + 1) + low
 
 
 LARGE = 1000
@@ -472,7 +461,7 @@ def substitute(expr: Expr, values: dict[Axis, Expr]) -> Expr:
 
 
 SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "floormod": "%", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
-            "eq": "==", "ne": "!=", "and": "and", "or": "or"}
+            "eq": "==", "ne": "!=", "and": "and", "or": "or", "bitand": "&", "bitor": "|", "bitxor": "^", "shl": "<<", "shr": ">>"}
 
 
 LONGEST = 1000

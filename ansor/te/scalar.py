@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from functools import reduce as fold
 
 from ansor.errors import DeclarationError
-from ansor.te.expr import Axis, Call, Const, Expr, Not, Operand, Reduce, Select, as_expr, binary, check_dtype, identity_of, is_float
+from ansor.te.expr import Axis, Call, Const, Expr, Not, Operand, Reduce, Select, as_expr, binary, check_dtype, identity_of, is_float, unified
 
-FLOAT_FUNCTIONS = ("exp", "log", "log2", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "sin", "cos", "floor", "ceil", "round", "trunc")
+FLOAT_FUNCTIONS = ("exp", "log", "log2", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "sin", "cos", "floor", "ceil", "round", "round_half_away", "trunc")
+FUNCTIONS = (*FLOAT_FUNCTIONS, "fabs", "fmod", "pow")
+"""All names of `Call`s."""
 
 
 def _float_function(name: str) -> Callable[[Operand], Expr]:
@@ -35,7 +37,10 @@ sin = _float_function("sin")
 cos = _float_function("cos")
 floor = _float_function("floor")
 ceil = _float_function("ceil")
-round = _float_function("round")
+round = nearbyint = _float_function("round")
+round.__doc__ = "To the nearest integer, halves to the even one: as NumPy and PyTorch do."
+round_half_away = _float_function("round_half_away")
+round_half_away.__doc__ = "To the nearest integer, halves away from zero: as C's `round` does, and TVM's `te.round`."
 trunc = _float_function("trunc")
 
 
@@ -83,11 +88,7 @@ def if_then_else(condition: Operand, then: Operand, otherwise: Operand) -> Expr:
     test = as_expr(condition, "bool")
     if test.dtype != "bool":
         raise DeclarationError(f"asked for a choice on `{test}`, which has dtype {test.dtype}; the condition has to be bool: compare it first")
-    literal = "float32" if isinstance(then, float) or isinstance(otherwise, float) else None
-    dtype = then.dtype if isinstance(then, Expr) else otherwise.dtype if isinstance(otherwise, Expr) else literal
-    a, b = as_expr(then, dtype), as_expr(otherwise, dtype)
-    if a.dtype != b.dtype:
-        raise DeclarationError(f"asked to choose between {a.dtype} `{a}` and {b.dtype} `{b}`; both need one dtype: convert one with .astype(...)")
+    a, b = unified("choice", then, otherwise)
     if isinstance(test, Const):
         return a if test.value else b
     return Select(test, a, b, a.dtype)

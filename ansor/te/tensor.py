@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import numbers
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from ansor.errors import DeclarationError
-from ansor.te.expr import INDEX, Axis, Binary, Expr, Operand, Read, Reduce, Select, as_expr, check_dtype, walk
+from ansor.te.expr import INDEX, Axis, Binary, Const, Expr, Operand, Read, Reduce, Select, as_expr, check_dtype, walk
 from ansor.te.interval import proven_outside
 from ansor.te.operation import Operation
+from ansor.te.operators import Operators
+from ansor.te.tensor_slice import TensorSlice
 
 _fresh = itertools.count()
 
@@ -37,10 +40,11 @@ class Compute:
 
 
 @dataclass(frozen=True, eq=False)
-class Tensor:
+class Tensor(Operators["Tensor"]):
     """A dense array: `shape` in elements, `dtype`, and how it comes about (`compute` is None for a placeholder).
 
     `constant` marks a placeholder whose value is known ahead of time (weights), so its memory order is free to choose.
+    Operators (`a + b`, `a * 2.0`, `-a`, `a < b`) are elementwise, with NumPy's broadcasting, and give tensors; `==` compares identity.
     """
 
     name: str
@@ -72,9 +76,21 @@ class Tensor:
         """What computes it, with its axes: for schedules written by hand."""
         return Operation(self)
 
+    def _apply(self, operation: str, left: object, right: object) -> Tensor:
+        from ansor.te.nn.elementwise import applied
+
+        return applied(operation, left, right)
+
+    def __invert__(self) -> Tensor:
+        from ansor.te.nn.elementwise import elementwise
+
+        return elementwise(self, operator.invert, "T_bitwise_not")
+
     def __getitem__(self, indices: Operand | tuple[Operand, ...]) -> Expr:
-        """`tensor[i, j]`: one element. Rank 0 is read as `tensor[()]`."""
+        """`tensor[i, j]` or `tensor[i][j]`: one element. Rank 0 is read as `tensor[()]`; with fewer indices it is a slice, to be indexed further."""
         given = indices if isinstance(indices, tuple) else (indices,)
+        if 0 < len(given) < self.ndim:
+            return TensorSlice(self, given)  # type: ignore[return-value]  # typed as what it is for: an element, once it has all indices
         if len(given) != self.ndim:
             raise DeclarationError(
                 f"asked to read tensor {self.name} of shape {self.shape} with {len(given)} "
@@ -91,8 +107,8 @@ class Tensor:
         return Read(self, tuple(exprs), self.dtype)
 
     def __call__(self, *indices: Operand) -> Expr:
-        """`tensor(i, j)`: the same as `tensor[i, j]`."""
-        return self[indices]
+        """`tensor(i, j)`: the same as `tensor[i, j]`, all indices at once."""
+        return as_expr(self[indices])
 
     def __iter__(self) -> None:
         raise DeclarationError(f"tensor {self.name} cannot be iterated over while declaring; index it: {self.name}[i]")
@@ -101,39 +117,57 @@ class Tensor:
         return f"Tensor({self.name}, {self.shape}, {self.dtype})"
 
 
-def _checked_shape(shape: int | Sequence[int], what: str) -> tuple[int, ...]:
+def _checked_shape(shape: int | float | Sequence[int | float], what: str) -> tuple[int, ...]:
     extents = tuple(shape) if isinstance(shape, Iterable) else (shape,)
     checked = []
     for dimension, extent in enumerate(extents):
-        try:
-            value = int(extent.__index__())
-        except AttributeError:
-            raise DeclarationError(f"asked for {what} with extent {extent!r} in dimension {dimension}; extents are Python integers") from None
+        value = whole_number(extent)
+        if value is None:
+            raise DeclarationError(f"asked for {what} with extent {extent!r} in dimension {dimension}; extents are whole numbers: {_whole(extent)}")
         if value <= 0:
             raise DeclarationError(f"asked for {what} with extent {value} in dimension {dimension}; extents have to be at least 1")
         checked.append(value)
     return tuple(checked)
 
 
-def placeholder(shape: int | Sequence[int], dtype: str = "float32", name: str = "placeholder", *, constant: bool = False) -> Tensor:
+def whole_number(value: object) -> int | None:
+    """`value` as an int: any integer, a float without fraction (`n / 4`), a constant expression; None for anything else."""
+    if isinstance(value, Const):
+        value = value.value
+    if isinstance(value, numbers.Real) and not isinstance(value, numbers.Integral):
+        return int(float(value)) if float(value).is_integer() else None
+    try:
+        return operator.index(value)  # type: ignore[arg-type]  # that is what is asked
+    except TypeError:
+        return None
+
+
+def _whole(extent: object) -> str:
+    if isinstance(extent, Expr):
+        return "make one declaration for each size, with a function of the sizes"
+    return "divide with // where it should be rounded" if isinstance(extent, float) else "give a Python integer"
+
+
+def placeholder(shape: int | float | Sequence[int | float], dtype: str = "float32", name: str = "placeholder", *, constant: bool = False) -> Tensor:
     """A tensor given from outside. `constant=True`: known ahead of time (weights), so it may be stored in another order."""
     return Tensor(name, _checked_shape(shape, f"placeholder {name}"), check_dtype(dtype), constant=constant)
 
 
-def reduce_axis(domain: int | tuple[int, int], name: str | None = None) -> Axis:
+def reduce_axis(domain: int | float | tuple[int | float, int | float], name: str | None = None) -> Axis:
     """An axis to reduce over: `(start, end)`, or an extent. Unnamed axes get a name nobody else has."""
     label = name if name is not None else f"r{next(_fresh)}"
-    try:
-        start, end = map(operator.index, domain if isinstance(domain, Iterable) else (0, domain))
-    except (TypeError, ValueError):
-        raise DeclarationError(f"asked for reduce axis {label} over {domain!r}; give (start, end) or an extent, Python integers") from None
+    ends = tuple(domain) if isinstance(domain, Iterable) else (0, domain)
+    whole = [whole_number(end) for end in ends]
+    if len(whole) != 2 or whole[0] is None or whole[1] is None:
+        raise DeclarationError(f"asked for reduce axis {label} over {domain!r}; give (start, end) or an extent, whole numbers")
+    start, end = whole[0], whole[1]
     if end <= start:
         raise DeclarationError(f"asked for reduce axis {label} over {start}..{end}, which is empty; it needs at least one value")
     return Axis(label, end - start, "reduce", start)
 
 
 def compute(
-    shape: int | Sequence[int],
+    shape: int | float | Sequence[int | float],
     fcompute: Callable[..., Operand],
     name: str = "compute",
     tag: str = "",

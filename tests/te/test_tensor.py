@@ -10,7 +10,7 @@ from ansor.errors import DeclarationError
 from ansor.te.interval import interval
 from ansor.te.tensor import Tensor
 
-A = te.placeholder((4, 6), name="A")
+A: Any = te.placeholder((4, 6), name="A")
 WRONG: Any = (2.5,)
 
 
@@ -49,6 +49,36 @@ def test_extents_may_be_numpy_integers() -> None:
     assert te.reduce_axis((np.int64(1), np.int64(3)), "r").extent == 2  # type: ignore[arg-type]
 
 
+def test_extents_may_be_floats_without_a_fraction() -> None:
+    assert te.placeholder((32.0, 64 / 4)).shape == (32, 16) and te.placeholder(np.float32(3)).shape == (3,)  # type: ignore[arg-type]
+    assert te.compute((6 / 2,), lambda i: A[i, 0]).shape == (3,) and te.reduce_axis((0, 6 / 2)).extent == te.reduce_axis(3.0).extent == 3
+    assert {type(extent) for extent in te.placeholder((32.0, te.const(4))).shape} == {int}  # type: ignore[arg-type]
+
+
+def test_indices_may_be_given_one_at_a_time() -> None:
+    i, j = te.Axis("i", 4), te.Axis("j", 6)
+    cube: Any = te.placeholder((4, 6, 2), "int8", name="T")
+    assert str(cube[i][j][1]) == str(cube[i, j][1]) == str(cube[i][j, 1]) == "T[i, j, 1]"
+    assert (cube[i].shape, cube[i].ndim, cube[i].dtype, cube[i, j].shape, str(cube[i])) == ((6, 2), 2, "int8", (2,), "T[i]")
+
+
+def test_arithmetic_of_tensors_is_elementwise_and_broadcasts() -> None:
+    b: Any = te.placeholder((6,), "int32", name="B")
+    c, s = te.placeholder((4, 1), name="C"), te.placeholder((), name="s")
+    for found, text in (
+        (A + 1.0, "(A[i0, i1] + 1.0)"), (1 - A, "(1.0 - A[i0, i1])"), (A * b, "(A[i0, i1] * float32(B[i1]))"), (A / c, "(A[i0, i1] / C[i0, 0])"),
+        (A + s, "(A[i0, i1] + s[])"), (s + 2, "(s[] + 2.0)"), (-A, "(0.0 - A[i0, i1])"), (A + b[0], "(A[i0, i1] + float32(B[0]))"),
+        (b[0] + c, "(float32(B[0]) + C[i0, i1])"), (A // 2, "floor((A[i0, i1] / 2.0))"), (b % 3, "(B[i0] % 3)"), (b << 1, "(B[i0] << 1)"),
+        (1 << b, "(1 << B[i0])"), (b & 3, "(B[i0] & 3)"), (3 | b, "(3 | B[i0])"), (b ^ b, "(B[i0] ^ B[i0])"), (~b, "(B[i0] ^ -1)"),
+        (A**2, "pow(A[i0, i1], 2.0)"),
+        (np.float32(2) * A, "(2.0 * A[i0, i1])"),
+    ):  # fmt: skip
+        assert found.compute is not None and str(found.compute.body) == text
+    assert (A + c).shape == (A * A).shape == (4, 6) and (c > A).dtype == "bool" and (~(c > A)).dtype == "bool"
+    assert ((A + 1).op.tag, (A + A).op.tag, (A + b[0]).op.tag, (A + A).name) == ("elemwise", "broadcast", "elemwise", "T_add")
+    assert (A == A) is True and (c == A) is False
+
+
 def test_calling_reads_too() -> None:
     i = te.Axis("i", 4)
     assert str(A(i, 0)) == "A[i, 0]"
@@ -59,12 +89,16 @@ def test_unnamed_reduce_axes_differ() -> None:
 
 
 @pytest.mark.parametrize(("declare", "sentence"), [
-    (lambda: A[0], "asked to read tensor A of shape (4, 6) with 1 index; it has 2 dimensions: give one index for each"),
+    (lambda: A(0), "asked for the value of A[0], which has 1 index; tensor A of shape (4, 6) has 2 dimensions: give one index for each"),
+    (lambda: te.compute((4,), lambda i: A[i], name="C"), "asked for the value of A[i], which has 1 index; tensor A"),
+    (lambda: iter(A[0]), "A[0] cannot be iterated over while declaring; index it: A[0][i]"),
     (lambda: A[0, 0, 0], "asked to read tensor A of shape (4, 6) with 3 indices"),
     (lambda: A[0, te.const(1.0)], "asked to read tensor A at `1.0` in dimension 1, which has dtype float32; indices are integers"),
     (lambda: iter(A), "tensor A cannot be iterated over while declaring; index it: A[i]"),
     (lambda: te.placeholder((4, 0), name="Z"), "asked for placeholder Z with extent 0 in dimension 1; extents have to be at least 1"),
-    (lambda: te.placeholder(WRONG, name="Z"), "asked for placeholder Z with extent 2.5 in dimension 0; extents are Python integers"),
+    (lambda: te.placeholder(WRONG, name="Z"), "asked for placeholder Z with extent 2.5 in dimension 0; extents are whole numbers: divide with //"),
+    (lambda: te.placeholder((te.Axis("n", 4),), name="Z"), "make one declaration for each size, with a function of the sizes"),  # type: ignore[arg-type]
+    (lambda: te.placeholder(("4",), name="Z"), "extents are whole numbers: give a Python integer"),  # type: ignore[arg-type]
     (lambda: te.placeholder((2,), "float16"), "asked for dtype 'float16', which is not one of"),
     (lambda: te.reduce_axis((3, 3), "r"), "asked for reduce axis r over 3..3, which is empty; it needs at least one value"),
     (lambda: te.reduce_axis(0, "r"), "asked for reduce axis r over 0..0, which is empty"),

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import cast as cast_type
 
 from ansor.errors import DeclarationError
 from ansor.te import scalar
-from ansor.te.expr import Axis, Const, Expr, Number, Operand, binary, is_float
+from ansor.te.expr import Axis, Const, Expr, Number, Operand, as_expr, binary, is_float
 from ansor.te.expr import cast as cast_scalar
 from ansor.te.tensor import Tensor, declared
 
 Scalar = Callable[[Expr], Expr]
+Whole = Tensor | Operand
+"""A tensor, or a value that is the same for all elements."""
 
 
 def elementwise(x: Tensor, function: Scalar, name: str) -> Tensor:
@@ -158,13 +161,26 @@ def power(x: Tensor | Number, y: Tensor | Number, name: str = "power") -> Tensor
     return broadcast("pow", x, y, name)
 
 
-def broadcast(op: str, x: Tensor | Number, y: Tensor | Number, name: str) -> Tensor:
-    """`x op y` with NumPy's broadcasting; `op` is an operation of `ansor.te.expr.binary`."""
-    shape = _broadcast_shape(name, x, y)
-    if isinstance(x, Tensor) and isinstance(y, Tensor) and x.dtype != y.dtype:
-        raise DeclarationError(f"asked for {name} of {x.dtype} tensor {x.name} and {y.dtype} tensor {y.name}; both need one dtype: use te.nn.cast")
-    axes = axes_of(shape)
-    return declared(name, axes, binary(op, _element(x, axes), _element(y, axes)))
+def broadcast(op: str, x: Whole, y: Whole, name: str, tag: str = "") -> Tensor:
+    """`x op y` with NumPy's broadcasting; `op` is an operation of `ansor.te.expr.binary`, which brings operands of two dtypes to one."""
+    axes = axes_of(_broadcast_shape(name, x, y))
+    return declared(name, axes, binary(op, _element(x, axes), _element(y, axes)), tag=tag)
+
+
+_NAMES = {
+    "add": "T_add", "sub": "T_subtract", "mul": "T_multiply", "div": "T_divide", "floordiv": "T_floor_divide", "floormod": "T_floor_mod", "pow": "T_power",
+    "shl": "T_left_shift", "shr": "T_right_shift", "bitand": "T_bitwise_and", "bitor": "T_bitwise_or", "bitxor": "T_bitwise_xor",
+    "lt": "T_less", "le": "T_less_equal", "gt": "T_greater", "ge": "T_greater_equal",
+}  # fmt: skip
+
+
+def applied(op: str, x: object, y: object) -> Tensor:
+    """What an operator between a tensor and a tensor, an element or a number gives."""
+    for operand in (x, y):
+        if not isinstance(operand, Tensor):
+            as_expr(cast_type("Operand", operand))  # which refuses what is no operand
+    both = isinstance(x, Tensor) and isinstance(y, Tensor)
+    return broadcast(op, cast_type("Whole", x), cast_type("Whole", y), _NAMES[op], "broadcast" if both else "elemwise")
 
 
 def scale_shift(data: Tensor, scale: Tensor, shift: Tensor, axis: int = 1, name: str = "scale_shift") -> Tensor:
@@ -180,7 +196,7 @@ def scale_shift(data: Tensor, scale: Tensor, shift: Tensor, axis: int = 1, name:
     return declared(name, axes, data[axes] * scale[axes[which]] + shift[axes[which]])
 
 
-def _broadcast_shape(name: str, x: Tensor | Number, y: Tensor | Number) -> tuple[int, ...]:
+def _broadcast_shape(name: str, x: Whole, y: Whole) -> tuple[int, ...]:
     shapes = [tensor.shape for tensor in (x, y) if isinstance(tensor, Tensor)]
     if not shapes:
         raise DeclarationError(f"asked for {name} of two numbers, {x} and {y}; one of them has to be a tensor")
@@ -198,7 +214,7 @@ def _broadcast_shape(name: str, x: Tensor | Number, y: Tensor | Number) -> tuple
     return tuple(result)
 
 
-def _element(x: Tensor | Number, axes: tuple[Axis, ...]) -> Operand:
+def _element(x: Whole, axes: tuple[Axis, ...]) -> Operand:
     if not isinstance(x, Tensor):
         return x
     last = axes[len(axes) - x.ndim:]
