@@ -16,8 +16,9 @@ from ansor.codegen.toolchain import find_compiler
 from ansor.cost_model.base import CostModel
 from ansor.errors import ArgumentError, RecordError, TargetError
 from ansor.ir import access
-from ansor.kernels import NetworkKernel, built, warned
+from ansor.kernels import NetworkKernel, built
 from ansor.library_choice import assembled, runs_here
+from ansor.machine_checks import check_machine
 from ansor.measure.kernel import Kernel
 from ansor.measure.measurer import Measurer
 from ansor.measure.timing import TimingOptions
@@ -30,6 +31,7 @@ from ansor.task import SearchTask, Workload
 from ansor.te.tensor import Tensor
 from ansor.text import counted
 from ansor.tuning import Best, OnProgress, Report, TaskState, TuningRun, best_of_record, quiet, recorded_outcomes
+from ansor.views import View, Voice, view_of
 from ansor.zero_tuning import as_declared, pick
 
 if TYPE_CHECKING:
@@ -61,6 +63,7 @@ def tune_tasks(
     model: CostModel | None = None,
     timing: TimingOptions | None = None,
     early_stop: int | None = None,
+    progress: bool | View | None = None,
     report: Report = quiet,
     on_progress: OnProgress = quiet,
 ) -> list[TaskState]:
@@ -69,27 +72,55 @@ def tune_tasks(
     tasks: a list, one task, or what `extract_tasks` gives of a network, which brings its weights along.
     min_gain: end early when the rest of the budget is expected to save less than this share of the time of the programs (`ansor.search.expected_gain`).
     By default that is 0.01 with `minutes` alone, and never with `trials`. Ctrl-C ends the run early; what was measured so far counts.
+    early_stop: end a task after so many trials without a better program. The other arguments are those of `auto_schedule`.
 
     Raises BudgetError without a sensible budget, ArgumentError for an argument of a wrong kind, ToolchainError when no compiler works, RecordError for an
     unusable `records` file.
     """
     Budget.of(trials, minutes, min_gain)  # mistakes show before a compiler is started
-    check_arguments(records=records, seed=seed, model=model, timing=timing, early_stop=early_stop, report=report, on_progress=on_progress)
+    check_arguments(
+        records=records, seed=seed, model=model, timing=timing, early_stop=early_stop, progress=progress, report=report, on_progress=on_progress,
+    )  # fmt: skip
     tasks, weights = _weighted(tasks, weights)
     if not tasks:
         return []
     target = tasks[0].target
     if any(task.target != target for task in tasks):
         raise TargetError(f"asked to tune tasks for {', '.join(sorted({str(task.target) for task in tasks}))} in one run; give all of them one target")
+    check_machine(target, measures=True)
+    with view_of(progress, target) as view:
+        return _tuned(
+            tasks, weights, Voice(view, report, on_progress), trials=trials, minutes=minutes, min_gain=min_gain, records=records, seed=seed, model=model,
+            timing=timing, early_stop=early_stop,
+        )  # fmt: skip
+
+
+def _tuned(
+    tasks: Sequence[SearchTask],
+    weights: Sequence[float] | None,
+    voice: Voice,
+    *,
+    trials: int | None,
+    minutes: float | None,
+    min_gain: float | None,
+    records: str | Path | None,
+    seed: int,
+    timing: TimingOptions | None,
+    model: CostModel | None = None,
+    early_stop: int | None = None,
+) -> list[TaskState]:
+    """`tune_tasks`, once its arguments are checked and somebody listens."""
+    target = tasks[0].target
+    voice.now("starting the C compiler and the measuring process")
     with Measurer(find_compiler(target.compiler), mcpu=target.mcpu, timing=timing) as measurer:
         run = TuningRun(
             tasks, weights, trials=trials, minutes=minutes, min_gain=min_gain, measurer=measurer, records=records, seed=seed, model=model,
-            early_stop=early_stop, first=partial(pick, seed=seed), report=report, on_progress=on_progress,
+            early_stop=early_stop, first=partial(pick, seed=seed), report=voice.say, on_progress=voice.update, now=voice.now,
         )  # fmt: skip
         try:
             return run.run()
         except KeyboardInterrupt:
-            report("stopped by Ctrl-C: going on with the best programs so far")
+            voice.say("stopped by Ctrl-C: going on with the best programs so far")
             return run.states
 
 
@@ -123,20 +154,21 @@ def _all_failed(state: TaskState) -> str:
     return f"no measured program was valid{f' ({kinds})' if kinds else ''}"
 
 
-def say_guesses(states: Sequence[TaskState], report: Report) -> None:
-    """One line about the programs that were chosen without measuring, if there are any."""
+def say_guesses(states: Sequence[TaskState], report: Report, hint: bool = False) -> None:
+    """One line about the programs that were chosen without measuring, if there are any. `hint`: say how to measure, as nobody asked for it or against it."""
+    cure = "; give trials= or minutes= to tune" if hint else ""
     found = [(state.task.name, state.guess) for state in states if state.best is None and state.guess is not None]
     if len(found) == 1:
         ((name, guess),) = found
         share = "" if guess.confidence is None else f"; expected to have {guess.confidence:.0%} of the speed of a tuned program"
-        report(f"{name}: {guess.how}{share}")
+        report(f"{name}: {guess.how}{share}{cure}")
     if len(found) < 2:
         return
     known = sorted((guess.confidence, name) for name, guess in found if guess.confidence is not None)
     mean = sum(confidence for confidence, _ in known) / max(len(known), 1)
     share = f"; expected to have {mean:.0%} of the speed of tuned ones, {known[0][0]:.0%} for {known[0][1]}" if known else ""
     others = f"; {len(found) - len(known)} not by the model" if len(known) < len(found) else ""
-    report(f"{len(found)} programs were chosen without measuring{share}{others}")
+    report(f"{len(found)} programs were chosen without measuring{share}{others}{cure}")
 
 
 def auto_schedule(
@@ -156,6 +188,7 @@ def auto_schedule(
     pins: Sequence[Pin] = (),
     timing: TimingOptions | None = None,
     early_stop: int | None = None,
+    progress: bool | View | None = None,
     report: Report = quiet,
     on_progress: OnProgress = quiet,
 ) -> Kernel:
@@ -178,25 +211,40 @@ def auto_schedule(
         templates: of `ansor.autotvm`, searched along: names, functions, or tasks of theirs; with `rules=()` nothing else is searched. `func` may be one itself.
             `report` says which of all made the fastest program, and so does the kernel's `origin`.
         pins: what is fixed of sketches, such as `ansor.Pin("C*.j", (..., 16))`; the search finds the rest.
-        timing: how programs are timed: repeats, time limits, cold caches.
+        seed: of the search; the same seed finds the same programs where the same times are measured.
+        model: a cost model of `ansor.cost_model` instead of the package's own.
+        timing: how programs are timed: repeats, time limits, cold caches (`ansor.TimingOptions`).
+        early_stop: end after so many trials without a better program.
+        progress: True shows a bar with the best program so far, False nothing; None shows it on a terminal (on stderr) and in notebooks.
+        report: gets each line worth keeping, such as `print`, instead of the progress display. The logger `ansor` gets them, too, as INFO.
+        on_progress: is called with an `ansor.Progress` after each trial; raise KeyboardInterrupt in it to end with the best program so far.
 
     Returns a kernel: call it with NumPy arrays or torch tensors. Constants are arguments like any other unless `bind_constants` binds them.
     Raises BudgetError, ArgumentError and TargetError for arguments that cannot be meant, DeclarationError and ScheduleError for what they describe.
     """
     count = 0 if trials is None and minutes is None else trials
     Budget.of(count, minutes, min_gain)  # mistakes show before sketches are derived
-    check_arguments(records=records, seed=seed, model=model, timing=timing, early_stop=early_stop, report=report, on_progress=on_progress)
-    task = _task_of(func, args, target, rules=rules, algorithms=algorithms, templates=templates, pins=pins)
-    states = [recorded_state(task, records)] if count == 0 else tune_tasks(
-        [task], trials=count, minutes=minutes, min_gain=min_gain, records=records, seed=seed, model=model, timing=timing, early_stop=early_stop,
-        report=report, on_progress=on_progress,
+    check_arguments(
+        records=records, seed=seed, model=model, timing=timing, early_stop=early_stop, progress=progress, report=report, on_progress=on_progress,
     )  # fmt: skip
-    state = states[0]
-    if count != 0 and state.best is None and not state.trials:
-        report("no time to measure a program; the model picks one")
-    program = chosen(state, model, seed)
-    say_guesses(states, report)
-    return built([task], [program], find_compiler(task.target.compiler))[0]
+    task = _task_of(func, args, target, rules=rules, algorithms=algorithms, templates=templates, pins=pins)
+    check_machine(task.target, measures=count != 0)
+    with view_of(progress, task.target) as view:
+        voice = Voice(view, report, on_progress)
+        if count == 0:
+            voice.now(f"deriving the programs of {task.name}")
+            state = recorded_state(task, records)
+        else:
+            (state,) = _tuned(
+                [task], None, voice, trials=count, minutes=minutes, min_gain=min_gain, records=records, seed=seed, model=model, timing=timing,
+                early_stop=early_stop,
+            )  # fmt: skip
+            if state.best is None and not state.trials:
+                voice.say("no time to measure a program; the model picks one")
+        voice.now(f"building {task.name}")
+        program = chosen(state, model, seed)
+        say_guesses([state], voice.say, hint=trials is None and minutes is None)
+        return built([task], [program], find_compiler(task.target.compiler))[0]
 
 
 def _task_of(
@@ -272,41 +320,56 @@ def compile(
     seed: int = 0,
     timing: TimingOptions | None = None,
     library: bool = True,
+    progress: bool | View | None = None,
     report: Report = quiet,
     on_progress: OnProgress = quiet,
     on_tasks: Callable[[list[TaskState]], None] = quiet,
 ) -> CompiledNetwork:
     """Tune and compile a PyTorch module into one callable with the module's arguments and results.
 
-    `trials`, `minutes` or both are the budget over all tasks, `min_gain` when to end early, as in `auto_schedule`; without them, or with 0 trials, no programs
-    are tried and recorded ones are taken where `records` has them. Reading the module and building the kernels come on top. `on_tasks` gets
-    all tasks once their programs are chosen. `library`: where PyTorch's own kernels are faster than ours on this machine, those run (on as many threads
-    as PyTorch is set to); that is measured here, at most 0.1 s for each group, and recorded. False: our kernels run everywhere.
+    Args:
+        model, example_inputs: the module, and its inputs as a tuple, or as a dict for keyword arguments. The network takes inputs of their shapes and dtypes.
+        trials, minutes: the budget of all tasks together, one of them or both. As in `auto_schedule`, without a budget, or with 0 trials, nothing is measured:
+            the best recorded programs are taken, or those that the model picks. Reading the module and building the kernels are not part of the budget.
+        library: where PyTorch's own kernels are faster than ours on this machine, those run (on as many threads as PyTorch is set to); that is measured here,
+            at most 0.1 s for each group, and recorded. False: our kernels run everywhere.
+        on_tasks: gets all tasks once their programs are chosen.
+        target, min_gain, records, seed, timing, progress, report, on_progress: as in `auto_schedule`.
+
+    Raises ModelError for a module that cannot be read, and what `auto_schedule` raises.
     """
     from ansor.graph.network import CompiledNetwork
     from ansor.graph.tasks import extract
 
     count = 0 if trials is None and minutes is None else trials
     Budget.of(count, minutes, min_gain)  # mistakes show before the module is read
-    check_arguments(records=records, seed=seed, timing=timing, report=report, on_progress=on_progress, on_tasks=on_tasks)
-    extracted = extract(model, example_inputs, report)
-    tasks = [SearchTask(tensors=t.tensors, target=target, name=t.name) for t in extracted.tasks]
-    states = _states([(task, float(t.weight)) for task, t in zip(tasks, extracted.tasks, strict=True)], records)
-    tunable = [state for state in states.values() if is_tunable(state.task)]
-    if count != 0 and tunable:
-        tuned = tune_tasks(
-            [state.task for state in tunable], [state.weight for state in tunable],
-            trials=count, minutes=minutes, min_gain=min_gain, records=records, seed=seed, timing=timing, report=report, on_progress=on_progress,
-        )  # fmt: skip
-        states.update((state.task.workload_key, state) for state in tuned)
-    on_tasks(list(states.values()))
-    bests = [chosen(states[task.workload_key], seed=seed) for task in tasks]
-    say_guesses([state for state in states.values() if is_tunable(state.task)], report)
-    kernels = built(tasks, bests, find_compiler(tasks[0].target.compiler) if tasks else None, warned if report is quiet else report)
-    ours = [NetworkKernel(kernel) for kernel in kernels]
-    if library and tasks and runs_here(tasks[0].target):
-        return assembled(extracted, tasks, bests, ours, records, report)
-    return CompiledNetwork(extracted, ours)
+    check_arguments(records=records, seed=seed, timing=timing, progress=progress, report=report, on_progress=on_progress, on_tasks=on_tasks)
+    target = parse_target(target)
+    check_machine(target, measures=count != 0)
+    with view_of(progress, target) as view:
+        voice = Voice(view, report, on_progress)
+        voice.now("reading the model")
+        extracted = extract(model, example_inputs, voice.say)
+        tasks = [SearchTask(tensors=t.tensors, target=target, name=t.name) for t in extracted.tasks]
+        states = _states([(task, float(t.weight)) for task, t in zip(tasks, extracted.tasks, strict=True)], records)
+        tunable = [state for state in states.values() if is_tunable(state.task)]
+        if count != 0 and tunable:
+            tuned = _tuned(
+                [state.task for state in tunable], [state.weight for state in tunable], voice,
+                trials=count, minutes=minutes, min_gain=min_gain, records=records, seed=seed, timing=timing,
+            )  # fmt: skip
+            states.update((state.task.workload_key, state) for state in tuned)
+        voice.now(f"choosing programs for {counted(len(tasks), 'kernel')}")
+        bests = [chosen(states[task.workload_key], seed=seed) for task in tasks]
+        on_tasks(list(states.values()))
+        say_guesses([state for state in states.values() if is_tunable(state.task)], voice.say, hint=trials is None and minutes is None)
+        voice.now(f"building {counted(len(tasks), 'kernel')}")
+        kernels = built(tasks, bests, find_compiler(target.compiler) if tasks else None)
+        ours = [NetworkKernel(kernel) for kernel in kernels]
+        if library and tasks and runs_here(target):
+            voice.now("comparing with PyTorch's kernels")
+            return assembled(extracted, tasks, bests, ours, records, voice.say)
+        return CompiledNetwork(extracted, ours)
 
 
 # names that users of Ansor know ---------------------------------------------------------------------------------------------------------------------
@@ -343,7 +406,7 @@ def tune(task: SearchTask, options: TuningOptions) -> TaskState:
         return recorded_state(task, records)
     return tune_tasks(
         [task], trials=options.num_measure_trials or None, minutes=options.minutes, records=records, seed=options.seed,
-        early_stop=options.early_stopping, report=say,
+        early_stop=options.early_stopping, progress=None if options.verbose else False, report=say,
     )[0]  # fmt: skip
 
 

@@ -49,6 +49,7 @@ _KINDS: Mapping[str, tuple[_Fits, str]] = {
     "early_stop": (_optional(lambda value: is_whole(value, 1)), "after how many trials without a better program to stop, or leave it out"),
     "model": (_optional(_is_cost_model), "a cost model, with fitted, update and predict, or leave it out"),
     "timing": (_optional(lambda value: isinstance(value, TimingOptions)), "ansor.measure.timing.TimingOptions(...), or leave it out"),
+    "progress": (lambda value: value is None or isinstance(value, bool) or hasattr(value, "update"), "True, False, or None: on a terminal and in notebooks"),
     "report": (callable, "a function that takes a line of text, such as print"),
     "on_progress": (callable, "a function that takes an ansor.tuning.Progress"),
     "on_tasks": (callable, "a function that takes the tasks' states"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -17,6 +16,7 @@ from ansor.ir.printer import loops_text
 from ansor.ir.simplify import simplified
 from ansor.measure.kernel import Kernel, build_kernels
 from ansor.measure.result_memory import aligned_empty
+from ansor.notices import warn
 from ansor.schedule.sketch import Sketch
 from ansor.task import SearchTask
 from ansor.text import clip
@@ -30,12 +30,7 @@ def schedule_text(task: SearchTask, best: Best) -> str:
     return loops_text(simplified(best.sketch.lower_row(best.row, c_identifier(task.name))))
 
 
-def warned(text: str) -> None:
-    """As a Python warning: for what must not pass unseen where nobody gave another way to say it."""
-    warnings.warn(text, RuntimeWarning, stacklevel=4)
-
-
-def built(tasks: Sequence[SearchTask], bests: Sequence[Best], compiler: Compiler | None = None, report: Report = warned) -> list[Kernel]:
+def built(tasks: Sequence[SearchTask], bests: Sequence[Best], compiler: Compiler | None = None, report: Report = warn) -> list[Kernel]:
     """One kernel for each task, built side by side; one that does not build is replaced by the declaration as it stands, and said.
 
     Raises ToolchainError when that does not build either.

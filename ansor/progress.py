@@ -1,65 +1,79 @@
-"""What a person sees while a run goes on: a few live lines on a terminal, plain lines elsewhere."""
+"""What a person sees while a run goes on: a bar and a few live lines on a terminal, plain lines elsewhere; and the table at the end."""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.progress import BarColumn, TextColumn
+from rich.progress import Progress as Bar
+from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from ansor.text import counted, format_left, format_seconds, format_share
+from ansor.machine_peak import peak_gflops
+from ansor.progress_text import progress_parts, result_parts, seconds_left, share_done, speed_text, trials_text
+from ansor.targets.base import Target
+from ansor.text import format_left, format_seconds
 from ansor.tuning import Progress, TaskState
 
 PLAIN_SECONDS = 5.0
 """Seconds between two plain lines."""
 
 
-def progress_parts(progress: Progress, peak_gflops: float | None) -> list[str]:
-    """Trials, their speed and the time left; best latency, rate, share of the peak and the gain to expect; the task at hand; failures by kind."""
-    rate = progress.measured / progress.elapsed if progress.elapsed > 0 else 0.0
-    speed = f", {rate:.1f} trials/s" if rate > 0 else ""
-    left = seconds_left(progress)
-    number = counted(progress.trials, "trial") if progress.budget is None else f"{progress.trials}/{progress.budget} trials"
-    parts = [f"{number}{speed}{f', {format_left(left)} left' if left is not None else ''}"]
-    if progress.waiting < progress.tasks:
-        parts.append(_best_text(progress, peak_gflops))
-    parts.append(progress.task.name)
-    if progress.failures:
-        parts.append("failed: " + ", ".join(f"{kind} {count}" for kind, count in sorted(progress.failures.items())))
-    return parts
+class Picture:
+    """A run as something that rich shows: what goes on before the first trial, then a bar over a few lines."""
 
+    def __init__(self, target: Target | None = None) -> None:
+        self.target = target
+        self._bar = Bar(TextColumn("{task.fields[trials]}"), BarColumn(bar_width=None), TextColumn("{task.fields[rest]}"), expand=True, auto_refresh=False)
+        self._run = self._bar.add_task("", total=1.0, trials="", rest="")
+        self._under: list[str] | None = None  # lines under the bar; None before the first trial
+        self._shown: RenderableType = Spinner("dots", "starting")
 
-def _best_text(progress: Progress, peak_gflops: float | None) -> str:
-    what = "best" if progress.tasks == 1 else "sum of kernels"
-    gflops = progress.flop / progress.seconds / 1e9
-    share = f" ({100 * gflops / peak_gflops:.0f} % of peak)" if peak_gflops else ""
-    missing = f", {counted(progress.waiting, 'task')} to come" if progress.waiting else ""
-    gain = f", {format_share(progress.gain)} to gain" if progress.gain is not None else ""
-    return f"{what} {format_seconds(progress.seconds)}, {gflops:.1f} GFLOP/s{share}{missing}{gain}"
+    def __rich__(self) -> RenderableType:
+        return self._shown
 
+    def now(self, what: str) -> None:
+        """What goes on instead of trials."""
+        spinner = Spinner("dots", what)
+        self._shown = spinner if self._under is None else Group(self._bar, *map(Text, self._under), spinner)
 
-def seconds_left(progress: Progress) -> float | None:
-    """Until the budget is used, of time or, at the pace so far, of trials; None before there is a pace."""
-    by_trials = (progress.budget - progress.trials) * progress.pace if progress.budget is not None and progress.pace is not None else None
-    return min((seconds for seconds in (by_trials, progress.left) if seconds is not None), default=None)
+    def update(self, progress: Progress) -> None:
+        """The state after a trial."""
+        left = seconds_left(progress)
+        rest = "  ".join(filter(None, (speed_text(progress), f"{format_left(left)} left" if left is not None else "")))
+        self._bar.update(self._run, completed=share_done(progress), trials=trials_text(progress), rest=rest)
+        # One part to a line, so that nothing jumps as numbers grow. Words that do not fit go to the next line: nothing is cut.
+        self._under = result_parts(progress, self.peak())
+        self._shown = Group(self._bar, *map(Text, self._under))
+
+    def peak(self) -> float | None:
+        """The target's peak in GFLOP/s, measured when first asked for."""
+        return peak_gflops(self.target) if self.target is not None else None
 
 
 @dataclass
 class ProgressView:
-    """Shows progress on a console; use it in a `with` statement."""
+    """Shows progress on a console. `target`: whose peak the rates are compared with."""
 
     console: Console
-    peak_gflops: float | None = None
+    target: Target | None = None
     live: Live | None = None
     last: float = field(default=0.0)
 
-    def __enter__(self) -> ProgressView:
+    def __post_init__(self) -> None:
+        self.picture = Picture(self.target)
+
+    def __enter__(self) -> Self:
         if self.console.is_terminal:
-            self.live = Live(Text("starting"), console=self.console, refresh_per_second=8, transient=True)
+            # What the caller prints goes above the live lines, unless it goes elsewhere.
+            self.live = Live(self.picture, console=self.console, refresh_per_second=8, transient=True, redirect_stdout=sys.stdout.isatty())
             self.live.start()
         return self
 
@@ -70,47 +84,52 @@ class ProgressView:
 
     def update(self, progress: Progress) -> None:
         """Show the state after a trial."""
-        parts = progress_parts(progress, self.peak_gflops)
         if self.live is not None:
-            # One part to a line, so that nothing jumps as numbers grow; what is wider than the terminal is cut.
-            self.live.update(Text("\n".join(parts), no_wrap=True, overflow="ellipsis"))
+            self.picture.update(progress)
             return
         now = time.monotonic()
         if now - self.last >= PLAIN_SECONDS or progress.trials == progress.budget or progress.left == 0:
             self.last = now
-            self.console.print(" | ".join(parts), highlight=False, soft_wrap=True)
+            self.say(" | ".join(progress_parts(progress, self.picture.peak())))
 
     def now(self, what: str) -> None:
         """What goes on instead of trials; on a terminal only."""
         if self.live is not None:
-            self.live.update(Text(what))
+            self.picture.now(what)
 
     def say(self, line: str) -> None:
-        """One line above the live one."""
-        self.console.print(line, highlight=False, soft_wrap=True)
+        """One line that stays, above the live ones."""
+        say(self.console, line)
+
+
+def say(console: Console, line: str) -> None:
+    """One line: on a terminal it is wrapped between words, elsewhere it stays one."""
+    console.print(line, highlight=False, markup=False, soft_wrap=not console.is_terminal)
 
 
 def task_table(states: Sequence[TaskState], peak_gflops: float | None) -> Table:
     """One row per task: uses, best latency, rate, share of the peak, trials."""
-    table = Table(box=None, pad_edge=False)
-    table.add_column("task")
+    table = Table(box=None, pad_edge=False, caption_justify="left")
+    table.add_column("task", overflow="fold")
     for heading in ("uses", "latency", "GFLOP/s", "% of peak", "trials"):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=True)
     for state in states:
         seconds = state.seconds
         gflops = state.task.flop / seconds / 1e9 if seconds else None
+        mark = "*" if state.fewer_operations else ""
         table.add_row(
             state.task.name,
             f"{state.weight:g}",
-            format_seconds(seconds) if seconds else "-",
-            f"{gflops:.1f}" if gflops is not None else "-",
-            f"{100 * gflops / peak_gflops:.0f}" if gflops is not None and peak_gflops else "-",
+            format_seconds(seconds) if seconds else _unmeasured(state),
+            f"{gflops:.1f}{mark}" if gflops is not None else "",
+            f"{100 * gflops / peak_gflops:.0f}{mark}" if gflops is not None and peak_gflops else "",
             str(state.trials),
         )
-    if any(_has_other_operations(state) for state in states):
-        table.caption, table.caption_justify = "operations are counted as declared; Winograd's algorithm and its like need fewer of them", "left"
+    if any(state.fewer_operations for state in states):
+        table.caption = "* operations as declared: the algorithm, such as Winograd's, needs fewer of them"
     return table
 
 
-def _has_other_operations(state: TaskState) -> bool:
-    return state.best is not None and state.best.sketch.dag.flop < state.task.flop
+def _unmeasured(state: TaskState) -> str:
+    """What runs where no time is known."""
+    return "plain loops" if state.trials else "model's pick"

@@ -64,7 +64,8 @@ class Progress:
     budget: trials, None where only the time is limited; left: seconds of the time, None where only trials are limited; gain: share of the time of
     all kernels that the rest of the budget is expected to save, None before that can be said.
     pace: seconds a trial takes where programs are searched for, None before that is known.
-    tasks: how many there are; waiting: those without a valid program yet; seconds, flop: of one run of all the others, as often as they are used.
+    tasks: how many there are; waiting: those without a valid program yet; seconds, flop: of one run of all the others, as often as they are used, each kernel
+    timed alone with warm caches. fewer_operations: some of these programs need fewer operations than `flop`, which counts them as declared.
     """
 
     task: SearchTask
@@ -81,6 +82,7 @@ class Progress:
     left: float | None = None
     gain: float | None = None
     pace: float | None = None
+    fewer_operations: bool = False
 
     def __repr__(self) -> str:
         of = "" if self.budget is None else f" of {self.budget}"
@@ -127,6 +129,11 @@ class TaskState:
         """Best latency so far."""
         return None if self.best is None else self.best.seconds
 
+    @property
+    def fewer_operations(self) -> bool:
+        """Whether the best program needs fewer operations than the declaration, which `task.flop` counts: Winograd's algorithm and its like."""
+        return self.best is not None and self.best.sketch.dag.flop < self.task.flop
+
     def __repr__(self) -> str:
         best = "no valid program yet" if self.seconds is None else f"best {format_seconds(self.seconds)}"
         failed = f", {sum(self.failures.values())} failed" if self.failures else ""
@@ -163,7 +170,7 @@ class TuningRun:
         objective, scheduling: what the rounds of several tasks are to lower, and how they are dealt out. round_size: trials of a round, at most.
         on_round: called with a task's number before each of its rounds (False), and after it (True).
         options: how the search is done; its `budget` and `early_stop` are the run's.
-        report: gets one line for each thing worth saying; on_progress: called after every trial.
+        report: gets one line for each thing worth saying; on_progress: called after every trial; now: gets what goes on before and between them, in words.
     """
 
     def __init__(
@@ -189,6 +196,7 @@ class TuningRun:
         on_round: OnRound | None = None,
         report: Report = quiet,
         on_progress: OnProgress = quiet,
+        now: Report = quiet,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.budget = Budget.of(trials, minutes, min_gain)
@@ -198,6 +206,7 @@ class TuningRun:
         self.records = Path(records) if records is not None else None
         self.report = report
         self.on_progress = on_progress
+        self.now = now
         self.failures: Counter[str] = Counter()
         self.started = clock()
         self.first = first
@@ -211,9 +220,15 @@ class TuningRun:
         self.round_size = round_size
         self.on_round = on_round
         self.scheduler = TaskScheduler([TaskInfo(weight=state.weight) for state in self.states], objective=objective, options=scheduling)
-        self.tuners = {id(s): Tuner(s.task.spaces, shared, seed=seed, options=options, task=k) for k, s in enumerate(self.states)}
+        self.tuners = {id(s): Tuner(self._spaces(s, k), shared, seed=seed, options=options, task=k) for k, s in enumerate(self.states)}
         for state, outcomes in zip(self.states, known, strict=False):
             self._tell_known(state, outcomes)
+
+    def _spaces(self, state: TaskState, number: int) -> tuple[SketchSpace, ...]:
+        """What is searched of a task, derived now if it was not before."""
+        of = f" ({number + 1} of {len(self.states)})" if len(self.states) > 1 else ""
+        self.now(f"deriving the programs of {state.task.name}{of}")
+        return state.task.spaces
 
     def run(self) -> list[TaskState]:
         """Tune until the budget is used or nothing is left to try. Ctrl-C passes through; what was measured is recorded by then."""
@@ -377,11 +392,21 @@ class TuningRun:
         measured = trials - sum(state.resumed for state in self.states)
         again = self._gain(trials, timed=False)
         more = f"; {counted(trials, 'trial')} more would be expected to save {format_share(again)}" if again else ""
-        self.report(f"{counted(measured, 'trial')} in {format_left(self._elapsed())}{more}")
+        self.report(f"{self._reached()}{counted(measured, 'trial')} in {format_left(self._elapsed())}{more}")
         for state in self.states:
             origins = _origins(state.task)
             if len(origins) > 1:
                 self.report(f"{state.task.name}: {standing({name: state.by_origin.get(name) for name in origins})}")
+
+    def _reached(self) -> str:
+        """The best of one task; of several the sum, and of what."""
+        known = [state for state in self.states if state.best is not None]
+        if not known:
+            return "no valid program: "
+        if len(self.states) == 1:
+            return f"{known[0].task.name}: {format_seconds(known[0].seconds or 0.0)}, "
+        total = sum(state.weight * (state.seconds or 0.0) for state in known)
+        return f"{counted(len(known), 'kernel')}: {format_seconds(total)} in sum, each alone with warm caches; "
 
     def _stopped(self, state: TaskState) -> bool:
         reason = self.tuners[id(state)].finished
@@ -402,6 +427,8 @@ class TuningRun:
         return suggested
 
     def _round(self, state: TaskState, count: int, writer: RecordFile | None) -> int:
+        if not state.trials:
+            self.now(f"choosing, building and measuring the first program of {state.task.name}")
         suggested = 0 if state.trials else self._suggest_first(state)
         if suggested:  # they are measured alone: they are there, and a search would take longer than they do
             count = min(count, suggested)
@@ -472,7 +499,7 @@ class TuningRun:
             state.task, trials, measured, self.budget.trials, self._elapsed(),
             len(self.states), len(self.states) - len(known), seconds, flop, dict(self.failures), measurement,
             None if self.budget.seconds is None else self.budget.seconds_left(self._elapsed()), self._gain_of_rest(),
-            self._pace(None) if any(one.timed for one in self.states) else None,
+            self._pace(None) if any(one.timed for one in self.states) else None, any(s.fewer_operations for s in known),
         )  # fmt: skip
 
 

@@ -75,11 +75,10 @@ def compiled(name: str, model: torch.nn.Module, image: torch.Tensor, target: Tar
     """Tuned within the budget and built."""
     states: list[TaskState] = []
     start = time.perf_counter()
-    with ProgressView(out) as view:
-        network = api.compile(
-            model, (image,), str(target), trials=budget.trials, minutes=budget.minutes, min_gain=0.0, records=records_at(folder, name), seed=seed,
-            report=view.say, on_progress=view.update, on_tasks=states.extend,
-        )  # fmt: skip
+    network = api.compile(
+        model, (image,), str(target), trials=budget.trials, minutes=budget.minutes, min_gain=0.0, records=records_at(folder, name), seed=seed,
+        progress=ProgressView(out), on_tasks=states.extend,
+    )  # fmt: skip
     return Compiled(network, states, time.perf_counter() - start)
 
 

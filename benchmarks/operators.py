@@ -50,6 +50,7 @@ STOPPED = "stopped by Ctrl-C"
 def ours(operator: Operator, target: Target, trials: int, records: Path | None, seed: int, out: Console) -> Ready | Failed:
     """Our kernel, tuned, constants bound."""
     begin = time.perf_counter()
+    view = ProgressView(out)
 
     def said(text: str) -> None:
         view.say(text)
@@ -57,8 +58,7 @@ def ours(operator: Operator, target: Target, trials: int, records: Path | None, 
             raise KeyboardInterrupt
 
     try:
-        with ProgressView(out) as view:
-            kernel = api.auto_schedule(operator.declare, target=str(target), trials=trials, records=records, seed=seed, report=said, on_progress=view.update)
+        kernel = api.auto_schedule(operator.declare, target=str(target), trials=trials, records=records, seed=seed, report=said, progress=view)
     except AnsorError as error:
         return Failed(str(error))
     seconds = time.perf_counter() - begin

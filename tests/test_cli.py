@@ -135,7 +135,7 @@ def test_tune_show_continue_compile(folder: Path, capsys: pytest.CaptureFixture[
     assert "has no valid record of scaled" in capsys.readouterr().err
 
     assert main(["compile", "scaled.py", "--threads", "1"]) == 0
-    assert "1 from records, 0 without one" in capsys.readouterr().out
+    assert "1 from records, 0 chosen without measuring" in capsys.readouterr().out
 
 
 def _recorded(path: str, *tasks: SearchTask, valid: bool = True) -> None:

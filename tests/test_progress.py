@@ -3,11 +3,15 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 
+import pytest
+from rich.cells import cell_len
 from rich.console import Console
+from rich.text import Text
 
 from ansor.measure.failure import Failure
 from ansor.measure.measurer import Measurement
-from ansor.progress import ProgressView, progress_parts, task_table
+from ansor.progress import Picture, ProgressView, task_table
+from ansor.progress_text import progress_parts, share_done
 from ansor.task import SearchTask
 from ansor.tuning import Best, Progress, TaskState
 from ansor.zoo.operators import conv2d, matmul
@@ -27,7 +31,8 @@ def test_an_operator_shows_rate_share_speed_and_failures() -> None:
 
 def test_a_budget_of_time_shows_what_is_left_of_it_and_what_to_expect() -> None:
     timed = replace(progress(8, 1e-3, 5e7), budget=None, left=130.0, gain=0.0234)
-    assert progress_parts(timed, None)[:2] == ["8 trials, 2.0 trials/s, 2 min 10 s left", "best 1 ms, 50.0 GFLOP/s, 2.3 % to gain"]
+    assert progress_parts(timed, None)[:2] == ["8 trials, 2.0 trials/s, 2 min 10 s left", "best 1 ms, 50.0 GFLOP/s"]
+    assert progress_parts(timed, None)[3] == "the rest of the budget is expected to save 2.3 %"
 
 
 def test_the_nearer_end_of_two_budgets_is_shown() -> None:
@@ -36,7 +41,16 @@ def test_the_nearer_end_of_two_budgets_is_shown() -> None:
 
 
 def test_a_network_shows_the_sum() -> None:
-    assert progress_parts(progress(8, 5e-3, 5e7, tasks=3, waiting=1), None)[1] == "sum of kernels 5 ms, 10.0 GFLOP/s, 1 task to come"
+    assert progress_parts(progress(8, 5e-3, 5e7, tasks=3, waiting=1), None)[1:] == [
+        "sum of 2 kernels (each alone, warm caches) 5 ms, 10.0 GFLOP/s", "2 of 3 tasks have a program; now matmul(64, 64, 64)",
+    ]  # fmt: skip
+
+
+def test_a_share_above_the_peak_is_explained_where_it_stands() -> None:
+    winograd = replace(progress(8, 1e-3, 5e7), fewer_operations=True)
+    assert progress_parts(winograd, 25.0)[1] == "best 1 ms, 50.0 GFLOP/s (200 % of peak, operations as declared)"
+    assert progress_parts(progress(8, 1e-3, 5e7), 25.0)[1].endswith("(200 % of peak, measured while the machine was busy)")
+    assert progress_parts(winograd, None)[1] == "best 1 ms, 50.0 GFLOP/s (operations as declared)"
 
 
 def test_nothing_valid_yet() -> None:
@@ -61,30 +75,77 @@ def test_the_last_line_of_a_budget_of_time_is_there() -> None:
     assert [line.split()[0] for line in out.getvalue().splitlines()] == ["7", "9"]
 
 
-def test_a_terminal_has_one_live_line_that_goes_away() -> None:
+def terminal(width: int = 80) -> tuple[io.StringIO, Console]:
     out = io.StringIO()
-    with ProgressView(Console(file=out, width=200, force_terminal=True)) as view:
+    return out, Console(file=out, width=width, height=24, force_terminal=True, force_jupyter=False)
+
+
+def test_a_terminal_has_live_lines_that_go_away() -> None:
+    out, console = terminal()
+    with ProgressView(console) as view:
         view.update(progress(3, 1e-3, 1e6))
         view.say("a remark")
     assert view.live is None and "a remark" in out.getvalue()
 
 
-def test_the_table_of_tasks() -> None:
+@pytest.mark.parametrize("width", [80, 60, 120])
+def test_lines_fit_and_nothing_is_cut(width: int) -> None:
+    out, console = terminal(width)
+    picture = Picture()
+    name = "conv2d_transpose_with_a_long_name_512x512_3x3_bias_add_relu_and_more_of_it"
+    long = replace(progress(398, 7.65e-3, 5e9, tasks=32, waiting=12, failures={"timeout": 1, "compile": 2}), budget=400, task=SearchTask(matmul, name=name))
+    for number in range(2):
+        picture.update(replace(long, gain=0.001, trials=399 + number))
+    picture.now("building 32 kernels")
+    console.print(picture)
+    lines = out.getvalue().splitlines()
+    assert max(cell_len(Text.from_ansi(line).plain) for line in lines) <= width and "\u2026" not in out.getvalue()
+    text = " ".join(Text.from_ansi(line).plain.strip() for line in lines)
+    for part in ("400/400 trials", "s left", "20 of 32 tasks have a program", "each alone, warm caches", "failed: compile 2, timeout 1", "building 32 kernels"):
+        assert part in text
+    assert name in text.replace(" ", "").replace("|", "") or name in text
+
+
+def test_what_goes_on_before_the_first_trial_is_said() -> None:
+    out, console = terminal()
+    picture = Picture()
+    picture.now("reading the model")
+    console.print(picture)
+    assert "reading the model" in out.getvalue()
+
+
+def test_the_bar_shows_the_share_of_trials_or_of_time() -> None:
+    assert share_done(progress(16, 1e-3, 1e6)) == 0.25
+    assert share_done(replace(progress(16, 1e-3, 1e6), left=4.0)) == 0.5
+    assert share_done(replace(progress(16, 1e-3, 1e6), budget=None, left=12.0)) == 0.25
+    assert share_done(replace(progress(0, 1e-3, 1e6), budget=None)) == 0.0
+
+
+def _table(*states: TaskState, peak: float | None = 100.0) -> list[str]:
     out = io.StringIO()
-    Console(file=out, width=200).print(task_table([TaskState(TASK, 3.0)], 100.0))
-    assert out.getvalue().splitlines()[1].split() == ["matmul(64,", "64,", "64)", "3", "-", "-", "-", "0"]
+    Console(file=out, width=80).print(task_table(states, peak))
+    return out.getvalue().splitlines()
 
 
-def test_the_table_says_when_an_algorithm_needs_fewer_operations() -> None:
+def test_the_table_says_what_runs_where_nothing_was_measured() -> None:
+    assert _table(TaskState(TASK, 3.0))[1].split() == ["matmul(64,", "64,", "64)", "3", "model's", "pick", "0"]
+    assert "plain loops" in _table(TaskState(TASK, 3.0, trials=5))[1]
+
+
+def test_long_names_are_whole() -> None:
+    name = "conv2d_" + "x" * 70
+    lines = _table(TaskState(SearchTask(matmul, (8, 8, 8), name=name)))
+    assert "".join(line.split()[0] for line in lines[1:]) == name and max(map(len, lines)) <= 80
+
+
+def test_the_table_marks_where_an_algorithm_needs_fewer_operations() -> None:
     task = SearchTask(conv2d, (1, 28, 28, 32, 32), "cpu -threads=1")
     spaces = {space.algorithm: space for space in task.spaces}
-    said = {}
-    for algorithm in ("", next(name for name in spaces if name.startswith("winograd"))):
-        out = io.StringIO()
-        best = Best(spaces[algorithm].sketch, (), 1e-5)
-        Console(file=out, width=200).print(task_table([TaskState(task, 1.0, best=best)], 1.0))
-        said[bool(algorithm)] = "operations are counted as declared" in out.getvalue()
-    assert said == {False: False, True: True}
+    winograd = next(name for name in spaces if name.startswith("winograd"))
+    direct, fewer = (TaskState(task, 1.0, best=Best(spaces[name].sketch, (), 1e-5)) for name in ("", winograd))
+    lines = _table(direct, fewer, peak=1.0)
+    assert "*" not in lines[1] and lines[2].count("*") == 2 and lines[3].startswith("* operations as declared")
+    assert not any("operations as declared" in line for line in _table(direct))
 
 
 def test_failures_have_a_kind() -> None:

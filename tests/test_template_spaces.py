@@ -89,7 +89,8 @@ def test_who_won_is_said_and_records_serve_again(tmp_path: Path) -> None:
 
 @pytest.mark.compiler
 def test_the_command_takes_a_template(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ansor.commands.tune.peak_gflops", lambda target: None)
+    for place in ("ansor.commands.tune", "ansor.progress"):
+        monkeypatch.setattr(f"{place}.peak_gflops", lambda target: None)
     file, path = tmp_path / "mine.py", tmp_path / "r.jsonl"
     file.write_text(
         "import ansor\nfrom ansor import autotvm, te\n\n@autotvm.template('tests/doubled')\ndef doubled(n=64):\n    a = te.placeholder((n,), name='A')\n"

@@ -6,6 +6,7 @@ import argparse
 import logging
 import shlex
 import statistics
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,10 +17,9 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from ansor.codegen.toolchain import find_compiler
-from ansor.errors import AnsorError, DeclarationError, ToolchainError
+from ansor.errors import AnsorError, DeclarationError
 from ansor.ir.dag import c_identifier
 from ansor.kernels import built
-from ansor.measure.peak import measure_peak
 from ansor.subject import NetworkSubject, Subject
 from ansor.targets.base import Target, parse_target
 from ansor.tuning import TaskState
@@ -55,12 +55,17 @@ def records_of(given: argparse.Namespace, subject: Subject) -> Path:
     return Path(given.records) if given.records else Path(f"{c_identifier(subject.name)}.jsonl")
 
 
-def peak_gflops(target: Target) -> float | None:
-    """Measured peak of the target's threads; None when it cannot be measured."""
+def check_folder(folder: str | None) -> None:
+    """Makes the folder that results will go to, before hours are spent on them. Raises AnsorError when nothing can be written there."""
+    if folder is None:
+        return
+    path = Path(folder)
     try:
-        return measure_peak(find_compiler(target.compiler), vector_bytes=target.vector_bytes, threads=target.threads, mcpu=target.mcpu).gflops
-    except (ToolchainError, OSError):
-        return None
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        raise AnsorError(f"asked for --output {folder}, where nothing can be written ({error.strerror or error}); name another folder") from error
 
 
 def save_kernels(states: Sequence[TaskState], folder: str | Path, target: Target, chosen: Callable[[TaskState], object]) -> int:

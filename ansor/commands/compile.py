@@ -10,10 +10,12 @@ from rich.console import Console
 
 from ansor import api
 from ansor.codegen.toolchain import find_compiler
-from ansor.commands.common import compare, made, make_console, records_of, save_kernels, target_of
+from ansor.commands.common import check_folder, compare, made, make_console, records_of, save_kernels, target_of
 from ansor.commands.tune import print_comparison
 from ansor.errors import RecordError
 from ansor.kernels import built
+from ansor.machine_checks import check_machine
+from ansor.progress import ProgressView, say
 from ansor.subject import NetworkSubject, OperatorSubject, resolve
 from ansor.targets.base import Target
 from ansor.task import SearchTask
@@ -26,6 +28,7 @@ def run_compile(given: argparse.Namespace) -> int:
     console = make_console()
     subject = resolve(given.subject, given.args)
     target = target_of(given)
+    check_folder(given.output)
     records = records_of(given, subject)
     if given.records and not records.exists():
         raise RecordError(f"asked to compile from {records}, which does not exist; tune first, or leave --records out")
@@ -36,10 +39,11 @@ def run_compile(given: argparse.Namespace) -> int:
 
 def _compile_operator(given: argparse.Namespace, subject: OperatorSubject, target: Target, records: Path, console: Console) -> int:
     start = time.monotonic()
+    check_machine(target, measures=False)
     states = [api.recorded_state(SearchTask(subject.function, subject.args, target), records)]
     _say_origin(states, target, console)
     built([state.task for state in states], [api.chosen(state) for state in states], find_compiler(target.compiler))
-    api.say_guesses(states, console.print)
+    api.say_guesses(states, lambda line: say(console, line))
     console.print(f"compiled in {format_seconds(time.monotonic() - start)}")
     _save(given, states, target, console)
     return 0
@@ -49,7 +53,7 @@ def _compile_network(given: argparse.Namespace, subject: NetworkSubject, target:
     model, inputs = made(subject)
     states: list[TaskState] = []
     start = time.monotonic()
-    network = api.compile(model, inputs, target, records=records, library=not given.no_library, report=console.print, on_tasks=states.extend)
+    network = api.compile(model, inputs, target, records=records, library=not given.no_library, progress=ProgressView(console), on_tasks=states.extend)
     _say_origin(states, target, console)
     console.print(f"compiled in {format_seconds(time.monotonic() - start)}")
     _save(given, states, target, console)
@@ -65,4 +69,4 @@ def _save(given: argparse.Namespace, states: list[TaskState], target: Target, co
 
 def _say_origin(states: list[TaskState], target: Target, console: Console) -> None:
     recorded = sum(state.best is not None for state in states)
-    console.print(f"{counted(len(states), 'kernel')} for {target}: {recorded} from records, {len(states) - recorded} without one")
+    say(console, f"{counted(len(states), 'kernel')} for {target}: {recorded} from records, {len(states) - recorded} chosen without measuring")

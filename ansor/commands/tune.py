@@ -8,8 +8,10 @@ from pathlib import Path
 from rich.console import Console
 
 from ansor import api
-from ansor.commands.common import Comparison, compare, made, make_console, peak_gflops, records_of, save_kernels, target_of
-from ansor.progress import ProgressView, task_table
+from ansor.commands.common import Comparison, check_folder, compare, made, make_console, records_of, save_kernels, target_of
+from ansor.machine_checks import check_machine
+from ansor.machine_peak import peak_gflops
+from ansor.progress import ProgressView, say, task_table
 from ansor.subject import NetworkSubject, OperatorSubject, Subject, resolve
 from ansor.targets.base import Target
 from ansor.task import SearchTask
@@ -26,6 +28,8 @@ def run_tune(given: argparse.Namespace) -> int:
     console = make_console()
     subject = resolve(given.subject, given.args)
     target = target_of(given)
+    check_machine(target, measures=True)
+    check_folder(given.output)
     if isinstance(subject, OperatorSubject):
         return _tune_operator(given, subject, target, console)
     return _tune_network(given, subject, target, console)
@@ -35,11 +39,10 @@ def _tune_operator(given: argparse.Namespace, subject: OperatorSubject, target: 
     task = SearchTask(subject.function, subject.args, target)  # mistakes show before anything is measured
     records = records_of(given, subject)
     peak = _introduce(subject, target, records, console)
-    with ProgressView(console, peak) as view:
-        states = api.tune_tasks(
-            [task], trials=_trials(given, OPERATOR_TRIALS), minutes=given.minutes, min_gain=given.min_gain, records=records, seed=given.seed,
-            early_stop=given.early_stop, report=view.say, on_progress=view.update,
-        )  # fmt: skip
+    states = api.tune_tasks(
+        task, trials=_trials(given, OPERATOR_TRIALS), minutes=given.minutes, min_gain=given.min_gain, records=records, seed=given.seed,
+        early_stop=given.early_stop, progress=ProgressView(console, target),
+    )  # fmt: skip
     console.print(task_table(states, peak))
     _save(given, states, target, console)
     return _status(states)
@@ -50,16 +53,10 @@ def _tune_network(given: argparse.Namespace, subject: NetworkSubject, target: Ta
     records = records_of(given, subject)
     peak = _introduce(subject, target, records, console)
     tuned: list[TaskState] = []
-    with ProgressView(console, peak) as view:
-
-        def take(states: list[TaskState]) -> None:
-            tuned.extend(states)
-            view.now(f"building {counted(len(states), 'kernel')}")
-
-        network = api.compile(
-            model, inputs, target, trials=_trials(given, NETWORK_TRIALS), minutes=given.minutes, min_gain=given.min_gain, records=records, seed=given.seed,
-            library=not given.no_library, report=view.say, on_progress=view.update, on_tasks=take,
-        )  # fmt: skip
+    network = api.compile(
+        model, inputs, target, trials=_trials(given, NETWORK_TRIALS), minutes=given.minutes, min_gain=given.min_gain, records=records, seed=given.seed,
+        library=not given.no_library, progress=ProgressView(console, target), on_tasks=tuned.extend,
+    )  # fmt: skip
     console.print(task_table(tuned, peak))
     _save(given, tuned, target, console)
     if not given.no_compare:
@@ -75,10 +72,10 @@ def _trials(given: argparse.Namespace, default: int) -> int | None:
 
 def _introduce(subject: Subject, target: Target, records: Path, console: Console) -> float | None:
     """Say what is tuned, for what, and how much the machine could do at most; gives that, in GFLOP/s."""
-    console.print(f"{subject.name} for {target}; trials are kept in {records}", soft_wrap=True)
+    say(console, f"{subject.name} for {target}; trials are kept in {records}")
     peak = peak_gflops(target)
     if peak is not None:
-        console.print(f"peak of {threads_text(target)}: {peak:.0f} GFLOP/s (fp32)")
+        say(console, f"peak of {threads_text(target)}: {peak:.0f} GFLOP/s (fp32)")
     return peak
 
 
@@ -89,11 +86,8 @@ def threads_text(target: Target) -> str:
 
 def print_comparison(name: str, found: Comparison, target: Target, console: Console) -> None:
     """Ours beside PyTorch: latency, ratio, difference of the results."""
-    console.print(
-        f"{name}: {format_seconds(found.ours)}, PyTorch {format_seconds(found.torch)}: {found.torch / found.ours:.2f} x as fast "
-        f"({threads_text(target)}, medians of interleaved runs); largest relative difference {found.error:.1e}",
-        soft_wrap=True,
-    )
+    say(console, f"{name}: {format_seconds(found.ours)} a call, PyTorch {format_seconds(found.torch)}: {found.torch / found.ours:.2f} x as fast")
+    say(console, f"medians of alternating calls of the whole network, {threads_text(target)}; largest relative difference {found.error:.1e}")
 
 
 def _save(given: argparse.Namespace, states: list[TaskState], target: Target, console: Console) -> None:
