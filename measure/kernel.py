@@ -1,9 +1,6 @@
 """A built kernel that people call: NumPy or torch in, same kind out."""
 
 import ctypes
-import io
-import json
-import os
 import sys
 import tempfile
 import threading
@@ -18,17 +15,17 @@ from ansor.codegen.pool_library import shared_pool
 from ansor.codegen.source import ALIGNMENT, Argument, CSource
 from ansor.codegen.toolchain import Compiler, find_compiler
 from ansor.errors import MeasureError, ToolchainError
+from ansor.measure import saved_kernel
 from ansor.measure.builder import Builder
 from ansor.measure.direct_call import DirectCall
 from ansor.measure.result_memory import aligned_empty
+from ansor.measure.saved_kernel import SavedKernel
 from ansor.text import counted, format_seconds
 
 if TYPE_CHECKING:
     import torch
 
     Tensor = NDArray[np.generic] | torch.Tensor
-
-SAVED_VERSION = 1
 
 
 def build_kernels(sources: Sequence[CSource], compiler: Compiler | None = None, *, mcpu: str = "native") -> list["Kernel"]:
@@ -192,45 +189,35 @@ class Kernel:
         Files that are there are replaced, each at once: who has them open or loaded keeps what they were.
         """
         place = Path(folder)
-        place.mkdir(parents=True, exist_ok=True)
-        about = {
-            "version": SAVED_VERSION, "entry": self._source.entry, "symbol": self._symbol,
-            "arguments": [argument.to_data() for argument in self.arguments],
-            "workspace_bytes": self._source.workspace_bytes, "threads": self._source.threads,
-            "latency_s": self.latency_s, "schedule": self.schedule, "origin": self.origin,
-        }  # fmt: skip
-        constants = io.BytesIO()
-        np.savez(constants, allow_pickle=False, **self._constants)
-        _replace(place / "kernel.c", self._source.text.encode())
-        _replace(place / "kernel.so", self._content)
-        _replace(place / "constants.npz", constants.getvalue())
-        _replace(place / "kernel.json", (json.dumps(about, indent=1) + "\n").encode())
+        saved_kernel.write(self._saved().files(), place)
         return place
 
     @classmethod
     def load(cls, folder: str | Path, *, compiler: Compiler | None = None) -> Self:
-        """The kernel that `save` wrote, on a machine of the same kind. Raises MeasureError when that is not what is there."""
+        """What `save` wrote; it is code, and is run. Raises MeasureError when it is not there, damaged, of another version, or not for this machine."""
         place = Path(folder)
+        return cls._opened(saved_kernel.read(place), str(place), compiler)
+
+    @classmethod
+    def _opened(cls, files: saved_kernel.Files, where: str, compiler: Compiler | None = None) -> Self:
+        saved = saved_kernel.opened(files, where)
         try:
-            about = json.loads((place / "kernel.json").read_text())
-            if about["version"] != SAVED_VERSION:
-                raise MeasureError(f"{place}: a kernel of version {about['version']}, but we read {SAVED_VERSION}; save it again")
-            source = CSource(
-                (place / "kernel.c").read_text(), about["entry"], tuple(map(Argument.from_data, about["arguments"])),
-                about["workspace_bytes"], about["threads"],
-            )  # fmt: skip
             with tempfile.TemporaryDirectory(prefix="ansor-kernel-") as private:  # a path that dlopen has never seen, and nobody writes to
-                copy = Path(private) / "kernel.so"
-                copy.write_bytes((place / "kernel.so").read_bytes())
-                kernel = cls(
-                    source, copy, symbol=about["symbol"], compiler=compiler, latency_s=about["latency_s"], schedule=about["schedule"]
-                )  # fmt: skip
-            kernel.origin = about.get("origin", "")  # not there in kernels saved before there were templates
-            with np.load(place / "constants.npz", allow_pickle=False) as constants:
-                kernel.bind_constants(dict(constants))
-        except (OSError, KeyError, ValueError) as error:
-            raise MeasureError(f"{place}: no saved kernel can be read there: {error}; write one with Kernel.save") from error
+                library = Path(private) / "kernel.so"
+                library.write_bytes(saved.library)
+                kernel = cls(saved.source, library, symbol=saved.symbol, compiler=compiler, latency_s=saved.latency_s, schedule=saved.schedule)
+            kernel.origin = saved.origin
+            kernel.bind_constants(saved.constants)
+        except (OSError, ValueError, TypeError) as error:
+            raise MeasureError(f"{where}: the saved kernel cannot be loaded: {error}; save it again") from error
         return kernel
+
+    def _saved(self) -> SavedKernel:
+        return SavedKernel(self._source, self._symbol, self._content, self._constants, self.latency_s, self.schedule, self.origin)
+
+    def __reduce__(self) -> "tuple[Callable[[saved_kernel.Files], Kernel], tuple[saved_kernel.Files]]":
+        """Copied and pickled as it is saved: the copy has a library, memory and a lock of its own."""
+        return _restored, (self._saved().files(),)
 
     def _run(self, buffers: Mapping[str, NDArray[np.generic]]) -> None:
         addresses = [buffers[argument.name].ctypes.data for argument in self.arguments]
@@ -276,17 +263,8 @@ class Kernel:
         return array
 
 
-def _replace(path: Path, content: bytes) -> None:
-    """Write a file beside `path` and put it there in one step. A library written in place would change under who has it loaded."""
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(content)
-        os.chmod(name, 0o755 if path.suffix == ".so" else 0o644)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+def _restored(files: saved_kernel.Files) -> Kernel:
+    return Kernel._opened(files, "a pickled kernel")
 
 
 def _is_tensor(value: object) -> bool:

@@ -1,0 +1,122 @@
+"""A kernel as four files: kernel.c, kernel.so, constants.npz, and kernel.json, which describes them and has their digests.
+
+A saved kernel is code: who loads one runs it. The digests are against accidents (a disk that lost power, half a copy): a library that was cut would kill the
+process that loads it. No program is named in any of the files.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.codegen.source import Argument, CSource
+from ansor.errors import MeasureError
+from ansor.json_values import brief, told
+from ansor.safe_files import digest, write_whole
+
+VERSION = 2  # 1 had no digests
+FILES = ("kernel.c", "kernel.so", "constants.npz")
+ABOUT = "kernel.json"
+SEAL = "digest"
+"""What kernel.json has of itself."""
+
+T = TypeVar("T")
+Files = dict[str, bytes]
+"""Contents by name."""
+
+
+@dataclass(frozen=True)
+class SavedKernel:
+    """What makes a kernel: its C text and how to call it, the library with its entry point, bound constants by name, and what is known of it."""
+
+    source: CSource
+    symbol: str
+    library: bytes
+    constants: Mapping[str, NDArray[np.generic]]
+    latency_s: float | None
+    schedule: str
+    origin: str
+
+    def files(self) -> Files:
+        """The four files."""
+        held = io.BytesIO()
+        np.savez(held, *self.constants.values(), allow_pickle=False)
+        files = {"kernel.c": self.source.text.encode(), "kernel.so": self.library, "constants.npz": held.getvalue()}
+        about = {
+            "version": VERSION, "entry": self.source.entry, "symbol": self.symbol,
+            "arguments": [argument.to_data() for argument in self.source.arguments], "constants": list(self.constants),
+            "workspace_bytes": self.source.workspace_bytes, "threads": self.source.threads,
+            "latency_s": self.latency_s, "schedule": self.schedule, "origin": self.origin,
+            "digests": {name: digest(content) for name, content in files.items()},
+        }  # fmt: skip
+        return {**files, ABOUT: (json.dumps(sealed(about), indent=1) + "\n").encode()}
+
+
+def sealed(about: Mapping[str, object]) -> dict[str, object]:
+    """What kernel.json holds, with the digest of the rest of it."""
+    rest = {name: value for name, value in about.items() if name != SEAL}
+    return {**rest, SEAL: digest(json.dumps(rest, sort_keys=True).encode())}
+
+
+def write(files: Files, folder: Path) -> None:
+    """Write the files, kernel.json last. Raises MeasureError when they cannot be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in (*FILES, ABOUT):
+            write_whole(folder / name, files[name], 0o755 if name.endswith(".so") else 0o644)
+    except OSError as error:
+        raise MeasureError(f"asked to save a kernel in {folder}, which cannot be written to ({error.strerror or error}); name another folder") from error
+
+
+def read(folder: Path) -> Files:
+    """The files of a folder. Raises MeasureError when one is missing."""
+    try:
+        return {name: (folder / name).read_bytes() for name in (ABOUT, *FILES)}
+    except OSError as error:
+        raise MeasureError(f"{folder}: no saved kernel can be read there: {error}; write one with Kernel.save") from error
+
+
+def opened(files: Files, where: str) -> SavedKernel:
+    """What the files hold; `where` they are is for messages. Raises MeasureError unless they are whole, and of this version."""
+    try:
+        return _opened(files, where)
+    except (KeyError, ValueError, TypeError, AttributeError, ArithmeticError, EOFError, RecursionError, OSError, BadZipFile) as error:
+        raise MeasureError(f"{where}: the saved kernel cannot be read ({type(error).__name__}: {brief(ascii(str(error))[1:-1])}); save it again") from error
+
+
+def _opened(files: Files, where: str) -> SavedKernel:
+    about = json.loads(files[ABOUT])
+    if not isinstance(about, dict):
+        raise ValueError(f"{ABOUT} holds no object")
+    if about["version"] != VERSION:
+        raise MeasureError(f"{where}: a kernel of version {told(about['version'])}, but we read {VERSION}; save it again")
+    if about[SEAL] != sealed(about)[SEAL]:
+        raise MeasureError(f"{where}: {ABOUT} is damaged; save the kernel again")
+    for name in FILES:
+        if about["digests"][name] != digest(files[name]):
+            raise MeasureError(f"{where}: {name} is damaged, or was saved by halves; save the kernel again")
+    texts = {name: _of(about, name, str) for name in ("entry", "symbol", "schedule", "origin")}
+    numbers = {name: _of(about, name, int) for name in ("workspace_bytes", "threads")}
+    if numbers["threads"] < 1 or numbers["workspace_bytes"] < 0:
+        raise ValueError(f"{numbers} are out of range")
+    latency = about["latency_s"]
+    source = CSource(files["kernel.c"].decode(), texts["entry"], tuple(map(Argument.from_data, _of(about, "arguments", list))),
+                     numbers["workspace_bytes"], numbers["threads"])  # fmt: skip
+    with np.load(io.BytesIO(files["constants.npz"]), allow_pickle=False) as held:
+        constants = {str(name): held[f"arr_{place}"] for place, name in enumerate(_of(about, "constants", list))}
+    return SavedKernel(source, texts["symbol"], files["kernel.so"], constants, None if latency is None else float(latency), texts["schedule"], texts["origin"])
+
+
+def _of(about: Mapping[str, object], name: str, kind: type[T]) -> T:
+    value = about[name]
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise TypeError(f"{name} is {type(value).__name__}, not {kind.__name__}")
+    return value
