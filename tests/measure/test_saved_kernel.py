@@ -84,7 +84,7 @@ def test_a_file_that_is_missing_or_a_folder(folder: Path, name: str) -> None:
         Kernel.load(folder)
 
 
-VALUES = [None, True, -1, 0, 10**30, 1.5, float("nan"), "", "text", "../../x\0", [], [[]], {}, [1], {"a": 1}, [None], "\ud800"]
+VALUES: list[object] = [None, True, -1, 0, 10**30, 1.5, float("nan"), "", "text", "../../x\0", [], [[]], {}, [1], {"a": 1}, [None], "\ud800"]
 
 
 def _places(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
