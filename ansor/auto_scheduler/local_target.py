@@ -21,7 +21,7 @@ MEANINGLESS = ("keys", "device", "libs", "link-params", "model", "mtriple", "sys
 
 def local_target(text: str, hardware_params: HardwareParams | None = None) -> Target:
     """The target a text stands for, with as many threads as `hardware_params` has cores. Raises TargetError for one that is no processor."""
-    kind, words = kind_of_target(text), _words(text)
+    kind, words = kind_of_target(text), options_of(text)
     if kind not in PROCESSOR_KINDS:
         raise TargetError(f"asked for programs for the target {text!r:.200}; programs are made for processors: give llvm")
     known, kept = {option.name for option in OPTIONS}, ["cpu"]
@@ -35,8 +35,8 @@ def local_target(text: str, hardware_params: HardwareParams | None = None) -> Ta
     return parse_target(" ".join(map(shlex.quote, kept)))
 
 
-def _words(text: str) -> list[tuple[str, str]]:
-    """Options and their values: `-name=value`, `-name value`, or a JSON object."""
+def options_of(text: str) -> list[tuple[str, str]]:
+    """Options and their values: `-name=value`, `-name value`, or a JSON object. Raises TargetError for what cannot be read."""
     if text.lstrip().startswith("{"):
         try:
             fields = json.loads(text)

@@ -14,6 +14,7 @@ from ansor.auto_scheduler.compute_dag import AnyState, ComputeDAG
 from ansor.auto_scheduler.local_target import local_target
 from ansor.auto_scheduler.measured import HardwareParams, LayoutRewriteOption, MeasureInput, RecordedTask, kind_of_target
 from ansor.auto_scheduler.program import lower, source_of
+from ansor.auto_scheduler.target_text import of_any as target_text
 from ansor.auto_scheduler.task_inputs import input_values, register_task_input_buffer
 from ansor.auto_scheduler.workload_key import WorkloadKey, parse_workload_key
 from ansor.auto_scheduler.workload_registry import is_registered, make_workload_key, register_workload_tensors
@@ -39,7 +40,7 @@ class SearchTask:
     Args:
         func, args: a registered workload function, or its name, and its arguments.
         compute_dag, workload_key: the declaration, or its key, instead; by default each follows from the other.
-        target: text such as `llvm -mcpu=skylake-avx512`, or one of `ansor.targets`. target_host: kept for the log.
+        target: text such as `llvm -mcpu=skylake-avx512`, or one of `ansor.targets`; `task.target` is a `Target`. target_host: kept for the log.
         hardware_params: programs run on as many threads as it has cores.
         layout_rewrite_option: what is done to operands whose layout is free.
         task_inputs: values of inputs by name, or names of inputs that were registered; task_inputs_overwrite, task_inputs_save_to_file: see
@@ -73,8 +74,8 @@ class SearchTask:
         self.compute_dag = compute_dag or ComputeDAG(str(workload_key))
         self.workload_key = workload_key or register_workload_tensors(self.compute_dag.workload_key(), self.compute_dag.tensors)
         self._local = target if isinstance(target, Target) else None
-        self.target = str(target)
-        self.target_host = "" if target_host is None else str(target_host)
+        self.target = target_text(target, target_host)
+        self.target_host = "" if self.target.host is None else str(self.target.host)
         self.hardware_params = hardware_params or _hardware(self.target, self._local)
         option = LayoutRewriteOption.get_target_default(self.target) if layout_rewrite_option is None else LayoutRewriteOption(layout_rewrite_option)
         self.layout_rewrite_option = option

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 from types import ModuleType
@@ -47,12 +48,13 @@ def test_names_of_the_others_are_ours() -> None:
 @pytest.mark.parametrize(
     ("path", "words"),
     [
-        ("relay", "ansor.compile"), ("tir", "te.if_then_else"), ("micro", "on this machine"), ("rpc", "on this machine"), ("contrib.cc", "utils.tempdir"),
-        ("cuda", "tvm.cpu()"), ("gpu", "tvm.cpu()"), ("te.thread_axis", "s[C].parallel"), ("te.var", "Python integers"), ("te.extern", "te.compute"),
+        ("relay", "ansor.compile"), ("tir", "te.if_then_else"), ("micro", "on this machine"), ("rpc", "on this machine"), ("contrib.tedd", "tvm.lower"),
+        ("contrib.bogus", "pickle_memoize"), ("gpu", "tvm.cpu()"), ("te.thread_axis", "s[C].parallel"), ("te.var", "Python integers"),
+        ("te.extern", "te.compute"),
         ("te.comm_reducer", "te.sum"),
         ("auto_scheduler.relay_integration", "ansor.compile"), ("autotvm.tophub", "apply_history_best"), ("bogus", "docs/tvm.md"),
-        ("target.cuda", "'llvm'"), ("topi.cuda", "te.compute"), ("topi.nn.bogus", "te.compute"), ("transform", "PassContext"),
-        ("runtime.load_module", "Kernel.load"),
+        ("target.cuda", "'llvm'"), ("topi.sparse_dense", "te.compute"), ("topi.nn.bogus", "te.compute"), ("transform", "PassContext"),
+        ("runtime.vm", "ansor.compile"),
     ],
 )  # fmt: skip
 def test_what_is_not_here_tells_what_to_use(path: str, words: str) -> None:
@@ -127,10 +129,50 @@ def test_targets() -> None:
     assert tvm.target.Target.current() is None and tvm.target.Target.current(allow_none=False) == "llvm"
     assert tvm.target.Target("llvm", host="llvm").host == "llvm"
     with pytest.raises(TargetError, match="programs are made for processors"):
-        tvm.target.Target("cuda")
+        tvm.target.Target("sheet of paper")
+    with pytest.raises(TargetError, match="with the option -bogus"):
+        tvm.target.Target("llvm -bogus=1")
     with pytest.raises(TargetError, match="programs are made for processors"):
-        tvm.device("cuda", 0)
+        tvm.device("quantum", 0)
     assert tvm.device("llvm", 1) == tvm.cpu(1) and str(tvm.cpu()) == "cpu(0)" and tvm.cpu().exist
+
+
+def test_targets_know_their_parts() -> None:
+    target = tvm.target.Target({"kind": "llvm", "mcpu": "core-avx2", "mattr": ["+avx2", "+fma"], "num-cores": 4, "host": {"kind": "llvm"}})
+    assert target == "llvm -mcpu=core-avx2 -mattr=+avx2,+fma -num-cores=4" and target.host == "llvm" and target.mattr == ("+avx2", "+fma")
+    assert target.attrs == {"mcpu": "core-avx2", "mattr": ("+avx2", "+fma"), "num-cores": "4"} and target.libs == () and target.model == "unknown"
+    again = tvm.target.Target(target.export())
+    assert again.export() == target.export() and again.host is not None and again.host.kind == "llvm"
+    copied = pickle.loads(pickle.dumps(target))
+    assert (copied, copied.host, type(copied)) == (target, "llvm", tvm.target.Target)
+    assert tvm.target.Target(target).host == "llvm" and tvm.target.Target("c").kind == "c"
+    with pytest.raises(TargetError, match="name its kind"):
+        tvm.target.Target({"mcpu": "native"})
+
+
+def test_tasks_have_targets_with_parts() -> None:
+    dag = auto_scheduler.ComputeDAG(list(scaled()))
+    for given in ("llvm -mcpu=core-avx2", tvm.target.Target("llvm -mcpu=core-avx2", host="llvm")):
+        task = auto_scheduler.SearchTask(compute_dag=dag, workload_key="parts", target=given)
+        assert isinstance(task.target, tvm.target.Target) and task.target.kind.name == "llvm" and task.target.attrs["mcpu"] == "core-avx2"
+    assert task.target.host == task.target_host == "llvm"
+    assert auto_scheduler.SearchTask(compute_dag=dag, workload_key="parts", target="llvm", target_host="llvm -mtriple=x").target.host == "llvm -mtriple=x"
+
+
+def test_other_devices_can_be_asked_for_and_do_not_exist() -> None:
+    for other in (tvm.device("cuda", 1), tvm.cuda(1), tvm.device("cuda -arch=sm_80", 1)):
+        assert not other.exist and str(other) == "cuda(1)"
+    assert tvm.device("llvm").exist and tvm.runtime.enabled("llvm") and not tvm.runtime.enabled("vulkan") and not tvm.contrib.nvcc.have_fp16("8.0")
+    with pytest.raises(TargetError, match="asked for an array on cuda"):
+        tvm.nd.array(np.zeros(3, dtype="float32"), tvm.cuda())
+    target = tvm.target.Target("cuda -model=a100")
+    assert target.kind.name == "cuda" and target.keys == ("cuda", "gpu") and target.model == "a100"
+    a, b, c = scaled()
+    with pytest.raises(TargetError, match="programs are made for processors"):
+        tvm.build(te.create_schedule(c.op), [a, b, c], target)
+    with pytest.raises(TargetError, match="programs are made for processors"):
+        tvm.topi.cuda.schedule_softmax(c)
+    assert tvm.support.libinfo()["USE_CUDA"] == "OFF" and dict(tvm.support.libinfo())["USE_LLVM"] == "ON"
 
 
 def test_arrays() -> None:

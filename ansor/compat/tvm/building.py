@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from ansor.auto_scheduler import program as searched
 from ansor.auto_scheduler.local_target import local_target
+from ansor.auto_scheduler.target_text import target_of
 from ansor.compat.tvm.function import Function
-from ansor.compat.tvm.target import target_of
 from ansor.errors import ScheduleError
 from ansor.ir.loops import Loops
 from ansor.manual import program as manual

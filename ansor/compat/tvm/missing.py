@@ -2,7 +2,25 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping, Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 from typing import NoReturn
+
+from ansor.errors import AnsorError
+
+PACKAGE = "ansor.compat."
+
+
+class MissingNameError(AnsorError, AttributeError):
+    """A name of TVM's that is not here. Cure: what the message names."""
+
+
+class MissingModuleError(AnsorError, ImportError):
+    """A module of TVM's that is not here. Cure: what the message names."""
+
 
 _GPU = "programs are made for processors: use tvm.cpu() and the target 'llvm'"
 _TIR = "a scheduled program is plain loops: print tvm.lower(s, args); in declarations use te.if_then_else, te.all, te.any, te.const, te.min_value"
@@ -10,6 +28,9 @@ _NETWORK = "networks come from PyTorch: ansor.compile(model, example_inputs), or
 _REMOTE = "programs are measured on this machine, each in a process of its own: tune where they are to run"
 _SHAPES = "shapes are Python integers: make one declaration for each size, with a function of the sizes"
 _KINDS = "there are two kinds of tensors: tensor.is_placeholder tells those that are given"
+_LIBRARY = "a library's kernel cannot be inside of a program: write what it computes with te.compute"
+_CONTRIB = "of tvm.contrib there are cc, nvcc, pickle_memoize and utils"
+_OPERATOR = "operators are functions on tensors: write it with te.compute, or see ansor.te.nn for those there are"
 _THREADS = "processors have no grid of threads: use s[C].parallel(outer) and s[C].vectorize(inner)"
 
 TVM = {
@@ -17,11 +38,11 @@ TVM = {
     "tir": _TIR, "script": _TIR, "arith": _TIR, "meta_schedule": "use tvm.auto_scheduler, whose search is ours", "ir_builder": _TIR,
     "transform": "there are no passes to choose: leave the PassContext out", "instrument": "there are no passes to choose: leave it out",
     "rpc": _REMOTE, "micro": _REMOTE, "exec": "use the commands of `ansor`", "graph_executor": _NETWORK, "vta": _GPU,
-    "cuda": _GPU, "gpu": _GPU, "rocm": _GPU, "opencl": _GPU, "metal": _GPU, "vulkan": _GPU, "vpi": _GPU, "hexagon": _GPU, "webgpu": _GPU, "ext_dev": _GPU,
+    "gpu": _GPU, "vpi": _GPU, "hexagon": _GPU, "webgpu": _GPU,
     "var": _SHAPES, "size_var": _SHAPES, "thread_axis": _THREADS, "create_schedule": "use te.create_schedule", "compute": "use te.compute",
     "placeholder": "use te.placeholder", "reduce_axis": "use te.reduce_axis", "sum": "use te.sum", "const": "use te.const",
     "get_global_func": "there is no registry of functions: import what you need", "register_func": "there is no registry of functions: call yours directly",
-    "hybrid": "write the declaration with te.compute", "contrib": "of tvm.contrib there is utils.tempdir",
+    "hybrid": "write the declaration with te.compute",
 }  # fmt: skip
 """Names of `tvm`."""
 
@@ -60,48 +81,106 @@ TARGET = {
 }  # fmt: skip
 """Names of `tvm.target`."""
 
+CONTRIB = {
+    "graph_executor": _NETWORK,
+    "graph_runtime": _NETWORK,
+    "debugger": _NETWORK,
+    "download": "load files as you like: urllib.request.urlretrieve(url, path)",
+    "cblas": _LIBRARY,
+    "mkl": _LIBRARY,
+    "mkldnn": _LIBRARY,
+    "dnnl": _LIBRARY,
+    "cudnn": _GPU,
+    "cublas": _GPU,
+    "rocm": _GPU,
+    "nvrtc": _GPU,
+    "tedd": "print tvm.lower(s, args), or the schedule's loops with ansor.explain",
+    "xcode": _REMOTE,
+    "ndk": _REMOTE,
+    "hexagon": _GPU,
+    "sparse": "sparse operands are three arrays of te.placeholder: data, indices and indptr",
+    "dlpack": "use .numpy() and tvm.nd.array",
+}
+"""Names of `tvm.contrib`."""
+
 
 def of_tvm(name: str) -> NoReturn:
     """Raise the AttributeError of a name of `tvm`."""
-    raise _missing("tvm", name, TVM)
+    raise missing("tvm", name)
 
 
 def of_te(name: str) -> NoReturn:
     """Raise the AttributeError of a name of `tvm.te`."""
-    raise _missing("tvm.te", name, TE)
+    raise missing("tvm.te", name)
 
 
 def of_auto_scheduler(name: str) -> NoReturn:
     """Raise the AttributeError of a name of `tvm.auto_scheduler`."""
-    raise _missing("tvm.auto_scheduler", name, AUTO_SCHEDULER)
+    raise missing("tvm.auto_scheduler", name)
 
 
 def of_autotvm(name: str) -> NoReturn:
     """Raise the AttributeError of a name of `tvm.autotvm`."""
-    raise _missing("tvm.autotvm", name, AUTOTVM)
+    raise missing("tvm.autotvm", name)
 
 
 def of_target(name: str) -> NoReturn:
     """Raise the AttributeError of a name of `tvm.target`."""
-    raise _missing("tvm.target", name, TARGET)
+    raise missing("tvm.target", name)
 
 
 def of_topi(name: str) -> NoReturn:
     """Raise the AttributeError of a name of `tvm.topi`."""
-    raise _missing("tvm.topi", name, {name: "operators are functions on tensors: write it with te.compute, or see ansor.te.nn for those there are"})
+    raise missing("tvm.topi", name)
 
 
 def of_contrib(name: str) -> NoReturn:
     """Raise the AttributeError of a name of `tvm.contrib`."""
-    raise _missing("tvm.contrib", name, {name: TVM["contrib"]})
+    raise missing("tvm.contrib", name)
 
 
 def of_runtime(name: str) -> NoReturn:
     """Raise the AttributeError of a name of `tvm.runtime`."""
-    raise _missing("tvm.runtime", name, {"load_module": "use ansor.measure.kernel.Kernel.load(folder), of what func.save(folder) wrote"})
+    raise missing("tvm.runtime", name)
 
 
-def _missing(module: str, name: str, known: dict[str, str]) -> AttributeError:
+TABLES: Mapping[str, Mapping[str, str]] = {
+    "tvm": TVM, "tvm.te": TE, "tvm.auto_scheduler": AUTO_SCHEDULER, "tvm.autotvm": AUTOTVM, "tvm.target": TARGET,
+    "tvm.topi": {}, "tvm.contrib": CONTRIB,
+    "tvm.runtime": {"vm": _NETWORK, "executor": _NETWORK, "profiler_vm": _NETWORK, "String": "use str", "convert": "use Python's own values"},
+}  # fmt: skip
+"""Module -> its names that are not here -> what to use instead."""
+
+OTHERWISE = {"tvm.topi": _OPERATOR, "tvm.contrib": _CONTRIB}
+"""Module -> what is said of any other name of it."""
+
+
+def sentence(module: str, name: str) -> str:
+    """What is said of a name that a module, such as `tvm.te`, does not have: the sentence of the nearest package that knows one."""
+    parts = f"{module}.{name}".split(".")
+    for k in range(len(parts) - 1, 0, -1):
+        known = TABLES.get(".".join(parts[:k]), {}).get(parts[k]) or OTHERWISE.get(".".join(parts[:k]))
+        if known is not None:
+            return f"asked for {module}.{name}, which is not here; {known}"
+    return f"asked for {module}.{name}, which is not here; docs/tvm.md lists what is"
+
+
+def missing(module: str, name: str) -> AttributeError:
+    """The error of a name that a module does not have."""
     if name.startswith("__"):
         return AttributeError(f"module '{module}' has no attribute {name!r}")
-    return AttributeError(f"asked for {module}.{name}, which is not here; {known.get(name, 'docs/tvm.md lists what is')}")
+    return MissingNameError(sentence(module, name))
+
+
+class MissingModules(MetaPathFinder):
+    """Asked last, when nobody has the module: raises the ImportError that tells what to use instead."""
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """None for modules of others. Raises MissingModuleError for those of TVM."""
+        if not fullname.startswith(f"{PACKAGE}tvm.") or fullname.rpartition(".")[2].startswith("__"):
+            return None
+        module, _, name = fullname.removeprefix(PACKAGE).rpartition(".")
+        raise MissingModuleError(sentence(module, name))
+
+
+sys.meta_path.append(MissingModules())

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from numpy.typing import NDArray as NumpyArray
 
-from ansor.compat.tvm.device import Device, cpu
+from ansor.compat.tvm.device import Device, there
 from ansor.measure.result_memory import aligned_empty
 
 if TYPE_CHECKING:
@@ -79,9 +79,9 @@ def array(arr: ArrayLike | NDArray, device: Device | None = None) -> NDArray:
     values = np.asarray(arr)
     memory = aligned_empty(values.shape, values.dtype.name)
     memory[...] = values
-    return NDArray(memory, device or cpu())
+    return NDArray(memory, there(device))
 
 
 def empty(shape: Sequence[int] | int, dtype: str = "float32", device: Device | None = None) -> NDArray:
     """An array without contents."""
-    return NDArray(aligned_empty((shape,) if isinstance(shape, int) else tuple(shape), dtype), device or cpu())
+    return NDArray(aligned_empty((shape,) if isinstance(shape, int) else tuple(shape), dtype), there(device))

@@ -1,4 +1,6 @@
-"""`tvm.contrib`: `utils`."""
+"""`tvm.contrib`: what scripts use beside tuning."""
 
+from ansor.compat.tvm.contrib import nvcc as nvcc
+from ansor.compat.tvm.contrib import pickle_memoize as pickle_memoize
 from ansor.compat.tvm.contrib import utils as utils
 from ansor.compat.tvm.missing import of_contrib as __getattr__  # noqa: F401  # what is not here raises

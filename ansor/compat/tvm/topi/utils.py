@@ -43,3 +43,13 @@ def traverse_inline(s: Schedule, final_op: Operation, callback: Callable[[Operat
 def is_injective(op: Operation) -> bool:
     """Whether an operation has no reduction and reads everything by its own indices, as `topi.tag.is_injective` asks by tags."""
     return not op.reduce_axis and not op.tensor.is_placeholder
+
+
+def nchw_pack_layout(layout_info: str) -> bool:
+    """Whether a layout is NCHW with batches and channels in blocks: `NCHW1n16c`."""
+    return layout_info.startswith("NCHW") and {"n", "c"} <= set(layout_info[4:])
+
+
+def nchw_xc_layout(layout_info: str) -> bool:
+    """Whether a layout is NCHW with channels only in blocks: `NCHW16c`."""
+    return layout_info.startswith("NCHW") and "c" in layout_info[4:] and "n" not in layout_info[4:]

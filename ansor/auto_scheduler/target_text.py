@@ -1,0 +1,151 @@
+"""A target as TVM's users write it, `llvm -mcpu=skylake-avx512`: a text that knows its parts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import ClassVar, Self, TypeAlias
+
+from ansor.auto_scheduler.local_target import local_target, options_of
+from ansor.auto_scheduler.measured import PROCESSOR_KINDS, kind_of_target
+from ansor.errors import TargetError
+from ansor.json_values import Json
+
+DEFAULT = "llvm"
+OTHER_KINDS = ("cuda", "nvptx", "rocm", "opencl", "metal", "vulkan", "webgpu", "hexagon", "aocl", "aocl_sw_emu", "sdaccel", "stackvm", "ext_dev", "hybrid",
+               "composite", "ccompiler", "example_target_hook", "vpi")  # fmt: skip
+"""Kinds that TVM knows and nothing is built for: they can be named and looked at."""
+
+Attribute: TypeAlias = str | tuple[str, ...]
+
+
+class Kind(str):
+    """A target's kind: a text, whose `name` is itself."""
+
+    @property
+    def name(self) -> str:
+        return str(self)
+
+
+class Target(str):
+    """A target's text. In a `with`, `tvm.build` makes programs for it.
+
+    target: a text, or a dict such as `{"kind": "llvm", "mcpu": "skylake"}`. host: the target of the program that calls; kept, for logs.
+
+    Targets of other devices can be made and looked at; TargetError comes when something is to be built for them, and at once for a kind that TVM does not have
+    and for an option that a processor does not have.
+    """
+
+    _entered: ClassVar[list[Target]] = []
+    host: Target | None
+
+    def __new__(cls, target: str | Mapping[str, object], host: str | Mapping[str, object] | None = None) -> Self:
+        fields = dict(target) if isinstance(target, Mapping) else {}
+        host = host or fields.pop("host", None) or getattr(target, "host", None)  # type: ignore[assignment]
+        text = _text(fields) if isinstance(target, Mapping) else str(target)
+        kind = kind_of_target(text)
+        if kind in PROCESSOR_KINDS:
+            local_target(text)
+        elif kind not in OTHER_KINDS:
+            raise TargetError(f"asked for the target {text!r:.200}; programs are made for processors: give llvm")
+        return cls.unchecked(text, host if host is None else Target(host))
+
+    @classmethod
+    def unchecked(cls, text: str, host: Target | None = None) -> Self:
+        """One of any text, such as a log's; TargetError comes when something is to be built for it."""
+        made = super().__new__(cls, text)
+        made.host = host
+        return made
+
+    @property
+    def kind(self) -> Kind:
+        """`llvm`."""
+        return Kind(kind_of_target(self))
+
+    @property
+    def attrs(self) -> Mapping[str, Attribute]:
+        """The options by name; `mattr` and `libs` are tuples."""
+        return {name: tuple(filter(None, value.split(","))) if name in ("mattr", "libs") else value for name, value in options_of(self) if name != "keys"}
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The families that it belongs to."""
+        from ansor.autotvm.target_text import keys  # which is not loaded by those who only tune
+
+        return keys(str(self))
+
+    @property
+    def mcpu(self) -> str:
+        """The processor; "native" for this machine's. Raises TargetError for another device."""
+        return local_target(self).mcpu
+
+    @property
+    def model(self) -> str:
+        """The option of that name, or "unknown"."""
+        return str(self.attrs.get("model", "unknown"))
+
+    @property
+    def libs(self) -> tuple[str, ...]:
+        """The libraries named in it, which are not used."""
+        return tuple(self.attrs.get("libs", ()))
+
+    @property
+    def mattr(self) -> tuple[str, ...]:
+        """The features named in it, which are read from the processor instead."""
+        return tuple(self.attrs.get("mattr", ()))
+
+    @property
+    def device_name(self) -> str:
+        """The option `device`, or ""."""
+        return str(self.attrs.get("device", ""))
+
+    def export(self) -> dict[str, Json]:
+        """Its parts as a dict, of which `Target` makes it again."""
+        parts: dict[str, Json] = {"kind": str(self.kind), "tag": "", "keys": list(self.keys)}
+        parts.update({name: list(value) if isinstance(value, tuple) else value for name, value in self.attrs.items()})
+        return parts if self.host is None else {**parts, "host": self.host.export()}
+
+    @staticmethod
+    def current(allow_none: bool = True) -> Target | None:
+        """The target of the innermost `with`. Without one None, or the target `llvm` if that is not allowed."""
+        if Target._entered:
+            return Target._entered[-1]
+        return None if allow_none else Target(DEFAULT)
+
+    def __enter__(self) -> Self:
+        from ansor.autotvm.dispatch import on_target
+
+        Target._entered.append(self)
+        asking: AbstractContextManager[str] = on_target(str(self))
+        asking.__enter__()
+        self._asking = [*getattr(self, "_asking", []), asking]
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._asking.pop().__exit__(kind, error, trace)
+        Target._entered.pop()
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"host": self.host}
+
+
+def of_any(target: object, host: str | None = None) -> Target:
+    """The text of a target of any kind, unchecked; `host` stands where it has none itself."""
+    own = target.host if isinstance(target, Target) else None
+    return Target.unchecked(str(target), own or (Target.unchecked(str(host)) if host else None))
+
+
+def target_of(given: str | None) -> Target:
+    """The target that is given, or the one of the `with` around, or `llvm`."""
+    return Target(given) if given is not None else Target._entered[-1] if Target._entered else Target(DEFAULT)
+
+
+def _text(fields: Mapping[str, object]) -> str:
+    """`{"kind": "llvm", "mcpu": "skylake"}` -> `llvm -mcpu=skylake`."""
+    if not isinstance(fields.get("kind"), str):
+        raise TargetError(f"asked for the target {json.dumps(fields, default=str):.200}; name its kind: {{'kind': 'llvm'}}")
+    given = {name: value for name, value in fields.items() if name not in ("kind", "tag")}
+    values = {name: ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value) for name, value in given.items()}
+    return " ".join([str(fields["kind"]), *(f"-{name}={value}" for name, value in values.items() if value)])

@@ -1,0 +1,24 @@
+"""`python -m ansor.compat.tvm script.py [arguments]`: run a script written for TVM as it is, with ours in the place of `tvm`."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from pathlib import Path
+
+from ansor.compat.tvm.alias import install
+
+
+def main(arguments: list[str]) -> None:
+    """Run the script that is named first; the rest is its command line. Exits with 2 when none is named."""
+    if not arguments:
+        print("usage: python -m ansor.compat.tvm script.py [arguments]", file=sys.stderr)
+        raise SystemExit(2)
+    install()
+    sys.argv = arguments
+    sys.path.insert(0, str(Path(arguments[0]).resolve().parent))
+    runpy.run_path(arguments[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,23 @@
+"""`tvm.autotvm.env`: what is set for all of AutoTVM."""
+
+from __future__ import annotations
+
+import logging
+
+
+class AutotvmGlobalScope:
+    """`silent`: whether the logger `autotvm` says nothing. `in_tuning` is kept for who asks."""
+
+    def __init__(self) -> None:
+        self.in_tuning = False
+
+    @property
+    def silent(self) -> bool:
+        return logging.getLogger("autotvm").disabled
+
+    @silent.setter
+    def silent(self, silent: bool) -> None:
+        logging.getLogger("autotvm").disabled = bool(silent)
+
+
+GLOBAL_SCOPE = AutotvmGlobalScope()

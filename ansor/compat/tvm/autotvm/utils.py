@@ -1,0 +1,36 @@
+"""`tvm.autotvm.utils`."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.compat.tvm.auto_scheduler.utils import get_func_name as get_func_name
+from ansor.compat.tvm.topi.utils import get_const_int as get_const_int
+from ansor.compat.tvm.topi.utils import get_const_tuple as get_const_tuple
+from ansor.errors import ArgumentError
+
+T = TypeVar("T")
+
+
+def get_rank(values: NDArray[np.generic]) -> NDArray[np.intp]:
+    """The place of each value in descending order: 0 for the largest."""
+    ranks = np.empty(len(values), dtype=np.intp)
+    ranks[np.argsort(-np.asarray(values, dtype=np.float64))] = np.arange(len(values))
+    return ranks
+
+
+def sample_ints(low: int, high: int, m: int) -> list[int]:
+    """`m` different integers from `low` to `high`, which does not count. Raises ArgumentError when there are not so many."""
+    if m > high - low:
+        raise ArgumentError(f"asked for {m} different integers from {low} to {high}; there are {max(high - low, 0)}: ask for no more")
+    return random.sample(range(low, high), m)
+
+
+def pool_map(func: Callable[[T], NDArray[np.generic]], args: Sequence[T], batch_size: int, verbose: bool = False, pool: object = None) -> NDArray[np.generic]:
+    """The function of every argument as one array. It runs here: `batch_size`, `verbose` and `pool` have no meaning."""
+    return np.array([func(arg) for arg in args])

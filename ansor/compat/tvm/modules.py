@@ -1,0 +1,80 @@
+"""The modules of `tvm.auto_scheduler` and `tvm.autotvm` by TVM's paths: `tvm.autotvm.task.space`, `tvm.auto_scheduler.cost_model.xgb_model`.
+
+Each gives the names of the modules of ours that stand beside it, and then those of its package. They are made when `ansor.compat.tvm` is imported.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from types import ModuleType
+
+from ansor.compat.tvm import auto_scheduler, autotvm, missing, nd, runtime, target, te, testing, topi
+
+HERE = "ansor.compat.tvm."
+
+AUTO_SCHEDULER: Mapping[str, tuple[str, ...]] = {
+    "auto_schedule": ("deprecated",), "compute_dag": ("compute_dag", "measured"), "cost_model": ("cost_models",), "cost_model.cost_model": ("cost_models",),
+    "cost_model.xgb_model": ("cost_models",), "dispatcher": ("dispatcher",), "loop_state": ("loop_state", "stages"), "measure": ("measuring", "measured"),
+    "measure_record": ("record", "log_line"), "search_policy": ("search_policy",), "search_task": ("search_task", "measured"),
+    "task_scheduler": ("task_scheduler",), "workload_registry": ("workload_registry",),
+}  # fmt: skip
+"""Module of `tvm.auto_scheduler` -> modules of `ansor.auto_scheduler`."""
+
+AUTOTVM: Mapping[str, tuple[str, ...]] = {
+    "database": ("database",), "feature": ("feature",), "measure": ("measure", "measured"), "measure.measure": ("measure", "measured"),
+    "measure.measure_methods": ("measure", "local_measure"), "measure.local_executor": ("local_measure",), "record": ("record", "log_line"),
+    "task": ("task", "template", "dispatch"), "task.space": ("space", "knob", "split", "reorder", "annotate", "entities", "fallback"),
+    "task.task": ("task", "template"), "task.dispatcher": ("dispatch", "recorded_dispatch"), "task.code_hash": (), "task.topi_integration": ("template",),
+    "tuner": ("tuner",), "tuner.tuner": ("tuner",), "tuner.callback": ("callback",), "tuner.ga_tuner": ("ga_tuner",),
+    "tuner.index_based_tuner": ("index_tuners",),
+    "tuner.model_based_tuner": ("model_based_tuner",), "tuner.sa_model_optimizer": ("sa_model_optimizer",), "tuner.xgboost_cost_model": ("xgboost_cost_model",),
+    "tuner.xgboost_tuner": ("xgboost_tuner",), "graph_tuner": ("graph_tuner",),
+}  # fmt: skip
+"""Module of `tvm.autotvm` -> modules of `ansor.autotvm`."""
+
+DEVICES = ("cuda", "rocm", "arm_cpu", "mali", "bifrost", "intel_graphics", "hls", "hexagon", "adreno")
+TOPI: Mapping[str, tuple[str, ...]] = {
+    "nn.utils": ("padding",), "nn.winograd_util": ("winograd",), "x86": ("generic",), **dict.fromkeys(DEVICES, ("other_devices",))
+}  # fmt: skip
+"""Module of `tvm.topi` -> modules of `ansor.compat.tvm.topi`."""
+
+FLAT = (nd, runtime, target, te, testing, topi.nn, topi.utils, topi.generic)
+"""Modules without modules in them: what is asked for in them is told of by `missing`."""
+
+
+def _module(name: str, sources: tuple[str, ...], package: ModuleType) -> ModuleType:
+    """A module of TVM's name whose names are looked up in `sources`, then in `package`."""
+    made = ModuleType(HERE + name, f"`tvm.{name}`: the names of {', '.join(sources)}.")
+
+    def __getattr__(wanted: str) -> object:
+        for place in () if wanted.startswith("__") else (*map(import_module, sources), package):
+            if wanted in vars(place) or place is not package and hasattr(place, wanted):
+                return getattr(place, wanted)
+        raise missing.missing(f"tvm.{name}", wanted)
+
+    get: Callable[[str], object] = __getattr__
+    vars(made).update(__path__=[], __getattr__=get)
+    return made
+
+
+def _put(package: ModuleType, ours: str, modules: Mapping[str, tuple[str, ...]]) -> None:
+    root = package.__name__.removeprefix(HERE)
+    for path, sources in modules.items():
+        made = _module(f"{root}.{path}", tuple(f"{ours}.{source}" for source in sources), package)
+        parent, _, name = made.__name__.rpartition(".")
+        sys.modules[made.__name__] = made
+        setattr(sys.modules[parent], name, made)
+
+
+def put() -> None:
+    """Make them."""
+    for module in FLAT:
+        vars(module)["__path__"] = []
+    _put(auto_scheduler, "ansor.auto_scheduler", AUTO_SCHEDULER)
+    _put(autotvm, "ansor.autotvm", AUTOTVM)
+    _put(topi, "ansor.compat.tvm.topi", TOPI)
+
+
+put()

@@ -1,0 +1,249 @@
+"""What runs in a child process of tvm_files.py: one of TVM's own files with our names in the place of TVM's.
+
+    python benchmarks/tvm_child.py FILE REPORT          # a script of gallery/, as it is but for trial counts
+    python -m pytest FILE -p tvm_child ...              # a file of tests/, with TVM's own test support from the checkout
+
+Each writes a line of JSON for the script, or for each test: {"name", "outcome", "error"}.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import json
+import os
+import signal
+import sys
+import traceback
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from pathlib import Path
+from types import FrameType, ModuleType
+from typing import NoReturn
+
+import pytest
+
+from ansor.compat import tvm
+from ansor.compat.tvm import alias
+from ansor.compat.tvm.missing import MissingModuleError, MissingNameError
+
+TRIAL_WORDS = ("num_measure_trials", "n_trial", "num_measures_per_round")
+SUPPORT = ("ansor.compat.tvm.testing.", "ansor.compat.tvm.topi.testing")
+STAND_INS = ("arith", "tir", "_ffi", "contrib.cudnn", "contrib.hexagon", "contrib.hexagon._ci_env_check")
+HALF = ("float16", "bfloat16")
+RUNS, STOPS, FAILS = "runs", "stops", "fails"
+
+
+class FewerTrials(ast.NodeTransformer):
+    """Numbers given as `num_measure_trials=`, `n_trial=` or `num_measures_per_round=`, or under these keys of a dict, are at most `most`."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+
+    def visit_keyword(self, node: ast.keyword) -> ast.keyword:
+        """`n_trial=1000`."""
+        self.generic_visit(node)
+        if node.arg in TRIAL_WORDS:
+            node.value = self._fewer(node.value)
+        return node
+
+    def visit_Dict(self, node: ast.Dict) -> ast.Dict:
+        """`{"n_trial": 1000}`."""
+        self.generic_visit(node)
+        keys = [key.value if isinstance(key, ast.Constant) else None for key in node.keys]
+        node.values = [self._fewer(value) if key in TRIAL_WORDS else value for key, value in zip(keys, node.values, strict=True)]
+        return node
+
+    def _fewer(self, value: ast.expr) -> ast.expr:
+        if isinstance(value, ast.Constant) and isinstance(value.value, int) and value.value > self.most:
+            return ast.copy_location(ast.Constant(self.most), value)
+        return value
+
+
+class CheckoutSupport(MetaPathFinder):
+    """Finds TVM's test support, `tvm.testing.*` and `tvm.topi.testing`, in the folder of its sources; nothing else of TVM comes from there."""
+
+    def __init__(self, checkout: Path) -> None:
+        self.python = checkout / "python"
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """The spec of a file of the checkout, None for what is not test support."""
+        if not fullname.startswith(SUPPORT):
+            return None
+        place = self.python.joinpath(*fullname.removeprefix(alias.OURS).split("."))
+        file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+        if not file.exists():
+            return None
+        folders = [str(place)] if place.is_dir() else None
+        return importlib.util.spec_from_file_location(fullname, file, loader=WithStandIns(fullname, str(file)), submodule_search_locations=folders)
+
+
+class WithStandIns(SourceFileLoader):
+    """Loads a file while the modules of STAND_INS that we do not have are there, and answer False to everything."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run it."""
+        with stand_ins():
+            super().exec_module(module)
+
+
+class Nothing(ModuleType):
+    """A module that test support imports and uses for other devices only: every name of it is a function that answers False."""
+
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *args, **kwargs: False
+
+
+def use_checkout(checkout: Path) -> None:
+    """`tvm` is ours from now on, and `tvm.testing` has what TVM's has besides."""
+    alias.install()
+    sys.meta_path.insert(0, CheckoutSupport(checkout))
+    tvm.testing.__path__ = [str(checkout / "python" / "tvm" / "testing")]
+    utils = importlib.import_module("ansor.compat.tvm.testing.utils")
+    for name, value in vars(utils).items():
+        if not name.startswith("_") and not isinstance(value, ModuleType) and not hasattr(tvm.testing, name):
+            setattr(tvm.testing, name, value)
+
+
+@contextmanager
+def stand_ins() -> Iterator[None]:
+    """Modules of other devices, and of what only they need, for as long as test support is loaded."""
+    module: ModuleType
+    made = [short for short in STAND_INS if not _there(f"{alias.OURS}tvm.{short}")]
+    for short in made:
+        module = Nothing(f"{alias.OURS}tvm.{short}")
+        module.__path__ = []
+        sys.modules[module.__name__] = sys.modules[f"tvm.{short}"] = module
+        setattr(_parent(module), short.rpartition(".")[2], module)
+    try:
+        yield
+    finally:
+        for short in reversed(made):
+            module = sys.modules.pop(f"{alias.OURS}tvm.{short}")
+            sys.modules.pop(f"tvm.{short}")
+            delattr(_parent(module), short.rpartition(".")[2])
+
+
+def _parent(module: ModuleType) -> ModuleType:
+    return sys.modules[module.__name__.rpartition(".")[0]]
+
+
+def _there(name: str) -> bool:
+    try:
+        importlib.import_module(name)
+    except ImportError:
+        return False
+    return True
+
+
+def words(error: BaseException) -> str:
+    """An error as one line, no longer than 300 characters."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]
+
+
+def run_script(path: Path, most: int) -> tuple[str, str]:
+    """Outcome and error of a script. It stops when its error is the one that names what to use instead, and fails with any other."""
+    alias.install()
+    sys.argv = [str(path)]
+    module = ModuleType("__main__")
+    module.__file__ = str(path)
+    sys.modules["__main__"] = module
+    code = compile(ast.fix_missing_locations(FewerTrials(most).visit(ast.parse(path.read_text()))), str(path), "exec")
+    try:
+        exec(code, vars(module))
+    except (MissingModuleError, MissingNameError) as error:
+        return STOPS, words(error)
+    except Exception as error:
+        traceback.print_exc()
+        line = next((frame.lineno for frame in reversed(traceback.extract_tb(error.__traceback__)) if frame.filename == str(path)), None)
+        return FAILS, f"line {line}: {words(error)}"
+    return RUNS, ""
+
+
+def _report(path: str, name: str, outcome: str, error: str) -> None:
+    with open(path, "a") as lines:
+        lines.write(json.dumps({"name": name, "outcome": outcome, "error": error}) + "\n")
+
+
+# what follows is the plugin of pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options of ours."""
+    parser.addoption("--checkout", help="the folder of TVM's sources")
+    parser.addoption("--report", help="the file that a line for each test is added to")
+    parser.addoption("--cases", type=int, default=0, help="at most so many cases of each test function; 0: all")
+    parser.addoption("--seconds", type=int, default=120, help="of one test")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Our names, before anything of the tests is imported."""
+    use_checkout(Path(early_config.known_args_namespace.checkout))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """TVM's own plugin."""
+    config.pluginmanager.import_plugin("tvm.testing.plugin")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """No more cases of a function than asked for; those that are skipped do not count. Half precision is skipped: it is no dtype of ours."""
+    most, seen = config.getoption("--cases"), Counter[str]()
+    kept = []
+    for item in items:
+        if any(half in str(value) for value in _parameters(item) for half in HALF):
+            item.add_marker(pytest.mark.skip(reason="half precision"))
+        skipped = item.get_closest_marker("skip") is not None or any(mark.args and mark.args[0] for mark in item.iter_markers("skipif"))
+        function = item.nodeid.partition("[")[0]
+        if skipped or not most or seen[function] < most:
+            kept.append(item)
+            seen[function] += not skipped
+    items[:] = kept
+
+
+def _parameters(item: pytest.Item) -> list[object]:
+    callspec = getattr(item, "callspec", None)
+    return [] if callspec is None else list(callspec.params.values())
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """A test that takes too long fails."""
+
+    def late(number: int, frame: FrameType | None) -> NoReturn:
+        raise TimeoutError(f"no end after {limit} s")
+
+    limit = item.config.getoption("--seconds")
+    signal.signal(signal.SIGALRM, late)
+    signal.alarm(limit)
+    yield
+    signal.alarm(0)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """A line for each test: of the call, or of what kept it from starting."""
+    outcome = yield
+    result: pytest.TestReport = outcome.get_result()  # type: ignore[attr-defined]
+    if result.when == "call" or (result.when == "setup" and not result.passed):
+        error = "" if call.excinfo is None else words(call.excinfo.value)
+        _report(item.config.getoption("--report"), item.nodeid.rpartition("::")[2], result.outcome, error)
+
+
+def main(file: str, report: str, most: str) -> None:
+    """Run a script, and report on it."""
+    outcome, error = run_script(Path(file), int(most))
+    _report(report, "", outcome, error)
+    sys.stdout.flush()
+    os._exit(0)  # threads and processes that a script started are its own affair
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
