@@ -17,6 +17,7 @@ FOLDERS = {"ansor": "ansor", "rules": "ansor.rules", "cost_model": "ansor.cost_m
 PUBLIC = {
     "ansor", "ansor.auto_scheduler", "ansor.autotvm", "ansor.te", "ansor.te.nn", "ansor.rules",
     "ansor.compat.tvm", "ansor.compat.tvm.auto_scheduler", "ansor.compat.tvm.autotvm", "ansor.compat.tvm.contrib", "ansor.compat.tvm.topi",
+    "ansor.compat.tvm.topi.nn",
 }  # fmt: skip
 """Packages whose `__init__` gives names to users; all others are empty."""
 

@@ -86,6 +86,12 @@ class Tensor(Operators["Tensor"]):
 
         return elementwise(self, operator.invert, "T_bitwise_not")
 
+    def astype(self, dtype: str) -> Tensor:
+        """Every element converted to `dtype`."""
+        from ansor.te.nn.elementwise import cast
+
+        return cast(self, dtype, "T_cast")
+
     def __getitem__(self, indices: Operand | tuple[Operand, ...]) -> Expr:
         """`tensor[i, j]` or `tensor[i][j]`: one element. Rank 0 is read as `tensor[()]`; with fewer indices it is a slice, to be indexed further."""
         given = indices if isinstance(indices, tuple) else (indices,)

@@ -82,8 +82,8 @@ D, I = te.placeholder((2, 3), name="D"), te.placeholder((2, 3), "int32", name="I
 
 
 @pytest.mark.parametrize(("declare", "sentence"), [
-    (lambda: nn.add(D, te.placeholder((2, 4), name="E")), "add of D with shape (2, 3) and E with shape (2, 4); dimension -1 from the end is 3 and 4"),
-    (lambda: nn.add(1, 2), "asked for add of two numbers, 1 and 2; one of them has to be a tensor"),
+    (lambda: nn.add(D, te.placeholder((2, 4), name="E")), "add of D with shape (2, 3) and E with shape (2, 4); dimension -1 from the end is 3 and 4: extents"),
+    (lambda: nn.add(1, 2), "asked for add of numbers only, 1 and 2; one of them has to be a tensor"),
     (lambda: nn.divide(I, 2), "asked for `I[i0, i1] / 2` on dtype int32"),
     (lambda: nn.sigmoid(I), "asked for te.sigmoid of `I[i0, i1]`, which has dtype int32"),
     (lambda: nn.leaky_relu(I), "asked for leaky_relu of int32 tensor I; it is defined for floats"),
@@ -96,3 +96,17 @@ def test_mistakes_give_a_sentence(declare: Callable[[], Tensor], sentence: str) 
     with pytest.raises(DeclarationError) as caught:
         declare()
     assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((1, 3, 2, 2), 1), ((1, 3, 2, 2), -2), ((4, 3), -1)])
+def test_prelu(run: Callable[..., NDArray[np.float32]], array: Callable[..., NDArray[np.float32]], shape: tuple[int, ...], axis: int) -> None:
+    x, slope = array(*shape), array(shape[axis])
+    wide = slope.reshape([-1 if d == axis % len(shape) else 1 for d in range(len(shape))])
+    np.testing.assert_array_equal(run(lambda a, s: nn.prelu(a, s, axis), x, slope), np.where(x > 0, x, x * wide))
+
+
+def test_sums_of_many(run: Callable[..., NDArray[np.float32]], array: Callable[..., NDArray[np.float32]]) -> None:
+    parts = [array(2, 3) for _ in range(4)]
+    np.testing.assert_allclose(run(lambda *p: nn.elementwise_sum(p), *parts), np.sum(parts, 0), rtol=1e-6)
+    with pytest.raises(DeclarationError, match="give at least one, all of one shape and dtype"):
+        nn.elementwise_sum([te.placeholder((2,), name="x"), te.placeholder((3,), name="y")])

@@ -97,3 +97,13 @@ def test_mistakes_give_a_sentence(declare: Callable[[], Tensor], sentence: str) 
     with pytest.raises(DeclarationError) as caught:
         declare()
     assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize(("size", "axis"), [(5, 1), (3, 1), (1, 1), (3, -1), (7, 0)])
+def test_local_response(run: Callable[..., Floats], array: Callable[..., Floats], size: int, axis: int) -> None:
+    import torch
+
+    data = array(2, 6, 3, 4)
+    moved = torch.from_numpy(np.moveaxis(data, axis, 1))
+    want = np.moveaxis(torch.nn.functional.local_response_norm(moved, size, 0.1, 0.6, 2.0).numpy(), 1, axis)
+    np.testing.assert_allclose(run(lambda x: nn.lrn(x, size, axis, 0.1, 0.6, 2.0), data), want, rtol=1e-5)

@@ -132,7 +132,7 @@ INDEX = te.placeholder((2,), "int32", name="I")
     (lambda: nn.flatten(D, 1, 0), "from dimension 1 to 0, which comes before it"),
     (lambda: nn.squeeze(D, 0), "asked for squeeze of D with shape (2, 3) in dimension 0, which has extent 2; it has to be 1"),
     (lambda: nn.expand_dims(D, 3), "asked for expand_dims of D with shape (2, 3) at dimension 3, 1 times; the dimension is in -3..2"),
-    (lambda: nn.strided_slice(D, (0,), (2, 3)), "give one value each for the same leading dimensions, at most 2, and no stride 0"),
+    (lambda: nn.strided_slice(D, (0,), (2, 3)), "give one value each for the same dimensions, the leading ones or those of axes=, at most 2, and no stride 0"),
     (lambda: nn.strided_slice(D, (2,), (2,)), "asked for strided_slice 2:2:1 of D with shape (2, 3) in dimension 0, which is empty"),
     (lambda: nn.broadcast_to(D, (3, 3)), "asked for broadcast_to of D with shape (2, 3) to shape (3, 3)"),
     (lambda: nn.broadcast_to(D, (3,)), "asked for broadcast_to of D with shape (2, 3) to shape (3,)"),

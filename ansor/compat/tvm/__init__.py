@@ -16,7 +16,9 @@ from ansor.compat.tvm import support as support
 from ansor.compat.tvm import target as target
 from ansor.compat.tvm import te as te
 from ansor.compat.tvm import testing as testing
+from ansor.compat.tvm import tir as tir
 from ansor.compat.tvm import topi as topi
+from ansor.compat.tvm import transform as transform
 from ansor.compat.tvm.building import build as build
 from ansor.compat.tvm.building import lower as lower
 from ansor.compat.tvm.device import Device as Device

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import ModuleType
 
-from ansor.compat.tvm import auto_scheduler, autotvm, missing, nd, runtime, target, te, testing, topi
+from ansor.compat.tvm import auto_scheduler, autotvm, missing, nd, runtime, target, te, testing, tir, topi, transform
 
 HERE = "ansor.compat.tvm."
 
@@ -34,13 +34,13 @@ AUTOTVM: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Module of `tvm.autotvm` -> modules of `ansor.autotvm`."""
 
-DEVICES = ("cuda", "rocm", "arm_cpu", "mali", "bifrost", "intel_graphics", "hls", "hexagon", "adreno")
+DEVICES = ("cuda", "gpu", "rocm", "arm_cpu", "mali", "bifrost", "intel_graphics", "hls", "hexagon", "adreno")
 TOPI: Mapping[str, tuple[str, ...]] = {
-    "nn.utils": ("padding",), "nn.winograd_util": ("winograd",), "x86": ("generic",), **dict.fromkeys(DEVICES, ("other_devices",))
+    "nn.winograd_util": ("winograd",), **dict.fromkeys(DEVICES, ("other_devices",))
 }  # fmt: skip
 """Module of `tvm.topi` -> modules of `ansor.compat.tvm.topi`."""
 
-FLAT = (nd, runtime, target, te, testing, topi.nn, topi.utils, topi.generic)
+FLAT = (nd, runtime, target, te, testing, tir, topi.generic, topi.tag, topi.transform, topi.utils, topi.x86, transform)
 """Modules without modules in them: what is asked for in them is told of by `missing`."""
 
 

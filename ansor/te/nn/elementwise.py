@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import cast as cast_type
 
 from ansor.errors import DeclarationError
@@ -47,6 +47,19 @@ def leaky_relu(x: Tensor, alpha: float = 0.01, name: str = "leaky_relu") -> Tens
     """x where x > 0, else alpha * x. Written without a choice, so that it can be inlined like other arithmetic."""
     _check_float("leaky_relu", x)
     return elementwise(x, lambda v: scalar.max(v, 0) + scalar.min(v, 0) * alpha, name)
+
+
+def prelu(x: Tensor, slope: Tensor, axis: int = 1, name: str = "prelu") -> Tensor:
+    """x where x > 0, else slope * x; slope has one dimension, x's dimension `axis`."""
+    which = axis + x.ndim if axis < 0 else axis
+    if not 0 <= which < x.ndim or slope.shape != (x.shape[which],):
+        raise DeclarationError(
+            f"asked for {name} of {x.name} with shape {x.shape} along dimension {axis} by {slope.name} with shape {slope.shape}; they have one dimension, "
+            "of the extent found there"
+        )
+    axes = axes_of(x.shape)
+    value = x[axes]
+    return declared(name, axes, scalar.if_then_else(value > 0, value, value * slope[axes[which]]))
 
 
 def sigmoid(x: Tensor, name: str = "sigmoid") -> Tensor:
@@ -183,6 +196,23 @@ def applied(op: str, x: object, y: object) -> Tensor:
     return broadcast(op, cast_type("Whole", x), cast_type("Whole", y), _NAMES[op], "broadcast" if both else "elemwise")
 
 
+def elementwise_sum(tensors: Sequence[Tensor], name: str = "elementwise_sum") -> Tensor:
+    """The sum of tensors of one shape and dtype, in their order."""
+    if not tensors or any((tensor.shape, tensor.dtype) != (tensors[0].shape, tensors[0].dtype) for tensor in tensors):
+        raise DeclarationError(f"asked for {name} of {', '.join(map(repr, tensors)) or 'no tensor'}; give at least one, all of one shape and dtype")
+    axes = axes_of(tensors[0].shape)
+    total = tensors[0][axes]
+    for tensor in tensors[1:]:
+        total = total + tensor[axes]
+    return declared(name, axes, total)
+
+
+def combine(function: Callable[..., Expr], name: str, *operands: Whole) -> Tensor:
+    """`function` of the operands' elements, with NumPy's broadcasting; operands may be numbers, but not all of them."""
+    axes = axes_of(_broadcast_shape(name, *operands))
+    return declared(name, axes, function(*(_element(operand, axes) for operand in operands)))
+
+
 def scale_shift(data: Tensor, scale: Tensor, shift: Tensor, axis: int = 1, name: str = "scale_shift") -> Tensor:
     """data * scale + shift; scale and shift have one dimension, data's dimension `axis`."""
     which = axis + data.ndim if axis < 0 else axis
@@ -196,19 +226,17 @@ def scale_shift(data: Tensor, scale: Tensor, shift: Tensor, axis: int = 1, name:
     return declared(name, axes, data[axes] * scale[axes[which]] + shift[axes[which]])
 
 
-def _broadcast_shape(name: str, x: Whole, y: Whole) -> tuple[int, ...]:
-    shapes = [tensor.shape for tensor in (x, y) if isinstance(tensor, Tensor)]
-    if not shapes:
-        raise DeclarationError(f"asked for {name} of two numbers, {x} and {y}; one of them has to be a tensor")
-    rank = max(map(len, shapes))
+def _broadcast_shape(name: str, *operands: Whole) -> tuple[int, ...]:
+    tensors = [operand for operand in operands if isinstance(operand, Tensor)]
+    if not tensors:
+        raise DeclarationError(f"asked for {name} of numbers only, {' and '.join(map(str, operands))}; one of them has to be a tensor")
     result = []
-    for dimension in range(-rank, 0):
-        found = {shape[dimension] for shape in shapes if len(shape) >= -dimension} - {1}
+    for dimension in range(-max(tensor.ndim for tensor in tensors), 0):
+        found = {tensor.shape[dimension] for tensor in tensors if tensor.ndim >= -dimension} - {1}
         if len(found) > 1:
-            assert isinstance(x, Tensor) and isinstance(y, Tensor)
+            shapes = " and ".join(f"{tensor.name} with shape {tensor.shape}" for tensor in tensors)
             raise DeclarationError(
-                f"asked for {name} of {x.name} with shape {x.shape} and {y.name} with shape {y.shape}; dimension {dimension} from the end is "
-                f"{x.shape[dimension]} and {y.shape[dimension]}: they have to be equal, or one of them 1"
+                f"asked for {name} of {shapes}; dimension {dimension} from the end is {' and '.join(map(str, sorted(found)))}: extents have to be equal, or 1"
             )
         result.append(max(found, default=1))
     return tuple(result)

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from ansor.errors import DeclarationError
 from ansor.te.expr import Axis, Expr
 from ansor.te.nn.elementwise import axes_of, elementwise
+from ansor.te.nn.layout import summed, tap_axis
+from ansor.te.nn.padding import pad
 from ansor.te.nn.reduction import check_float, dimension_of, dimensions_of, over_dimensions
-from ansor.te.scalar import exp, log, rsqrt, sqrt
+from ansor.te.scalar import exp, log, power, rsqrt, sqrt
 from ansor.te.scalar import max as greater
 from ansor.te.scalar import sum as sum_over
 from ansor.te.tensor import Tensor, declared
@@ -94,6 +96,21 @@ def l2_normalize(data: Tensor, axis: int | Sequence[int] = -1, epsilon: float = 
     length = elementwise(squares, lambda value: sqrt(greater(value, epsilon)), f"{name}_length")
     axes = axes_of(data.shape)
     return declared(name, axes, data[axes] / length[_without(axes, *chosen)])
+
+
+def lrn(data: Tensor, size: int, axis: int = 1, alpha: float = 1e-4, beta: float = 0.75, bias: float = 2.0, name: str = "lrn") -> Tensor:
+    """data / (bias + alpha / size * sum of squares of the `size` elements around it along dimension `axis`) ** beta. `size` is odd."""
+    check_float(name, data)
+    chosen = dimension_of(name, data, axis)
+    if size < 1 or size % 2 == 0:
+        raise DeclarationError(f"asked for {name} of {data.name} over {size} elements; it has to be an odd number")
+    before = tuple(size // 2 if d == chosen else 0 for d in range(data.ndim))
+    padded = pad(data, before, name=f"{name}_pad") if size > 1 else data
+    axes, tap = axes_of(data.shape), tap_axis("r", size)
+    value = padded[(*axes[:chosen], axes[chosen] + tap, *axes[chosen + 1:])]
+    squares = declared(f"{name}_squares", axes, summed(value * value, [tap]))
+    axes = axes_of(data.shape)
+    return declared(name, axes, data[axes] / power(squares[axes] * (alpha / size) + bias, beta))
 
 
 def _part(name: str, part: str) -> str:

@@ -45,8 +45,8 @@ def pooled(spatial: str, data: Tensor, kernel: Sizes, stride: Sizes, dilation: S
     given = extents(name, data, "data", layout)
     kernels = dict(zip(spatial, sizes(name, "kernel", kernel, len(spatial)), strict=True))
     slides = windows(name, data, given, kernels, stride, padding, dilation, spatial)
-    places = {x: _ceil_output(slides[x]) if ceil_mode else slides[x].output for x in spatial}
-    reach = {x: _reaching(slides[x], places[x]) for x in spatial}
+    places = {x: places_of(slides[x], ceil_mode) for x in spatial}
+    reach = {x: reaching(slides[x], places[x]) for x in spatial}
     padded = pad_windows(data, layout, reach, min_value(data.dtype).value if pool_type == "max" else 0)
 
     out = {"N": Axis("n", given["N"]), "C": Axis("c", given["C"])} | {x: Axis(x.lower(), places[x]) for x in spatial}
@@ -58,7 +58,7 @@ def pooled(spatial: str, data: Tensor, kernel: Sizes, stride: Sizes, dilation: S
         return declared(name, axes, reduced("max", value, order))
     total = declared(f"{name}_sum", axes, reduced("sum", value, order))
     fresh = {letter: Axis(axis.name, axis.extent) for letter, axis in out.items()}
-    counts = [_count(slides[x], fresh[x], count_include_pad) for x in spatial]
+    counts = [elements_of(slides[x], fresh[x], places[x], count_include_pad) for x in spatial]
     return declared(name, in_layout(layout, fresh), total[in_layout(layout, fresh)] / cast(data.dtype, fold(lambda a, b: a * b, counts)))
 
 
@@ -89,30 +89,36 @@ def global_pool(data: Tensor, pool_type: str = "avg", layout: str = "NCHW", name
     return adaptive_pool(data, 1, pool_type, layout, name)
 
 
-def _ceil_output(window: Window) -> int:
+def places_of(window: Window, ceil_mode: bool) -> int:
+    """Number of places of the window; with `ceil_mode` also those that begin inside the (front-padded) data and end after it."""
+    if not ceil_mode:
+        return window.output
     places = -(-(window.size + window.before + window.after - window.span) // window.stride) + 1
     begins_inside = (places - 1) * window.stride < window.size + window.before
     return places if begins_inside else places - 1
 
 
-def _reaching(window: Window, places: int) -> Window:
+def reaching(window: Window, places: int) -> Window:
     """The window with as much padding after the data as its last place needs, at least what was asked."""
     needed = (places - 1) * window.stride + window.span - window.size - window.before
     return Window(window.letter, window.size, window.kernel, window.stride, window.dilation, window.before, max(window.after, needed))
 
 
-def _count(window: Window, place: Axis, include_pad: bool) -> Expr:
-    """Elements of the window at `place` to divide an average by."""
+def elements_of(window: Window, place: Expr, places: int, include_pad: bool) -> Expr:
+    """Elements of the window at `place` to divide an average by; 1 where there are none."""
     low, high = (-window.before, window.size + window.after) if include_pad else (0, window.size)
-    first, last = -window.before, (place.extent - 1) * window.stride - window.before + window.span - 1
+    first, last = -window.before, (places - 1) * window.stride - window.before + window.span - 1
     if first >= low and last < high:
         return Const(window.kernel, "int32")
     start = place * window.stride - window.before
     if window.dilation == 1:
-        return lesser(start + window.kernel, high) - greater(start, low)
-    step = window.dilation
-    missing_before = greater((low - start + step - 1) // step, 0)
-    return lesser((high - 1 - start) // step, window.kernel - 1) - missing_before + 1
+        count = lesser(start + window.kernel, high) - greater(start, low)
+    else:
+        step = window.dilation
+        missing_before = greater((low - start + step - 1) // step, 0)
+        count = lesser((high - 1 - start) // step, window.kernel - 1) - missing_before + 1
+    reached = [any(low <= n * window.stride - window.before + tap * window.dilation < high for tap in range(window.kernel)) for n in range(places)]
+    return count if all(reached) else greater(count, 1)
 
 
 def _begin(place: Axis, size: int) -> Expr:

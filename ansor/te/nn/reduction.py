@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ansor.errors import DeclarationError
 from ansor.te import scalar
-from ansor.te.expr import Axis, Expr, is_float
+from ansor.te.expr import Axis, Expr, cast, is_float
 from ansor.te.nn.elementwise import Scalar, elementwise
 from ansor.te.nn.layout import reduced, tap_axis
 from ansor.te.tensor import Tensor, declared
@@ -34,6 +34,16 @@ def min(data: Tensor, axis: Dimensions = None, keepdims: bool = False, name: str
     return over_dimensions("min", data, axis, keepdims, name)
 
 
+def all(data: Tensor, axis: Dimensions = None, keepdims: bool = False, name: str = "all") -> Tensor:
+    """Whether every element over the dimensions `axis` (None: all) holds, which is not 0: bool. Two stages, a minimum of int8 and a comparison."""
+    return _truth_of("min", data, axis, keepdims, name)
+
+
+def any(data: Tensor, axis: Dimensions = None, keepdims: bool = False, name: str = "any") -> Tensor:
+    """Whether some element over the dimensions `axis` (None: all) holds, which is not 0: bool. Two stages, a maximum of int8 and a comparison."""
+    return _truth_of("max", data, axis, keepdims, name)
+
+
 def mean(data: Tensor, axis: Dimensions = None, keepdims: bool = False, name: str = "mean") -> Tensor:
     """Average over the dimensions `axis` (None: all): two stages, sum and division."""
     check_float(name, data)
@@ -57,11 +67,18 @@ def over_dimensions(combiner: str, data: Tensor, axis: Dimensions, keepdims: boo
     return declared(name, tuple(kept.values()), reduced(combiner, function(data[tuple(index)]), list(taps.values())))
 
 
+def _truth_of(combiner: str, data: Tensor, axis: Dimensions, keepdims: bool, name: str) -> Tensor:
+    def as_number(value: Expr) -> Expr:
+        return cast("int8", value if value.dtype == "bool" else value != 0)
+
+    return elementwise(over_dimensions(combiner, data, axis, keepdims, f"{name}_{combiner}", as_number), lambda value: value != 0, name)
+
+
 def dimensions_of(operator: str, data: Tensor, axis: Dimensions) -> tuple[int, ...]:
     """The dimensions meant by `axis`: counted from the front, ascending; None means all."""
     given = range(data.ndim) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
     chosen = sorted({d + data.ndim if d < 0 else d for d in given})
-    if len(chosen) != len(given) or any(not 0 <= d < data.ndim for d in chosen):
+    if len(chosen) != len(given) or not set(chosen) <= set(range(data.ndim)):
         raise DeclarationError(
             f"asked for {operator} of {data.name} with shape {data.shape} over dimensions {axis}; give different ones in {-data.ndim}..{data.ndim - 1}"
         )

@@ -97,21 +97,27 @@ def expand_dims(a: Tensor, axis: int, num_newaxis: int = 1, name: str = "expand_
     return declared(name, axes, a[axes[:place] + axes[place + num_newaxis:]])
 
 
-def strided_slice(a: Tensor, begin: Sequence[int], end: Sequence[int], strides: Sequence[int] | None = None, name: str = "strided_slice") -> Tensor:
-    """a[begin[0]:end[0]:strides[0], ...] with Python's meaning of negative values; missing trailing dimensions are taken whole."""
+def strided_slice(a: Tensor, begin: Sequence[int | None], end: Sequence[int | None], strides: Sequence[int] | None = None,
+                  axes: Sequence[int] | None = None,
+                  name: str = "strided_slice") -> Tensor:
+    """a[begin[0]:end[0]:strides[0], ...] with Python's meaning of negative values; missing trailing dimensions are taken whole.
+
+    axes: which dimensions the values are for, in place of the leading ones.
+    """
     steps = tuple(strides) if strides is not None else (1,) * len(begin)
-    if not len(begin) == len(end) == len(steps) <= a.ndim or 0 in steps:
+    which = tuple(range(len(begin))) if axes is None else tuple(dimension_of(name, a, axis) for axis in axes)
+    if not len(begin) == len(end) == len(steps) == len(set(which)) == len(which) <= a.ndim or 0 in steps:
         raise DeclarationError(
-            f"asked for {name} of {a.name} with shape {a.shape} by begin={tuple(begin)}, end={tuple(end)}, strides={steps}; "
-            f"give one value each for the same leading dimensions, at most {a.ndim}, and no stride 0"
+            f"asked for {name} of {a.name} with shape {a.shape} by begin={tuple(begin)}, end={tuple(end)}, strides={steps}, axes={axes}; "
+            f"give one value each for the same dimensions, the leading ones or those of axes=, at most {a.ndim}, and no stride 0"
         )
     ranges = [range(extent) for extent in a.shape]
-    for d, (first, last, step) in enumerate(zip(begin, end, steps, strict=True)):
+    for d, first, last, step in zip(which, begin, end, steps, strict=True):
         ranges[d] = range(a.shape[d])[first:last:step]
         if not ranges[d]:
             raise DeclarationError(f"asked for {name} {first}:{last}:{step} of {a.name} with shape {a.shape} in dimension {d}, which is empty")
-    axes = axes_of(tuple(map(len, ranges)))
-    return declared(name, axes, a[tuple(axis * taken.step + taken.start for axis, taken in zip(axes, ranges, strict=True))])
+    out = axes_of(tuple(map(len, ranges)))
+    return declared(name, out, a[tuple(axis * taken.step + taken.start for axis, taken in zip(out, ranges, strict=True))])
 
 
 def broadcast_to(a: Tensor, shape: Sequence[int], name: str = "broadcast_to") -> Tensor:

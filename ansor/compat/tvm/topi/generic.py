@@ -1,4 +1,4 @@
-"""`tvm.topi.generic` and `tvm.topi.x86`: schedules of operators. They are all the one that computes stage after stage, as it is declared.
+"""`tvm.topi.generic`, and the schedules of `tvm.topi.x86`: they are all the one that computes stage after stage, as it is declared.
 
 What is fast is found by tuning; these are for scripts that want any schedule.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ansor.compat.tvm.missing import of_topi
-from ansor.compat.tvm.topi import nn
+from ansor.errors import ArgumentError
 from ansor.manual.schedule import Schedule, create_schedule
 from ansor.te.tensor import Tensor
 
@@ -19,9 +19,21 @@ def default_schedule(outs: Tensor | Sequence[Tensor]) -> Schedule:
     return create_schedule([tensor.op for tensor in tensors])
 
 
-def __getattr__(name: str) -> Callable[..., object]:
-    """`schedule_softmax` and its like, whatever they are of; operators as in `topi.nn`."""
-    if name.startswith("schedule_"):
-        return lambda *arguments: default_schedule(arguments[-1])
-    operator: Callable[..., object] | None = None if name.startswith("__") else getattr(nn, name, None)
-    return operator if operator is not None else of_topi(name)
+def schedule_injective_from_existing(sch: Schedule, out: Tensor) -> Schedule:
+    """The schedule as it is."""
+    return sch
+
+
+def __getattr__(name: str) -> Callable[..., Schedule]:
+    """`schedule_softmax` and its like, whatever they are of: functions of outputs. A configuration before them, and a layout after them, make no difference."""
+    if not name.startswith("schedule_"):
+        return of_topi(f"generic.{name}")
+
+    def scheduled(*arguments: object) -> Schedule:
+        for given in arguments:
+            tensors = [given] if isinstance(given, Tensor) else list(given) if isinstance(given, list | tuple) else []
+            if tensors and all(isinstance(tensor, Tensor) for tensor in tensors):
+                return default_schedule(tensors)
+        raise ArgumentError(f"asked for topi.generic.{name} of {', '.join(map(repr, arguments))}; give the tensors that are wanted")
+
+    return scheduled

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Callable, Iterable
-from typing import SupportsIndex
+from collections.abc import Callable, Iterable, Sequence
+from typing import SupportsIndex, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ansor.compat.tvm.missing import of_topi as __getattr__  # noqa: F401  # what is not here raises
 from ansor.ir.access import producers
 from ansor.manual.schedule import Schedule
+from ansor.te.expr import Const, Expr
+from ansor.te.nn.creation import table
 from ansor.te.operation import Operation
+from ansor.te.tensor import Tensor, compute
+
+Simple = TypeVar("Simple")
 
 
-def get_const_int(expr: SupportsIndex) -> int:
+def get_const_int(expr: SupportsIndex | Const) -> int:
     """A number as Python's."""
-    return operator.index(expr)
+    return operator.index(expr.value if isinstance(expr, Const) else expr)  # type: ignore[arg-type]  # which raises TypeError for a float
 
 
-def get_const_tuple(in_tuple: Iterable[SupportsIndex]) -> tuple[int, ...]:
+def get_const_tuple(in_tuple: Iterable[SupportsIndex | Const]) -> tuple[int, ...]:
     """A shape: here it is one already."""
-    return tuple(map(operator.index, in_tuple))
+    return tuple(map(get_const_int, in_tuple))
 
 
 def traverse_inline(s: Schedule, final_op: Operation, callback: Callable[[Operation], object]) -> None:
@@ -53,3 +62,77 @@ def nchw_pack_layout(layout_info: str) -> bool:
 def nchw_xc_layout(layout_info: str) -> bool:
     """Whether a layout is NCHW with channels only in blocks: `NCHW16c`."""
     return layout_info.startswith("NCHW") and "c" in layout_info[4:] and "n" not in layout_info[4:]
+class InvalidShapeError(ValueError):
+    """A shape that an operator cannot take: for scripts that raise or expect it. Ours raise DeclarationError, which is a ValueError too."""
+
+
+def get_const_float(expr: Const | float) -> float:
+    """A number as Python's."""
+    return float(expr.value if isinstance(expr, Const) else expr)
+
+
+def get_float_tuple(in_tuple: Iterable[Const | float]) -> tuple[float, ...]:
+    """Numbers as Python's."""
+    return tuple(map(get_const_float, in_tuple))
+
+
+def equal_const_int(expr: object, value: int) -> bool:
+    """Whether an expression is this integer."""
+    found = expr.value if isinstance(expr, Const) else expr
+    return isinstance(found, int) and found == value
+
+
+def prod(x: Iterable[int]) -> int:
+    """The product."""
+    return math.prod(x)
+
+
+def simplify(expr: Simple) -> Simple:
+    """The expression: here it is simplified as it is built."""
+    return expr
+
+
+def ceil_div(a: int, b: int) -> int:
+    """a / b rounded up."""
+    return -(-a // b)
+
+
+def is_empty_shape(shape: Iterable[int]) -> bool:
+    """Whether a shape has no element. There are no such tensors here."""
+    return any(extent == 0 for extent in shape)
+
+
+def get_max_power2_factor(n: int, max_value: int | None = None) -> int:
+    """The greatest power of two that divides n, and is no greater than `max_value`."""
+    factor = 1
+    while n % (factor * 2) == 0 and (max_value is None or factor * 2 <= max_value):
+        factor *= 2
+    return factor
+
+
+def ravel_index(indices: Sequence[Expr | int], shape: Sequence[int]) -> Expr | int:
+    """The place in memory order of what stands at `indices`."""
+    place: Expr | int = 0
+    for index, extent in zip(indices, shape, strict=True):
+        place = place * extent + index
+    return place
+
+
+def unravel_index(idx: Expr | int, shape: Sequence[int]) -> list[Expr | int]:
+    """The indices of what stands at a place in memory order."""
+    found: list[Expr | int] = []
+    for extent in reversed(shape):
+        found.insert(0, idx % extent)
+        idx = idx // extent
+    return found
+
+
+def const_matrix(matrix: NDArray[np.generic], name: str = "const_matrix") -> Tensor:
+    """A matrix of numbers as a tensor that no other is needed for: its elements are chosen by their indices."""
+    rows, columns = matrix.shape
+    dtype = str(matrix.dtype)
+
+    def element(i: Expr, j: Expr) -> Expr:
+        return table(i * columns + j, matrix.ravel().tolist(), dtype)
+
+    return compute((rows, columns), element, name=name, attrs={"const_matrix": True})

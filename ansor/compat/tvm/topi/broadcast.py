@@ -1,0 +1,94 @@
+"""`tvm.topi.broadcast`: operators of two operands, with NumPy's broadcasting, and of one condition or its bits.
+
+Of two scalar expressions or numbers they are scalar expressions. Operands of two dtypes are brought to one as in scalar expressions.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Protocol, overload
+
+from ansor.te import nn, scalar
+from ansor.te.expr import Expr, Number, as_expr, binary, is_float
+from ansor.te.nn.comparison import truth
+from ansor.te.nn.elementwise import combine
+from ansor.te.nn.integer import floor_quotient, floor_remainder, trunc_quotient, trunc_remainder
+from ansor.te.tensor import Tensor
+
+Value = Tensor | Expr | Number
+
+
+class OfTwo(Protocol):
+    """An operator of two operands."""
+
+    __name__: str
+
+    @overload
+    def __call__(self, lhs: Tensor, rhs: Value) -> Tensor: ...
+    @overload
+    def __call__(self, lhs: Value, rhs: Tensor) -> Tensor: ...
+    @overload
+    def __call__(self, lhs: Expr | Number, rhs: Expr | Number) -> Expr: ...
+
+
+def of_two(name: str, function: Callable[[Expr, Expr], Expr], meaning: str) -> OfTwo:
+    """The operator that applies `function` to the elements of both."""
+
+    def applied(lhs: Value, rhs: Value) -> Tensor | Expr:
+        if isinstance(lhs, Tensor) or isinstance(rhs, Tensor):
+            return combine(function, f"T_{name}", lhs, rhs)
+        return function(as_expr(lhs), as_expr(rhs))
+
+    applied.__name__ = applied.__qualname__ = name
+    applied.__doc__ = meaning
+    return applied  # type: ignore[return-value]  # which of the three it is, the operands tell
+
+
+def _quotient(a: Expr, b: Expr) -> Expr:
+    return a / b if is_float(_dtype(a)) or is_float(_dtype(b)) else trunc_quotient(a, b)
+
+
+def _dtype(value: Expr | Number) -> str:
+    return as_expr(value).dtype
+
+
+add = of_two("add", operator.add, "lhs + rhs.")
+subtract = of_two("subtract", operator.sub, "lhs - rhs.")
+multiply = of_two("multiply", operator.mul, "lhs * rhs.")
+divide = of_two("divide", _quotient, "lhs / rhs; of integers it is rounded towards zero.")
+floor_divide = of_two("floor_divide", floor_quotient, "lhs / rhs rounded towards minus infinity.")
+mod = of_two("mod", trunc_remainder, "The remainder with the sign of lhs.")
+floor_mod = of_two("floor_mod", floor_remainder, "The remainder with the sign of rhs.")
+maximum = of_two("maximum", scalar.max, "The greater one.")
+minimum = of_two("minimum", scalar.min, "The lesser one.")
+power = of_two("power", scalar.power, "lhs to the power rhs, of floats.")
+left_shift = of_two("left_shift", operator.lshift, "lhs << rhs.")
+right_shift = of_two("right_shift", operator.rshift, "lhs >> rhs; the sign is kept.")
+greater = of_two("greater", operator.gt, "lhs > rhs: bool.")
+less = of_two("less", operator.lt, "lhs < rhs: bool.")
+equal = of_two("equal", lambda a, b: binary("eq", a, b), "lhs == rhs: bool.")
+not_equal = of_two("not_equal", lambda a, b: binary("ne", a, b), "lhs != rhs: bool.")
+greater_equal = of_two("greater_equal", operator.ge, "lhs >= rhs: bool.")
+less_equal = of_two("less_equal", operator.le, "lhs <= rhs: bool.")
+logical_and = of_two("logical_and", lambda a, b: scalar.all(truth(a), truth(b)), "Whether both hold.")
+logical_or = of_two("logical_or", lambda a, b: scalar.any(truth(a), truth(b)), "Whether one holds.")
+logical_xor = of_two("logical_xor", lambda a, b: truth(a) != truth(b), "Whether exactly one holds.")
+bitwise_and = of_two("bitwise_and", operator.and_, "lhs & rhs.")
+bitwise_or = of_two("bitwise_or", operator.or_, "lhs | rhs.")
+bitwise_xor = of_two("bitwise_xor", operator.xor, "lhs ^ rhs.")
+
+
+def broadcast_to(data: Tensor, shape: Sequence[int]) -> Tensor:
+    """`nn.broadcast_to`."""
+    return nn.broadcast_to(data, shape)
+
+
+def logical_not(data: Tensor) -> Tensor:
+    """`nn.logical_not`."""
+    return nn.logical_not(data)
+
+
+def bitwise_not(data: Tensor) -> Tensor:
+    """`nn.bitwise_not`."""
+    return nn.bitwise_not(data)

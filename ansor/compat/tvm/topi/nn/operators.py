@@ -1,0 +1,100 @@
+"""`tvm.topi.nn`'s operators that are neither convolutions nor pooling, where their arguments are not as ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ansor.errors import DeclarationError
+from ansor.te import nn
+from ansor.te.expr import Number
+from ansor.te.tensor import Tensor
+
+
+def softmax(x: Tensor, axis: int = -1) -> Tensor:
+    """`nn.softmax`."""
+    return nn.softmax(x, axis)
+
+
+fast_softmax = softmax
+
+
+def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
+    """`nn.log_softmax`."""
+    return nn.log_softmax(x, axis)
+
+
+def leaky_relu(x: Tensor, alpha: float) -> Tensor:
+    """`nn.leaky_relu`."""
+    return nn.leaky_relu(x, alpha)
+
+
+def flatten(data: Tensor) -> Tensor:
+    """`nn.flatten`: all dimensions but the first are one."""
+    return nn.flatten(data)
+
+
+def dense(
+    data: Tensor, weight: Tensor, bias: Tensor | None = None, out_dtype: str | None = None, auto_scheduler_rewritten_layout: str = "",
+    meta_schedule_original_shape: object = None,
+) -> Tensor:  # fmt: skip
+    """`nn.dense`. The last two make no difference: layouts are rewritten inside of a program."""
+    return nn.dense(data, weight, bias, out_dtype or data.dtype)
+
+
+def matmul(
+    tensor_a: Tensor, tensor_b: Tensor, bias: Tensor | None = None, out_dtype: str | None = None, transpose_a: bool = False, transpose_b: bool = False,
+    auto_scheduler_rewritten_layout: str = "", meta_schedule_original_shape: object = None,
+) -> Tensor:  # fmt: skip
+    """`nn.matmul`, and `bias` [columns] added to every row. The last two make no difference."""
+    found = nn.matmul(tensor_a, tensor_b, transpose_a, transpose_b, out_dtype or tensor_a.dtype)
+    return found if bias is None else nn.bias_add(found, bias, -1)
+
+
+def batch_matmul(
+    tensor_a: Tensor, tensor_b: Tensor, oshape: Sequence[int] | None = None, out_dtype: str | None = None, transpose_a: bool = False,
+    transpose_b: bool = True, auto_scheduler_rewritten_layout: str = "", meta_schedule_original_shape: object = None,
+) -> Tensor:  # fmt: skip
+    """`nn.batch_matmul`; the last two make no difference. Raises DeclarationError for another `oshape` than the result has."""
+    found = nn.batch_matmul(tensor_a, tensor_b, transpose_a, transpose_b, out_dtype or tensor_a.dtype)
+    if oshape is not None and tuple(oshape) != found.shape:
+        raise DeclarationError(f"asked for a batch_matmul of shape {tuple(oshape)}, but its operands make {found.shape}; leave oshape out")
+    return found
+
+
+def pad(
+    data: Tensor, pad_before: Sequence[int], pad_after: Sequence[int] | None = None, pad_value: float = 0.0, name: str = "PadInput", attrs: object = None
+) -> Tensor:  # fmt: skip
+    """`nn.pad`. Attributes make no difference."""
+    return nn.pad(data, pad_before, pad_after, pad_value, name)
+
+
+def dilate(data: Tensor, strides: Sequence[int], dilation_value: Number = 0.0, name: str = "DilatedInput") -> Tensor:
+    """`nn.dilate`."""
+    return nn.dilate(data, strides, dilation_value, name)
+
+
+def lrn(data: Tensor, size: int, axis: int = 1, alpha: float = 0.0001, beta: float = 0.75, bias: float = 2) -> Tensor:
+    """`nn.lrn`."""
+    return nn.lrn(data, size, axis, alpha, beta, bias)
+
+
+def scale_shift_nchw(Input: Tensor, Scale: Tensor, Shift: Tensor) -> Tensor:
+    """`nn.scale_shift` along the second dimension."""
+    return nn.scale_shift(Input, Scale, Shift, 1)
+
+
+def scale_shift_nhwc(Input: Tensor, Scale: Tensor, Shift: Tensor) -> Tensor:
+    """`nn.scale_shift` along the last dimension."""
+    return nn.scale_shift(Input, Scale, Shift, -1)
+
+
+def batch_norm(
+    data: Tensor, gamma: Tensor, beta: Tensor, moving_mean: Tensor, moving_var: Tensor, axis: int | None = None, epsilon: float | None = None,
+    center: bool | None = None, scale: bool | None = None,
+) -> list[Tensor]:  # fmt: skip
+    """`nn.batch_norm`, and then the two statistics, as they are. center=False leaves `beta` out, scale=False `gamma`; the dimension is 1 by default."""
+    found = nn.batch_norm(
+        data, None if scale is False else gamma, None if center is False else beta, moving_mean, moving_var, 1 if axis is None else axis,
+        1e-5 if epsilon is None else epsilon,
+    )  # fmt: skip
+    return [found, moving_mean, moving_var]

@@ -1,0 +1,24 @@
+"""`tvm.topi.x86`: the operators under the names of TVM's for processors, and `schedule_...`, which are those of `generic`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ansor.compat.tvm.topi import generic
+from ansor.compat.tvm.topi.nn import batch_matmul as batch_matmul
+from ansor.compat.tvm.topi.nn import conv2d_nchw as conv2d_nchw
+from ansor.compat.tvm.topi.nn import conv2d_nhwc as conv2d_nhwc
+from ansor.compat.tvm.topi.nn import conv3d_ncdhw as conv3d_ncdhw
+from ansor.compat.tvm.topi.nn import conv3d_ndhwc as conv3d_ndhwc
+from ansor.compat.tvm.topi.nn import dense as dense_nopack
+from ansor.compat.tvm.topi.nn import depthwise_conv2d_nchw as depthwise_conv2d_nchw
+from ansor.compat.tvm.topi.transform import concatenate as concatenate
+from ansor.manual.schedule import Schedule
+
+dense_pack = dense_dynamic = dense_nopack
+
+
+def __getattr__(name: str) -> Callable[..., Schedule]:
+    """Schedules."""
+    found: Callable[..., Schedule] = getattr(generic, name)
+    return found

@@ -1,0 +1,102 @@
+"""Functions of one element: rounding, signs, trigonometry, logarithms, and what a float is."""
+
+from __future__ import annotations
+
+import math
+
+from ansor.te import scalar
+from ansor.te.expr import Const, Expr, as_expr, is_float
+from ansor.te.nn.elementwise import elementwise
+from ansor.te.tensor import Tensor
+
+
+def floor(x: Tensor, name: str = "floor") -> Tensor:
+    """The greatest whole number that is not above x; integers are whole already."""
+    return elementwise(x, lambda v: scalar.floor(v) if is_float(v.dtype) else v, name)
+
+
+def ceil(x: Tensor, name: str = "ceil") -> Tensor:
+    """The least whole number that is not below x; integers are whole already."""
+    return elementwise(x, lambda v: scalar.ceil(v) if is_float(v.dtype) else v, name)
+
+
+def trunc(x: Tensor, name: str = "trunc") -> Tensor:
+    """x without its fraction; integers have none."""
+    return elementwise(x, lambda v: scalar.trunc(v) if is_float(v.dtype) else v, name)
+
+
+def round(x: Tensor, name: str = "round") -> Tensor:
+    """The nearest whole number, as `te.round` has it; integers are whole already."""
+    return elementwise(x, lambda v: scalar.round(v) if is_float(v.dtype) else v, name)
+
+
+def sign(x: Tensor, name: str = "sign") -> Tensor:
+    """1, 0 or -1, in the dtype of x; 0 for NaN."""
+    return elementwise(x, _sign, name)
+
+
+def sin(x: Tensor, name: str = "sin") -> Tensor:
+    """Sine."""
+    return elementwise(x, scalar.sin, name)
+
+
+def cos(x: Tensor, name: str = "cos") -> Tensor:
+    """Cosine."""
+    return elementwise(x, scalar.cos, name)
+
+
+def tan(x: Tensor, name: str = "tan") -> Tensor:
+    """Tangent."""
+    return elementwise(x, lambda v: scalar.sin(v) / scalar.cos(v), name)
+
+
+def cosh(x: Tensor, name: str = "cosh") -> Tensor:
+    """Hyperbolic cosine."""
+    return elementwise(x, lambda v: (scalar.exp(v) + scalar.exp(-v)) * 0.5, name)
+
+
+def sinh(x: Tensor, name: str = "sinh") -> Tensor:
+    """Hyperbolic sine. Small values by a series: there the difference of two exponentials would be rounding errors only."""
+    return elementwise(x, _sinh, name)
+
+
+def log2(x: Tensor, name: str = "log2") -> Tensor:
+    """Logarithm to base 2."""
+    return elementwise(x, scalar.log2, name)
+
+
+def log10(x: Tensor, name: str = "log10") -> Tensor:
+    """Logarithm to base 10."""
+    return elementwise(x, lambda v: scalar.log(v) / math.log(10), name)
+
+
+def isnan(x: Tensor, name: str = "isnan") -> Tensor:
+    """Whether x is not a number: bool."""
+    return elementwise(x, lambda v: v != v, name)
+
+
+def isinf(x: Tensor, name: str = "isinf") -> Tensor:
+    """Whether x is plus or minus infinity: bool."""
+    return elementwise(x, lambda v: scalar.abs(v) == math.inf if is_float(v.dtype) else _never(v), name)
+
+
+def isfinite(x: Tensor, name: str = "isfinite") -> Tensor:
+    """Whether x is a number, and not infinite: bool."""
+    return elementwise(x, lambda v: scalar.abs(v) < math.inf if is_float(v.dtype) else scalar.logical_not(_never(v)), name)
+
+
+def _sign(value: Expr) -> Expr:
+    one, zero = Const(1.0 if is_float(value.dtype) else 1, value.dtype), Const(0.0 if is_float(value.dtype) else 0, value.dtype)
+    return scalar.if_then_else(value > zero, one, scalar.if_then_else(value < zero, zero - one, zero))
+
+
+def _sinh(value: Expr) -> Expr:
+    square, series = value * value, as_expr(1.0, value.dtype)
+    for divisor in (210.0, 156.0, 110.0, 72.0, 42.0, 20.0, 6.0):
+        series = series * square / divisor + 1.0
+    return scalar.if_then_else(scalar.abs(value) < 0.5, value * series, (scalar.exp(value) - scalar.exp(-value)) * 0.5)
+
+
+def _never(value: Expr) -> Expr:
+    """False, for every value: a tensor of it still reads x, so that its shape is x's."""
+    return value != value
