@@ -74,7 +74,8 @@ def test_reverse_sequence(run: Run, array: Run, along: int, batch: int) -> None:
     data = array(4, 5, 3)
     lengths = np.random.default_rng(4).integers(-1, 7, data.shape[batch]).astype(np.int32)
     want = np.moveaxis(data.copy(), (batch, along), (0, 1))
-    for rows, length in zip(want, np.clip(lengths, 1, data.shape[along]).tolist(), strict=True):
+    for b, n in enumerate(lengths):
+        rows, length = want[b], min(max(int(n), 1), data.shape[along])
         rows[:length] = rows[:length][::-1].copy()
     np.testing.assert_array_equal(run(lambda d, n: nn.reverse_sequence(d, n, along, batch), data, lengths), np.moveaxis(want, (0, 1), (batch, along)))
 
