@@ -5,11 +5,14 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TextIO, TypeAlias
 
-from ansor import __version__
-from ansor.errors import AnsorError
+from ansor import __version__, settings
+from ansor.errors import AnsorError, AnsorWarning
+from ansor.notices import log
+from ansor.text import clip
 
 if TYPE_CHECKING:
     Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -25,8 +28,9 @@ Tune an operator or a network for this machine, show what was reached, and compa
   ansor tune examples/resnet18.py                      a file with model() and example_inputs()
   ansor tune my_ops.py:conv --args 1,64,56             a function in a file that returns tensors
 
-A budget is --trials N, --minutes N or both, whichever ends first. With --minutes alone a run ends early when the time that is left is expected to save less
-than 1 % (--min-gain). Only the round in flight may end later; building the kernels comes on top, and for a network the comparison with PyTorch.
+A file is run, as `python FILE.py` would: what it prints is printed. A budget is --trials N, --minutes N or both, whichever ends first. With --minutes alone a
+run ends early when the time that is left is expected to save less than 1 % (--min-gain). The round in progress may end a little later; building the kernels,
+and for a network the comparison with PyTorch, take some time after it.
 
 Trials are kept in a record file; the same command continues where the last one ended. Ctrl-C ends early with the best so far."""
 
@@ -81,23 +85,50 @@ DOCTOR_HELP = "Check this machine in seconds: C compiler, threads, timer noise, 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; gives the exit status: 0 done, 1 an error that was explained, 130 Ctrl-C."""
     parser = _parser()
-    given = parser.parse_args(arguments)
+    given, left = parser.parse_known_args(arguments)
+    if left:
+        parser.error(_unrecognized(left, given))
     if given.command is None:
         parser.print_help()
         return 0
-    try:
-        return _run(given)
-    except AnsorError as error:
-        print(f"ansor: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("ansor: stopped", file=sys.stderr)
-        return 130
-    except BrokenPipeError:
-        return 0
-    except OSError as error:  # no room, no permission, no such folder: the system's own words name the file
-        print(f"ansor: {error}", file=sys.stderr)
-        return 1
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        try:
+            return _run(given)
+        except KeyboardInterrupt:
+            print("ansor: stopped", file=sys.stderr)
+            return 130
+        except BrokenPipeError:
+            return 0
+        except Exception as error:  # a command ends with a sentence, whatever happens
+            if settings.shows_tracebacks():
+                raise
+            log.debug("the command failed", exc_info=True)
+            print(f"ansor: {_sentence(error)}", file=sys.stderr)
+            return 1
+
+
+def _sentence(error: Exception) -> str:
+    """What went wrong, on one line."""
+    if isinstance(error, AnsorError | OSError):  # no room, no permission, no such folder: the system's own words name the file
+        return str(error)
+    text = " ".join(str(error).split())
+    return f"unexpected {type(error).__name__}{f': {clip(text, 500)}' if text else ''}; set ANSOR_TRACEBACK=1 to see where it comes from"
+
+
+def _show_warning(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: TextIO | None = None, line: str | None = None
+) -> None:
+    """One line without the source that Python adds; warnings of other packages keep their place."""
+    place = "" if issubclass(category, AnsorWarning) else f" ({category.__name__}, {filename}, line {lineno})"
+    print(f"ansor: warning: {message}{place}", file=file or sys.stderr)
+
+
+def _unrecognized(left: Sequence[str], given: argparse.Namespace) -> str:
+    if getattr(given, "args", ()) and all(re.fullmatch(r"[+-]?\d+", word) for word in left):
+        sizes = ",".join(map(str, [*given.args, *left]))
+        return f"unrecognized arguments: {' '.join(left)}; the sizes of an operator have commas between them: --args {sizes}"
+    return f"unrecognized arguments: {' '.join(left)}"
 
 
 def _run(given: argparse.Namespace) -> int:
@@ -160,7 +191,7 @@ def _add_subject(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_target(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--target", default="cpu", help="such as 'cpu -threads=1' or 'cpu -mcpu=znver3' (default: cpu, all cores)")
+    parser.add_argument("--target", help="such as 'cpu -threads=1' or 'cpu -mcpu=znver3' (default: cpu, all cores; to read records: theirs, if all have one)")
     parser.add_argument("--threads", type=positive, help="short for -threads=N of the target")
     parser.add_argument("--cc", default="", help="C compiler command; the embedded one (ziglang) when left out and $CC is not set")
 
@@ -173,7 +204,7 @@ def _add_tune(commands: Commands) -> None:
     parser.add_argument("--minutes", type=rate, metavar="N", help="wall time of tuning, such as 10 or 0.5")
     parser.add_argument("--min-gain", type=percent, metavar="PERCENT",
                         help="end when less than this is expected of the rest (default: 1 with --minutes alone, else 0: never)")
-    parser.add_argument("--records", metavar="FILE", help="where trials are kept (default: NAME.jsonl in this folder)")
+    parser.add_argument("--records", metavar="FILE", help="where trials are kept (default: NAME.jsonl in this folder, for FILE.py FILE.jsonl)")
     parser.add_argument("--seed", type=natural, default=0, help="seed of the search (default 0)")
     parser.add_argument("--early-stop", type=positive, metavar="N", help="stop after N trials without a better program (operators)")
     parser.add_argument("--output", metavar="DIR", help="save kernels and C sources there")

@@ -25,6 +25,10 @@ class ArgumentError(AnsorError, ValueError):
     """An argument is of another kind than its name says, or out of range. Cure: as the message says."""
 
 
+class ArgumentTypeError(ArgumentError, TypeError):
+    """An array is of another kind than a kernel takes: dtype, device, layout, number. Cure: as the message says."""
+
+
 class BudgetError(AnsorError, ValueError):
     """A budget of trials or minutes is missing or no number above 0. Cure: as the message says."""
 

@@ -5,6 +5,7 @@
 | `CC`          | C compiler command, when no option names one                       | the embedded ziglang wheel |
 | `ANSOR_CACHE` | folder for compiler caches, helper libraries and work folders      | `~/.cache/ansor`           |
 | `ANSOR_JOBS`  | compiler processes at a time                                       | the cores we may use       |
+| `ANSOR_TRACEBACK` | anything: the command shows where an error comes from          | one sentence               |
 """
 
 import os
@@ -62,3 +63,8 @@ def cores() -> int:
 def environment_with(extra: Mapping[str, str]) -> dict[str, str]:
     """This process's environment for a child process, with `extra` on top."""
     return {**os.environ, **extra}
+
+
+def shows_tracebacks() -> bool:
+    """Whether the command shows where an error comes from, beside what it is."""
+    return bool(os.environ.get("ANSOR_TRACEBACK", "").strip())

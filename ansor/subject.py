@@ -8,7 +8,7 @@ import inspect
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import ParamSpec, TypeVar
@@ -29,6 +29,12 @@ class OperatorSubject:
     name: str
     function: Callable[..., Sequence[Tensor]]
     args: tuple[object, ...]
+    file: str = ""  # the name of its file, without .py; "" for a built-in one
+
+    @property
+    def title(self) -> str:
+        """With its sizes, those of its defaults included."""
+        return f"{self.name}({', '.join(map(str, self.args))})"
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,12 @@ class NetworkSubject:
     name: str
     model: Callable[[], object]
     example_inputs: Callable[[], object]
+    file: str = ""
+
+    @property
+    def title(self) -> str:
+        """Its name."""
+        return self.name
 
 
 Subject = OperatorSubject | NetworkSubject
@@ -83,7 +95,7 @@ def _from_file(path: Path, name: str, args: tuple[int | str, ...]) -> Subject:
     if not _makes_a_model(module, chosen):
         if not callable(value):
             raise DeclarationError(f"asked for {path}:{chosen}, which is a {type(value).__name__}; name a function that returns tensors")
-        return _operator(chosen, value, args)
+        return replace(_operator(chosen, value, args), file=path.stem)
     if not hasattr(module, "example_inputs"):
         raise DeclarationError(f"{path} has {chosen} but no example_inputs(); add a function that returns the model's inputs as a tuple of tensors")
     return _network(path.stem, value if inspect.isroutine(value) or inspect.isclass(value) else lambda: value, module.example_inputs, args)
@@ -102,6 +114,9 @@ def load_file(path: str | Path) -> ModuleType:
         spec.loader.exec_module(module)
     except AnsorError:
         raise
+    except SystemExit as error:
+        sentence = f"asked to read {path}, which ends the program (exit {error.code}) when it is run; guard that by if __name__ == '__main__'"
+        raise DeclarationError(sentence) from None
     except Exception as error:  # the file's own code runs here, so anything may come
         raise DeclarationError(f"asked to read {path}, which fails with {type(error).__name__}: {error}{_place(error, path.name)}") from error
     return module

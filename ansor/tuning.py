@@ -251,7 +251,8 @@ class TuningRun:
         if self.records is None:
             return None
         mcpu = self.states[0].task.target.mcpu
-        return RecordFile(self.records, make_header(self.measurer.compiler, mcpu=mcpu, seed=self.seed))
+        names = {state.task.workload_key: state.task.name for state in self.states}
+        return RecordFile(self.records, make_header(self.measurer.compiler, mcpu=mcpu, seed=self.seed, names=names))
 
     def _round_size(self, state: TaskState, done: int) -> int:
         """A round of usual size, or what still fits; with several tasks none gets more than half of its share of the budget at once."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ansor.codegen.pool_library import shared_pool
 from ansor.codegen.source import ALIGNMENT, Argument, CSource
 from ansor.codegen.toolchain import Compiler, find_compiler
-from ansor.errors import MeasureError, ToolchainError
+from ansor.errors import ArgumentError, ArgumentTypeError, MeasureError, ToolchainError
 from ansor.measure import saved_kernel
 from ansor.measure.builder import Builder
 from ansor.measure.direct_call import DirectCall
@@ -122,7 +122,7 @@ class Kernel:
             self._direct = None
 
     def __call__(self, *inputs: "Tensor", out: "Tensor | Sequence[Tensor] | None" = None) -> "Tensor | tuple[Tensor, ...]":
-        """Run once. Raises TypeError or ValueError when the number, a shape or a dtype of the arguments is wrong."""
+        """Run once. Raises ArgumentTypeError or ArgumentError, which are a TypeError and a ValueError, too, when the number, a shape or a dtype is wrong."""
         if out is None and inputs and _is_tensor(inputs[0]):
             direct = self._call_directly(inputs)
             if direct is not None:
@@ -130,7 +130,7 @@ class Kernel:
         wanted = [a for a in self.arguments if a.role != "output" and a.name not in self._bound]
         if len(inputs) != len(wanted):
             names = ", ".join(argument.name for argument in wanted)
-            raise TypeError(f"{self._source.entry} takes {len(wanted)} arguments ({names}), but {len(inputs)} were given")
+            raise ArgumentTypeError(f"{self._source.entry} takes {len(wanted)} arguments ({names}), but {len(inputs)} were given")
         buffers = dict(self._bound)
         for argument, value in zip(wanted, inputs, strict=True):
             array = self._checked(argument, value)
@@ -241,22 +241,22 @@ class Kernel:
             return [aligned_empty(argument.shape, argument.dtype) for argument in self._outputs]
         given = list(out) if isinstance(out, Sequence) else [out]
         if len(given) != len(self._outputs):
-            raise TypeError(f"{self._source.entry} has {len(self._outputs)} outputs, but out= holds {len(given)}")
+            raise ArgumentTypeError(f"{self._source.entry} has {len(self._outputs)} outputs, but out= holds {len(given)}")
         results = [self._checked(argument, value) for argument, value in zip(self._outputs, given, strict=True)]
         for argument, result in zip(self._outputs, results, strict=True):
             if not result.flags.writeable:
-                raise ValueError(f"{self._source.entry}: out= for {argument.name!r} is read-only; pass an array that may be written, or none")
+                raise ArgumentError(f"{self._source.entry}: out= for {argument.name!r} is read-only; pass an array that may be written, or none")
         return results
 
     def _checked(self, argument: Argument, value: "Tensor") -> NDArray[np.generic]:
         """The value as an array of the declared shape and dtype; never a copy of an array."""
         array = _as_array(argument, value)
         if array.shape != argument.shape:
-            raise ValueError(
+            raise ArgumentError(
                 f"{self._source.entry}: {argument.role} {argument.name!r} must have shape {argument.shape}, found {array.shape}"
             )
         if array.dtype != self._dtypes[argument.name]:
-            raise TypeError(
+            raise ArgumentTypeError(
                 f"{self._source.entry}: {argument.role} {argument.name!r} must have dtype {argument.dtype}, "
                 f"found {array.dtype}; convert it with .astype (NumPy) or .to (torch)"
             )
@@ -277,13 +277,21 @@ def _as_array(argument: Argument, value: "Tensor") -> NDArray[np.generic]:
     if isinstance(value, np.ndarray):
         return value
     if not _is_tensor(value):
-        found = np.asarray(value)
+        try:
+            found = np.asarray(value)
+        except ValueError:  # lists of different lengths
+            found = np.asarray(None)
         if found.dtype == object:
-            raise TypeError(f"{argument.role} {argument.name!r} must be an array or a tensor, found {type(value).__name__}")
+            raise ArgumentTypeError(f"{argument.role} {argument.name!r} must be an array or a tensor, found {type(value).__name__}")
         return found
     if value.device.type != "cpu":
-        raise TypeError(f"{argument.role} {argument.name!r} is on {value.device}; this kernel is for the cpu: use .cpu()")
-    array: NDArray[np.generic] = value.detach().numpy()
+        raise ArgumentTypeError(f"{argument.role} {argument.name!r} is on {value.device}; this kernel is for the cpu: use .cpu()")
+    try:
+        array: NDArray[np.generic] = value.detach().numpy()
+    except (TypeError, RuntimeError) as error:  # a dtype that NumPy lacks, sparse storage
+        kind = f"{value.dtype}, {value.layout}".replace("torch.", "")
+        sentence = f"{argument.role} {argument.name!r} is a tensor of {kind}, which NumPy cannot hold; convert it to dense {argument.dtype}"
+        raise ArgumentTypeError(sentence) from error
     return array
 
 

@@ -17,7 +17,7 @@ import os
 import platform
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -46,6 +46,7 @@ _ROW = b',"row":'
 _HEADER = b'{"header":'
 _COMPARISON = b'{"comparison":'
 _TRIAL = b'{"workload":'
+LONGEST_NAME = 200  # characters of a workload's name
 _START = 1 << 16  # bytes that are looked at to tell what a file is
 _parse = json.JSONDecoder().decode  # json.loads guesses encodings first
 _UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)  # what a torn or edited line raises
@@ -102,6 +103,7 @@ class Header:
     machine: tuple[tuple[str, str], ...]  # processor, cores, system
     started: float
     format: int = FORMAT
+    names: tuple[tuple[str, str], ...] = ()  # workload key -> what people call it; older files have none
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -113,19 +115,24 @@ class Loaded:
     skipped: dict[str, int]
     comparisons: tuple[Comparison, ...] = ()
 
+    @property
+    def names(self) -> dict[str, str]:
+        """Workload key -> what people call it, as far as the file says; the latest session counts."""
+        return {key: name for header in self.headers for key, name in header.names}
+
     def __repr__(self) -> str:
         left_out = f"; left out: {', '.join(f'{count} ({reason})' for reason, count in self.skipped.items())}" if self.skipped else ""
         return f"Loaded({counted(len(self.records), 'record')} of {counted(len({one.workload for one in self.records}), 'workload')}{left_out})"
 
 
-def make_header(compiler: Compiler, *, mcpu: str = "native", seed: int = 0) -> Header:
-    """The header for this machine, now."""
+def make_header(compiler: Compiler, *, mcpu: str = "native", seed: int = 0, names: Mapping[str, str] | None = None) -> Header:
+    """The header for this machine, now. `names`: what people call workloads, by their keys."""
     machine = (
         ("processor", processor_name()),
         ("cores", str(settings.cores())),
         ("system", f"{platform.system()} {platform.machine()}"),
     )
-    return Header(compiler.version, compiler.flags(mcpu), seed, _package(), machine, time.time())
+    return Header(compiler.version, compiler.flags(mcpu), seed, _package(), machine, time.time(), names=tuple((names or {}).items()))
 
 
 def foreign_header(source: str) -> Header:
@@ -385,6 +392,7 @@ def header_line(header: Header) -> bytes:
     fields = {
         "format": header.format, "package": header.package, "started": round_to(header.started),
         "machine": dict(header.machine), "compiler": header.compiler, "flags": list(header.flags), "seed": header.seed,
+        **({"names": dict(header.names)} if header.names else {}),
     }  # fmt: skip
     return _dumps({"header": fields}).encode() + b"\n"
 
@@ -402,11 +410,17 @@ def _read_header(line: bytes, path: Path) -> Header | str:
         if not _is_header(fields):
             return DAMAGED_HEADER
         machine = tuple((str(key), str(value)) for key, value in fields["machine"].items())
-        return Header(fields["compiler"], tuple(fields["flags"]), fields["seed"], fields["package"], machine, fields["started"], found)
+        return Header(fields["compiler"], tuple(fields["flags"]), fields["seed"], fields["package"], machine, fields["started"], found, _names(fields))
     except RecordError:  # which is a ValueError, too
         raise
     except _UNREADABLE:
         return TORN
+
+
+def _names(fields: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    """The names of workloads that a header has. They are for people only: what is damaged of them costs nothing else."""
+    names = fields.get("names")
+    return tuple((key, name[:LONGEST_NAME]) for key, name in names.items() if is_name(key) and is_name(name)) if isinstance(names, dict) else ()
 
 
 def _is_header(fields: dict[str, Any]) -> bool:

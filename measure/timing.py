@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from ansor.errors import ArgumentError
+
 COLD_CALL_COUNTS = 0.05  # seconds: beyond this, cold caches no longer explain a slow first call
 SINGLE_CALL_COUNTS = 1e-3  # seconds: below this, a page fault or an interrupt may explain slow single calls
 SINGLE_CALLS = 3  # that have to agree: one alone was seen to take up to five times as long as the program did later
@@ -29,7 +31,7 @@ class TimingOptions:
 
     def __post_init__(self) -> None:
         if self.number < 1 or self.repeat < 1 or self.cut_ratio <= 1 or self.contender_repeats < 0 or self.timeout_seconds <= 0:
-            raise ValueError(f"TimingOptions: number, repeat >= 1, cut_ratio > 1, contender_repeats >= 0 and timeout_seconds > 0 are needed: {self}")
+            raise ArgumentError(f"TimingOptions: number, repeat >= 1, cut_ratio > 1, contender_repeats >= 0 and timeout_seconds > 0 are needed: {self}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ from typing import Literal
 from ansor.errors import TargetError
 
 GROUP = "ansor.targets"
+DEVICES = ("cuda", "opencl", "vulkan", "metal", "rocm", "hip", "webgpu", "hexagon", "gpu", "mps", "nvptx", "sycl")
+"""Kinds that people ask for, and that exist elsewhere."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -158,7 +160,8 @@ def find_kind(name: str) -> Kind:
             if point.name == name:
                 register_kind(point.load())
     if name not in _kinds:
-        raise TargetError(f"asked for target kind {name!r}; the kinds are {', '.join(kind_names())} (and llvm, which is cpu)")
+        why = f": {name} programs cannot be generated yet" if name in DEVICES else ""
+        raise TargetError(f"asked for target kind {name!r}{why}; the kinds are {', '.join(kind_names())} (and llvm, which is cpu), such as 'cpu -threads=1'")
     return _kinds[name]
 
 

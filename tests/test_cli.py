@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import warnings
 from functools import partial
 from pathlib import Path
 
@@ -47,6 +48,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "scaled.py").write_text(DECLARATION)
     (tmp_path / "net.py").write_text(NETWORK)
     (tmp_path / "empty.jsonl").write_text("")
+    (tmp_path / "leaves.py").write_text("raise SystemExit(3)")
+    (tmp_path / "several.py").write_text(DECLARATION + "\n\ndef other(n=8):\n    return scaled(n, 4)\n")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -85,7 +88,12 @@ def test_who_would_measure_nothing_hears_of_the_other_command(capsys: pytest.Cap
     [
         (["tune", "matmul", "--args", "0,4,4"], "placeholder A with extent 0"),
         (["tune", "matmul", "--target", "cpu -bogus=3"], "no option of it; the options are -mcpu"),
-        (["tune", "matmul", "--target", "gpu"], "the kinds are cpu"),
+        (["tune", "matmul", "--target", "gpu"], "gpu programs cannot be generated yet; the kinds are cpu"),
+        (["tune", "matmul", "--target", "cuda -arch=sm_80"], "cuda programs cannot be generated yet; the kinds are cpu"),
+        (["tune", "matmul", "--threads", "100000"], "times would mean nothing; give -threads="),
+        (["tune", "matmul", "--output", "scaled.py/kernels"], "asked for --output scaled.py/kernels, where nothing can be written"),
+        (["compile", "scaled.py", "--output", "scaled.py"], "asked for --output scaled.py, where nothing can be written"),
+        (["tune", "leaves.py"], "asked to read leaves.py, which ends the program (exit 3)"),
         (["tune", "scaled.py", "--cc", "no-such-compiler"], "there is no program 'no-such-compiler'"),
         (["compile", "scaled.py", "--records", "none.jsonl"], "which does not exist; tune first"),
         (["show", "none.jsonl"], "cannot be read"),
@@ -102,6 +110,82 @@ def test_mistakes_end_with_1_and_one_sentence(arguments: list[str], sentence: st
     assert main(arguments) == 1
     error = capsys.readouterr().err
     assert error.startswith("ansor: ") and sentence in error and error.count("\n") == 1
+
+
+def test_sizes_without_commas(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in (["tune", "matmul"], ["compile", "matmul"], ["show", "empty.jsonl", "matmul"]):
+        with pytest.raises(SystemExit) as left:
+            main([*command, "--args", "512", "256", "128"])
+        assert left.value.code == 2 and "have commas between them: --args 512,256,128" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("processor", ["neoverse-n1", "neoverse_v1", "cortex-a72", "apple-m1", "znver4", "x86-64-v3"])
+def test_processors_of_another_architecture_are_told_before_work_starts(
+    processor: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arm = not processor.startswith(("znver", "x86"))
+    monkeypatch.setattr("platform.machine", lambda: "x86_64" if arm else "aarch64")
+    for command in ("tune", "compile"):
+        assert main([command, "matmul", "--target", f"cpu -mcpu={processor} -threads=1"]) == 1
+        error = capsys.readouterr().err
+        assert ("an ARM processor, but this machine is x86-64" if arm else "an x86-64 processor, but this machine is ARM") in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize("error", [KeyError("weight"), RecursionError("too deep"), MemoryError(), ZeroDivisionError("two\nlines"), AssertionError()])
+def test_no_error_shows_a_traceback(error: Exception, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("ansor.api.recorded_state", fail)
+    assert main(["compile", "scaled.py", "--threads", "1"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"ansor: unexpected {type(error).__name__}") and said.endswith("; set ANSOR_TRACEBACK=1 to see where it comes from\n")
+    assert said.count("\n") == 1
+    monkeypatch.setenv("ANSOR_TRACEBACK", "1")
+    with pytest.raises(type(error)):
+        main(["compile", "scaled.py", "--threads", "1"])
+
+
+@pytest.mark.compiler
+def test_warnings_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert main(["compile", "matmul", "--args", "8,8,8", "--threads", "1000"]) == 0
+    error = capsys.readouterr().err
+    assert error.startswith("ansor: warning: asked for target cpu -mcpu=native -threads=1000 with 1000 threads") and error.count("\n") == 1
+
+
+@pytest.mark.compiler
+def test_files_tell_their_target_and_the_names_of_workloads(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tune", "several.py:other", "--trials", "2", "--threads", "1"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("other(8) for cpu -mcpu=native -threads=1; trials are kept in several.jsonl\n"), "named after the file, sizes included"
+    assert "\x1b" not in said and "\r" not in said, "nothing for terminals goes into a pipe"
+    assert main(["tune", "matmul", "--args", "8,8", "--trials", "2", "--threads", "1"]) == 0
+    capsys.readouterr()
+    for words in ("show several.jsonl several.py:other", "show matmul.jsonl matmul --args 8,8", "explain matmul.jsonl"):
+        assert main(words.split()) == 0
+        said = capsys.readouterr().out
+        assert said.startswith("for cpu -mcpu=native -threads=1, the target of all trials in "), words
+    assert main(["compile", "matmul", "--args", "8,8"]) == 0
+    assert "1 from records" in capsys.readouterr().out
+    assert main(["show", "several.jsonl"]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("other(8)")]
+    assert line.split()[1] == load("several.jsonl").records[0].workload
+    assert main(["show", "matmul.jsonl", "matmul", "--args", "8,8", "--threads", "2"]) == 1, "what is asked for counts"
+
+
+@pytest.mark.compiler
+def test_a_target_from_a_file_starts_no_program(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    task = SearchTask(matmul, (8, 8, 8), "cpu -threads=1")
+    _recorded("cc.jsonl", task)
+    canary = folder / "started"
+    text = (folder / "cc.jsonl").read_text().replace("cpu -mcpu=native", f"cpu -cc='touch {canary}' -mcpu=native")
+    (folder / "cc.jsonl").write_text(text)
+    for command in ("show", "explain"):
+        assert main([command, "cc.jsonl", "matmul", "--args", "8,8,8"]) == 1
+    assert main(["compile", "matmul", "--args", "8,8,8", "--records", "cc.jsonl"]) in (0, 1)
+    assert not canary.exists()
 
 
 def test_a_cache_folder_that_cannot_be_made(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

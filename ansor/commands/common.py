@@ -42,7 +42,7 @@ def make_console() -> Console:
 
 def target_of(given: argparse.Namespace) -> Target:
     """The target the options describe."""
-    text = given.target
+    text = given.target or "cpu"
     if given.threads is not None:
         text += f" -threads={given.threads}"
     if given.cc:
@@ -51,8 +51,8 @@ def target_of(given: argparse.Namespace) -> Target:
 
 
 def records_of(given: argparse.Namespace, subject: Subject) -> Path:
-    """The record file: named, or after the subject."""
-    return Path(given.records) if given.records else Path(f"{c_identifier(subject.name)}.jsonl")
+    """The record file: the one given, or one named after the file that holds the subject, or after the built-in name."""
+    return Path(given.records) if given.records else Path(f"{c_identifier(subject.file or subject.name)}.jsonl")
 
 
 def check_folder(folder: str | None) -> None:

@@ -10,7 +10,8 @@ from rich.console import Console
 
 from ansor import api
 from ansor.codegen.toolchain import find_compiler
-from ansor.commands.common import check_folder, compare, made, make_console, records_of, save_kernels, target_of
+from ansor.commands.common import check_folder, compare, made, make_console, records_of, save_kernels
+from ansor.commands.recorded_target import target_for
 from ansor.commands.tune import print_comparison
 from ansor.errors import RecordError
 from ansor.kernels import built
@@ -27,11 +28,11 @@ def run_compile(given: argparse.Namespace) -> int:
     """Build what was named from recorded programs, without measuring."""
     console = make_console()
     subject = resolve(given.subject, given.args)
-    target = target_of(given)
     check_folder(given.output)
     records = records_of(given, subject)
     if given.records and not records.exists():
         raise RecordError(f"asked to compile from {records}, which does not exist; tune first, or leave --records out")
+    target = target_for(given, records, console)
     if isinstance(subject, OperatorSubject):
         return _compile_operator(given, subject, target, records, console)
     return _compile_network(given, subject, target, records, console)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
 
 from ansor import api
-from ansor.commands.common import made, make_console, target_of
+from ansor.commands.common import made, make_console
+from ansor.commands.recorded_target import target_for
 from ansor.cost_model.pretrained import pretrained
-from ansor.errors import RecordError
+from ansor.errors import AnsorError, RecordError
 from ansor.explain import explain
 from ansor.explain_text import WIDTH, explanation_text
 from ansor.ir.dag import Dag
@@ -21,7 +23,7 @@ from ansor.targets.base import Target
 from ansor.task import SearchTask
 from ansor.text import counted
 from ansor.tuning import Recorded, recorded_outcomes
-from ansor.zoo.catalogue import OPERATORS
+from ansor.zoo.catalogue import OPERATORS, ZooOperator
 
 NARROWEST, WIDEST = 80, 160
 """Columns of a terminal that are used."""
@@ -30,9 +32,9 @@ NARROWEST, WIDEST = 80, 160
 def run_explain(given: argparse.Namespace) -> int:
     """Say why the best recorded program of a workload is fast, and what lost to it."""
     console = make_console()
-    target = target_of(given)
     if not Path(given.records).is_file():
         raise RecordError(f"asked to explain {given.records}, which is not a file; name a record file that `ansor tune` wrote")
+    target = target_for(given, given.records, console)
     if given.subject:
         subject = resolve(given.subject, given.args)
         tasks, name = list(_tasks(subject, target, console)), subject.name
@@ -65,18 +67,39 @@ def _tasks(subject: Subject, target: Target, console: Console) -> Iterator[tuple
 
 
 def _builtin(records: str, target: Target) -> tuple[SearchTask, int]:
-    """The workload of a file that holds one, where that is a built-in operator of its default sizes."""
-    found = dict.fromkeys(record.workload for record in load(records).records)
+    """The workload of a file that holds one, where that is a built-in operator: of the sizes in its recorded name, or of its default sizes."""
+    loaded = load(records)
+    found = dict.fromkeys(record.workload for record in loaded.records)
     if not found:
         raise RecordError(f"asked to explain {records}, which holds no trials; name a file that `ansor tune` wrote")
+    names = [loaded.names.get(key, "") for key in found]
     if len(found) > 1:
-        raise RecordError(f"asked to explain {records}, which holds trials of {len(found)} workloads; name one: NAME, or FILE.py[:function], and --args")
-    for operator in OPERATORS.values():
-        if Dag(operator.function(*operator.args)).key in found:
-            return SearchTask(operator.function, operator.args, target), 1
+        listed = ", ".join(filter(None, names[:8]))
+        raise RecordError(
+            f"asked to explain {records}, which holds trials of {len(found)} workloads{f' ({listed})' if listed else ''}; "
+            "name one: NAME, or FILE.py[:function], and --args"
+        )
+    for operator, args in [*_operator_of(names[0]), *((one, one.args) for one in OPERATORS.values())]:
+        if Dag(operator.function(*args)).key in found:
+            return SearchTask(operator.function, args, target), 1
     raise RecordError(
-        f"asked to explain {records}, whose workload is no built-in operator of its default sizes; name it: NAME, or FILE.py[:function], and --args"
+        f"asked to explain {records}, whose workload{f' {names[0]}' if names[0] else ''} is no built-in operator of its default sizes; "
+        "name it: NAME, or FILE.py[:function], and --args"
     )
+
+
+def _operator_of(name: str) -> list[tuple[ZooOperator, tuple[int, ...]]]:
+    """The built-in operator and the sizes that a name such as `matmul(16, 16, 16)` stands for."""
+    match = re.fullmatch(r"(\w+)\((\d{1,9}(?:, \d{1,9})*)\)", name)
+    operator = OPERATORS.get(match[1]) if match else None
+    if match is None or operator is None:
+        return []
+    args = tuple(map(int, match[2].split(", ")))
+    try:
+        operator.function(*args)
+    except (AnsorError, TypeError, ZeroDivisionError):  # whoever wrote the file called another function so
+        return []
+    return [(operator, args)]
 
 
 def _best_seconds(recorded: Recorded) -> float:

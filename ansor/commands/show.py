@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.table import Table
 
 from ansor import api
-from ansor.commands.common import made, make_console, target_of
+from ansor.commands.common import made, make_console
+from ansor.commands.recorded_target import target_for
 from ansor.errors import RecordError
 from ansor.kernels import schedule_text
 from ansor.measure.record import Loaded, Record, load
@@ -34,14 +35,15 @@ def run_show(given: argparse.Namespace) -> int:
         console.print(f"{given.records}: {len(loaded.records)} trials; last written by ansor {header.package} on {machine}, {header.compiler}", soft_wrap=True)
     for target in dict.fromkeys(record.target for record in loaded.records):
         console.print(target, soft_wrap=True)
-        console.print(_summary([record for record in loaded.records if record.target == target]))
+        console.print(_summary([record for record in loaded.records if record.target == target], loaded.names))
     _say_skipped(loaded, console)
     return 0
 
 
-def _summary(records: Sequence[Record]) -> Table:
-    """One row for each workload, under its whole key: what other tools look for."""
+def _summary(records: Sequence[Record], names: Mapping[str, str]) -> Table:
+    """One row for each workload, under its name and its whole key: what other tools look for."""
     table = Table(box=None, pad_edge=False)
+    table.add_column("name", overflow="fold")
     table.add_column("workload", no_wrap=True)
     for heading in ("trials", "best"):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -53,7 +55,7 @@ def _summary(records: Sequence[Record]) -> Table:
         best = min((record.latency_s for record in group if record.seconds), default=None)
         failures = Counter(record.failure.kind for record in group if record.failure is not None)
         text = ", ".join(f"{kind} {count}" for kind, count in failures.most_common()) or "none"
-        table.add_row(workload, str(len(group)), format_seconds(best) if best is not None else "-", text)
+        table.add_row(names.get(workload, ""), workload, str(len(group)), format_seconds(best) if best is not None else "-", text)
     return table
 
 
@@ -64,10 +66,11 @@ def _say_skipped(loaded: Loaded, console: Console) -> None:
 
 def _show_program(given: argparse.Namespace, console: Console) -> None:
     subject = resolve(given.subject, given.args)
+    target = target_for(given, given.records, console)
     if isinstance(subject, OperatorSubject):
-        tasks = [SearchTask(subject.function, subject.args, target_of(given))]
+        tasks = [SearchTask(subject.function, subject.args, target)]
     else:
-        tasks, _ = api.extract_tasks(*made(subject), target_of(given), report=console.print)
+        tasks, _ = api.extract_tasks(*made(subject), target, report=console.print)
     found = False
     for task in tasks:
         best = api.recorded_state(task, given.records).best
@@ -76,7 +79,7 @@ def _show_program(given: argparse.Namespace, console: Console) -> None:
             _print_program(task, best, given.source, console)
     if not found:
         raise RecordError(
-            f"{given.records} has no valid record of {subject.name} for target {target_of(given)}; `ansor show {given.records}` lists what it holds"
+            f"{given.records} has no valid record of {subject.name} for target {target}; `ansor show {given.records}` lists what it holds"
         )
 
 

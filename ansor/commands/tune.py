@@ -72,7 +72,7 @@ def _trials(given: argparse.Namespace, default: int) -> int | None:
 
 def _introduce(subject: Subject, target: Target, records: Path, console: Console) -> float | None:
     """Say what is tuned, for what, and how much the machine could do at most; gives that, in GFLOP/s."""
-    say(console, f"{subject.name} for {target}; trials are kept in {records}")
+    say(console, f"{subject.title} for {target}; trials are kept in {records}")
     peak = peak_gflops(target)
     if peak is not None:
         say(console, f"peak of {threads_text(target)}: {peak:.0f} GFLOP/s (fp32)")

@@ -1,5 +1,6 @@
 import json
 import multiprocessing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -145,3 +146,33 @@ def test_writers_do_not_mix_lines(tmp_path: Path) -> None:
         writer.join()
     loaded = load(path)
     assert len(loaded.records) == 400 and not loaded.skipped
+
+
+NAMED = replace(HEADER, names=(("matmul", "matmul(8, 8)"),))
+
+
+def test_names_of_workloads_are_in_the_header(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    with RecordFile(path, NAMED) as file:
+        file.append(GOOD)
+    assert load(path).headers == (NAMED,) and load(path).names == {"matmul": "matmul(8, 8)"}
+    write(path, GOOD)
+    assert load(path).names == {"matmul": "matmul(8, 8)"} and len(load(path).records) == 2, "sessions that name nothing take nothing away"
+
+
+@pytest.mark.parametrize("names", ["[]", "3", "null", '"x"', "{}", '{"matmul":3}', '{"matmul":"\\u001b[31m"}', '{"matmul":["x"]}', '{"\\n":"x"}'])
+def test_damaged_names_cost_nothing_else(names: str, tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    with RecordFile(path, NAMED) as file:
+        file.append(GOOD)
+    path.write_text(path.read_text().replace('{"matmul":"matmul(8, 8)"}', names))
+    found = load(path)
+    assert (found.names, len(found.headers), len(found.records), found.skipped) == ({}, 1, 1, {})
+
+
+def test_names_are_not_endless(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    with RecordFile(path, NAMED) as file:
+        file.append(GOOD)
+    path.write_text(path.read_text().replace("matmul(8, 8)", "m" * 10_000))
+    assert len(load(path).names["matmul"]) == 200
