@@ -23,7 +23,10 @@ from ansor.codegen.toolchain import find_compiler, processor_name
 from ansor.cost_model.base import CostModel
 from ansor.cost_model.pretrained import pretrained
 from ansor.errors import AnsorError
+from ansor.first_failures import FirstFailures
 from ansor.measure.failure import Failure
+from ansor.measure.machine_trouble import KIND as MACHINE
+from ansor.measure.machine_trouble import check_machine
 from ansor.measure.measurer import Job, Measurement, Measurer
 from ansor.measure.record import Record, RecordFile, load, make_header, make_record
 from ansor.origins import origin_of, standing
@@ -208,6 +211,7 @@ class TuningRun:
         self.on_progress = on_progress
         self.now = now
         self.failures: Counter[str] = Counter()
+        self._first_failures = FirstFailures()
         self.started = clock()
         self.first = first
         self.model = shared = model or pretrained()
@@ -242,6 +246,7 @@ class TuningRun:
             for state in self._schedule(done):
                 done += self._round(state, self._round_size(state, done), writer)
         finally:
+            self._first_failures.settle()
             if writer is not None:
                 writer.close()
         self._report_end()
@@ -437,9 +442,13 @@ class TuningRun:
         state.rounds += 1
         state.searched = not suggested
         outcomes: list[Outcome] = []
+        trouble: Failure | None = None
         try:
             with closing(self._measured(state, picks)) as measured:
                 for pick, measurement in measured:
+                    if measurement.failure is not None and measurement.failure.kind == MACHINE:
+                        trouble = measurement.failure  # not the program's: nothing is known of it; the others of the round count
+                        continue
                     outcome = _outcome(pick, measurement)
                     self._keep(state, pick, measurement, writer)
                     outcomes.append(outcome)
@@ -449,16 +458,20 @@ class TuningRun:
                         break
         finally:
             self.tuners[id(state)].tell(outcomes)
+        check_machine(trouble)
         return len(outcomes)
 
     def _keep(self, state: TaskState, pick: Pick, measurement: Measurement, writer: RecordFile | None) -> None:
-        """Written down where it belongs."""
-        if writer is None and self.log is None:
-            return
-        record = self._record(state, pick, measurement)
-        taken = self.log is not None and self.log(state.task, state.task.spaces[pick.space], record)
-        if writer is not None and not taken:
-            writer.append(record)
+        """Written down where it belongs. Raises MeasureError when the first programs all fail alike."""
+        def write() -> None:
+            if writer is None and self.log is None:
+                return
+            record = self._record(state, pick, measurement)
+            taken = self.log is not None and self.log(state.task, state.task.spaces[pick.space], record)
+            if writer is not None and not taken:
+                writer.append(record)
+
+        self._first_failures.keep(measurement.failure, write)
 
     def _measured(self, state: TaskState, picks: Sequence[Pick]) -> Generator[tuple[Pick, Measurement], None, None]:
         """Measurements in the order of the picks; a program that cannot be written as C is a failure like any other."""

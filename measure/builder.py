@@ -10,7 +10,7 @@ import tempfile
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -18,11 +18,14 @@ from typing import Self
 from ansor import settings
 from ansor.codegen.source import CSource
 from ansor.codegen.toolchain import Compiled, Compiler, compile_shared, prepare
+from ansor.errors import AnsorError
 from ansor.measure.failure import Failure
 from ansor.measure.identity import code_digests
+from ansor.measure.machine_trouble import KIND, PAUSES, is_trouble, is_trouble_of_system, settled
 from ansor.measure.work_directory import WorkDirectory
 
 TOGETHER = 8  # candidates in one compiler call
+PLAIN = CSource("void plain(void) {}\n", "plain", ())  # builds wherever anything does
 # Names of file-scope functions and variables, which candidates in one file must not share.
 _STATIC = re.compile(r"^static\b[^;{}()=]*?\b(\w+)\s*(?:\(|=|;|\[)", re.MULTILINE)
 
@@ -112,6 +115,33 @@ class Builder:
         self.close()
 
     def _build_group(self, group: Sequence[CSource], timeout: float) -> list[Built]:
+        """Build; what fails for the machine's sake is tried again after a pause, and when it stays, a plain text tells whose failure it is."""
+        built = self._attempt(group, timeout)
+        for pause in PAUSES:
+            troubled = _troubled(built)
+            if not troubled or self._cancelled.wait(pause):
+                return built
+            for place in troubled:
+                built[place] = self._attempt([group[place]], timeout)[0]
+        troubled = _troubled(built)
+        plain_works = bool(troubled) and not _troubled(self._attempt([PLAIN], timeout))
+        for place in troubled:
+            failure = built[place].failure
+            assert failure is not None
+            built[place] = replace(built[place], failure=settled(failure, plain_works))
+        return built
+
+    def _attempt(self, group: Sequence[CSource], timeout: float) -> list[Built]:
+        """One result for each text. Raises ToolchainError for a compiler that cannot be started, unless the machine is why."""
+        try:
+            return self._together_or_alone(group, timeout)
+        except (OSError, AnsorError) as error:
+            if not is_trouble_of_system(error):
+                raise
+            failure = Failure(KIND, str(error))
+            return [Built(source, self._work.path / "none" / "none.so", "", "", failure, 0.0) for source in group]
+
+    def _together_or_alone(self, group: Sequence[CSource], timeout: float) -> list[Built]:
         folder = Path(tempfile.mkdtemp(dir=self._work.path))
         together = self._together
         if len(group) > 1 and together > 1:
@@ -149,6 +179,11 @@ class Builder:
             self.compiler, [source], output, mcpu=self._mcpu, flags=[*self._flags, *flags], timeout=timeout,
             cancelled=self._cancelled,
         )  # fmt: skip
+
+
+def _troubled(built: Sequence[Built]) -> list[int]:
+    """The places of those that the machine failed rather than the program."""
+    return [place for place, one in enumerate(built) if one.failure is not None and is_trouble(one.failure.kind, one.failure.text)]
 
 
 def _apart(source: CSource, symbol: str) -> str:

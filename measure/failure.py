@@ -14,6 +14,7 @@ KINDS = (
     "wrong_answer",  # outputs differ from the reference, or an input was changed
     "exit",  # ended the process
     "reference",  # the reference of the task failed, so nothing can be verified
+    "machine",  # no failure of the program: see `machine_trouble`; it is neither recorded nor counted
 )
 
 

@@ -7,6 +7,7 @@ recorded, not counted, and not told to the search.
 import errno
 
 from ansor.errors import MeasureError
+from ansor.measure.failure import Failure
 
 KIND = "machine"
 """The kind of a `Failure` that is the machine's; no record has it."""
@@ -43,7 +44,8 @@ _SIGNS = (*(sign for signs, _ in _CURES.values() for sign in signs), "file too s
 _SUSPECTS = ("compile", "load", "reference", KIND)
 """Kinds of failures that tools tell of; what a program says while it runs is its own."""
 
-_LOST = "the measuring process was lost"
+LOST = "the measuring process was lost"
+"""How the text of a failure begins when the worker died or fell silent."""
 
 
 class MachineTrouble(MeasureError):
@@ -56,7 +58,20 @@ def is_trouble(kind: str, text: str) -> bool:
         return False
     if kind in _SUSPECTS:
         return kind == KIND or _has(text, _SIGNS)
-    return (kind == "crash" and text.startswith(_LOST)) or (kind == "memory" and text.startswith("SIGKILL"))
+    return (kind == "crash" and text.startswith(LOST)) or (kind == "memory" and text.startswith("SIGKILL"))
+
+
+def settled(failure: Failure, plain_works: bool) -> Failure:
+    """What a failure that looks like the machine's is after it came again and again: the program's own, where a plain program works beside it."""
+    if plain_works and failure.kind != KIND:
+        return Failure(failure.kind, f"{failure.text} ({ALONE})")
+    return Failure(KIND, sentence(failure.text))
+
+
+def check_machine(failure: Failure | None) -> None:
+    """Raises MachineTrouble for a failure that is the machine's."""
+    if failure is not None and failure.kind == KIND:
+        raise MachineTrouble(failure.text)
 
 
 def is_trouble_of_system(error: BaseException) -> bool:

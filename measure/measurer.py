@@ -22,11 +22,12 @@ from ansor.codegen.toolchain import Compiler, find_compiler
 from ansor.measure.builder import Builder, Built
 from ansor.measure.failure import Failure
 from ansor.measure.harness import harness_library
+from ansor.measure.machine_trouble import check_machine
 from ansor.measure.runner import Runner
 from ansor.measure.timing import TimingOptions
 
 REFERENCE_COMPILE_SECONDS = 120.0
-ACCIDENTS = ("timeout", "memory")  # kinds of failures that are remembered within a batch only
+ACCIDENTS = ("timeout", "memory", "machine")  # kinds of failures that are remembered within a batch only
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,8 @@ _Key = bytes
 class Measurer:
     """Builds and runs candidates. Use it in a `with` statement, or call `close`.
 
-    Raises ToolchainError, here and while measuring, when the compiler itself cannot be used; what candidates do is a value.
+    Raises ToolchainError, here and while measuring, when the compiler itself cannot be used; what candidates do is a value. So is trouble of the machine
+    that stays when it is tried again, a failure of the kind "machine": who gets one raises MachineTrouble (`check_machine`) after keeping the others.
     """
 
     def __init__(
@@ -186,6 +188,7 @@ class Measurer:
         for key, job in new.items():
             task = job.task
             one = next(built) if task.reference is not None else None
+            check_machine(one.failure if one is not None else None)
             if one is not None and one.failure is not None:
                 self._reference_failures[key] = Failure("reference", f"the reference did not build: {one.failure}")
                 one = None

@@ -49,6 +49,12 @@ class NoiseRequest(TypedDict):
     repeat: int
 
 
+class CheckRequest(TypedDict):
+    """Have a child do nothing: whether this machine runs programs at all."""
+
+    command: Literal["check"]
+
+
 class Reply(TypedDict):
     """The worker's answer to any request."""
 
@@ -58,7 +64,7 @@ class Reply(TypedDict):
     unknown_task: NotRequired[bool]  # send the TaskRequest (again) and repeat the request
 
 
-Request = TaskRequest | RunRequest | NoiseRequest
+Request = TaskRequest | RunRequest | NoiseRequest | CheckRequest
 
 
 class BufferReport(TypedDict):

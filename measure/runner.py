@@ -15,8 +15,9 @@ from typing import IO, Self, cast
 
 from ansor import settings
 from ansor.codegen.source import CSource
-from ansor.errors import MeasureError
+from ansor.errors import CacheError, MeasureError
 from ansor.measure.failure import Failure
+from ansor.measure.machine_trouble import KIND, LOST, PAUSES, is_trouble, is_trouble_of_system, sentence, settled
 from ansor.measure.protocol import Reply, Request, RunRequest, TaskRequest, call_data
 from ansor.measure.timing import TimingOptions
 from ansor.measure.turns import turn
@@ -79,8 +80,18 @@ class Runner:
 
     def run(self, task: str, source: CSource, library: Path, *, best_seconds: float | None = None) -> Run:
         """Run, verify and time one candidate when it is our turn; whatever it does is a value. Raises KeyError for an undefined task."""
-        with turn():
-            return self._run(task, source, library, best_seconds)
+        started = time.monotonic()
+        for pause in (*PAUSES, None):
+            try:
+                with turn():
+                    return self._run(task, source, library, best_seconds)
+            except (OSError, CacheError) as error:
+                if not is_trouble_of_system(error):
+                    raise
+                text = str(error)
+            if pause is not None:
+                time.sleep(pause)
+        return Run((), Failure(KIND, sentence(text)), False, time.monotonic() - started)
 
     def _run(self, task: str, source: CSource, library: Path, best_seconds: float | None) -> Run:
         started = time.monotonic()
@@ -89,12 +100,37 @@ class Runner:
             "options": asdict(self.options),
         }  # fmt: skip
         patience = self.options.timeout_seconds + self.options.cooldown_seconds + 60
-        try:
-            reply = self._twice(lambda: self._ask_with_task(request, patience))
-        except WorkerLost as lost:
-            return Run((), Failure("crash", f"the measuring process was lost: {lost}"), False, time.monotonic() - started)
-        failure = None if reply["failure"] is None else Failure(*reply["failure"])
+        reply, failure = self._patiently(request, patience)
         return Run(tuple(reply["seconds"]), failure, reply["cut_short"], time.monotonic() - started)
+
+    def _patiently(self, request: RunRequest, patience: float) -> tuple[Reply, Failure | None]:
+        """The reply and its failure. What fails for the machine's sake is tried again in a new worker, after a pause; when it stays, a child that does
+        nothing tells whose failure it is."""
+        reply, failure = self._attempt(request, patience)
+        for pause in PAUSES:
+            if failure is None or not is_trouble(failure.kind, failure.text):
+                return reply, failure
+            self.close()
+            time.sleep(pause)
+            reply, failure = self._attempt(request, patience)
+        if failure is not None and is_trouble(failure.kind, failure.text):
+            failure = settled(failure, self._plain_works())
+        return reply, failure
+
+    def _attempt(self, request: RunRequest, patience: float) -> tuple[Reply, Failure | None]:
+        try:
+            reply = self._ask_with_task(request, patience)
+        except WorkerLost as lost:
+            self.restarts += 1
+            return {"seconds": [], "cut_short": False, "failure": None}, Failure("crash", f"{LOST}: {lost}")
+        return reply, None if reply["failure"] is None else Failure(*reply["failure"])
+
+    def _plain_works(self) -> bool:
+        """Whether a worker starts here, and a child of it that does nothing."""
+        try:
+            return self._ask({"command": "check"}, 60)["failure"] is None
+        except WorkerLost:
+            return False
 
     def noise_floor(self, repeat: int = 40) -> float:
         """Relative spread (10th to 90th percentile over median) of a fixed kernel: smaller differences mean nothing.
@@ -146,8 +182,8 @@ class Runner:
         return reply
 
     def _ask(self, request: Request, patience: float) -> Reply:
-        process = self._process or self._start()
         try:
+            process = self._process or self._start()
             stdin = _stream(process.stdin)
             stdin.write(json.dumps(request).encode() + b"\n")
             stdin.flush()

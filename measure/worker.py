@@ -24,10 +24,12 @@ from ansor.measure.failure import Failure
 from ansor.measure.harness import Harness
 from ansor.measure.inputs import make_inputs
 from ansor.measure.isolate import Report, isolated, limit_memory
+from ansor.measure.machine_trouble import KIND
 from ansor.measure.protocol import CallData, Message, NoiseRequest, Reply, Request, RunRequest, TaskRequest, arguments_of
 from ansor.measure.timing import TimingOptions, relative_spread, time_repeats
 from ansor.measure.verify import difference, sway_of
 
+CHECK_SECONDS = 10.0  # a child that does nothing
 TASKS_KEPT = 4  # tasks whose arrays stay in memory; the runner sends a forgotten one again
 MOVES = 3  # runs of a reference on slightly changed inputs, for the bound of its rounding errors
 LONG_SECONDS = 10.0  # references that take longer are run once: they are large, and not near zero by accident
@@ -74,6 +76,8 @@ class Worker:
             return self._define(request)
         if request["command"] == "run":
             return self._run(request)
+        if request["command"] == "check":
+            return _reply(isolated(self._harness, lambda report: None, timeout=CHECK_SECONDS, close=self._close).failure)
         return self._noise(request)
 
     def _define(self, request: TaskRequest) -> Reply:
@@ -243,14 +247,30 @@ def _reply(failure: Failure | None) -> Reply:
     return {"seconds": [], "cut_short": False, "failure": None if failure is None else (failure.kind, failure.text)}
 
 
+def _made(harness: Path, pool: Path | None, answers: int) -> tuple[Worker | None, Failure | None]:
+    """A worker, or why there is none."""
+    try:
+        return Worker(Harness(harness), pool, close=(answers,)), None
+    except (OSError, AttributeError) as error:
+        return None, Failure(KIND, f"the helper library {harness} does not load: {error}")
+
+
+def _answer(worker: Worker, request: Request) -> Reply:
+    """The reply; what the system refuses to this process, outside the children that run programs, is no program's failure."""
+    try:
+        return worker.answer(request)
+    except (OSError, MemoryError) as error:
+        return _reply(Failure(KIND, str(error) or "out of memory"))
+
+
 def main() -> None:
     """Answer requests from standard input until it ends."""
     answers = os.dup(1)
     os.dup2(2, 1)  # whatever else prints must not reach the answers
     pool = Path(sys.argv[2]) if len(sys.argv) > 2 else None
-    worker = Worker(Harness(Path(sys.argv[1])), pool, close=(answers,))
+    worker, broken = _made(Path(sys.argv[1]), pool, answers)
     for line in sys.stdin.buffer:
-        reply = worker.answer(cast(Request, json.loads(line)))
+        reply = _answer(worker, cast(Request, json.loads(line))) if worker is not None else _reply(broken)
         try:
             os.write(answers, json.dumps(reply).encode() + b"\n")
         except BrokenPipeError:  # the tuning process is gone

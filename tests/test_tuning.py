@@ -13,8 +13,9 @@ from ansor.budget import FEWEST_TRIALS
 from ansor.codegen.toolchain import find_compiler
 from ansor.cost_model.pretrained import pretrained
 from ansor.cost_model.random_model import RandomModel
-from ansor.errors import RecordError
+from ansor.errors import MeasureError, RecordError
 from ansor.measure.failure import Failure
+from ansor.measure.machine_trouble import MachineTrouble
 from ansor.measure.measurer import Job, Measurement
 from ansor.measure.record import load
 from ansor.search.expected_gain import expected_gain
@@ -34,6 +35,7 @@ class FakeMeasurer:
 
     fail_every: int = 0
     interrupt_at: int = 0
+    failures: dict[int, Failure] = field(default_factory=dict)  # of single trials
     jobs: list[Job] = field(default_factory=list)
     pace: Callable[[Job], float] = lambda job: 0.0
     now: float = 100.0
@@ -47,7 +49,9 @@ class FakeMeasurer:
             self.now += self.pace(job)
             if self.interrupt_at and len(self.jobs) == self.interrupt_at:
                 raise KeyboardInterrupt
-            if self.fail_every and len(self.jobs) % self.fail_every == 0:
+            if len(self.jobs) in self.failures:
+                yield Measurement(failure=self.failures[len(self.jobs)])
+            elif self.fail_every and len(self.jobs) % self.fail_every == 0:
                 yield Measurement(failure=Failure("crash", "SIGSEGV"))
             else:
                 yield Measurement((len(job.source.text) * 1e-9,))
@@ -193,6 +197,33 @@ def test_times_of_another_compiler_are_left_out(tmp_path: Path) -> None:
     run(FakeMeasurer(), 4, path).run()
     path.write_text(path.read_text().replace(find_compiler().version, "cc 1.0"))
     assert [reason.split(" than ")[0] for reason in recorded_outcomes(TASK, path).left_out] == ["made for another target"]
+
+
+# trouble ----------------------------------------------------------------------------------------------------------------------------------------------
+
+
+def test_trouble_of_the_machine_is_no_trial(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    measurer = FakeMeasurer(failures={2: Failure("machine", "no memory; free some"), 4: Failure("machine", "no memory; free some")})
+    tuning = run(measurer, 8, path)
+    with pytest.raises(MachineTrouble, match="no memory; free some"):
+        tuning.run()
+    assert tuning.states[0].trials == 6 == len(load(path).records) and not tuning.states[0].failures, "the others of the round count"
+    again = run(FakeMeasurer(), 8, path).run()[0]
+    assert again.resumed == 6 and again.trials == 8 == len(load(path).records)
+
+
+def test_first_programs_that_all_fail_alike_end_the_run(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    ill = {number: Failure("compile", f"/tmp/{number}.c: unknown argument") for number in range(1, 100)}
+    measurer = FakeMeasurer(failures=ill)
+    with pytest.raises(MeasureError, match="the first 6 programs all fail alike"):
+        run(measurer, 64, path).run()
+    assert len(measurer.jobs) == 6 and not load(path).records
+    assert run(FakeMeasurer(), 8, path).run()[0].resumed == 0
+    path.unlink()
+    del ill[3]
+    assert run(FakeMeasurer(failures=ill), 8, path).run()[0].trials == 8 == len(load(path).records)
 
 
 # minutes ----------------------------------------------------------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from ansor.errors import AnsorError, TargetError
 from ansor.measure.builder import Builder, Built
 from ansor.measure.failure import Failure
 from ansor.measure.harness import harness_library
+from ansor.measure.machine_trouble import check_machine
 from ansor.measure.runner import Runner
 from ansor.measure.timing import TimingOptions
 from ansor.outcome import MeasureErrorNo
@@ -33,7 +34,7 @@ ERRORS = {
     "instantiation": MeasureErrorNo.INSTANTIATION_ERROR, "compile": MeasureErrorNo.COMPILE_HOST, "compile_timeout": MeasureErrorNo.BUILD_TIMEOUT,
     "load": MeasureErrorNo.COMPILE_DEVICE, "crash": MeasureErrorNo.RUNTIME_DEVICE, "timeout": MeasureErrorNo.RUN_TIMEOUT,
     "memory": MeasureErrorNo.RUNTIME_DEVICE, "out_of_bounds": MeasureErrorNo.WRONG_ANSWER, "wrong_answer": MeasureErrorNo.WRONG_ANSWER,
-    "exit": MeasureErrorNo.RUNTIME_DEVICE, "reference": MeasureErrorNo.UNKNOWN_ERROR,
+    "exit": MeasureErrorNo.RUNTIME_DEVICE, "reference": MeasureErrorNo.UNKNOWN_ERROR, "machine": MeasureErrorNo.UNKNOWN_ERROR,
 }  # fmt: skip
 """Kinds of failures in the numbers of TVM's logs."""
 
@@ -76,6 +77,7 @@ class LocalBuilder:
             return BuildResult("", args, MeasureErrorNo.INSTANTIATION_ERROR, str(error), time.monotonic() - started)
         builder = Builder(find_compiler(task.local_target.compiler), mcpu=task.local_target.mcpu, timeout=self.timeout, jobs=self.n_parallel)
         (built,) = builder.build([source])
+        check_machine(built.failure)
         number = MeasureErrorNo.NO_ERROR if built.failure is None else ERRORS[built.failure.kind]
         text = "" if built.failure is None else built.failure.text
         return BuildResult(str(built.library), args, number, text, time.monotonic() - started, built, builder)
@@ -116,6 +118,7 @@ class LocalRunner:
         compiler, task = result.builder.compiler, inp.task.local.measure_task
         assert task.reference is not None
         (reference,) = result.builder.build([task.reference], timeout=120)
+        check_machine(reference.failure)
         if reference.failure is not None:
             return failed(MeasureErrorNo.UNKNOWN_ERROR, f"the reference does not build: {reference.failure.text}", result.time_cost)
         with Runner(harness_library(compiler), pool_library(compiler), self.timing) as runner:
@@ -125,6 +128,7 @@ class LocalRunner:
                 files=dict(task.files),
             )  # fmt: skip
             run = runner.run(task.key, replace(result.built.source, entry=result.built.symbol), result.built.library)
+        check_machine(run.failure)
         return measured(run.seconds, run.failure, result.time_cost + run.elapsed)
 
 
@@ -169,8 +173,18 @@ class ProgramMeasurer:
         self.best_state: dict[str, State] = {}
 
     def measure(self, task: SearchTask, policy: object, inputs: Sequence[MeasureInput]) -> list[MeasureResult]:
-        """One result for each input, in order."""
-        results = self.runner.run(inputs, self.builder.build(inputs, self.verbose), self.verbose)
+        """One result for each input, in order. Raises MachineTrouble when the machine lacks something; callbacks are told of what was measured before."""
+        built = self.builder.build(inputs, self.verbose)
+        results: list[MeasureResult] = []
+        try:
+            for inp, one in zip(inputs, built, strict=True):  # one by one, so that trouble of the machine costs no result that is there
+                results += self.runner.run([inp], [one], self.verbose)
+        finally:
+            if results:
+                self._tell(task, policy, inputs[: len(results)], results)
+        return results
+
+    def _tell(self, task: SearchTask, policy: object, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
         for inp, result in zip(inputs, results, strict=True):
             self.ct += 1
             self.error_ct += result.error_no != MeasureErrorNo.NO_ERROR
@@ -179,4 +193,3 @@ class ProgramMeasurer:
                 self.best_flops[task.workload_key], self.best_ct[task.workload_key], self.best_state[task.workload_key] = flops, self.ct, inp.state
         for callback in self.callbacks:
             callback.callback(policy, inputs, results)
-        return results

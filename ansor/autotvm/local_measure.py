@@ -29,6 +29,7 @@ from ansor.measure import builder as builders
 from ansor.measure import runner as runners
 from ansor.measure.failure import Failure
 from ansor.measure.harness import harness_library
+from ansor.measure.machine_trouble import check_machine
 from ansor.measure.measurer import REFERENCE_COMPILE_SECONDS, MeasureTask
 from ansor.measure.reference import measure_task
 from ansor.measure.timing import TimingOptions
@@ -98,6 +99,7 @@ class LocalBuilder:
         return source, BuildResult(arg_info=shapes, time_cost=time.monotonic() - started, dag=sketch.dag)
 
     def _built(self, result: BuildResult, built: builders.Built) -> BuildResult:
+        check_machine(built.failure)
         spent = result.time_cost + built.seconds
         if built.failure is not None:
             return replace(result, error_no=ERRORS[built.failure.kind], error_msg=built.failure.text, time_cost=spent)
@@ -184,6 +186,7 @@ class _Session:
             run = self._runner.run(task.key, replace(build.built.source, entry=build.built.symbol), build.built.library, best_seconds=self._best.get(task.key))
         finally:
             build.release()
+        check_machine(run.failure)
         elapsed = build.time_cost + run.elapsed
         if run.failure is not None or not run.seconds:
             failure = run.failure or Failure("exit", "no time was measured")
@@ -204,6 +207,7 @@ class _Session:
         task = replace(measure_task(dag, self._target), key=key, files=self._files(dag))
         assert task.reference is not None
         (reference,) = self._builder.build([task.reference])
+        check_machine(reference.failure)
         if reference.failure is not None:
             raise ToolchainError(f"asked to verify programs of {dag.outputs[0].name}, but their reference does not build: {reference.failure}")
         self._runner.define(

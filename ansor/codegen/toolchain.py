@@ -41,6 +41,8 @@ BASE_FLAGS = (
 # rest: for AVX-512, clang 22 forgets the mask where 64-bit integers are narrowed to bytes, and writes past the end. And vectors stay as wide as the text
 # says: for Intel's processors, clang would cut those of 64 bytes in two, and tiles made for the registers would not fit.
 LLVM_FLAGS = ("-mllvm", "-memdep-block-scan-limit=10", "-mllvm", "-vectorizer-min-trip-count=0", "-mprefer-vector-width=512")
+ASK_SECONDS = 60.0  # for what a compiler says of itself
+KILLED = (-9, 137)  # how a process ends that was killed, and a shell that ran it: short of memory, the system does that
 FIRST_CALL_SECONDS = 300.0  # zig builds its runtime in its first call: 5 s here, more on a small machine
 
 
@@ -125,13 +127,23 @@ def _embedded_zig() -> str:
 
 def _ask(text: str, command: list[str]) -> str:
     try:
-        run = subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
-    except (OSError, subprocess.TimeoutExpired) as error:
+        # A session of its own: a script may hang in a program that it started, which has to go with it.
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
+        )  # fmt: skip
+    except OSError as error:
         raise ToolchainError(f"C compiler {text!r} could not be started: {error}; name another with --cc or $CC") from error
-    if run.returncode or not run.stdout.strip():
-        said = clip(run.stderr or run.stdout, 300) or "nothing"
+    try:
+        answer, complaint = process.communicate(timeout=ASK_SECONDS)
+    except subprocess.TimeoutExpired as error:
+        hung = f"C compiler {text!r} hangs: no answer from {shlex.join(command)} in {ASK_SECONDS:g} s"
+        raise ToolchainError(f"{hung}; name another with --cc or $CC") from error
+    finally:
+        _end(process)
+    if process.returncode or not answer.strip():
+        said = clip(complaint or answer, 300) or "nothing"
         raise ToolchainError(f"{text!r} is no C compiler we can use: {shlex.join(command)} said {said}; name another with --cc or $CC")
-    return run.stdout.strip()
+    return answer.strip()
 
 
 @lru_cache
@@ -196,12 +208,13 @@ def _call(command: tuple[str, ...], environment: dict[str, str], timeout: float,
     try:
         text = _wait(process, started + timeout, cancelled)
     finally:
-        if process.poll() is None:
-            _kill(process)
+        _end(process)
     seconds = time.monotonic() - started
     if text is None:
         return Compiled("compile_timeout", f"stopped after {seconds:.1f} s: {shlex.join(command)}", seconds, command)
     kind = "compile" if process.returncode else ""
+    if process.returncode in KILLED:
+        text = f"the compiler was killed (SIGKILL); {text}"
     if kind and not text.strip():
         text = f"the compiler ended with code {process.returncode} and said nothing"
     return Compiled(kind, clip(text, 4000), seconds, command)
@@ -219,12 +232,18 @@ def _wait(process: "subprocess.Popen[str]", deadline: float, cancelled: threadin
             continue
 
 
-def _kill(process: "subprocess.Popen[str]") -> None:
+def _end(process: "subprocess.Popen[str]") -> None:
+    """End a process and what it started, unless it ended by itself and closed its pipes. Nobody waits for a pipe that somebody still holds."""
+    pipes = [pipe for pipe in (process.stdout, process.stderr) if pipe is not None]
+    if process.returncode is not None and all(pipe.closed for pipe in pipes):
+        return
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except (AttributeError, ProcessLookupError, PermissionError):
         process.kill()
-    process.communicate()
+    process.wait()
+    for pipe in pipes:
+        pipe.close()
 
 
 _cache_lock = threading.Lock()

@@ -1,10 +1,12 @@
 import ctypes
 import math
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
+from ansor.codegen import toolchain
 from ansor.codegen.toolchain import Compiler, compile_shared, find_compiler, prepare
 from ansor.errors import ToolchainError
 
@@ -73,3 +75,15 @@ def test_flags_name_the_processor() -> None:
     assert "-march=znver3" in gcc.flags("znver3") and not [f for f in gcc.flags("") if f.startswith("-march")]
     assert "-mcpu=native" in Compiler("zig", ("zig", "cc"), "zig").flags()
     assert "-ffast-math" not in gcc.flags()
+
+
+@pytest.mark.parametrize("hangs", ["sleep 300", "sleep 300 & wait", "setsid sleep 5 & sleep 300"])
+def test_a_compiler_that_hangs_in_a_child_of_its_own_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hangs: str) -> None:
+    script = tmp_path / "cc"
+    script.write_text(f"#!/bin/sh\n{hangs}\n")
+    script.chmod(0o755)
+    monkeypatch.setattr(toolchain, "ASK_SECONDS", 0.3)
+    started = time.monotonic()
+    with pytest.raises(ToolchainError, match=r"hangs: no answer from .* in 0.3 s; name another with --cc or \$CC"):
+        find_compiler(str(script))
+    assert time.monotonic() - started < 4, "nobody waits for a pipe that a child holds"

@@ -1,0 +1,212 @@
+"""What the machine fails at is told from what programs fail at, tried again, and never blamed on them."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ansor.codegen.source import CSource
+from ansor.codegen.toolchain import Compiler
+from ansor.measure import builder as builders
+from ansor.measure import runner as runners
+from ansor.measure.builder import Builder
+from ansor.measure.failure import Failure
+from ansor.measure.harness import harness_library
+from ansor.measure.machine_trouble import ALONE, KIND, MachineTrouble, check_machine, is_trouble, is_trouble_of_system, sentence, settled
+from ansor.measure.measurer import Job, Measurer, MeasureTask
+from ansor.measure.runner import Runner
+from ansor.measure.timing import TimingOptions
+
+GOOD = "for (long i = 0; i < n; ++i) c[i] = a[i] + b[i];"
+QUICK = TimingOptions(min_repeat_ms=0.5, timeout_seconds=5.0)
+MakeSource = Callable[..., CSource]
+
+SAID = [
+    ("zig: error: ProcessFdQuotaExceeded", "file descriptors", "ulimit -n"), ("sh: Too many open files", "file descriptors", "ulimit -n"),
+    ("ld: final link failed: No space left on device", "disk space", "make room"), ("error: NoSpaceLeft", "disk space", "make room"),
+    ("x.o: Read-only file system", "disks", "can be written"), ("fork: Resource temporarily unavailable", "processes", "ulimit -u"),
+    ("cc1: out of memory allocating 8 bytes", "memory", "ANSOR_JOBS"), ("gcc: fatal error: Killed signal terminated program cc1", "memory", "ANSOR_JOBS"),
+    ("the compiler was killed (SIGKILL); ", "memory", "ANSOR_JOBS"), ("mmap: Cannot allocate memory", "memory", "ANSOR_JOBS"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("said", "what", "cure"), SAID)
+def test_what_tools_say(said: str, what: str, cure: str) -> None:
+    assert is_trouble("compile", said) and is_trouble("reference", f"the reference did not build: compile: {said}") and not is_trouble("crash", said)
+    told = sentence(f"{said}\n  and more")
+    assert what in told and cure in told and "\n" not in told
+    own = settled(Failure("compile", said), plain_works=True)
+    assert own.kind == "compile" and not is_trouble(own.kind, own.text)
+    assert settled(Failure("compile", said), plain_works=False) == Failure(KIND, sentence(said))
+    assert settled(Failure(KIND, said), plain_works=True).kind == KIND
+
+
+def test_refusals_of_the_system() -> None:
+    for number in (errno.EMFILE, errno.ENOSPC, errno.ENOMEM, errno.EAGAIN):
+        wrapped = RuntimeError("could not be started")
+        wrapped.__cause__ = OSError(number, os.strerror(number))
+        assert is_trouble_of_system(wrapped) and is_trouble_of_system(wrapped.__cause__)
+    assert is_trouble_of_system(MemoryError()) and not is_trouble_of_system(ValueError()) and not is_trouble_of_system(OSError(errno.EISDIR, ""))
+    check_machine(None)
+    check_machine(Failure("crash", "SIGSEGV"))
+    with pytest.raises(MachineTrouble, match="no space"):
+        check_machine(Failure(KIND, "no space"))
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits before the next attempt."""
+    monkeypatch.setattr(builders, "PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(runners, "PAUSES", (0.0, 0.0))
+
+
+def scripted(compiler: Compiler, folder: Path, text: str) -> Compiler:
+    """A compiler that runs a line of shell first."""
+    script = folder / "cc.sh"
+    script.write_text(f'#!/bin/sh\n{text}\nexec {" ".join(compiler.command)} "$@"\n')
+    script.chmod(0o755)
+    return replace(compiler, command=(str(script),))
+
+
+@pytest.mark.compiler
+@pytest.mark.usefixtures("hasty")
+def test_passing_trouble_costs_nothing(compiler: Compiler, tmp_path: Path, source_of: MakeSource) -> None:
+    ill = f'if [ -e {tmp_path}/ill ]; then rm {tmp_path}/ill; echo "error: No space left on device" >&2; exit 1; fi'
+    with Builder(scripted(compiler, tmp_path, ill), jobs=1) as builder:
+        (tmp_path / "ill").touch()
+        (built,) = builder.build([source_of(GOOD)])
+    assert built.failure is None and not (tmp_path / "ill").exists()
+
+
+@pytest.mark.compiler
+@pytest.mark.usefixtures("hasty")
+@pytest.mark.parametrize(("ill", "words"), [("kill -9 $$", "run out of memory"), ("echo 'out of memory' >&2; exit 1", "run out of memory")])
+def test_trouble_that_stays_is_the_machines(compiler: Compiler, tmp_path: Path, source_of: MakeSource, ill: str, words: str) -> None:
+    with Builder(scripted(compiler, tmp_path, f"[ -e {tmp_path}/ill ] && {{ {ill}; }}"), jobs=1) as builder:
+        (tmp_path / "ill").touch()
+        built = builder.build([source_of(GOOD), source_of("undeclared;")])
+        assert all(one.failure is not None and one.failure.kind == KIND and words in one.failure.text for one in built)
+        (tmp_path / "ill").unlink()
+        first, second = builder.build([source_of(GOOD), source_of("undeclared;")])
+        assert first.failure is None and second.failure is not None and second.failure.kind == "compile"
+
+
+@pytest.mark.compiler
+@pytest.mark.usefixtures("hasty")
+def test_a_program_that_kills_its_compiler_fails_alone(compiler: Compiler, tmp_path: Path, source_of: MakeSource) -> None:
+    script = scripted(compiler, tmp_path, 'for name in "$@"; do case $name in *.c) if grep -q doom $name; then kill -9 $$; fi;; esac; done')
+    with Builder(script, jobs=1) as builder:
+        first, second = builder.build([source_of(GOOD), source_of("/* doom */")])
+    assert first.failure is None
+    assert second.failure is not None and second.failure.kind == "compile" and second.failure.text.endswith(f"({ALONE})")
+
+
+@pytest.mark.compiler
+@pytest.mark.usefixtures("hasty")
+def test_no_room_in_the_work_folder(compiler: Compiler, source_of: MakeSource, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*args: object, **kwargs: object) -> str:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with Builder(compiler, jobs=1) as builder:
+        monkeypatch.setattr(builders.tempfile, "mkdtemp", full)  # type: ignore[attr-defined]  # the module's own
+        (built,) = builder.build([source_of(GOOD)])
+        assert built.failure is not None and built.failure.kind == KIND and "run out of disk space" in built.failure.text
+        builder.release([built])
+
+
+@pytest.mark.compiler
+@pytest.mark.usefixtures("hasty")
+@pytest.mark.parametrize(("size", "words"), [(0, "does not load: .*file too short"), (4000, "process was lost")])
+def test_a_helper_that_does_not_load(
+    compiler: Compiler, tmp_path: Path, build: Callable[[CSource], Path], source_of: MakeSource, size: int, words: str
+) -> None:
+    harness = tmp_path / "harness.so"
+    harness.write_bytes(harness_library(compiler).read_bytes()[:size])
+    source = source_of(GOOD)
+    with Runner(harness, options=QUICK) as runner:
+        runner.define("add", source)
+        failure = runner.run("add", source, build(source)).failure
+    assert failure is not None and failure.kind == KIND and re.search(words, failure.text) and "`ansor doctor`" in failure.text
+
+
+@pytest.mark.compiler
+@pytest.mark.usefixtures("hasty")
+def test_a_worker_that_cannot_start(compiler: Compiler, build: Callable[[CSource], Path], source_of: MakeSource, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = source_of(GOOD)
+    library = build(source)
+    with Runner(harness_library(compiler), options=QUICK) as runner:
+        runner.define("add", source)
+        started = subprocess.Popen
+
+        def refused(*args: object, **kwargs: object) -> object:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+        monkeypatch.setattr(runners.subprocess, "Popen", refused)  # type: ignore[attr-defined]  # the module's own
+        failure = runner.run("add", source, library).failure
+        assert failure is not None and failure.kind == KIND and "run out of file descriptors" in failure.text
+        monkeypatch.setattr(runners.subprocess, "Popen", started)  # type: ignore[attr-defined]
+        assert runner.run("add", source, library).failure is None
+
+
+@pytest.mark.compiler
+@pytest.mark.usefixtures("hasty")
+def test_a_killed_program_is_tried_again(compiler: Compiler, tmp_path: Path, build: Callable[[CSource], Path], source_of: MakeSource) -> None:
+    once = source_of(f'if (unlink("{tmp_path}/ill") == 0) kill(getpid(), 9);' + GOOD)
+    always = source_of("kill(getpid(), 9);")
+    with Runner(harness_library(compiler), options=QUICK) as runner:
+        runner.define("add", once)
+        library = build(once)
+        (tmp_path / "ill").touch()
+        assert runner.run("add", once, library).failure is None and not (tmp_path / "ill").exists()
+        failure = runner.run("add", always, build(always)).failure
+    assert failure is not None and failure.kind == "memory" and failure.text.endswith(f"({ALONE})")
+
+
+@pytest.mark.compiler
+@pytest.mark.usefixtures("hasty")
+def test_a_reference_that_cannot_be_built_stops_the_run(compiler: Compiler, tmp_path: Path, source_of: MakeSource) -> None:
+    with Measurer(scripted(compiler, tmp_path, f"[ -e {tmp_path}/ill ] && kill -9 $$"), timing=QUICK, jobs=1) as measurer:
+        job = Job(MeasureTask("add", source_of(GOOD, dtype="float64")), source_of(GOOD))
+        (tmp_path / "ill").touch()
+        with pytest.raises(MachineTrouble, match="run out of memory"):
+            list(measurer.measure([job]))
+        (tmp_path / "ill").unlink()
+        (found,) = measurer.measure([job])
+        assert found.seconds
+
+
+OPERATOR = """
+from ansor import te
+def product(n):
+    a, b, k = te.placeholder((n, n), name="A"), te.placeholder((n, n), name="B"), te.reduce_axis(n, name="k")
+    return [a, b, te.compute((n, n), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C")]
+"""
+
+
+@pytest.mark.compiler
+def test_a_command_without_descriptors_stops_and_the_next_one_measures(compiler: Compiler, tmp_path: Path) -> None:
+    (tmp_path / "op.py").write_text(OPERATOR)
+    script = scripted(compiler, tmp_path, f'case "$*" in *-ffunction-sections*) [ -e {tmp_path}/ill ] && ulimit -n 8;; esac')
+    command = [sys.executable, "-m", "ansor", "tune", "op.py", "--args", "24", "--threads", "1", "--cc", script.command[0], "--records", "r.jsonl"]
+
+    def tune(trials: int) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([*command, "--trials", str(trials)], cwd=tmp_path, capture_output=True, text=True, timeout=200)
+
+    ended = tune(1)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    before = (tmp_path / "r.jsonl").read_bytes()
+    (tmp_path / "ill").touch()
+    ended = tune(4)
+    assert ended.returncode == 1 and "run out of file descriptors" in ended.stderr and "Traceback" not in ended.stderr, ended.stdout + ended.stderr
+    assert (tmp_path / "r.jsonl").read_bytes() == before
+    (tmp_path / "ill").unlink()
+    ended = tune(4)
+    assert ended.returncode == 0 and "4/4 trials" in ended.stdout, ended.stdout + ended.stderr
