@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ansor.codegen import vector_math
+from ansor.ir.value_ranges import Ranges
 
 C_TYPES = {
     "float32": "float", "float64": "double", "int8": "signed char", "uint8": "unsigned char", "int16": "short", "int32": "int",
@@ -95,6 +96,7 @@ class Helpers:
     types: dict[str, str] = field(default_factory=dict)
     functions: dict[str, str] = field(default_factory=dict)
     instructions: dict[str, str] = field(default_factory=dict)
+    ranges: Ranges = field(default_factory=Ranges)
 
     def vector(self, dtype: str, lanes: int) -> str:
         """The name of a vector type; loads and stores through it need only element alignment."""
@@ -104,8 +106,8 @@ class Helpers:
         return name
 
     def wrapping(self, op: str, dtype: str, lanes: int, a: str, b: str) -> str:
-        """C text of `a op b` for two vectors of a dtype in WRAPPING."""
-        unsigned = self.vector(WRAPPING[dtype], lanes)
+        """C text of `a op b` for two vectors of integers, which wrap."""
+        unsigned = self.vector(UNSIGNED[dtype], lanes)
         return f"({self.vector(dtype, lanes)})(({unsigned}){a} {op} ({unsigned}){b})"
 
     def unsigned(self, form: str, dtype: str, *operands: str) -> str:
@@ -277,6 +279,16 @@ class Helpers:
         name = f"ansor_{op}"
         body = "(a % b != 0 && (a < 0) != (b < 0)) ? a / b - 1 : a / b" if op == "floordiv" else "(a % b != 0 && (a < 0) != (b < 0)) ? a % b + b : a % b"
         self.functions.setdefault(name, f"static inline long {name}(long a, long b) {{ return {body}; }}")
+        return name
+
+    def any_division(self, op: str, dtype: str) -> str:
+        """The name of a division by anything: quotient and remainder by 0 are 0, and the least integer divided by -1 is itself."""
+        name, kind = f"{op}_any_{SHORT[dtype]}", C_TYPES[dtype]
+        floored = op in ("floordiv", "floormod")
+        plain = f"({kind}){self.floor_division(op)}(a, b)" if floored else f"({kind})(a {'/' if op == 'truncdiv' else '%'} b)"
+        negated = self.unsigned("(0 - {})", dtype, "a") if op in ("floordiv", "truncdiv") else "0"
+        value = f"b == 0 ? 0 : b == -1 ? {negated} : {plain}" if dtype != "uint8" else f"b == 0 ? 0 : {plain}"
+        self.functions.setdefault(name, f"static inline {kind} {name}({kind} a, {kind} b) {{ return {value}; }}")
         return name
 
     def text(self) -> str:

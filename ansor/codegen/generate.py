@@ -476,6 +476,11 @@ class _Generator:
         if vectors:
             self._close()
 
+    def _combined(self, store: Store, lanes: int, old: str, new: str) -> str:
+        """C text of one step of the store's reduction."""
+        assert store.combiner is not None
+        return combined(self.helpers, store.combiner, store.buffer.dtype, lanes, old, new, self.helpers.ranges.reduction_may_wrap(store))
+
     def _scalar_store(self, store: Store) -> None:
         if store.guards:
             self._open(f"if ({self._conditions(store.guards)})")
@@ -485,7 +490,7 @@ class _Generator:
             self._line(f"{place} = {value};")
         else:
             old = self._old_value(store, store.reduce_vars, place)
-            self._line(f"{place} = {combined(self.helpers, store.combiner, store.buffer.dtype, 1, old, value)};")
+            self._line(f"{place} = {self._combined(store, 1, old, value)};")
         if store.guards:
             self._close()
 
@@ -580,7 +585,7 @@ class _Generator:
         assert store.combiner is not None
         place = self.writer.at(fixed, None).place(store.buffer, store.index)
         if before:
-            result = combined(self.helpers, store.combiner, store.buffer.dtype, 1, self._old_value(store, before, place), result)
+            result = self._combined(store, 1, self._old_value(store, before, place), result)
         self._line(f"{place} = {result};")
 
     def _shared(self, number: int) -> Callable[[str, str], str]:
@@ -660,7 +665,7 @@ class _Generator:
             writer = replace(self.writer.at(fixed, lane), load=load)
             count = lane.count if lane is not None else 1
             value = writer.vector(store.value) if lane is not None else writer.scalar(store.value)
-            self._line(f"{name} = {combined(self.helpers, store.combiner, store.buffer.dtype, count, name, value)};")
+            self._line(f"{name} = {self._combined(store, count, name, value)};")
 
     def _accumulator(self, name: str, writer: Writer, store: Store, before: tuple[Var, ...]) -> None:
         dtype, lanes = store.buffer.dtype, writer.lanes

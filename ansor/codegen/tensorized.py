@@ -132,7 +132,8 @@ class _Tile:
         for k in range(int(self.inner.group.extent)):
             one = writer.at({self.inner.group: k}, writer.lanes)
             value = one.vector(self.store.value) if one.lanes is not None else one.scalar(self.store.value)
-            self.lines.inside.append(f"{name} = {combined(self.helpers, 'sum', 'int32', count, name, value)};")
+            wraps = self.helpers.ranges.reduction_may_wrap(self.store)
+            self.lines.inside.append(f"{name} = {combined(self.helpers, 'sum', 'int32', count, name, value, wraps)};")
 
 
 # operands -------------------------------------------------------------------------------------------------------------------------------------------------

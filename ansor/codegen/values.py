@@ -12,7 +12,7 @@ from ansor.codegen.dialect import BYTES, C_TYPES, MASK, UNSIGNED, WRAPPING, Help
 from ansor.ir.linear import Atom, Linear, Opaque, Quotient, Remainder, Var, atom_variables, bounds, is_opaque, of
 from ansor.ir.loops import Access, Buffer, IndexValue
 from ansor.ir.simplify import simplified_index
-from ansor.te.expr import Binary, Call, Cast, Const, Expr, Not, Select, walk
+from ansor.te.expr import DIVISIONS, Binary, Call, Cast, Const, Expr, Not, Select, walk
 
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "truncdiv": "/", "truncmod": "%", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==",
          "ne": "!=", "and": "&&", "or": "||", "bitand": "&", "bitor": "|", "bitxor": "^", "shr": ">>"}
@@ -200,6 +200,8 @@ class Writer:
                 assert self.lanes is not None
                 return f"{self.helpers.extreme(expr.op, operand, self.lanes.count)}({self.vector(expr.left)}, {self.vector(expr.right)})", True
             return f"{self.helpers.extreme(expr.op, operand, 1)}({a}, {b})", False
+        if expr.op in DIVISIONS and not self.helpers.ranges.divides_safely(expr):
+            return f"{self.helpers.any_division(expr.op, operand)}({self.scalar(expr.left)}, {self.scalar(expr.right)})", False
         if expr.op in ("floordiv", "floormod"):
             name = self.helpers.floor_division(expr.op)
             return f"({C_TYPES[operand]}){name}({self.scalar(expr.left)}, {self.scalar(expr.right)})", False
@@ -210,9 +212,12 @@ class Writer:
         a, b, is_vector = self._pair(expr.left, expr.right)
         if expr.op == "shl":
             return (self._shifted_left(expr, b) if is_vector else self.helpers.unsigned(f"({{}} << {b})", expr.dtype, a)), is_vector
-        if is_vector and expr.dtype in WRAPPING:
+        wide = expr.op in ("add", "sub", "mul") and expr.dtype in ("int32", "int64") and self.helpers.ranges.may_wrap(expr)
+        if is_vector and (wide or (expr.dtype in WRAPPING and expr.op != "shr")):
             assert self.lanes is not None
             return self.helpers.wrapping(INFIX[expr.op], expr.dtype, self.lanes.count, self.vector(expr.left), self.vector(expr.right)), True
+        if wide:
+            return self.helpers.unsigned(f"({{}} {INFIX[expr.op]} {{}})", expr.dtype, a, b), False
         text = f"({a} {INFIX[expr.op]} {b})"
         return (text, True) if is_vector else (_narrowed(text, expr.dtype), False)
 
@@ -264,13 +269,15 @@ def _narrowed(text: str, dtype: str) -> str:
     return f"({C_TYPES[dtype]}){text}" if BYTES[dtype] < 4 and dtype != "bool" else text
 
 
-def combined(helpers: Helpers, combiner: str, dtype: str, lanes: int, old: str, new: str) -> str:
-    """C text of one reduction step."""
+def combined(helpers: Helpers, combiner: str, dtype: str, lanes: int, old: str, new: str, wraps: bool) -> str:
+    """C text of one reduction step. wraps: the result may leave its integer dtype."""
     if combiner in ("max", "min"):
         return f"{helpers.extreme(combiner, dtype, lanes)}({old}, {new})"
     op = "+" if combiner == "sum" else "*"
-    if lanes > 1 and dtype in WRAPPING:
+    if lanes > 1 and (wraps or dtype in WRAPPING):
         return helpers.wrapping(op, dtype, lanes, old, new)
+    if wraps and BYTES[dtype] >= 4:
+        return helpers.unsigned(f"({{}} {op} {{}})", dtype, old, new)
     text = f"{old} {op} {new}"
     return _narrowed(f"({text})", dtype) if lanes == 1 else text
 
@@ -354,7 +361,7 @@ def vectorizable(expr: Expr, var: Var) -> bool:
             return False
         if node.dtype == "bool" and not isinstance(node, Const) and depends(node, var) and not isinstance(node, Binary | Not):
             return False
-        if isinstance(node, Binary) and node.op in ("floordiv", "floormod", "truncdiv", "truncmod") and depends(node, var):
+        if isinstance(node, Binary) and node.op in DIVISIONS and depends(node, var):
             return False
         if isinstance(node, Binary) and node.op in ("shl", "shr") and not isinstance(node.right, Const) and depends(node, var):
             return False
@@ -387,7 +394,7 @@ def computable(expr: Expr) -> bool:
             return False
         if isinstance(node, IndexValue) and any(is_opaque(atom) for atom, _ in node.value.terms):
             return False
-        if isinstance(node, Binary) and node.op in ("floordiv", "floormod", "truncdiv", "truncmod") and not isinstance(node.right, Const):
+        if isinstance(node, Binary) and node.op in DIVISIONS and not isinstance(node.right, Const):
             return False
     return True
 

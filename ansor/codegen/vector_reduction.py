@@ -62,24 +62,26 @@ class VectorReduction:
     def step(self, which: Width, lanes: Lanes, writer: Writer) -> Iterator[str]:
         """One vector (or one value) added to an accumulator of each element. `writer.load` is asked for what elements share."""
         assert self.store.combiner is not None
+        wraps = writer.helpers.ranges.reduction_may_wrap(self.store)
         for fixed, names in zip(self.elements, self.names, strict=True):
             if lanes.count == 1:
                 value = replace(writer.at({**fixed, lanes.var: int(lanes.start.const)}, None), load=None).scalar(self.store.value)
             else:
                 value = replace(writer.at(fixed, lanes), load=writer.load if len(self.elements) > 1 else None).vector(self.store.value)
             name = names[which]
-            yield f"{name} = {combined(writer.helpers, self.store.combiner, self.store.buffer.dtype, lanes.count, name, value)};"
+            yield f"{name} = {combined(writer.helpers, self.store.combiner, self.store.buffer.dtype, lanes.count, name, value, wraps)};"
 
     def folded(self, element: int, writer: Writer, own: Own) -> tuple[list[str], str]:
         """Statements that combine the accumulators of an element, and the name of the result: the widest in pairs, halved, with those of half the width, ..."""
         combiner, dtype, names, lines = self.store.combiner, self.store.buffer.dtype, self.names[element], []
         assert combiner is not None
+        wraps = writer.helpers.ranges.reduction_may_wrap(self.store)
         lanes = max(width for width, _ in names)
         found = [name for (width, _), name in names.items() if width == lanes]
         while True:
             while len(found) > 1:
                 first, second, *others = found
-                lines.append(f"{first} = {combined(writer.helpers, combiner, dtype, lanes, first, second)};")
+                lines.append(f"{first} = {combined(writer.helpers, combiner, dtype, lanes, first, second, wraps)};")
                 found = [*others, first]
             if lanes == 1:
                 return lines, found[0]
@@ -87,7 +89,7 @@ class VectorReduction:
             kind = writer.helpers.vector(dtype, half) if half > 1 else C_TYPES[dtype]
             parts = (f"*(const {kind} *)&{name}", f"*((const {kind} *)&{name} + 1)") if half > 1 else (f"{name}[0]", f"{name}[1]")
             fold = own(f"fold{self.labels[element]}_{half}")
-            lines.append(f"{kind} {fold} = {combined(writer.helpers, combiner, dtype, half, *parts)};")
+            lines.append(f"{kind} {fold} = {combined(writer.helpers, combiner, dtype, half, *parts, wraps)};")
             found = [fold, *([names[half, 0]] if (half, 0) in names else [])]
             lanes = half
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -20,6 +20,7 @@ from ansor.ir.double import in_double
 from ansor.ir.numpy_operations import FUNCTIONS, OPERATIONS
 from ansor.te.expr import Axis, Binary, Call, Cast, Const, Expr, Not, Read, Reduce, Select, is_float
 from ansor.te.fold import fold, postorder
+from ansor.te.interval import arithmetic_form
 from ansor.te.tensor import Compute, Tensor
 
 Array = NDArray[Any]  # of the dtype that the tensor or expression has
@@ -105,11 +106,12 @@ class Grid:
     rank: int
     sources: Mapping[int, Array]
     known: dict[tuple[int, bool], Array]
+    exact: dict[int, Array]  # int64 [broadcasting to the block], of expressions of axes and constants alone
 
     @staticmethod
     def over(axes: Sequence[Axis], block: Sequence[range], sources: Mapping[int, Array]) -> Grid:
         """The grid of `axes` over `block`, reading tensors by id."""
-        return Grid({id(axis): (k, taken) for k, (axis, taken) in enumerate(zip(axes, block, strict=True))}, len(axes), sources, {})
+        return Grid({id(axis): (k, taken) for k, (axis, taken) in enumerate(zip(axes, block, strict=True))}, len(axes), sources, {}, {})
 
     def value(self, expr: Expr, guarded: bool) -> Array:
         """The value of `expr`. Below a choice (`guarded`) reads out of bounds are moved inside, since the choice may discard them."""
@@ -121,11 +123,12 @@ class Grid:
         return self.known[key]
 
     def _computed(self, expr: Expr, guarded: bool) -> Array:
+        exact = self._of_axes(expr)
+        if exact is not None:
+            self.exact[id(expr)] = exact
+            return exact.astype(expr.dtype)
         if isinstance(expr, Const):
             return np.asarray(expr.value, dtype=expr.dtype)
-        if isinstance(expr, Axis):
-            dimension, taken = self.axes[id(expr)]
-            return np.arange(taken.start, taken.stop, dtype=expr.dtype).reshape([-1 if k == dimension else 1 for k in range(self.rank)])
         if isinstance(expr, Read):
             return self._read(expr, guarded)
         if isinstance(expr, Select):
@@ -142,6 +145,29 @@ class Grid:
         right = self.value(expr.right, guarded or expr.op in ("and", "or"))
         return np.asarray(OPERATIONS[expr.op](left, right)).astype(expr.dtype, copy=False)
 
+    def _of_axes(self, expr: Expr) -> Array | None:
+        """An expression of axes and constants alone, in 64 bits: only its value wraps in its dtype, not what it is made of. None for others."""
+        if isinstance(expr, Axis):
+            dimension, taken = self.axes[id(expr)]
+            return np.arange(taken.start, taken.stop, dtype=np.int64).reshape([-1 if k == dimension else 1 for k in range(self.rank)])
+        if isinstance(expr, Const):
+            return np.asarray(expr.value, dtype=np.int64) if expr.dtype in _WIDE else None
+        if not _is_index_arithmetic(expr) or any(id(child) not in self.exact for child in expr.children):
+            return None
+        operands = [self.exact[id(child)] for child in expr.children]
+        return operands[0] if isinstance(expr, Cast) else np.asarray(OPERATIONS[cast(Binary, expr).op](*operands))
+
+    def _place(self, index: Expr, guarded: bool) -> Array:
+        """An index in 64 bits: sums and constant multiples of axes and of what is read do not wrap on the way."""
+        found: dict[int, Array] = {}
+        for node in postorder(index, _is_index_arithmetic):
+            if not _is_index_arithmetic(node):
+                found[id(node)] = self.value(node, guarded).astype(np.int64)
+                continue
+            operands = [found[id(child)] for child in node.children]
+            found[id(node)] = operands[0] if isinstance(node, Cast) else np.asarray(OPERATIONS[cast(Binary, node).op](*operands))
+        return found[id(index)]
+
     def _read(self, read: Read, guarded: bool) -> Array:
         source = self.sources[id(read.tensor)]
         view = self._view(source, read.indices)
@@ -149,7 +175,7 @@ class Grid:
             return view
         indices = []
         for dimension, (index, extent) in enumerate(zip(read.indices, source.shape, strict=True)):
-            places = self.value(index, guarded)
+            places = self._place(index, guarded)
             if guarded:
                 places = np.clip(places, 0, extent - 1)
             elif places.size and (int(places.min()) < 0 or int(places.max()) >= extent):
@@ -178,6 +204,23 @@ class Grid:
                 return None
             origin.append(slice(first, None))
         return as_strided(source[tuple(origin)], shape, strides, writeable=False)
+
+
+_WIDE = ("int32", "int64")
+
+
+def _is_index_arithmetic(expr: Expr) -> bool:
+    """True for what indices are computed by in 64 bits: sums, constant multiples, and division by positive constants."""
+    if isinstance(expr, Cast):
+        return expr.dtype in _WIDE and expr.value.dtype in _WIDE
+    if not isinstance(expr, Binary) or expr.dtype not in _WIDE:
+        return False
+    plain = arithmetic_form(expr)
+    if plain.op in ("add", "sub"):
+        return True
+    if plain.op == "mul":
+        return isinstance(plain.left, Const) or isinstance(plain.right, Const)
+    return plain.op in ("floordiv", "floormod") and isinstance(plain.right, Const) and plain.right.value > 0
 
 
 _CONSTANT = 0  # the id of no object

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ansor.ir import access
 from ansor.ir.dag import Dag
+from ansor.ir.value_ranges import of_operation
 from ansor.te.expr import COMPARISONS, LOGIC, Axis, Binary, Cast, Const, Expr, Not, Read, Reduce, Select, is_float, walk
 from ansor.te.fold import fold
 from ansor.te.interval import Interval
@@ -100,7 +101,7 @@ def _of_node(expr: Expr, operands: tuple[Interval | None, ...], ranges: Ranges, 
     if not isinstance(expr, Binary):
         return None
     left, right = operands
-    return None if left is None or right is None else _combined(expr.op, left, right)
+    return None if left is None or right is None else of_operation(expr.op, left, right)
 
 
 def _read(tensor: Tensor, ranges: Ranges, stages: dict[str, Interval | None]) -> Interval | None:
@@ -118,26 +119,3 @@ def _reduced(expr: Reduce, values: Interval | None) -> Interval | None:
     for axis in expr.axes:
         length *= axis.extent
     return (values[0] * length, values[1] * length) if expr.combiner == "sum" else None
-
-
-def _combined(op: str, a: Interval, b: Interval) -> Interval | None:
-    if op in ("add", "sub"):
-        return (a[0] + b[0], a[1] + b[1]) if op == "add" else (a[0] - b[1], a[1] - b[0])
-    if op in ("min", "max"):
-        choose = min if op == "min" else max
-        return choose(a[0], b[0]), choose(a[1], b[1])
-    if op == "mul":
-        ends = [x * y for x in a for y in b]
-    elif b[0] <= 0:
-        return None
-    elif op == "floordiv":
-        ends = [x // y for x in a for y in b]
-    elif op == "truncdiv":
-        ends = [abs(x) // y * (1 if x >= 0 else -1) for x in a for y in b]
-    elif op == "floormod":
-        ends = list(a) if a[0] >= 0 and a[1] < b[0] else [0, b[1] - 1]
-    elif op == "truncmod":
-        ends = [max(a[0], 1 - b[1]) if a[0] < 0 else 0, min(a[1], b[1] - 1) if a[1] > 0 else 0]
-    else:
-        return None
-    return min(ends), max(ends)

@@ -110,7 +110,7 @@ def evaluate(expr: Expr, memory: Memory, values: Values) -> Scalar:
     if isinstance(expr, Const):
         return scalar(expr.value, expr.dtype)
     if isinstance(expr, IndexValue):
-        return np.int32(index_value(expr.value, memory, values))
+        return _cast(index_value(expr.value, memory, values), expr.dtype)
     if isinstance(expr, Access):
         array = memory[expr.buffer]
         index = tuple(index_value(i, memory, values) for i in expr.index)

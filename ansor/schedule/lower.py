@@ -34,6 +34,7 @@ from ansor.ir.linear import (
 from ansor.ir.loops import Access, Buffer, For, Guard, IndexValue, Loops, Node, Store
 from ansor.schedule.state import Amount, At, FuseRelation, Inlined, SplitRelation, Stage, State
 from ansor.te.expr import INDEX, Axis, Binary, Cast, Const, Expr, Read, Reduce, Select, identity_of
+from ansor.te.interval import arithmetic_form
 from ansor.te.tensor import Tensor
 
 Numbers = Mapping[str, tuple[Int, ...]]
@@ -210,6 +211,7 @@ class _Lowering:
         return of(atom)
 
     def _affine(self, expr: Binary, env: Environment, frame: str, path: Path) -> Linear | None:
+        expr = arithmetic_form(expr)
         if expr.op not in ("add", "sub", "mul", "floordiv", "floormod") or expr.dtype not in ("int32", "int64"):
             return None  # narrow integers wrap, sums of loop variables do not
         left, right = self._index(expr.left, env, frame, path), self._index(expr.right, env, frame, path)

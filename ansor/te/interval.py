@@ -20,7 +20,20 @@ def _interval(expr: Expr, operands: tuple[Interval | None, ...]) -> Interval | N
         return (expr.start, expr.start + expr.extent - 1)
     if not isinstance(expr, Binary) or operands[0] is None or operands[1] is None:
         return None
+    if expr.op in ("shl", "shr", "bitand"):
+        plain = arithmetic_form(expr)
+        return None if plain is expr else _combined(plain.op, operands[0], (int(plain.right.value),) * 2) if isinstance(plain.right, Const) else None
     return _combined(expr.op, operands[0], operands[1])
+
+
+def arithmetic_form(expr: Binary) -> Binary:
+    """A shift by a constant, or the lowest bits, as the product, quotient or remainder that it is; anything else as it is."""
+    if not isinstance(expr.right, Const) or expr.op not in ("shl", "shr", "bitand"):
+        return expr
+    count = int(expr.right.value)
+    if expr.op == "bitand":
+        return Binary("floormod", expr.left, Const(count + 1, expr.dtype), expr.dtype) if count > 0 and count & (count + 1) == 0 else expr
+    return Binary("mul" if expr.op == "shl" else "floordiv", expr.left, Const(2**count, expr.dtype), expr.dtype)
 
 
 def _combined(op: str, a: Interval, b: Interval) -> Interval | None:
