@@ -35,7 +35,7 @@ from ansor.views import View, Voice, view_of
 from ansor.zero_tuning import as_declared, pick
 
 if TYPE_CHECKING:
-    from ansor.graph.from_torch import ExampleInputs
+    from ansor.graph.export import ExampleInputs
     from ansor.graph.network import CompiledNetwork
     from ansor.template_spaces import Template
 
@@ -349,7 +349,7 @@ def compile(
     with view_of(progress, target) as view:
         voice = Voice(view, report, on_progress)
         voice.now("reading the model")
-        extracted = extract(model, example_inputs, voice.say)
+        extracted = extract(model, example_inputs)
         tasks = [SearchTask(tensors=t.tensors, target=target, name=t.name) for t in extracted.tasks]
         states = _states([(task, float(t.weight)) for task, t in zip(tasks, extracted.tasks, strict=True)], records)
         tunable = [state for state in states.values() if is_tunable(state.task)]

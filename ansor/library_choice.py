@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 from ansor.codegen.toolchain import find_compiler
 from ansor.measure.record import Comparison, RecordFile, load, make_header, round_to
 from ansor.measure.turns import turn
+from ansor.notices import warn
 from ansor.targets.base import Target
 from ansor.task import SearchTask
-from ansor.text import counted
+from ansor.text import counted, first_line
 from ansor.tuning import Best, Report, record_target
 
 if TYPE_CHECKING:
@@ -92,11 +93,21 @@ def assembled(
     chosen = candidates.recorded(records)
     if chosen is None:
         with turn():
-            network, chosen = _measured(candidates, records)
+            network, chosen = _compared(candidates, records)
     else:
         network = candidates.network(chosen)
     _say(extracted, chosen, report)
     return network
+
+
+def _compared(candidates: Candidates, records: str | Path | None) -> tuple[CompiledNetwork, list[bool]]:
+    """As `_measured`. Where the network cannot run on its example inputs (indices that are out of range, say), none of PyTorch's kernels is taken."""
+    try:
+        return _measured(candidates, records)
+    except Exception as error:  # PyTorch's operators run here, so anything may come
+        warn(f"PyTorch's kernels were not compared with ours, since the network does not run on its example inputs: {first_line(error)}")
+        none = [False] * len(candidates.library)
+        return candidates.network(none), none
 
 
 def _measured(candidates: Candidates, records: str | Path | None) -> tuple[CompiledNetwork, list[bool]]:
@@ -109,7 +120,7 @@ def _measured(candidates: Candidates, records: str | Path | None) -> tuple[Compi
     chosen = [known and one.library_wins for known, one in zip(has, times, strict=True)]
     if any(chosen):
         mixed = candidates.network(chosen)
-        if faster(mixed, network, candidates.threads):
+        if faster(mixed, network, candidates.extracted.examples, candidates.threads):
             network = mixed
         else:
             chosen = [False] * len(has)

@@ -1,5 +1,7 @@
 """Numbers and tool output as short text for people."""
 
+from collections.abc import Sequence
+
 
 def format_seconds(seconds: float) -> str:
     """Four significant digits and the unit that suits: 0.001234 -> '1.234 ms'."""
@@ -59,3 +61,17 @@ def clip(text: str, limit: int = 2000) -> str:
         return text
     half = max(1, limit // 2)
     return f"{text[:half]}\n... {len(text) - 2 * half} characters left out ...\n{text[-half:]}"
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's text, or the name of its kind where it has none."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+def listed(names: Sequence[str], limit: int = 4) -> str:
+    """`a`, `a and b`, `a, b and c`; beyond `limit` names `a, b, c, d and 3 more`."""
+    shown = list(names[:limit])
+    if len(names) > limit:
+        return f"{', '.join(shown)} and {len(names) - limit} more"
+    return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else "".join(shown)

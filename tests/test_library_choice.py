@@ -176,7 +176,7 @@ def test_times_are_those_of_all_uses_in_turns(extracted: ExtractedGraph) -> None
     slowed(theirs, 0.001)
     found = measured.rivals(extracted, ours, theirs, 1, clock)
     assert len(found) == 2 and (found[1].ours, found[1].library) == pytest.approx((0.004, 0.002))
-    assert measured.faster(theirs, ours, 1, clock) and not measured.faster(ours, theirs, 1, clock)
+    assert measured.faster(theirs, ours, None, 1, clock) and not measured.faster(ours, theirs, None, 1, clock)
 
 
 def test_the_threads_of_pytorch_come_back() -> None:

@@ -10,7 +10,7 @@ from ansor.auto_scheduler.measured import HardwareParams, LayoutRewriteOption
 from ansor.auto_scheduler.search_task import SearchTask
 
 if TYPE_CHECKING:
-    from ansor.graph.from_torch import ExampleInputs
+    from ansor.graph.export import ExampleInputs
 
 
 def extract_tasks(

@@ -25,7 +25,7 @@ from ansor.targets.base import Target, parse_target
 from ansor.tuning import TaskState
 
 if TYPE_CHECKING:
-    from ansor.graph.from_torch import ExampleInputs
+    from ansor.graph.export import ExampleInputs
     from ansor.graph.network import CompiledNetwork
 
 ROUNDS = 30
@@ -106,7 +106,7 @@ def compare(network: CompiledNetwork, model: object, inputs: ExampleInputs, thre
     """Runs both on the inputs, in turns, PyTorch on as many threads as we and in evaluation mode."""
     import torch
 
-    from ansor.graph.from_torch import split_inputs
+    from ansor.graph.export import split_inputs
 
     if not callable(model):
         raise AnsorError(f"asked to compare with a {type(model).__name__}, which cannot be called; give a torch.nn.Module")

@@ -1,15 +1,14 @@
 """A PyTorch module as a `Graph`: `torch.export`, then one translation per ATen call.
 
-A call without a translation stays a call of PyTorch (`torch` node), and `report` gets one line that says which and why. Calls whose arguments are
+A call without a translation stays a call of PyTorch (`torch` node), and one warning for each cause says which and why. Calls whose arguments are
 all constants are made here, once: their results are constants too.
 """
 
 from __future__ import annotations
 
+import inspect
 import operator
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -22,13 +21,17 @@ from ansor.errors import DeclarationError, ModelError
 from ansor.graph.aten import elementwise as _elementwise  # noqa: F401  # these three fill the table
 from ansor.graph.aten import heavy as _heavy  # noqa: F401
 from ansor.graph.aten import layout as _layout  # noqa: F401
-from ansor.graph.aten.translation import TABLE, AtenCall, Builder, Ref, Unsupported, check_values, dtype_name
+from ansor.graph.aten.translation import TABLE, AtenCall, Builder, Ref, Unsupported, check_values
 from ansor.graph.declare import declare
-from ansor.graph.ir import Array, Graph, Node, Value
-from ansor.graph.torch_call import Slot, TorchCall
+from ansor.graph.dtypes import array_of, in_memory, value_of
+from ansor.graph.export import CallArguments, ExampleInputs, Exported, Report, exported, known_warnings_silenced
+from ansor.graph.ir import Graph, Node, Value
+from ansor.graph.torch_call import Held, Slot, TorchCall
+from ansor.graph.weights import WatchedWeights
+from ansor.notices import warn
+from ansor.text import listed
 
-Report = Callable[[str], None]
-ExampleInputs = torch.Tensor | Sequence[object] | Mapping[str, object]
+TAKES_EMPTY = ("aten.cat.default", "aten.concat.default")  # their translation leaves operands without elements out
 
 
 @dataclass(frozen=True)
@@ -40,87 +43,42 @@ class Fixed:
 
 @dataclass(frozen=True)
 class Signature:
-    """How a call's arguments and results are nested, and what each leaf is: an input by name, an output by its place in the graph's outputs, or fixed."""
+    """How a call's arguments and results are nested, and what each leaf is: an input by name, an output by its place in the graph's outputs, or fixed.
+
+    `parameters`: the model's own, where they are known; `opened`: the trees have objects opened (`ansor.graph.opened`).
+    """
 
     input_tree: pytree.TreeSpec
     input_leaves: tuple[str | Fixed, ...]
     output_tree: pytree.TreeSpec
     output_leaves: tuple[int | Fixed, ...]
+    parameters: inspect.Signature | None = None
+    opened: bool = False
 
 
 @dataclass(frozen=True)
 class TorchModel:
-    """What was read of a module: its graph, and how it is called. `torch_calls`: operator -> why it stays in PyTorch."""
+    """What was read of a module: its graph, and how it is called. `torch_calls`: operator -> why it stays in PyTorch; others as in ExtractedGraph."""
 
     graph: Graph
     signature: Signature
     torch_calls: Mapping[str, str]
+    examples: CallArguments | None = None
+    watched: WatchedWeights | None = None
 
 
 def from_torch(model: object, example_inputs: ExampleInputs = (), report: Report | None = None) -> TorchModel:
     """Reads an `nn.Module`, another callable of tensors, or an `ExportedProgram`.
 
     `example_inputs`: a tensor, a sequence of positional arguments or a mapping of keyword arguments; shapes and dtypes are fixed by them.
-    The module is read as in evaluation mode, and left as it was. Raises ModelError where it cannot be exported, or changes state as it runs.
+    The module is read as in evaluation mode, and left as it was. `report`: gets what the reader should know, one line for each cause; warnings by default.
+    Raises ModelError where the model cannot be exported, or changes state as it runs.
     """
-    say = report or (lambda line: None)
-    program = model if isinstance(model, ExportedProgram) else _exported(model, example_inputs, say)
-    with _known_warnings_silenced():
-        core = program.run_decompositions({})
-    return _Reader(core).read(say)
-
-
-@contextmanager
-def _known_warnings_silenced() -> Iterator[None]:
-    """PyTorch's own export code uses its own deprecated names; the user can do nothing about these."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*LeafSpec.*is deprecated", category=FutureWarning)
-        warnings.filterwarnings("ignore", message=".*is deprecated", category=DeprecationWarning, module="torch\\..*")
-        warnings.filterwarnings("ignore", message="The tensor attributes? .* assigned during export", category=UserWarning)  # nn.LSTM and its kin
-        yield
-
-
-class _Function(torch.nn.Module):
-    """A module around a plain function, for torch.export."""
-
-    def __init__(self, function: Callable[..., object]) -> None:
-        super().__init__()
-        self._function = function
-
-    def forward(self, *args: object, **kwargs: object) -> object:
-        return self._function(*args, **kwargs)
-
-
-def _exported(model: object, example_inputs: ExampleInputs, say: Report) -> ExportedProgram:
-    if not callable(model):
-        raise ModelError(f"asked to read a {type(model).__name__} as a PyTorch model; give a torch.nn.Module, a function of tensors or an ExportedProgram")
-    module = model if isinstance(model, torch.nn.Module) else _Function(model)
-    args, kwargs = split_inputs(example_inputs)
-    training = [part for part in module.modules() if part.training]
-    if isinstance(model, torch.nn.Module) and model.training:
-        say("the model is in training mode; it is read as in evaluation mode (model.eval())")
-    try:
-        for part in training:
-            part.training = False
-        with torch.no_grad(), _known_warnings_silenced():
-            return torch.export.export(module, args, kwargs, strict=False)
-    except Exception as error:  # the model's own code runs here, so anything may come
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise ModelError(
-            f"torch.export cannot read {type(model).__name__}: {reason}; torch.export.export(model, args, strict=False) has to accept the model"
-        ) from error
-    finally:
-        for part in training:
-            part.training = True
-
-
-def split_inputs(example_inputs: ExampleInputs) -> tuple[tuple[object, ...], dict[str, object]]:
-    """Positional and keyword arguments from any form of `example_inputs`."""
-    if isinstance(example_inputs, torch.Tensor):
-        return (example_inputs,), {}
-    if isinstance(example_inputs, Mapping):
-        return (), dict(example_inputs)
-    return tuple(example_inputs), {}
+    say = report or warn
+    made = exported(model, example_inputs, say)
+    with known_warnings_silenced():
+        core = made.program.run_decompositions({})
+    return _Reader(core).read(made, say)
 
 
 class _Reader:
@@ -129,13 +87,15 @@ class _Reader:
     def __init__(self, program: ExportedProgram) -> None:
         self.program = program
         self.build = Builder()
+        self.read_names = {node.name for node in program.graph.nodes if node.users}
         self.arrays: dict[str, str] = {}  # fx node -> array of the graph
-        self.tuples: dict[str, list[str | None]] = {}  # fx node of several results -> arrays
+        self.held: dict[str, Held] = {}  # fx node -> constant that NumPy cannot hold
+        self.tuples: dict[str, list[str | Held | None]] = {}  # fx node of several results -> arrays
         self.pending: dict[str, TorchCall] = {}  # fx node of several results -> the call that stays in PyTorch
         self.pending_inputs: dict[str, list[str]] = {}
         self.reasons: dict[str, str] = {}  # site -> why it stays in PyTorch
 
-    def read(self, say: Report) -> TorchModel:
+    def read(self, made: Exported, say: Report) -> TorchModel:
         inputs = self._read_inputs()
         for node in self.program.graph.nodes:
             if node.op == "call_function":
@@ -147,7 +107,10 @@ class _Reader:
         torch_calls = self._report(graph, say)
         spec = self.program.call_spec
         assert spec.in_spec is not None and spec.out_spec is not None
-        return TorchModel(graph, Signature(spec.in_spec, inputs, spec.out_spec, outputs), torch_calls)
+        weights = [made.own_name(one.target) for one in self.program.graph_signature.input_specs if one.target is not None and one.arg.name in self.read_names]
+        watched = WatchedWeights(made.module, weights) if made.module is not None else None
+        signature = Signature(spec.in_spec, inputs, spec.out_spec, outputs, made.parameters, made.opened)
+        return TorchModel(graph, signature, torch_calls, made.examples, watched)
 
     def _read_inputs(self) -> tuple[str | Fixed, ...]:
         leaves: list[str | Fixed] = []
@@ -168,7 +131,17 @@ class _Reader:
 
     def _constant(self, name: str, tensor: object) -> None:
         assert isinstance(tensor, torch.Tensor)
-        self.arrays[name] = self.build.constant(name, _array(tensor, name))
+        kept = self._kept(name, tensor)
+        if isinstance(kept, Held):
+            self.held[name] = kept
+        else:
+            self.arrays[name] = kept
+
+    def _kept(self, hint: str, tensor: torch.Tensor) -> str | Held:
+        """A copy: what the user does to the module later changes nothing."""
+        if in_memory(value_of(tensor).dtype):
+            return self.build.constant(hint, array_of(tensor))
+        return Held(tensor.detach().clone())
 
     def _read_attribute(self, node: torch.fx.Node) -> None:
         held = getattr(self.program.graph_module, str(node.target), None)
@@ -186,8 +159,18 @@ class _Reader:
                 leaves.append(Fixed(spec.arg.value))
             else:
                 leaves.append(len(names))
-                names.append(self.arrays[spec.arg.name])
+                names.append(self._output(spec.arg.name))
         return tuple(leaves), names
+
+    def _output(self, name: str) -> str:
+        """The array of an output; a constant that NumPy cannot hold is copied by PyTorch."""
+        if name not in self.held:
+            return self.arrays[name]
+        held = self.held[name]
+        value = value_of(held.tensor)
+        call = TorchCall(name, "aten.clone.default", (held,))
+        self.reasons[name] = f"kernels have no dtype {value.dtype}"
+        return self.build.add("torch", [], value.shape, value.dtype, name, call=call, index=0)
 
     def _read_call(self, node: torch.fx.Node) -> None:
         if node.target is operator.getitem:
@@ -201,13 +184,15 @@ class _Reader:
         if self._known(node) and torch.Tag.nondeterministic_seeded not in node.target.tags:
             self._make_constant(node)
             return
-        call = AtenCall(str(node.target), node.name, self._bound(node), tuple(results))
         try:
+            given = [self._value_of(one) for one in node.all_input_nodes]
+            if str(node.target) in TAKES_EMPTY:
+                given = [value for value in given if value.size]
+            check_values([*results[:1], *given])  # of several results the others may be unused
+            call = AtenCall(str(node.target), node.name, self._bound(node), tuple(results))
             translation = TABLE.get(call.operator)
             if translation is None:
-                raise Unsupported("it has no translation into kernels")
-            given = [self.build.values[name] for name in self._names(node)]
-            check_values([*results[:1], *given])  # of several results the others may be unused
+                raise Unsupported("there is no translation into kernels")
             before = len(self.build.nodes)
             made = translation(call, self.build)
             self._check_declarable(list(self.build.nodes.values())[before:])
@@ -215,7 +200,7 @@ class _Reader:
             self._leave_in_torch(node, results, str(reason))
             return
         if isinstance(made, list):
-            self.tuples[node.name] = made
+            self.tuples[node.name] = list(made)
         else:
             assert self.build.shape(made) == results[0].shape and self.build.dtype(made) == results[0].dtype, (str(call), self.build.values[made])
             self.arrays[node.name] = made
@@ -232,10 +217,10 @@ class _Reader:
                 raise Unsupported(str(error)) from error
 
     def _known(self, node: torch.fx.Node) -> bool:
-        return all(one.name in self.arrays and self.arrays[one.name] in self.build.constants for one in node.all_input_nodes)
+        return all(one.name in self.held or self.arrays.get(one.name) in self.build.constants for one in node.all_input_nodes)
 
-    def _names(self, node: torch.fx.Node) -> list[str]:
-        return [self._array_of(one) for one in node.all_input_nodes]
+    def _value_of(self, node: torch.fx.Node) -> Value:
+        return value_of(self.held[node.name].tensor) if node.name in self.held else self.build.values[self._array_of(node)]
 
     def _array_of(self, node: torch.fx.Node) -> str:
         found = self.arrays.get(node.name)
@@ -245,6 +230,8 @@ class _Reader:
 
     def _make_constant(self, node: torch.fx.Node) -> None:
         def tensor(argument: torch.fx.Node) -> torch.Tensor:
+            if argument.name in self.held:
+                return self.held[argument.name].tensor
             return torch.from_numpy(self.build.constants[self.arrays[argument.name]])
 
         assert callable(node.target)
@@ -253,9 +240,7 @@ class _Reader:
         if isinstance(made, torch.Tensor):
             self._constant(node.name, made)
             return
-        self.tuples[node.name] = [
-            self.build.constant(f"{node.name}_{i}", _array(one, node.name)) if isinstance(one, torch.Tensor) else None for i, one in enumerate(made)
-        ]
+        self.tuples[node.name] = [self._kept(f"{node.name}_{i}", one) if isinstance(one, torch.Tensor) else None for i, one in enumerate(made)]
 
     def _bound(self, node: torch.fx.Node) -> dict[str, object]:
         """Arguments by the names of the operator's schema, defaults filled in."""
@@ -276,6 +261,9 @@ class _Reader:
         assert isinstance(source, torch.fx.Node) and isinstance(index, int)
         if source.name in self.tuples:
             made = self.tuples[source.name][index]
+            if isinstance(made, Held):
+                self.held[node.name] = made
+                return
             if made is not None:
                 self.arrays[node.name] = made
                 return
@@ -288,7 +276,9 @@ class _Reader:
     def _leave_in_torch(self, node: torch.fx.Node, results: Sequence[Value], reason: str) -> None:
         names: list[str] = []
 
-        def slot(one: torch.fx.Node) -> Slot:
+        def slot(one: torch.fx.Node) -> Slot | Held:
+            if one.name in self.held:
+                return self.held[one.name]
             name = self._array_of(one)
             if name not in names:
                 names.append(name)
@@ -303,15 +293,18 @@ class _Reader:
             self.arrays[node.name] = self.build.add("torch", names, results[0].shape, results[0].dtype, node.name, call=call, index=0)
 
     def _report(self, graph: Graph, say: Report) -> dict[str, str]:
-        sites: dict[tuple[str, str], set[str]] = {}
+        """Says once for each cause what runs in PyTorch; operator -> cause."""
+        sites: dict[str, dict[str, set[str]]] = {}  # cause -> operator -> sites
         for node in graph:
             if node.op == "torch":
                 call = node.attributes["call"]
                 assert isinstance(call, TorchCall)
-                sites.setdefault((call.operator, self.reasons[call.site]), set()).add(call.site)
-        for (name, reason), calls in sites.items():
-            say(f"{name} runs in PyTorch{f' ({len(calls)} calls)' if len(calls) > 1 else ''}: {reason}")
-        return {name: reason for name, reason in sites}
+                sites.setdefault(self.reasons[call.site], {}).setdefault(call.operator, set()).add(call.site)
+        for reason, operators in sites.items():
+            calls = sum(map(len, operators.values()))
+            names = list(operators)
+            say(f"{listed(names)} {'runs' if len(names) == 1 else 'run'} in PyTorch{f' ({calls} calls)' if calls > 1 else ''}: {reason}")
+        return {name: reason for reason, operators in sites.items() for name in operators}
 
 
 def _results(node: torch.fx.Node) -> list[Value]:
@@ -330,20 +323,7 @@ def _value(tensor: object, name: str) -> Value:
     shape = tuple(tensor.shape)
     if not all(isinstance(extent, int) for extent in shape):
         raise ModelError(f"{name} has the shape {shape}, which is not fixed; export without dynamic shapes")
-    return Value(shape, _supported(tensor.dtype, name))
-
-
-def _supported(dtype: torch.dtype, name: str) -> str:
-    if dtype in (torch.bfloat16, torch.complex32) or dtype.is_complex:
-        raise ModelError(f"{name} has dtype {dtype_name(dtype)}, which is not understood; convert the model, for example with model.float()")
-    return dtype_name(dtype)
-
-
-def _array(tensor: torch.Tensor, name: str) -> Array:
-    """A copy: what the user does to the module later changes nothing."""
-    _supported(tensor.dtype, name)
-    copied: Array = tensor.detach().cpu().contiguous().numpy().copy()
-    return copied
+    return value_of(tensor)
 
 
 def _frozen(value: object) -> object:

@@ -9,21 +9,25 @@ A call copies the inputs into the arena, makes the prepared calls one after anot
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch.utils import _pytree as pytree
 
 from ansor.errors import ModelError
-from ansor.graph.from_torch import Fixed, Signature
+from ansor.graph.call_shape import CallShape
+from ansor.graph.dtypes import in_memory
+from ansor.graph.export import CallArguments
+from ansor.graph.from_torch import Fixed
 from ansor.graph.fuse import Group
+from ansor.graph.indices import index_checks
 from ansor.graph.ir import Array, Graph, Value
 from ansor.graph.kernels import GroupKernel
 from ansor.graph.memory import ALIGNMENT, Buffer, Plan, planned
 from ansor.graph.tasks import ExtractedGraph
 from ansor.graph.torch_call import TorchCall
+from ansor.notices import warn
 from ansor.text import counted, format_bytes
 
 Step = Callable[[], object]
@@ -39,7 +43,7 @@ class CompiledNetwork:
         """`kernels[i]` computes `extracted.tasks[i]`."""
         if len(kernels) != len(extracted.tasks):
             raise ModelError(f"asked to assemble a network of {len(extracted.tasks)} tasks from {len(kernels)} kernels; give one for each task")
-        self._call = _CallShape(extracted.signature, extracted.graph)
+        self._call = CallShape(extracted.signature, extracted.graph)
         self._lock = threading.Lock()
         plan = plan_memory(extracted)
         self.arena_bytes = plan.size
@@ -51,95 +55,114 @@ class CompiledNetwork:
                 steps.append((f"torch {_call_of(placed.group)}", _torch_step(placed.group, arrays)))
                 continue
             prepared = kernels[placed.task].prepare([arrays[name] for name in placed.arrays], workspace)
-            steps.append((extracted.tasks[placed.task].name, prepared))
+            checks = index_checks(extracted.graph, placed.group, arrays)
+            steps.append((extracted.tasks[placed.task].name, _in_order([*checks, prepared]) if checks else prepared))
         self.steps = tuple(steps)
         self._run = tuple(step for _, step in steps)
-        self._inputs = [(arrays[name], torch.from_numpy(arrays[name])) for name in extracted.graph.inputs]
-        self._outputs = [leaf if isinstance(leaf, Fixed) else arrays[extracted.graph.outputs[leaf]] for leaf in extracted.signature.output_leaves]
+        self._inputs = [_place(name, arrays) for name in extracted.graph.inputs]
+        outputs = extracted.graph.outputs
+        self._outputs = [leaf if isinstance(leaf, Fixed) else _place(outputs[leaf], arrays) for leaf in extracted.signature.output_leaves]
+        self._loose = list(arrays.loose.values())
+        self._watched = extracted.watched
+        self._gradients_said = False
         arrays.release_constants()
         self._keep = (arrays, workspace)  # prepared calls may hold bare addresses of the arena
 
     def __repr__(self) -> str:
         torch_steps = sum(name.startswith("torch ") for name, _ in self.steps)
-        inputs = ", ".join(f"{tensor.dtype}{list(tensor.shape)}".removeprefix("torch.") for _, tensor in self._inputs)
-        outputs = ", ".join(f"{one.dtype}{list(one.shape)}" for one in self._outputs if not isinstance(one, Fixed))
+        inputs = ", ".join(f"{one.value.dtype}{list(one.value.shape)}" for one in self._inputs)
+        outputs = ", ".join(f"{one.value.dtype}{list(one.value.shape)}" for one in self._outputs if not isinstance(one, Fixed))
         steps = f"{counted(len(self.steps), 'step')}, {torch_steps} of them in PyTorch"
         return f"CompiledNetwork({inputs} -> {outputs}; {steps}; {format_bytes(self.arena_bytes)} of memory)"
 
+    def fill(self, examples: CallArguments | None) -> None:
+        """Puts the inputs of a call where the steps read them, for steps that are run one by one; zeros, which are valid indices, where there are none."""
+        leaves = self._call.arrays_of(*examples) if examples is not None else [np.zeros((), bool)] * len(self._inputs)
+        for place, leaf in zip(self._inputs, leaves, strict=True):
+            place.put(leaf.detach() if isinstance(leaf, torch.Tensor) else leaf)
+
     def __call__(self, *args: object, **kwargs: object) -> object:
-        """Raises ModelError, naming the argument, for anything but arrays of the shapes and dtypes the network was compiled for."""
+        """Raises ModelError, naming the argument, for anything but arrays of the shapes and dtypes the network was compiled for, and OutOfRangeError, an
+        IndexError, for indices outside the table that they look up."""
         leaves = self._call.arrays_of(args, kwargs)
+        if self._watched is not None:
+            change = self._watched.change()
+            if change is not None:
+                warn(change)
         as_torch = not leaves or any(isinstance(leaf, torch.Tensor) for leaf in leaves)
         with self._lock:
-            for (array, tensor), leaf in zip(self._inputs, leaves, strict=True):
-                if isinstance(leaf, torch.Tensor):
-                    tensor.copy_(leaf.detach())
-                else:
-                    np.copyto(array, leaf)
+            for place, leaf in zip(self._inputs, leaves, strict=True):
+                if isinstance(leaf, torch.Tensor) and leaf.requires_grad:
+                    self._say_gradients()
+                    leaf = leaf.detach()
+                place.put(leaf)
             for step in self._run:
                 step()
-            results = [one.value if isinstance(one, Fixed) else _copied(one, as_torch) for one in self._outputs]
+            results = [one.value if isinstance(one, Fixed) else one.taken(as_torch) for one in self._outputs]
+            for place in self._loose:
+                place.clear()
         return self._call.results_from(results)
 
 
-def _copied(array: Array, as_torch: bool) -> object:
-    return torch.from_numpy(array.copy()) if as_torch else array.copy()
+    def _say_gradients(self) -> None:
+        """Once, where PyTorch would have tracked them."""
+        if not self._gradients_said and torch.is_grad_enabled():
+            self._gradients_said = True
+            warn("an input requires gradients, but a compiled network computes none: its results do not require them; call it under torch.no_grad()")
 
 
-class _CallShape:
-    """Turns a call's arguments into the arrays the graph wants, checked, and arrays into results."""
+class _Planned:
+    """An input or output in the planned memory."""
 
-    def __init__(self, signature: Signature, graph: Graph) -> None:
-        self._signature = signature
-        self._wanted = [graph.inputs[leaf] if isinstance(leaf, str) else leaf for leaf in signature.input_leaves]
-        self._names = [leaf if isinstance(leaf, str) else "" for leaf in signature.input_leaves]
-        positional = pytree.tree_unflatten(list(range(len(self._wanted))), signature.input_tree)
-        # the usual call, f(x, y), needs no unpacking of nested structures
-        self._flat = positional == (tuple(range(len(self._wanted))), {}) and not any(isinstance(one, Fixed) for one in self._wanted)
-        self._keywords = list(positional[1])
-        self._single = signature.output_tree.is_leaf()
+    def __init__(self, value: Value, array: Array) -> None:
+        self.value, self._array, self._tensor = value, array, torch.from_numpy(array)
 
-    def arrays_of(self, args: tuple[object, ...], kwargs: dict[str, object]) -> list[Array | torch.Tensor]:
-        leaves: Sequence[object] = args
-        if not self._flat or kwargs or len(args) != len(self._wanted):
-            leaves = self._flattened(args, kwargs)
-        found: list[Array | torch.Tensor] = []
-        for leaf, wanted, name in zip(leaves, self._wanted, self._names, strict=True):
-            if isinstance(wanted, Value):
-                found.append(_checked(leaf, wanted, name))
-            elif leaf != wanted.value:
-                raise ModelError(f"the network was called with {leaf!r} where it was compiled with {wanted.value!r}; compile it again for the other value")
-        return found
+    def put(self, leaf: Array | torch.Tensor) -> None:
+        if isinstance(leaf, torch.Tensor):
+            self._tensor.copy_(leaf)
+        else:
+            np.copyto(self._array, leaf)
 
-    def _flattened(self, args: tuple[object, ...], kwargs: dict[str, object]) -> list[object]:
-        if set(kwargs) == set(self._keywords):
-            kwargs = {key: kwargs[key] for key in self._keywords}
-        leaves, tree = pytree.tree_flatten((args, kwargs))
-        if tree != self._signature.input_tree:
-            inputs = ", ".join(f"{name} {_described(wanted)}" for name, wanted in zip(self._names, self._wanted, strict=True) if isinstance(wanted, Value))
-            named = f" and keywords {sorted(kwargs)}" if kwargs else ""
-            raise ModelError(
-                f"the network was called with {len(args)} positional arguments{named}, whose structure is not the one it was compiled for; "
-                f"call it as the model was called then, with {inputs}"
-            )
-        return list(leaves)
-
-    def results_from(self, results: list[object]) -> object:
-        return results[0] if self._single else pytree.tree_unflatten(results, self._signature.output_tree)
+    def taken(self, as_torch: bool) -> object:
+        """A copy."""
+        return torch.from_numpy(self._array.copy()) if as_torch else self._array.copy()
 
 
-def _described(value: Value) -> str:
-    return f"{value.dtype} of shape {value.shape}"
+class Loose:
+    """A value that NumPy cannot hold (bfloat16, say): a tensor that PyTorch made, from the step that makes it to the end of the call."""
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+        self._tensor: torch.Tensor | None = None
+
+    def put(self, leaf: Array | torch.Tensor) -> None:
+        self._tensor = leaf if isinstance(leaf, torch.Tensor) else torch.zeros(self.value.shape, dtype=getattr(torch, self.value.dtype.split()[-1]))
+
+    @property
+    def held(self) -> torch.Tensor:
+        """The tensor of this call."""
+        assert self._tensor is not None
+        return self._tensor
+
+    def taken(self, as_torch: bool) -> object:
+        """A copy, always a tensor."""
+        return self.held.clone()
+
+    def clear(self) -> None:
+        """Lets go of the tensor."""
+        self._tensor = None
 
 
-def _checked(leaf: object, wanted: Value, name: str) -> Array | torch.Tensor:
-    if not isinstance(leaf, (torch.Tensor, np.ndarray)):
-        raise ModelError(f"the network was called with a {type(leaf).__name__} as {name}; give a torch tensor or a NumPy array of {_described(wanted)}")
-    dtype = str(leaf.dtype).removeprefix("torch.")
-    if tuple(leaf.shape) != wanted.shape or dtype != wanted.dtype:
-        found = _described(Value(tuple(leaf.shape), dtype))
-        raise ModelError(f"the network was called with {name} being {found}; it was compiled for {_described(wanted)}: convert the input, or compile again")
-    return leaf
+def _place(name: str, arrays: _Arrays) -> _Planned | Loose:
+    return arrays.loose[name] if name in arrays.loose else _Planned(arrays.value(name), arrays[name])
+
+
+def _in_order(steps: Sequence[Step]) -> Step:
+    def run() -> None:
+        for step in steps:
+            step()
+
+    return run
 
 
 def plan_memory(extracted: ExtractedGraph) -> Plan:
@@ -156,7 +179,7 @@ def plan_memory(extracted: ExtractedGraph) -> Plan:
             last[roots[name]] = step
     for name in graph.outputs:
         last[roots[name]] = end
-    return planned(Buffer(name, _bytes(graph.value(name)), start, last[name]) for name, start in first.items())
+    return planned(Buffer(name, _bytes(graph.value(name)), start, last[name]) for name, start in first.items() if in_memory(graph.value(name).dtype))
 
 
 def _roots(graph: Graph) -> dict[str, str]:
@@ -173,12 +196,24 @@ def _bytes(value: Value) -> int:
 
 
 class _Arrays:
-    """Every array of a graph as a view of the arena; constants as aligned copies, made when first asked for."""
+    """Every array of a graph as a view of the arena; constants as aligned copies, made when first asked for. `loose`: what NumPy cannot hold."""
 
     def __init__(self, graph: Graph, plan: Plan) -> None:
         self._graph, self._plan, self._roots = graph, plan, _roots(graph)
         self._arena = _aligned_bytes(plan.size)
         self._constants: dict[str, Array] = {}
+        self.loose = {name: Loose(value) for name, value in graph.values.items() if not in_memory(value.dtype)}
+
+    def value(self, name: str) -> Value:
+        """Shape and dtype of an array."""
+        return self._graph.value(name)
+
+    def holds(self, tensor: torch.Tensor) -> bool:
+        """True where the tensor may share memory with the arena, which the next steps write to."""
+        if tensor.layout is not torch.strided:
+            return True
+        begin = self._arena.ctypes.data
+        return begin - ALIGNMENT <= tensor.untyped_storage().data_ptr() <= begin + self._arena.nbytes
 
     def release_constants(self) -> None:
         """Forgets the constants: whoever needs one holds it, and packed ones are not needed as they were."""
@@ -214,15 +249,23 @@ def _call_of(group: Group) -> TorchCall:
 
 def _torch_step(group: Group, arrays: _Arrays) -> Step:
     call = _call_of(group)
-    inputs = [torch.from_numpy(arrays[name]) for name in group.nodes[0].inputs]
-    targets: Mapping[int, torch.Tensor] = {node.integer("index"): torch.from_numpy(arrays[node.name]) for node in group.nodes}
+    inputs = [arrays.loose[name] if name in arrays.loose else torch.from_numpy(arrays[name]) for name in group.nodes[0].inputs]
+    targets = [(node.integer("index"), _target(node.name, arrays)) for node in group.nodes]
 
     def run() -> None:
         with torch.no_grad():
-            results = call(inputs)
-            for index, target in targets.items():
+            results = call([one if isinstance(one, torch.Tensor) else one.held for one in inputs])
+            for index, put in targets:
                 result = results[index]
                 assert isinstance(result, torch.Tensor)
-                target.copy_(result)
+                put(result)
 
     return run
+
+
+def _target(name: str, arrays: _Arrays) -> Callable[[torch.Tensor], object]:
+    """What takes a result of PyTorch."""
+    loose = arrays.loose.get(name)
+    if loose is None:
+        return torch.from_numpy(arrays[name]).copy_
+    return lambda result: loose.put(result.clone() if arrays.holds(result) else result)

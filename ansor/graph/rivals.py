@@ -1,4 +1,8 @@
-"""Our kernels and PyTorch's for the same groups, timed where they will run: in the network, in turns, with the caches as they are there."""
+"""Our kernels and PyTorch's for the same groups, timed where they will run: in the network, in turns, with the caches as they are there.
+
+Values matter: PyTorch's look-ups refuse indices that are out of range, and its divisions of integers refuse zeros. So every run begins with the example inputs,
+and all steps run in order on what comes of them.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from typing import TypeVar
 
 import torch
 
+from ansor.graph.export import CallArguments
 from ansor.graph.network import CompiledNetwork, Step
 from ansor.graph.tasks import ExtractedGraph
 
@@ -40,7 +45,7 @@ def rivals(
 
     Takes about `SECONDS_PER_GROUP` for each group, or one run of both networks where that is longer.
     """
-    runs = [lambda network=network: _step_seconds(network, clock) for network in (ours, theirs)]
+    runs = [lambda network=network: _step_seconds(network, extracted.examples, clock) for network in (ours, theirs)]
     with torch_threads(threads):
         found = [[low(column) for column in zip(*rounds, strict=True)] for rounds in _in_turns(runs, SECONDS_PER_GROUP * len(extracted.placed), clock)]
     totals = [[0.0] * len(extracted.tasks) for _ in found]
@@ -51,9 +56,9 @@ def rivals(
     return [Rivals(one, other) for one, other in zip(*totals, strict=True)]
 
 
-def faster(one: CompiledNetwork, other: CompiledNetwork, threads: int, clock: Clock = time.perf_counter) -> bool:
+def faster(one: CompiledNetwork, other: CompiledNetwork, examples: CallArguments | None, threads: int, clock: Clock = time.perf_counter) -> bool:
     """True if whole runs of `one` take less time than those of `other`: kernels that win alone may disturb each other, by their threads, for example."""
-    runs = [lambda network=network: sum(_step_seconds(network, clock)) for network in (one, other)]
+    runs = [lambda network=network: sum(_step_seconds(network, examples, clock)) for network in (one, other)]
     with torch_threads(threads):
         first, second = _in_turns(runs, SECONDS_PER_GROUP * len(one.steps), clock)
     return low(first) < low(second)
@@ -64,7 +69,8 @@ def low(times: Sequence[float]) -> float:
     return sorted(times)[len(times) // 4]
 
 
-def _step_seconds(network: CompiledNetwork, clock: Clock) -> list[float]:
+def _step_seconds(network: CompiledNetwork, examples: CallArguments | None, clock: Clock) -> list[float]:
+    network.fill(examples)
     return [_seconds(step, clock) for _, step in network.steps]
 
 

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 
 from ansor import te
 from ansor.graph.declare import declare
-from ansor.graph.from_torch import ExampleInputs, Report, Signature, from_torch
+from ansor.graph.export import CallArguments, ExampleInputs, Report
+from ansor.graph.from_torch import Signature, from_torch
 from ansor.graph.fuse import Group, fused
 from ansor.graph.ir import Graph, Node, unused
 from ansor.graph.passes.pipeline import optimised
+from ansor.graph.weights import WatchedWeights
 from ansor.te.tensor import Tensor
 
 
@@ -42,7 +44,8 @@ class Placed:
 class ExtractedGraph:
     """A network cut into tasks: the optimised graph, how it is called, and its groups in the order they run.
 
-    `torch_calls`: the operators that PyTorch runs, each with the reason.
+    `torch_calls`: the operators that PyTorch runs, each with the reason. `examples`: the call it was read with; None where there was none;
+    `watched`: the weights of the module, which may change; None where it is no module.
     """
 
     graph: Graph
@@ -50,6 +53,8 @@ class ExtractedGraph:
     placed: tuple[Placed, ...]
     tasks: tuple[NetworkTask, ...]
     torch_calls: Mapping[str, str]
+    examples: CallArguments | None = None
+    watched: WatchedWeights | None = None
 
     @property
     def weights(self) -> tuple[int, ...]:
@@ -82,7 +87,7 @@ def extract(model: object, example_inputs: ExampleInputs = (), report: Report | 
         placed.append(Placed(group, numbers[key], (*group.inputs, group.output.name)))
     names = _unique([task_name(graph, uses[0]) for uses in groups])
     tasks = [NetworkTask(tensors[i], len(groups[i]), names[i], key) for key, i in numbers.items()]
-    return ExtractedGraph(graph, read.signature, tuple(placed), tuple(tasks), read.torch_calls)
+    return ExtractedGraph(graph, read.signature, tuple(placed), tuple(tasks), read.torch_calls, read.examples, read.watched)
 
 
 _ROLES = {"dense": ("data", "weight", "bias"), "batch_matmul": ("left", "right"), "layer_norm": ("data", "scale", "shift"),

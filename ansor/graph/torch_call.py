@@ -17,6 +17,13 @@ class Slot:
     index: int
 
 
+@dataclass(frozen=True, eq=False)
+class Held:
+    """A constant among the arguments that NumPy cannot hold."""
+
+    tensor: torch.Tensor
+
+
 @dataclass(frozen=True)
 class TorchCall:
     """`operator` is spelled `namespace.name.overload`; lists are tuples, so that calls compare and hash by value.
@@ -51,6 +58,8 @@ class TorchCall:
 def _filled(argument: object, tensors: Sequence[torch.Tensor]) -> object:
     if isinstance(argument, Slot):
         return tensors[argument.index]
+    if isinstance(argument, Held):
+        return argument.tensor
     if isinstance(argument, tuple):
         return [_filled(one, tensors) for one in argument]
     return argument

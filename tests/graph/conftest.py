@@ -59,7 +59,7 @@ def agrees() -> Agrees:
     def check(model: Callable[..., object], *args: object, tolerance: float = 1e-4, report: Callable[[str], None] | None = None,
               **kwargs: object) -> ExtractedGraph:
         model = model.eval() if isinstance(model, torch.nn.Module) else model
-        extracted = extract(model, kwargs or args, report)
+        extracted = extract(model, kwargs or args, report or (lambda line: None))  # tests look at `torch_calls`
         with torch.no_grad():
             wanted = model(*args, **kwargs)
         _compare(wanted, assembled(extracted)(*args, **kwargs), tolerance)

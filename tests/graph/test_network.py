@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from ansor.errors import ModelError
+from ansor.errors import AnsorWarning, ModelError
 from ansor.graph.kernels import ReferenceKernel
 from ansor.graph.network import CompiledNetwork, plan_memory
 from ansor.graph.tasks import ExtractedGraph, extract
@@ -44,7 +44,12 @@ def test_numpy_in_numpy_out(reference: Reference) -> None:
 def test_strided_arrays_and_gradients_are_taken(reference: Reference) -> None:
     network = reference(extract(nn.ReLU(), torch.zeros(2, 3)))
     given = torch.randn(3, 2, requires_grad=True)
-    assert torch.equal(network(given.T), torch.relu(given.T).detach())  # type: ignore[arg-type]
+    with pytest.warns(AnsorWarning, match="an input requires gradients, but a compiled network computes none"):
+        found = network(given.T)
+    assert torch.equal(found, torch.relu(given.T).detach())  # type: ignore[arg-type]
+    network(given.T)  # said once
+    with torch.no_grad():
+        reference(extract(nn.ReLU(), torch.zeros(2, 3)))(given.T)  # nothing to say
 
 
 def test_results_are_the_callers_own(reference: Reference) -> None:

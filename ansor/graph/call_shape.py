@@ -1,0 +1,124 @@
+"""A call's arguments as the arrays a graph wants, checked, and arrays as results nested like the module's."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch.utils import _pytree as pytree
+
+from ansor.errors import ModelError
+from ansor.graph.dtypes import value_of
+from ansor.graph.from_torch import Fixed, Signature
+from ansor.graph.ir import Array, Graph, Value
+from ansor.graph.opened import closed, opened
+
+
+class CallShape:
+    """How one network is called. Arguments may be given by position or by name, as the module's own signature allows."""
+
+    def __init__(self, signature: Signature, graph: Graph) -> None:
+        self._signature = signature
+        self._wanted = [graph.inputs[leaf] if isinstance(leaf, str) else leaf for leaf in signature.input_leaves]
+        self._names = [leaf if isinstance(leaf, str) else "" for leaf in signature.input_leaves]
+        self._dtypes = [getattr(torch, one.dtype, None) if isinstance(one, Value) else None for one in self._wanted]  # None for tensors that are not strided
+        positional = pytree.tree_unflatten(list(range(len(self._wanted))), signature.input_tree)
+        # the usual call, f(x, y), needs no unpacking of nested structures
+        self._flat = positional == (tuple(range(len(self._wanted))), {}) and not any(isinstance(one, Fixed) for one in self._wanted)
+        self._positional = len(positional[0])
+        self._keywords = list(positional[1])
+        self._single = signature.output_tree.is_leaf()
+
+    def arrays_of(self, args: tuple[object, ...], kwargs: dict[str, object]) -> list[Array | torch.Tensor]:
+        """One array for each input of the graph. Raises ModelError, naming the argument, for what the network was not compiled for."""
+        leaves: Sequence[object] = args
+        if not self._flat or kwargs or len(args) != len(self._wanted):
+            leaves = self._flattened(args, kwargs)
+        found: list[Array | torch.Tensor] = []
+        for leaf, wanted, dtype, name in zip(leaves, self._wanted, self._dtypes, self._names, strict=True):
+            if isinstance(wanted, Value):
+                found.append(_checked(leaf, wanted, dtype, name))
+            elif isinstance(leaf, (torch.Tensor, np.ndarray)) or leaf != wanted.value:
+                raise ModelError(f"the network was called with {leaf!r} where it was compiled with {wanted.value!r}; compile it again for the other value")
+        return found
+
+    def results_from(self, results: list[object]) -> object:
+        """The results, nested as the module nests them."""
+        if self._single:
+            return results[0]
+        nested: object = pytree.tree_unflatten(results, self._signature.output_tree)
+        return closed(nested) if self._signature.opened else nested
+
+    def _flattened(self, args: tuple[object, ...], kwargs: dict[str, object]) -> list[object]:
+        arranged = self._arranged(args, kwargs)
+        if arranged is not None:
+            leaves, tree = pytree.tree_flatten(opened(arranged) if self._signature.opened else arranged)
+            if tree == self._signature.input_tree:
+                return list(leaves)
+        inputs = ", ".join(f"{name} {_described(wanted)}" for name, wanted in zip(self._names, self._wanted, strict=True) if isinstance(wanted, Value))
+        named = f" and keywords {sorted(kwargs)}" if kwargs else ""
+        raise ModelError(
+            f"the network was called with {len(args)} positional arguments{named}, whose structure is not the one it was compiled for; "
+            f"call it as the model was called then, with {inputs}"
+        )
+
+    def _arranged(self, args: tuple[object, ...], kwargs: dict[str, object]) -> tuple[tuple[object, ...], dict[str, object]] | None:
+        """The same call with as many positional arguments, and the same keywords, as when it was compiled; None where it is another call."""
+        if len(args) == self._positional and kwargs.keys() == set(self._keywords):
+            return args, {key: kwargs[key] for key in self._keywords}
+        parameters = self._signature.parameters
+        if parameters is None:
+            return None
+        try:
+            bound = parameters.bind(*args, **kwargs)
+        except TypeError:
+            return None
+        names = [p.name for p in parameters.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][: self._positional]
+        given = _by_name(bound)
+        defaults = {p.name: p.default for p in parameters.parameters.values() if p.default is not p.empty}
+        wanted = [*names, *self._keywords]
+        if len(names) < self._positional or any(name not in given and name not in defaults for name in wanted):
+            return None
+        if any(name not in wanted and not _same(value, defaults.get(name, inspect.Parameter.empty)) for name, value in given.items()):
+            return None
+        values = {**defaults, **given}
+        return tuple(values[name] for name in names), {name: values[name] for name in self._keywords}
+
+
+def _by_name(bound: inspect.BoundArguments) -> dict[str, object]:
+    """What a call gives, by the parameters' names; keywords that go into `**kwargs` by their own."""
+    found: dict[str, object] = {}
+    for name, value in bound.arguments.items():
+        if bound.signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD:
+            found.update(value)
+        else:
+            found[name] = value
+    return found
+
+
+def _same(one: object, other: object) -> bool:
+    """True for equal plain values; tensors and arrays are not compared."""
+    return one is other or (type(one) is type(other) and isinstance(one, (bool, int, float, str)) and one == other)
+
+
+def _described(value: Value) -> str:
+    return f"{value.dtype} of shape {value.shape}"
+
+
+def _checked(leaf: object, wanted: Value, dtype: torch.dtype | None, name: str) -> Array | torch.Tensor:
+    if isinstance(leaf, torch.Tensor) and leaf.dtype is dtype and leaf.shape == wanted.shape and leaf.is_cpu and leaf.layout is torch.strided:
+        return leaf  # the usual case
+    if not isinstance(leaf, (torch.Tensor, np.ndarray)):
+        raise ModelError(f"the network was called with a {type(leaf).__name__} as {name}; give a torch tensor or a NumPy array of {_described(wanted)}")
+    if isinstance(leaf, np.ma.MaskedArray):
+        raise ModelError(f"the network was called with a masked array as {name}, whose mask it would not see; give .filled(value) or .data")
+    found = value_of(leaf)
+    if found != wanted:
+        raise ModelError(
+            f"the network was called with {name} being {_described(found)}; it was compiled for {_described(wanted)}: convert the input, or compile again"
+        )
+    if isinstance(leaf, torch.Tensor) and leaf.is_meta:
+        raise ModelError(f"the network was called with {name} on the device meta, which holds no values; give a tensor on the cpu")
+    return leaf

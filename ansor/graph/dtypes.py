@@ -1,0 +1,32 @@
+"""What a network's arrays may be: those that NumPy can hold lie in the planned memory, all others are tensors that PyTorch hands from step to step."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from ansor.graph.ir import Array, Value
+
+IN_MEMORY = frozenset(
+    ["bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128"]
+)
+"""Dtypes that NumPy and PyTorch both have, by the name that both give them."""
+
+
+def value_of(leaf: torch.Tensor | Array) -> Value:
+    """Shape and dtype. A tensor that is not an ordinary, strided one has its layout before the dtype: `sparse_coo float32`."""
+    dtype = str(leaf.dtype).removeprefix("torch.")
+    if isinstance(leaf, torch.Tensor) and leaf.layout is not torch.strided:
+        dtype = f"{str(leaf.layout).removeprefix('torch.').lstrip('_')} {dtype}"
+    return Value(tuple(leaf.shape), dtype)
+
+
+def in_memory(dtype: str) -> bool:
+    """True where NumPy can hold values of this dtype."""
+    return dtype in IN_MEMORY
+
+
+def array_of(tensor: torch.Tensor) -> Array:
+    """A copy in memory of its own: what is done to the tensor later changes nothing. Raises TypeError for what NumPy cannot hold."""
+    copied: Array = np.array(tensor.detach().cpu().resolve_conj().resolve_neg().numpy(), order="C", copy=True)
+    return copied
