@@ -92,6 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.print_help()
         return 0
     with warnings.catch_warnings():
+        warnings.simplefilter("always", AnsorWarning)
         warnings.showwarning = _show_warning
         try:
             return _run(given)

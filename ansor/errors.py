@@ -53,14 +53,6 @@ class ModelError(AnsorError, ValueError):
     """A PyTorch model cannot be exported or compiled. Cure: as the message says."""
 
 
-class CallError(AnsorError, ValueError):
-    """A kernel or a network was called with arrays of other shapes, or of kinds that it cannot read. Cure: as the message says."""
-
-
-class DtypeError(AnsorError, TypeError):
-    """A kernel was called with other dtypes, another number of arguments, or things that are no arrays. Cure: as the message says."""
-
-
 class OutOfRangeError(AnsorError, IndexError):
     """An index that a network was called with points outside the table it looks up. Cure: mend the input."""
 
