@@ -10,7 +10,7 @@ from pathlib import Path
 from ansor import settings
 from ansor.errors import CacheError
 from ansor.notices import log
-from ansor.safe_files import keep, kept
+from ansor.safe_files import keep, kept, private_folder
 
 FOLDER = "libraries"
 SUFFIX = ".so"
@@ -26,7 +26,8 @@ def kept_library(name: str, build: Callable[[Path], None]) -> Path:
     A cache folder that is read-only is looked into, and what it lacks is kept among the temporary files. Raises CacheError when it cannot be kept, and
     what `build` raises.
     """
-    ready = _checked_library(settings.cache_directory() / FOLDER / name)
+    folder = settings.cache_directory() / FOLDER
+    ready = _checked_library(private_folder(folder) / name) if folder.is_dir() else None
     if ready is not None:
         return ready
     note = settings.cache_part(FOLDER) / name
