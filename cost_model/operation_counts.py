@@ -8,7 +8,7 @@ from ansor.cost_model.nest import Nest
 from ansor.ir.columns import Flag, Int, Row, choose, larger, magnitude, row
 from ansor.ir.linear import Atom, Linear, Opaque, Quotient, Remainder, Var, atom_variables
 from ansor.ir.loops import Access, IndexValue, Store
-from ansor.te.expr import BITWISE, COMPARISONS, LOGIC, Binary, Call, Cast, Expr, Not, Select, is_float
+from ansor.te.expr import BITWISE, COMPARISONS, LOGIC, Binary, Call, Cast, Expr, Not, Select, is_float, walk
 
 Counts = dict[str, Row]
 """Column name -> operations per iteration."""
@@ -53,16 +53,14 @@ class _Tally:
 
     def value(self, expr: Expr) -> None:
         """Everything below `expr`."""
-        if isinstance(expr, IndexValue):
-            self.index_arithmetic(expr.value)
-            return
-        if isinstance(expr, Access):
-            for index in expr.index:
-                self.divisions(index)
-            return
-        self.node(expr)
-        for child in expr.children:
-            self.value(child)
+        for node in walk(expr):
+            if isinstance(node, IndexValue):
+                self.index_arithmetic(node.value)
+            elif isinstance(node, Access):
+                for index in node.index:
+                    self.divisions(index)
+            else:
+                self.node(node)
 
     def node(self, expr: Expr) -> None:
         """One node of a value."""

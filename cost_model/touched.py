@@ -18,7 +18,7 @@ from ansor.cost_model.nest import Nest
 from ansor.ir.columns import Flag, Int, Row, anywhere, ceil, choose, larger, magnitude, negated, row, smaller
 from ansor.ir.linear import Atom, Linear, Opaque, Quotient, Remainder, Var, variables
 from ansor.ir.loops import Access, Buffer, IndexValue, Store
-from ansor.te.expr import Expr
+from ansor.te.expr import Expr, walk
 
 Index = tuple[Linear, ...]
 Pattern = tuple[object, ...]
@@ -76,14 +76,13 @@ def accesses(store: Store) -> dict[Buffer, list[Index]]:
 
 
 def _note_reads(expr: Expr, found: dict[Buffer, list[Index]]) -> None:
-    if isinstance(expr, Access):
-        found.setdefault(expr.buffer, []).append(expr.index)
-        for index in expr.index:
-            _note_linear(index, found)
-    elif isinstance(expr, IndexValue):
-        _note_linear(expr.value, found)
-    for child in expr.children:
-        _note_reads(child, found)
+    for node in walk(expr):
+        if isinstance(node, Access):
+            found.setdefault(node.buffer, []).append(node.index)
+            for index in node.index:
+                _note_linear(index, found)
+        elif isinstance(node, IndexValue):
+            _note_linear(node.value, found)
 
 
 def _note_linear(linear: Linear, found: dict[Buffer, list[Index]]) -> None:
@@ -305,10 +304,7 @@ def _variables(atom: Quotient | Remainder | Opaque) -> Iterator[Var]:
         for inner, _ in atom.value.terms:
             yield from (inner,) if isinstance(inner, Var) else _variables(inner)
         return
-    stack: list[Expr] = [atom.value]
-    while stack:
-        node = stack.pop()
-        stack.extend(node.children)
+    for node in walk(atom.value):
         for linear in node.index if isinstance(node, Access) else (node.value,) if isinstance(node, IndexValue) else ():
             yield from variables(linear)
             for inner, _ in linear.terms:
@@ -354,8 +350,14 @@ def _touched(dimensions: list[_Dimension]) -> Row:
     return total
 
 
+COMPARED = 200
+"""Accesses up to which each is compared with each, in every program of a population; of more, those are told apart that are written differently."""
+
+
 def _places(group: list[Index]) -> Row:
     """How many of the accesses differ."""
+    if len(group) > COMPARED:
+        return float(len({_terms_of(index) for index in group}))
     total: Row = 1.0
     for k in range(1, len(group)):
         fresh: Flag = True
@@ -363,6 +365,10 @@ def _places(group: list[Index]) -> Row:
             fresh = fresh & negated(_same(group[j], group[k]))
         total = total + row(fresh)
     return total
+
+
+def _terms_of(index: Index) -> Pattern:
+    return tuple((_terms(one), _value(one.const)) for one in index)
 
 
 def _same(a: Index, b: Index) -> Flag:

@@ -291,6 +291,11 @@ class Helpers:
         self.functions.setdefault(name, f"static inline {kind} {name}({kind} a, {kind} b) {{ return {value}; }}")
         return name
 
+    def inside(self) -> str:
+        """The name of the nearest place in a buffer of a length."""
+        self.functions.setdefault("ansor_inside", "static inline long ansor_inside(long i, long n) { return i < 0 ? 0 : i < n ? i : n - 1; }")
+        return "ansor_inside"
+
     def text(self) -> str:
         """All definitions, types first."""
         return "\n".join([*self.types.values(), *self.instructions.values(), *self.functions.values()])

@@ -19,6 +19,7 @@ from ansor.codegen.dialect import BYTES, C_TYPES, PRELUDE, Helpers, literal
 from ansor.codegen.edges import ANY_LENGTH, Edge, edges, guards_by
 from ansor.codegen.interleaved import interleaving
 from ansor.codegen.partition import Partition, partition
+from ansor.codegen.pieces import pieces
 from ansor.codegen.source import Argument, CSource, Pack
 from ansor.codegen.sums import with_sums
 from ansor.codegen.tensorized import InnerProduct, TileText, inner_product, tile_text
@@ -32,6 +33,7 @@ from ansor.ir.simplify import chain, simplified
 from ansor.te.expr import Expr, walk
 
 MAX_TILE = 96  # accumulators of a register tile that are still written out
+MAX_LARGE_TILE = 4  # the same where each takes a value in pieces
 MAX_CHUNKS = 8  # vectors of an elementwise loop that are written out instead of looped over
 ALIGNMENT = 64
 
@@ -423,26 +425,45 @@ class _Generator:
         self._close()
 
     def _vector_loop(self, loop: For, end: int, store: Store, begin: int = 0) -> None:
-        widest = self._widest(store)
-        pieces = chunks(end - begin, widest)
-        whole = sum(1 for _, lanes in pieces if lanes == widest)
-        if whole > MAX_CHUNKS and widest > 1:
+        widest, large = self._widest(store), bool(pieces(store.value))
+        rest = chunks(end - begin, widest)
+        whole = sum(1 for _, lanes in rest if lanes == widest)
+        if whole > (0 if large else MAX_CHUNKS) and widest > 1:
             name = loop.var.name
             self._open(f"for (long {name} = {begin}; {name} < {begin + whole * widest}; {name} += {widest})")
             self._store_lanes(store, Lanes(loop.var, widest, of(loop.var)), {})
             self._close()
-            pieces = pieces[whole:]
-        for offset, lanes in pieces:
+            rest = rest[whole:]
+        if large and rest:
+            name = loop.var.name
+            self._open(f"for (long {name} = {begin + rest[0][0]}; {name} < {end}; ++{name})")
+            self._scalar_store(store)
+            self._close()
+            return
+        for offset, lanes in rest:
             self._store_lanes(store, Lanes(loop.var, lanes, Linear((), begin + offset)), {})
 
     def _store_lanes(self, store: Store, lanes: Lanes, fixed: dict[Var, int]) -> None:
         if lanes.count == 1:
             one = {**fixed, lanes.var: int(lanes.start.const)}
             writer = self.writer.at(one, None)
-            self._line(f"{writer.place(store.buffer, store.index)} = {writer.scalar(store.value)};")
-            return
-        writer = self.writer.at(fixed, lanes)
-        self._line(f"{writer.place(store.buffer, store.index)} = {writer.vector(store.value)};")
+            value = self._value(writer, store.value)
+        else:
+            writer = self.writer.at(fixed, lanes)
+            value = self._value(writer, store.value)
+        self._line(f"{writer.place(store.buffer, store.index)} = {value};")
+
+    def _value(self, writer: Writer, value: Expr) -> str:
+        """A value as C text, after the variables that its parts become where it is large: a vector where the writer has lanes."""
+        parts = pieces(value)
+        if parts:
+            named: dict[Expr, tuple[str, bool]] = {}
+            writer, number = replace(writer, named=named, safe=True), next(self.names)
+            for k, part in enumerate(parts):
+                text, is_vector = writer.value(part)
+                named[part] = self._own(f"part{number}_{k}"), is_vector
+                self._line(f"const {writer.kind(part.dtype, is_vector)} {named[part][0]} = {text};")
+        return writer.scalar(value) if writer.lanes is None else writer.vector(value)
 
     def _partitioned(self, loop: For, extent: int, store: Store, found: Partition) -> None:
         """A padding along the innermost loop: the part before, the part inside, the part after. All of it inside is the usual case, and runs as vectors."""
@@ -484,7 +505,7 @@ class _Generator:
     def _scalar_store(self, store: Store) -> None:
         if store.guards:
             self._open(f"if ({self._conditions(store.guards)})")
-        value = self.writer.scalar(store.value)
+        value = self._value(self.writer, store.value)
         place = self.writer.place(store.buffer, store.index)
         if store.combiner is None:
             self._line(f"{place} = {value};")
@@ -527,7 +548,7 @@ class _Generator:
         """A tile with all its guards checked."""
         if inner is None and self._reduces_lanes(reductions, store, within):
             self._vector_reduction(reductions, tile, store, within)
-        elif tile.loops and len(self._places(tile, store, inner)) > MAX_TILE:
+        elif tile.loops and len(self._places(tile, store, inner)) > _most(store):
             # Too many accumulators: fewer are held, and only across one step of the reduction.
             for loop in reductions:
                 self._open_loop(loop)
@@ -542,7 +563,7 @@ class _Generator:
         if not reductions or not reductions[-1].vectorized:
             return False
         var, widest = reductions[-1].var, self._widest(store)
-        along = widest > 1 and int(var.extent) > 1 and vectorizable(store.value, var) and depends(store.value, var)
+        along = widest > 1 and int(var.extent) > 1 and not pieces(store.value) and vectorizable(store.value, var) and depends(store.value, var)
         return along and not guards_by(within, [var])[1]
 
     def _vector_reduction(self, reductions: list[For], tile: Tile, store: Store, within: tuple[Guard, ...]) -> None:
@@ -626,7 +647,7 @@ class _Generator:
 
     def _held_tile(self, reductions: list[For], tile: Tile, store: Store, within: tuple[Guard, ...], inner: InnerProduct | None) -> None:
         places = self._places(tile, store, inner)
-        if tile.loops and len(places) > MAX_TILE:
+        if tile.loops and len(places) > _most(store):
             self._open_loop(tile.loops[0], tile.count(tile.loops[0]))
             self._held_tile([], Tile(tile.loops[1:], tile.counts), store, within, inner)
             self._close()
@@ -641,7 +662,7 @@ class _Generator:
             self._accumulator(name, self.writer.at(fixed, lane), store, before)
         text = tile_text(inner, places, names, self.writer, store, before) if inner is not None else TileText()
         self._lines(text.before)
-        within = self._open_reductions(reductions, len(places), within)
+        within = self._open_reductions(reductions, len(places) * (1 + len(pieces(store.value))), within)
         if within:
             self._open(f"if ({self._conditions(within)})")
         if inner is not None:
@@ -664,7 +685,7 @@ class _Generator:
         for name, (fixed, lane) in zip(names, places, strict=True):
             writer = replace(self.writer.at(fixed, lane), load=load)
             count = lane.count if lane is not None else 1
-            value = writer.vector(store.value) if lane is not None else writer.scalar(store.value)
+            value = self._value(writer, store.value)
             self._line(f"{name} = {self._combined(store, count, name, value)};")
 
     def _accumulator(self, name: str, writer: Writer, store: Store, before: tuple[Var, ...]) -> None:
@@ -734,6 +755,11 @@ class _Generator:
             if guard.high is not None:
                 tests.append(f"{text} < {guard.high}")
         return " && ".join(tests)
+
+
+def _most(store: Store) -> int:
+    """Accumulators of a register tile that are still written out."""
+    return MAX_LARGE_TILE if pieces(store.value) else MAX_TILE
 
 
 def _pointer(buffer: Buffer, restrict: bool) -> str:

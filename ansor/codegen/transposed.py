@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from ansor.codegen.dialect import BYTES
 from ansor.codegen.edges import Edge, edges, guards_by
+from ansor.codegen.pieces import pieces
 from ansor.codegen.values import Lanes, Writer, computable, depends, flat_index, in_bounds, linear_in, vectorizable
 from ansor.ir.linear import Linear, Var, of
 from ansor.ir.loops import Access, For, Guard, Store
@@ -60,7 +61,7 @@ def transposed_plane(loops: list[For], store: Store, writer: Writer, lanes: int)
         return None
     *others, along = loops
     value, tests = _condition(store.value)
-    if not writer.contiguous(store.buffer, store.index, along.var) or not vectorizable(value, along.var):
+    if not writer.contiguous(store.buffer, store.index, along.var) or not vectorizable(value, along.var) or pieces(value):
         return None
     reads = tuple(node for node in walk(value) if isinstance(node, Access) and _stride(node, along.var) > 1)
     across = next((loop for loop in reversed(others) if reads and all(_stride(read, loop.var) == 1 for read in reads)), None)

@@ -5,14 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ansor.codegen.dialect import BYTES, C_TYPES, MASK, UNSIGNED, WRAPPING, Helpers, literal
+from ansor.codegen.pieces import pieces
 from ansor.ir.linear import Atom, Linear, Opaque, Quotient, Remainder, Var, atom_variables, bounds, is_opaque, of
 from ansor.ir.loops import Access, Buffer, IndexValue
 from ansor.ir.simplify import simplified_index
-from ansor.te.expr import DIVISIONS, Binary, Call, Cast, Const, Expr, Not, Select, walk
+from ansor.te.expr import COMPARISONS, DIVISIONS, Binary, Call, Cast, Const, Expr, Not, Select, walk
+from ansor.te.fold import fold
 
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "truncdiv": "/", "truncmod": "%", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==",
          "ne": "!=", "and": "&&", "or": "||", "bitand": "&", "bitor": "|", "bitxor": "^", "shr": ">>"}
@@ -33,6 +35,7 @@ class Writer:
 
     fixed: unrolled variables and their numbers, or what stands for them (of other variables). lanes: the vectorised variable, if any. load: called with
     (text, C type) of every memory read, gives the text to use instead, so that a register tile reads each element once. held: vectors that are read already.
+    named: parts that are variables already, and whether they are vectors. safe: what a condition guards may be computed although it does not hold.
     """
 
     helpers: Helpers
@@ -40,6 +43,8 @@ class Writer:
     lanes: Lanes | None = None
     load: Callable[[str, str], str] | None = None
     held: Mapping[Access, str] = field(default_factory=dict)
+    named: Mapping[Expr, tuple[str, bool]] = field(default_factory=dict)
+    safe: bool = False
 
     def at(self, fixed: Mapping[Var, int | Linear], lanes: Lanes | None) -> Writer:
         """The same writer at other numbers."""
@@ -116,8 +121,20 @@ class Writer:
     def vector(self, expr: Expr) -> str:
         """A vector, broadcast when every lane has the same value."""
         assert self.lanes is not None
-        text, is_vector = self.value(expr)
-        return text if is_vector else self.broadcast(text, expr.dtype)
+        return self._widened(self.value(expr), expr.dtype)
+
+    def _widened(self, value: tuple[str, bool], dtype: str) -> str:
+        text, is_vector = value
+        return text if is_vector else self.broadcast(text, dtype)
+
+    def kind(self, dtype: str, is_vector: bool) -> str:
+        """The C type of a variable for a value."""
+        if dtype == "bool":
+            return "__auto_type" if is_vector else "int"  # a mask has lanes as wide as what was compared
+        if not is_vector:
+            return C_TYPES[dtype]
+        assert self.lanes is not None
+        return self.helpers.vector(dtype, self.lanes.count)
 
     def broadcast(self, text: str, dtype: str) -> str:
         """The same scalar in every lane."""
@@ -131,6 +148,8 @@ class Writer:
 
     def value(self, expr: Expr) -> tuple[str, bool]:
         """C text, and whether it is a vector."""
+        if self.named and expr in self.named:
+            return self.named[expr]
         if isinstance(expr, Const):
             return literal(expr.value, expr.dtype), False
         if isinstance(expr, Access):
@@ -156,6 +175,8 @@ class Writer:
         lane = flat.coefficient(self.lanes.var) if self.lanes is not None else 0
         base = self._without_lanes(flat)
         name, dtype = access.buffer.name, access.dtype
+        if lane == 0 and self.safe and not in_bounds(access):
+            return f"{name}[{self.helpers.inside()}({self.index(base)}, {access.buffer.size})]", False
         if lane == 0:
             return self._loaded(f"{name}[{self.index(base)}]", C_TYPES[dtype]), False
         assert self.lanes is not None
@@ -187,19 +208,14 @@ class Writer:
         steps = ", ".join(str(lane * k) for k in range(self.lanes.count))
         return f"((int)({self.index(base)}) + ({kind}){{{steps}}})", True
 
-    def _pair(self, left: Expr, right: Expr) -> tuple[str, str, bool]:
-        a, a_vector = self.value(left)
-        b, b_vector = self.value(right)
-        return a, b, a_vector or b_vector  # a scalar operand of a vector operation is broadcast by the language
-
     def _binary(self, expr: Binary) -> tuple[str, bool]:
         operand = expr.left.dtype
         if expr.op in ("min", "max"):
-            a, b, is_vector = self._pair(expr.left, expr.right)
-            if is_vector:
+            a, b = self.value(expr.left), self.value(expr.right)
+            if a[1] or b[1]:
                 assert self.lanes is not None
-                return f"{self.helpers.extreme(expr.op, operand, self.lanes.count)}({self.vector(expr.left)}, {self.vector(expr.right)})", True
-            return f"{self.helpers.extreme(expr.op, operand, 1)}({a}, {b})", False
+                return f"{self.helpers.extreme(expr.op, operand, self.lanes.count)}({self._widened(a, operand)}, {self._widened(b, operand)})", True
+            return f"{self.helpers.extreme(expr.op, operand, 1)}({a[0]}, {b[0]})", False
         if expr.op in DIVISIONS and not self.helpers.ranges.divides_safely(expr):
             return f"{self.helpers.any_division(expr.op, operand)}({self.scalar(expr.left)}, {self.scalar(expr.right)})", False
         if expr.op in ("floordiv", "floormod"):
@@ -209,22 +225,23 @@ class Writer:
             return self._logic(expr)
         if expr.op in ("shl", "shr") and not isinstance(expr.right, Const):
             return f"{self.helpers.shift(expr.op, operand)}({self.scalar(expr.left)}, {self.scalar(expr.right)})", False
-        a, b, is_vector = self._pair(expr.left, expr.right)
+        a, b = self.value(expr.left), self.value(expr.right)
+        is_vector = a[1] or b[1]  # a scalar operand of a vector operation is broadcast by the language
         if expr.op == "shl":
-            return (self._shifted_left(expr, b) if is_vector else self.helpers.unsigned(f"({{}} << {b})", expr.dtype, a)), is_vector
+            return (self._shifted_left(expr, a, b[0]) if is_vector else self.helpers.unsigned(f"({{}} << {b[0]})", expr.dtype, a[0])), is_vector
         wide = expr.op in ("add", "sub", "mul") and expr.dtype in ("int32", "int64") and self.helpers.ranges.may_wrap(expr)
         if is_vector and (wide or (expr.dtype in WRAPPING and expr.op != "shr")):
             assert self.lanes is not None
-            return self.helpers.wrapping(INFIX[expr.op], expr.dtype, self.lanes.count, self.vector(expr.left), self.vector(expr.right)), True
+            return self.helpers.wrapping(INFIX[expr.op], expr.dtype, self.lanes.count, self._widened(a, operand), self._widened(b, operand)), True
         if wide:
-            return self.helpers.unsigned(f"({{}} {INFIX[expr.op]} {{}})", expr.dtype, a, b), False
-        text = f"({a} {INFIX[expr.op]} {b})"
+            return self.helpers.unsigned(f"({{}} {INFIX[expr.op]} {{}})", expr.dtype, a[0], b[0]), False
+        text = f"({a[0]} {INFIX[expr.op]} {b[0]})"
         return (text, True) if is_vector else (_narrowed(text, expr.dtype), False)
 
-    def _shifted_left(self, expr: Binary, count: str) -> str:
+    def _shifted_left(self, expr: Binary, value: tuple[str, bool], count: str) -> str:
         assert self.lanes is not None
         unsigned = self.helpers.vector(UNSIGNED[expr.dtype], self.lanes.count)
-        return f"({self.helpers.vector(expr.dtype, self.lanes.count)})(({unsigned}){self.vector(expr.left)} << {count})"
+        return f"({self.helpers.vector(expr.dtype, self.lanes.count)})(({unsigned}){self._widened(value, expr.dtype)} << {count})"
 
     def _logic(self, expr: Binary) -> tuple[str, bool]:
         a, is_vector = self.value(expr.left)
@@ -237,7 +254,7 @@ class Writer:
         parts = [self.value(argument) for argument in expr.arguments]
         is_vector = any(flag for _, flag in parts)
         lanes = self.lanes.count if is_vector and self.lanes is not None else 1
-        texts = [self.vector(argument) if is_vector else text for argument, (text, _) in zip(expr.arguments, parts, strict=True)]
+        texts = [self._widened(part, argument.dtype) if is_vector else part[0] for argument, part in zip(expr.arguments, parts, strict=True)]
         return f"{self.helpers.call(expr.name, expr.dtype, lanes)}({', '.join(texts)})", is_vector
 
     def _cast(self, expr: Cast) -> tuple[str, bool]:
@@ -254,14 +271,13 @@ class Writer:
             return f"{self.helpers.select(expr.dtype, self.lanes.count)}({condition}, {self.vector(expr.then)}, {self.vector(expr.otherwise)})", True
         # A guarded read must not be hoisted out of its guard.
         inner = replace(self, load=None)
-        then, then_vector = inner.value(expr.then)
-        otherwise, otherwise_vector = inner.value(expr.otherwise)
-        if not then_vector and not otherwise_vector:
-            return _narrowed(f"({condition} ? {then} : {otherwise})", expr.dtype), False
+        then, otherwise = inner.value(expr.then), inner.value(expr.otherwise)
+        if not then[1] and not otherwise[1]:
+            return _narrowed(f"({condition} ? {then[0]} : {otherwise[0]})", expr.dtype), False
         assert self.lanes is not None
         # gcc wants one type on both sides, and arithmetic on a typedef does not give that typedef.
         kind = self.helpers.vector(expr.dtype, self.lanes.count)
-        return f"({condition} ? ({kind}){inner.vector(expr.then)} : ({kind}){inner.vector(expr.otherwise)})", True
+        return f"({condition} ? ({kind}){inner._widened(then, expr.dtype)} : ({kind}){inner._widened(otherwise, expr.dtype)})", True
 
 
 def _narrowed(text: str, dtype: str) -> str:
@@ -325,13 +341,11 @@ def depends(expr: Expr, var: Var) -> bool:
 
 
 def _indices(expr: Expr) -> list[Linear]:
-    found: list[Linear] = []
-    for node in walk(expr):
-        if isinstance(node, Access):
-            found += node.index
-        elif isinstance(node, IndexValue):
-            found.append(node.value)
-    return found
+    return [linear for node in walk(expr) for linear in _own_indices(node)]
+
+
+def _own_indices(node: Expr) -> Sequence[Linear]:
+    return node.index if isinstance(node, Access) else (node.value,) if isinstance(node, IndexValue) else ()
 
 
 def mentions(linear: Linear, var: Var) -> bool:
@@ -352,24 +366,66 @@ def _opaque_mentions(atom: Atom, var: Var) -> bool:
     return not isinstance(atom, Var) and mentions(atom.value, var)
 
 
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What decides whether an expression can be written for neighbouring values of a variable.
+
+    moves: it changes with the variable; fits: it can be written so, as an operand; harmless: `computable`; plain, varying, widths: of a condition, whether
+    a mask can be made of it, whether every comparison in it moves, and the bytes of what is compared.
+    """
+
+    moves: bool
+    fits: bool
+    harmless: bool
+    plain: bool
+    varying: bool
+    widths: frozenset[int]
+
+
 def vectorizable(expr: Expr, var: Var) -> bool:
     """True when the expression can be written for a vector of neighbouring values of `var`."""
-    for node in walk(expr):
-        if isinstance(node, Access) and not linear_in(flat_index(node.buffer, node.index), var):
-            return False
-        if isinstance(node, IndexValue) and not linear_in(node.value, var):
-            return False
-        if node.dtype == "bool" and not isinstance(node, Const) and depends(node, var) and not isinstance(node, Binary | Not):
-            return False
-        if isinstance(node, Binary) and node.op in DIVISIONS and depends(node, var):
-            return False
-        if isinstance(node, Binary) and node.op in ("shl", "shr") and not isinstance(node.right, Const) and depends(node, var):
-            return False
-        if isinstance(node, Cast) and depends(node, var) and "bool" in (node.dtype, node.value.dtype):
-            return False
-        if isinstance(node, Select) and depends(node.condition, var) and not _maskable(node, var):
-            return False
-    return not (expr.dtype == "bool" and depends(expr, var))
+    facts = fold(expr, lambda node, operands: _facts(node, operands, var))
+    if not facts.fits or (expr.dtype == "bool" and facts.moves):
+        return False
+    return facts.harmless or not pieces(expr)  # reads that are moved inside are no neighbours
+
+
+def _facts(node: Expr, operands: tuple[_Facts, ...], var: Var) -> _Facts:
+    moves = any(one.moves for one in operands) or any(mentions(linear, var) for linear in _own_indices(node))
+    harmless = _is_harmless(node) and all(one.harmless for one in operands)
+    plain = isinstance(node, Binary | Not | Access | IndexValue | Const | Call | Cast) and all(one.plain for one in operands)
+    varying = (node.dtype != "bool" or moves) and all(one.varying for one in operands)
+    widths = frozenset[int]().union(*(one.widths for one in operands))
+    if isinstance(node, Binary) and node.op in COMPARISONS:
+        widths |= {BYTES[node.left.dtype]}
+    fits = all(one.fits for one in operands) and all(linear_in(linear, var) for linear in _own_places(node))
+    if moves and fits:
+        fits = _fits(node, operands, harmless)
+    return _Facts(moves, fits, harmless, plain, varying, widths)
+
+
+def _own_places(node: Expr) -> Sequence[Linear]:
+    """What has to grow evenly: where an element lies, or an index that is a value."""
+    return (flat_index(node.buffer, node.index),) if isinstance(node, Access) else _own_indices(node)
+
+
+def _fits(node: Expr, operands: tuple[_Facts, ...], harmless: bool) -> bool:
+    """Whether a node that moves, all of whose operands fit, does."""
+    if node.dtype == "bool" and not isinstance(node, Binary | Not):
+        return False
+    if isinstance(node, Binary):
+        return node.op not in DIVISIONS and (node.op not in ("shl", "shr") or isinstance(node.right, Const))
+    if isinstance(node, Cast):
+        return "bool" not in (node.dtype, node.value.dtype)
+    return not (isinstance(node, Select) and operands[0].moves) or _maskable(node, operands[0], harmless)
+
+
+def _maskable(select: Select, condition: _Facts, harmless: bool) -> bool:
+    """True when both sides may be computed in every lane, and the lanes of the mask match those of the value."""
+    # Every compared pair has to vary over the lanes: a scalar comparison gives 0 or 1, not a mask.
+    # Every lane computes all of it: what a condition guards, and what the first half of a condition guards.
+    width = BYTES[select.dtype]
+    return condition.plain and condition.varying and harmless and condition.widths == {width} and width in MASK
 
 
 def linear_in(linear: Linear, var: Var) -> bool:
@@ -377,26 +433,17 @@ def linear_in(linear: Linear, var: Var) -> bool:
     return all(isinstance(atom, Var) or not mentions(Linear(((atom, 1),)), var) for atom, _ in linear.terms)
 
 
-def _maskable(select: Select, var: Var) -> bool:
-    """True when both sides may be computed in every lane, and the lanes of the mask match those of the value."""
-    widths = {BYTES[node.left.dtype] for node in walk(select.condition) if isinstance(node, Binary) and node.op in ("lt", "le", "gt", "ge", "eq", "ne")}
-    plain = all(isinstance(node, Binary | Not | Access | IndexValue | Const | Call | Cast) for node in walk(select.condition))
-    # Every compared pair has to vary over the lanes: a scalar comparison gives 0 or 1, not a mask.
-    varying = all(depends(node, var) for node in walk(select.condition) if node.dtype == "bool")
-    # Every lane computes all of it: what a condition guards, and what the first half of a condition guards.
-    return plain and varying and computable(select) and widths == {BYTES[select.dtype]} and BYTES[select.dtype] in MASK
-
-
 def computable(expr: Expr) -> bool:
     """True when computing the expression does no harm where its value is not wanted: every read is in bounds, every divisor a number."""
-    for node in walk(expr):
-        if isinstance(node, Access) and not in_bounds(node):
-            return False
-        if isinstance(node, IndexValue) and any(is_opaque(atom) for atom, _ in node.value.terms):
-            return False
-        if isinstance(node, Binary) and node.op in DIVISIONS and not isinstance(node.right, Const):
-            return False
-    return True
+    return all(map(_is_harmless, walk(expr)))
+
+
+def _is_harmless(node: Expr) -> bool:
+    if isinstance(node, Access):
+        return in_bounds(node)
+    if isinstance(node, IndexValue):
+        return not any(is_opaque(atom) for atom, _ in node.value.terms)
+    return not isinstance(node, Binary) or node.op not in DIVISIONS or isinstance(node.right, Const)
 
 
 def in_bounds(access: Access) -> bool:

@@ -85,7 +85,7 @@ class Dag:
             behind = max((longest[p.name] for p in producers(tensor)), default=0)
             body = tensor.compute.body if tensor.compute else None
             rounds = isinstance(body, Reduce) and body.combiner in ("sum", "prod")
-            longest[tensor.name] = behind + (reduce_length(tensor) if rounds else 0)
+            longest[tensor.name] = behind + (reduce_length(tensor) if rounds else 0) + (_long_way(body) if body is not None else 0)
         return max(1, *(longest[tensor.name] for tensor in self.outputs))
 
     def stage(self, name: str) -> Tensor:
@@ -113,6 +113,16 @@ class Dag:
             axes = ", ".join(axis.name for axis in tensor.compute.axes)
             lines.append(f"{tensor.name}[{axes}] = {tensor.compute.body}    ({shape}) {tensor.dtype}")
         return "\n".join(lines)
+
+
+DEEP = 100
+"""Operations inside each other up to which their roundings go without saying."""
+
+
+def _long_way(body: Expr) -> int:
+    """The longest chain of operations of a body, 0 of one that is no longer than bodies are."""
+    depth = fold(body, lambda _, depths: 1 + max(depths, default=0))
+    return depth if depth > DEEP else 0
 
 
 def _check_declared(tensors: Sequence[Tensor]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ansor.ir.access import reduce_length, value_of
 from ansor.te.expr import LARGE, Binary, Expr, Read, Reduce, Select
@@ -30,11 +30,15 @@ def _code(dtype: str) -> str:
 def _operations(expr: Expr, dtype: str) -> int:
     """Of an expression too large to be written out each part counts once, as it is computed once."""
     known: dict[int, int] = {}
-    for node in postorder(expr, lambda node: not isinstance(node, Read)):
+    for node in postorder(expr, _operands):
         known[id(node)] = _of_node(node, dtype) + _of_operands(node, known)
     if known[id(expr)] <= LARGE:
         return known[id(expr)]
-    return min(known[id(expr)], sum(_of_node(node, dtype) for node in postorder(expr, lambda node: not isinstance(node, Read))))
+    return min(known[id(expr)], sum(_of_node(node, dtype) for node in postorder(expr, _operands)))
+
+
+def _operands(expr: Expr) -> Sequence[Expr]:
+    return () if isinstance(expr, Read) else expr.children
 
 
 def _of_node(expr: Expr, dtype: str) -> int:
@@ -42,8 +46,6 @@ def _of_node(expr: Expr, dtype: str) -> int:
 
 
 def _of_operands(expr: Expr, known: Mapping[int, int]) -> int:
-    if isinstance(expr, Read):
-        return 0
     if isinstance(expr, Select):
         return known[id(expr.condition)] + max(known[id(expr.then)], known[id(expr.otherwise)])
-    return sum(known[id(child)] for child in expr.children)
+    return sum(known[id(child)] for child in _operands(expr))

@@ -7,7 +7,8 @@ import numpy as np
 from ansor.ir.columns import Int
 from ansor.ir.linear import Linear, Opaque, Quotient, Remainder, Var
 from ansor.ir.loops import Access, Buffer, Guard, IndexValue, Loops, Node, Store
-from ansor.te.expr import SYMBOLS, Binary, Call, Cast, Const, Expr, Not, Select
+from ansor.te.expr import LONGEST, SYMBOLS, Binary, Call, Cast, Const, Expr, Not, Select
+from ansor.te.fold import fold
 
 COMBINERS = {"sum": "+=", "prod": "*=", "max": "max=", "min": "min="}
 
@@ -40,7 +41,11 @@ def _atom_text(atom: object) -> str:
 
 
 def value_text(expr: Expr) -> str:
-    """A value over buffers."""
+    """A value over buffers; `...` stands for parts that are too long to read."""
+    return fold(expr, lambda node, parts: _node_text(node, [part if len(part) <= LONGEST else "..." for part in parts]))
+
+
+def _node_text(expr: Expr, parts: list[str]) -> str:
     if isinstance(expr, Const):
         return str(expr.value)
     if isinstance(expr, IndexValue):
@@ -48,16 +53,15 @@ def value_text(expr: Expr) -> str:
     if isinstance(expr, Access):
         return f"{expr.buffer.name}[{', '.join(map(linear_text, expr.index))}]"
     if isinstance(expr, Binary):
-        left, right = value_text(expr.left), value_text(expr.right)
-        return f"({left} {SYMBOLS[expr.op]} {right})" if expr.op in SYMBOLS else f"{expr.op}({left}, {right})"
+        return f"({parts[0]} {SYMBOLS[expr.op]} {parts[1]})" if expr.op in SYMBOLS else f"{expr.op}({parts[0]}, {parts[1]})"
     if isinstance(expr, Not):
-        return f"(not {value_text(expr.value)})"
+        return f"(not {parts[0]})"
     if isinstance(expr, Call):
-        return f"{expr.name}({', '.join(map(value_text, expr.arguments))})"
+        return f"{expr.name}({', '.join(parts)})"
     if isinstance(expr, Select):
-        return f"select({value_text(expr.condition)}, {value_text(expr.then)}, {value_text(expr.otherwise)})"
+        return f"select({', '.join(parts)})"
     if isinstance(expr, Cast):
-        return f"{expr.dtype}({value_text(expr.value)})"
+        return f"{expr.dtype}({parts[0]})"
     return str(expr)
 
 

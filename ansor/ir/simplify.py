@@ -9,7 +9,8 @@ from math import gcd
 from ansor.ir.columns import Int
 from ansor.ir.linear import Atom, Linear, Opaque, Quotient, Remainder, Var, bounds, is_opaque, of
 from ansor.ir.loops import Access, Buffer, For, Guard, IndexValue, Loops, Node, Store
-from ansor.te.expr import Binary, Const, Expr, Select, transform
+from ansor.te.expr import Binary, Const, Expr, Select
+from ansor.te.fold import fold, with_operands
 
 
 def simplified(loops: Loops) -> Loops:
@@ -98,31 +99,23 @@ class _Simplifier:
             store,
             buffer=self.buffers.get(store.buffer, store.buffer),
             index=tuple(self._index(i) for i in store.index),
-            value=transform(store.value, self._value),
+            value=self._value(store.value),
             reduce_vars=tuple(var for var in store.reduce_vars if var.extent != 1),
             guards=merged(tuple(replace(guard, value=self._index(guard.value)) for guard in store.guards if guard.needed)),
         )
 
-    def _value(self, node: Expr) -> Expr | None:
+    def _value(self, expr: Expr) -> Expr:
+        return fold(expr, self._node)
+
+    def _node(self, node: Expr, operands: tuple[Expr, ...]) -> Expr:
         if isinstance(node, Access):
             return Access(self.buffers.get(node.buffer, node.buffer), tuple(self._index(i) for i in node.index), node.dtype)
         if isinstance(node, IndexValue):
             return IndexValue(self._index(node.value))
         if isinstance(node, Select):
-            return self._select(node)
-        return None
-
-    def _select(self, node: Select) -> Expr:
-        """A choice whose conditions, or some of them, hold for every iteration."""
-        tests = [transform(test, self._value) for test in conjuncts(node.condition)]
-        left = [test for test in tests if not _always(test)]
-        then = transform(node.then, self._value)
-        if not left:
-            return then
-        condition = left[0]
-        for test in left[1:]:
-            condition = Binary("and", condition, test, "bool")
-        return Select(condition, then, transform(node.otherwise, self._value), node.dtype)
+            condition, then, otherwise = operands
+            return _choice(condition, then, otherwise, node.dtype)
+        return with_operands(node, operands)
 
     def _index(self, linear: Linear) -> Linear:
         return simplified_index(Linear(tuple((self._atom(atom), c) for atom, c in linear.terms), linear.const))
@@ -134,7 +127,18 @@ class _Simplifier:
         if isinstance(atom, Quotient | Remainder):
             return type(atom)(self._index(atom.value), atom.divisor)
         assert isinstance(atom, Opaque)
-        return Opaque(transform(atom.value, self._value))
+        return Opaque(self._value(atom.value))
+
+
+def _choice(condition: Expr, then: Expr, otherwise: Expr, dtype: str) -> Expr:
+    """A choice without the conditions that hold for every iteration."""
+    left = [test for test in conjuncts(condition) if not _always(test)]
+    if not left:
+        return then
+    needed = left[0]
+    for test in left[1:]:
+        needed = Binary("and", needed, test, "bool")
+    return Select(needed, then, otherwise, dtype)
 
 
 def merged(guards: Sequence[Guard]) -> tuple[Guard, ...]:
@@ -164,9 +168,15 @@ def _without_bounds_that_hold(guard: Guard) -> Guard:
 
 def conjuncts(expr: Expr) -> list[Expr]:
     """The conditions that all have to hold."""
-    if isinstance(expr, Binary) and expr.op == "and":
-        return conjuncts(expr.left) + conjuncts(expr.right)
-    return [expr]
+    found: list[Expr] = []
+    stack = [expr]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Binary) and node.op == "and":
+            stack += (node.right, node.left)
+        else:
+            found.append(node)
+    return found
 
 
 def index_of(expr: Expr) -> Linear | None:

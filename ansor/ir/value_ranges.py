@@ -24,7 +24,7 @@ class Ranges:
 
     def of(self, expr: Expr) -> Interval:
         """Least and greatest value of an integer expression, a superset of the values really taken: at most those of its dtype, which it wraps in."""
-        for node in postorder(expr, lambda node: id(node) not in self.known):
+        for node in postorder(expr, lambda node: node.children if id(node) not in self.known else ()):
             if id(node) not in self.known:
                 self.known[id(node)] = node, _of_node(node, tuple(self.known[id(child)][1] for child in node.children))
         return self.known[id(expr)][1]

@@ -33,13 +33,22 @@ from ansor.ir.linear import (
 )
 from ansor.ir.loops import Access, Buffer, For, Guard, IndexValue, Loops, Node, Store
 from ansor.schedule.state import Amount, At, FuseRelation, Inlined, SplitRelation, Stage, State
-from ansor.te.expr import INDEX, Axis, Binary, Cast, Const, Expr, Read, Reduce, Select, identity_of
+from ansor.te.expr import INDEX, Axis, Binary, Cast, Const, Expr, Read, Reduce, Select, identity_of, transform
+from ansor.te.fold import postorder
 from ansor.te.interval import arithmetic_form
 from ansor.te.tensor import Tensor
 
 Numbers = Mapping[str, tuple[Int, ...]]
 Environment = dict[Axis, Linear]
-Path = tuple[int, ...]
+MANY_INLINED = 32  # stages inlined into one from which on their values are made one after the other, as Python's calls do not go as deep as they may
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Where a body is computed: for which frame, and what its axes are there. A stage inlined into a frame has one for all reads at the same indices."""
+
+    frame: str
+    values: Environment
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,9 +85,13 @@ class _Lowering:
         self.state = state
         self.numbers = numbers
         self.frames: dict[str, Frame] = {}
-        self.indices: dict[tuple[str, Path], tuple[Linear, ...]] = {}
+        self.places: dict[str, Place] = {}
+        self.indices: dict[tuple[Place, int], tuple[Linear, ...]] = {}
+        self.inlined: dict[str, dict[tuple[object, ...], tuple[Tensor, Place]]] = {}  # frame -> what is read at which indices
+        self.entered: dict[tuple[Place, int], tuple[Tensor, Place]] = {}
+        self.values: dict[Place, Expr] = {}
         self.readings: dict[str, list[tuple[str, tuple[Linear, ...]]]] = {}
-        self.environments: dict[Opaque, tuple[str, Environment, Path]] = {}
+        self.environments: dict[Opaque, Place] = {}
         self.arguments = {t.name: Buffer(t.name, t.shape, t.dtype, "constant" if t.constant else "input") for t in state.dag.inputs}
         self.packed: dict[str, Buffer] = {}
         self.copies: list[Node] = []
@@ -89,7 +102,8 @@ class _Lowering:
         stages = [stage for stage in self.state.stages if not isinstance(stage.placement, Inlined)]
         for stage in reversed(stages):
             self.frames[stage.name] = self._frame(stage)
-            self._note_reads(stage.name, stage.tensor, self.frames[stage.name].values, ())
+            self.places[stage.name] = Place(stage.name, self.frames[stage.name].values)
+            self._note_reads(stage.tensor, self.places[stage.name])
         roots = [stage for stage in stages if not isinstance(stage.placement, At)]
         body = tuple(node for stage in roots for node in self._root_nest(stage))
         buffers = self.arguments | {n: f.buffer for n, f in self.frames.items()} | self.packed
@@ -175,81 +189,89 @@ class _Lowering:
 
     # 2. values ------------------------------------------------------------------------------------------------------------------------------------
 
-    def _note_reads(self, frame: str, tensor: Tensor, env: Environment, path: Path) -> None:
+    def _note_reads(self, tensor: Tensor, place: Place) -> None:
         """Remember at which global indices a stage reads every other, looking through inlined stages."""
-        assert tensor.compute is not None
-        for read in _reads_in_order(tensor.compute.body):
-            here = (*path, id(read))
-            if (frame, here) in self.indices:
+        open_bodies = [(place, iter(_reads_in_order(tensor)))]
+        while open_bodies:
+            place, waiting = open_bodies[-1]
+            read = next(waiting, None)
+            if read is None:
+                open_bodies.pop()
                 continue
-            index = tuple(self._index(i, env, frame, path) for i in read.indices)
-            self.indices[frame, here] = index
+            index = self.indices[place, id(read)] = tuple(self._index(i, place) for i in read.indices)
             producer = self._producer(read.tensor.name)
             if producer is not None and isinstance(producer.placement, Inlined):
-                assert producer.tensor.compute is not None
-                self._note_reads(frame, producer.tensor, dict(zip(producer.tensor.compute.axes, index, strict=True)), here)
+                known = self.inlined.setdefault(place.frame, {})
+                key = (producer.name, *map(_signature, index))
+                if key not in known:
+                    assert producer.tensor.compute is not None
+                    inner = Place(place.frame, dict(zip(producer.tensor.compute.axes, index, strict=True)))
+                    known[key] = producer.tensor, inner
+                    open_bodies.append((inner, iter(_reads_in_order(producer.tensor))))
+                self.entered[place, id(read)] = known[key]
             elif producer is not None:
-                self.readings.setdefault(producer.name, []).append((frame, index))
+                self.readings.setdefault(producer.name, []).append((place.frame, index))
 
     def _producer(self, name: str) -> Stage | None:
         return self.state[name] if name in self.state else None  # noqa: SIM401  # a State has no get
 
-    def _index(self, expr: Expr, env: Environment, frame: str, path: Path) -> Linear:
-        """An integer expression as a sum of loop variables; what is not one becomes opaque."""
+    def _index(self, expr: Expr, place: Place, known: dict[int, Linear] | None = None) -> Linear:
+        """An integer expression as a sum of loop variables; what is not one becomes opaque. known: of parts, by id."""
+        if isinstance(expr, Axis):
+            return place.values[expr]
+        known = {} if known is None else known
+        for node in postorder(expr, lambda node: node.children if id(node) not in known and _is_index_arithmetic(node) else ()):
+            if id(node) not in known:
+                known[id(node)] = self._index_of_node(node, place, known)
+        return known[id(expr)]
+
+    def _index_of_node(self, expr: Expr, place: Place, known: Mapping[int, Linear]) -> Linear:
         if isinstance(expr, Const):
             return Linear((), int(expr.value))
         if isinstance(expr, Axis):
-            return env[expr]
-        if isinstance(expr, Cast) and expr.value.dtype in ("int32", "int64") and expr.dtype in ("int32", "int64"):
-            return self._index(expr.value, env, frame, path)
-        if isinstance(expr, Binary):
-            found = self._affine(expr, env, frame, path)
+            return place.values[expr]
+        if _is_index_arithmetic(expr):
+            found = known[id(expr.value)] if isinstance(expr, Cast) else _affine(expr, *(known[id(child)] for child in expr.children))
             if found is not None:
                 return found
         atom = Opaque(expr)
-        self.environments[atom] = (frame, env, path)
+        self.environments[atom] = place
         return of(atom)
 
-    def _affine(self, expr: Binary, env: Environment, frame: str, path: Path) -> Linear | None:
-        expr = arithmetic_form(expr)
-        if expr.op not in ("add", "sub", "mul", "floordiv", "floormod") or expr.dtype not in ("int32", "int64"):
-            return None  # narrow integers wrap, sums of loop variables do not
-        left, right = self._index(expr.left, env, frame, path), self._index(expr.right, env, frame, path)
-        if expr.op == "add":
-            return left + right
-        if expr.op == "sub":
-            return left - right
-        if expr.op == "mul":
-            return left * right.const if not right.terms else right * left.const if not left.terms else None
-        if right.terms or not isinstance(expr.right, Const) or int(expr.right.value) <= 0:
-            return None
-        return of((Quotient if expr.op == "floordiv" else Remainder)(left, right.const))
-
-    def _value(self, expr: Expr, env: Environment, frame: str, path: Path) -> Expr:
+    def _value(self, expr: Expr, place: Place) -> Expr:
         """The expression over buffers instead of tensors."""
-        if isinstance(expr, Const):
-            return expr
-        if isinstance(expr, Axis):
-            return IndexValue(self._resolved(env[expr]))
-        if isinstance(expr, Read):
-            return self._access(expr, frame, path)
-        if isinstance(expr, Binary) and expr.dtype == "int32":
-            affine = self._affine(expr, env, frame, path)
-            if affine is not None and not any(is_opaque(atom) for atom, _ in affine.terms):
-                return IndexValue(affine)
-        return expr.rebuilt(tuple(self._value(child, env, frame, path) for child in expr.children))
+        known: dict[int, Linear] = {}
+        plain: dict[int, bool] = {}
+        return transform(expr, lambda node: self._replaced(node, place, known, plain))
 
-    def _access(self, read: Read, frame: str, path: Path) -> Expr:
-        here = (*path, id(read))
-        index = self.indices[frame, here]
-        producer = self._producer(read.tensor.name)
-        if producer is not None and isinstance(producer.placement, Inlined):
-            assert producer.tensor.compute is not None
-            return self._value(producer.tensor.compute.body, dict(zip(producer.tensor.compute.axes, index, strict=True)), frame, here)
-        index = tuple(self._resolved(i) for i in index)
+    def _replaced(self, node: Expr, place: Place, known: dict[int, Linear], plain: dict[int, bool]) -> Expr | None:
+        """What stands for an axis, for a read, and for arithmetic of axes. known, plain: what was found out about other nodes of the body."""
+        if isinstance(node, Const):
+            return node
+        if isinstance(node, Axis):
+            return IndexValue(self._resolved(place.values[node]))
+        if isinstance(node, Read):
+            return self._access(node, place)
+        if isinstance(node, Binary) and node.dtype == "int32" and _is_plain(node, plain):
+            index = self._index(node, place, known)
+            return None if any(is_opaque(atom) for atom, _ in index.terms) else IndexValue(index)
+        return None
+
+    def _access(self, read: Read, place: Place) -> Expr:
+        if (place, id(read)) in self.entered:
+            return self._inlined_value(*self.entered[place, id(read)])
+        index = tuple(self._resolved(i) for i in self.indices[place, id(read)])
+        frame = place.frame
         if read.tensor.name in (*self.frames[frame].stage.packed, *self.frames[frame].stage.packed_inside):
             return self._packed_access(read, frame, index)
         return self._whole(read, index)
+
+    def _inlined_value(self, tensor: Tensor, place: Place) -> Expr:
+        """The value of a stage where it is inlined, one for all reads there."""
+        if place not in self.values:
+            assert tensor.compute is not None
+            self.values[place] = self._value(tensor.compute.body, place)
+        return self.values[place]
 
     def _whole(self, read: Read, index: tuple[Linear, ...]) -> Access:
         """A read of a tensor as it is stored."""
@@ -265,8 +287,7 @@ class _Lowering:
         return substituted(index, {}, self._resolved_opaque)
 
     def _resolved_opaque(self, atom: Opaque) -> Linear:
-        frame, env, path = self.environments[atom]
-        return of(Opaque(self._value(atom.value, env, frame, path)))
+        return of(Opaque(self._value(atom.value, self.environments[atom])))
 
     def _packed_access(self, read: Read, frame: str, index: tuple[Linear, ...]) -> Expr:
         owner = self.frames[frame]
@@ -347,9 +368,13 @@ class _Lowering:
         body = stage.tensor.compute.body
         own = tuple(frame.values[axis] for axis in stage.tensor.compute.axes) + frame.kept
         index = frame.stored(own)
+        inlined = list(self.inlined.get(stage.name, {}).values())
+        if len(inlined) > MANY_INLINED:
+            for tensor, inner in sorted(inlined, key=lambda one: self.state.position(one[0].name)):
+                self._inlined_value(tensor, inner)
         if not isinstance(body, Reduce):
-            return Store(stage.name, frame.buffer, index, self._value(body, frame.values, stage.name, ()), guards=frame.guards)
-        value = self._value(body.source, frame.values, stage.name, ())
+            return Store(stage.name, frame.buffer, index, self._value(body, self.places[stage.name]), guards=frame.guards)
+        value = self._value(body.source, self.places[stage.name])
         reduce_vars = tuple(frame.loops[loop] for loop in stage.loops if stage.kinds[loop] == "reduce")
         identity = identity_of(body.combiner, body.dtype)
         return Store(stage.name, frame.buffer, index, value, body.combiner, identity, reduce_vars, frame.guards)
@@ -400,10 +425,62 @@ def _aligned(stage: Stage, shape: tuple[Int, ...]) -> tuple[Int, ...]:
     return (*shape[:-1], last + (offset - last) % factor)
 
 
-def _reads_in_order(expr: Expr) -> list[Read]:
-    """Reads of the body, those inside the indices of a read before it."""
-    found = [read for child in expr.children for read in _reads_in_order(child)]
-    return [*found, expr] if isinstance(expr, Read) else found
+def _reads_in_order(tensor: Tensor) -> list[Read]:
+    """Reads of the body, each once, those inside the indices of a read before it."""
+    assert tensor.compute is not None
+    return [node for node in postorder(tensor.compute.body) if isinstance(node, Read)]
+
+
+def _is_index_arithmetic(expr: Expr) -> bool:
+    """Arithmetic that sums of loop variables do as well. Narrow integers wrap, which they do not."""
+    if isinstance(expr, Cast):
+        return expr.value.dtype in ("int32", "int64") and expr.dtype in ("int32", "int64")
+    if not isinstance(expr, Binary) or expr.dtype not in ("int32", "int64"):
+        return False
+    return arithmetic_form(expr).op in ("add", "sub", "mul", "floordiv", "floormod")
+
+
+def _is_plain(expr: Expr, known: dict[int, bool]) -> bool:
+    """Arithmetic of axes and numbers, and of nothing else. known: what was found out before, by id."""
+    for node in postorder(expr, lambda node: node.children if id(node) not in known and _is_index_arithmetic(node) else ()):
+        if id(node) not in known:
+            inner = _is_index_arithmetic(node) and all(known[id(child)] for child in node.children)
+            known[id(node)] = inner or isinstance(node, Const | Axis)
+    return known[id(expr)]
+
+
+def _affine(expr: Expr, left: Linear, right: Linear) -> Linear | None:
+    """`left op right` as a sum of loop variables, None where it is none."""
+    assert isinstance(expr, Binary)
+    plain = arithmetic_form(expr)
+    if plain is not expr:
+        assert isinstance(plain.right, Const)
+        expr, right = plain, Linear((), int(plain.right.value))
+    if expr.op == "add":
+        return left + right
+    if expr.op == "sub":
+        return left - right
+    if expr.op == "mul":
+        return left * right.const if not right.terms else right * left.const if not left.terms else None
+    if right.terms or not isinstance(expr.right, Const) or int(expr.right.value) <= 0:
+        return None
+    return of((Quotient if expr.op == "floordiv" else Remainder)(left, right.const))
+
+
+def _signature(index: Linear) -> tuple[object, ...]:
+    """The same for indices that are equal as they are written."""
+    return (*((_atom_signature(atom), _number_signature(coefficient)) for atom, coefficient in index.terms), _number_signature(index.const))
+
+
+def _atom_signature(atom: Atom) -> object:
+    if isinstance(atom, Var | Opaque):
+        return atom
+    return type(atom), _signature(atom.value), _number_signature(atom.divisor)
+
+
+def _number_signature(number: Int) -> object:
+    """An array or a column is the same as itself."""
+    return number if isinstance(number, int) else ("at", id(number))
 
 
 def _leaves(stage: Stage, loop: str) -> set[str]:
@@ -450,11 +527,7 @@ def _padded_axes(stage: Stage) -> set[Axis]:
 
 def _outside(expr: Expr, packed: set[str]) -> Iterator[Expr]:
     """Every node that is not below a read of one of these tensors."""
-    if isinstance(expr, Read) and expr.tensor.name in packed:
-        return
-    yield expr
-    for child in expr.children:
-        yield from _outside(child, packed)
+    return postorder(expr, lambda node: () if isinstance(node, Read) and node.tensor.name in packed else node.children)
 
 
 def _innermost_leaf(stage: Stage, axis: str) -> str:

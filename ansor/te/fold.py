@@ -6,7 +6,8 @@ which doubles with each `e = e * e`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -15,13 +16,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def postorder(expr: Expr, into: Callable[[Expr], bool] | None = None) -> Iterator[Expr]:
-    """Every node once, operands first, from left to right. `into`: nodes whose operands are visited, all by default."""
+def postorder(expr: Expr, operands: Callable[[Expr], Sequence[Expr]] = attrgetter("children")) -> Iterator[Expr]:
+    """Every node once, operands first, from left to right. `operands`: those of a node that are visited, all by default."""
     done: set[int] = set()
     stack = [expr]
     while stack:
         node = stack[-1]
-        waiting = () if id(node) in done or (into is not None and not into(node)) else [child for child in node.children if id(child) not in done]
+        waiting = [] if id(node) in done else [child for child in operands(node) if id(child) not in done]
         if waiting:
             stack.extend(reversed(waiting))
             continue
