@@ -160,7 +160,7 @@ class Grid:
     def _place(self, index: Expr, guarded: bool) -> Array:
         """An index in 64 bits: sums and constant multiples of axes and of what is read do not wrap on the way."""
         found: dict[int, Array] = {}
-        for node in postorder(index, _is_index_arithmetic):
+        for node in postorder(index, lambda node: node.children if _is_index_arithmetic(node) else ()):
             if not _is_index_arithmetic(node):
                 found[id(node)] = self.value(node, guarded).astype(np.int64)
                 continue
