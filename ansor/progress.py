@@ -125,11 +125,22 @@ def task_table(states: Sequence[TaskState], peak_gflops: float | None) -> Table:
             f"{100 * gflops / peak_gflops:.0f}{mark}" if gflops is not None and peak_gflops else "",
             str(state.trials),
         )
-    if any(state.fewer_operations for state in states):
-        table.caption = "* operations as declared: the algorithm, such as Winograd's, needs fewer of them"
+    table.caption = "\n".join(_remarks(states))
     return table
 
 
+UNTUNED, FAILED = "untuned", "failed"
+
+
 def _unmeasured(state: TaskState) -> str:
-    """What runs where no time is known."""
-    return "plain loops" if state.trials else "model's pick"
+    """In the place of a time."""
+    return FAILED if state.trials else UNTUNED
+
+
+def _remarks(states: Sequence[TaskState]) -> list[str]:
+    """What the marks in the table mean, where there are any."""
+    without = {_unmeasured(state) for state in states if state.seconds is None}
+    remarks = [f"{UNTUNED}: no trials; the program that the model picks runs there"] if UNTUNED in without else []
+    remarks += [f"{FAILED}: no trial gave a valid program; the plain loops of the declaration run there"] if FAILED in without else []
+    marked = any(state.fewer_operations for state in states)
+    return remarks + ["* operations as declared: the algorithm, such as Winograd's, needs fewer of them"] * marked

@@ -40,7 +40,7 @@ def speed_text(progress: Progress) -> str:
 
 def best_text(progress: Progress, peak_gflops: float | None) -> str:
     """The best latency, of several tasks their sum, the rate, and the share of the peak."""
-    what = "best" if progress.tasks == 1 else f"sum of {progress.tasks - progress.waiting} kernels ({ALONE})"
+    what = "best" if progress.tasks == 1 else f"sum of {counted(progress.tasks - progress.waiting, 'kernel')} ({ALONE})"
     gflops = progress.flop / progress.seconds / 1e9
     return f"{what} {format_seconds(progress.seconds)}, {gflops:.1f} GFLOP/s{share_text(gflops, peak_gflops, progress.fewer_operations)}"
 

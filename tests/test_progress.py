@@ -128,13 +128,23 @@ def _table(*states: TaskState, peak: float | None = 100.0) -> list[str]:
 
 
 def test_the_table_says_what_runs_where_nothing_was_measured() -> None:
-    assert _table(TaskState(TASK, 3.0))[1].split() == ["matmul(64,", "64,", "64)", "3", "model's", "pick", "0"]
-    assert "plain loops" in _table(TaskState(TASK, 3.0, trials=5))[1]
+    lines = _table(TaskState(TASK, 3.0))
+    assert lines[1].split() == ["matmul(64,", "64,", "64)", "3", "untuned", "0"]
+    assert " ".join(lines[2:]).split() == ["untuned:", "no", "trials;", "the", "program", "that", "the", "model", "picks", "runs", "there"]
+    lines = _table(TaskState(TASK, 3.0, trials=5))
+    assert "failed" in lines[1] and "the plain loops of the declaration run there" in " ".join(" ".join(lines[2:]).split())
+
+
+def test_usual_names_fit_in_80_columns() -> None:
+    task = SearchTask(matmul, (8, 8, 8), name="conv2d_3x3_16_32_15x15_s2_bias_relu")
+    lines = _table(TaskState(task), TaskState(task, best=Best(task.spaces[0].sketch, (), 1.319e-5), trials=123))
+    assert len([line for line in lines if line.startswith(task.name)]) == 2
 
 
 def test_long_names_are_whole() -> None:
     name = "conv2d_" + "x" * 70
-    lines = _table(TaskState(SearchTask(matmul, (8, 8, 8), name=name)))
+    task = SearchTask(matmul, (8, 8, 8), name=name)
+    lines = _table(TaskState(task, best=Best(task.spaces[0].sketch, (), 1e-5)))
     assert "".join(line.split()[0] for line in lines[1:]) == name and max(map(len, lines)) <= 80
 
 

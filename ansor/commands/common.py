@@ -9,7 +9,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,6 +38,11 @@ def make_console() -> Console:
     if not console.is_terminal:
         console.width = 10_000
     return console
+
+
+def doing(console: Console, what: str) -> AbstractContextManager[object]:
+    """Shows on a terminal what goes on within a `with` statement."""
+    return console.status(what) if console.is_terminal else nullcontext()
 
 
 def target_of(given: argparse.Namespace) -> Target:

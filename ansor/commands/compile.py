@@ -10,7 +10,7 @@ from rich.console import Console
 
 from ansor import api
 from ansor.codegen.toolchain import find_compiler
-from ansor.commands.common import check_folder, compare, made, make_console, records_of, save_kernels
+from ansor.commands.common import check_folder, compare, doing, made, make_console, records_of, save_kernels
 from ansor.commands.recorded_target import target_for
 from ansor.commands.tune import print_comparison
 from ansor.errors import RecordError
@@ -27,7 +27,8 @@ from ansor.tuning import TaskState
 def run_compile(given: argparse.Namespace) -> int:
     """Build what was named from recorded programs, without measuring."""
     console = make_console()
-    subject = resolve(given.subject, given.args)
+    with doing(console, f"reading {given.subject}"):
+        subject = resolve(given.subject, given.args)
     check_folder(given.output)
     records = records_of(given, subject)
     if given.records and not records.exists():
@@ -51,7 +52,8 @@ def _compile_operator(given: argparse.Namespace, subject: OperatorSubject, targe
 
 
 def _compile_network(given: argparse.Namespace, subject: NetworkSubject, target: Target, records: Path, console: Console) -> int:
-    model, inputs = made(subject)
+    with doing(console, f"making the model of {subject.name}"):
+        model, inputs = made(subject)
     states: list[TaskState] = []
     start = time.monotonic()
     network = api.compile(model, inputs, target, records=records, library=not given.no_library, progress=ProgressView(console), on_tasks=states.extend)
@@ -59,7 +61,7 @@ def _compile_network(given: argparse.Namespace, subject: NetworkSubject, target:
     console.print(f"compiled in {format_seconds(time.monotonic() - start)}")
     _save(given, states, target, console)
     if not given.no_compare:
-        print_comparison(subject.name, compare(network, model, inputs, target.threads), target, console)
+        print_comparison(subject.name, compare(network, model, inputs, target.threads), states, target, console)
     return 0
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 
 from ansor import api
-from ansor.commands.common import Comparison, check_folder, compare, made, make_console, records_of, save_kernels, target_of
+from ansor.commands.common import Comparison, check_folder, compare, doing, made, make_console, records_of, save_kernels, target_of
 from ansor.machine_checks import check_machine
 from ansor.machine_peak import peak_gflops
 from ansor.progress import ProgressView, say, task_table
@@ -26,7 +27,8 @@ NETWORK_TRIALS = 400
 def run_tune(given: argparse.Namespace) -> int:
     """Tune what was named and say what was reached."""
     console = make_console()
-    subject = resolve(given.subject, given.args)
+    with doing(console, f"reading {given.subject}"):
+        subject = resolve(given.subject, given.args)
     target = target_of(given)
     check_machine(target, measures=True)
     check_folder(given.output)
@@ -49,7 +51,8 @@ def _tune_operator(given: argparse.Namespace, subject: OperatorSubject, target: 
 
 
 def _tune_network(given: argparse.Namespace, subject: NetworkSubject, target: Target, console: Console) -> int:
-    model, inputs = made(subject)
+    with doing(console, f"making the model of {subject.name}"):
+        model, inputs = made(subject)
     records = records_of(given, subject)
     peak = _introduce(subject, target, records, console)
     tuned: list[TaskState] = []
@@ -60,7 +63,7 @@ def _tune_network(given: argparse.Namespace, subject: NetworkSubject, target: Ta
     console.print(task_table(tuned, peak))
     _save(given, tuned, target, console)
     if not given.no_compare:
-        print_comparison(subject.name, compare(network, model, inputs, target.threads), target, console)
+        print_comparison(subject.name, compare(network, model, inputs, target.threads), tuned, target, console)
     return _status(tuned)
 
 
@@ -73,7 +76,8 @@ def _trials(given: argparse.Namespace, default: int) -> int | None:
 def _introduce(subject: Subject, target: Target, records: Path, console: Console) -> float | None:
     """Say what is tuned, for what, and how much the machine could do at most; gives that, in GFLOP/s."""
     say(console, f"{subject.title} for {target}; trials are kept in {records}")
-    peak = peak_gflops(target)
+    with doing(console, "finding the C compiler, and measuring what this machine does at most"):
+        peak = peak_gflops(target)
     if peak is not None:
         say(console, f"peak of {threads_text(target)}: {peak:.0f} GFLOP/s (fp32)")
     return peak
@@ -84,9 +88,13 @@ def threads_text(target: Target) -> str:
     return counted(target.threads, "thread")
 
 
-def print_comparison(name: str, found: Comparison, target: Target, console: Console) -> None:
+def print_comparison(name: str, found: Comparison, states: Sequence[TaskState], target: Target, console: Console) -> None:
     """Ours beside PyTorch: latency, ratio, difference of the results."""
     say(console, f"{name}: {format_seconds(found.ours)} a call, PyTorch {format_seconds(found.torch)}: {found.torch / found.ours:.2f} x as fast")
+    known = [state.weight * state.seconds for state in states if state.seconds is not None]
+    if known:
+        total = format_seconds(sum(known))
+        say(console, f"of that, kernels that were measured: {total} in sum, each alone with warm caches; in the network each finds its data in farther caches")
     say(console, f"medians of alternating calls of the whole network, {threads_text(target)}; largest relative difference {found.error:.1e}")
 
 
