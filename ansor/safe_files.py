@@ -42,8 +42,13 @@ def private_folder(folder: Path) -> Path:
 def write_whole(path: Path, content: bytes, mode: int = 0o644) -> None:
     """Put a file in place in one step: readers see the old bytes or the new ones, and so does who comes after a power loss.
 
-    Whoever has the old file open or loaded keeps it. Raises OSError when it cannot be written; nothing is left behind then.
+    Whoever has the old file open or loaded keeps it. A link stays one, and what is no file (/dev/stdout) is written to as it is. Raises OSError when it
+    cannot be written; nothing is left behind then.
     """
+    path = path.resolve()
+    if path.exists() and not path.is_file() and not path.is_dir():
+        path.write_bytes(content)
+        return
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         try:

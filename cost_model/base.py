@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ansor.cost_model.feature_table import FEATURES_VERSION, WIDTH
 from ansor.errors import CostModelError
 from ansor.ir.feature_rows import FeatureRows
+from ansor.safe_files import write_whole
 
 FORMAT = 1
 """Version of the header of a saved model; raised when an older reader would misread the file."""
@@ -65,9 +66,7 @@ def load_model(path: Path) -> CostModel:
 def write_document(path: Path, kind: str, content: dict[str, object]) -> None:
     """Save a model as one JSON document with a header, compressed for a name in .gz; the file appears whole or not at all."""
     text = json.dumps({"format": FORMAT, "kind": kind, **content}).encode()
-    temporary = path.with_name(path.name + ".part")
-    temporary.write_bytes(gzip.compress(text, mtime=0) if path.suffix == ".gz" else text)
-    temporary.replace(path)
+    write_whole(path, gzip.compress(text, mtime=0) if path.suffix == ".gz" else text)
 
 
 def read_document(path: Path, kind: str | None = None) -> dict[str, object]:

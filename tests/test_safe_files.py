@@ -110,6 +110,22 @@ def test_what_others_own_is_not_whole(tmp_path: Path) -> None:
     assert kept(tmp_path / "file", ".so") is None and not only_ours(place.stat())
 
 
+def test_links_stay_and_devices_are_written_to(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    for content in (OLD, NEW):
+        write_whole(tmp_path / "link", content)
+        assert (tmp_path / "link").is_symlink() and (tmp_path / "file").read_bytes() == content
+    os.mkfifo(tmp_path / "pipe")
+    descriptor = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    write_whole(tmp_path / "pipe", NEW)
+    assert os.read(descriptor, 1 << 16) == NEW and (tmp_path / "pipe").is_fifo()
+    os.close(descriptor)
+    with pytest.raises(IsADirectoryError):
+        write_whole(tmp_path, NEW)
+    write_whole(Path("/dev/null"), NEW)
+    assert not Path("/dev/null").is_file()
+
+
 def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(descriptor: int, content: bytes) -> int:
         raise OSError(28, "No space left on device")

@@ -17,6 +17,7 @@ from ansor.errors import AnsorError, RecordError
 from ansor.log_lines import Loaded, Skipped, Source
 from ansor.manual.program import lower
 from ansor.outcome import MeasureErrorNo
+from ansor.safe_files import write_whole
 
 _logger = logging.getLogger("autotvm")
 
@@ -117,7 +118,7 @@ def split_workload(in_file: str | Path, clean: bool = True) -> list[Path]:
 
 def _write(path: Path, records: Iterable[LogRecord], what: str) -> None:
     try:
-        path.write_text(_text(records), encoding="ascii")
+        write_whole(path, _text(records).encode("ascii"))
     except OSError as error:
         raise RecordError(f"{what} cannot be written to {path}: {error}; name another file") from error
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from enum import StrEnum
 from pathlib import Path
 
 from ansor import log_lines
 from ansor.errors import RecordError
 from ansor.json_values import is_number, parse
+from ansor.safe_files import write_whole
 
 
 class LogKind(StrEnum):
@@ -46,16 +46,8 @@ def kind_of_file(path: str | Path) -> LogKind:
 def put(path: Path, content: bytes) -> None:
     """Write a whole file in one step: whoever reads meanwhile sees the old one, or the new one. Raises RecordError when it cannot be written."""
     try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        write_whole(path, content)
     except OSError as error:
-        raise RecordError(f"records cannot be written to {path}: {error.strerror}; name another file") from error
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(content)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except OSError as error:
-        Path(name).unlink(missing_ok=True)
         raise RecordError(f"records cannot be written to {path}: {error.strerror}; name another file") from error
 
 

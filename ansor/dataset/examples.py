@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import os
+import io
 import zipfile
 import zlib
 from collections import Counter
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from ansor.dataset.collect import records_of, search_task
 from ansor.dataset.operators import DatasetTask
 from ansor.ir.feature_rows import FeatureRows, join
+from ansor.safe_files import write_whole
 from ansor.targets.base import Target
 from ansor.task import SearchTask
 from ansor.tuning import record_target, recorded_outcomes
@@ -63,7 +64,7 @@ def _kept(task: DatasetTask, target: Target, folder: Path, left_out: Counter[str
 def _read(place: Path, key: str) -> tuple[FeatureRows, NDArray[np.float64]] | None:
     """What was kept under this key; None where there is nothing, something else, or half a file."""
     try:
-        with place.open("rb") as file, np.load(file) as kept:
+        with place.open("rb") as file, np.load(file, allow_pickle=False) as kept:
             if str(kept["key"]) != key:
                 return None
             return FeatureRows(kept["rows"], kept["segment"], len(kept["seconds"]), kept["prior"]), kept["seconds"]
@@ -73,9 +74,9 @@ def _read(place: Path, key: str) -> tuple[FeatureRows, NDArray[np.float64]] | No
 
 def _write(place: Path, key: str, features: FeatureRows, seconds: NDArray[np.float64]) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
-    temporary = place.with_suffix(f".{os.getpid()}.part.npz")  # several runs may read one folder
-    np.savez_compressed(temporary, key=key, rows=features.rows, segment=features.segment, prior=features.prior_logs(), seconds=seconds)
-    temporary.replace(place)
+    held = io.BytesIO()
+    np.savez_compressed(held, key=key, rows=features.rows, segment=features.segment, prior=features.prior_logs(), seconds=seconds)
+    write_whole(place, held.getvalue())  # several runs may read one folder
 
 
 DESCRIBES = ("ansor.te", "ansor.ir", "ansor.schedule", "ansor.algorithms", "ansor.targets", "ansor.rules", "ansor.cost_model")
