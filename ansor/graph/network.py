@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 import numpy as np
 import torch
@@ -74,6 +75,10 @@ class CompiledNetwork:
         outputs = ", ".join(f"{one.value.dtype}{list(one.value.shape)}" for one in self._outputs if not isinstance(one, Fixed))
         steps = f"{counted(len(self.steps), 'step')}, {torch_steps} of them in PyTorch"
         return f"CompiledNetwork({inputs} -> {outputs}; {steps}; {format_bytes(self.arena_bytes)} of memory)"
+
+    def __reduce__(self) -> NoReturn:
+        raise ModelError("asked to copy or pickle a compiled network, which is bound to memory of this process; call it from several threads, or compile the "
+                         "model again where it is needed: with records=, nothing is measured twice")  # fmt: skip
 
     def fill(self, examples: CallArguments | None) -> None:
         """Puts the inputs of a call where the steps read them, for steps that are run one by one; zeros, which are valid indices, where there are none."""

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import copy
+import pickle
 import threading
 from collections.abc import Callable
 
@@ -50,6 +52,13 @@ def test_strided_arrays_and_gradients_are_taken(reference: Reference) -> None:
     network(given.T)  # said once
     with torch.no_grad():
         reference(extract(nn.ReLU(), torch.zeros(2, 3)))(given.T)  # nothing to say
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_networks_are_neither_copied_nor_pickled(reference: Reference, copied: Callable[[CompiledNetwork], object]) -> None:
+    network = reference(extract(nn.ReLU(), torch.zeros(2)))
+    with pytest.raises(ModelError, match="asked to copy or pickle a compiled network, .*compile the model again where it is needed: with records="):
+        copied(network)
 
 
 def test_results_are_the_callers_own(reference: Reference) -> None:
