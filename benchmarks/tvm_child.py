@@ -18,7 +18,7 @@ import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib.abc import MetaPathFinder
+from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import FrameType, ModuleType
@@ -28,11 +28,12 @@ import pytest
 
 from ansor.compat import tvm
 from ansor.compat.tvm import alias
-from ansor.compat.tvm.missing import MissingModuleError, MissingNameError
+from ansor.compat.tvm.missing import MissingModuleError, MissingNameError, sentence
 
 TRIAL_WORDS = ("num_measure_trials", "n_trial", "num_measures_per_round")
 SUPPORT = ("ansor.compat.tvm.testing.", "ansor.compat.tvm.topi.testing")
 STAND_INS = ("arith", "tir", "_ffi", "contrib.cudnn", "contrib.hexagon", "contrib.hexagon._ci_env_check")
+LATER = ("relay",)
 HALF = ("float16", "bfloat16")
 RUNS, STOPS, FAILS = "runs", "stops", "fails"
 
@@ -90,6 +91,24 @@ class WithStandIns(SourceFileLoader):
             super().exec_module(module)
 
 
+class ToldWhenUsed(MetaPathFinder, Loader):
+    """Lets tests import the packages of LATER, which are not here: a file whose other tests need nothing of them is run. What is asked of them raises."""
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """A spec for those packages, None for others."""
+        return ModuleSpec(fullname, self, is_package=True) if fullname.removeprefix(f"{alias.OURS}tvm.") in LATER else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Give it what is asked of every name."""
+
+        def tell(name: str) -> NoReturn:
+            if name.startswith("_"):  # pytest asks for names of its own
+                raise AttributeError(name)
+            raise MissingModuleError(sentence(module.__name__.removeprefix(alias.OURS), name))
+
+        vars(module)["__getattr__"] = tell
+
+
 class Nothing(ModuleType):
     """A module that test support imports and uses for other devices only: every name of it is a function that answers False."""
 
@@ -102,7 +121,7 @@ class Nothing(ModuleType):
 def use_checkout(checkout: Path) -> None:
     """`tvm` is ours from now on, and `tvm.testing` has what TVM's has besides."""
     alias.install()
-    sys.meta_path.insert(0, CheckoutSupport(checkout))
+    sys.meta_path[:0] = [CheckoutSupport(checkout), ToldWhenUsed()]
     tvm.testing.__path__ = [str(checkout / "python" / "tvm" / "testing")]
     utils = importlib.import_module("ansor.compat.tvm.testing.utils")
     for name, value in vars(utils).items():
@@ -234,7 +253,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     result: pytest.TestReport = outcome.get_result()  # type: ignore[attr-defined]
     if result.when == "call" or (result.when == "setup" and not result.passed):
         error = "" if call.excinfo is None else words(call.excinfo.value)
-        _report(item.config.getoption("--report"), item.nodeid.rpartition("::")[2], result.outcome, error)
+        told = call.excinfo is not None and isinstance(call.excinfo.value, MissingModuleError | MissingNameError)
+        _report(item.config.getoption("--report"), item.nodeid.rpartition("::")[2], STOPS if told else result.outcome, error)
 
 
 def main(file: str, report: str, most: str) -> None:

@@ -9,7 +9,8 @@ Each file runs in a child process, unchanged but for
 - trial counts of scripts: numbers given as `num_measure_trials`, `n_trial` or `num_measures_per_round` are at most `--trials` (8);
 - test support, for tests only: `tvm.testing.*` and `tvm.topi.testing` come from the checkout, where we do not have them.
 
-A script *runs*, *stops* with an error that names what to use instead, or *fails*. Tests are skipped by TVM's own marks (other devices, a missing package), and
+A script *runs*, *stops* with an error that names what to use instead, or *fails*. A test passes, fails, or stops likewise: most that do ask for symbolic sizes.
+Tests may import `tvm.relay`, which tells when it is used. They are skipped by TVM's own marks (other devices, a missing package), and
 where a parameter is a half-precision dtype. Tests of a file that cannot be imported count as failed, one for each test function.
 """
 
@@ -136,8 +137,10 @@ def _child(command: list[str], folder: str, rules: Rules, is_script: bool) -> st
 def _not_run(path: Path, cases: Sequence[Case], text: str) -> list[Case]:
     """A failed case for each test function of which nothing was heard, when the file could not be imported or its process died."""
     heard = {case.name.partition("[")[0] for case in cases}
-    functions = [node.name for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
-    return [Case(name, "failed", text) for name in dict.fromkeys(functions) if name not in heard]
+    body = ast.parse(path.read_text()).body
+    functions = [node for outer in body for node in (outer.body if isinstance(outer, ast.ClassDef) else [outer]) if isinstance(node, ast.FunctionDef)]
+    names = dict.fromkeys(node.name for node in functions if node.name.startswith("test_"))
+    return [Case(name, "failed", text) for name in names if name not in heard]
 
 
 def group(file: str) -> str:
@@ -152,7 +155,7 @@ def totals(rows: Sequence[Row]) -> list[str]:
     lines = []
     for name in dict.fromkeys(group(row.file) for row in rows):
         members = [row for row in rows if group(row.file) == name]
-        outcomes = ("runs", "stops", "fails") if name == "scripts" else ("passed", "failed", "skipped")
+        outcomes = ("runs", "stops", "fails") if name == "scripts" else ("passed", "failed", "stops", "skipped")
         counts = {outcome: sum(row.count(outcome) for row in members) for outcome in outcomes}
         lines.append(f"{name}: {', '.join(f'{count} {outcome}' for outcome, count in counts.items())}")
     return lines
@@ -166,9 +169,9 @@ def markdown(rows: Sequence[Row]) -> str:
         lines += ["| script | | |", "|---|---|---|"]
         lines += [f"| {row.file.removeprefix('gallery/')} | {row.cases[0].outcome} | {_cell(row.first_error)} |" for row in scripts] + [""]
     if tests:
-        lines += ["| tests | passed | failed | skipped | first error |", "|---|---|---|---|---|"]
+        lines += ["| tests | passed | failed | stops | skipped | first error |", "|---|---|---|---|---|---|"]
         for row in tests:
-            numbers = " | ".join(str(row.count(outcome)) for outcome in ("passed", "failed", "skipped"))
+            numbers = " | ".join(str(row.count(outcome)) for outcome in ("passed", "failed", "stops", "skipped"))
             lines.append(f"| {Path(row.file).name} | {numbers} | {_cell(row.first_error)} |")
         lines.append("")
     return "\n".join([*lines, *(f"- {line}" for line in totals(rows))])

@@ -29,6 +29,10 @@ def test_shapes(dtype):
     assert te.placeholder((3,), dtype).shape == (tvm.testing.twice(2) - 1,)
 def test_wrong():
     assert tvm.testing.twice(2) == 5
+def test_told():
+    te.var("n")
+def test_outer():
+    def test_inner(): pass
 def test_gpu():
     if not tvm.cuda().exist:
         pytest.skip("no GPU")
@@ -44,6 +48,7 @@ FILES = {
     f"{HOW_TO}/work_with_schedules/scan.py": "import tvm\n\nassert 1 == 2, 'sums'\n",
     f"{HOW_TO}/work_with_schedules/tedd.py": "while True: pass\n",
     f"{UNIT}/test_autotvm_small.py": TESTS,
+    f"{UNIT}/test_auto_scheduler_half.py": "from tvm import relay\ndef test_one(): relay.var('x')\ndef test_two(): pass\n",
     f"{UNIT}/test_auto_scheduler_none.py": "from tvm.relay import nothing\ndef test_one(): pass\ndef test_two(): pass\n",
 }
 
@@ -78,8 +83,8 @@ def test_scripts_run_stop_and_fail(rows: dict[str, Row]) -> None:
 def test_tests_pass_fail_and_are_skipped(rows: dict[str, Row]) -> None:
     row = rows[f"{UNIT}/test_autotvm_small.py"]
     assert outcomes(row) == {
-        "test_shapes[float32]": "passed", "test_shapes[float16]": "skipped", "test_shapes[int32]": "passed", "test_wrong": "failed", "test_gpu": "skipped",
-        "test_slow": "failed",
+        "test_shapes[float32]": "passed", "test_shapes[float16]": "skipped", "test_shapes[int32]": "passed", "test_wrong": "failed", "test_told": "stops",
+        "test_outer": "passed", "test_gpu": "skipped", "test_slow": "failed",
     }  # fmt: skip
     assert {case.name: case.error for case in row.cases}["test_slow"] == "TimeoutError: no end after 6 s"
 
@@ -89,12 +94,17 @@ def test_tests_of_a_file_that_is_not_imported_fail(rows: dict[str, Row]) -> None
     assert outcomes(row) == {"test_one": "failed", "test_two": "failed"} and "asked for tvm.relay" in row.first_error
 
 
+def test_relay_is_told_of_when_it_is_used(rows: dict[str, Row]) -> None:
+    row = rows[f"{UNIT}/test_auto_scheduler_half.py"]
+    assert outcomes(row) == {"test_one": "stops", "test_two": "passed"} and "asked for tvm.relay.var" in row.first_error and "ansor.compile" in row.first_error
+
+
 def test_tables(rows: dict[str, Row]) -> None:
     text = markdown(list(rows.values()))
-    assert "| tutorial/auto_scheduler_matmul_x86.py | runs |  |" in text and "| test_autotvm_small.py | 2 | 2 | 2 | AssertionError" in text
+    assert "| tutorial/auto_scheduler_matmul_x86.py | runs |  |" in text and "| test_autotvm_small.py | 3 | 2 | 1 | 2 | AssertionError" in text
     scripts, auto_scheduler, autotvm = totals(list(rows.values()))
-    assert scripts == "scripts: 1 runs, 1 stops, 2 fails" and auto_scheduler == "auto_scheduler: 0 passed, 2 failed, 0 skipped"
-    assert autotvm == "autotvm: 2 passed, 2 failed, 2 skipped"
+    assert scripts == "scripts: 1 runs, 1 stops, 2 fails" and auto_scheduler == "auto_scheduler: 1 passed, 2 failed, 1 stops, 0 skipped"
+    assert autotvm == "autotvm: 3 passed, 2 failed, 1 stops, 2 skipped"
     assert group("tests/python/topi/python/test_topi_relu.py") == "topi"
 
 

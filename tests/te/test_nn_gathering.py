@@ -72,7 +72,7 @@ def test_sequence_mask(run: Run, array: Run, shape: tuple[int, ...], axis: int) 
 @pytest.mark.parametrize(("along", "batch"), [(1, 0), (0, 1), (-1, 0), (2, 1)])
 def test_reverse_sequence(run: Run, array: Run, along: int, batch: int) -> None:
     data = array(4, 5, 3)
-    lengths = np.random.default_rng(4).integers(-1, 7, data.shape[batch]).astype(np.int32)
+    lengths = np.random.default_rng(4).integers(-1, 7, (data.shape[batch],)).astype(np.int32)
     want = np.moveaxis(data.copy(), (batch, along), (0, 1))
     for b, n in enumerate(lengths):
         rows, length = want[b], min(max(int(n), 1), data.shape[along])

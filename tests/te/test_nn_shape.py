@@ -105,6 +105,11 @@ def test_take(run: Callable[..., Floats], array: Callable[..., Floats], axis: in
     np.testing.assert_array_equal(run(lambda d, p: nn.take(d, p, axis, "wrap"), data, places), np.take(data, places, axis, mode="wrap"))
 
 
+def test_places_as_bytes(run: Callable[..., Floats], array: Callable[..., Floats]) -> None:
+    data, places = array(300), np.array([0, 255, 200], np.uint8)
+    np.testing.assert_array_equal(run(lambda d, p: nn.take(d, p, 0), data, places), data[places])
+
+
 def test_indices_narrower_than_the_extent(run: Callable[..., Floats], array: Callable[..., Floats]) -> None:
     data, places = array(1000), np.array([127, -1], np.int8)
     np.testing.assert_array_equal(run(lambda d, p: nn.take(d, p, 0, "wrap"), data, places), data[[127, 999]])

@@ -76,7 +76,7 @@ AUTOTVM = {
 
 TARGET = {
     "cuda": _GPU, "rocm": _GPU, "mali": _GPU, "opencl": _GPU, "vta": _GPU, "hexagon": _GPU, "intel_graphics": _GPU, "bifrost": _GPU,
-    "create": "use tvm.target.Target(text)", "override_native_generic_func": "write a function of your own for each target", "arm_cpu": _REMOTE,
+    "override_native_generic_func": "write a function of your own for each target", "arm_cpu": _REMOTE,
     "x86": "use tvm.target.Target('llvm')",
 }  # fmt: skip
 """Names of `tvm.target`."""

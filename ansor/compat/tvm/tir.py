@@ -6,15 +6,16 @@ from typing import NoReturn
 
 from ansor.compat.tvm.missing import missing
 from ansor.compat.tvm.te import *  # noqa: F403  # all of its functions
-from ansor.te import Axis as IterVar  # noqa: F401
-from ansor.te import Expr as PrimExpr
+from ansor.te import Axis, Expr
 from ansor.te.expr import Cast as Cast
 from ansor.te.expr import Const as Const
 from ansor.te.expr import Operand
 from ansor.te.scalar import if_then_else
 
+PrimExpr, IterVar = Expr, Axis
 
-def Select(condition: Operand, true_value: Operand, false_value: Operand) -> PrimExpr:
+
+def Select(condition: Operand, true_value: Operand, false_value: Operand) -> Expr:
     """`te.if_then_else`."""
     return if_then_else(condition, true_value, false_value)
 

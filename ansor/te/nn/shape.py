@@ -137,14 +137,14 @@ def take(a: Tensor, indices: Tensor, axis: int | None = None, mode: str = "clip"
     """
     if mode not in ("clip", "wrap"):
         raise DeclarationError(f"asked for {name} of {a.name} with mode {mode!r}; it is 'clip' or 'wrap'")
-    if not indices.dtype.startswith("int"):
+    if not (indices.dtype.startswith("int") or indices.dtype == "uint8"):
         raise DeclarationError(f"asked for {name} of {a.name} at {indices.name}, which has dtype {indices.dtype}; indices are integers: use te.nn.cast first")
     if axis is None:
         a, axis = reshape(a, -1, f"{name}_flat"), 0
     chosen = dimension_of(name, a, axis)
     axes = axes_of((*a.shape[:chosen], *indices.shape, *a.shape[chosen + 1:]))
     place = indices[axes[chosen:chosen + indices.ndim]]
-    if place.dtype in ("int8", "int16"):
+    if place.dtype in ("int8", "int16", "uint8"):
         place = cast("int32", place)  # the extent may not fit the narrow type
     extent = a.shape[chosen]
     bounded = lesser(greater(place, 0), extent - 1) if mode == "clip" else place % extent

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import overload
 
 from ansor.te import nn, scalar
 from ansor.te.expr import Expr, Number, as_expr, is_float
@@ -104,6 +105,10 @@ def clip(x: Tensor, a_min: Number, a_max: Number) -> Tensor:
     return elementwise(x, lambda value: scalar.max(scalar.min(value, high), low), "compute")
 
 
+@overload
+def cast(x: Tensor, dtype: str) -> Tensor: ...
+@overload
+def cast(x: Expr | Number, dtype: str) -> Expr: ...
 def cast(x: Tensor | Expr | Number, dtype: str) -> Tensor | Expr:
     """Every element converted to `dtype`; to bool, it is whether it is not 0. Of a scalar expression it is one."""
     return elementwise(x, lambda value: _converted(value, dtype), "T_cast") if isinstance(x, Tensor) else _converted(as_expr(x), dtype)

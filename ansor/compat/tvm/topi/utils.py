@@ -21,12 +21,12 @@ from ansor.te.tensor import Tensor, compute
 Simple = TypeVar("Simple")
 
 
-def get_const_int(expr: SupportsIndex | Const) -> int:
-    """A number as Python's."""
+def get_const_int(expr: SupportsIndex | Expr) -> int:
+    """A number as Python's. Raises TypeError for an expression that is no whole number."""
     return operator.index(expr.value if isinstance(expr, Const) else expr)  # type: ignore[arg-type]  # which raises TypeError for a float
 
 
-def get_const_tuple(in_tuple: Iterable[SupportsIndex | Const]) -> tuple[int, ...]:
+def get_const_tuple(in_tuple: Iterable[SupportsIndex | Expr]) -> tuple[int, ...]:
     """A shape: here it is one already."""
     return tuple(map(get_const_int, in_tuple))
 

@@ -32,6 +32,7 @@ from ansor.compat.tvm.topi.nn.operators import log_softmax as log_softmax
 from ansor.compat.tvm.topi.nn.operators import lrn as lrn
 from ansor.compat.tvm.topi.nn.operators import matmul as matmul
 from ansor.compat.tvm.topi.nn.operators import pad as pad
+from ansor.compat.tvm.topi.nn.operators import prelu as prelu
 from ansor.compat.tvm.topi.nn.operators import scale_shift_nchw as scale_shift_nchw
 from ansor.compat.tvm.topi.nn.operators import scale_shift_nhwc as scale_shift_nhwc
 from ansor.compat.tvm.topi.nn.operators import softmax as softmax

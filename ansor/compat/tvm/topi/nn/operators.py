@@ -28,6 +28,11 @@ def leaky_relu(x: Tensor, alpha: float) -> Tensor:
     return nn.leaky_relu(x, alpha)
 
 
+def prelu(x: Tensor, slope: Tensor, axis: int = 1) -> Tensor:
+    """`nn.prelu`."""
+    return nn.prelu(x, slope, axis)
+
+
 def flatten(data: Tensor) -> Tensor:
     """`nn.flatten`: all dimensions but the first are one."""
     return nn.flatten(data)
