@@ -81,6 +81,18 @@ def is_registered(name: str) -> bool:
     return name in _workloads
 
 
+def forget_workload(name: str) -> WorkloadFunction:
+    """Take a function's name away, and give the function. Raises DeclarationError when there is none."""
+    function = find_workload(name)
+    del _workloads[name]
+    return function
+
+
+def workload_names() -> list[str]:
+    """The names of all registered functions."""
+    return list(_workloads)
+
+
 def find_workload(name: str) -> WorkloadFunction:
     """The registered function of that name."""
     if name not in _workloads:

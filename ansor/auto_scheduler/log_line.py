@@ -14,6 +14,7 @@ from typing import cast
 
 from ansor.auto_scheduler.measured import HardwareParams, LayoutRewriteOption, MeasureInput, MeasureResult, RecordedState, RecordedTask
 from ansor.auto_scheduler.steps import LARGEST, step_from_list
+from ansor.auto_scheduler.target_text import of_any as target_text
 from ansor.errors import RecordError
 from ansor.json_values import Json, is_number, kind, parse, refuse, told
 from ansor.outcome import MeasureErrorNo
@@ -92,11 +93,12 @@ def _read_task(fields: Json) -> RecordedTask:
         fields = [*fields[:2], *fields[3:], fields[2]]
     size = len(fields)
     key, target, hardware, host, option, names = (fields[place] if place < size else None for place in range(6))
+    told_host = _a_target(host, "target_host") if size > 3 else None
     return RecordedTask(
         _a_text(key, "workload_key"),
-        _a_target(target, "target"),
+        target_text(_a_target(target, "target"), told_host),
         _read_hardware(hardware) if size > 2 else None,
-        _a_target(host, "target_host") if size > 3 else None,
+        told_host,
         LayoutRewriteOption(_within(option, "layout_rewrite_option", max(LayoutRewriteOption))) if size > 4 else None,
         _read_names(names) if size > 5 else None,
     )

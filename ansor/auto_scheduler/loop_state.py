@@ -84,6 +84,11 @@ class StateObject:
     def _text(self) -> str:
         return self.to_text()
 
+    @cached_property
+    def _identity(self) -> str:
+        """What two equal states have in common. Where lengths are open, loops that seem to have one iteration count."""
+        return self._text if self.concrete else self.to_text(delete_trivial_loop=False)
+
     def to_text(self, delete_trivial_loop: bool = True) -> str:
         """The loops, indented; those of one iteration are left out unless `delete_trivial_loop` is False."""
         given = ", ".join(stage.name for stage in self.stages if stage.op_type == "placeholder")
@@ -96,10 +101,10 @@ class StateObject:
     def __eq__(self, other: object) -> bool:
         if isinstance(other, State):
             other = other.state_object
-        return isinstance(other, StateObject) and self._text == other._text
+        return isinstance(other, StateObject) and self._identity == other._identity
 
     def __hash__(self) -> int:
-        return hash(self._text)
+        return hash(self._identity)
 
     def __str__(self) -> str:
         return self._text
@@ -141,8 +146,8 @@ class State:
 
     ANNOTATION_TRANS_TABLE = {"none": 0} | {name: number for number, name in enumerate(ANNOTATIONS) if number}
 
-    def __init__(self, state_object: StateObject, dag: ComputeDAG) -> None:
-        self.state_object = state_object
+    def __init__(self, state_object: StateObject | State, dag: ComputeDAG) -> None:
+        self.state_object: StateObject = state_object.state_object if isinstance(state_object, State) else state_object
         self.compute_dag = dag
 
     @property

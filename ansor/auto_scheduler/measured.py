@@ -61,7 +61,10 @@ class HardwareParams:
 
 @dataclass(frozen=True)
 class RecordedTask:
-    """A workload and a target (its text). Lines of older versions end earlier: what is None is not in the line, and so is all that follows."""
+    """A workload and a target (its text; from a log a `Target`).
+
+    Lines of older versions end earlier: what is None is not in the line, and so is all that follows.
+    """
 
     workload_key: str
     target: str
@@ -138,9 +141,19 @@ class MeasureInput:
         return MeasureInput(self.task.recorded, RecordedState(self.state.transform_steps))
 
 
+class Seconds(float):
+    """A number of seconds, whose `value` is the plain number."""
+
+    @property
+    def value(self) -> float:
+        return float(self)
+
+
 @dataclass(frozen=True)
 class MeasureResult:
-    """Seconds of one call, once for each repeat; what went wrong, in words that no line holds; seconds of everything, building included; seconds since 1970."""
+    """Seconds of one call, once for each repeat (`costs[0].value` is `costs[0]`); what went wrong, in words that no line holds; seconds of everything, building
+    included; seconds since 1970.
+    """
 
     costs: Sequence[float]
     error_no: int
@@ -149,7 +162,7 @@ class MeasureResult:
     timestamp: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "costs", tuple(self.costs))
+        object.__setattr__(self, "costs", tuple(Seconds(cost) if isinstance(cost, float) else cost for cost in self.costs))
 
     @property
     def mean_cost(self) -> float:

@@ -77,11 +77,15 @@ class PreloadMeasuredStates:
 Callback = PreloadMeasuredStates | PreloadCustomSketchRule
 
 
-class EmptyPolicy:
+class SearchPolicy:
+    """What the policies are."""
+
+
+class EmptyPolicy(SearchPolicy):
     """Searches nothing: every tensor in a nest of its own."""
 
     def __init__(self, task: SearchTask, init_search_callbacks: Sequence[Callback] | None = None) -> None:
-        self.task = task
+        self.task = self.search_task = task
 
     def search(self, options: TuningOptions) -> TaskState:
         """Measure the declaration as it is, once, unless no trials are asked for."""
@@ -99,7 +103,7 @@ class EmptyPolicy:
         return inputs, measurer.measure(self.task, self, inputs)
 
 
-class SketchPolicy:
+class SketchPolicy(SearchPolicy):
     """Our search: sketches by rules, programs by evolution and a model.
 
     Args:
@@ -124,6 +128,11 @@ class SketchPolicy:
         self.task, self.model, self.seed, self.verbose = task, program_cost_model or RandomModel(seed or 0), seed or 0, verbose
         self.params = _completed(params)
         self.callbacks = list(init_search_callbacks or ())
+
+    @property
+    def search_task(self) -> SearchTask:
+        """What it searches, by the name that custom rules know."""
+        return self.task
 
     def set_verbose(self, verbose: int) -> None:
         """How much is said."""

@@ -6,8 +6,10 @@ Source: TVM 0.9, `auto_scheduler.loop_state`.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from typing import ClassVar
 
 from ansor.auto_scheduler.steps import IteratorAnnotation
 from ansor.errors import ScheduleError
@@ -81,6 +83,8 @@ class Stage:
     name: str = ""
     spatial: Axes = ()
     reduced: Axes = ()
+
+    COMPUTE_AT_TRANS_TABLE: ClassVar[Mapping[str, int]] = {"root": ComputeAtKind.ROOT, "inlined": ComputeAtKind.INLINED, "iter": ComputeAtKind.ITER}
 
     def check_iter(self, number: int, verb: str) -> Iterator:
         """The iterator of that number. Raises ScheduleError when there is none."""

@@ -23,7 +23,9 @@ Check = Callable[..., Mapping[Tensor, str]]
 C = TypeVar("C", bound=Check)
 
 _logger = logging.getLogger("auto_scheduler")
-_buffers: dict[str, dict[str, Array]] = {}
+TASK_INPUT_BUFFER_TABLE: dict[str, dict[str, Array]] = {}
+"""Workload key -> name of an input -> its values."""
+
 _checks: dict[str, Check] = {}
 
 
@@ -32,7 +34,7 @@ def register_task_input_buffer(workload_key: str, input_name: str, input_data: A
 
     save_to_file: write them to a file in this folder, too.
     """
-    known = _buffers.setdefault(workload_key, {})
+    known = TASK_INPUT_BUFFER_TABLE.setdefault(workload_key, {})
     if not overwrite and (input_name in known or _file_of(input_name) is not None):
         _logger.warning("the input %s of %s has values already; overwrite=True replaces them", input_name, workload_key)
         return get_task_input_buffer(workload_key, input_name)
@@ -45,7 +47,7 @@ def register_task_input_buffer(workload_key: str, input_name: str, input_data: A
 
 def get_task_input_buffer(workload_key: str, input_name: str) -> Array:
     """The values of an input: registered ones, or those of a file in this folder. Raises RecordError when there are none."""
-    known = _buffers.setdefault(workload_key, {})
+    known = TASK_INPUT_BUFFER_TABLE.setdefault(workload_key, {})
     if input_name not in known:
         path = _file_of(input_name)
         if path is None:

@@ -6,9 +6,9 @@ A log names a workload by its key. What is called then is a function that was re
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from pathlib import Path
-from typing import TypeVar, overload
+from typing import TypeVar, cast, overload
 
 from ansor import task as tasks
 from ansor.auto_scheduler.declaration_json import declaration_from_json, declaration_to_json
@@ -21,6 +21,38 @@ from ansor.te.tensor import Tensor, placeholder
 
 F = TypeVar("F", bound=WorkloadFunction)
 _declarations: dict[str, tuple[Tensor, ...]] = {}
+_serialized: dict[str, WorkloadFunction] = {}
+
+
+class Registry(MutableMapping[str, object]):
+    """What names and keys stand for: functions that return tensors, and declarations."""
+
+    def __getitem__(self, key: str) -> object:
+        return _declarations[key] if key in _declarations else tasks.find_workload(key)
+
+    def __setitem__(self, key: str, value: object) -> None:
+        if callable(value):
+            tasks.register_workload(key, override=True)(value)
+        else:
+            register_workload_tensors(key, cast("Sequence[Tensor]", value))
+
+    def __delitem__(self, key: str) -> None:
+        if key in _declarations:
+            del _declarations[key]
+        else:
+            tasks.forget_workload(key)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([*_declarations, *tasks.workload_names()])
+
+    def __len__(self) -> int:
+        return len(_declarations) + len(tasks.workload_names())
+
+    def __contains__(self, key: object) -> bool:
+        return key in _declarations or key in tasks.workload_names()
+
+
+WORKLOAD_FUNC_REGISTRY = Registry()
 
 
 @overload
@@ -127,15 +159,19 @@ def serialize_workload_registry_entry(workload_key: str) -> tuple[str, Json]:
     if workload_key in _declarations:
         tensors = _declarations[workload_key]
         return workload_key, declaration_to_json(tensors, topological(tensors))
-    tasks.find_workload(parse_workload_key(workload_key).name)
+    name = parse_workload_key(workload_key).name
+    _serialized[name] = tasks.find_workload(name)
     return workload_key, None
 
 
 def deserialize_workload_registry_entry(entry: tuple[str, Json]) -> None:
-    """Register what was serialised. Functions are never imported: one that is not registered here raises DeclarationError."""
+    """Register what was serialised. Functions are never imported: one that this process neither registered nor serialised raises DeclarationError."""
     key, fields = entry
     if fields is None:
-        tasks.find_workload(parse_workload_key(key).name)
+        name = parse_workload_key(key).name
+        if name in _serialized and not tasks.is_registered(name):
+            tasks.register_workload(name)(_serialized[name])
+        tasks.find_workload(name)
     elif key not in _declarations:
         register_workload_tensors(key, declaration_from_json(fields))
 

@@ -43,7 +43,7 @@ class GridSearchTuner(Tuner):
 
 
 class RandomTuner(GridSearchTuner):
-    """The same in random order, each once. The same seed gives the same order. Memory grows with the trials, not with the space."""
+    """The same in random order, each once. The same seed gives the same order. `visited`: indices so far. Memory grows with the trials, not with the space."""
 
     def __init__(self, task: HasSpace | ConfigSpace, range_idx: tuple[int, int] | None = None, *, seed: int = 0) -> None:
         super().__init__(task, range_idx)
@@ -56,6 +56,7 @@ class RandomTuner(GridSearchTuner):
 
     def _shuffle(self) -> None:
         self._rng = Random(self._seed)
+        self.visited: set[int] = set()
         # Fisher and Yates' shuffle of 0, 1, 2, ..., of which only the places that no longer hold themselves are kept.
         self._moved: dict[int, int] = {}
 
@@ -66,4 +67,5 @@ class RandomTuner(GridSearchTuner):
         if place != last:
             self._moved[place] = at_end
         self.counter += 1
+        self.visited.add(self.index_offset + drawn)
         return self.index_offset + drawn

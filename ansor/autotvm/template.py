@@ -19,7 +19,7 @@ import inspect
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Concatenate, NoReturn, ParamSpec, TypeAlias, TypeVar
+from typing import Concatenate, NoReturn, ParamSpec, TypeAlias, TypeVar, overload
 
 from ansor.autotvm.config import Config
 from ansor.autotvm.dispatch import ApplyConfig, DispatchContext, Workload, current_target
@@ -73,8 +73,18 @@ def get_config() -> Config:
     return DispatchContext.current.query(current_target(), None)
 
 
-def register_topi_compute(task_name: str) -> Callable[[Callable[Concatenate[Config, P], Tensor]], Callable[P, Tensor]]:
-    """Register a function that declares a tensor as the first half of the template of that name: a decorator.
+@overload
+def register_topi_compute(task_name: str, func: None = None) -> Callable[[Callable[Concatenate[Config, P], Tensor]], Callable[P, Tensor]]: ...
+
+
+@overload
+def register_topi_compute(task_name: str, func: Callable[Concatenate[Config, P], Tensor]) -> Callable[P, Tensor]: ...
+
+
+def register_topi_compute(
+    task_name: str, func: Callable[Concatenate[Config, P], Tensor] | None = None
+) -> Callable[[Callable[Concatenate[Config, P], Tensor]], Callable[P, Tensor]] | Callable[P, Tensor]:
+    """Register a function that declares a tensor as the first half of the template of that name: a decorator, or a call with both.
 
     The function gets its configuration as its first argument; callers leave that out. The tensor remembers its workload, for the schedule.
     Raises DeclarationError as `template` does.
@@ -92,11 +102,21 @@ def register_topi_compute(task_name: str) -> Callable[[Callable[Concatenate[Conf
         _computes[task_name] = called
         return called
 
-    return register
+    return register if func is None else register(func)
 
 
-def register_topi_schedule(task_name: str) -> Callable[[Callable[Concatenate[Config, P], Schedule]], Callable[P, Schedule]]:
-    """Register a function that schedules such tensors as the second half: a decorator.
+@overload
+def register_topi_schedule(task_name: str, func: None = None) -> Callable[[Callable[Concatenate[Config, P], Schedule]], Callable[P, Schedule]]: ...
+
+
+@overload
+def register_topi_schedule(task_name: str, func: Callable[Concatenate[Config, P], Schedule]) -> Callable[P, Schedule]: ...
+
+
+def register_topi_schedule(
+    task_name: str, func: Callable[Concatenate[Config, P], Schedule] | None = None
+) -> Callable[[Callable[Concatenate[Config, P], Schedule]], Callable[P, Schedule]] | Callable[P, Schedule]:
+    """Register a function that schedules such tensors as the second half: a decorator, or a call with both.
 
     The function gets the configuration and the tensors; callers leave out the former. Raises DeclarationError as `template` does, and when none of the tensors,
     and nothing they read, is of that workload.
@@ -115,7 +135,7 @@ def register_topi_schedule(task_name: str) -> Callable[[Callable[Concatenate[Con
         _schedules[task_name] = called
         return called
 
-    return register
+    return register if func is None else register(func)
 
 
 def get_workload(outs: Sequence[object], task_name: str | None = None) -> Workload | None:

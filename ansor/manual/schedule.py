@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import SupportsIndex
+from typing import SupportsIndex, overload
 
 from ansor.errors import DeclarationError, ScheduleError
 from ansor.ir import access
@@ -104,12 +104,20 @@ class Schedule:
 
     # stages ---------------------------------------------------------------------------------------------------------------------------------------------
 
-    def cache_write(self, tensor: Scheduled, scope: str) -> Tensor:
+    @overload
+    def cache_write(self, tensor: Scheduled, scope: str) -> Tensor: ...
+
+    @overload
+    def cache_write(self, tensor: list[Tensor], scope: str) -> list[Tensor]: ...
+
+    def cache_write(self, tensor: Scheduled | list[Tensor], scope: str) -> Tensor | list[Tensor]:
         """A stage that computes `tensor`, which from now on copies it from there. Call it before anything else is done to `tensor`.
 
         Gives the new stage's tensor. `s[tensor].op.axis` are axes of the copy afterwards; those of the declaration belong to the new stage, and given to
-        `s[tensor]` they stand for those of the copy at their places.
+        `s[tensor]` they stand for those of the copy at their places. A list of tensors gives a list.
         """
+        if isinstance(tensor, list):
+            return [self.cache_write(one, scope) for one in tensor]
         name = self[tensor].name
         check_scope(scope, f"what {name} is computed in")
         self.running(name).refuse_all(name, "cache-write")

@@ -66,7 +66,7 @@ def test_what_goes_wrong_is_a_result() -> None:
 @pytest.mark.compiler
 def test_special_inputs_are_found_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     """Indices that have to stay inside of what they index, beyond what can be proven."""
-    monkeypatch.setattr(task_inputs, "_buffers", {})
+    monkeypatch.setattr(task_inputs, "TASK_INPUT_BUFFER_TABLE", {})
 
     def gather() -> list[Tensor]:
         table, index, scale = te.placeholder((64, 4), name="table"), te.placeholder((8,), "int32", name="index"), te.placeholder((1,), "int32", name="scale")

@@ -46,7 +46,7 @@ def task_matmul(n: int, m: int, k: int) -> list[Tensor]:
 @pytest.fixture(autouse=True)
 def clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(workload_registry, "_declarations", {})
-    monkeypatch.setattr(task_inputs, "_buffers", {})
+    monkeypatch.setattr(task_inputs, "TASK_INPUT_BUFFER_TABLE", {})
     monkeypatch.setattr(task_inputs, "_checks", {})
     monkeypatch.chdir(tmp_path)
 
@@ -156,7 +156,7 @@ def test_values_of_inputs(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> N
     assert [path.name for path in tmp_path.glob("*.npy")] == ["A.4_2_float32.npy"]
     assert register_task_input_buffer(key, "A", twos) is get_task_input_buffer(key, "A") and "overwrite=True replaces" in caplog.text
     assert get_task_input_buffer(key, "A")[0, 0] == 1 and register_task_input_buffer(key, "A", twos, overwrite=True)[0, 0] == 2
-    task_inputs._buffers.clear()
+    task_inputs.TASK_INPUT_BUFFER_TABLE.clear()
     assert np.array_equal(get_task_input_buffer(key, "A"), ones)  # from the file
     with pytest.raises(RecordError, match="which has none"):
         get_task_input_buffer(key, "B")

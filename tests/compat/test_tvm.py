@@ -55,7 +55,7 @@ def test_names_of_the_others_are_ours() -> None:
         ("te.extern", "te.compute"),
         ("te.comm_reducer", "te.sum"),
         ("auto_scheduler.relay_integration", "ansor.compile"), ("autotvm.tophub", "apply_history_best"), ("bogus", "docs/tvm.md"),
-        ("target.cuda", "'llvm'"), ("topi.sparse_dense", "te.compute"), ("topi.nn.bogus", "te.compute"), ("transform.Simplify", "PassContext"),
+        ("target.cuda", "'llvm'"), ("topi.sparse_dense", "te.compute"), ("topi.nn.bogus", "te.compute"), ("transform.Simplify", "no passes"),
         ("runtime.vm", "ansor.compile"),
     ],
 )  # fmt: skip
@@ -232,3 +232,47 @@ def test_stages_that_only_move_elements_are_inlined() -> None:
     s, seen = te.create_schedule(out.op), list[str]()
     topi.utils.traverse_inline(s, out.op, lambda op: seen.append(op.name))
     assert seen == ["relu", "conv2d", "relu"] and str(tvm.lower(s, [data, weight, out])).count("conv2d") > 0
+
+
+def test_words_of_states_and_measurements() -> None:
+    result = auto_scheduler.MeasureResult([0.25, 0.5], 0, "", 1.0, 0)
+    assert [getattr(cost, "value", None) for cost in result.costs] == [0.25, 0.5] == list(result.costs)
+    a, b, c = scaled()
+    s = te.create_schedule(c.op)
+    (local,) = s.cache_write([c], "local")
+    assert s[local].name != s[c].name and len(s.stages) > 1
+    assert tvm.__version__ == "0.9.0" and tvm.tir.indexmod is te.indexmod and tvm.runtime.ndarray.empty is tvm.nd.empty
+    assert tvm.auto_scheduler.loop_state.Stage.COMPUTE_AT_TRANS_TABLE["iter"] == 2
+
+
+def test_the_registry_of_workloads() -> None:
+    registry: dict[str, object] = tvm.auto_scheduler.workload_registry.WORKLOAD_FUNC_REGISTRY
+    tvm.auto_scheduler.register_workload("compat registry", lambda n: list(scaled(n)), override=True)
+    key: str = tvm.auto_scheduler.workload_registry.register_workload_tensors("compat tensors", list(scaled()))
+    assert {"compat registry", key} <= set(registry) and len(registry) >= 2
+    for name in ("compat registry", key):
+        entry = tvm.auto_scheduler.workload_registry.serialize_workload_registry_entry(name)
+        del registry[name]
+        assert name not in registry
+        tvm.auto_scheduler.workload_registry.deserialize_workload_registry_entry(pickle.loads(pickle.dumps(entry)))
+        assert name in registry
+        del registry[name]
+
+
+def test_visited_indices_of_a_random_tuner() -> None:
+    space = autotvm.ConfigSpace()
+    space.define_knob("one", list(range(8)))
+    tuner = autotvm.RandomTuner(space, range_idx=(2, 5))
+    tuner.next_batch(4)
+    assert tuner.visited == {2, 3, 4, 5}
+
+
+def test_topi_schedules_and_paddings() -> None:
+    a, b, c = scaled()
+    func = tvm.build(topi.generic.schedule_injective([c]), [a, b, c], "llvm")
+    assert func.entry_name and topi.x86.schedule_reduce(c).outputs
+    assert topi.nn.utils.get_pad_tuple((1, 2), (3, 5)) == (1, 2, 1, 2) and topi.nn.get_pad_tuple("SAME", (3, 5)) == (1, 2, 1, 2)
+    matrices = topi.nn.winograd_transform_matrices(2, 3, "float32")
+    assert [matrix.shape for matrix in matrices] == [(4, 2), (4, 4), (4, 3)]
+    with pytest.raises(DeclarationError, match="there are 2 and 4"):
+        topi.nn.winograd_transform_matrices(6, 3, "float32")

@@ -31,5 +31,6 @@ from ansor.compat.tvm.device import opencl as opencl
 from ansor.compat.tvm.device import rocm as rocm
 from ansor.compat.tvm.device import vulkan as vulkan
 from ansor.compat.tvm.error import TVMError as TVMError
+from ansor.compat.tvm.error import __version__ as __version__
 from ansor.compat.tvm.missing import of_tvm as __getattr__  # noqa: F401  # what is not here raises
 from ansor.compat.tvm.modules import put as _put  # noqa: F401  # modules by TVM's paths

@@ -37,8 +37,8 @@ def build(
     _check(inputs, "build")
     local = local_target(target_of(target))
     if isinstance(inputs, Sketch):
-        return Function(searched.build(inputs, args, local, name))
-    return Function(manual.build(inputs, args, local, name=name))
+        return Function(searched.build(inputs, args, local, name), local.mcpu)
+    return Function(manual.build(inputs, args, local, name=name), local.mcpu)
 
 
 def _check(sch: object, verb: str) -> None:

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray as NumpyArray
 
 from ansor.codegen.source import ALIGNMENT
+from ansor.compat.tvm import exported
 from ansor.compat.tvm.benchmark import BenchmarkResult, timed
 from ansor.compat.tvm.device import Device
 from ansor.compat.tvm.nd import NDArray
+from ansor.errors import MeasureError
 from ansor.measure.kernel import Kernel
 
 Array = NumpyArray[np.generic]
@@ -22,11 +24,11 @@ Given = NDArray | Array
 class Function:
     """A kernel in destination-passing style: `func(a, b, c)` reads a and b and writes c, in the order of the arguments it was built with.
 
-    kernel: ours, which gives its results instead.
+    kernel: ours, which gives its results instead; mcpu: the processor that it is made for.
     """
 
-    def __init__(self, kernel: Kernel) -> None:
-        self.kernel = kernel
+    def __init__(self, kernel: Kernel, mcpu: str = "native") -> None:
+        self.kernel, self.mcpu = kernel, mcpu
         self.entry_name = kernel.code.entry
 
     @property
@@ -80,9 +82,24 @@ class Function:
         """The C text."""
         return self.kernel.source
 
-    def save(self, folder: str | Path) -> Path:
-        """Write it to a folder, for `ansor.measure.kernel.Kernel.load`."""
-        return self.kernel.save(folder)
+    def export_library(self, file_name: str | Path, *, fcompile: object = None, addons: object = None, workspace_dir: object = None, **kwargs: object) -> None:
+        """Write it as one shared library, for `tvm.runtime.load_module`. The other arguments have no meaning.
+
+        Raises MeasureError for a name that does not end in .so.
+        """
+        path = Path(file_name)
+        if path.suffix not in exported.LIBRARY:
+            raise MeasureError(f"asked to export a library as {path.name}; give a name that ends in {exported.LIBRARY[0]}")
+        exported.export_library(self.kernel, path)
+
+    def save(self, file_name: str | Path, fmt: str = "") -> Path:
+        """Write it by what its name ends in, or by `fmt`: `.c` the text, `.o` an object file for `contrib.cc.create_shared`, `.so` as `export_library`.
+
+        A name without an ending is a folder, for `ansor.Kernel.load`. Raises MeasureError for other endings, ToolchainError with the compiler's text.
+        """
+        path = Path(file_name)
+        exported.save(self.kernel, path if not fmt or path.suffix else path.with_suffix(f".{fmt}"), self.mcpu)
+        return path
 
     def __repr__(self) -> str:
         return f"Function({self.entry_name}: {', '.join(argument.name for argument in self.kernel.arguments)})"

@@ -31,12 +31,13 @@ _KINDS = "there are two kinds of tensors: tensor.is_placeholder tells those that
 _LIBRARY = "a library's kernel cannot be inside of a program: write what it computes with te.compute"
 _CONTRIB = "of tvm.contrib there are cc, nvcc, pickle_memoize and utils"
 _OPERATOR = "operators are functions on tensors: write it with te.compute, or see ansor.te.nn for those there are"
+_PASSES = "there are no passes to choose: leave it out"
 _THREADS = "processors have no grid of threads: use s[C].parallel(outer) and s[C].vectorize(inner)"
 
 TVM = {
     "relay": _NETWORK, "ir": _NETWORK, "IRModule": _NETWORK, "relax": _NETWORK, "parser": _NETWORK, "driver": "use the command `ansor compile`",
-    "tir": _TIR, "script": _TIR, "arith": _TIR, "meta_schedule": "use tvm.auto_scheduler, whose search is ours", "ir_builder": _TIR,
-    "transform": "there are no passes to choose: leave the PassContext out", "instrument": "there are no passes to choose: leave it out",
+    "script": _TIR, "arith": _TIR, "meta_schedule": "use tvm.auto_scheduler, whose search is ours", "ir_builder": _TIR,
+    "instrument": "there are no passes to choose: leave it out",
     "rpc": _REMOTE, "micro": _REMOTE, "exec": "use the commands of `ansor`", "graph_executor": _NETWORK, "vta": _GPU,
     "gpu": _GPU, "vpi": _GPU, "hexagon": _GPU, "webgpu": _GPU,
     "var": _SHAPES, "size_var": _SHAPES, "thread_axis": _THREADS, "create_schedule": "use te.create_schedule", "compute": "use te.compute",
@@ -151,7 +152,7 @@ TABLES: Mapping[str, Mapping[str, str]] = {
 }  # fmt: skip
 """Module -> its names that are not here -> what to use instead."""
 
-OTHERWISE = {"tvm.topi": _OPERATOR, "tvm.contrib": _CONTRIB}
+OTHERWISE = {"tvm.tir": _TIR, "tvm.transform": _PASSES, "tvm.topi": _OPERATOR, "tvm.contrib": _CONTRIB}
 """Module -> what is said of any other name of it."""
 
 

@@ -17,14 +17,15 @@ HERE = "ansor.compat.tvm."
 AUTO_SCHEDULER: Mapping[str, tuple[str, ...]] = {
     "auto_schedule": ("deprecated",), "compute_dag": ("compute_dag", "measured"), "cost_model": ("cost_models",), "cost_model.cost_model": ("cost_models",),
     "cost_model.xgb_model": ("cost_models",), "dispatcher": ("dispatcher",), "loop_state": ("loop_state", "stages"), "measure": ("measuring", "measured"),
-    "measure_record": ("record", "log_line"), "search_policy": ("search_policy",), "search_task": ("search_task", "measured"),
+    "measure_record": ("record", "log_line"), "search_policy": ("search_policy",), "search_task": ("search_task", "measured", "task_inputs"),
     "task_scheduler": ("task_scheduler",), "workload_registry": ("workload_registry",),
 }  # fmt: skip
 """Module of `tvm.auto_scheduler` -> modules of `ansor.auto_scheduler`."""
 
 AUTOTVM: Mapping[str, tuple[str, ...]] = {
     "database": ("database",), "feature": ("feature",), "measure": ("measure", "measured"), "measure.measure": ("measure", "measured"),
-    "measure.measure_methods": ("measure", "local_measure"), "measure.local_executor": ("local_measure",), "record": ("record", "log_line"),
+    "measure.measure_methods": ("measure", "local_measure"), "measure.local_executor": ("local_measure",),
+    "measure.executor": ("ansor.compat.tvm.autotvm.executor",), "record": ("record", "log_line"),
     "task": ("task", "template", "dispatch"), "task.space": ("space", "knob", "split", "reorder", "annotate", "entities", "fallback"),
     "task.task": ("task", "template"), "task.dispatcher": ("dispatch", "recorded_dispatch"), "task.code_hash": (), "task.topi_integration": ("template",),
     "tuner": ("tuner",), "tuner.tuner": ("tuner",), "tuner.callback": ("callback",), "tuner.ga_tuner": ("ga_tuner",),
@@ -62,7 +63,7 @@ def _module(name: str, sources: tuple[str, ...], package: ModuleType) -> ModuleT
 def _put(package: ModuleType, ours: str, modules: Mapping[str, tuple[str, ...]]) -> None:
     root = package.__name__.removeprefix(HERE)
     for path, sources in modules.items():
-        made = _module(f"{root}.{path}", tuple(f"{ours}.{source}" for source in sources), package)
+        made = _module(f"{root}.{path}", tuple(source if source.startswith("ansor.") else f"{ours}.{source}" for source in sources), package)
         parent, _, name = made.__name__.rpartition(".")
         sys.modules[made.__name__] = made
         setattr(sys.modules[parent], name, made)
@@ -70,6 +71,8 @@ def _put(package: ModuleType, ours: str, modules: Mapping[str, tuple[str, ...]])
 
 def put() -> None:
     """Make them."""
+    sys.modules[f"{HERE}runtime.ndarray"] = nd
+    vars(runtime)["ndarray"] = nd
     for module in FLAT:
         vars(module)["__path__"] = []
     _put(auto_scheduler, "ansor.auto_scheduler", AUTO_SCHEDULER)

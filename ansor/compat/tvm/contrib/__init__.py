@@ -1,5 +1,6 @@
 """`tvm.contrib`: what scripts use beside tuning."""
 
+from ansor.compat.tvm.contrib import cc as cc
 from ansor.compat.tvm.contrib import nvcc as nvcc
 from ansor.compat.tvm.contrib import pickle_memoize as pickle_memoize
 from ansor.compat.tvm.contrib import utils as utils

@@ -109,3 +109,5 @@ from ansor.compat.tvm.topi.transform import tile as tile
 from ansor.compat.tvm.topi.transform import transpose as transpose
 from ansor.compat.tvm.topi.transform import unravel_index as unravel_index
 from ansor.compat.tvm.topi.transform import where as where
+from ansor.compat.tvm.topi.utils import get_const_int as get_const_int
+from ansor.compat.tvm.topi.utils import get_const_tuple as get_const_tuple

@@ -43,3 +43,7 @@ from ansor.compat.tvm.topi.nn.pooling import pool1d as pool1d
 from ansor.compat.tvm.topi.nn.pooling import pool2d as pool2d
 from ansor.compat.tvm.topi.nn.pooling import pool3d as pool3d
 from ansor.compat.tvm.topi.nn.pooling import pool_grad as pool_grad
+from ansor.compat.tvm.topi.nn.utils import get_pad_tuple as get_pad_tuple
+from ansor.compat.tvm.topi.nn.utils import get_pad_tuple1d as get_pad_tuple1d
+from ansor.compat.tvm.topi.nn.utils import get_pad_tuple3d as get_pad_tuple3d
+from ansor.compat.tvm.topi.winograd import winograd_transform_matrices as winograd_transform_matrices

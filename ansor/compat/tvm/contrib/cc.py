@@ -1,0 +1,24 @@
+"""`tvm.contrib.cc`: object files as shared libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ansor.codegen.toolchain import find_compiler
+from ansor.compat.tvm import exported
+from ansor.compat.tvm.missing import of_contrib as __getattr__  # noqa: F401  # what is not here raises
+
+
+def create_shared(output: str | Path, objects: str | Sequence[str | Path], options: Sequence[str] | None = None, cc: str | None = None) -> None:
+    """Link object files into a shared library; of a function that was saved as one, `tvm.runtime.load_module` loads it. `cc`: always the compiler of ours.
+
+    Raises ToolchainError with the compiler's text.
+    """
+    given = [objects] if isinstance(objects, str) else list(objects)
+    exported.create_shared(Path(output), [Path(one) for one in given], options or ())
+
+
+def get_cc() -> str:
+    """The compiler that is used, as a command."""
+    return " ".join(find_compiler().command)
