@@ -3,7 +3,6 @@
 import ctypes
 import sys
 import tempfile
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -15,6 +14,7 @@ from ansor.codegen.pool_library import shared_pool
 from ansor.codegen.source import ALIGNMENT, Argument, CSource
 from ansor.codegen.toolchain import Compiler, find_compiler
 from ansor.errors import ArgumentError, ArgumentTypeError, MeasureError, ToolchainError
+from ansor.forked import Locked
 from ansor.measure import saved_kernel
 from ansor.measure.builder import Builder
 from ansor.measure.direct_call import DirectCall
@@ -40,7 +40,7 @@ def build_kernels(sources: Sequence[CSource], compiler: Compiler | None = None, 
         return kernels
 
 
-class Kernel:
+class Kernel(Locked):
     """A callable kernel. The library's bytes are kept, so its file may go.
 
     Call it with the inputs, and those constants that `bind_constants` did not bind, in declaration order. Results are new
@@ -60,6 +60,7 @@ class Kernel:
         latency_s: float | None = None,
         schedule: str = "",
     ) -> None:
+        super().__init__()
         self._source = source
         self.latency_s = latency_s
         self.schedule = schedule
@@ -82,7 +83,6 @@ class Kernel:
         self._dtypes = {argument.name: np.dtype(argument.dtype) for argument in source.arguments}
         self._outputs = [argument for argument in source.arguments if argument.role == "output"]
         self._direct: DirectCall | None = None
-        self._lock = threading.Lock()
 
     def __repr__(self) -> str:
         inputs, outputs = (", ".join(f"{one.name} {one.dtype}{list(one.shape)}" for one in self.arguments if (one.role == "output") is wanted)
@@ -151,7 +151,7 @@ class Kernel:
         return found[0] if len(found) == 1 else found
 
     def _call_directly(self, inputs: "Sequence[Tensor]") -> "list[torch.Tensor] | None":
-        with self._lock:
+        with self.lock:
             if self._direct is None:
                 self._direct = DirectCall(self.arguments, {name: array.ctypes.data for name, array in self._bound.items()})
             results = self._direct.fill(inputs)
@@ -165,7 +165,7 @@ class Kernel:
         Nothing is checked. `workspace` 0 means the kernel's own.
         """
         pointers = (ctypes.c_void_p * len(addresses))(*addresses)
-        with self._lock:
+        with self.lock:
             self._call(ctypes.addressof(pointers), workspace or self._own_workspace())
 
     def prepared(self, addresses: Sequence[int], workspace: int, keep: Sequence[object] = ()) -> Callable[[], None]:

@@ -14,7 +14,7 @@ from ansor.codegen.toolchain import find_compiler
 from ansor.graph import rivals as measured
 from ansor.graph.kernels import ReferenceKernel
 from ansor.graph.library import LibraryKernel
-from ansor.graph.network import CompiledNetwork
+from ansor.graph.network import CompiledNetwork, torch_threads
 from ansor.graph.rivals import Rivals
 from ansor.graph.tasks import ExtractedGraph, extract
 from ansor.library_choice import Candidates, assembled, program_digest, runs_here
@@ -181,7 +181,7 @@ def test_times_are_those_of_all_uses_in_turns(extracted: ExtractedGraph) -> None
 
 def test_the_threads_of_pytorch_come_back() -> None:
     before = torch.get_num_threads()
-    with pytest.raises(KeyError), measured.torch_threads(before + 1):
+    with pytest.raises(KeyError), torch_threads(before + 1):
         assert torch.get_num_threads() == before + 1
         raise KeyError
     assert torch.get_num_threads() == before

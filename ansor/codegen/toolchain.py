@@ -23,6 +23,7 @@ from pathlib import Path
 from ansor import settings
 from ansor.codegen.library_cache import kept_library
 from ansor.errors import ToolchainError
+from ansor.forked import Locked
 from ansor.text import clip
 
 BASE_FLAGS = (
@@ -246,7 +247,7 @@ def _end(process: "subprocess.Popen[str]") -> None:
         pipe.close()
 
 
-_cache_lock = threading.Lock()
+_building = Locked()
 
 
 def cached_library(compiler: Compiler, name: str, text: str, *, mcpu: str = "native", flags: Sequence[str] = ()) -> Path:
@@ -264,7 +265,7 @@ def cached_library(compiler: Compiler, name: str, text: str, *, mcpu: str = "nat
             said = f"C compiler {compiler.version!r} cannot build our helper {name!r}: {compiled.text}"
             raise ToolchainError(f"{said}; name another with --cc or $CC")
 
-    with _cache_lock:
+    with _building.lock:
         return kept_library(f"{name}-{key}", build)
 
 

@@ -8,8 +8,8 @@ A call copies the inputs into the arena, makes the prepared calls one after anot
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import NoReturn
 
 import numpy as np
@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from ansor.errors import ModelError
+from ansor.forked import Locked
 from ansor.graph.call_shape import CallShape
 from ansor.graph.dtypes import in_memory
 from ansor.graph.export import CallArguments
@@ -32,9 +33,10 @@ from ansor.notices import warn
 from ansor.text import counted, format_bytes
 
 Step = Callable[[], object]
+_AS_IT_IS = nullcontext()
 
 
-class CompiledNetwork:
+class CompiledNetwork(Locked):
     """Calls like the module it was made from: same arguments, same structure of results. Shapes and dtypes are fixed.
 
     Calls from several threads take turns. `arena_bytes`: planned memory; `steps`: the name and the prepared call of each group, in order.
@@ -45,7 +47,7 @@ class CompiledNetwork:
         if len(kernels) != len(extracted.tasks):
             raise ModelError(f"asked to assemble a network of {len(extracted.tasks)} tasks from {len(kernels)} kernels; give one for each task")
         self._call = CallShape(extracted.signature, extracted.graph)
-        self._lock = threading.Lock()
+        super().__init__()
         plan = plan_memory(extracted)
         self.arena_bytes = plan.size
         arrays = _Arrays(extracted.graph, plan)
@@ -95,7 +97,8 @@ class CompiledNetwork:
             if change is not None:
                 warn(change)
         as_torch = not leaves or any(isinstance(leaf, torch.Tensor) for leaf in leaves)
-        with self._lock:
+        # PyTorch's own threads do not survive a fork, and it would wait for them: one thread needs none.
+        with self.lock, torch_threads(1) if self.forked else _AS_IT_IS:
             for place, leaf in zip(self._inputs, leaves, strict=True):
                 if isinstance(leaf, torch.Tensor) and leaf.requires_grad:
                     self._say_gradients()
@@ -114,6 +117,17 @@ class CompiledNetwork:
         if not self._gradients_said and torch.is_grad_enabled():
             self._gradients_said = True
             warn("an input requires gradients, but a compiled network computes none: its results do not require them; call it under torch.no_grad()")
+
+
+@contextmanager
+def torch_threads(threads: int) -> Iterator[None]:
+    """PyTorch's kernels run on so many threads here."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 class _Planned:

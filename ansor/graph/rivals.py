@@ -7,15 +7,12 @@ and all steps run in order on what comes of them.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-import torch
-
 from ansor.graph.export import CallArguments
-from ansor.graph.network import CompiledNetwork, Step
+from ansor.graph.network import CompiledNetwork, Step, torch_threads
 from ansor.graph.tasks import ExtractedGraph
 
 SECONDS_PER_GROUP = 0.05
@@ -94,14 +91,3 @@ def _in_turns(runs: Sequence[Callable[[], T]], budget: float, clock: Clock) -> t
         for results, run in turns if number % 2 else reversed(turns):
             results.append(run())
     return found
-
-
-@contextmanager
-def torch_threads(threads: int) -> Iterator[None]:
-    """PyTorch's kernels run on so many threads here."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -1,0 +1,28 @@
+"""Locks after a fork. Only the thread that forked lives on in the child: a lock that another one held would never be given back there."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+
+
+class Locked:
+    """Has a lock, which is a new and free one in a forked child. `forked`: this is a child, and it was made in a parent."""
+
+    def __init__(self) -> None:
+        self.forked = False
+        self.lock = threading.Lock()
+        _owners.add(self)
+
+
+_owners: weakref.WeakSet[Locked] = weakref.WeakSet()
+
+
+def _renew() -> None:
+    for owner in list(_owners):
+        owner.lock, owner.forked = threading.Lock(), True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew)
