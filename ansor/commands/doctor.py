@@ -14,7 +14,7 @@ from ansor.commands.common import make_console, target_of
 from ansor.errors import AnsorError
 from ansor.measure.measurer import Measurer
 from ansor.measure.peak import measure_peak
-from ansor.settings import cache_directory, cores
+from ansor.settings import cache_directory, cores, writable_cache
 from ansor.targets.base import Target
 from ansor.text import format_seconds
 
@@ -26,7 +26,9 @@ def run_doctor(given: argparse.Namespace) -> int:
     console.print(f"ansor {__version__} on {processor_name()}, {cores()} cores")
     console.print(f"target     {target}: vectors of {target.vector_bytes} bytes, {target.vector_registers} registers, "
                   f"L1 {target.l1_bytes >> 10} KiB, L2 {target.l2_bytes >> 10} KiB, L3 {target.l3_bytes >> 10} KiB", soft_wrap=True)  # fmt: skip
-    console.print(f"cache      {cache_directory()}", soft_wrap=True)
+    cache, written = cache_directory(), writable_cache()
+    elsewhere = "" if written == cache else f" (read-only; what it lacks is kept in {written})"
+    console.print(f"cache      {cache}{elsewhere}", soft_wrap=True)
     console.print(f"cost model {_cost_model()}", soft_wrap=True)
     try:
         _measured(target, console)

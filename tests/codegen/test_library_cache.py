@@ -201,6 +201,21 @@ def test_the_temporary_folder_is_looked_at_too(cache: Path, build: Building, mon
         kept_library("b", build)
 
 
+def test_processes_that_build_at_once_do_each_other_no_harm(cache: Path, build: Building) -> None:
+    """Compilers give other bytes each time; every process gets a whole library, and so does the next one."""
+    program = (
+        "import os, ctypes\nfrom pathlib import Path\nfrom ansor.codegen.library_cache import kept_library\nfrom ansor.safe_files import digest\n"
+        "for k in range(20):\n"
+        "    place = kept_library(f'a{k}', lambda place: place.write_bytes(os.urandom(5000)))\n"
+        "    assert place.stem.endswith(digest(place.read_bytes())[:16])\n"
+    )
+    running = [subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True) for _ in range(4)]
+    assert [process.communicate(timeout=120)[1] for process in running] == [""] * 4
+    for k in range(20):
+        assert is_whole(kept_library(f"a{k}", build))
+    assert build.calls == 0
+
+
 def test_no_room(cache: Path, build: Building, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(descriptor: int, content: bytes) -> int:
         raise OSError(28, "No space left on device")
