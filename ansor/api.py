@@ -160,13 +160,13 @@ def say_guesses(states: Sequence[TaskState], report: Report, hint: bool = False)
     found = [(state.task.name, state.guess) for state in states if state.best is None and state.guess is not None]
     if len(found) == 1:
         ((name, guess),) = found
-        share = "" if guess.confidence is None else f"; expected to have {guess.confidence:.0%} of the speed of a tuned program"
+        share = "" if guess.confidence is None else f"; expected to have {100 * guess.confidence:.0f} % of the speed of a tuned program"
         report(f"{name}: {guess.how}{share}{cure}")
     if len(found) < 2:
         return
     known = sorted((guess.confidence, name) for name, guess in found if guess.confidence is not None)
     mean = sum(confidence for confidence, _ in known) / max(len(known), 1)
-    share = f"; expected to have {mean:.0%} of the speed of tuned ones, {known[0][0]:.0%} for {known[0][1]}" if known else ""
+    share = f"; expected to have {100 * mean:.0f} % of the speed of tuned ones, {100 * known[0][0]:.0f} % for {known[0][1]}" if known else ""
     others = f"; {len(found) - len(known)} not by the model" if len(known) < len(found) else ""
     report(f"{len(found)} programs were chosen without measuring{share}{others}{cure}")
 
@@ -397,6 +397,8 @@ class TuningOptions:
 
 def tune(task: SearchTask, options: TuningOptions) -> TaskState:
     """Tune one task; the result is in the record file, and in the state returned. 0 trials without minutes measure nothing: what is recorded counts."""
+    if not hasattr(options, "num_measure_trials"):
+        raise ArgumentError(f"asked to tune with {options!r:.80}, which is a {type(options).__name__}; give ansor.TuningOptions(num_measure_trials=...)")
     files = [callback.filename for callback in options.measure_callbacks]
     if len(files) > 1:
         raise RecordError(f"asked to record to {len(files)} files ({', '.join(files)}); give one RecordToFile")

@@ -317,7 +317,7 @@ def positive(text: str) -> int:
 
 
 def trials(text: str) -> int:
-    """A whole number of at least 1; who gives 0 wants another command."""
+    """A whole number of at least 1; 0 is for another command."""
     if text.isdecimal() and int(text) == 0:
         raise argparse.ArgumentTypeError(f"{text!r} would measure nothing; `ansor compile` generates code without measuring")
     return positive(text)

@@ -30,7 +30,7 @@ def parse(text: str) -> object:
     except RecursionError:
         refuse(_DEEP)
     except ValueError as error:
-        refuse(f"it is no JSON ({brief(str(error))})")
+        refuse(f"it is not JSON ({brief(str(error))})")
     return value if _nested_within(value, DEEPEST) else refuse(_DEEP)
 
 

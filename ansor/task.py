@@ -21,7 +21,7 @@ from ansor.arguments import check_arguments
 from ansor.codegen.generate import Machine, generate
 from ansor.codegen.source import CSource
 from ansor.declared import call, tensors_of
-from ansor.errors import DeclarationError
+from ansor.errors import ArgumentError, DeclarationError
 from ansor.ir.dag import Dag
 from ansor.measure.measurer import MeasureTask
 from ansor.measure.reference import measure_task
@@ -264,6 +264,8 @@ def _checked_inputs(tensors: Sequence[Tensor], dag: Dag, inputs: Mapping[str, ND
     for name, value in inputs.items():
         if name not in known:
             raise DeclarationError(f"asked to measure with values for {name!r}, which is no input; the inputs are {', '.join(known)}")
+        if not isinstance(value, np.ndarray):
+            raise ArgumentError(f"asked to measure with a {type(value).__name__} for {name!r}; give a NumPy array")
         if value.shape != known[name].shape or value.dtype != known[name].dtype:
             wanted = f"{known[name].dtype} of shape {known[name].shape}"
             raise DeclarationError(f"asked to measure with {value.dtype} values of shape {value.shape} for {name!r}, which is declared {wanted}; convert them")

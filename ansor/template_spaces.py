@@ -39,5 +39,5 @@ def _called(template: Template, args: Sequence[object]) -> tuple[str, Sequence[o
         return template.name, template.args
     name = template if isinstance(template, str) else getattr(template, "template_name", None)
     if name is None:
-        raise DeclarationError(f"asked for the template {template!r}, which is none; decorate it with @autotvm.template(name), or give the name of one")
+        raise DeclarationError(f"asked for the template {template!r}, which is not a template; decorate it with @autotvm.template(name), or give a name")
     return name, args

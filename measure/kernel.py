@@ -108,8 +108,10 @@ class Kernel(Locked):
     def bind_constants(self, constants: "Mapping[str, Tensor]") -> None:
         """Keep constants (logical arrays by name), packed as the kernel wants them; calls then leave them out.
 
-        Raises MeasureError for a name that is no constant, and ValueError or TypeError for a wrong shape or dtype.
+        Raises MeasureError for a name that is no constant, and ArgumentError or ArgumentTypeError for a wrong shape or dtype.
         """
+        if not isinstance(constants, Mapping):
+            raise ArgumentTypeError(f"asked to bind a {type(constants).__name__}; give constants by name, such as {{'weight': array}}")
         known = {argument.name: argument for argument in self.arguments if argument.role == "constant"}
         for name, value in constants.items():
             if name not in known:

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple, Self, TypeAlias
 
 from ansor import settings
 from ansor.codegen.toolchain import Compiler, processor_name
-from ansor.errors import RecordError
+from ansor.errors import ArgumentError, RecordError
 from ansor.measure.failure import Failure
 from ansor.measure.measurer import Measurement
 from ansor.measure.record_fields import is_duration, is_name, is_whole, wrong_in_comparison, wrong_in_head, wrong_in_tail
@@ -269,6 +269,8 @@ def load(path: str | Path, *, workload: str | None = None, target: str | None = 
     Raises RecordError when the file cannot be read, holds something else or is of a version we do not know; lines that cannot be used are
     counted by reason in `Loaded.skipped`.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise ArgumentError(f"asked for the records of {path!r:.80}, which is a {type(path).__name__}; give the path of a record file")
     # A million tuples are no garbage: collecting while they are made doubles the time.
     check_place(Path(path))
     collecting = gc.isenabled()

@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from numbers import Real
 from statistics import median
 
 from ansor.errors import ArgumentError
@@ -30,6 +31,9 @@ class TimingOptions:
     memory_bytes: int = 2 << 30  # memory a candidate may take beyond its arguments
 
     def __post_init__(self) -> None:
+        wrong = [name for name, value in asdict(self).items() if isinstance(value, bool) or not isinstance(value, Real)]
+        if wrong:
+            raise ArgumentError(f"TimingOptions: {wrong[0]}={getattr(self, wrong[0])!r} is not a number; give a number")
         if self.number < 1 or self.repeat < 1 or self.cut_ratio <= 1 or self.contender_repeats < 0 or self.timeout_seconds <= 0:
             raise ArgumentError(f"TimingOptions: number, repeat >= 1, cut_ratio > 1, contender_repeats >= 0 and timeout_seconds > 0 are needed: {self}")
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -51,6 +52,29 @@ def test_results_that_do_not_fit(kernel: ansor.Kernel) -> None:
         assert isinstance(caught.value, kind)
 
 
-def test_timing_that_cannot_be_meant() -> None:
-    with pytest.raises(ansor.AnsorError, match="TimingOptions"):
-        ansor.TimingOptions(repeat=0)
+WRONG: Any = 3
+ENTRIES: dict[str, tuple[Callable[[], object], str]] = {
+    "timing": (lambda: ansor.TimingOptions(repeat=0), "TimingOptions"),
+    "timing of a text": (lambda: ansor.TimingOptions(repeat=cast(Any, "a")), "repeat='a' is not a number"),
+    "records": (lambda: ansor.load_records(WRONG), "asked for the records of 3"),
+    "build": (lambda: ansor.build(WRONG, []), "give a schedule of ansor.create_schedule"),
+    "lower": (lambda: ansor.lower(WRONG), "give a schedule of ansor.create_schedule"),
+    "options": (lambda: ansor.SearchTask("matmul", (4, 4, 4)).tune(WRONG), "give ansor.TuningOptions"),
+    "inputs": (lambda: ansor.SearchTask("matmul", (4, 4, 4), inputs={"A": WRONG}), "give a NumPy array"),
+    "progress": (lambda: ansor.auto_schedule("matmul", (4, 4, 4), progress=WRONG), "asked for progress=3"),
+    "target": (lambda: ansor.auto_schedule("matmul", (4, 4, 4), target=WRONG), "asked for target 3"),
+    "rules": (lambda: ansor.auto_schedule("matmul", (4, 4, 4), rules=["nope"]), "the rules are"),
+}
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_entry_points_raise_errors_of_ours(entry: str) -> None:
+    call, sentence = ENTRIES[entry]
+    with pytest.raises(ansor.AnsorError, match=sentence):
+        call()
+
+
+@pytest.mark.compiler
+def test_binding_what_is_no_mapping(kernel: ansor.Kernel) -> None:
+    with pytest.raises(ansor.AnsorError, match="give constants by name"):
+        kernel.bind_constants(WRONG)

@@ -12,8 +12,8 @@ def test_what_is_read() -> None:
 
 
 @pytest.mark.parametrize("text, reason", [
-    ("", "it is no JSON"), ("NaN", "NaN is no number of JSON"), ("-Infinity", "-Infinity is no number"), ("1e999", "1e999 is no number"),
-    ("9" * 5000, "it is no JSON"), ("[" * 100_000, "nested more than 50 deep"), ("[" * (DEEPEST + 2) + "]" * (DEEPEST + 2), "nested more than 50 deep"),
+    ("", "it is not JSON"), ("NaN", "NaN is no number of JSON"), ("-Infinity", "-Infinity is no number"), ("1e999", "1e999 is no number"),
+    ("9" * 5000, "it is not JSON"), ("[" * 100_000, "nested more than 50 deep"), ("[" * (DEEPEST + 2) + "]" * (DEEPEST + 2), "nested more than 50 deep"),
     ('{"a":' * 60 + "1" + "}" * 60, "nested more than 50 deep"), (" " * LONGEST + "1", "it has 1048577 characters, the longest that is read has 1048576"),
 ])  # fmt: skip
 def test_what_is_refused(text: str, reason: str) -> None:

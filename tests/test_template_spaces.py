@@ -117,7 +117,7 @@ def test_a_template_is_explained(tmp_path: Path) -> None:
 def test_mistakes_are_explained() -> None:
     with pytest.raises(ConfigError, match="asked for a program of task 'tests/nobody', which is not registered"):
         ansor.SearchTask(matmul, SIZES, ONE, templates=["tests/nobody"])
-    with pytest.raises(DeclarationError, match="asked for the template <function matmul .*>, which is none; decorate it"):
+    with pytest.raises(DeclarationError, match="asked for the template <function matmul .*>, which is not a template; decorate it"):
         ansor.SearchTask(matmul, SIZES, ONE, templates=[matmul])
     with pytest.raises(DeclarationError, match=r"asked for template 'tests/matmul' with the arguments \(\): missing .* it takes .n: int, m: int, k: int."):
         ansor.SearchTask(tensors=matmul(*SIZES), templates=[template])

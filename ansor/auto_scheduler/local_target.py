@@ -41,7 +41,7 @@ def options_of(text: str) -> list[tuple[str, str]]:
         try:
             fields = json.loads(text)
         except ValueError as error:
-            raise TargetError(f"asked for the target {text!r:.200}, which is no JSON: {error}") from None
+            raise TargetError(f"asked for the target {text!r:.200}, which is not JSON: {error}") from None
         return [(str(name), str(value)) for name, value in fields.items() if name not in ("kind", "tag")]
     try:
         rest = shlex.split(text)[1:]

@@ -81,6 +81,8 @@ def _of_target(target: Target, folders: Sequence[Path], given: argparse.Namespac
     tasks, found = dataset_tasks(), []
     for folder in folders:
         left_out: Counter[str] = Counter()
+        if not console.is_terminal:  # where there is one, a bar says it
+            console.print(f"computing the features of the programs in {folder} for {target}, which takes minutes for a large folder", soft_wrap=True)
         here = list(track(load_examples(tasks, target, folder, left_out), "features", console=console, total=len(tasks), transient=True))
         for reason, count in left_out.items():
             if not given.beside or not reason.startswith(OTHER_TARGET):

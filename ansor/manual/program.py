@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ansor.codegen.generate import Machine, generate
 from ansor.codegen.source import CSource
 from ansor.codegen.toolchain import find_compiler
-from ansor.errors import MeasureError, ScheduleError
+from ansor.errors import ArgumentError, MeasureError, ScheduleError
 from ansor.ir.dag import c_identifier
 from ansor.ir.loops import Loops
 from ansor.ir.printer import loops_text
@@ -59,6 +59,8 @@ def build(
 
 
 def _closed(s: Schedule, args: Sequence[Tensor] | None) -> Sketch:
+    if not isinstance(s, Schedule):
+        raise ArgumentError(f"asked to lower {s!r:.80}, which is a {type(s).__name__}; give a schedule of ansor.create_schedule(...)")
     sketch = s.sketch(args)
     if sketch.choices:
         names = ", ".join(choice.name for choice in sketch.choices)

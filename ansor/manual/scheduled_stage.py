@@ -227,8 +227,8 @@ class ScheduledStage:
             of = f" of stage {loop.stage}" if isinstance(loop, Loop) else ""
             asked = loop.name if isinstance(loop, (Loop, Axis)) else repr(loop)
             raise ScheduleError(
-                f"asked to {verb} loop {asked}{of}, which is none of stage {self.name}; its loops are {', '.join(self._stage.loops) or 'none'}: take them from "
-                f"s[{self.name}].op.axis, .op.reduce_axis or .leaf_iter_vars"
+                f"asked to {verb} loop {asked}{of}, which is not a loop of stage {self.name}; its loops are {', '.join(self._stage.loops) or 'none'}: "
+                f"take them from s[{self.name}].op.axis, .op.reduce_axis or .leaf_iter_vars"
             )
         if name not in self._stage.loops:
             raise ScheduleError(f"asked to {verb} loop {name} of stage {self.name}, which was {_became(self._stage, name)}; name a loop that is there")

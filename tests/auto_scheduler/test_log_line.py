@@ -122,7 +122,7 @@ def test_what_a_line_cannot_hold_is_not_written() -> None:
 
 
 REFUSED = {
-    "": "it is no JSON", "[]": "it is a list of 0", "3": "it is a number", LINE[:-1]: "it is no JSON", "{}": "it has no i, no r, no v",
+    "": "it is not JSON", "[]": "it is a list of 0", "3": "it is a number", LINE[:-1]: "it is not JSON", "{}": "it has no i, no r, no v",
     json.dumps({"i": [], "r": []}): "it has no v", LINE[:-1] + ', "t": []}': "it has the field the text 't'; there are i, r, v",
     changed("v", to="v0.7"): "its version is the text 'v0.7'; v0.1 to v0.6 are read", changed("v", to=0.6): "its version is 0.6;",
     changed("v", to=[]): "its version is a list of 0", changed("i", to={}): "its input is an object, not [task, state]",
@@ -142,8 +142,8 @@ REFUSED = {
     changed("r", 1, to=9): "its error_no is 9, not one of 0 to 8", changed("r", 1, to=0.0): "its error_no is 0.0",
     changed("r", 1, to=False): "its error_no is a truth value",
     changed("r", 2, to="x"): "its all_cost is the text 'x'", changed("r", 3, to=None): "its timestamp is null",
-    LINE.replace("0.0044742", "NaN"): "it is no JSON (NaN", LINE.replace("0.0044742", "1e999"): "it is no JSON (1e999",
-    LINE.replace("512", "9" * 5000): "it is no JSON", LINE.replace("[[], ", "[" * 100_000): "nested more than",
+    LINE.replace("0.0044742", "NaN"): "it is not JSON (NaN", LINE.replace("0.0044742", "1e999"): "it is not JSON (1e999",
+    LINE.replace("512", "9" * 5000): "it is not JSON", LINE.replace("[[], ", "[" * 100_000): "nested more than",
     LINE.replace('"llvm', "[" * DEEPEST + "]" * DEEPEST + ',"llvm'): "nested more than",
     " " * LONGEST + LINE: "it has 10",
 }  # fmt: skip

@@ -37,7 +37,7 @@ def test_files(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path.write_bytes(b"# a comment\n not a line\n\n\xff\xfe\n" + LINE[:50].encode() + b"\r\n" + "\n".join(rows).encode())
     loaded = load(path)
     assert [record.version for record in loaded.records] == list(TASKS)
-    assert loaded.skipped[0] == Skipped(4, "it is not UTF-8") and loaded.skipped[1].line == 5 and loaded.skipped[1].reason.startswith("it is no JSON (")
+    assert loaded.skipped[0] == Skipped(4, "it is not UTF-8") and loaded.skipped[1].line == 5 and loaded.skipped[1].reason.startswith("it is not JSON (")
     with caplog.at_level(logging.WARNING, "auto_scheduler"):
         pairs = list(load_records(path))
     assert pairs == [(record.input, record.result) for record in loaded.records]

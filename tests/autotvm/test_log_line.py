@@ -88,7 +88,7 @@ def test_a_record_without_knobs_is_fine() -> None:
 
 
 REFUSED = {
-    "": "it is no JSON", "[]": "it is a list of 0", "3": "it is a number", LINE[:-1]: "it is no JSON", "{}": "it has no version",
+    "": "it is not JSON", "[]": "it is a list of 0", "3": "it is a number", LINE[:-1]: "it is not JSON", "{}": "it has no version",
     '{"version": 0.2}': "it has no input, no config, no result",
     '{"i": ["llvm", "conv", [], {}, ["conv"], {"i": 1, "t": "direct", "c": null, "e": []}], "r": [[0.1], 0, 1, 2], "v": 0.1}': "it is of version 0.1",
     changed("version", to=0.3): "its version is 0.3; 0.2 is read", changed("version", to="0.2"): "its version is a text; 0.2 is read",
@@ -103,9 +103,9 @@ REFUSED = {
     changed("result", 1, to=9): "its error_no is 9, not one of 0 to 8", changed("result", 1, to=0.0): "its error_no is 0.0",
     changed("result", 1, to=False): "its error_no is a truth value", changed("result", 2, to="x"): "its all_cost is a text",
     changed("result", 3, to=None): "its timestamp is null", changed("tvm_version", to=9): "its tvm_version is a number",
-    LINE.replace("0.0012", "NaN"): "it is no JSON (NaN", LINE.replace("0.0012", "1e999"): "it is no JSON (1e999",
-    LINE.replace("0.5]", "-1e999]"): "it is no JSON (-1e999",
-    LINE.replace("193", "9" * 5000): "it is no JSON", LINE.replace("null, 0.5", "[" * 100_000): "nested more than",
+    LINE.replace("0.0012", "NaN"): "it is not JSON (NaN", LINE.replace("0.0012", "1e999"): "it is not JSON (1e999",
+    LINE.replace("0.5]", "-1e999]"): "it is not JSON (-1e999",
+    LINE.replace("193", "9" * 5000): "it is not JSON", LINE.replace("null, 0.5", "[" * 100_000): "nested more than",
     LINE.replace("false", "[" * DEEPEST + "]" * DEEPEST): "nested more than", LINE.replace("false", "[" * 3000 + "]" * 3000): "nested more than",
     " " * LONGEST + LINE: "it has 10", "llvm\tgASV\tgASV\tgASV": "those are never read",
 }  # fmt: skip

@@ -30,7 +30,7 @@ def test_files(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path.write_bytes(b"# a comment\n" + LINE.encode() + b"\n\n\xff\xfe\n" + LINE[:50].encode() + b"\n" + line(0.5).encode())
     loaded = load(path)
     assert [record.result.mean_cost for record in loaded.records] == [0.00115, 0.5]
-    assert loaded.skipped[0] == Skipped(4, "it is not UTF-8") and loaded.skipped[1].line == 5 and loaded.skipped[1].reason.startswith("it is no JSON (")
+    assert loaded.skipped[0] == Skipped(4, "it is not UTF-8") and loaded.skipped[1].line == 5 and loaded.skipped[1].reason.startswith("it is not JSON (")
     with caplog.at_level(logging.WARNING, "autotvm"):
         assert [result.mean_cost for _, result in load_from_file(path)] == [0.00115, 0.5]
     assert [record.getMessage().partition(" of ")[0] for record in caplog.records] == ["line 4", "line 5"]
@@ -86,7 +86,7 @@ def test_reading_for_people(tmp_path: Path) -> None:
     path.write_text("\n".join([LINE, line(1, error_no=7), hostile, "torn"]))
     lines = read(path)
     assert lines[0].startswith("0: 'llvm -mcpu=core-avx2' 'dense'(('TENSOR', (1, 512), 'float32'), ") and lines[0].endswith(",None,193 -> 0.00115 s")
-    assert lines[1].endswith(" -> RUN_TIMEOUT") and lines[3].startswith("1 line left out; line 4: it is no JSON")
+    assert lines[1].endswith(" -> RUN_TIMEOUT") and lines[3].startswith("1 line left out; line 4: it is not JSON")
     assert all(text.isascii() and text.isprintable() for text in lines) and read(path, 1, 2)[0] == lines[1] and len(read(path, 1, 2)) == 3
 
 
