@@ -12,6 +12,7 @@ import ast
 import importlib.util
 import json
 import os
+import random
 import signal
 import sys
 import traceback
@@ -24,6 +25,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import NoReturn
 
+import numpy
 import pytest
 
 from ansor.compat import tvm
@@ -234,12 +236,14 @@ def _parameters(item: pytest.Item) -> list[object]:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """A test that takes too long fails."""
+    """A test that takes too long fails. Every test draws the same random numbers in every run."""
 
     def late(number: int, frame: FrameType | None) -> NoReturn:
         raise TimeoutError(f"no end after {limit} s")
 
     limit = item.config.getoption("--seconds")
+    random.seed(0)
+    numpy.random.seed(0)
     signal.signal(signal.SIGALRM, late)
     signal.alarm(limit)
     yield

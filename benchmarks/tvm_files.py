@@ -9,6 +9,8 @@ Each file runs in a child process, unchanged but for
 - trial counts of scripts: numbers given as `num_measure_trials`, `n_trial` or `num_measures_per_round` are at most `--trials` (8);
 - test support, for tests only: `tvm.testing.*` and `tvm.topi.testing` come from the checkout, where we do not have them.
 
+Random numbers that a test draws begin at seed 0, so that runs can be compared.
+
 A script *runs*, *stops* with an error that names what to use instead, or *fails*. A test passes, fails, or stops likewise: most that do ask for symbolic sizes.
 Tests may import `tvm.relay`, which tells when it is used. They are skipped by TVM's own marks (other devices, a missing package), and
 where a parameter is a half-precision dtype. Tests of a file that cannot be imported count as failed, one for each test function.

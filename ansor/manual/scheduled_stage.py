@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn, SupportsIndex
 from ansor.errors import ScheduleError
 from ansor.ir.intrinsics import Intrinsic
 from ansor.manual.loop import AnyLoop, Loop
-from ansor.schedule.state import FuseRelation, Lengths, SplitRelation, Stage
+from ansor.schedule.state import FuseRelation, Lengths, Relation, SplitRelation, Stage
 from ansor.schedule.steps import ComputeAt, ComputeInline, ComputeRoot, Fuse, Reorder, Split, SplitOuter
 from ansor.te.expr import Axis
 from ansor.te.operation import Operation
@@ -58,6 +58,11 @@ class ScheduledStage:
         """Its loops from the outermost to the innermost."""
         axes = {axis.name: axis for axis in self._stage.axes if axis.name not in self._stage.borrowed}
         return tuple(axes[loop] if loop in axes else self.loop(loop) for loop in self._stage.loops)
+
+    @property
+    def relations(self) -> tuple[Relation, ...]:
+        """Its splits and fusions, in the order in which they were made."""
+        return self._stage.relations
 
     # loops ----------------------------------------------------------------------------------------------------------------------------------------------
 

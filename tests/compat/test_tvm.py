@@ -276,3 +276,19 @@ def test_topi_schedules_and_paddings() -> None:
     assert [matrix.shape for matrix in matrices] == [(4, 2), (4, 4), (4, 3)]
     with pytest.raises(DeclarationError, match="there are 2 and 4"):
         topi.nn.winograd_transform_matrices(6, 3, "float32")
+
+
+def test_what_is_lowered_can_be_printed_and_built() -> None:
+    a, b, c = scaled()
+    s = te.create_schedule(c.op)
+    s[c].fuse(*s[c].split(c.op.axis[0], 4))
+    lowered = tvm.lower(s, [a, b], name="scaled")
+    assert lowered["main"] is lowered["scaled"] is lowered and [one.name for one in lowered.arguments] == ["a", "b", "c"] and str(lowered) == lowered.script()
+    with pytest.raises(AttributeError, match="a module that holds 'scaled'"):
+        lowered["other"]
+    with pytest.raises(ScheduleError, match="leave it out"):
+        tvm.lower(s, [a, b, c], binds={a: None})
+    assert [type(relation).__name__ for relation in s[c].relations] == ["SplitRelation", "FuseRelation"]
+    out = tvm.nd.empty((8, 12))
+    tvm.build(lowered, target="llvm")(np.ones((8, 12), "float32"), np.arange(12, dtype="float32"), out)
+    np.testing.assert_array_equal(np.asarray(out), np.tile(np.arange(12, dtype="float32"), (8, 1)))

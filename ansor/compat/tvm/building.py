@@ -8,32 +8,39 @@ from ansor.auto_scheduler import program as searched
 from ansor.auto_scheduler.local_target import local_target
 from ansor.auto_scheduler.target_text import target_of
 from ansor.compat.tvm.function import Function
+from ansor.compat.tvm.lowered import Lowered, Scheduled, with_outputs
 from ansor.errors import ScheduleError
-from ansor.ir.loops import Loops
 from ansor.manual import program as manual
 from ansor.manual.schedule import Schedule
 from ansor.schedule.sketch import Sketch
 from ansor.te.tensor import Tensor
 
-Scheduled = Schedule | Sketch
-"""What `te.create_schedule` gives, and what `task.apply_best` gives."""
 
+def lower(inp: Scheduled, args: Sequence[Tensor], name: str = "main", binds: object = None, simple_mode: bool = False) -> Lowered:
+    """The loops of a schedule; `str` of them is text. Without a result among `args`, all results are arguments, too.
 
-def lower(sch: Scheduled, args: Sequence[Tensor], name: str = "main", simple_mode: bool = False) -> Loops:
-    """The loops of a schedule; `str` of them is text. Raises ScheduleError for a step that does not fit the others."""
-    _check(sch, "lower")
-    if isinstance(sch, Sketch):
-        return searched.lower(sch, args, name)
-    return manual.lower(sch, args, simple_mode=simple_mode, name=name)
+    Raises ScheduleError for a step that does not fit the others.
+    """
+    _check(inp, "lower")
+    if binds is not None:
+        raise ScheduleError("asked to lower with binds; buffers are laid out by the declaration: leave it out")
+    whole = with_outputs(inp, tuple(args))
+    if isinstance(inp, Sketch):
+        return Lowered.of(searched.lower(inp, whole, name), inp, whole)
+    return Lowered.of(manual.lower(inp, whole, simple_mode=simple_mode, name=name), inp, whole)
 
 
 def build(
-    inputs: Scheduled, args: Sequence[Tensor] | None = None, target: str | None = None, target_host: str | None = None, name: str = "default_function"
+    inputs: Scheduled | Lowered, args: Sequence[Tensor] | None = None, target: str | None = None, target_host: str | None = None, name: str = "default_function"
 ) -> Function:
-    """A function of `args`, inputs and outputs in order, for `target`: by default that of the `with tvm.target.Target(...)` around, or `llvm`.
+    """A function of `args`, inputs and outputs in order (of what `lower` gave, its own), for `target`: by default that of the
+    `with tvm.target.Target(...)` around, or `llvm`.
 
     Raises ScheduleError for a schedule that cannot run, ToolchainError with the compiler's text.
     """
+    if isinstance(inputs, Lowered):
+        assert inputs.scheduled is not None
+        return build(inputs.scheduled, inputs.args, target, target_host, name)
     _check(inputs, "build")
     local = local_target(target_of(target))
     if isinstance(inputs, Sketch):

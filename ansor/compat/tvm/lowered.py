@@ -1,0 +1,44 @@
+"""What `tvm.lower` gives: loops that can be printed, and built."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Self
+
+from ansor.ir.loops import Loops
+from ansor.manual.schedule import Schedule
+from ansor.schedule.sketch import Sketch
+from ansor.te.tensor import Tensor
+
+Scheduled = Schedule | Sketch
+"""What `te.create_schedule` gives, and what `task.apply_best` gives."""
+
+
+@dataclass(frozen=True)
+class Lowered(Loops):
+    """The loops of a schedule, as text by `str`. It holds one function, whatever it is called: `lowered["main"]` is itself."""
+
+    scheduled: Scheduled | None = None
+    args: tuple[Tensor, ...] = ()
+
+    @classmethod
+    def of(cls, loops: Loops, scheduled: Scheduled, args: tuple[Tensor, ...]) -> Self:
+        """With what they were made of."""
+        return cls(**{one.name: getattr(loops, one.name) for one in fields(Loops)}, scheduled=scheduled, args=args)
+
+    def __getitem__(self, name: str) -> Self:
+        """The function of that name. Raises AttributeError for another than its own and `main`."""
+        if name not in (self.name, "main"):
+            raise AttributeError(f"asked for the function {name!r} of a module that holds {self.name!r}")
+        return self
+
+    def script(self, *args: object, **kwargs: object) -> str:
+        """The loops as text, not as TVM's script."""
+        return str(self)
+
+    astext = script
+
+
+def with_outputs(scheduled: Scheduled, args: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """Arguments; where no result is among them, with all of them behind, which TVM keeps to itself."""
+    return args if any(not one.is_placeholder for one in args) else (*args, *scheduled.dag.outputs)
