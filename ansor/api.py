@@ -21,8 +21,11 @@ from ansor.library_choice import assembled, runs_here
 from ansor.machine_checks import check_machine
 from ansor.measure.kernel import Kernel
 from ansor.measure.measurer import Measurer
+from ansor.measure.record_place import check_place, make_place
 from ansor.measure.timing import TimingOptions
+from ansor.notices import warn
 from ansor.pins import Pin
+from ansor.recorded import recorded_outcomes, say_left_out
 from ansor.rules.base import SketchRule
 from ansor.schedule.sketch import Sketch
 from ansor.search.derive import derive_sketches
@@ -30,7 +33,7 @@ from ansor.targets.base import Target, parse_target
 from ansor.task import SearchTask, Workload
 from ansor.te.tensor import Tensor
 from ansor.text import counted
-from ansor.tuning import Best, OnProgress, Report, TaskState, TuningRun, best_of_record, quiet, recorded_outcomes
+from ansor.tuning import Best, OnProgress, Report, TaskState, TuningRun, best_of_recorded, quiet
 from ansor.views import View, Voice, view_of
 from ansor.zero_tuning import as_declared, pick
 
@@ -84,6 +87,7 @@ def tune_tasks(
     tasks, weights = _weighted(tasks, weights)
     if not tasks:
         return []
+    _check_place(records, written=True)
     target = tasks[0].target
     if any(task.target != target for task in tasks):
         raise TargetError(f"asked to tune tasks for {', '.join(sorted({str(task.target) for task in tasks}))} in one run; give all of them one target")
@@ -115,7 +119,8 @@ def _tuned(
     with Measurer(find_compiler(target.compiler), mcpu=target.mcpu, timing=timing) as measurer:
         run = TuningRun(
             tasks, weights, trials=trials, minutes=minutes, min_gain=min_gain, measurer=measurer, records=records, seed=seed, model=model,
-            early_stop=early_stop, first=partial(pick, seed=seed), report=voice.say, on_progress=voice.update, now=voice.now,
+            early_stop=early_stop, first=partial(pick, seed=seed), report=voice.say, alarm=voice.alarm, on_progress=voice.update,
+            now=voice.now,
         )  # fmt: skip
         try:
             return run.run()
@@ -227,6 +232,7 @@ def auto_schedule(
     check_arguments(
         records=records, seed=seed, model=model, timing=timing, early_stop=early_stop, progress=progress, report=report, on_progress=on_progress,
     )  # fmt: skip
+    _check_place(records, written=count != 0)
     task = _task_of(func, args, target, rules=rules, algorithms=algorithms, templates=templates, pins=pins)
     check_machine(task.target, measures=count != 0)
     with view_of(progress, task.target) as view:
@@ -234,6 +240,7 @@ def auto_schedule(
         if count == 0:
             voice.now(f"deriving the programs of {task.name}")
             state = recorded_state(task, records)
+            say_unused([state], records, voice.say, voice.alarm)
         else:
             (state,) = _tuned(
                 [task], None, voice, trials=count, minutes=minutes, min_gain=min_gain, records=records, seed=seed, model=model, timing=timing,
@@ -271,10 +278,25 @@ def _task_of(
 
 def recorded_state(task: SearchTask, records: str | Path | None, weight: float = 1.0) -> TaskState:
     """A task with what a record file knows of it; nothing is measured."""
-    best = best_of_record(task, records)
-    failed = [] if best is not None or records is None or not Path(records).exists() else recorded_outcomes(task, records).known
-    kinds = Counter(record.failure.kind for _, record in failed if record.failure is not None)
-    return TaskState(task, weight, best=best, trials=len(failed), failures=kinds)
+    if records is None or not Path(records).exists():
+        return TaskState(task, weight)
+    found = recorded_outcomes(task, records)
+    best = best_of_recorded(task, found)
+    failed = [record for _, record in found.known if record.failure is not None] if best is None else []
+    kinds = Counter(record.failure.kind for record in failed if record.failure is not None)
+    return TaskState(task, weight, best=best, trials=len(failed), failures=kinds, left_out=Counter(found.left_out))
+
+
+def say_unused(states: Iterable[TaskState], records: str | Path | None, say: Report, alarm: Report) -> None:
+    """A line about the records of these tasks, and damaged lines, that do not count, if there are any."""
+    if records is not None and Path(records).exists():
+        say_left_out([state.left_out for state in states], records, say, alarm)
+
+
+def _check_place(records: str | Path | None, written: bool) -> None:
+    """Raises RecordError for a file that cannot be read, or written to: before any work is done."""
+    if records is not None:
+        (make_place if written else check_place)(Path(records))
 
 
 def extract_tasks(
@@ -346,6 +368,7 @@ def compile(
     check_arguments(records=records, seed=seed, timing=timing, progress=progress, report=report, on_progress=on_progress, on_tasks=on_tasks)
     target = parse_target(target)
     check_machine(target, measures=count != 0)
+    _check_place(records, written=count != 0)
     with view_of(progress, target) as view:
         voice = Voice(view, report, on_progress)
         voice.now("reading the model")
@@ -353,6 +376,8 @@ def compile(
         tasks = [SearchTask(tensors=t.tensors, target=target, name=t.name) for t in extracted.tasks]
         states = _states([(task, float(t.weight)) for task, t in zip(tasks, extracted.tasks, strict=True)], records)
         tunable = [state for state in states.values() if is_tunable(state.task)]
+        if count == 0:
+            say_unused(states.values(), records, voice.say, voice.alarm)
         if count != 0 and tunable:
             tuned = _tuned(
                 [state.task for state in tunable], [state.weight for state in tunable], voice,
@@ -405,7 +430,9 @@ def tune(task: SearchTask, options: TuningOptions) -> TaskState:
     say: Report = print if options.verbose else quiet
     records = files[0] if files else None
     if options.num_measure_trials == 0 and options.minutes is None:
-        return recorded_state(task, records)
+        state = recorded_state(task, records)
+        say_unused([state], records, say, say if options.verbose else warn)
+        return state
     return tune_tasks(
         [task], trials=options.num_measure_trials or None, minutes=options.minutes, records=records, seed=options.seed,
         early_stop=options.early_stopping, progress=None if options.verbose else False, report=say,
@@ -414,7 +441,9 @@ def tune(task: SearchTask, options: TuningOptions) -> TaskState:
 
 def apply_best(task: SearchTask, records: str | Path) -> tuple[Sketch, list[Tensor]]:
     """The best recorded schedule with all numbers filled in, and the tensors it belongs to. Raises RecordError when there is none."""
-    best = best_of_record(task, records)
+    state = recorded_state(task, records)
+    say_unused([state], records, quiet, warn)
+    best = state.best
     if best is None:
         raise RecordError(f"{records} has no valid record of {task.name} (workload {task.workload_key}) for target {task.target}; tune it first")
     return Sketch(best.sketch.dag, best.sketch.concrete_steps(best.row)), list(best.sketch.dag.tensors)

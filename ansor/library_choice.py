@@ -14,10 +14,11 @@ from ansor.codegen.toolchain import find_compiler
 from ansor.measure.record import Comparison, RecordFile, load, make_header, round_to
 from ansor.measure.turns import turn
 from ansor.notices import warn
+from ansor.record_target import is_of, record_target
 from ansor.targets.base import Target
 from ansor.task import SearchTask
 from ansor.text import counted, first_line
-from ansor.tuning import Best, Report, record_target
+from ansor.tuning import Best, Report
 
 if TYPE_CHECKING:
     from ansor.graph.kernels import GroupKernel
@@ -63,10 +64,17 @@ class Candidates:
         """The choices that a file knows of, the latest of each; None unless it knows all."""
         if records is None or not Path(records).exists():
             return None
-        known = {(one.workload, one.target, one.library, one.program): one.library_chosen for one in load(records).comparisons}
+        compared = load(records).comparisons
+        here = {text: self._name_of(text) for text in {one.target for one in compared}}
+        known = {(one.workload, here[one.target], one.library, one.program): one.library_chosen for one in compared}
         found = [known.get(self._key(number)) if other is not None else False for number, other in enumerate(self.library)]
         choices = [one for one in found if one is not None]
         return choices if len(choices) == len(found) else None
+
+    def _name_of(self, recorded: str) -> str:
+        """A recorded target as this version names it, if it is the one of the tasks."""
+        target = self.tasks[0].target if self.tasks else None
+        return record_target(target) if target is not None and is_of(recorded, target) else recorded
 
     def _key(self, number: int) -> tuple[str, str, str, str]:
         import torch

@@ -7,19 +7,16 @@ The search itself is free of I/O; this is where it meets compiler, clock and dis
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from pathlib import Path
 
 from ansor.budget import FEWEST_TRIALS, Budget
 from ansor.codegen.source import CSource
-from ansor.codegen.toolchain import find_compiler, processor_name
 from ansor.cost_model.base import CostModel
 from ansor.cost_model.pretrained import pretrained
 from ansor.errors import AnsorError
@@ -28,14 +25,15 @@ from ansor.measure.failure import Failure
 from ansor.measure.machine_trouble import KIND as MACHINE
 from ansor.measure.machine_trouble import check_machine
 from ansor.measure.measurer import Job, Measurement, Measurer
-from ansor.measure.record import Record, RecordFile, load, make_header, make_record
+from ansor.measure.record import Record, RecordFile, make_header, make_record
 from ansor.origins import origin_of, standing
+from ansor.record_target import record_target
+from ansor.recorded import Recorded, recorded_outcomes, say_left_out
 from ansor.schedule.sketch import Sketch
 from ansor.search.expected_gain import Prospect, gain_of_rest
 from ansor.search.task_scheduler import Objective, SchedulerOptions, TaskInfo, TaskScheduler
 from ansor.search.tuner import Outcome, Pick, Tuner, TunerOptions
 from ansor.sketch_space import SketchSpace
-from ansor.targets.base import Target
 from ansor.task import SearchTask
 from ansor.text import counted, format_left, format_seconds, format_share
 
@@ -108,6 +106,7 @@ class TaskState:
     """A task and the best program known for it. `resumed`: trials found in the records, `trials`: those and the ones measured since.
 
     `guess`: what serves where nothing valid is known, once that was asked for.
+    `left_out`: records of the workload that do not count here, by reason.
     `by_origin`: seconds of the fastest program of the rules, and of each template; `failures`: trials that failed, by kind.
     `best_at`: trials when the best was found; `searched`: whether the last round had more than picks; `spent`: seconds of those rounds of this run that ended,
     of `timed` trials. In the round of picks are the reference and the first compilation, so that it says nothing of the pace.
@@ -126,6 +125,7 @@ class TaskState:
     timed: int = 0
     by_origin: dict[str, float] = field(default_factory=dict)
     failures: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
 
     @property
     def seconds(self) -> float | None:
@@ -173,6 +173,7 @@ class TuningRun:
         objective, scheduling: what the rounds of several tasks are to lower, and how they are dealt out. round_size: trials of a round, at most.
         on_round: called with a task's number before each of its rounds (False), and after it (True).
         options: how the search is done; its `budget` and `early_stop` are the run's.
+        alarm: gets lines that must be seen, by default `report` does.
         report: gets one line for each thing worth saying; on_progress: called after every trial; now: gets what goes on before and between them, in words.
     """
 
@@ -198,6 +199,7 @@ class TuningRun:
         round_size: int = ROUND,
         on_round: OnRound | None = None,
         report: Report = quiet,
+        alarm: Report | None = None,
         on_progress: OnProgress = quiet,
         now: Report = quiet,
         clock: Callable[[], float] = time.monotonic,
@@ -208,6 +210,7 @@ class TuningRun:
         self.measurer = measurer
         self.records = Path(records) if records is not None else None
         self.report = report
+        self.alarm = alarm or report
         self.on_progress = on_progress
         self.now = now
         self.failures: Counter[str] = Counter()
@@ -237,6 +240,8 @@ class TuningRun:
     def run(self) -> list[TaskState]:
         """Tune until the budget is used or nothing is left to try. Ctrl-C passes through; what was measured is recorded by then."""
         done = sum(self._resume(index, state) for index, state in enumerate(self.states))
+        if self.records is not None and self.records.exists():
+            say_left_out([state.left_out for state in self.states], self.records, self.report, self.alarm)
         if not self.budget.trials_left(done):
             if done:
                 self.report(f"{done} trials are recorded already, the budget is {self.budget.trials}: nothing to measure")
@@ -285,8 +290,7 @@ class TuningRun:
         if self.records is None or not self.records.exists():
             return 0
         found = recorded_outcomes(state.task, self.records)
-        for reason, count in found.left_out.items():
-            self.report(f"{self.records}: {count} records of {state.task.name} are left out: {reason}")
+        state.left_out.update(found.left_out)
         known = found.known
         self.tuners[id(state)].tell([outcome for outcome, _ in known])
         for count, (outcome, record) in enumerate(known, 1):
@@ -533,71 +537,14 @@ def _best(task: SearchTask, outcome: Outcome) -> Best:
     return Best(space.sketch, outcome.pick.row, outcome.seconds, origin_of(space.algorithm))
 
 
-@dataclass(frozen=True)
-class Recorded:
-    """What a file knows of a task: outcomes that apply here, and how many records of the workload do not, by reason."""
-
-    known: list[tuple[Outcome, Record]]
-    left_out: dict[str, int]
-
-
-OTHER_TARGET = "made for another target"
-
-
-def record_target(target: Target) -> str:
-    """The target as records name it: with the processor where it says `native`, and with the compiler, because times depend on both."""
-    compiler = find_compiler(target.compiler).version
-    return f"{target} ({processor_name()}, {compiler})" if target.mcpu == "native" else f"{target} ({compiler})"
-
-
-@lru_cache(maxsize=1)
-def _records_by_workload(path: Path, size: int, changed: int) -> dict[str, list[Record]]:
-    """A file's records, read once for all tasks of a network; `size` and `changed` (nanoseconds) tell when to read it again."""
-    found: dict[str, list[Record]] = {}
-    for record in load(path).records:
-        found.setdefault(record.workload, []).append(record)
-    return found
-
-
-def recorded_outcomes(task: SearchTask, records: str | Path) -> Recorded:
-    """What a file knows of a task on its target."""
-    path = Path(records)
-    state = path.stat()
-    target = record_target(task.target)
-    of_workload = _records_by_workload(path, state.st_size, state.st_mtime_ns).get(task.workload_key, [])
-    of_target = [record for record in of_workload if record.target == target]
-    numbers = {(space.algorithm, space.name): k for k, space in enumerate(task.spaces)} if of_target else {}
-    found = [(_outcome_of(record, task, numbers), record) for record in of_target]
-    known = [(outcome, record) for outcome, record in found if outcome is not None]
-    left_out = Counter(_why_left_out(record, task) for outcome, record in found if outcome is None)
-    left_out[f"{OTHER_TARGET} than {target}"] = len(of_workload) - len(of_target)
-    return Recorded(known, {reason: count for reason, count in left_out.items() if count})
-
-
-def _why_left_out(record: Record, task: SearchTask) -> str:
-    origin = origin_of(record.algorithm)
-    if origin not in _origins(task):
-        return f"they are programs of {origin}, which are not searched here"
-    return "they name sketches that do not exist in this version" + (", or are not as pinned" if task.pins else "")
-
-
 def best_of_record(task: SearchTask, records: str | Path | None) -> Best | None:
     """The fastest recorded program of a task; None without a file or a valid record."""
     if records is None or not Path(records).exists():
         return None
-    valid = [outcome for outcome, _ in recorded_outcomes(task, records).known if outcome.seconds is not None]
+    return best_of_recorded(task, recorded_outcomes(task, records))
+
+
+def best_of_recorded(task: SearchTask, found: Recorded) -> Best | None:
+    """The fastest of what a file knows of a task; None without a valid one."""
+    valid = [outcome for outcome, _ in found.known if outcome.seconds is not None]
     return _best(task, min(valid, key=lambda outcome: outcome.seconds or 0.0)) if valid else None
-
-
-def _outcome_of(record: Record, task: SearchTask, numbers: dict[tuple[str, str], int]) -> Outcome | None:
-    """A record as the tuner wants it; None when its sketch or its row does not exist here, or is not as pinned."""
-    index = numbers.get((record.algorithm, _sketch_name(record.sketch)))
-    if index is None:
-        return None
-    if not task.spaces[index].holds(record.row) or not task.spaces[index].allows(record.row):
-        return None
-    return Outcome(Pick(index, record.row), record.latency_s if record.seconds else None, record.failure.kind if record.failure else None)
-
-
-def _sketch_name(steps: object) -> str:
-    return json.dumps(steps, separators=(",", ":"))

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, Self
 
-from ansor.notices import log
+from ansor.notices import log, warn
 from ansor.targets.base import Target
 from ansor.tuning import OnProgress, Progress, Report, quiet
 
@@ -69,6 +69,13 @@ class Voice:
             self.report(line)
         elif not log.isEnabledFor(logging.INFO):
             self.view.say(line)
+
+    def alarm(self, line: str) -> None:
+        """A line that must be seen: where nobody listens and nothing is shown it is a warning."""
+        if self.report is quiet and isinstance(self.view, NoView):
+            warn(line)
+            return
+        self.say(line)
 
     def now(self, what: str) -> None:
         """What goes on before the first trial, or instead of trials."""

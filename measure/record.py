@@ -31,7 +31,7 @@ from ansor.errors import ArgumentError, RecordError
 from ansor.measure.failure import Failure
 from ansor.measure.measurer import Measurement
 from ansor.measure.record_fields import is_duration, is_name, is_whole, wrong_in_comparison, wrong_in_head, wrong_in_tail
-from ansor.measure.record_place import check_place, sync
+from ansor.measure.record_place import check_place, make_place, sync
 from ansor.safe_files import sync_folder
 from ansor.text import counted, format_seconds
 
@@ -181,9 +181,8 @@ class RecordFile:
     def __init__(self, path: str | Path, header: Header) -> None:
         self.path = Path(path)
         self._header: Header | None = header
-        check_place(self.path)
+        make_place(self.path)
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
             self._descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
         except OSError as error:
             raise RecordError(f"records cannot be written to {self.path}: {error}; name another file") from error

@@ -25,6 +25,16 @@ def check_place(path: Path) -> None:
         raise RecordError(f"records cannot be kept in {path}, which is {kind}; name a plain file, or leave records out to keep none")
 
 
+def make_place(path: Path) -> None:
+    """Make the file, and its folder, where they are missing, so that a place that cannot be written to is told before the work. Raises RecordError."""
+    check_place(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644))
+    except OSError as error:
+        raise RecordError(f"records cannot be written to {path}: {error}; name another file") from error
+
+
 def sync(descriptor: int) -> None:
     """Have the disk hold what was written, and the file's length. Raises OSError when it cannot; file systems without such a call are left alone."""
     try:

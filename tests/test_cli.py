@@ -20,9 +20,9 @@ from ansor.commands.common import made
 from ansor.errors import AnsorWarning
 from ansor.measure.failure import Failure
 from ansor.measure.record import Record, RecordFile, load, make_header
+from ansor.record_target import record_target
 from ansor.subject import NetworkSubject, resolve
 from ansor.task import SearchTask
-from ansor.tuning import record_target
 from ansor.zoo.operators import matmul
 
 DECLARATION = """
@@ -248,7 +248,7 @@ def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("matmul(512, 512, 512) for cpu")
     assert main(["explain", "default.jsonl", "--threads", "2"]) == 1
     left = capsys.readouterr()
-    assert "left out: 2 trials (made for another target" in left.out and "has no valid record of it for target" in left.err
+    assert "2 records left out: made for another target" in left.out and "has no valid record of it for target" in left.err
 
     _recorded("both.jsonl", small, default)
     assert main(["explain", "both.jsonl", "--threads", "1"]) == 1

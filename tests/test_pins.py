@@ -10,10 +10,10 @@ from ansor import Pin
 from ansor.errors import ScheduleError
 from ansor.measure.record import load
 from ansor.pins import pinnable
+from ansor.recorded import recorded_outcomes
 from ansor.search.mutation import mutate
 from ansor.search.sampling import SampledSpace
 from ansor.sketch_space import SketchSpace
-from ansor.tuning import recorded_outcomes
 from ansor.zoo.operators import matmul
 from tests.autotvm.templates import matmul as template
 

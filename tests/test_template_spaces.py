@@ -15,9 +15,9 @@ from ansor.explain_text import explanation_text
 from ansor.measure.kernel import Kernel
 from ansor.measure.record import load
 from ansor.origins import RULES
+from ansor.recorded import recorded_outcomes
 from ansor.te.tensor import Tensor
 from ansor.template_spaces import Template
-from ansor.tuning import recorded_outcomes
 from tests.autotvm.templates import matmul as template
 
 ONE = "cpu -threads=1"

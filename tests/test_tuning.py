@@ -15,14 +15,16 @@ from ansor.cost_model.pretrained import pretrained
 from ansor.cost_model.random_model import RandomModel
 from ansor.errors import MeasureError, RecordError
 from ansor.measure.failure import Failure
+from ansor.measure.machine_identity import compiler_identity
 from ansor.measure.machine_trouble import MachineTrouble
 from ansor.measure.measurer import Job, Measurement
 from ansor.measure.record import load
+from ansor.recorded import recorded_outcomes
 from ansor.search.expected_gain import expected_gain
 from ansor.search.tuner import Outcome, Pick, Tuner
 from ansor.task import SearchTask
 from ansor.te import workloads
-from ansor.tuning import Progress, TuningRun, best_of_record, recorded_outcomes
+from ansor.tuning import Progress, TuningRun, best_of_record
 from ansor.zero_tuning import pick
 
 TASK = SearchTask(workloads.matmul, (16, 16, 16), "cpu -threads=1")
@@ -158,7 +160,7 @@ def test_sketches_that_no_longer_exist_are_said_and_left_out(tmp_path: Path) -> 
     path.write_text(path.read_text().replace('"SP"', '"XX"'))
     lines: list[str] = []
     tuning = run(FakeMeasurer(), 6, path)
-    tuning.report = lines.append
+    tuning.alarm = lines.append
     assert tuning.run()[0].resumed == 0
     assert any("name sketches that do not exist in this version" in line for line in lines)
 
@@ -169,7 +171,7 @@ def test_records_of_another_machine_are_said_and_left_out(tmp_path: Path) -> Non
     path.write_text(path.read_text().replace("-mcpu=native -threads=1 (", "-mcpu=native -threads=1 (another "))
     lines: list[str] = []
     tuning = run(FakeMeasurer(), 6, path)
-    tuning.report = lines.append
+    tuning.alarm = lines.append
     assert tuning.run()[0].resumed == 0
     assert any("4 records" in line and "made for another target" in line for line in lines)
 
@@ -195,7 +197,7 @@ def test_rows_of_other_choice_tables_are_left_out(tmp_path: Path) -> None:
 def test_times_of_another_compiler_are_left_out(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     run(FakeMeasurer(), 4, path).run()
-    path.write_text(path.read_text().replace(find_compiler().version, "cc 1.0"))
+    path.write_text(path.read_text().replace(compiler_identity(find_compiler().version), "cc 1.0"))
     assert [reason.split(" than ")[0] for reason in recorded_outcomes(TASK, path).left_out] == ["made for another target"]
 
 

@@ -20,9 +20,11 @@ from ansor.auto_scheduler.record import RecordReader
 from ansor.auto_scheduler.search_task import SearchTask
 from ansor.auto_scheduler.workload_key import calc_workload_dis_factor, decode_workload_key
 from ansor.errors import RecordError, ScheduleError
+from ansor.notices import log, warn
+from ansor.recorded import recorded_outcomes, say_left_out
 from ansor.schedule.sketch import Sketch
 from ansor.search.tuner import Outcome, Pick
-from ansor.tuning import Best, best_of_record
+from ansor.tuning import Best, best_of_recorded
 
 _logger = logging.getLogger("auto_scheduler")
 
@@ -85,7 +87,11 @@ def best_of(task: SearchTask, log: str | Path | Pairs, include_compatible: bool 
 
 def best_of_ours(task: SearchTask, path: Path) -> Found | None:
     """The best program that a record file of ours knows of a task; None without one."""
-    best = best_of_record(task.local, path) if path.exists() else None
+    if not path.exists():
+        return None
+    found = recorded_outcomes(task.local, path)
+    say_left_out([found.left_out], path, log.info, warn)
+    best = best_of_recorded(task.local, found)
     return None if best is None else Found(task, best.seconds, best=best)
 
 

@@ -27,6 +27,7 @@ from ansor.auto_scheduler.state_model import StateModel
 from ansor.auto_scheduler.tune import Search, TuningOptions, run, state_of_row
 from ansor.cost_model.base import CostModel
 from ansor.errors import ScheduleError
+from ansor.recorded import recorded_outcomes
 from ansor.rules.base import SketchRule
 from ansor.rules.registry import resolve
 from ansor.schedule.sketch import Sketch
@@ -35,7 +36,7 @@ from ansor.search.evolution import EvolutionOptions, evolve
 from ansor.search.population import Population, empty_population, sample_population
 from ansor.search.sampling import SampledSpace
 from ansor.search.tuner import Outcome, Tuner, TunerOptions
-from ansor.tuning import TaskState, recorded_outcomes
+from ansor.tuning import TaskState
 
 _logger = logging.getLogger("auto_scheduler")
 

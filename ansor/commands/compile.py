@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -16,6 +17,7 @@ from ansor.commands.tune import print_comparison
 from ansor.errors import RecordError
 from ansor.kernels import built
 from ansor.machine_checks import check_machine
+from ansor.measure.record_place import check_place
 from ansor.progress import ProgressView, say
 from ansor.subject import NetworkSubject, OperatorSubject, resolve
 from ansor.targets.base import Target
@@ -42,7 +44,9 @@ def run_compile(given: argparse.Namespace) -> int:
 def _compile_operator(given: argparse.Namespace, subject: OperatorSubject, target: Target, records: Path, console: Console) -> int:
     start = time.monotonic()
     check_machine(target, measures=False)
+    check_place(records)
     states = [api.recorded_state(SearchTask(subject.function, subject.args, target), records)]
+    api.say_unused(states, records, partial(say, console), partial(say, console))
     _say_origin(states, target, console)
     built([state.task for state in states], [api.chosen(state) for state in states], find_compiler(target.compiler))
     api.say_guesses(states, lambda line: say(console, line))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -18,11 +19,12 @@ from ansor.explain import explain
 from ansor.explain_text import WIDTH, explanation_text
 from ansor.ir.dag import Dag
 from ansor.measure.record import load
+from ansor.progress import say
+from ansor.recorded import Recorded, recorded_outcomes, say_left_out
 from ansor.subject import OperatorSubject, Subject, resolve
 from ansor.targets.base import Target
 from ansor.task import SearchTask
 from ansor.text import counted
-from ansor.tuning import Recorded, recorded_outcomes
 from ansor.zoo.catalogue import OPERATORS, ZooOperator
 
 NARROWEST, WIDEST = 80, 160
@@ -43,7 +45,7 @@ def run_explain(given: argparse.Namespace) -> int:
     known = [(task, weight, recorded_outcomes(task, given.records)) for task, weight in tasks]
     explained = [(task, weight, recorded) for task, weight, recorded in known if any(outcome.valid for outcome, _ in recorded.known)]
     if not explained:
-        _say_left_out([recorded for _, _, recorded in known], console)
+        _say_left_out([recorded for _, _, recorded in known], given.records, console)
         raise RecordError(f"{given.records} has no valid record of {name} for target {target}; `ansor show {given.records}` lists what it holds")
     explained.sort(key=lambda entry: -entry[1] * _best_seconds(entry[2]))
     shown = explained if given.all else explained[:1]
@@ -51,7 +53,7 @@ def run_explain(given: argparse.Namespace) -> int:
     for k, (task, _, recorded) in enumerate(shown):
         one = explain(task, [outcome for outcome, _ in recorded.known], peak_gflops=given.peak, model=pretrained)
         console.print(("\n\n" if k else "") + explanation_text(one, width), soft_wrap=True, markup=False)
-        _say_left_out([recorded], console)
+        _say_left_out([recorded], given.records, console)
     if len(explained) > len(shown):
         rest = counted(len(explained) - len(shown), "other workload")
         console.print(f"\n{name} spends most of its time in this one; --all explains the {rest} too", soft_wrap=True, markup=False)
@@ -106,7 +108,5 @@ def _best_seconds(recorded: Recorded) -> float:
     return min(outcome.seconds for outcome, _ in recorded.known if outcome.valid and outcome.seconds is not None)
 
 
-def _say_left_out(recorded: list[Recorded], console: Console) -> None:
-    for one in recorded:
-        for reason, count in one.left_out.items():
-            console.print(f"left out: {counted(count, 'trial')} ({reason})", soft_wrap=True, markup=False)
+def _say_left_out(recorded: list[Recorded], records: str, console: Console) -> None:
+    say_left_out([one.left_out for one in recorded], records, partial(say, console), partial(say, console))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from rich.console import Console
 from rich.table import Table
@@ -15,6 +16,7 @@ from ansor.commands.recorded_target import target_for
 from ansor.errors import RecordError
 from ansor.kernels import schedule_text
 from ansor.measure.record import Loaded, Record, load
+from ansor.progress import say
 from ansor.subject import OperatorSubject, resolve
 from ansor.task import SearchTask
 from ansor.text import format_seconds
@@ -71,13 +73,12 @@ def _show_program(given: argparse.Namespace, console: Console) -> None:
         tasks = [SearchTask(subject.function, subject.args, target)]
     else:
         tasks, _ = api.extract_tasks(*made(subject), target, report=console.print)
-    found = False
-    for task in tasks:
-        best = api.recorded_state(task, given.records).best
-        if best is not None:
-            found = True
-            _print_program(task, best, given.source, console)
-    if not found:
+    states = [api.recorded_state(task, given.records) for task in tasks]
+    for state in states:
+        if state.best is not None:
+            _print_program(state.task, state.best, given.source, console)
+    api.say_unused(states, given.records, partial(say, console), partial(say, console))
+    if all(state.best is None for state in states):
         raise RecordError(
             f"{given.records} has no valid record of {subject.name} for target {target}; `ansor show {given.records}` lists what it holds"
         )

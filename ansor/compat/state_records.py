@@ -30,12 +30,12 @@ from ansor.measure.failure import Failure
 from ansor.measure.record import Json, Record
 from ansor.origins import RULES, origin_of
 from ansor.outcome import MeasureErrorNo
+from ansor.record_target import record_target
 from ansor.sketch_space import SketchSpace
 from ansor.targets.base import Target
 from ansor.targets.program_options import read_target, why_refused
 from ansor.task import is_registered
 from ansor.te.tensor import Tensor
-from ansor.tuning import record_target
 
 LARGEST_EXTENT = 1 << 24
 """Dimensions above this are no workload that anybody measured: a line that names them is not looked into."""

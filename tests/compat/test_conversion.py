@@ -24,10 +24,11 @@ from ansor.errors import RecordError, ScheduleError
 from ansor.measure.failure import Failure
 from ansor.measure.record import Record, RecordFile, foreign_header, load, record_line
 from ansor.outcome import MeasureErrorNo
+from ansor.record_target import record_target
+from ansor.recorded import recorded_outcomes
 from ansor.task import register_workload
 from ansor.te import workloads
 from ansor.te.tensor import Tensor
-from ansor.tuning import record_target, recorded_outcomes
 from tests.auto_scheduler.lines import LINE as STATE_LINE
 from tests.auto_scheduler.lines import TASKS, line
 from tests.autotvm.lines import LINE as CONFIG_LINE

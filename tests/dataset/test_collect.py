@@ -11,9 +11,10 @@ from ansor.dataset.examples import examples_of, load_examples
 from ansor.dataset.operators import DatasetTask
 from ansor.ir.feature_rows import FeatureRows
 from ansor.measure.record import load
+from ansor.recorded import recorded_outcomes
 from ansor.targets.base import parse_target
 from ansor.task import SearchTask
-from ansor.tuning import TaskState, recorded_outcomes
+from ansor.tuning import TaskState
 from ansor.zero_tuning import pick
 
 pytestmark = pytest.mark.compiler
