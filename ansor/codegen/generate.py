@@ -53,11 +53,12 @@ def generate(loops: Loops, machine: Machine, entry: str | None = None) -> CSourc
     return _Generator(program, machine, f"{symbol}_kernel" if _DECLARED.fullmatch(symbol) else symbol).source()
 
 
-# What math.h declares: a global function cannot have such a name.
+# What math.h declares, or defines as a macro: a global function cannot have such a name.
 _DECLARED = re.compile(
     "(a?(sin|cos|tan)h?|atan2|exp2?|expm1|exp10|pow10|frexp|ilogb|llogb|ldexp|log(10|1p|2|b)?|modf|scalb(n|ln)?|cbrt|fabs|hypot|pow|sqrt|erfc?|[lt]?gamma|"
     "ceil|floor|nearbyint|l?l?r(int|ound)|roundeven|trunc|fmod|remainder|remquo|drem|copysign|nan|next(after|toward|up|down)|fdim|fmax|fmin|fma|significand|"
-    "[jy][01n]|sincos|finite|isinf|isnan|f?u?fromfpx?|canonicalize|fmaxmag|fminmag|totalorder(mag)?|[gs]etpayload(sig)?)(_r)?[fl]?"
+    "[jy][01n]|sincos|finite|isinf|isnan|f?u?fromfpx?|canonicalize|fmaxmag|fminmag|totalorder(mag)?|[gs]etpayload(sig)?)(_r)?[fl]?|"
+    "is(finite|normal|subnormal|canonical|signaling|zero|unordered|eqsig|(greater|less)(equal)?|lessgreater)|signbit|fpclassify"
 )
 
 

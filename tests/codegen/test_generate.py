@@ -108,3 +108,12 @@ def test_a_reduction_that_does_not_divide_ends_its_loop_early() -> None:
     sketch = Sketch(Dag(dense())).then(Split("y", "r", (4,), 2), Reorder("y", ("r_0", "r_1", "i", "j")), Vectorize("y", "j"))
     text = generate(sketch.lower_row((), "dense"), Machine(64, 1)).text
     assert "if (6 - (y_r_0 * 4) < y_r_1_end" in text and "if (y_r_0" not in text
+
+
+def test_no_program_is_named_like_a_macro_of_the_mathematics_library() -> None:
+    names = ("isfinite", "isinf", "isnan", "isnormal", "isgreater", "isgreaterequal", "isless", "islessequal", "islessgreater", "isunordered", "signbit",
+             "fpclassify", "issignaling", "iszero", "iseqsig")
+    sketch = Sketch(Dag([te.compute((2,), lambda i: te.const(1.0), name="y")]))
+    for name in names:
+        assert f"void {name}_kernel(" in generate(sketch.lower_row((), name), Machine()).text
+    assert "void islands(" in generate(sketch.lower_row((), "islands"), Machine()).text

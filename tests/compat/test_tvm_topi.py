@@ -193,3 +193,13 @@ def test_programs_of_operators() -> None:
              (y << 2) ^ 5, np.isnan(x), x[:, ::-1] + 1, y % 4]
     for one, want in zip(found, wants, strict=True):
         np.testing.assert_allclose(np.asarray(one.numpy(), np.float64), want, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize("name", ["isfinite", "isinf", "isnan", "round", "floor", "sign"])
+def test_programs_named_as_in_c(name: str) -> None:
+    a = te.placeholder((6,), name="a")
+    b = getattr(topi, name)(a)
+    values, found = np.array([0.25, -2.75, np.inf, -np.inf, np.nan, 3.0], np.float32), tvm.nd.empty((6,), b.dtype)
+    tvm.build(topi.generic.schedule_injective(b), [a, b], name=name)(tvm.nd.array(values), found)
+    np.testing.assert_array_equal(np.nan_to_num(np.asarray(found.numpy(), np.float64)), np.nan_to_num(getattr(np, name)(values).astype(np.float64)))
