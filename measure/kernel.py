@@ -191,17 +191,22 @@ class Kernel(Locked):
         Files that are there are replaced, each at once: who has them open or loaded keeps what they were.
         """
         place = Path(folder)
-        saved_kernel.write(self._saved().files(), place)
+        saved_kernel.write(self.files(), place)
         return place
 
     @classmethod
     def load(cls, folder: str | Path, *, compiler: Compiler | None = None) -> Self:
         """What `save` wrote; it is code, and is run. Raises MeasureError when it is not there, damaged, of another version, or not for this machine."""
         place = Path(folder)
-        return cls._opened(saved_kernel.read(place), str(place), compiler)
+        return cls.of_files(saved_kernel.read(place), str(place), compiler=compiler)
+
+    def files(self) -> saved_kernel.Files:
+        """What `save` writes: the contents of the files by their names."""
+        return self._saved().files()
 
     @classmethod
-    def _opened(cls, files: saved_kernel.Files, where: str, compiler: Compiler | None = None) -> Self:
+    def of_files(cls, files: saved_kernel.Files, where: str, *, compiler: Compiler | None = None) -> Self:
+        """The kernel of `files`; `where` they are from is for messages. Raises MeasureError as `load` does."""
         saved = saved_kernel.opened(files, where)
         try:
             with tempfile.TemporaryDirectory(prefix="ansor-kernel-") as private:  # a path that dlopen has never seen, and nobody writes to
@@ -219,7 +224,7 @@ class Kernel(Locked):
 
     def __reduce__(self) -> "tuple[Callable[[saved_kernel.Files], Kernel], tuple[saved_kernel.Files]]":
         """Copied and pickled as it is saved: the copy has a library, memory and a lock of its own."""
-        return _restored, (self._saved().files(),)
+        return _restored, (self.files(),)
 
     def _run(self, buffers: Mapping[str, NDArray[np.generic]]) -> None:
         addresses = [buffers[argument.name].ctypes.data for argument in self.arguments]
@@ -266,7 +271,7 @@ class Kernel(Locked):
 
 
 def _restored(files: saved_kernel.Files) -> Kernel:
-    return Kernel._opened(files, "a pickled kernel")
+    return Kernel.of_files(files, "a pickled kernel")
 
 
 def _is_tensor(value: object) -> bool:

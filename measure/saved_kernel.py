@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import io
 import json
+import struct
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
-from zipfile import BadZipFile
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,8 +90,28 @@ def opened(files: Files, where: str) -> SavedKernel:
     """What the files hold; `where` they are is for messages. Raises MeasureError unless they are whole, and of this version."""
     try:
         return _opened(files, where)
-    except (KeyError, ValueError, TypeError, AttributeError, ArithmeticError, EOFError, RecursionError, OSError, BadZipFile) as error:
+    except (KeyError, ValueError, TypeError, AttributeError, ArithmeticError, EOFError, RecursionError, OSError, BadZipFile, zlib.error) as error:
         raise MeasureError(f"{where}: the saved kernel cannot be read ({type(error).__name__}: {brief(ascii(str(error))[1:-1])}); save it again") from error
+
+
+def archive(files: Files) -> bytes:
+    """The files as one: a zip archive, which may stand behind other bytes."""
+    held = io.BytesIO()
+    with ZipFile(held, "w", ZIP_DEFLATED) as zipped:
+        for name, content in files.items():
+            zipped.writestr(name, content)
+    return held.getvalue()
+
+
+def archived(path: Path) -> Files | None:
+    """The files of the archive at the end of a file; None where there is no whole one. Raises MeasureError for a file that cannot be read."""
+    try:
+        with ZipFile(path) as zipped:
+            return {name: zipped.read(name) for name in (ABOUT, *FILES)}
+    except OSError as error:
+        raise MeasureError(f"asked for the kernel in {path}, which cannot be read ({error.strerror or error}); name another file") from error
+    except (BadZipFile, zlib.error, KeyError, ValueError, EOFError, RuntimeError, struct.error):
+        return None  # RuntimeError: it wants a password, or another way of unpacking
 
 
 def _opened(files: Files, where: str) -> SavedKernel:

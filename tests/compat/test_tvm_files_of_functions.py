@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -94,3 +95,25 @@ def test_a_damaged_library_is_not_loaded(scaled: Function, tmp_path: Path) -> No
         (tmp_path / "cut.so").write_bytes(content[:cut])
         with pytest.raises(MeasureError):
             tvm.runtime.load_module(tmp_path / "cut.so")
+
+
+def test_files_that_are_damaged_are_one_sentence(scaled: Function, tmp_path: Path) -> None:
+    """Never a crash: what is loaded is the library in the archive, by its digest."""
+    path, rng = tmp_path / "deploy.so", random.Random(0)
+    scaled.export_library(path)
+    whole = path.read_bytes()
+    sizes = [0, 1, len(whole) // 2, len(whole) - 1, *(rng.randrange(len(whole)) for _ in range(20))]
+    places = [rng.randrange(len(whole)) for _ in range(100)]
+    for content in [*(whole[:size] for size in sizes), *(whole[:k] + bytes([whole[k] ^ (1 << rng.randrange(8))]) + whole[k + 1 :] for k in places)]:
+        path.write_bytes(content)
+        try:
+            check(tvm.runtime.load_module(path))
+        except MeasureError as error:
+            assert str(path) in str(error) and "\n" not in str(error)
+
+
+def test_places_that_cannot_be_written(scaled: Function, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    for name in ("a.so", "a.c"):
+        with pytest.raises(MeasureError, match="asked to write a function to .*name another file"):
+            scaled.save(tmp_path / "file" / name)
