@@ -30,7 +30,7 @@ class ComputeDAG:
     """All tensors of a computation.
 
     Args:
-        compute: the tensors, inputs and outputs, that a kernel takes; or the key of a workload that is registered.
+        compute_or_sche: the tensors, inputs and outputs, that a kernel takes; or the key of a workload that is registered.
 
     `ops` are all tensors, each after those it reads; a stage of a state has the number of its tensor there. Raises DeclarationError for a declaration
     with two axes of one name in a tensor.
@@ -39,8 +39,8 @@ class ComputeDAG:
     hash_func: Hash | None = None
     """Replaces MD5 in workload keys, where it is set."""
 
-    def __init__(self, compute: str | Sequence[Tensor]) -> None:
-        self.tensors = list(workload_key_to_tensors(compute) if isinstance(compute, str) else compute)
+    def __init__(self, compute_or_sche: str | Sequence[Tensor]) -> None:
+        self.tensors = list(workload_key_to_tensors(compute_or_sche) if isinstance(compute_or_sche, str) else compute_or_sche)
         self.dag = Dag(self.tensors)  # which checks what is declared
         self.ops = topological(self.tensors)
         _check_names(self.ops)

@@ -164,9 +164,9 @@ def serialize_workload_registry_entry(workload_key: str) -> tuple[str, Json]:
     return workload_key, None
 
 
-def deserialize_workload_registry_entry(entry: tuple[str, Json]) -> None:
+def deserialize_workload_registry_entry(data: tuple[str, Json]) -> None:
     """Register what was serialised. Functions are never imported: one that this process neither registered nor serialised raises DeclarationError."""
-    key, fields = entry
+    key, fields = data
     if fields is None:
         name = parse_workload_key(key).name
         if name in _serialized and not tasks.is_registered(name):

@@ -42,8 +42,16 @@ _computes: dict[str, Callable[..., Tensor]] = {}
 _schedules: dict[str, Callable[..., Schedule]] = {}
 
 
-def template(task_name: str) -> Callable[[F], F]:
-    """Register a function as the template of that name: a decorator.
+@overload
+def template(task_name: str, func: None = None) -> Callable[[F], F]: ...
+
+
+@overload
+def template(task_name: str, func: F) -> F: ...
+
+
+def template(task_name: str, func: F | None = None) -> Callable[[F], F] | F:
+    """Register a function as the template of that name: a decorator, or a call with both.
 
     Raises DeclarationError (a ValueError) when there is one of that name, for a name that is no text, and when the template is called with keyword
     arguments, which no log can hold.
@@ -65,7 +73,7 @@ def template(task_name: str) -> Callable[[F], F]:
         _templates[task_name] = called
         return called  # type: ignore[return-value]  # the same arguments and results
 
-    return register
+    return register if func is None else register(func)
 
 
 def get_config() -> Config:

@@ -159,13 +159,13 @@ def placeholder(shape: int | float | Sequence[int | float], dtype: str = "float3
     return Tensor(name, _checked_shape(shape, f"placeholder {name}"), check_dtype(dtype), constant=constant)
 
 
-def reduce_axis(domain: int | float | tuple[int | float, int | float], name: str | None = None) -> Axis:
+def reduce_axis(dom: int | float | tuple[int | float, int | float], name: str | None = None) -> Axis:
     """An axis to reduce over: `(start, end)`, or an extent. Unnamed axes get a name nobody else has."""
     label = name if name is not None else f"r{next(_fresh)}"
-    ends = tuple(domain) if isinstance(domain, Iterable) else (0, domain)
+    ends = tuple(dom) if isinstance(dom, Iterable) else (0, dom)
     whole = [whole_number(end) for end in ends]
     if len(whole) != 2 or whole[0] is None or whole[1] is None:
-        raise DeclarationError(f"asked for reduce axis {label} over {domain!r}; give (start, end) or an extent, whole numbers")
+        raise DeclarationError(f"asked for reduce axis {label} over {dom!r}; give (start, end) or an extent, whole numbers")
     start, end = whole[0], whole[1]
     if end <= start:
         raise DeclarationError(f"asked for reduce axis {label} over {start}..{end}, which is empty; it needs at least one value")

@@ -85,7 +85,7 @@ def test_mistakes_of_templates_are_told() -> None:
     with pytest.raises(DeclarationError, match="template 'tests/only a schedule' gives .*; return its schedule and what a kernel takes"):
         autotvm.task.create("tests/only a schedule", (8,))
     with pytest.raises(DeclarationError, match="write @autotvm.template.name., with a text"):
-        autotvm.template(only_a_schedule)  # type: ignore[arg-type]
+        autotvm.template(only_a_schedule)  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize("value", [autotvm.ReorderEntity([0, 1]), autotvm.SplitEntity([-1, 2, 2]), autotvm.OtherOptionEntity(3)])

@@ -17,6 +17,7 @@ from ansor.compat import tvm
 from ansor.compat.tvm import te, topi
 from ansor.compat.tvm.benchmark import timed
 from ansor.errors import AnsorError, DeclarationError, ScheduleError, TargetError
+from ansor.manual.schedule import Schedule
 from ansor.te import nn
 from ansor.te.tensor import Tensor
 
@@ -292,3 +293,20 @@ def test_what_is_lowered_can_be_printed_and_built() -> None:
     out = tvm.nd.empty((8, 12))
     tvm.build(lowered, target="llvm")(np.ones((8, 12), "float32"), np.arange(12, dtype="float32"), out)
     np.testing.assert_array_equal(np.asarray(out), np.tile(np.arange(12, dtype="float32"), (8, 1)))
+
+
+def test_tvms_names_of_arguments() -> None:
+    assert te.reduce_axis(dom=(0, 4), name="k").extent == 4
+    assert auto_scheduler.ComputeDAG(compute_or_sche=list(scaled())).dag.outputs[0].name == "c"
+    auto_scheduler.LocalBuilder(timeout=5, n_parallel=1, build_func="default")
+    auto_scheduler.LocalRunner(timeout=5, number=1, repeat=1, min_repeat_ms=0, cooldown_interval=0.0, enable_cpu_cache_flush=False, device=0)
+    auto_scheduler.TuningOptions(
+        num_measure_trials=0, early_stopping=None, num_measures_per_round=4, verbose=0, builder="local", runner="local", measure_callbacks=None
+    )  # fmt: skip
+
+    def declared(n: int) -> tuple[Schedule, list[Tensor]]:
+        a, b, c = scaled(n)
+        return te.create_schedule(c.op), [a, b, c]
+
+    assert autotvm.template("compat call", declared)(4)[1][2].shape == (4, 12)
+    assert autotvm.register_topi_compute("compat half", func=lambda cfg, n: scaled(n)[2])(4).shape == (4, 12)

@@ -31,6 +31,7 @@ _KINDS = "there are two kinds of tensors: tensor.is_placeholder tells those that
 _LIBRARY = "a library's kernel cannot be inside of a program: write what it computes with te.compute"
 _CONTRIB = "of tvm.contrib there are cc, nvcc, pickle_memoize and utils"
 _OPERATOR = "operators are functions on tensors: write it with te.compute, or see ansor.te.nn for those there are"
+_SPARSE = "reductions have fixed extents: declare it with te.compute over rows that are padded to one length, or over dense operands"
 _PASSES = "there are no passes to choose: leave it out"
 _THREADS = "processors have no grid of threads: use s[C].parallel(outer) and s[C].vectorize(inner)"
 
@@ -147,7 +148,7 @@ def of_runtime(name: str) -> NoReturn:
 
 TABLES: Mapping[str, Mapping[str, str]] = {
     "tvm": TVM, "tvm.te": TE, "tvm.auto_scheduler": AUTO_SCHEDULER, "tvm.autotvm": AUTOTVM, "tvm.target": TARGET,
-    "tvm.topi": {}, "tvm.contrib": CONTRIB,
+    "tvm.topi": {"sparse": _SPARSE}, "tvm.topi.nn": {"sparse_dense": _SPARSE}, "tvm.contrib": CONTRIB,
     "tvm.runtime": {"vm": _NETWORK, "executor": _NETWORK, "profiler_vm": _NETWORK, "String": "use str", "convert": "use Python's own values"},
 }  # fmt: skip
 """Module -> its names that are not here -> what to use instead."""
