@@ -37,7 +37,7 @@ def kept_library(name: str, build: Callable[[Path], None]) -> Path:
     if note.exists():
         log.info("the library %s is damaged, or was written by others: it is built anew", note)
     try:
-        _remove_left_over(note.parent)
+        _remove_left_over(note)
         with tempfile.TemporaryDirectory(prefix="cc-", dir=note.parent) as scratch:
             made = Path(scratch) / "made.so"
             build(made)
@@ -66,9 +66,9 @@ def _signature(note: Path, library: Path) -> tuple[int, ...]:
     return tuple(number for found in (note.stat(), library.stat()) for number in (found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size))
 
 
-def _remove_left_over(folder: Path) -> None:
-    """Remove what processes left that died while they built."""
-    for path in (*folder.glob("cc-*"), *folder.glob(".*")):
+def _remove_left_over(note: Path) -> None:
+    """Remove what processes left that died while they built, and earlier libraries of this name: none of them is whole."""
+    for path in (path for pattern in ("cc-*", ".*", f"{note.name}-*{SUFFIX}") for path in note.parent.glob(pattern)):
         with suppress(OSError):  # another process removes it, too
             if time.time() - path.stat().st_mtime > LEFT_OVER_SECONDS:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()

@@ -132,9 +132,11 @@ def test_what_dead_builders_left_is_removed_in_time(cache: Path, build: Building
         (folder / name).mkdir()
         (folder / name / "source0.c").write_text("int x;")
         (folder / f".{name}").write_text("half")
-    for name in ("cc-old", ".cc-old"):
+    (folder / "b-0123456789abcdef.so").write_text("of a build whose note was lost")
+    for name in ("cc-old", ".cc-old", "b-0123456789abcdef.so"):
         os.utime(folder / name, (1, 1))
     kept_library("b", build)
+    assert len(list(folder.glob("b-*"))) == 1
     assert sorted(path.name for path in folder.glob("*cc-*")) == [".cc-new", "cc-new"]
 
 
