@@ -31,21 +31,21 @@ class DirectCall:
         self._given = [(k, argument.shape, dtype) for k, argument, dtype in kinds if argument.role != "output"]
         self._made = [(k, _maker(argument, dtype)) for k, argument, dtype in kinds if argument.role == "output"]
         self._plain = all(argument.pack is None for _, argument, _ in kinds)
-        self._tensor, self._strided = torch.Tensor, torch.strided
 
-    def fill(self, inputs: Sequence[object]) -> list[torch.Tensor] | None:
+    def fill(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
         """New results for these inputs, everything in its place; None when some other way has to be taken."""
         if not self._plain or len(inputs) != len(self._given):
             return None
-        for (k, shape, dtype), value in zip(self._given, inputs, strict=True):
-            if not isinstance(value, self._tensor) or value.dtype is not dtype or value.shape != shape or not value.is_cpu:
-                return None
-            if value.layout is not self._strided or not value.is_contiguous():
-                return None
-            address = value.data_ptr()
-            if address % ALIGNMENT:
-                return None
-            self.pointers[k] = address
+        try:
+            for (k, shape, dtype), value in zip(self._given, inputs, strict=True):
+                if value.dtype is not dtype or value.shape != shape or not value.is_cpu or value.is_neg() or not value.is_contiguous():
+                    return None
+                address = value.data_ptr()
+                if address % ALIGNMENT or not address:
+                    return None
+                self.pointers[k] = address
+        except (AttributeError, RuntimeError):  # no tensor, or one without memory of its own: sparse, or a stand-in of PyTorch's
+            return None
         results = []
         for k, made in self._made:
             result = made()

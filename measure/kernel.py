@@ -156,7 +156,7 @@ class Kernel(Locked):
         with self.lock:
             if self._direct is None:
                 self._direct = DirectCall(self.arguments, {name: array.ctypes.data for name, array in self._bound.items()})
-            results = self._direct.fill(inputs)
+            results = self._direct.fill(inputs)  # type: ignore[arg-type]  # arrays are refused there
             if results is not None:
                 self._call(self._direct.address, self._own_workspace())
         return results
@@ -253,6 +253,8 @@ class Kernel(Locked):
         for argument, result in zip(self._outputs, results, strict=True):
             if not result.flags.writeable:
                 raise ArgumentError(f"{self._source.entry}: out= for {argument.name!r} is read-only; pass an array that may be written, or none")
+            if any(stride == 0 and extent > 1 for stride, extent in zip(result.strides, result.shape, strict=True)):
+                raise ArgumentError(f"{self._source.entry}: out= for {argument.name!r} is expanded: several elements share one place; pass an array without")
         return results
 
     def _checked(self, argument: Argument, value: "Tensor") -> NDArray[np.generic]:
@@ -282,6 +284,8 @@ def _is_tensor(value: object) -> bool:
 
 def _as_array(argument: Argument, value: "Tensor") -> NDArray[np.generic]:
     if isinstance(value, np.ndarray):
+        if isinstance(value, np.ma.MaskedArray):
+            raise ArgumentTypeError(f"{argument.role} {argument.name!r} is a masked array, whose mask a kernel does not see; pass .filled(value) or .data")
         return value
     if not _is_tensor(value):
         try:
@@ -294,10 +298,15 @@ def _as_array(argument: Argument, value: "Tensor") -> NDArray[np.generic]:
     if value.device.type != "cpu":
         raise ArgumentTypeError(f"{argument.role} {argument.name!r} is on {value.device}; this kernel is for the cpu: use .cpu()")
     try:
-        array: NDArray[np.generic] = value.detach().numpy()
-    except (TypeError, RuntimeError) as error:  # a dtype that NumPy lacks, sparse storage
+        plain = value.detach().resolve_conj().resolve_neg()
+        if argument.role == "output" and value.is_neg():
+            raise ArgumentTypeError(f"out= for {argument.name!r} is a negated view, which cannot be written to; pass an array of its own")
+        array: NDArray[np.generic] = plain.numpy()
+    except (TypeError, RuntimeError, NotImplementedError) as error:  # a dtype that NumPy lacks, sparse storage, a stand-in for a tensor
+        if isinstance(error, ArgumentTypeError):
+            raise
         kind = f"{value.dtype}, {value.layout}".replace("torch.", "")
-        sentence = f"{argument.role} {argument.name!r} is a tensor of {kind}, which NumPy cannot hold; convert it to dense {argument.dtype}"
+        sentence = f"{argument.role} {argument.name!r} is a tensor of {kind}, which NumPy cannot hold; pass an ordinary, dense tensor of {argument.dtype}"
         raise ArgumentTypeError(sentence) from error
     return array
 

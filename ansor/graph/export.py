@@ -97,10 +97,11 @@ class _Function(torch.nn.Module):
 
     def __init__(self, function: Callable[..., object]) -> None:
         super().__init__()
-        self._function = function
 
-    def forward(self, *args: object, **kwargs: object) -> object:
-        return self._function(*args, **kwargs)
+        def forward(*args: object, **kwargs: object) -> object:
+            return function(*args, **kwargs)
+
+        self.forward = forward if _parameters(function) is None else functools.wraps(function)(forward)  # torch.export names inputs after its parameters
 
 
 class _Opening(torch.nn.Module):
@@ -110,7 +111,7 @@ class _Opening(torch.nn.Module):
         super().__init__()
         self._model = model
 
-        @functools.wraps(model.forward)  # torch.export names inputs after its parameters
+        @functools.wraps(model.forward)
         def forward(*args: object, **kwargs: object) -> object:
             given = closed(list(args))
             named = closed(kwargs)

@@ -28,7 +28,7 @@ def test_what_has_to_be_converted_copied_or_refused_goes_another_way() -> None:
         torch.zeros(4, 6, dtype=torch.float64), torch.zeros(6, 4), torch.zeros(6, 4).t(), torch.zeros(25)[1:].reshape(4, 6), np.zeros((4, 6), np.float32),
         torch.zeros(4, 6).to_sparse(), torch.zeros(4, 6, device="meta"),
     ]  # fmt: skip
-    assert [call.fill([value]) for value in wrong] == [None] * len(wrong)
+    assert [call.fill([value]) for value in wrong] == [None] * len(wrong)  # type: ignore[list-item]  # arrays are refused
     assert call.fill([]) is None and call.fill([torch.zeros(4, 6)] * 2) is None
     unbound = DirectCall(ARGUMENTS, {})
     assert unbound.fill([torch.zeros(4, 6)]) is None and unbound.fill([torch.zeros(4, 6), torch.zeros(6)]) is not None
