@@ -173,7 +173,9 @@ def test_files_tell_their_target_and_the_names_of_workloads(capsys: pytest.Captu
     assert main(["show", "several.jsonl"]) == 0
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("other(8)")]
     assert line.split()[1] == load("several.jsonl").records[0].workload
-    assert main(["show", "matmul.jsonl", "matmul", "--args", "8,8", "--threads", "2"]) == 1, "what is asked for counts"
+    for command in ("show", "explain"):
+        assert main([command, "matmul.jsonl", "matmul", "--args", "8,8", "--threads", "2"]) == 1, "what is asked for counts"
+        assert "it holds trials for --target 'cpu -mcpu=native -threads=1'; `ansor show matmul.jsonl`" in capsys.readouterr().err
 
 
 @pytest.mark.compiler

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from ansor import api
 from ansor.commands.common import made, make_console
-from ansor.commands.recorded_target import target_for
+from ansor.commands.recorded_target import nothing_for, target_for
 from ansor.cost_model.pretrained import pretrained
 from ansor.errors import AnsorError, RecordError
 from ansor.explain import explain
@@ -46,7 +46,7 @@ def run_explain(given: argparse.Namespace) -> int:
     explained = [(task, weight, recorded) for task, weight, recorded in known if any(outcome.valid for outcome, _ in recorded.known)]
     if not explained:
         _say_left_out([recorded for _, _, recorded in known], given.records, console)
-        raise RecordError(f"{given.records} has no valid record of {name} for target {target}; `ansor show {given.records}` lists what it holds")
+        raise nothing_for(name, target, given.records)
     explained.sort(key=lambda entry: -entry[1] * _best_seconds(entry[2]))
     shown = explained if given.all else explained[:1]
     width = max(NARROWEST, min(WIDEST, console.width)) if console.is_terminal else WIDTH

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
 from rich.console import Console
 
 from ansor.commands.common import target_of
+from ansor.errors import RecordError
 from ansor.measure.record import Record, load
 from ansor.progress import say
 from ansor.targets.base import Target, parse_target
@@ -29,6 +31,13 @@ def target_for(given: argparse.Namespace, records: str | Path, console: Console)
     if target != parse_target("cpu"):
         say(console, f"for {target}, the target of all trials in {records}")
     return target
+
+
+def nothing_for(name: str, target: Target, records: str | Path) -> RecordError:
+    """No record of what was asked for; where the file has other targets, they are named."""
+    others = [text for text in target_texts(load(records).records) if text != str(target)]
+    hint = f"; it holds trials for --target {shlex.quote(others[0])}" if len(others) == 1 else f"; it holds trials for {' and '.join(others)}" if others else ""
+    return RecordError(f"{records} has no valid record of {name} for target {target}{hint}; `ansor show {records}` lists what it holds")
 
 
 def target_texts(records: Iterable[Record]) -> list[str]:

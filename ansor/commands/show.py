@@ -12,7 +12,7 @@ from rich.table import Table
 
 from ansor import api
 from ansor.commands.common import made, make_console
-from ansor.commands.recorded_target import target_for
+from ansor.commands.recorded_target import nothing_for, target_for
 from ansor.errors import RecordError
 from ansor.kernels import schedule_text
 from ansor.measure.record import Loaded, Record, load
@@ -79,9 +79,7 @@ def _show_program(given: argparse.Namespace, console: Console) -> None:
             _print_program(state.task, state.best, given.source, console)
     api.say_unused(states, given.records, partial(say, console), partial(say, console))
     if all(state.best is None for state in states):
-        raise RecordError(
-            f"{given.records} has no valid record of {subject.name} for target {target}; `ansor show {given.records}` lists what it holds"
-        )
+        raise nothing_for(subject.name, target, given.records)
 
 
 def _print_program(task: SearchTask, best: Best, source: bool, console: Console) -> None:
