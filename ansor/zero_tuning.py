@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -43,6 +44,12 @@ SKETCHES = 8
 COMBINED = 3
 """Families whose stages are combined."""
 
+FEW = 64
+"""Sketches that are all looked at where each is a family of its own."""
+
+TRIED = 16
+"""Families that a search is over at most. Those that treat stages alike come first where there are more."""
+
 _Family = tuple[str, tuple[tuple[str, tuple[Step, ...]], ...]]
 """An algorithm, and the steps of each stage of its declaration."""
 
@@ -50,6 +57,9 @@ PLACING = (ComputeAt, Parallel, Vectorize, PragmaUnroll)
 """Steps that sketches of one family may differ in: where a stage is computed, and the annotations that follow from it."""
 
 SEARCH = EvolutionOptions(population=1024, generations=3)
+STATEMENTS = 12
+"""Stages up to which populations have this size: describing a program takes time for each of its stages."""
+
 KEPT = 64
 """Programs among which the networks are asked for their first choices."""
 
@@ -130,14 +140,16 @@ def _promising(spaces: Sequence[SketchSpace], score: Score, rng: np.random.Gener
     families: dict[_Family, list[SketchSpace]] = {}
     for space in spaces:
         families.setdefault(_family(space), []).append(space)
-    if len(families) == len(spaces):
+    if len(families) == len(spaces) <= FEW:
         return list(spaces)
     first: dict[str, _Family] = {}
     for family in families:
         first.setdefault(family[0], family)
     tried = [family for family in families if _differences(family, first[family[0]]) <= 1]
+    if len(tried) > TRIED:
+        tried = list(families)[:TRIED]
     best = _ranked(families, tried, score, rng)
-    combined = [family for family in families if family not in tried and _combines(family, best[:COMBINED])]
+    combined = [family for family in families if family not in tried and _combines(family, best[:COMBINED])][:TRIED]
     if combined:
         best = _ranked(families, [*best[:FAMILIES], *combined], score, rng)
     return [space for family in best[:FAMILIES] for space in families[family]][:SKETCHES]
@@ -181,8 +193,10 @@ def _searched(spaces: Sequence[SketchSpace], score: Score, rng: np.random.Genera
     sampled = [SampledSpace(space) for space in spaces]
     nothing = [np.zeros(0, np.uint64)] * len(spaces)
     chances = np.ones(len(spaces))
-    start = sample_population(sampled, SEARCH.population, chances, rng, nothing)
-    return evolve(sampled, score, start, empty_population(sampled), 0.0, chances, nothing, KEPT, rng, SEARCH)
+    stages = max(len(space.sketch.state.stages) for space in spaces)
+    search = replace(SEARCH, population=max(SEARCH.population * STATEMENTS // max(stages, STATEMENTS), 2 * KEPT))
+    start = sample_population(sampled, search.population, chances, rng, nothing)
+    return evolve(sampled, score, start, empty_population(sampled), 0.0, chances, nothing, KEPT, rng, search)
 
 
 def _program(spaces: Sequence[SketchSpace], hall: Hall, place: int) -> Best:

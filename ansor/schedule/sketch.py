@@ -35,8 +35,9 @@ class Sketch:
     @cached_property
     def state(self) -> State:
         """The structure the steps lead to."""
-        state = initial_state(self.dag)
-        for step in self.steps:
+        begun: Sketch | None = self.__dict__.pop("_begun", None)
+        state = initial_state(self.dag) if begun is None else begun.state
+        for step in self.steps[0 if begun is None else len(begun.steps):]:
             state = step.apply(state)
         return state
 
@@ -60,7 +61,11 @@ class Sketch:
 
     def then(self, *steps: Step, choices: Sequence[Choice] = ()) -> Sketch:
         """The sketch with more steps and choices."""
-        return Sketch(self.dag, (*self.steps, *steps), (*self.choices, *choices))
+        longer = Sketch(self.dag, (*self.steps, *steps), (*self.choices, *choices))
+        begun = self if "state" in self.__dict__ else self.__dict__.get("_begun")
+        if begun is not None:
+            longer.__dict__["_begun"] = begun  # its state is known: only the steps after it are left to apply
+        return longer
 
     def numbers(self, rows: Rows) -> Numbers:
         """Name of a number -> one array [n] per part."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from ansor.errors import ScheduleError
 from ansor.ir import access
@@ -132,13 +133,31 @@ class State:
     stages: tuple[Stage, ...]
 
     def __getitem__(self, name: str) -> Stage:
-        for stage in self.stages:
-            if stage.name == name:
-                return stage
+        found = self._by_name.get(name)
+        if found is not None:
+            return found
         raise ScheduleError(f"asked for stage {name!r}, which does not exist; the stages are {', '.join(stage.name for stage in self.stages)}")
 
     def __contains__(self, name: str) -> bool:
-        return any(stage.name == name for stage in self.stages)
+        return name in self._by_name
+
+    @cached_property
+    def _by_name(self) -> dict[str, Stage]:
+        return {stage.name: stage for stage in reversed(self.stages)}
+
+    @cached_property
+    def _readers(self) -> dict[str, list[Stage]]:
+        """By tensor, the stages whose own body reads it, in order."""
+        found: dict[str, list[Stage]] = {}
+        for stage in self.stages:
+            for name in dict.fromkeys(read.tensor.name for read in access.reads(stage.tensor)):
+                found.setdefault(name, []).append(stage)
+        return found
+
+    @cached_property
+    def _consumers(self) -> dict[str, list[Stage]]:
+        """What `consumers` found out."""
+        return {}
 
     def position(self, name: str) -> int:
         """Index of the stage called `name`."""
@@ -159,15 +178,17 @@ class State:
 
     def readers(self, name: str) -> list[Stage]:
         """Stages whose own body reads `name`, inlined ones included."""
-        return [stage for stage in self.stages if any(read.tensor.name == name for read in access.reads(stage.tensor))]
+        return list(self._readers.get(name, ()))
 
     def consumers(self, name: str) -> list[Stage]:
         """Stages that read `name` in the end: through inlined stages."""
-        found: dict[str, Stage] = {}
-        for stage in self.readers(name):
-            through = self.consumers(stage.name) if isinstance(stage.placement, Inlined) else [stage]
-            found.update((consumer.name, consumer) for consumer in through)
-        return [stage for stage in self.stages if stage.name in found]
+        if name not in self._consumers:
+            found: dict[str, Stage] = {}
+            for stage in self.readers(name):
+                through = self.consumers(stage.name) if isinstance(stage.placement, Inlined) else [stage]
+                found.update((consumer.name, consumer) for consumer in through)
+            self._consumers[name] = [stage for stage in self.stages if stage.name in found]
+        return list(self._consumers[name])
 
     def packed_by(self, name: str) -> list[Stage]:
         """Stages that read a packed copy of stage `name`, made in front of them."""

@@ -1,8 +1,15 @@
-"""From a declaration to the spaces that are searched: sketches by rules, then loop orders, locations and annotations."""
+"""From a declaration to the spaces that are searched: sketches by rules, then loop orders, locations and annotations.
+
+What rules do to one stage multiplies with what they do to the next: 5 ways for a matmul are 15,625 for six in a row. So there is a bound. Where it is
+reached, those sketches stay in which rules do the same to stages that they could do the same to, then those that differ in one stage, and so on: what is best
+for one of several stages alike mostly is for the others, and where it is not, there are sketches that differ there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from ansor.errors import ScheduleError
 from ansor.ir.dag import Dag
@@ -14,53 +21,110 @@ from ansor.schedule.loop_orders import loop_orders
 from ansor.schedule.sketch import Sketch
 from ansor.targets.base import Target
 
-MAX_SKETCHES = 4096
+MAX_SKETCHES = 256
+"""Sketches that are kept while rules visit stages, and in the end: fewer where there are many stages, as each of them takes time in each sketch."""
+
+MAX_STAGES = 1024
+"""Stages of all of them together."""
+
+LEAST_SKETCHES = 32
+"""Sketches that may be kept however many stages there are."""
+
+PLACED = 1.5
+"""Sketches that are searched, with their loop orders and locations, for each that may be kept."""
+
 MAX_VISITS = 64  # per stage: rules that need more revisit without end
+
+_Options = tuple[tuple[int, int], ...]
+"""What rules could do to a stage: the number of each that applied, and how many sketches it made."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Visit:
+    """A sketch with the stages that are left to visit, the last one first, and what was done of what could have been."""
+
+    sketch: Sketch
+    pending: tuple[str, ...]
+    done: tuple[tuple[_Options, int], ...] = ()
+
+    @property
+    def unlike(self) -> int:
+        """Stages to which something else was done than to most of those to which the same could be done."""
+        ways: dict[_Options, Counter[int]] = {}
+        for options, way in self.done:
+            ways.setdefault(options, Counter())[way] += 1
+        return sum(counted.total() - max(counted.values()) for counted in ways.values())
 
 
 def derive_sketches(dag: Dag, rules: Sequence[str | SketchRule], target: Target) -> list[Sketch]:
-    """Every sketch the rules (names or values) reach. Stages are visited consumers first; fewer applications come first, then the order of the rules.
+    """The sketches the rules (names or values) reach, at most `most_sketches`. Stages are visited consumers first; fewer applications come first, then the
+    order of the rules; where there are too many, stages treated alike come first.
 
     Raises ScheduleError when the rules reach none, or do not come to an end.
     """
     start, known = Sketch(dag), resolve(rules)
-    frontier = [(start, tuple(stage.name for stage in start.state.stages))]
-    finished: list[Sketch] = []
+    frontier = [_Visit(start, tuple(stage.name for stage in start.state.stages))]
+    finished: list[_Visit] = []
     visits = 0
     while frontier:
         visits += 1
-        reached: list[tuple[Sketch, tuple[str, ...]]] = []
-        for sketch, pending in frontier:
-            if pending:
-                reached += _visited(sketch, pending, known, target)
+        reached: list[_Visit] = []
+        for visit in frontier:
+            if visit.pending:
+                reached += _visited(visit, known, target)
             else:
-                finished.append(sketch)
-        frontier = reached
-        if len(frontier) + len(finished) > MAX_SKETCHES or visits > MAX_VISITS * len(dag.stages):
+                finished.append(visit)
+        frontier = _alike(reached, most_sketches(dag))
+        if visits > MAX_VISITS * len(dag.stages):
             raise ScheduleError(f"the rules reached {len(frontier) + len(finished)} sketches in {visits} rounds; make some exclusive, or revisit fewer stages")
     if not finished:
         raise ScheduleError(f"no rule takes a stage of the workload ({', '.join(stage.name for stage in start.state.stages)}); add skip_stage to the rules")
-    return finished
+    return [visit.sketch for visit in _alike(finished, most_sketches(dag))]
 
 
-def _visited(sketch: Sketch, pending: tuple[str, ...], rules: Sequence[SketchRule], target: Target) -> list[tuple[Sketch, tuple[str, ...]]]:
-    """What the rules make of the last pending stage, with the stages then pending."""
-    *rest, stage = pending
-    reached = []
-    for rule in rules:
-        derived = list(rule.derive(sketch, stage, target))
+def most_sketches(dag: Dag) -> int:
+    """How many sketches of a declaration are kept at most."""
+    computed = sum(not stage.is_placeholder for stage in dag.stages)
+    return min(MAX_SKETCHES, max(MAX_STAGES // computed, LEAST_SKETCHES))
+
+
+def _alike(visits: list[_Visit], most: int) -> list[_Visit]:
+    """Those that treat stages most alike, where there are too many."""
+    return visits if len(visits) <= most else sorted(visits, key=lambda visit: visit.unlike)[:most]
+
+
+def _visited(visit: _Visit, rules: Sequence[SketchRule], target: Target) -> list[_Visit]:
+    """What the rules make of the last pending stage."""
+    *rest, stage = visit.pending
+    reached: list[tuple[Sketch, tuple[str, ...]]] = []
+    options: list[tuple[int, int]] = []
+    for number, rule in enumerate(rules):
+        derived = list(rule.derive(visit.sketch, stage, target))
+        options += [(number, len(derived))] if derived else []
         reached += [(one.sketch, (*(rest if one.pending is None else one.pending), *one.revisit)) for one in derived]
         if derived and (rule.exclusive or any(one.exclusive for one in derived)):
             break
-    return reached
+    if len(reached) == 1:
+        return [_Visit(*reached[0], visit.done)]
+    return [_Visit(sketch, pending, (*visit.done, (tuple(options), way))) for way, (sketch, pending) in enumerate(reached)]
 
 
 def spaces(dag: Dag, target: Target, rules: Sequence[str | SketchRule] | None = None) -> list[Sketch]:
-    """Everything that is searched: each sketch, with each loop order and each location variant, its annotations open.
+    """Everything that is searched: each sketch, with each loop order and each location variant, its annotations open; at most PLACED times `most_sketches`.
 
     `rules` are names or values, those of the target by default.
     """
-    sketches = derive_sketches(dag, target.rules if rules is None else rules, target)
-    placed = [variant for sketch in sketches for ordered in loop_orders(sketch, target) for variant in location_variants(ordered)]
-    found = {sketch.name: sketch for sketch in (annotated(variant, target) for variant in placed)}
+    found: dict[str, Sketch] = {}
+    most = int(PLACED * most_sketches(dag))
+    for sketch in _placed(derive_sketches(dag, target.rules if rules is None else rules, target), target):
+        done = annotated(sketch, target)
+        found[done.name] = done
+        if len(found) == most:
+            break
     return list(found.values())
+
+
+def _placed(sketches: Sequence[Sketch], target: Target) -> Iterator[Sketch]:
+    for sketch in sketches:
+        for ordered in loop_orders(sketch, target):
+            yield from location_variants(ordered)

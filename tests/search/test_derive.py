@@ -12,9 +12,10 @@ from ansor.ir.loops import stores
 from ansor.rules.base import Derived
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.steps import Split
-from ansor.search.derive import derive_sketches, spaces
+from ansor.search.derive import LEAST_SKETCHES, PLACED, derive_sketches, most_sketches, spaces
 from ansor.targets.base import Target, parse_target
-from ansor.te import workloads
+from ansor.te import nn, workloads
+from ansor.te.tensor import Tensor
 
 TARGET = parse_target("cpu -threads=4")
 
@@ -91,3 +92,40 @@ def test_a_program_without_choices_is_a_space_of_one_row() -> None:
     x = te.placeholder((), name="x")
     (only,) = spaces(Dag([x, te.compute((), lambda: x[()] + 1.0, name="y")]), TARGET)
     assert only.sizes.shape == (0,)
+
+
+def dense_layers(count: int) -> list[Tensor]:
+    """Layers of 64, each with a ReLU."""
+    given = [te.placeholder((8, 64), name="x")]
+    value = given[0]
+    for k in range(count):
+        given.append(te.placeholder((64, 64), name=f"w{k}", constant=True))
+        value = nn.relu(nn.dense(value, given[-1], name=f"d{k:02d}"))
+    return [*given, value]
+
+
+def ways(sketch: Sketch, count: int) -> set[tuple[str, ...]]:
+    """What was done to each of the layers, by the kinds of steps."""
+    return {tuple(type(step).__name__ for step in sketch.steps if step.stage.startswith(f"d{k:02d}")) for k in range(count)}
+
+
+@pytest.mark.parametrize("count", [6, 12])
+def test_long_chains_have_few_sketches_those_that_treat_stages_alike_first(count: int) -> None:
+    dag = Dag(dense_layers(count))
+    found = derive_sketches(dag, TARGET.rules, TARGET)
+    assert LEAST_SKETCHES <= len(found) == most_sketches(dag)
+    alike = {ways(sketch, count - 1).pop() for sketch in found if len(ways(sketch, count - 1)) == 1}
+    assert len(alike) >= 3, "ways that all layers but the last can be treated alike"
+    assert len(ways(found[0], count - 1)) == 1 < len(ways(found[-1], count - 1))
+    assert len(spaces(dag, TARGET)) <= PLACED * most_sketches(dag)
+
+
+def test_short_chains_have_every_combination() -> None:
+    assert len(derive_sketches(Dag(dense_layers(1)), TARGET.rules, TARGET)) ** 2 <= len(derive_sketches(Dag(dense_layers(2)), TARGET.rules, TARGET)) + 6
+    assert len(derive_sketches(Dag(workloads.double_matmul(64)), TARGET.rules, TARGET)) == 35
+
+
+def test_states_made_step_by_step_are_those_made_at_once() -> None:
+    for sketch in derive_sketches(Dag(dense_layers(2)), TARGET.rules, TARGET):
+        again = Sketch(sketch.dag, sketch.steps, sketch.choices)
+        assert str(again.state.stages) == str(sketch.state.stages)
