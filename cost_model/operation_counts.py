@@ -9,11 +9,12 @@ from ansor.ir.columns import Flag, Int, Row, choose, larger, magnitude, row
 from ansor.ir.linear import Atom, Linear, Opaque, Quotient, Remainder, Var, atom_variables
 from ansor.ir.loops import Access, IndexValue, Store
 from ansor.te.expr import BITWISE, COMPARISONS, LOGIC, Binary, Call, Cast, Expr, Not, Select, is_float, walk
+from ansor.te.scalar import FUNCTIONS, ROUNDING
 
 Counts = dict[str, Row]
 """Column name -> operations per iteration."""
 
-LONG_FUNCTIONS = frozenset({"exp", "log", "log2", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "sin", "cos", "pow", "fmod"})
+LONG_FUNCTIONS = frozenset({"exp", "log", "log2", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "sin", "cos", "pow", *(set(FUNCTIONS) - {"fabs", *ROUNDING})})
 
 _KINDS = {"add": "addsub", "sub": "addsub", "mul": "mul", "min": "cmp", "max": "cmp", **dict.fromkeys(BITWISE, "addsub")}
 _COMBINERS = {"sum": "add", "prod": "mul", "max": "max", "min": "min"}

@@ -28,8 +28,11 @@ MASK = {1: "int8", 2: "int16", 4: "int32", 8: "int64"}
 FUNCTIONS = {
     "exp": "exp", "log": "log", "log2": "log2", "sqrt": "sqrt", "tanh": "tanh", "erf": "erf", "sin": "sin", "cos": "cos", "floor": "floor",
     "ceil": "ceil", "round": "rint", "round_half_away": "round", "trunc": "trunc", "fabs": "fabs", "pow": "pow", "fmod": "fmod",
+    **{name: name for name in ("exp2", "log10", "log1p", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "asinh", "acosh", "atanh", "hypot", "copysign",
+                               "nextafter")},
 }
-INLINE_FUNCTIONS = {"sigmoid": "1 / (1 + exp{f}(-x))", "rsqrt": "1 / sqrt{f}(x)"}
+PAIRS = ("pow", "fmod", "atan2", "hypot", "copysign", "nextafter")  # functions of two operands
+INLINE_FUNCTIONS = {"exp10": "pow{f}(10, x)", "sigmoid": "1 / (1 + exp{f}(-x))", "rsqrt": "1 / sqrt{f}(x)"}
 
 PRELUDE = """\
 #include <math.h>
@@ -163,7 +166,7 @@ class Helpers:
             self.functions.setdefault(scalar, f"static inline {kind} {scalar}({kind} x) {{ return {body}; }}")
         if lanes == 1:
             return scalar
-        return self._lanewise(scalar, self.vector(dtype, lanes), lanes, 2 if name in ("pow", "fmod") else 1)
+        return self._lanewise(scalar, self.vector(dtype, lanes), lanes, 2 if name in PAIRS else 1)
 
     def _own_function(self, name: str, lanes: int) -> str:
         kind = self.vector("float32", lanes) if lanes > 1 else C_TYPES["float32"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ansor.te.expr import Axis, Binary, Const, Expr, is_float
+from ansor.te.expr import LOGIC, Axis, Binary, Const, Expr, Not, is_float
 from ansor.te.fold import fold
 
 Interval = tuple[int, int]
@@ -80,18 +80,42 @@ def _is_exact(expr: Expr) -> bool:
 def proven_outside(index: Expr, extent: int, guarded: bool) -> Interval | None:
     """The values of `index` if some of them certainly are outside 0..extent-1, else None.
 
-    A guarded read (below a condition) is refused only when every value is outside, since the condition may exclude the others.
+    A guarded read (below a condition) is refused only when every value is outside, since the condition may exclude the others. A constant index is left to its
+    guard: it may sit on a branch that is never taken (concatenation of slices).
     """
     values = interval(index)
     if values is None:
         return None
     if values[1] < 0 or values[0] >= extent:
-        return None if guarded and _is_dead_guard(index) else values
+        return None if guarded and isinstance(index, Const) else values
     if guarded or (values[0] >= 0 and values[1] < extent):
         return None
     return values if _is_exact(index) else None
 
 
-def _is_dead_guard(index: Expr) -> bool:
-    """A guarded constant index may sit on a branch that is never taken (concatenation of slices): leave it to the guard."""
-    return isinstance(index, Const)
+def decided(condition: Expr) -> bool | None:
+    """Whether a condition on loops holds always (True) or never (False); None when it depends."""
+    return fold(condition, _decided)
+
+
+def _decided(expr: Expr, operands: tuple[bool | None, ...]) -> bool | None:
+    if isinstance(expr, Const):
+        return bool(expr.value)
+    if isinstance(expr, Not):
+        return None if operands[0] is None else not operands[0]
+    if not isinstance(expr, Binary):
+        return None
+    if expr.op in LOGIC:
+        final = expr.op == "or"
+        return final if final in operands else None if None in operands else not final
+    if expr.op not in ("lt", "le", "gt", "ge"):
+        return None
+    a, b = interval(expr.left), interval(expr.right)
+    if a is None or b is None:
+        return None
+    if expr.op in ("gt", "ge"):
+        a, b = b, a
+    strict = expr.op in ("lt", "gt")
+    if a[1] < b[0] or (not strict and a[1] == b[0]):
+        return True
+    return False if a[0] > b[1] or (strict and a[0] == b[1]) else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ansor.errors import DeclarationError
-from ansor.te.expr import Axis
+from ansor.te.expr import Axis, Expr
 
 if TYPE_CHECKING:
     from ansor.te.tensor import Tensor
@@ -47,6 +47,16 @@ class Operation:
         """The tensors that are read, each once, in order of first reading."""
         reads = self.tensor.compute.reads if self.tensor.compute else ()
         return tuple({id(read.tensor): read.tensor for read in reads}.values())
+
+    @property
+    def body(self) -> tuple[Expr, ...]:
+        """What an element is, as the only member of a tuple; nothing for a placeholder."""
+        return (self.tensor.compute.body,) if self.tensor.compute else ()
+
+    @property
+    def num_outputs(self) -> int:
+        """One."""
+        return 1
 
     def output(self, index: int) -> Tensor:
         """The tensor. Raises DeclarationError for another index than 0."""

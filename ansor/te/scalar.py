@@ -6,10 +6,16 @@ from collections.abc import Callable, Sequence
 from functools import reduce as fold
 
 from ansor.errors import DeclarationError
-from ansor.te.expr import Axis, Call, Const, Expr, Not, Operand, Reduce, Select, as_expr, binary, check_dtype, identity_of, is_float, unified
+from ansor.te.expr import Axis, Call, Const, Expr, Not, Operand, Select, as_expr, binary, cast, check_dtype, identity_of, is_float, unified
+from ansor.te.reducers import Axes, reduction
 
-FLOAT_FUNCTIONS = ("exp", "log", "log2", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "sin", "cos", "floor", "ceil", "round", "round_half_away", "trunc")
-FUNCTIONS = (*FLOAT_FUNCTIONS, "fabs", "fmod", "pow")
+ROUNDING = ("floor", "ceil", "round", "round_half_away", "trunc")
+FLOAT_FUNCTIONS = (
+    "exp", "exp2", "exp10", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "sigmoid", "erf", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh",
+    "tanh", "asinh", "acosh", "atanh", *ROUNDING,
+)  # fmt: skip
+PAIR_FUNCTIONS = ("atan2", "fmod", "hypot", "copysign", "nextafter")
+FUNCTIONS = (*FLOAT_FUNCTIONS, *PAIR_FUNCTIONS, "fabs", "pow")
 """All names of `Call`s."""
 
 
@@ -17,11 +23,25 @@ def _float_function(name: str) -> Callable[[Operand], Expr]:
     def function(x: Operand) -> Expr:
         value = as_expr(x, "float32" if not isinstance(x, Expr) else None)
         if not is_float(value.dtype):
-            raise DeclarationError(f"asked for te.{name} of `{value}`, which has dtype {value.dtype}; convert it with .astype('float32')")
+            if name in ROUNDING:
+                return value
+            value = cast("float32", value)
         return Call(name, (value,), value.dtype)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`{name}(x)` of a floating-point scalar."
+    whole = "an integer is whole already" if name in ROUNDING else "an integer is converted to float32"
+    function.__doc__ = f"`{name}(x)` of a floating-point scalar; {whole}."
+    return function
+
+
+def _pair_function(name: str) -> Callable[[Operand, Operand], Expr]:
+    def function(x: Operand, y: Operand) -> Expr:
+        a, b = unified(name, x, y)
+        dtype = a.dtype if is_float(a.dtype) else "float32"
+        return Call(name, (cast(dtype, a), cast(dtype, b)), dtype)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`{name}(x, y)` of floating-point scalars; integers are converted to float32."
     return function
 
 
@@ -42,6 +62,58 @@ round.__doc__ = "To the nearest integer, halves to the even one: as NumPy and Py
 round_half_away = _float_function("round_half_away")
 round_half_away.__doc__ = "To the nearest integer, halves away from zero: as C's `round` does, and TVM's `te.round`."
 trunc = _float_function("trunc")
+exp2, exp10 = _float_function("exp2"), _float_function("exp10")
+log10, log1p = _float_function("log10"), _float_function("log1p")
+tan, asin, acos, atan = _float_function("tan"), _float_function("asin"), _float_function("acos"), _float_function("atan")
+sinh, cosh = _float_function("sinh"), _float_function("cosh")
+asinh, acosh, atanh = _float_function("asinh"), _float_function("acosh"), _float_function("atanh")
+atan2, hypot, copysign, nextafter = _pair_function("atan2"), _pair_function("hypot"), _pair_function("copysign"), _pair_function("nextafter")
+
+
+def fmod(x: Operand, y: Operand) -> Expr:
+    """The remainder of division rounded towards zero, with the sign of x: of integers `truncmod`."""
+    return binary("truncmod", x, y)
+
+
+def ldexp(x: Operand, n: Operand) -> Expr:
+    """x times 2 to the power n."""
+    return binary("mul", x, exp2(as_expr(n, "float32" if not isinstance(n, Expr) else None)))
+
+
+def isnan(x: Operand) -> Expr:
+    """True where x is not a number."""
+    value = as_expr(x)
+    return binary("ne", value, value) if is_float(value.dtype) else Const(False, "bool")
+
+
+def isinf(x: Operand) -> Expr:
+    """True where x is infinite."""
+    value = as_expr(x)
+    return binary("eq", abs(value), infinity(value.dtype)) if is_float(value.dtype) else Const(False, "bool")
+
+
+def isfinite(x: Operand) -> Expr:
+    """True where x is neither infinite nor NaN."""
+    value = as_expr(x)
+    return binary("lt", abs(value), infinity(value.dtype)) if is_float(value.dtype) else Const(True, "bool")
+
+
+def infinity(dtype: str = "float32") -> Const:
+    """Positive infinity of a float dtype."""
+    if not is_float(check_dtype(dtype)):
+        raise DeclarationError(f"asked for te.infinity of dtype {dtype}, which has none; use te.max_value")
+    return Const(identity_of("min", dtype), dtype)
+
+
+def popcount(x: Operand) -> Expr:
+    """How many bits of an integer are 1, in its dtype: one after the other."""
+    value = as_expr(x)
+    if is_float(value.dtype) or value.dtype == "bool":
+        raise DeclarationError(f"asked for te.popcount of `{value}`, which has dtype {value.dtype}; bits are those of integers")
+    count: Expr = Const(0, value.dtype)
+    for bit in range({"int8": 8, "uint8": 8, "int16": 16, "int32": 32}.get(value.dtype, 64)):
+        count = count + (binary("shr", value, bit) & 1)
+    return count
 
 
 def power(x: Operand, y: Operand) -> Expr:
@@ -80,7 +152,10 @@ def truncmod(a: Operand, b: Operand) -> Expr:
     return binary("truncmod", a, b)
 
 
-div = truncdiv
+def div(a: Operand, b: Operand) -> Expr:
+    """Division: of floats as `/`, of integers rounded towards zero."""
+    x, y = unified("div", a, b)
+    return binary("div" if is_float(x.dtype) else "truncdiv", x, y)
 
 
 def if_then_else(condition: Operand, then: Operand, otherwise: Operand) -> Expr:
@@ -118,48 +193,40 @@ def logical_not(condition: Operand) -> Expr:
     return Not(as_expr(condition, "bool"))
 
 
-def _reduction(name: str, source: Expr, axis: Axis | Sequence[Axis]) -> Expr:
-    axes = tuple(axis) if isinstance(axis, Sequence) else (axis,)
-    if not axes:
-        raise DeclarationError(f"asked for te.{name} over no axis; give axis=te.reduce_axis((0, n))")
-    for one in axes:
-        if not isinstance(one, Axis) or one.kind != "reduce":
-            raise DeclarationError(f"asked for te.{name} over {one}, which is not a reduce axis; make one with te.reduce_axis((0, n))")
-    names = [one.name for one in axes]
-    if len(set(names)) != len(names):
-        raise DeclarationError(f"asked for te.{name} over axes {names}, which repeat a name; name each te.reduce_axis differently")
-    if source.dtype == "bool":
-        raise DeclarationError(f"asked for te.{name} of the condition `{source}` over {', '.join(names)}; convert it with .astype('int32')")
-    return Reduce(name, source, axes, source.dtype)
+def sum(expr: Operand, axis: Axes | Operand, where: Operand | None = None, init: Operand | None = None) -> Expr:
+    """Sum of `expr` over reduce axes: where a condition holds, starting from `init`. Of two values, what they add up to."""
+    return _reduced("sum", expr, axis, where, init)
 
 
-def sum(source: Operand, axis: Axis | Sequence[Axis]) -> Expr:
-    """Sum of `source` over reduce axes."""
-    return _reduction("sum", as_expr(source), axis)
+def prod(expr: Operand, axis: Axes | Operand, where: Operand | None = None, init: Operand | None = None) -> Expr:
+    """Product of `expr` over reduce axes: where a condition holds, starting from `init`. Of two values, their product."""
+    return _reduced("prod", expr, axis, where, init)
 
 
-def prod(source: Operand, axis: Axis | Sequence[Axis]) -> Expr:
-    """Product of `source` over reduce axes."""
-    return _reduction("prod", as_expr(source), axis)
+def max(a: Operand, b: Axes | Operand | None = None, where: Operand | None = None, init: Operand | None = None, *, axis: Axes | None = None) -> Expr:
+    """`te.max(x, axis=r)` and `te.max(x, r)` reduce, as `te.sum` does; `te.max(x, y)` is elementwise. A NaN on either side is kept, as PyTorch does."""
+    return _extreme("max", a, b, axis, where, init)
 
 
-def max(a: Operand, b: Operand | None = None, *, axis: Axis | Sequence[Axis] | None = None) -> Expr:
-    """`te.max(x, axis=r)` reduces; `te.max(x, y)` is elementwise. A NaN on either side is kept, as PyTorch does."""
-    return _extreme("max", a, b, axis)
+def min(a: Operand, b: Axes | Operand | None = None, where: Operand | None = None, init: Operand | None = None, *, axis: Axes | None = None) -> Expr:
+    """`te.min(x, axis=r)` and `te.min(x, r)` reduce, as `te.sum` does; `te.min(x, y)` is elementwise. A NaN on either side is kept, as PyTorch does."""
+    return _extreme("min", a, b, axis, where, init)
 
 
-def min(a: Operand, b: Operand | None = None, *, axis: Axis | Sequence[Axis] | None = None) -> Expr:
-    """`te.min(x, axis=r)` reduces; `te.min(x, y)` is elementwise. A NaN on either side is kept, as PyTorch does."""
-    return _extreme("min", a, b, axis)
-
-
-def _extreme(name: str, a: Operand, b: Operand | None, axis: Axis | Sequence[Axis] | None) -> Expr:
+def _extreme(name: str, a: Operand, b: Axes | Operand | None, axis: Axes | None, where: Operand | None, init: Operand | None) -> Expr:
     if (b is None) == (axis is None):
         raise DeclarationError(f"te.{name} takes either a second operand or axis=, not both and not neither")
-    if axis is not None:
-        return _reduction(name, as_expr(a), axis)
-    assert b is not None
-    return binary(name, a, b)
+    second = b if b is not None else axis
+    assert second is not None
+    return reduction(name, as_expr(a), axis, where, init) if axis is not None else _reduced(name, a, second, where, init)
+
+
+def _reduced(name: str, expr: Operand, second: Axes | Operand, where: Operand | None, init: Operand | None) -> Expr:
+    """A reduction over axes, or the operation itself on two values, or more."""
+    if isinstance(second, Sequence) or (isinstance(second, Axis) and (second.kind == "reduce" or name in ("sum", "prod"))):
+        return reduction(name, as_expr(expr), second, where, init)
+    op = {"sum": "add", "prod": "mul"}.get(name, name)
+    return fold(lambda x, y: binary(op, x, y), [one for one in (second, where, init) if one is not None], as_expr(expr))
 
 
 maximum, minimum = max, min

@@ -12,12 +12,31 @@ import itertools
 import numbers
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import cast
 
 from ansor.errors import DeclarationError
-from ansor.te.expr import INDEX, Axis, Binary, Const, Expr, Operand, Read, Reduce, Select, as_expr, check_dtype, walk
-from ansor.te.interval import proven_outside
+from ansor.te.expr import (
+    INDEX,
+    LOGIC,
+    Axis,
+    Binary,
+    Const,
+    Expr,
+    Operand,
+    Read,
+    Reduce,
+    Select,
+    as_expr,
+    binary,
+    check_dtype,
+    identity_of,
+    is_float,
+    substitute,
+    walk,
+)
+from ansor.te.interval import decided, proven_outside
 from ansor.te.operation import Operation
 from ansor.te.operators import Operators
 from ansor.te.tensor_slice import TensorSlice
@@ -172,35 +191,116 @@ def reduce_axis(dom: int | float | tuple[int | float, int | float], name: str | 
     return Axis(label, end - start, "reduce", start)
 
 
+@dataclass(frozen=True)
+class Extreme:
+    """Pairs reduced to that with the greatest or least member `at`: what `te.comm_reducer` makes of argmax and argmin.
+
+    extreme: max or min. last: of equal ones the last is kept, else the first, in the order of the axes. where: the places that count.
+    identity: the other member where none counts.
+    """
+
+    extreme: str
+    at: int
+    last: bool
+    sources: tuple[Expr, Expr]
+    axes: tuple[Axis, ...]
+    where: Expr | None
+    identity: Expr
+
+
 def compute(
     shape: int | float | Sequence[int | float],
-    fcompute: Callable[..., Operand],
+    fcompute: Callable[..., Operand | Sequence[Operand] | Extreme],
     name: str = "compute",
     tag: str = "",
     attrs: Mapping[str, object] | None = None,
 ) -> Tensor:
     """A tensor whose element at `(i, j, ...)` is `fcompute(i, j, ...)`. Axes are named after the function's parameters.
 
-    Raises DeclarationError for a wrong number of parameters, repeated axis names, a reduction inside an expression, or a read that provably
-    leaves its tensor.
+    A function that gives a tuple declares a tensor for each member, `name_v0`, `name_v1`, ..., and a tuple of them is the result.
+
+    Raises DeclarationError for a wrong number of parameters, a reduction inside an expression, or a read that provably leaves its tensor.
     """
     extents = _checked_shape(shape, f"compute {name}")
     axes = tuple(Axis(label, extent) for label, extent in zip(_axis_names(fcompute, len(extents), name), extents, strict=True))
-    body = as_expr(fcompute(*axes), "float32" if not isinstance(fcompute, Expr) else None)
+    result = fcompute(*axes)
+    if isinstance(result, Extreme):
+        return _places(name, axes, result)  # type: ignore[return-value]  # as below
+    if isinstance(result, tuple | list):
+        parts = [_copied(axes, as_expr(part)) for part in result]
+        return tuple(declared(f"{name}_v{k}", own, part, tag=tag, attrs=attrs) for k, (own, part) in enumerate(parts))  # type: ignore[return-value]  # rare
+    body = as_expr(cast(Operand, result), "float32" if not isinstance(fcompute, Expr) else None)
     return declared(name, axes, body, tag=tag, attrs=attrs)
 
 
 def declared(name: str, axes: tuple[Axis, ...], body: Expr, *, tag: str = "", attrs: Mapping[str, object] | None = None) -> Tensor:
-    """A computed tensor over given axes, checked."""
+    """A computed tensor over given axes, checked. Of axes with one name the later ones get another."""
     reduce_axes = body.axes if isinstance(body, Reduce) else ()
-    _check_names(name, axes + reduce_axes)
     _check_reductions(name, body)
     _check_axes(name, body, axes + reduce_axes)
+    fresh = _renamed(axes + reduce_axes)
+    if fresh:
+        body = _with_axes(body, fresh)
+        axes, reduce_axes = (tuple(fresh.get(axis, axis) for axis in group) for group in (axes, reduce_axes))
     _check_reads(name, body)
     return Tensor(name, tuple(axis.extent for axis in axes), body.dtype, Compute(axes, reduce_axes, body), tag=tag, attrs=dict(attrs or {}))
 
 
-def _axis_names(function: Callable[..., Operand], rank: int, name: str) -> list[str]:
+def _renamed(axes: tuple[Axis, ...]) -> dict[Axis, Axis]:
+    """Axes whose name another one has already, with names of their own."""
+    taken = {axis.name for axis in axes}
+    met: set[str] = set()
+    fresh: dict[Axis, Axis] = {}
+    for axis in axes:
+        if axis.name in met:
+            label = next(f"{axis.name}{k}" for k in itertools.count(1) if f"{axis.name}{k}" not in taken)
+            fresh[axis] = replace(axis, name=label)
+            taken.add(label)
+        met.add(axis.name)
+    return fresh
+
+
+def _with_axes(body: Expr, fresh: Mapping[Axis, Axis]) -> Expr:
+    """The body over other axes, those it reduces over included."""
+    values: dict[Axis, Expr] = dict(fresh)
+    if isinstance(body, Reduce):
+        return Reduce(body.combiner, substitute(body.source, values), tuple(fresh.get(axis, axis) for axis in body.axes), body.dtype)
+    return substitute(body, values)
+
+
+def _copied(axes: tuple[Axis, ...], body: Expr) -> tuple[tuple[Axis, ...], Expr]:
+    """Axes of its own for one of several outputs."""
+    fresh = {axis: replace(axis) for axis in (*axes, *(body.axes if isinstance(body, Reduce) else ()))}
+    return tuple(fresh[axis] for axis in axes), _with_axes(body, fresh)
+
+
+def _places(name: str, axes: tuple[Axis, ...], wanted: Extreme) -> tuple[Tensor, Tensor]:
+    """The stages of an extreme and the other member there: the value, the place of its first occurrence, and what is found at that place."""
+    value, other = wanted.sources[wanted.at], wanted.sources[1 - wanted.at]
+    counted = wanted.where if wanted.where is not None else Const(True, "bool")
+    start = Const(identity_of(wanted.extreme, value.dtype), value.dtype)
+    kept = value if wanted.where is None else Select(wanted.where, value, start, value.dtype)
+    best = declared(f"{name}_v{wanted.at}", *_copied(axes, Reduce(wanted.extreme, kept, wanted.axes, value.dtype)))
+    found = binary("eq", value, best[axes])
+    if is_float(value.dtype):
+        found = binary("or", found, binary("ne", value, value))  # the extreme of values with a NaN is NaN, which equals nothing
+    place: Expr = Const(0, INDEX)
+    count = 1
+    for axis in wanted.axes:
+        place, count = place * axis.extent + (axis - axis.start), count * axis.extent
+    nowhere = Const(-1 if wanted.last else count, INDEX)
+    source = Select(binary("and", counted, found), place, nowhere, INDEX)
+    places = declared(f"{name}_place", *_copied(axes, Reduce("max" if wanted.last else "min", source, wanted.axes, INDEX)))
+    at, apart = places[axes], {}
+    for axis in reversed(wanted.axes):
+        apart[axis] = at % axis.extent + axis.start
+        at = at // axis.extent
+    there = Select(binary("eq", places[axes], nowhere), wanted.identity, substitute(other, apart), other.dtype)
+    second = declared(f"{name}_v{1 - wanted.at}", *_copied(axes, there))
+    return (best, second) if wanted.at == 0 else (second, best)
+
+
+def _axis_names(function: Callable[..., object], rank: int, name: str) -> list[str]:
     parameters = inspect.signature(function).parameters.values()
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty]
@@ -209,14 +309,6 @@ def _axis_names(function: Callable[..., Operand], rank: int, name: str) -> list[
     if len(names) != rank:
         raise DeclarationError(f"asked for compute {name} of rank {rank} with a function of {len(names)} parameters; give one parameter per dimension")
     return names
-
-
-def _check_names(name: str, axes: tuple[Axis, ...]) -> None:
-    seen: dict[str, Axis] = {}
-    for axis in axes:
-        if axis.name in seen:
-            raise DeclarationError(f"compute {name} has two axes named {axis.name!r} (extents {seen[axis.name].extent} and {axis.extent}); rename one")
-        seen[axis.name] = axis
 
 
 def _check_reductions(name: str, body: Expr) -> None:
@@ -248,7 +340,18 @@ def _check_reads(name: str, body: Expr) -> None:
         if isinstance(expr, Read):
             _check_read(name, expr, guarded)
         below = guarded or isinstance(expr, Select) or (isinstance(expr, Binary) and expr.op in ("and", "or"))
-        stack += [(child, below if k else guarded) for k, child in reversed(list(enumerate(expr.children)))]
+        never = _never_taken(expr)
+        stack += [(child, below if k else guarded) for k, child in reversed(list(enumerate(expr.children))) if k != never]
+
+
+def _never_taken(expr: Expr) -> int | None:
+    """The operand that a condition always excludes."""
+    if isinstance(expr, Select):
+        holds = decided(expr.condition)
+        return None if holds is None else 2 if holds else 1
+    if isinstance(expr, Binary) and expr.op in LOGIC:
+        return 1 if decided(expr.left) is (expr.op == "or") else None
+    return None
 
 
 def _check_read(name: str, read: Read, guarded: bool) -> None:
@@ -256,7 +359,9 @@ def _check_read(name: str, read: Read, guarded: bool) -> None:
         found = proven_outside(index, extent, guarded)
         if found is None:
             continue
+        inside = "guard the read with te.if_then_else, pad the tensor, or mend the index"
+        cure = "its condition does not exclude that: mend one of the two" if guarded else inside
         raise DeclarationError(
             f"compute {name} reads tensor {read.tensor.name} of shape {read.tensor.shape} in dimension {dimension} at `{index}`, which takes values "
-            f"{found[0]}..{found[1]} while the extent is {extent}; guard the read with te.if_then_else, pad the tensor, or mend the index"
+            f"{found[0]}..{found[1]} while the extent is {extent}; {cure}"
         )

@@ -16,7 +16,7 @@ from ansor.schedule.sketch import Sketch
 from ansor.te.tensor import Tensor
 
 
-def lower(inp: Scheduled, args: Sequence[Tensor], name: str = "main", binds: object = None, simple_mode: bool = False) -> Lowered:
+def lower(inp: Scheduled, args: Sequence[Tensor | int], name: str = "main", binds: object = None, simple_mode: bool = False) -> Lowered:
     """The loops of a schedule; `str` of them is text. Without a result among `args`, all results are arguments, too.
 
     Raises ScheduleError for a step that does not fit the others.
@@ -24,17 +24,20 @@ def lower(inp: Scheduled, args: Sequence[Tensor], name: str = "main", binds: obj
     _check(inp, "lower")
     if binds is not None:
         raise ScheduleError("asked to lower with binds; buffers are laid out by the declaration: leave it out")
-    whole = with_outputs(inp, tuple(args))
+    whole = with_outputs(inp, tuple(one for one in args if not isinstance(one, int)))
     if isinstance(inp, Sketch):
         return Lowered.of(searched.lower(inp, whole, name), inp, whole)
     return Lowered.of(manual.lower(inp, whole, simple_mode=simple_mode, name=name), inp, whole)
 
 
 def build(
-    inputs: Scheduled | Lowered, args: Sequence[Tensor] | None = None, target: str | None = None, target_host: str | None = None, name: str = "default_function"
-) -> Function:
+    inputs: Scheduled | Lowered, args: Sequence[Tensor | int] | None = None, target: str | None = None, target_host: str | None = None,
+    name: str = "default_function",
+) -> Function:  # fmt: skip
     """A function of `args`, inputs and outputs in order (of what `lower` gave, its own), for `target`: by default that of the
     `with tvm.target.Target(...)` around, or `llvm`.
+
+    A number among the arguments (a size) is one of the function's, too, which then has to be given that number.
 
     Raises ScheduleError for a schedule that cannot run, ToolchainError with the compiler's text.
     """
@@ -43,9 +46,11 @@ def build(
         return build(inputs.scheduled, inputs.args, target, target_host, name)
     _check(inputs, "build")
     local = local_target(target_of(target))
+    tensors = None if args is None else [one for one in args if not isinstance(one, int)]
+    numbers = {place: one for place, one in enumerate(args or ()) if isinstance(one, int)}
     if isinstance(inputs, Sketch):
-        return Function(searched.build(inputs, args, local, name), local.mcpu)
-    return Function(manual.build(inputs, args, local, name=name), local.mcpu)
+        return Function(searched.build(inputs, tensors, local, name), local.mcpu, numbers)
+    return Function(manual.build(inputs, tensors, local, name=name), local.mcpu, numbers)
 
 
 def _check(sch: object, verb: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -24,11 +24,13 @@ Given = NDArray | Array
 class Function:
     """A kernel in destination-passing style: `func(a, b, c)` reads a and b and writes c, in the order of the arguments it was built with.
 
-    kernel: ours, which gives its results instead; mcpu: the processor that it is made for.
+    kernel: ours, which gives its results instead; mcpu: the processor that it is made for; numbers: which of the arguments are numbers, and the only ones
+    they may be.
     """
 
-    def __init__(self, kernel: Kernel, mcpu: str = "native") -> None:
+    def __init__(self, kernel: Kernel, mcpu: str = "native", numbers: Mapping[int, int] | None = None) -> None:
         self.kernel, self.mcpu = kernel, mcpu
+        self.numbers = dict(numbers or {})
         self.entry_name = kernel.code.entry
 
     @property
@@ -36,15 +38,25 @@ class Function:
         """The function itself: there is one."""
         return self
 
-    def __call__(self, *args: Given) -> None:
+    def __call__(self, *args: Given | int) -> None:
         """Run once. Raises TypeError or ValueError for another number of arguments, another shape or dtype."""
         wanted = self.kernel.arguments
+        args = self._without_numbers(args)
         if len(args) != len(wanted):
             names = ", ".join(argument.name for argument in wanted)
             raise TypeError(f"{self.entry_name} takes {len(wanted)} arguments, outputs included ({names}), but {len(args)} were given")
         arrays = [_memory(arg) for arg in args]
         outputs = [array for array, argument in zip(arrays, wanted, strict=True) if argument.role == "output"]
         self.kernel(*(array for array, argument in zip(arrays, wanted, strict=True) if argument.role != "output"), out=outputs)
+
+    def _without_numbers(self, args: tuple[Given | int, ...]) -> tuple[Given, ...]:
+        """The arrays. Raises ValueError for another number than the function was built for."""
+        if self.numbers and len(args) == len(self.kernel.arguments) + len(self.numbers):
+            for place, number in self.numbers.items():
+                if args[place] != number:
+                    raise ValueError(f"{self.entry_name} was built for {number} as argument {place}, but {args[place]} was given; build it for that size")
+            return tuple(arg for place, arg in enumerate(args) if place not in self.numbers)  # type: ignore[misc]  # those are arrays
+        return args  # type: ignore[return-value]  # told below if they are not
 
     def __getitem__(self, name: str) -> Function:
         """The function of that name. Raises AttributeError for another than its own."""
@@ -63,9 +75,9 @@ class Function:
         """
         function = self[func_name]
 
-        def evaluate(*args: Given) -> BenchmarkResult:
+        def evaluate(*args: Given | int) -> BenchmarkResult:
             function(*args)  # which checks them
-            call = function._unchecked([_memory(arg) for arg in args])
+            call = function._unchecked([_memory(arg) for arg in function._without_numbers(args)])
             return timed(call, number, repeat, min_repeat_ms / 1e3, lambda: time.sleep(cooldown_interval_ms / 1e3), repeats_to_cooldown)
 
         return evaluate

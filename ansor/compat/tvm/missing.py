@@ -49,14 +49,15 @@ TVM = {
 """Names of `tvm`."""
 
 TE = {
-    "var": _SHAPES, "size_var": _SHAPES, "thread_axis": _THREADS,
+    "thread_axis": _THREADS,
     "extern": "write what it computes with te.compute; a library's kernel cannot be inside of a program",
     "extern_primfunc": "write what it computes with te.compute", "scan": "write a reduction with te.sum, te.max, te.min or te.prod, or one stage for each step",
-    "comm_reducer": "reduce with te.sum, te.prod, te.max or te.min", "hybrid": "write the declaration with te.compute",
+    "hybrid": "write the declaration with te.compute",
     "decl_tensor_intrin": "instructions are declared in ansor/ir/intrinsics.py, and s[C].tensorize takes their names",
     "tag_scope": "give te.compute its tag=", "gradient": "derivatives are PyTorch's: torch.func.grad",
-    "ComputeOp": _KINDS, "PlaceholderOp": _KINDS, "ExternOp": _KINDS, "TensorComputeOp": _KINDS,
-    "create_prim_func": _TIR, "tensor_intrin": "instructions are declared in ansor/ir/intrinsics.py", "isnan": "write x != x",
+    "ScanOp": _KINDS, "HybridOp": _KINDS, "ExternOp": _KINDS, "TensorComputeOp": _KINDS,
+    "create_prim_func": _TIR, "tensor_intrin": "instructions are declared in ansor/ir/intrinsics.py",
+    "trace": "print(tvm.lower(s, args)) shows the loops; evaluate a stage by giving it as an output",
 }  # fmt: skip
 """Names of `tvm.te`."""
 

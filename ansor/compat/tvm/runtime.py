@@ -10,6 +10,7 @@ from ansor.compat.tvm.function import Function
 from ansor.compat.tvm.missing import of_runtime as __getattr__  # noqa: F401  # what is not here raises
 from ansor.compat.tvm.nd import NDArray as NDArray
 from ansor.compat.tvm.nd import array as array
+from ansor.te.expr import const as const
 
 Module = Function
 

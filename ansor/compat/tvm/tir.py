@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NoReturn
 
 from ansor.compat.tvm.missing import missing
+from ansor.compat.tvm.symbols import size_var as SizeVar  # noqa: F401
+from ansor.compat.tvm.symbols import var as Var  # noqa: F401
 from ansor.compat.tvm.te import *  # noqa: F403  # all of its functions
 from ansor.te import Axis, Expr
-from ansor.te.expr import Cast as Cast
 from ansor.te.expr import Const as Const
-from ansor.te.expr import Operand
-from ansor.te.scalar import if_then_else
+from ansor.te.expr import Number, Operand, binary, cast, const
+from ansor.te.scalar import if_then_else, logical_not
 
 PrimExpr, IterVar = Expr, Axis
 
@@ -18,6 +20,35 @@ PrimExpr, IterVar = Expr, Axis
 def Select(condition: Operand, true_value: Operand, false_value: Operand) -> Expr:
     """`te.if_then_else`."""
     return if_then_else(condition, true_value, false_value)
+
+
+def Cast(dtype: str, value: Operand) -> Expr:
+    """`value` converted to `dtype`."""
+    return cast(dtype, value)
+
+
+def IntImm(dtype: str, value: int) -> Const:
+    """An integer constant."""
+    return const(value, dtype)
+
+
+def FloatImm(dtype: str, value: Number) -> Const:
+    """A floating-point constant."""
+    return const(value, dtype)
+
+
+def _node(op: str) -> Callable[[Operand, Operand], Expr]:
+    def function(a: Operand, b: Operand) -> Expr:
+        return binary(op, a, b)
+
+    function.__doc__ = f"The operation `{op}` on two operands."
+    return function
+
+
+Add, Sub, Mul, Div, Mod = _node("add"), _node("sub"), _node("mul"), _node("div"), _node("truncmod")
+FloorDiv, FloorMod, Min, Max = _node("floordiv"), _node("floormod"), _node("min"), _node("max")
+EQ, NE, LT, LE, GT, GE = _node("eq"), _node("ne"), _node("lt"), _node("le"), _node("gt"), _node("ge")
+And, Or, Not = _node("and"), _node("or"), logical_not
 
 
 def __getattr__(name: str) -> NoReturn:

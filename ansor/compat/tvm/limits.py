@@ -1,0 +1,18 @@
+"""`te.min_value` and `te.max_value` as TVM has them: of floats the ends of what is finite, where ours are infinite."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ansor.te import scalar
+from ansor.te.expr import Const, is_float
+
+
+def min_value(dtype: str) -> Const:
+    """The least finite value of `dtype`."""
+    return Const(float(np.finfo(dtype).min), dtype) if is_float(dtype) else scalar.min_value(dtype)
+
+
+def max_value(dtype: str) -> Const:
+    """The greatest finite value of `dtype`."""
+    return Const(float(np.finfo(dtype).max), dtype) if is_float(dtype) else scalar.max_value(dtype)

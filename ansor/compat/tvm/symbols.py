@@ -1,0 +1,20 @@
+"""`te.var` and `te.size_var`: importable, and an error with what to write instead once they are called."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from ansor.errors import DeclarationError
+
+
+def var(name: str = "tindex", dtype: str = "int32") -> NoReturn:
+    """Raises DeclarationError: shapes are numbers here."""
+    raise DeclarationError(
+        f"asked for te.var({name!r}); shapes are Python integers: write a number in its place, {name} = 1024, or make one declaration for each size with a "
+        "function of the sizes; a value that changes from call to call is a te.placeholder(()) of its own"
+    )
+
+
+def size_var(name: str = "size", dtype: str = "int32") -> NoReturn:
+    """Raises DeclarationError: shapes are numbers here."""
+    var(name, dtype)

@@ -1,0 +1,86 @@
+"""`tvm.te` and `tvm.tir` as TVM's scripts use them, where the names mean something else there, or were not here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ansor.te
+from ansor.compat import tvm
+from ansor.compat.tvm import te
+from ansor.errors import DeclarationError
+from ansor.ir.evaluate import evaluate
+from ansor.te.tensor import Tensor
+
+HALVES = np.array([0.5, 1.5, 2.5, -2.5], np.float32)
+
+
+def of_halves(function: Any) -> list[float]:
+    x = te.placeholder((4,), name="x")
+    (found,) = evaluate([te.compute((4,), lambda i: function(x[i]), name="y")], {"x": HALVES})
+    return [float(value) for value in found]
+
+
+def test_halves_are_rounded_as_there() -> None:
+    assert of_halves(te.round) == of_halves(tvm.tir.round) == [1, 2, 3, -3]
+    assert of_halves(te.nearbyint) == of_halves(ansor.te.round) == [0, 2, 2, -2]
+
+
+def test_not_of_an_integer_is_of_its_bits() -> None:
+    x = te.placeholder((3,), "int32", name="x")
+    (found,) = evaluate([te.compute((3,), lambda i: ~x[i] + 1, name="y")], {"x": np.array([0, 5, -7], np.int32)})
+    assert found.tolist() == [0, -5, 7]
+
+
+def test_ends_of_floats_are_finite_as_there() -> None:
+    assert te.min_value("float32").value == np.finfo("float32").min and tvm.tir.max_value("float64").value == np.finfo("float64").max
+    assert (te.min_value("int8").value, te.max_value("uint8").value) == (-128, 255)
+
+
+@pytest.mark.parametrize("name", ["var", "size_var"])
+def test_sizes_are_numbers(name: str) -> None:
+    assert hasattr(te, name)
+    with pytest.raises(DeclarationError, match=r"asked for te.var\('n'\); shapes are Python integers: write a number in its place, n = 1024"):
+        getattr(te, name)("n")
+
+
+def test_names_of_expressions() -> None:
+    i, x = te.placeholder((4,), "int32", name="a")[te.reduce_axis(4, "i")], te.placeholder((4,), name="x")
+    assert isinstance(x.op, te.PlaceholderOp) and not isinstance(x.op, te.ComputeOp) and isinstance((x + 1).op, te.ComputeOp)
+    assert isinstance(x, te.tensor.Tensor) and isinstance(te.placeholder((2, 3))[0], te.TensorSlice) and isinstance(i + 1, tvm.tir.PrimExpr)
+    assert (x + 1).op.num_outputs == 1 and str((x + 1).op.body[0]) == "(x[i0] + 1.0)" and x.op.body == ()
+    for found, text in (
+        (tvm.tir.IntImm("int32", 3), "3"), (tvm.tir.FloatImm("float32", 3), "3.0"), (tvm.tir.const(1, dtype="int8"), "1"), (tvm.runtime.const(2.0), "2.0"),
+        (tvm.tir.FloorDiv(i, 2), "(a[i] // 2)"), (tvm.tir.indexmod(i, 2), "(a[i] % 2)"), (tvm.tir.Mod(i, 2), "truncmod(a[i], 2)"),
+        (tvm.tir.Cast("float32", i), "float32(a[i])"), (tvm.tir.Not(i > 0), "(not (a[i] > 0))"), (tvm.tir.all(i > 0, i < 3), "((a[i] > 0) and (a[i] < 3))"),
+        (tvm.tir.Select(i > 0, i, 0), "select((a[i] > 0), a[i], 0)"), (tvm.tir.Max(i, 3), "max(a[i], 3)"), (te.div(i, 2), "truncdiv(a[i], 2)"),
+    ):  # fmt: skip
+        assert str(found) == text
+    with pytest.raises(AttributeError, match="asked for tvm.tir.PrimFunc"):
+        getattr(tvm.tir, "PrimFunc")  # noqa: B009  # what is not here, by name
+
+
+def test_keywords() -> None:
+    x: Any = te.placeholder(shape=(4, 8 / 2), dtype="float32", name="x")
+    k = te.reduce_axis(dom=(0, 4), name="k")
+    y: Tensor = te.compute(shape=(4,), fcompute=lambda i: te.sum(expr=x[i][k], axis=k, where=k > 0), name="y", tag="t", attrs={"a": 1})
+    assert y.shape == (4,) and y.op.tag == "t"
+
+
+@pytest.mark.compiler
+def test_numbers_among_arguments() -> None:
+    n = 6
+    a = te.placeholder((n,), name="a")
+    b = te.compute((n,), lambda i: a[i] * 2.0, name="b")
+    s = te.create_schedule(b.op)
+    assert "for b_i in 6" in str(tvm.lower(s, [n, a, b]))
+    func = tvm.build(s, [n, a, b], "llvm")
+    given, out = tvm.nd.array(np.arange(6, dtype="float32")), tvm.nd.empty((6,))
+    func(n, given, out)
+    assert (out.numpy() == 2 * given.numpy()).all()
+    assert func.time_evaluator("main", number=1)(n, given, out).mean > 0
+    with pytest.raises(ValueError, match="was built for 6 as argument 0, but 7 was given; build it for that size"):
+        func(7, given, out)
+    func(given, out)
