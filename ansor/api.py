@@ -116,7 +116,7 @@ def _tuned(
     """`tune_tasks`, once its arguments are checked and somebody listens."""
     target = tasks[0].target
     voice.now("starting the C compiler and the measuring process")
-    with Measurer(find_compiler(target.compiler), mcpu=target.mcpu, timing=timing) as measurer:
+    with Measurer(find_compiler(target.compiler), mcpu=target.mcpu, timing=timing, say=voice.alarm) as measurer:
         run = TuningRun(
             tasks, weights, trials=trials, minutes=minutes, min_gain=min_gain, measurer=measurer, records=records, seed=seed, model=model,
             early_stop=early_stop, first=partial(pick, seed=seed), report=voice.say, alarm=voice.alarm, on_progress=voice.update,

@@ -25,6 +25,8 @@ from ansor.measure.harness import harness_library
 from ansor.measure.machine_trouble import check_machine
 from ansor.measure.runner import Runner
 from ansor.measure.timing import TimingOptions
+from ansor.measure.turns import Say
+from ansor.notices import warn
 
 REFERENCE_COMPILE_SECONDS = 120.0
 ACCIDENTS = ("timeout", "memory", "machine")  # kinds of failures that are remembered within a batch only
@@ -84,6 +86,7 @@ _Key = bytes
 class Measurer:
     """Builds and runs candidates. Use it in a `with` statement, or call `close`.
 
+    `say` is told when another run measures on this machine, and this one waits for long.
     Raises ToolchainError, here and while measuring, when the compiler itself cannot be used; what candidates do is a value. So is trouble of the machine
     that stays when it is tried again, a failure of the kind "machine": who gets one raises MachineTrouble (`check_machine`) after keeping the others.
     """
@@ -98,13 +101,14 @@ class Measurer:
         build_timeout: float = 15.0,
         jobs: int | None = None,
         overlap: bool = False,
+        say: Say = warn,
     ) -> None:
         self.compiler = compiler or find_compiler()
         self.timing = timing or TimingOptions()
         self._overlap = overlap
         self._builder = Builder(self.compiler, mcpu=mcpu, flags=flags, timeout=build_timeout, jobs=jobs)
         pool = pool_library(self.compiler) if POOL_SOURCE.exists() else None
-        self._runner = Runner(harness_library(self.compiler), pool, self.timing)
+        self._runner = Runner(harness_library(self.compiler), pool, self.timing, say)
         self._best: dict[str, float] = {}
         self._seen: dict[_Key, Measurement] = {}
         self._reference_failures: dict[str, Failure] = {}

@@ -20,7 +20,8 @@ from ansor.measure.failure import Failure
 from ansor.measure.machine_trouble import KIND, LOST, PAUSES, is_trouble, is_trouble_of_system, sentence, settled
 from ansor.measure.protocol import Reply, Request, RunRequest, TaskRequest, call_data
 from ansor.measure.timing import TimingOptions
-from ansor.measure.turns import turn
+from ansor.measure.turns import Say, turn
+from ansor.notices import warn
 
 REFERENCE_SECONDS = 120.0  # wall time a reference may take; it is plain C, and runs once for each task
 
@@ -40,9 +41,10 @@ class WorkerLost(MeasureError):
 
 
 class Runner:
-    """One long-lived worker process. Use it in a `with` statement, or call `close`."""
+    """One long-lived worker process. Use it in a `with` statement, or call `close`. `say` is told when another run measures for long."""
 
-    def __init__(self, harness: Path, pool: Path | None = None, options: TimingOptions | None = None) -> None:
+    def __init__(self, harness: Path, pool: Path | None = None, options: TimingOptions | None = None, say: Say = warn) -> None:
+        self._say = say
         self.options = options or TimingOptions()
         self._command = [sys.executable, "-m", "ansor.measure.worker", str(harness), *([str(pool)] if pool else [])]
         self._process: subprocess.Popen[bytes] | None = None
@@ -83,7 +85,7 @@ class Runner:
         started = time.monotonic()
         for pause in (*PAUSES, None):
             try:
-                with turn():
+                with turn(self._say):
                     return self._run(task, source, library, best_seconds)
             except (OSError, CacheError) as error:
                 if not is_trouble_of_system(error):

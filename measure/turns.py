@@ -1,18 +1,161 @@
 """One measurement at a time on a machine: two tuning runs side by side would slow each other's candidates down by chance.
 
-The turn is a lock on a file in the cache folder. The system gives it back when its holder dies, so nobody waits for a dead run.
+The turn is a lock on a file in the cache folder. The system gives it back when its holder dies. Whoever waits for longer than two seconds says so, and for
+whom; a holder that is stopped (Ctrl-Z) is stepped around: the file is replaced by a new one, on which everybody else meets. When the holder goes on, it
+ends the trial it was in, beside ours, and takes its next turn on the new file.
 """
 
 import fcntl
-from collections.abc import Iterator
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
 
+from ansor.notices import warn
 from ansor.settings import writable_cache
+
+PATIENCE_SECONDS = 2.0
+"""So long nobody is told of the waiting: most trials are shorter."""
+
+LOOK_SECONDS = 1.0
+"""Between two looks at who holds the turn."""
+
+Say = Callable[[str], None]
 
 
 @contextmanager
-def turn() -> Iterator[None]:
-    """Wait for the machine's turn to measure, and hold it. Raises CacheError without a cache folder."""
-    with (writable_cache() / "measuring.lock").open("ab") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+def turn(say: Say = warn) -> Iterator[None]:
+    """Wait for the machine's turn to measure, and hold it. `say` is told once when that takes long. Raises CacheError without a cache folder."""
+    with _taken(writable_cache() / "measuring.lock", say) as file:
+        _sign(file)
         yield  # closing the file gives the turn back
+
+
+def _taken(path: Path, say: Say) -> IO[bytes]:
+    """The file, locked."""
+    told = False
+    while True:
+        file = path.open("a+b")
+        try:
+            told = _wait(file, path, say, told)
+            if _is_at(file, path):
+                return file
+        except BaseException:
+            file.close()
+            raise
+        file.close()  # somebody stepped around the one we waited for: meet on the new file
+
+
+def _wait(file: IO[bytes], path: Path, say: Say, told: bool) -> bool:
+    """Lock the file, or replace it where its holder is stopped. Gives whether the waiting was told."""
+    if _locks_at_once(file):
+        return told
+    locked = _lock_in_background(file)
+    before: dict[str, object] | None = None
+    patience = LOOK_SECONDS if told else PATIENCE_SECONDS
+    while not locked.wait(patience):
+        holder, patience = _holder(file), LOOK_SECONDS
+        if not told:
+            say(f"waiting for {_words(holder)}, which measures on this machine; two at a time would slow each other down")
+            told = True
+        # Looked at twice: who has just got the turn may not have signed yet.
+        if holder == before and _is_stopped(holder) and _replaced(file, path):
+            say(f"going on beside {_words(holder)}, which is stopped: end it, or let it go on")
+            break
+        before = holder
+    return told
+
+
+def _lock_in_background(file: IO[bytes]) -> threading.Event:
+    """Set once the file is locked. The system wakes those that wait in it at once, but has no time limit for them: so a thread waits.
+
+    The thread has a descriptor of its own of the same lock. Where nobody waits for it any more, closing that gives the lock back.
+    """
+    descriptor, locked = os.dup(file.fileno()), threading.Event()
+
+    def lock() -> None:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            locked.set()
+        finally:
+            os.close(descriptor)
+
+    threading.Thread(target=lock, name="ansor-turn", daemon=True).start()
+    return locked
+
+
+def _locks_at_once(file: IO[bytes]) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_at(file: IO[bytes], path: Path) -> bool:
+    """Whether the file is still the one of that name."""
+    try:
+        there = path.stat()
+    except FileNotFoundError:
+        return False
+    own = os.fstat(file.fileno())
+    return (own.st_dev, own.st_ino) == (there.st_dev, there.st_ino)
+
+
+def _replaced(file: IO[bytes], path: Path) -> bool:
+    """Take the name from the file whose holder is stopped, so that the next one who asks makes a new one; False if another is doing that."""
+    with path.with_suffix(".replacing").open("ab") as guard:  # of two who step around one holder, the second must not take the first one's file away
+        if not _locks_at_once(guard):
+            return False
+        if _is_at(file, path):
+            path.unlink()
+        return True
+
+
+def _sign(file: IO[bytes]) -> None:
+    """Write down who holds the turn."""
+    file.truncate(0)
+    file.write(json.dumps({"pid": os.getpid(), "since": time.time(), "namespace": _namespace()}).encode())
+    file.flush()
+
+
+def _holder(file: IO[bytes]) -> dict[str, object]:
+    """Who holds the turn; empty where that cannot be told."""
+    try:
+        found = json.loads(os.pread(file.fileno(), 4096, 0))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _words(holder: dict[str, object]) -> str:
+    pid, since = holder.get("pid"), holder.get("since")
+    if not isinstance(pid, int):
+        return "another run"
+    return f"another run (process {pid}{f', for {max(0.0, time.time() - since):.0f} s' if isinstance(since, float) else ''})"
+
+
+def _is_stopped(holder: dict[str, object]) -> bool:
+    """Whether the holder is stopped, or gone while a copy of it holds the lock. Never said of processes that cannot be looked at from here."""
+    pid = holder.get("pid")
+    if not isinstance(pid, int) or not _namespace() or holder.get("namespace") != _namespace():
+        return False
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[:1] in (["T"], ["t"])
+
+
+def _namespace() -> str:
+    """Which numbers of processes these are: containers have their own. '' where there is no /proc."""
+    try:
+        return os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return ""
