@@ -75,6 +75,14 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those above it, where they are missing, and bring their names to the disk. Raises OSError."""
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for one in reversed(missing):
+        sync_folder(one.parent)
+
+
 def keep(note: Path, suffix: str, content: bytes) -> Path:
     """Write a file, for this user alone, and then the note that has its digest. Returns where the file is: beside the note, and named after both.
 

@@ -6,6 +6,7 @@ import stat
 from pathlib import Path
 
 from ansor.errors import RecordError
+from ansor.safe_files import make_folder
 
 _KINDS = {
     stat.S_ISDIR: "a folder", stat.S_ISFIFO: "a pipe (FIFO)", stat.S_ISSOCK: "a socket", stat.S_ISCHR: "a device", stat.S_ISBLK: "a device",
@@ -29,7 +30,7 @@ def make_place(path: Path) -> None:
     """Make the file, and its folder, where they are missing, so that a place that cannot be written to is told before the work. Raises RecordError."""
     check_place(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         os.close(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644))
     except OSError as error:
         raise RecordError(f"records cannot be written to {path}: {error}; name another file") from error

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ansor.codegen.source import Argument, CSource
 from ansor.errors import MeasureError
 from ansor.json_values import brief, told
-from ansor.safe_files import digest, write_whole
+from ansor.safe_files import digest, make_folder, write_whole
 
 VERSION = 2  # 1 had no digests
 FILES = ("kernel.c", "kernel.so", "constants.npz")
@@ -71,7 +71,7 @@ def sealed(about: Mapping[str, object]) -> dict[str, object]:
 def write(files: Files, folder: Path) -> None:
     """Write the files, kernel.json last. Raises MeasureError when they cannot be written."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         for name in (*FILES, ABOUT):
             write_whole(folder / name, files[name], 0o755 if name.endswith(".so") else 0o644)
     except OSError as error:

@@ -15,6 +15,7 @@ since their folder was. Files that others than `os` wrote (a compiler, `open(...
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
@@ -157,7 +158,9 @@ class PowerLoss:
     _remove = _unlink
 
     def _mkdir(self, path: object, *args: Any, **options: Any) -> None:
-        self._do("mkdir", path, *args, **options)  # a folder without what is in it does no harm: its name stays
+        self._do("mkdir", path, *args, **options)
+        if self._within(path):
+            self._note(path, lambda: shutil.rmtree(str(path), ignore_errors=True))
 
     def _rmdir(self, path: object, **options: Any) -> None:
         self._do("rmdir", path, **options)
