@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ansor.errors import DeclarationError
 from ansor.te.expr import Axis, Const, Expr
-from ansor.te.nn.layout import summed
+from ansor.te.nn.layout import summed, whole_numbers
 from ansor.te.tensor import Tensor, declared
 
 
@@ -66,11 +66,12 @@ def _extents(name: str, subscripts: str, inputs: Sequence[str], operands: Sequen
 
 def _pairs(name: str, a: Tensor, b: Tensor, axes: int | Sequence[int] | Sequence[Sequence[int]]) -> tuple[list[int], list[int]]:
     """Dimensions of `a`, and those of `b` that they meet, counted from the front."""
-    if isinstance(axes, int):
-        left, right = list(range(a.ndim - axes, a.ndim)), list(range(axes))
+    if not isinstance(axes, Iterable):
+        (count,) = whole_numbers(axes)
+        left, right = list(range(a.ndim - count, a.ndim)), list(range(count))
     else:
         first, second = axes
-        left, right = ([one] if isinstance(one, int) else list(one) for one in (first, second))
+        left, right = list(whole_numbers(first)), list(whole_numbers(second))
         left, right = [d % max(a.ndim, 1) for d in left], [d % max(b.ndim, 1) for d in right]
     good = len(left) == len(right) and all(0 <= d < a.ndim and 0 <= e < b.ndim and a.shape[d] == b.shape[e] for d, e in zip(left, right, strict=True))
     if not good or len(set(left)) != len(left) or len(set(right)) != len(right):

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from ansor.errors import DeclarationError
 from ansor.te.expr import Axis, Expr, Number, as_expr, cast, const, is_float
 from ansor.te.nn.elementwise import axes_of
+from ansor.te.nn.layout import whole_numbers
 from ansor.te.scalar import if_then_else
 from ansor.te.tensor import Tensor, declared
 
@@ -15,7 +16,7 @@ from ansor.te.tensor import Tensor, declared
 def full(shape: int | Sequence[int], dtype: str, fill_value: Number | Expr, name: str = "full") -> Tensor:
     """Every element is `fill_value`, a number or a constant expression, converted to `dtype`."""
     value = cast(dtype, fill_value) if isinstance(fill_value, Expr) else const(_converted(fill_value, dtype), dtype)
-    return declared(name, axes_of((shape,) if isinstance(shape, int) else tuple(shape)), value)
+    return declared(name, axes_of(whole_numbers(shape)), value)
 
 
 def full_like(x: Tensor, fill_value: Number | Expr, name: str = "full_like") -> Tensor:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from ansor.errors import DeclarationError
 from ansor.te.expr import Axis, Expr, Number, Reduce, as_expr, cast, is_float
 from ansor.te.nn.elementwise import axes_of
+from ansor.te.nn.layout import whole_numbers
 from ansor.te.nn.reduction import dimension_of
 from ansor.te.scalar import all as all_of
 from ansor.te.scalar import if_then_else
@@ -152,7 +153,8 @@ def matrix_set_diag(data: Tensor, diagonal: Tensor, k: int | tuple[int, int] = 0
     diagonal is [..., length], or for several [..., last - first + 1, longest length], the highest first. `align` says on which side shorter ones stand in
     their row: that above the main one, then that below it.
     """
-    first, last = (k, k) if isinstance(k, int) else k
+    first, *rest = whole_numbers(k)
+    last = rest[0] if rest else first
     rows, columns = data.shape[-2:] if data.ndim >= 2 else (0, 0)
     sides = align.split("_")
     if not -rows < first <= last < columns or len(sides) != 2 or not {*sides} <= {"LEFT", "RIGHT"}:

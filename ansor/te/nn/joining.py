@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ansor.errors import DeclarationError
 from ansor.te.expr import Const, Expr
 from ansor.te.nn.elementwise import axes_of
+from ansor.te.nn.layout import whole_numbers
 from ansor.te.nn.reduction import dimension_of, dimensions_of
 from ansor.te.nn.shape import concatenate, expand_dims, strided_slice
 from ansor.te.tensor import Tensor, declared
@@ -24,14 +25,14 @@ def split(a: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0, na
     """Parts of `a` along dimension `axis`: that many of equal extent, or cut before the given places."""
     chosen = dimension_of(name, a, axis)
     extent = a.shape[chosen]
-    if isinstance(indices_or_sections, int):
-        sections = indices_or_sections
+    if not isinstance(indices_or_sections, Iterable):
+        (sections,) = whole_numbers(indices_or_sections)
         if sections < 1 or extent % sections:
             raise DeclarationError(f"asked for {name} of {a.name} with shape {a.shape} along dimension {chosen} into {sections} parts; {extent} has to be "
                                    "a multiple of that number")
         cuts = list(range(0, extent, extent // sections))
     else:
-        cuts = [0, *indices_or_sections]
+        cuts = [0, *whole_numbers(indices_or_sections)]
     ends = [*cuts[1:], extent]
     if any(not 0 <= begin < end <= extent for begin, end in zip(cuts, ends, strict=True)):
         raise DeclarationError(f"asked for {name} of {a.name} with shape {a.shape} along dimension {chosen} at {cuts[1:]}; places have to ascend, "
@@ -59,7 +60,7 @@ def repeat(a: Tensor, repeats: int, axis: int, name: str = "repeat") -> Tensor:
 
 def tile(a: Tensor, reps: int | Sequence[int], name: str = "tile") -> Tensor:
     """`a` repeated as a whole, reps[d] times along dimension d; the shorter of shape and `reps` is extended by ones in front."""
-    times = (reps,) if isinstance(reps, int) else tuple(reps)
+    times = whole_numbers(reps)
     if any(count < 1 for count in times):
         raise DeclarationError(f"asked for {name} of {a.name} by {times}; every number has to be at least 1")
     lead = max(len(times) - a.ndim, 0)

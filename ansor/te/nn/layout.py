@@ -6,8 +6,9 @@ kernels have O (output channels) and I (input channels of one group) instead.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TypeVar
 
 from ansor.errors import DeclarationError
@@ -43,6 +44,12 @@ class Window:
         return (self.size + self.before + self.after - self.span) // self.stride + 1
 
 
+def whole_numbers(value: int | Iterable[int]) -> tuple[int, ...]:
+    """One whole number or several, NumPy's as Python's. What is no whole number stays as it is, for its caller to refuse."""
+    given = tuple(value) if isinstance(value, Iterable) else (value,)
+    return tuple(int(one) if isinstance(one, Integral) else one for one in given)
+
+
 def checked_layout(operator: str, what: str, layout: str, letters: str, examples: str) -> str:
     """`layout` if it arranges exactly `letters`."""
     if sorted(layout) != sorted(letters):
@@ -76,7 +83,8 @@ def extents(operator: str, tensor: Tensor, role: str, layout: str) -> dict[str, 
 
 def sizes(operator: str, what: str, value: Sizes, count: int, least: int = 1) -> tuple[int, ...]:
     """One integer per spatial dimension; a single integer stands for all."""
-    given = (value,) * count if isinstance(value, int) else tuple(value)
+    found = whole_numbers(value)
+    given = found if isinstance(value, Iterable) else found * count
     if len(given) != count or any(not isinstance(one, int) or one < least for one in given):
         raise DeclarationError(f"asked for {operator} with {what} {value!r}; give an integer of at least {least}, or {count} of them")
     return given
@@ -93,7 +101,8 @@ def paddings(operator: str, padding: Padding, spans: Sequence[int]) -> list[tupl
         if padding not in ("VALID", "SAME"):
             raise DeclarationError(f"asked for {operator} with padding {padding!r}; the words known are 'VALID' and 'SAME'")
         return [(span // 2, span - 1 - span // 2) if padding == "SAME" else (0, 0) for span in spans]
-    given = (padding,) * count if isinstance(padding, int) else tuple(padding)
+    found = whole_numbers(padding)
+    given = found if isinstance(padding, Iterable) else found * count
     if len(given) == count:
         given = given * 2
     if len(given) != 2 * count or any(not isinstance(one, int) or one < 0 for one in given):

@@ -8,7 +8,7 @@ from ansor.errors import DeclarationError
 from ansor.te import scalar
 from ansor.te.expr import Axis, Expr, cast, is_float
 from ansor.te.nn.elementwise import Scalar, elementwise
-from ansor.te.nn.layout import reduced, tap_axis
+from ansor.te.nn.layout import reduced, tap_axis, whole_numbers
 from ansor.te.tensor import Tensor, declared
 
 Dimensions = int | Sequence[int] | None
@@ -76,7 +76,7 @@ def _truth_of(combiner: str, data: Tensor, axis: Dimensions, keepdims: bool, nam
 
 def dimensions_of(operator: str, data: Tensor, axis: Dimensions) -> tuple[int, ...]:
     """The dimensions meant by `axis`: counted from the front, ascending; None means all."""
-    given = range(data.ndim) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
+    given = tuple(range(data.ndim)) if axis is None else whole_numbers(axis)
     chosen = sorted({d + data.ndim if d < 0 else d for d in given})
     if len(chosen) != len(given) or not set(chosen) <= set(range(data.ndim)):
         raise DeclarationError(

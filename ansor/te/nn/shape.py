@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from ansor.errors import DeclarationError
 from ansor.te.expr import Axis, Const, Expr, cast
 from ansor.te.nn.elementwise import axes_of
+from ansor.te.nn.layout import whole_numbers
 from ansor.te.nn.reduction import dimension_of, dimensions_of
 from ansor.te.scalar import if_then_else
 from ansor.te.scalar import max as greater
@@ -56,7 +57,7 @@ def reshape(a: Tensor, newshape: int | Sequence[int], name: str = "reshape") -> 
 
     Dimensions that split or join whole dimensions of `a` stay apart, so that most reads need no division.
     """
-    shape = _completed(name, a, (newshape,) if isinstance(newshape, int) else tuple(newshape))
+    shape = _completed(name, a, whole_numbers(newshape))
     axes = axes_of(shape)
     index: list[Expr] = []
     for olds, news in _matching(a.shape, shape):
