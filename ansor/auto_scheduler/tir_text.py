@@ -19,6 +19,7 @@ _INFIX = {"add": " + ", "sub": " - ", "mul": "*", "div": "/", "lt": " < ", "le":
           "and": " && ", "or": " || "}  # fmt: skip
 _PREFIX = {"floordiv": "floordiv", "floormod": "floormod", "truncdiv": "truncdiv", "truncmod": "truncmod", "min": "min", "max": "max",
            "bitand": "tir.bitwise_and", "bitor": "tir.bitwise_or", "bitxor": "tir.bitwise_xor", "shl": "tir.shift_left", "shr": "tir.shift_right"}
+_CALLS = {"round": "nearbyint", "round_half_away": "round"}  # which of the two it calls round
 _COMBINERS = {"sum": "+=", "max": "max=", "min": "min=", "prod": "*="}
 
 
@@ -54,7 +55,7 @@ def expression_text(expr: Expr) -> str:
     if isinstance(expr, Not):
         return f"!{expression_text(expr.value)}"
     if isinstance(expr, Call):
-        return f"tir.{expr.name}({', '.join(map(expression_text, expr.arguments))})"
+        return f"tir.{_CALLS.get(expr.name, expr.name)}({', '.join(map(expression_text, expr.arguments))})"
     if isinstance(expr, Select):
         # Ours is one node; TVM has two, and whoever guards a read has to take the one that does not evaluate both sides.
         guards = any(isinstance(node, Read) for side in (expr.then, expr.otherwise) for node in walk(side))

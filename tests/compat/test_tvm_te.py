@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import ansor.te
+from ansor.auto_scheduler.tir_text import expression_text
 from ansor.compat import tvm
 from ansor.compat.tvm import te
 from ansor.errors import DeclarationError
@@ -26,6 +27,17 @@ def of_halves(function: Any) -> list[float]:
 def test_halves_are_rounded_as_there() -> None:
     assert of_halves(te.round) == of_halves(tvm.tir.round) == [1, 2, 3, -3]
     assert of_halves(te.nearbyint) == of_halves(ansor.te.round) == [0, 2, 2, -2]
+
+
+def test_text_names_functions_as_there() -> None:
+    x = te.placeholder((4,), "int32", name="x")
+    value = x[0].astype("float32")
+    for found, text in (
+        (te.round(value), "tir.round(float32(x[0]))"), (te.nearbyint(value), "tir.nearbyint(float32(x[0]))"),
+        (te.atan2(value, 1.0), "tir.atan2(float32(x[0]), 1f)"),
+        (x[0] << 2, "tir.shift_left(x[0], 2)"), (x[0] & 3, "tir.bitwise_and(x[0], 3)"),
+    ):  # fmt: skip
+        assert expression_text(found) == text
 
 
 def test_not_of_an_integer_is_of_its_bits() -> None:
