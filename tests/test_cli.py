@@ -311,3 +311,15 @@ def test_ctrl_c_ends_with_the_best_so_far(folder: Path) -> None:
         assert run.wait(60) == 0, said
     assert any("stopped by Ctrl-C" in line for line in said) and said[-1].startswith("matmul(64, 64, 64)")
     assert load(folder / "matmul.jsonl").records
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "device", "below a file"])
+@pytest.mark.parametrize("command", ["tune matmul --args 16,16,16 --trials 2 --records", "compile matmul --args 16,16,16 --records", "show", "explain"])
+def test_records_that_are_no_plain_file_are_told_at_once(command: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = {"pipe": tmp_path / "pipe", "folder": tmp_path, "device": Path("/dev/null"), "below a file": tmp_path / "file" / "r.jsonl"}[kind]
+    (tmp_path / "file").touch()
+    if kind == "pipe":
+        os.mkfifo(place)
+    assert main([*command.split(), str(place)]) == 1
+    said = capsys.readouterr()
+    assert said.err.startswith("ansor: ") and said.err.count("\n") == 1 and str(place) in said.err and "trials/s" not in said.out
