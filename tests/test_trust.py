@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -24,6 +25,7 @@ from ansor.codegen.toolchain import Compiled, Compiler, find_compiler, prepare
 from ansor.compat import log_entries
 from ansor.compat.conversion import convert
 from ansor.compat.log_kinds import LogKind
+from ansor.dataset.examples import examples_of
 from ansor.errors import AnsorError, AnsorWarning
 from ansor.measure import record as trials
 from ansor.measure.kernel import Kernel, build_kernels
@@ -196,7 +198,9 @@ def _trial_readers() -> dict[str, Reader]:
     def tuned(path: Path) -> int:
         return main(["tune", "op.py", "--trials", "1", "--threads", "1", "--records", str(path)])
 
-    return {"load": lambda path: trials.load(path), "auto_schedule": best, "ansor tune": tuned, **_log_readers()}
+    task = SearchTask(workloads.matmul, (16, 16, 8), "cpu -threads=1")
+    return {"load": lambda path: trials.load(path), "load_records": lambda path: ansor.load_records(path), "auto_schedule": best,
+            "dataset": lambda path: examples_of(task, path, Counter()), "ansor tune": tuned, **_log_readers()}  # fmt: skip
 
 
 def _watched(readers: dict[str, Reader], path: Path, trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
