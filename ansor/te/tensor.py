@@ -234,8 +234,9 @@ def compute(
 
 
 def declared(name: str, axes: tuple[Axis, ...], body: Expr, *, tag: str = "", attrs: Mapping[str, object] | None = None) -> Tensor:
-    """A computed tensor over given axes, checked. Of axes with one name the later ones get another."""
+    """A computed tensor over given axes, checked. Of reduce axes with one name the later ones get another."""
     reduce_axes = body.axes if isinstance(body, Reduce) else ()
+    _check_names(name, axes, reduce_axes)
     _check_reductions(name, body)
     _check_axes(name, body, axes + reduce_axes)
     fresh = _renamed(axes + reduce_axes)
@@ -309,6 +310,15 @@ def _axis_names(function: Callable[..., object], rank: int, name: str) -> list[s
     if len(names) != rank:
         raise DeclarationError(f"asked for compute {name} of rank {rank} with a function of {len(names)} parameters; give one parameter per dimension")
     return names
+
+
+def _check_names(name: str, axes: tuple[Axis, ...], reduce_axes: tuple[Axis, ...]) -> None:
+    """An axis of the output and one that is reduced over may not have one name: nobody could tell which of them an index means."""
+    known = {axis.name: axis for axis in axes}
+    for axis in reduce_axes:
+        if axis.name in known:
+            extents = f"extents {known[axis.name].extent} and {axis.extent}"
+            raise DeclarationError(f"compute {name} has two axes named {axis.name!r} ({extents}), one of the output and one that is reduced; rename one")
 
 
 def _check_reductions(name: str, body: Expr) -> None:

@@ -114,6 +114,12 @@ def test_mistakes_give_a_sentence(declare: object, sentence: str) -> None:
     assert sentence in str(caught.value)
 
 
+def test_an_axis_of_the_output_and_a_reduced_one_need_two_names() -> None:
+    r = te.reduce_axis((0, 6), name="i")
+    with pytest.raises(DeclarationError, match=r"compute C has two axes named 'i' \(extents 4 and 6\), one of the output and one that is reduced; rename one"):
+        te.compute((4,), lambda i: te.sum(A[i, r], axis=r), name="C")
+
+
 def test_a_reduction_inside_an_expression_is_refused() -> None:
     r = te.reduce_axis((0, 6), name="r")
     with pytest.raises(DeclarationError, match="compute C uses te.sum.* inside another expression; declare the reduction as a compute of its own"):
