@@ -20,6 +20,8 @@ from ansor.auto_scheduler import (
 from ansor.auto_scheduler.measuring import ERRORS, failed, measured
 from ansor.errors import TargetError
 from ansor.measure.failure import KINDS, Failure
+from ansor.measure.machine_trouble import MachineTrouble
+from ansor.measure.runner import Run, Runner
 from ansor.te import workloads
 from ansor.te.tensor import Tensor
 
@@ -92,3 +94,19 @@ def test_builders_of_ones_own_are_refused() -> None:
     with pytest.raises(TargetError, match="give 'default'"):
         LocalBuilder(build_func="ndk")
     assert LocalRunner(enable_cpu_cache_flush=True).timing.flush_bytes and not LocalRunner().timing.flush_bytes
+
+
+@pytest.mark.compiler
+def test_trouble_of_the_machine_is_raised_and_costs_no_result_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    task, told = a_task(), list[int]()
+    runs = iter([Run((0.5,), None, False, 0.1), Run((), Failure("machine", "no memory; free some"), False, 0.1)])
+    monkeypatch.setattr(Runner, "run", lambda *args, **options: next(runs))
+
+    class See:
+        def callback(self, policy: object, inputs: object, results: list[object]) -> None:
+            told.append(len(results))
+
+    measurer = ProgramMeasurer(LocalBuilder(n_parallel=1), LocalRunner(60, 1, 1, 0), [See()])
+    with pytest.raises(MachineTrouble, match="no memory; free some"):
+        measurer.measure(task, None, [MeasureInput(task, task.compute_dag.init_state)] * 2)
+    assert told == [1] and measurer.ct == 1 and measurer.error_ct == 0

@@ -15,6 +15,9 @@ from ansor.autotvm.local_measure import BuildResult
 from ansor.autotvm.measure import MeasureBatch, create_measure_batch, measure_option
 from ansor.autotvm.template import Instance
 from ansor.errors import ConfigError, MeasureError, TargetError
+from ansor.measure.failure import Failure
+from ansor.measure.machine_trouble import MachineTrouble
+from ansor.measure.runner import Run
 from tests.autotvm import templates
 
 pytestmark = pytest.mark.compiler
@@ -125,6 +128,12 @@ def test_of_more_than_two_costs_the_extremes_are_left_out(task: autotvm.Task) ->
         with create_measure_batch(task, measure_option(runner=autotvm.LocalRunner(number=1, repeat=repeat, cooldown_interval=0))) as measure:
             counts.append(len(measure(inputs(task, 8))[0].costs))
     assert counts == [2, 1, 3]
+
+
+def test_trouble_of_the_machine_is_raised(task: autotvm.Task, measure: MeasureBatch, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_measure.runners.Runner, "run", lambda *args, **options: Run((), Failure("machine", "no space; make room"), False, 0.1))
+    with pytest.raises(MachineTrouble, match="no space; make room"):
+        measure(inputs(task, 8))
 
 
 def test_names_and_defaults() -> None:
