@@ -26,6 +26,7 @@ from ansor.codegen.tensorized import InnerProduct, TileText, inner_product, tile
 from ansor.codegen.transposed import Plane, Strips, plane_text, strips, transposed_plane
 from ansor.codegen.values import Lanes, Writer, combined, depends, vectorizable
 from ansor.codegen.vector_reduction import VectorReduction, Width, vector_reduction
+from ansor.errors import DeclarationError
 from ansor.ir.columns import product
 from ansor.ir.linear import Linear, Opaque, Var, of
 from ansor.ir.loops import Access, Buffer, For, Guard, IndexValue, Loops, Node, Store, stores
@@ -49,8 +50,17 @@ class Machine:
 def generate(loops: Loops, machine: Machine, entry: str | None = None) -> CSource:
     """C for one program (extents are ints). `entry` is the exported symbol, the program's name by default; one that math.h declares gets longer."""
     program = simplified(loops)
+    _check_sizes(program)
     symbol = entry or loops.name
     return _Generator(program, machine, f"{symbol}_kernel" if _DECLARED.fullmatch(symbol) else symbol).source()
+
+
+def _check_sizes(program: Loops) -> None:
+    """DeclarationError for a buffer with more bytes than a pointer can reach."""
+    for buffer in (*program.arguments, *program.intermediates):
+        if int(buffer.size) * BYTES[buffer.dtype] >= 2**63:
+            raise DeclarationError(f"asked for C of a program with {buffer.name} of shape {buffer.shape} ({buffer.dtype}), which is 2^63 bytes or more; "
+                                   "no memory holds it: make it smaller")
 
 
 # What math.h declares, or defines as a macro: a global function cannot have such a name.
@@ -427,17 +437,17 @@ class _Generator:
 
     def _vector_loop(self, loop: For, end: int, store: Store, begin: int = 0) -> None:
         widest, large = self._widest(store), bool(pieces(store.value))
-        rest = chunks(end - begin, widest)
-        whole = sum(1 for _, lanes in rest if lanes == widest)
+        whole = (end - begin) // widest
         if whole > (0 if large else MAX_CHUNKS) and widest > 1:
             name = loop.var.name
             self._open(f"for (long {name} = {begin}; {name} < {begin + whole * widest}; {name} += {widest})")
             self._store_lanes(store, Lanes(loop.var, widest, of(loop.var)), {})
             self._close()
-            rest = rest[whole:]
+            begin += whole * widest
+        rest = chunks(end - begin, widest)
         if large and rest:
             name = loop.var.name
-            self._open(f"for (long {name} = {begin + rest[0][0]}; {name} < {end}; ++{name})")
+            self._open(f"for (long {name} = {begin}; {name} < {end}; ++{name})")
             self._scalar_store(store)
             self._close()
             return
@@ -572,7 +582,7 @@ class _Generator:
         *outer, loop = reductions
         widest, var, number = self._widest(store), loop.var, next(self.names)
         elements = [dict(zip((one.var for one in tile.loops), at, strict=True)) for at in itertools.product(*(range(tile.count(one)) for one in tile.loops))]
-        made = vector_reduction(store, var, elements, chunks(int(var.extent), widest), widest, number, self._own)
+        made = vector_reduction(store, var, elements, chunks, widest, number, self._own)
         self._line("{")
         self.depth += 1
         for name, writer in made.starts(self.writer):
@@ -633,6 +643,9 @@ class _Generator:
         lanes = self._lane_loop(tile, store)
         plain = [loop for loop in tile.loops if loop is not lanes]
         widest = self._widest(store) if inner is None else min(self._widest(store), max(inner.intrinsic.lanes))
+        least = int(product(tile.count(loop) for loop in plain)) * (1 if lanes is None else tile.count(lanes) // widest)
+        if least > MAX_TILE:
+            return [({}, None)] * (MAX_TILE + 1)  # too many to be written out, whichever they are
         pieces = chunks(tile.count(lanes), widest) if lanes is not None else [(0, 1)]
         found: list[tuple[dict[Var, int], Lanes | None]] = []
         for values in itertools.product(*(range(tile.count(loop)) for loop in plain)):

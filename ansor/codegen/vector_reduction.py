@@ -94,13 +94,16 @@ class VectorReduction:
             lanes = half
 
 
-def vector_reduction(store: Store, var: Var, elements: Sequence[dict[Var, int]], pieces: Sequence[tuple[int, int]], widest: int, number: int,
+def vector_reduction(store: Store, var: Var, elements: Sequence[dict[Var, int]], cut: Callable[[int, int], list[tuple[int, int]]], widest: int, number: int,
                      own: Own) -> VectorReduction:
-    """The elements reduced along `var`, which is cut into `pieces` (offset, lanes); `number` makes the names differ from those of other reductions."""
-    whole = sum(1 for _, lanes in pieces if lanes == widest)
+    """The elements reduced along `var`. cut: what is left after the loop, and the widest vector -> (offset, lanes) of each vector; `number` makes the names
+    differ from those of other reductions.
+    """
+    whole = int(var.extent) // widest
     running = min(RUNNING if len(elements) == 1 else max(TOGETHER // len(elements), 1), whole)
     looped = whole // running * running if running and whole > running else 0
-    widths = [(widest, k) for k in range(running)] + [(lanes, 0) for _, lanes in pieces if lanes < widest]
+    rest = tuple((looped * widest + offset, lanes) for offset, lanes in cut(int(var.extent) - looped * widest, widest))
+    widths = [(widest, k) for k in range(running)] + [(lanes, 0) for _, lanes in rest if lanes < widest]
     labels = tuple(f"{number}_{e}" if len(elements) > 1 else f"{number}" for e in range(len(elements)))
     names = tuple({(lanes, k): own(f"acc{label}_{k}" if lanes == widest else f"acc{label}_by{lanes}") for lanes, k in widths} for label in labels)
-    return VectorReduction(store, var, widest, tuple(elements), names, labels, running, looped, tuple(pieces[looped:]))
+    return VectorReduction(store, var, widest, tuple(elements), names, labels, running, looped, rest)

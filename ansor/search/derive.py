@@ -30,7 +30,7 @@ MAX_STAGES = 1024
 LEAST_SKETCHES = 32
 """Sketches that may be kept however many stages there are."""
 
-PLACED = 1.5
+PLACED = 2.25
 """Sketches that are searched, with their loop orders and locations, for each that may be kept."""
 
 MAX_VISITS = 64  # per stage: rules that need more revisit without end
@@ -115,16 +115,17 @@ def spaces(dag: Dag, target: Target, rules: Sequence[str | SketchRule] | None = 
     `rules` are names or values, those of the target by default.
     """
     found: dict[str, Sketch] = {}
+    sketches = derive_sketches(dag, target.rules if rules is None else rules, target)
     most = int(PLACED * most_sketches(dag))
-    for sketch in _placed(derive_sketches(dag, target.rules if rules is None else rules, target), target):
-        done = annotated(sketch, target)
-        found[done.name] = done
-        if len(found) == most:
-            break
+    for behind, sketch in zip(range(len(sketches) - 1, -1, -1), sketches, strict=True):
+        for number, placed in enumerate(_placed(sketch, target)):
+            if number and len(found) + behind >= most:
+                break  # the sketches behind get their first variant each
+            done = annotated(placed, target)
+            found[done.name] = done
     return list(found.values())
 
 
-def _placed(sketches: Sequence[Sketch], target: Target) -> Iterator[Sketch]:
-    for sketch in sketches:
-        for ordered in loop_orders(sketch, target):
-            yield from location_variants(ordered)
+def _placed(sketch: Sketch, target: Target) -> Iterator[Sketch]:
+    for ordered in loop_orders(sketch, target):
+        yield from location_variants(ordered)

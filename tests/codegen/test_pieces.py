@@ -11,9 +11,11 @@ import pytest
 from ansor import te
 from ansor.codegen.generate import Machine, generate
 from ansor.codegen.pieces import pieces
+from ansor.errors import DeclarationError
 from ansor.ir.dag import Dag
 from ansor.ir.loops import Store, stores
 from ansor.schedule.sketch import Sketch
+from ansor.task import SearchTask
 from ansor.te.expr import Expr
 from ansor.te.tensor import Tensor
 from tests.declarations import Case
@@ -143,3 +145,22 @@ def test_stages_that_read_twice_are_computed_once() -> None:
         text = generate(sketch.lower_row((0,) * len(sketch.choices)), Machine(32, 1)).text
         sizes.append(len(text))
     assert sizes[1] < 2.5 * sizes[0]
+
+
+@pytest.mark.parametrize("extents", [(2**31 - 1,), (2**33,), (10**9, 10**9)])
+def test_text_does_not_grow_with_extents(extents: tuple[int, ...]) -> None:
+    x = te.placeholder((1,), "int8", name="x")
+    everywhere = te.compute(extents, lambda *_: x[0], name="y")
+    assert len(text_of([x, everywhere])) < 3000
+
+
+def test_long_reductions_are_chosen_and_written() -> None:
+    x, r = te.placeholder((2**33,), "int8", name="x"), te.reduce_axis((0, 2**33), name="r")
+    task = SearchTask(tensors=[x, te.compute((1,), lambda i: te.max(x[r], axis=r), name="y")], target="cpu -threads=1")
+    assert all(len(task.source(space.sketch, (0,) * len(space.sizes)).text) < 20_000 for space in task.spaces)
+
+
+def test_what_no_memory_holds_is_told() -> None:
+    x = te.placeholder((1,), name="x")
+    with pytest.raises(DeclarationError, match=r"y of shape \(1000000000000000000, 1000000000000000000\) .float32., which is 2.63 bytes or more"):
+        text_of([x, te.compute((10**18, 10**18), lambda i, j: x[0] + 1.0, name="y")])
