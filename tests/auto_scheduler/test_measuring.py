@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from ansor.auto_scheduler import (
     LocalRunner,
     MeasureErrorNo,
     MeasureInput,
+    MeasureResult,
     ProgramMeasurer,
     SearchTask,
     register_workload_tensors,
@@ -103,7 +106,7 @@ def test_trouble_of_the_machine_is_raised_and_costs_no_result_that_is_there(monk
     monkeypatch.setattr(Runner, "run", lambda *args, **options: next(runs))
 
     class See:
-        def callback(self, policy: object, inputs: object, results: list[object]) -> None:
+        def callback(self, policy: object, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
             told.append(len(results))
 
     measurer = ProgramMeasurer(LocalBuilder(n_parallel=1), LocalRunner(60, 1, 1, 0), [See()])

@@ -17,7 +17,7 @@ from ansor.autotvm.template import Instance
 from ansor.errors import ConfigError, MeasureError, TargetError
 from ansor.measure.failure import Failure
 from ansor.measure.machine_trouble import MachineTrouble
-from ansor.measure.runner import Run
+from ansor.measure.runner import Run, Runner
 from tests.autotvm import templates
 
 pytestmark = pytest.mark.compiler
@@ -131,7 +131,7 @@ def test_of_more_than_two_costs_the_extremes_are_left_out(task: autotvm.Task) ->
 
 
 def test_trouble_of_the_machine_is_raised(task: autotvm.Task, measure: MeasureBatch, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_measure.runners.Runner, "run", lambda *args, **options: Run((), Failure("machine", "no space; make room"), False, 0.1))
+    monkeypatch.setattr(Runner, "run", lambda *args, **options: Run((), Failure("machine", "no space; make room"), False, 0.1))
     with pytest.raises(MachineTrouble, match="no space; make room"):
         measure(inputs(task, 8))
 
