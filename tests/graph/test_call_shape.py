@@ -29,7 +29,8 @@ def test_by_position_and_by_name(given: ExampleInputs, reference: Reference) -> 
     for found in (network(X, Y), network(X, y=Y), network(y=Y, x=X), network(X, Y, 2.0), network(X, Y, flag=False), network(X, Y, scale=2.0, flag=False)):
         torch.testing.assert_close(found, wanted)
     wrong: list[tuple[tuple[object, ...], dict[str, object]]] = [
-        ((X,), {}), ((X, Y, 3.0), {}), ((X, Y), {"flag": True}), ((X, Y, X), {}), ((X, Y), {"z": X}), ((), {}), ((X, None), {}), ((None, Y), {}), ((X,), {"x": X}),
+        ((X,), {}), ((X, Y, 3.0), {}), ((X, Y), {"flag": True}), ((X, Y, X), {}), ((X, Y), {"z": X}), ((), {}),
+        ((X, None), {}), ((None, Y), {}), ((X,), {"x": X}),
     ]  # fmt: skip
     for args, kwargs in wrong:
         with pytest.raises(ModelError, match="the network was called with"):
