@@ -64,7 +64,9 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def rows(checkout: Path) -> dict[str, Row]:
-    return {file: run(checkout, file, Rules(trials=2, seconds=6, file_seconds=60)) for file in chosen(checkout, [])}
+    # a script's seconds are those of the imports, too, which take long on a busy machine
+    seconds = {f"{HOW_TO}/work_with_schedules/tedd.py": 3, f"{UNIT}/test_autotvm_small.py": 10}
+    return {file: run(checkout, file, Rules(trials=2, seconds=seconds.get(file, 120), file_seconds=180)) for file in chosen(checkout, [])}
 
 
 def outcomes(row: Row) -> dict[str, str]:
@@ -76,7 +78,7 @@ def test_scripts_run_stop_and_fail(rows: dict[str, Row]) -> None:
     assert {name: row.cases[0].outcome for name, row in found.items()} == {
         "auto_scheduler_matmul_x86": "runs", "intro_topi": "stops", "scan": "fails", "tedd": "fails"
     }  # fmt: skip
-    assert "ansor.compile" in found["intro_topi"].first_error and found["tedd"].first_error == "no end after 6 s"
+    assert "ansor.compile" in found["intro_topi"].first_error and found["tedd"].first_error == "no end after 3 s"
     assert found["scan"].first_error == "line 3: AssertionError: sums"
 
 
@@ -86,7 +88,7 @@ def test_tests_pass_fail_and_are_skipped(rows: dict[str, Row]) -> None:
         "test_shapes[float32]": "passed", "test_shapes[float16]": "skipped", "test_shapes[int32]": "passed", "test_wrong": "failed", "test_told": "stops",
         "test_outer": "passed", "test_gpu": "skipped", "test_slow": "failed",
     }  # fmt: skip
-    assert {case.name: case.error for case in row.cases}["test_slow"] == "TimeoutError: no end after 6 s"
+    assert {case.name: case.error for case in row.cases}["test_slow"] == "TimeoutError: no end after 10 s"
 
 
 def test_tests_of_a_file_that_is_not_imported_fail(rows: dict[str, Row]) -> None:
