@@ -27,6 +27,7 @@ from ansor.cost_model.training_set import estimated_scores
 from ansor.ir.feature_rows import FeatureRows
 from ansor.origins import origin_of
 from ansor.schedule.sketch import Sketch
+from ansor.schedule.state import Inlined
 from ansor.schedule.steps import ComputeAt, Parallel, PragmaUnroll, Step, Vectorize
 from ansor.search.evolution import EvolutionOptions, Hall, Score, evolve
 from ansor.search.population import empty_population, sample_population
@@ -49,6 +50,9 @@ FEW = 64
 
 TRIED = 16
 """Families that a search is over at most. Those that treat stages alike come first where there are more."""
+
+DESCRIBED = 200
+"""Stages that the sketches of one search have together, at most: describing each takes milliseconds, and a chain of reductions has many in each sketch."""
 
 _Family = tuple[str, tuple[tuple[str, tuple[Step, ...]], ...]]
 """An algorithm, and the steps of each stage of its declaration."""
@@ -140,19 +144,25 @@ def _promising(spaces: Sequence[SketchSpace], score: Score, rng: np.random.Gener
     families: dict[_Family, list[SketchSpace]] = {}
     for space in spaces:
         families.setdefault(_family(space), []).append(space)
+    fits = max(FAMILIES, DESCRIBED // max(map(_kept_stages, spaces), default=1))
     if len(families) == len(spaces) <= FEW:
-        return list(spaces)
+        return list(spaces[:fits])
     first: dict[str, _Family] = {}
     for family in families:
         first.setdefault(family[0], family)
     tried = [family for family in families if _differences(family, first[family[0]]) <= 1]
-    if len(tried) > TRIED:
-        tried = list(families)[:TRIED]
+    if len(tried) > min(TRIED, fits):
+        tried = list(families)[: min(TRIED, fits)]
     best = _ranked(families, tried, score, rng)
-    combined = [family for family in families if family not in tried and _combines(family, best[:COMBINED])][:TRIED]
+    combined = [family for family in families if family not in tried and _combines(family, best[:COMBINED])][: min(TRIED, fits - FAMILIES)]
     if combined:
         best = _ranked(families, [*best[:FAMILIES], *combined], score, rng)
-    return [space for family in best[:FAMILIES] for space in families[family]][:SKETCHES]
+    return [space for family in best[:FAMILIES] for space in families[family]][: min(SKETCHES, fits)]
+
+
+def _kept_stages(space: SketchSpace) -> int:
+    """Stages of a sketch that are computed somewhere, and not again at each use."""
+    return sum(not isinstance(stage.placement, Inlined) for stage in space.sketch.state.stages)
 
 
 def _ranked(families: Mapping[_Family, Sequence[SketchSpace]], among: Sequence[_Family], score: Score, rng: np.random.Generator) -> list[_Family]:

@@ -17,7 +17,7 @@ from ansor.sketch_space import SketchSpace
 from ansor.task import SearchTask
 from ansor.te import nn, workloads
 from ansor.te.tensor import Tensor
-from ansor.zero_tuning import ESTIMATED, _combines, _differences, _family, _opinions, _scores, least_regret, pick
+from ansor.zero_tuning import DESCRIBED, ESTIMATED, _combines, _differences, _family, _kept_stages, _opinions, _scores, least_regret, pick
 
 pytestmark = pytest.mark.compiler
 TARGET = "cpu -mcpu=znver3 -threads=1"
@@ -117,6 +117,19 @@ def test_of_many_combinations_of_rules_few_are_looked_at() -> None:
     described = [space for space in task.spaces if "_recorded" in vars(space)]
     assert choice.program.sketch in [space.sketch for space in described]
     assert len(families) == 72 and len({_family(space) for space in described}) < len(families) / 3 and len(described) < 40
+
+
+def test_the_longer_a_chain_the_fewer_of_its_sketches_are_looked_at() -> None:
+    value = te.placeholder((8, 64), name="x")
+    tensors = [value]
+    for k in range(8):
+        tensors.append(te.placeholder((64, 64), name=f"w{k}", constant=True))
+        value = nn.relu(nn.dense(value, tensors[-1]))
+    task = SearchTask(tensors=[*tensors, value], target=TARGET)
+    choice = pick(task)
+    stages = [_kept_stages(space) for space in task.spaces if "_recorded" in vars(space)]
+    assert len(stages) < len(task.spaces) / 2 and max(stages) * len(stages) <= 3 * DESCRIBED  # a search of families, of combinations and of the best
+    assert choice.program.sketch.steps
 
 
 def test_families_differ_by_what_rules_did_to_stages() -> None:

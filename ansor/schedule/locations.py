@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 
 from ansor.errors import ScheduleError
 from ansor.ir import access
@@ -16,23 +16,31 @@ Place = tuple[str, str]
 """A stage and one of its loops."""
 
 
-def location_variants(sketch: Sketch) -> list[Sketch]:
+def location_variants(sketch: Sketch) -> Iterator[Sketch]:
     """A few sketches that differ in where stages are computed; the given one, with everything at root, first.
 
-    All movable stages move alike: outermost, next, ..., innermost. Then each alone, as long as there are no more than MAX_VARIANTS.
+    All movable stages move alike: outermost, next, ..., innermost. Then each alone, as long as there are no more than MAX_VARIANTS. Each is made when it is
+    asked for.
     """
+    yield sketch
+    known = {sketch.name}
+    for variant in _variants(sketch):
+        if variant.name in known:
+            continue
+        known.add(variant.name)
+        yield variant
+        if len(known) == MAX_VARIANTS:
+            return
+
+
+def _variants(sketch: Sketch) -> Iterator[Sketch]:
+    """What there is beside the sketch itself, some of it several times."""
     movable = [stage.name for stage in reversed(sketch.state.stages) if is_movable(sketch.state, stage)]
     depth = max((len(_steps(sketch.state, name)) for name in movable), default=0)
-    wanted: list[Callable[[], Sketch]] = [lambda k=k: _moved(sketch, movable, k) for k in (*range(depth), -1)]  # type: ignore[misc]
+    for k in (*range(depth), -1):
+        yield _moved(sketch, movable, k)
     if len(movable) > 1:
-        wanted += [lambda name=name, k=k: _moved(sketch, [name], k) for k in range(depth) for name in movable]  # type: ignore[misc]
-    variants = {sketch.name: sketch}
-    for make in wanted:
-        if len(variants) == MAX_VARIANTS:
-            break
-        variant = make()
-        variants.setdefault(variant.name, variant)
-    return list(variants.values())
+        yield from (_moved(sketch, [name], k) for k in range(depth) for name in movable)
 
 
 def is_movable(state: State, stage: Stage) -> bool:

@@ -103,7 +103,7 @@ def test_a_padding_of_a_pooling_may_be_inlined() -> None:
 
 def test_the_stages_of_a_softmax_move_into_its_rows() -> None:
     *_, declared = derived(workloads.softmax_nm(64, 128))
-    first, rows, *_ = location_variants(declared)
+    first, rows, *_ = list(location_variants(declared))
     assert first is declared
     *inner, out = rows.state.stages
     assert [stage.placement for stage in inner] == [At(out.name, "i0")] * 3
@@ -114,14 +114,14 @@ def test_the_stages_of_a_softmax_move_into_its_rows() -> None:
 )
 def test_variants_are_few_and_distinct(tensors: list[Tensor]) -> None:
     for sketch in derived(tensors):
-        variants = location_variants(sketch)
+        variants = list(location_variants(sketch))
         assert variants[0] is sketch and len(variants) <= MAX_VARIANTS
         assert len({variant.name for variant in variants}) == len(variants)
 
 
 def test_nothing_moves_out_of_a_tiled_stage_or_an_output() -> None:
     for sketch in derived(workloads.double_matmul(16)):
-        assert location_variants(sketch) == [sketch]
+        assert list(location_variants(sketch)) == [sketch]
 
 
 # annotations
