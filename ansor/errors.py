@@ -45,6 +45,10 @@ class MeasureError(AnsorError):
     """The measuring machinery itself (not a candidate) failed. Candidates that fail are values, not exceptions."""
 
 
+class MachineTrouble(MeasureError):
+    """The machine ran out of something, or a tool of ours does not work; what was measured before counts. Cure: as the message says."""
+
+
 class RecordError(AnsorError, ValueError):
     """A record file cannot be used: other workload, target or version. Cure: as the message says."""
 

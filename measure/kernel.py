@@ -18,6 +18,7 @@ from ansor.forked import Locked
 from ansor.measure import saved_kernel
 from ansor.measure.builder import Builder
 from ansor.measure.direct_call import DirectCall
+from ansor.measure.machine_trouble import check_machine
 from ansor.measure.result_memory import aligned_empty
 from ansor.measure.saved_kernel import SavedKernel
 from ansor.text import counted, format_seconds
@@ -29,11 +30,12 @@ if TYPE_CHECKING:
 
 
 def build_kernels(sources: Sequence[CSource], compiler: Compiler | None = None, *, mcpu: str = "native") -> list["Kernel"]:
-    """Kernels of several sources, built side by side. Raises ToolchainError with the compiler's text."""
+    """Kernels of several sources, built side by side. Raises ToolchainError with the compiler's text, MachineTrouble when the machine is why."""
     chosen = compiler or find_compiler()
     with Builder(chosen, mcpu=mcpu, timeout=120.0, together=1) as builder:
         kernels = []
         for built in builder.build(sources):
+            check_machine(built.failure)
             if built.failure is not None:
                 raise ToolchainError(f"kernel {built.source.entry!r} does not build with {chosen}: {built.failure}")
             kernels.append(Kernel(built.source, built.library, symbol=built.symbol, compiler=chosen))

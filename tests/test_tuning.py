@@ -13,10 +13,9 @@ from ansor.budget import FEWEST_TRIALS
 from ansor.codegen.toolchain import find_compiler
 from ansor.cost_model.pretrained import pretrained
 from ansor.cost_model.random_model import RandomModel
-from ansor.errors import MeasureError, RecordError
+from ansor.errors import MachineTrouble, MeasureError, RecordError
 from ansor.measure.failure import Failure
 from ansor.measure.machine_identity import compiler_identity
-from ansor.measure.machine_trouble import MachineTrouble
 from ansor.measure.measurer import Job, Measurement
 from ansor.measure.record import load
 from ansor.recorded import recorded_outcomes

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import ctypes
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-from ansor.errors import ToolchainError
+from ansor.errors import MachineTrouble, ToolchainError
+from ansor.notices import warn
 
 
 def loaded_if_built(build: Callable[[], Path], otherwise: str) -> ctypes.CDLL | None:
     """The library that `build` makes; where it does not build or load, None and a warning that says what is done `otherwise`, and why."""
     try:
         return ctypes.CDLL(str(build()))
-    except (ToolchainError, OSError) as error:
-        warnings.warn(f"{otherwise}: {error}", RuntimeWarning, stacklevel=3)
+    except (ToolchainError, MachineTrouble, OSError) as error:
+        warn(f"{otherwise}: {error}")
         return None

@@ -22,8 +22,9 @@ from pathlib import Path
 
 from ansor import settings
 from ansor.codegen.library_cache import kept_library
-from ansor.errors import ToolchainError
+from ansor.errors import MachineTrouble, ToolchainError
 from ansor.forked import Locked
+from ansor.shortage import is_shortage, sentence
 from ansor.text import clip
 
 BASE_FLAGS = (
@@ -85,7 +86,7 @@ def find_compiler(command: str = "") -> Compiler:
     """The compiler `command` names, else `$CC`, else the embedded one.
 
     `command` is a command line ("clang-19", "/opt/bin/gcc -m64") or "zig" for the embedded one.
-    Raises ToolchainError when it cannot be started or is no compiler we know.
+    Raises ToolchainError when it cannot be started or is no compiler we know, MachineTrouble when the machine lacks what starting it takes.
     """
     return _find(command.strip() or settings.compiler_command() or "zig")
 
@@ -133,6 +134,7 @@ def _ask(text: str, command: list[str]) -> str:
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
         )  # fmt: skip
     except OSError as error:
+        _check_shortage(str(error))
         raise ToolchainError(f"C compiler {text!r} could not be started: {error}; name another with --cc or $CC") from error
     try:
         answer, complaint = process.communicate(timeout=ASK_SECONDS)
@@ -142,9 +144,16 @@ def _ask(text: str, command: list[str]) -> str:
     finally:
         _end(process)
     if process.returncode or not answer.strip():
+        _check_shortage("the compiler was killed (SIGKILL)" if process.returncode in KILLED else complaint)
         said = clip(complaint or answer, 300) or "nothing"
         raise ToolchainError(f"{text!r} is no C compiler we can use: {shlex.join(command)} said {said}; name another with --cc or $CC")
     return answer.strip()
+
+
+def _check_shortage(said: str) -> None:
+    """Raises MachineTrouble where another compiler would fare no better."""
+    if is_shortage(said):
+        raise MachineTrouble(sentence(said))
 
 
 @lru_cache
@@ -253,8 +262,8 @@ _building = Locked()
 def cached_library(compiler: Compiler, name: str, text: str, *, mcpu: str = "native", flags: Sequence[str] = ()) -> Path:
     """A helper library of ours, built once for this kind of machine and kept in the cache folder; safe between processes.
 
-    One that is damaged, or could have been written by others, is built anew. Raises ToolchainError with the compiler's text when it does not build, and
-    CacheError when it cannot be kept.
+    One that is damaged, or could have been written by others, is built anew. Raises ToolchainError with the compiler's text when it does not build,
+    MachineTrouble when the machine is why, and CacheError when it cannot be kept.
     """
     words = (text, compiler.version, *compiler.command, *compiler.flags(mcpu), *flags, platform.machine(), processor_name())
     key = hashlib.sha256("\0".join(words).encode()).hexdigest()[:16]
@@ -262,6 +271,7 @@ def cached_library(compiler: Compiler, name: str, text: str, *, mcpu: str = "nat
     def build(place: Path) -> None:
         compiled = compile_shared(compiler, [text], place, mcpu=mcpu, flags=flags, timeout=FIRST_CALL_SECONDS)
         if not compiled.ok:
+            _check_shortage(compiled.text)
             said = f"C compiler {compiler.version!r} cannot build our helper {name!r}: {compiled.text}"
             raise ToolchainError(f"{said}; name another with --cc or $CC")
 

@@ -21,9 +21,8 @@ from ansor.auto_scheduler import (
     task_inputs,
 )
 from ansor.auto_scheduler.measuring import ERRORS, failed, measured
-from ansor.errors import TargetError
+from ansor.errors import MachineTrouble, TargetError
 from ansor.measure.failure import KINDS, Failure
-from ansor.measure.machine_trouble import MachineTrouble
 from ansor.measure.runner import Run, Runner
 from ansor.te import workloads
 from ansor.te.tensor import Tensor

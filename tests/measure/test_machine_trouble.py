@@ -13,17 +13,22 @@ from pathlib import Path
 
 import pytest
 
+from ansor.codegen import toolchain
 from ansor.codegen.source import CSource
-from ansor.codegen.toolchain import Compiler
+from ansor.codegen.toolchain import Compiler, cached_library, find_compiler
+from ansor.errors import MachineTrouble, ToolchainError
 from ansor.measure import builder as builders
 from ansor.measure import runner as runners
 from ansor.measure.builder import Builder
 from ansor.measure.failure import Failure
 from ansor.measure.harness import harness_library
-from ansor.measure.machine_trouble import ALONE, KIND, MachineTrouble, check_machine, is_trouble, is_trouble_of_system, sentence, settled
+from ansor.measure.kernel import build_kernels
+from ansor.measure.machine_trouble import ALONE, KIND, check_machine, is_trouble, settled
 from ansor.measure.measurer import Job, Measurer, MeasureTask
+from ansor.measure.record import load
 from ansor.measure.runner import Runner
 from ansor.measure.timing import TimingOptions
+from ansor.shortage import is_trouble_of_system, sentence
 
 GOOD = "for (long i = 0; i < n; ++i) c[i] = a[i] + b[i];"
 QUICK = TimingOptions(min_repeat_ms=0.5, timeout_seconds=5.0)
@@ -59,6 +64,46 @@ def test_refusals_of_the_system() -> None:
     check_machine(Failure("crash", "SIGSEGV"))
     with pytest.raises(MachineTrouble, match="no space"):
         check_machine(Failure(KIND, "no space"))
+
+
+@pytest.mark.parametrize(("said", "what", "cure"), SAID)
+def test_a_compiler_that_cannot_be_asked_for_want_of_something(said: str, what: str, cure: str, tmp_path: Path) -> None:
+    script = tmp_path / "cc"
+    script.write_text(f"#!/bin/sh\necho '{said}' >&2\nexit 1\n")
+    script.chmod(0o755)
+    with pytest.raises(MachineTrouble, match=f"run out of {what}.*{re.escape(cure)}"):
+        find_compiler(str(script))
+
+
+def test_a_compiler_that_cannot_be_started_for_want_of_descriptors(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    script = tmp_path / "cc"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+
+    def refused(number: int) -> None:
+        def popen(*args: object, **kwargs: object) -> None:
+            raise OSError(number, os.strerror(number))
+
+        monkeypatch.setattr(toolchain.subprocess, "Popen", popen)  # type: ignore[attr-defined]  # the module's own
+
+    refused(errno.EMFILE)
+    with pytest.raises(MachineTrouble, match="run out of file descriptors.*raise `ulimit -n`"):
+        find_compiler(str(script))
+    refused(errno.EACCES)
+    with pytest.raises(ToolchainError, match="could not be started: .*Permission denied; name another"):
+        find_compiler(str(script))
+
+
+@pytest.mark.compiler
+@pytest.mark.usefixtures("hasty")
+def test_kernels_and_helpers_that_the_machine_cannot_build(compiler: Compiler, tmp_path: Path, source_of: MakeSource) -> None:
+    full = scripted(compiler, tmp_path, f"[ -e {tmp_path}/full ] && {{ echo 'No space left on device' >&2; exit 1; }}")
+    build_kernels([source_of(GOOD)], full)
+    (tmp_path / "full").touch()
+    with pytest.raises(MachineTrouble, match="run out of disk space"):
+        build_kernels([source_of(GOOD)], full)
+    with pytest.raises(MachineTrouble, match="run out of disk space"):
+        cached_library(full, "helper", f"int helper_{os.getpid()};")
 
 
 @pytest.fixture
@@ -200,13 +245,10 @@ def test_a_command_without_descriptors_stops_and_the_next_one_measures(compiler:
     def tune(trials: int) -> subprocess.CompletedProcess[str]:
         return subprocess.run([*command, "--trials", str(trials)], cwd=tmp_path, capture_output=True, text=True, timeout=200)
 
-    ended = tune(1)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    before = (tmp_path / "r.jsonl").read_bytes()
     (tmp_path / "ill").touch()
     ended = tune(4)
     assert ended.returncode == 1 and "run out of file descriptors" in ended.stderr and "Traceback" not in ended.stderr, ended.stdout + ended.stderr
-    assert (tmp_path / "r.jsonl").read_bytes() == before
+    assert not load(tmp_path / "r.jsonl").records
     (tmp_path / "ill").unlink()
     ended = tune(4)
     assert ended.returncode == 0 and "4/4 trials" in ended.stdout, ended.stdout + ended.stderr

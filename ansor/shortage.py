@@ -1,0 +1,55 @@
+"""What a machine can run out of: how the system and tools report it, and the sentence, with its cure, that people read."""
+
+import errno
+
+_ERRNOS = {
+    errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EAGAIN, errno.EROFS, errno.EIO, errno.ENODEV, errno.ENOENT, errno.EACCES,
+}  # fmt: skip
+
+_CURES = {
+    "file descriptors": (("too many open files", "fdquotaexceeded"), "raise `ulimit -n`, or close files"),
+    "disk space": (("no space left", "nospaceleft", "disk quota exceeded", "diskquota"), "make room where ANSOR_CACHE and TMPDIR point"),
+    "disks that can be written": (
+        ("read-only file system", "readonlyfilesystem", "input/output error"), "let ANSOR_CACHE and TMPDIR point to a disk that can be written",
+    ),
+    "processes": (("resource temporarily unavailable", "unable to spawn", "cannot fork", "fork: retry"), "raise `ulimit -u`, or end other processes"),
+    "memory": (
+        (
+            "cannot allocate memory", "out of memory", "outofmemory", "systemresources", "bad_alloc", "virtual memory exhausted", "sigkill",
+            "killed signal", "terminated unexpectedly",
+        ),
+        "free memory, or lower ANSOR_JOBS",
+    ),
+}  # fmt: skip
+"""What may run out: what tools say then, in lower case, and what to do."""
+
+_SIGNS = (*(sign for signs, _ in _CURES.values() for sign in signs), "file too short", "invalid elf header")
+
+
+def is_trouble_of_system(error: BaseException) -> bool:
+    """Whether an exception of ours, or what caused it, is the system's refusal rather than a mistake."""
+    while True:
+        if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in _ERRNOS):
+            return True
+        if error.__cause__ is None:
+            return False
+        error = error.__cause__
+
+
+def is_shortage(text: str) -> bool:
+    """Whether the text of a tool says that the machine ran out of something, or that a file was cut short."""
+    return _has(text, _SIGNS)
+
+
+def sentence(text: str) -> str:
+    """What stops a run, in one sentence: what is missing, what was said, and what to do."""
+    first = " ".join(text.split())[:300]
+    for what, (signs, cure) in _CURES.items():
+        if _has(text, signs):
+            return f"the machine has run out of {what}, which is not the program's fault: {first}; {cure}, and run the same again"
+    return f"measuring does not work on this machine now, which is not the program's fault: {first}; `ansor doctor` checks the installation"
+
+
+def _has(text: str, signs: tuple[str, ...]) -> bool:
+    lower = text.lower()
+    return any(sign in lower for sign in signs)
