@@ -5,9 +5,8 @@
 A step names stages and iterators (loops) by the numbers they have at its time. It is data; `transform` tells what it does to a state.
 """
 
-import inspect
 from collections.abc import Callable
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, fields
 from enum import IntEnum
 from typing import ClassVar, NoReturn, TypeAlias, cast
 
@@ -233,16 +232,18 @@ STEPS: dict[str, type[Step]] = {step.code: step for step in (
 )}  # fmt: skip
 """The kinds of steps by their names in logs."""
 
+_FIELDS = {code: [field.name for field in fields(step)] for code, step in STEPS.items()}
 
-def step_from_list(fields: Json) -> Step:
+
+def step_from_list(listed: Json) -> Step:
     """The step that a list in a log line holds. Raises RecordError with the reason when there is none."""
-    if not isinstance(fields, list) or not fields:
-        refuse(f"it has {kind(fields)} for a step")
-    code, *values = fields
+    if not isinstance(listed, list) or not listed:
+        refuse(f"it has {kind(listed)} for a step")
+    code, *values = listed
     step = STEPS.get(code) if isinstance(code, str) else None
     if step is None:
         refuse(f"it has a step of the kind {told(code)}; there are {', '.join(STEPS)}")
-    names = list(inspect.signature(step).parameters)
+    names = _FIELDS[step.code]
     if len(values) != len(names):
         refuse(f"its step {code} has {len(values)} values, not {len(names)}: {', '.join(names)}")
     read = []
