@@ -18,12 +18,12 @@ from ansor import settings
 from ansor.auto_scheduler.local_target import local_target
 from ansor.auto_scheduler.measuring import ERRORS, FLUSH_BYTES
 from ansor.auto_scheduler.program import source_of
-from ansor.autotvm.measured import Failed, MeasureInput, MeasureResult
+from ansor.autotvm.measured import Failed, MeasureInput, MeasureResult, Unmeasured
 from ansor.autotvm.task import Task
 from ansor.codegen.pool_library import pool_library
 from ansor.codegen.source import CSource
 from ansor.codegen.toolchain import Compiler, find_compiler
-from ansor.errors import AnsorError, ConfigError, TargetError, ToolchainError
+from ansor.errors import AnsorError, ConfigError, MachineTrouble, TargetError, ToolchainError
 from ansor.ir.dag import Dag
 from ansor.measure import builder as builders
 from ansor.measure import runner as runners
@@ -99,10 +99,9 @@ class LocalBuilder:
         return source, BuildResult(arg_info=shapes, time_cost=time.monotonic() - started, dag=sketch.dag)
 
     def _built(self, result: BuildResult, built: builders.Built) -> BuildResult:
-        check_machine(built.failure)
         spent = result.time_cost + built.seconds
         if built.failure is not None:
-            return replace(result, error_no=ERRORS[built.failure.kind], error_msg=built.failure.text, time_cost=spent)
+            return replace(result, error_no=ERRORS[built.failure.kind], error_msg=built.failure.text, time_cost=spent, built=built)
         assert self._builder is not None
         builder = self._builder
         return replace(result, filename=str(built.library), time_cost=spent, built=built, release=lambda: builder.release([built]))
@@ -146,7 +145,7 @@ class LocalRunner:
         )  # fmt: skip
 
     def run(self, measure_inputs: Sequence[MeasureInput], build_results: Sequence[BuildResult]) -> list[MeasureResult]:
-        """One result for each input, in order."""
+        """One result for each input, in order: `Unmeasured` where the machine is at fault."""
         assert self._session is not None, "set_task comes first"
         return [self._session.run(build) for build in build_results]
 
@@ -179,13 +178,20 @@ class _Session:
 
     def run(self, build: BuildResult) -> MeasureResult:
         """Run, verify and time one program, and remove its library."""
-        if build.built is None or build.dag is None or build.error_no != MeasureErrorNo.NO_ERROR:
-            return Failed(build.error_no, build.error_msg, build.time_cost, time.time())
         try:
-            task = self._defined(build.dag, build.built.source)
-            run = self._runner.run(task.key, replace(build.built.source, entry=build.built.symbol), build.built.library, best_seconds=self._best.get(task.key))
+            return self._measured(build)
+        except MachineTrouble as trouble:  # not raised at once: what the rest of the batch gives counts
+            return Unmeasured(MeasureErrorNo.UNKNOWN_ERROR, str(trouble), build.time_cost, time.time())
         finally:
             build.release()
+
+    def _measured(self, build: BuildResult) -> MeasureResult:
+        if build.built is not None:
+            check_machine(build.built.failure)
+        if build.built is None or build.dag is None or build.error_no != MeasureErrorNo.NO_ERROR:
+            return Failed(build.error_no, build.error_msg, build.time_cost, time.time())
+        task = self._defined(build.dag, build.built.source)
+        run = self._runner.run(task.key, replace(build.built.source, entry=build.built.symbol), build.built.library, best_seconds=self._best.get(task.key))
         check_machine(run.failure)
         elapsed = build.time_cost + run.elapsed
         if run.failure is not None or not run.seconds:

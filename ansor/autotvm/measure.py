@@ -11,9 +11,9 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from ansor.autotvm.local_measure import BuildResult, LocalBuilder, LocalRunner
-from ansor.autotvm.measured import MeasureInput, MeasureResult
+from ansor.autotvm.measured import MeasureInput, MeasureResult, Unmeasured
 from ansor.autotvm.task import Task
-from ansor.errors import ConfigError, MeasureError
+from ansor.errors import ConfigError, MachineTrouble, MeasureError
 
 
 class Builder(Protocol):
@@ -67,6 +67,14 @@ def measure_option(builder: Builder | str = "local", runner: Runner | str = "loc
     return MeasureOption(LocalBuilder() if isinstance(builder, str) else builder, LocalRunner() if isinstance(runner, str) else runner)
 
 
+class BatchTrouble(MachineTrouble):
+    """The machine failed some programs of a batch. `measured`: the others, with their results, which count."""
+
+    def __init__(self, text: str, measured: Sequence[tuple[MeasureInput, MeasureResult]]) -> None:
+        super().__init__(text)
+        self.measured = tuple(measured)
+
+
 class MeasureBatch:
     """Measures inputs of one task: call it with them. Use it in a `with` statement, or call `close`. n_parallel: inputs that are best given at a time."""
 
@@ -83,12 +91,16 @@ class MeasureBatch:
             raise
 
     def __call__(self, measure_inputs: Sequence[MeasureInput]) -> list[MeasureResult]:
-        """One result for each, in order. Raises MeasureError when the builder or the runner gives another number."""
+        """One result for each, in order. Raises MeasureError when the builder or the runner gives another number, BatchTrouble when the machine is at fault."""
         built = self._option.builder.build(measure_inputs)
         results = list(self._option.runner.run(measure_inputs, built))
         if len(results) != len(measure_inputs):
             asked = f"asked {type(self._option.runner).__name__} to measure {len(measure_inputs)} programs"
             raise MeasureError(f"{asked}; found {len(results)} results: give one for each")
+        troubles = [result.error_msg for result in results if isinstance(result, Unmeasured)]
+        if troubles:
+            measured = [(inp, result) for inp, result in zip(measure_inputs, results, strict=True) if not isinstance(result, Unmeasured)]
+            raise BatchTrouble(troubles[0], measured)
         return results
 
     def close(self) -> None:

@@ -50,3 +50,7 @@ class Failed(MeasureResult):
     @property
     def error_msg(self) -> str:
         return self._text
+
+
+class Unmeasured(Failed):
+    """The machine ran out of something, so that nothing is known of the program: no tuner is told of it, and no log holds it."""

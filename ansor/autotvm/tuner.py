@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ansor.autotvm.callback import Callback
-from ansor.autotvm.measure import MeasureOption, create_measure_batch
+from ansor.autotvm.measure import BatchTrouble, MeasureBatch, MeasureOption, create_measure_batch
 from ansor.autotvm.measured import MeasureInput, MeasureResult
 from ansor.autotvm.si_prefix import format_si_prefix
 from ansor.autotvm.space import ConfigEntity, ConfigSpace
@@ -87,7 +87,8 @@ class Tuner(ABC):
         early_stopping: end when so many trials brought nothing better. si_prefix: unit of the speeds that are logged. When all trials fail, a warning names a
         file with their errors.
 
-        Raises ConfigError for a tuner of a bare space, and for an `si_prefix` that there is not.
+        Raises ConfigError for a tuner of a bare space, and for an `si_prefix` that there is not; MachineTrouble when the machine runs out of something, after
+        telling what was measured before.
         """
         format_si_prefix(0, si_prefix)
         task, level = self._measurable(), _logger.level
@@ -98,7 +99,9 @@ class Tuner(ABC):
                 while done < n_trial and self.has_next():
                     configs = self.next_batch(min(measure_batch.n_parallel, n_trial - done))
                     inputs = [MeasureInput(task.target, task, config) for config in configs]
-                    results = measure_batch(inputs)
+                    inputs, results, trouble = _measured(measure_batch, inputs)
+                    if trouble is not None and not inputs:
+                        raise trouble
                     for number, (inp, result) in enumerate(zip(inputs, results, strict=True), done):
                         failed = self._judge(number, inp, result, si_prefix)
                         in_a_row = in_a_row + 1 if failed else 0
@@ -108,6 +111,8 @@ class Tuner(ABC):
                     self.update(inputs, results)
                     for callback in callbacks:
                         callback(self, inputs, results)
+                    if trouble is not None:
+                        raise trouble
                     if self.ttl <= 0:
                         break
                     _logger.setLevel(logging.DEBUG if in_a_row > self.error_ct_threshold else level)
@@ -133,6 +138,14 @@ class Tuner(ABC):
         speeds = [format_si_prefix(speed, si_prefix) for speed in (flops, self.best_flops)]
         _logger.debug("No: %d\t%sFLOPS: %.2f/%.2f\tresult: %s\t%s", number + 1, si_prefix, *speeds, result, inp.config)
         return result.error_no != MeasureErrorNo.NO_ERROR
+
+
+def _measured(measure_batch: MeasureBatch, inputs: list[MeasureInput]) -> tuple[list[MeasureInput], list[MeasureResult], BatchTrouble | None]:
+    """The inputs of which something is known now, with the results; and why not of all."""
+    try:
+        return inputs, measure_batch(inputs), None
+    except BatchTrouble as trouble:
+        return [inp for inp, _ in trouble.measured], [result for _, result in trouble.measured], trouble
 
 
 def _written(errors: Sequence[str]) -> Path:

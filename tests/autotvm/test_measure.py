@@ -12,11 +12,11 @@ from ansor import autotvm, te
 from ansor.auto_scheduler.program import source_of
 from ansor.autotvm import MeasureErrorNo, MeasureInput, MeasureResult, local_measure
 from ansor.autotvm.local_measure import BuildResult
-from ansor.autotvm.measure import MeasureBatch, create_measure_batch, measure_option
+from ansor.autotvm.measure import BatchTrouble, MeasureBatch, create_measure_batch, measure_option
 from ansor.autotvm.template import Instance
-from ansor.errors import ConfigError, MeasureError, TargetError
+from ansor.errors import ConfigError, MachineTrouble, MeasureError, TargetError
+from ansor.measure.builder import Built
 from ansor.measure.failure import Failure
-from ansor.measure.machine_trouble import MachineTrouble
 from ansor.measure.runner import Run, Runner
 from tests.autotvm import templates
 
@@ -134,6 +134,40 @@ def test_trouble_of_the_machine_is_raised(task: autotvm.Task, measure: MeasureBa
     monkeypatch.setattr(Runner, "run", lambda *args, **options: Run((), Failure("machine", "no space; make room"), False, 0.1))
     with pytest.raises(MachineTrouble, match="no space; make room"):
         measure(inputs(task, 8))
+
+
+def test_trouble_in_the_middle_of_a_batch_costs_no_result_that_is_there(task: autotvm.Task, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, runs = Runner.run, list[str]()
+
+    def troubled(runner: Runner, *args: object, **options: object) -> Run:
+        runs.append("one")
+        return Run((), Failure("machine", "no space; make room"), False, 0.1) if len(runs) == 2 else run(runner, *args, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Runner, "run", troubled)
+    logged: list[tuple[int, MeasureResult]] = []
+    tuner = autotvm.GridSearchTuner(task)
+    with pytest.raises(MachineTrouble, match="no space; make room"):
+        tuner.tune(9, measure_option(autotvm.LocalBuilder(n_parallel=3), quick()), callbacks=[
+            lambda _, inputs, results: logged.extend((inp.config.index, result) for inp, result in zip(inputs, results, strict=True))
+        ])  # fmt: skip
+    assert [index for index, _ in logged] == [0, 2] and all(result.error_no == 0 for _, result in logged) and len(runs) == 3
+    assert tuner.best_config is not None and tuner.best_config.index in (0, 2)
+
+
+def test_trouble_while_building_costs_only_what_it_hit(task: autotvm.Task, measure: MeasureBatch, monkeypatch: pytest.MonkeyPatch) -> None:
+    builder = measure._option.builder
+    assert isinstance(builder, autotvm.LocalBuilder)
+    built, count = builder._built, list[int]()
+
+    def troubled(result: BuildResult, made: Built) -> BuildResult:
+        count.append(1)
+        return built(result, replace(made, failure=Failure("machine", "no memory; free some")) if len(count) == 1 else made)
+
+    monkeypatch.setattr(builder, "_built", troubled)
+    with pytest.raises(BatchTrouble, match="no memory; free some") as raised:
+        measure(inputs(task, 3, 8))
+    ((inp, result),) = raised.value.measured
+    assert inp.config.index == 8 and result.error_no == 0
 
 
 def test_names_and_defaults() -> None:
