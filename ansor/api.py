@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -287,10 +287,11 @@ def recorded_state(task: SearchTask, records: str | Path | None, weight: float =
     return TaskState(task, weight, best=best, trials=len(failed), failures=kinds, left_out=Counter(found.left_out))
 
 
-def say_unused(states: Iterable[TaskState], records: str | Path | None, say: Report, alarm: Report) -> None:
-    """A line about the records of these tasks, and damaged lines, that do not count, if there are any."""
+def say_unused(states: Collection[TaskState], records: str | Path | None, say: Report, alarm: Report) -> None:
+    """A line about the records of these tasks, and damaged lines, that do not count, if there are any. It must be seen where nothing of the file counts."""
     if records is not None and Path(records).exists():
-        say_left_out([state.left_out for state in states], records, say, alarm)
+        none_counts = all(state.best is None for state in states)
+        say_left_out([state.left_out for state in states], records, alarm if none_counts else say, alarm)
 
 
 def _check_place(records: str | Path | None, written: bool) -> None:

@@ -13,6 +13,11 @@ def record_target(target: Target) -> str:
     return f"{target} ({processor_identity()}, {compiler})" if target.mcpu == "native" else f"{target} ({compiler})"
 
 
+def is_for(recorded: str, target: Target) -> bool:
+    """Whether a record was made for the same target options, on whatever machine."""
+    return recorded.partition(" (")[0] == str(target)
+
+
 def is_of(recorded: str, target: Target) -> bool:
     """Whether a record of that target text holds for a target on this machine.
 

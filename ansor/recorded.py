@@ -11,13 +11,16 @@ from pathlib import Path
 
 from ansor.measure.record import NORMAL, Record, load
 from ansor.origins import origin_of
-from ansor.record_target import is_of, record_target
+from ansor.record_target import is_for, is_of, record_target
 from ansor.search.tuner import Outcome, Pick
 from ansor.task import SearchTask
 from ansor.text import counted
 
 OTHER_TARGET = "made for another target"
-"""How the reason begins for records of another target, processor or compiler."""
+"""How the reason begins for records of other target options. A file may well hold several, as it may hold several workloads."""
+
+OTHER_MACHINE = "made on another processor or by another compiler"
+"""How the reason begins for records of the same target options that do not count here."""
 
 ASKED = ("which are not searched here", "not as pinned")
 """How reasons end that are what the caller asked for."""
@@ -63,7 +66,8 @@ def recorded_outcomes(task: SearchTask, records: str | Path) -> Recorded:
     left_out = Counter(outcome for outcome, _ in found if isinstance(outcome, str))
     for record in of_workload:
         if record.target not in here:
-            left_out[f"{OTHER_TARGET} than {record_target(task.target)}: {record.target}"] += 1
+            reason = f"{OTHER_MACHINE} than" if is_for(record.target, task.target) else f"{OTHER_TARGET} than"
+            left_out[f"{reason} {record_target(task.target)}: {record.target}"] += 1
     return Recorded([(outcome, record) for outcome, record in found if isinstance(outcome, Outcome)], dict(left_out))
 
 
@@ -73,16 +77,20 @@ def damaged_lines(records: str | Path) -> Mapping[str, int]:
 
 
 def say_left_out(left_out: Iterable[Mapping[str, int]], records: str | Path, say: Callable[[str], None], alarm: Callable[[str], None]) -> None:
-    """How many records of a file do not count, and why: those of some tasks, and lines that are damaged. `alarm` gets one line about what nobody asked for,
-    `say` one about what the caller narrowed down: pins, algorithms, templates."""
+    """How many records of a file do not count, and why: those of some tasks, and lines that are damaged. `alarm` gets one line about what nobody expects,
+    `say` one about what is as it should be: records of other target options, and what the caller narrowed down by pins, algorithms, templates."""
     total: Counter[str] = Counter()
     for reasons in (*left_out, damaged_lines(records)):
         total.update(reasons)
-    for asked, tell in ((False, alarm), (True, say)):
-        told = {reason: count for reason, count in total.most_common() if reason.endswith(ASKED) is asked}
+    for expected, tell in ((False, alarm), (True, say)):
+        told = {reason: count for reason, count in total.most_common() if _is_expected(reason) is expected}
         if told:
             words = "; ".join(reason if len(told) == 1 else f"{reason} ({count})" for reason, count in told.items())
             tell(f"{records}: {counted(sum(told.values()), 'record')} left out: {words}")
+
+
+def _is_expected(reason: str) -> bool:
+    return reason.startswith(OTHER_TARGET) or reason.endswith(ASKED)
 
 
 def _outcome_of(record: Record, task: SearchTask, numbers: Mapping[tuple[str, str], int]) -> Outcome | str:

@@ -92,7 +92,7 @@ def test_every_command_uses_the_rest_and_says_what_is_left_out(path: Path, tmp_p
 
 @pytest.mark.compiler
 def test_in_python_it_is_a_warning(path: Path) -> None:
-    with pytest.warns(AnsorWarning, match=r"r\.jsonl: \d+ records left out: .*damaged line: row is not .* \(\d+\).*made for another target than cpu"):
+    with pytest.warns(AnsorWarning, match=r"r\.jsonl: \d+ records left out: .*damaged line: row is not .* \(\d+\)"):
         kernel = ansor.auto_schedule(matmul, (16, 16, 16), "cpu -threads=1", records=path)
     assert kernel.latency_s == 0.25
     with pytest.warns(AnsorWarning, match="records left out"):

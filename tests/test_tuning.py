@@ -172,7 +172,20 @@ def test_records_of_another_machine_are_said_and_left_out(tmp_path: Path) -> Non
     tuning = run(FakeMeasurer(), 6, path)
     tuning.alarm = lines.append
     assert tuning.run()[0].resumed == 0
-    assert any("4 records" in line and "made for another target" in line for line in lines)
+    assert any("4 records" in line and "made on another processor or by another compiler" in line for line in lines)
+
+
+def test_records_for_another_number_of_threads_are_said_but_no_alarm(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    run(FakeMeasurer(), 4, path).run()
+    lines: list[str] = []
+    alarms: list[str] = []
+    other = SearchTask(workloads.matmul, (16, 16, 16), "cpu -threads=2")
+    for _ in range(2):
+        tuning = run(FakeMeasurer(), 4, path, (other,))
+        tuning.report, tuning.alarm = lines.append, alarms.append
+        tuning.run()
+    assert sum("4 records left out: made for another target" in line for line in lines) == 2 and not alarms
 
 
 def test_a_record_file_of_the_future_is_refused(tmp_path: Path) -> None:
@@ -197,7 +210,7 @@ def test_times_of_another_compiler_are_left_out(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     run(FakeMeasurer(), 4, path).run()
     path.write_text(path.read_text().replace(compiler_identity(find_compiler().version), "cc 1.0"))
-    assert [reason.split(" than ")[0] for reason in recorded_outcomes(TASK, path).left_out] == ["made for another target"]
+    assert [reason.split(" than ")[0] for reason in recorded_outcomes(TASK, path).left_out] == ["made on another processor or by another compiler"]
 
 
 # trouble ----------------------------------------------------------------------------------------------------------------------------------------------
