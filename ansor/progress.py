@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ansor.machine_peak import peak_gflops
-from ansor.progress_text import progress_parts, result_parts, seconds_left, share_done, speed_text, trials_text
+from ansor.progress_text import BUSY, is_above, progress_parts, result_parts, seconds_left, share_done, speed_text, trials_text
 from ansor.targets.base import Target
 from ansor.text import format_left, format_seconds
 from ansor.tuning import Progress, TaskState
@@ -116,7 +116,7 @@ def task_table(states: Sequence[TaskState], peak_gflops: float | None) -> Table:
     for state in states:
         seconds = state.seconds
         gflops = state.task.flop / seconds / 1e9 if seconds else None
-        mark = "*" if state.fewer_operations else ""
+        mark = _mark(state, peak_gflops)
         table.add_row(
             state.task.name,
             f"{state.weight:g}",
@@ -125,7 +125,7 @@ def task_table(states: Sequence[TaskState], peak_gflops: float | None) -> Table:
             f"{100 * gflops / peak_gflops:.0f}{mark}" if gflops is not None and peak_gflops else "",
             str(state.trials),
         )
-    table.caption = "\n".join(_remarks(states))
+    table.caption = "\n".join(_remarks(states, peak_gflops))
     return table
 
 
@@ -137,10 +137,18 @@ def _unmeasured(state: TaskState) -> str:
     return FAILED if state.trials else UNTUNED
 
 
-def _remarks(states: Sequence[TaskState]) -> list[str]:
+def _mark(state: TaskState, peak_gflops: float | None) -> str:
+    """Behind a rate that needs a remark."""
+    if state.fewer_operations:
+        return "*"
+    return "**" if state.seconds and is_above(state.task.flop / state.seconds / 1e9, peak_gflops) else ""
+
+
+def _remarks(states: Sequence[TaskState], peak_gflops: float | None) -> list[str]:
     """What the marks in the table mean, where there are any."""
     without = {_unmeasured(state) for state in states if state.seconds is None}
     remarks = [f"{UNTUNED}: no trials; the program that the model picks runs there"] if UNTUNED in without else []
     remarks += [f"{FAILED}: no trial gave a valid program; the plain loops of the declaration run there"] if FAILED in without else []
-    marked = any(state.fewer_operations for state in states)
-    return remarks + ["* operations as declared: the algorithm, such as Winograd's, needs fewer of them"] * marked
+    marks = {_mark(state, peak_gflops) for state in states}
+    remarks += ["* operations as declared: the algorithm, such as Winograd's, needs fewer of them"] if "*" in marks else []
+    return remarks + ([f"** above the peak, which {BUSY}"] if "**" in marks else [])

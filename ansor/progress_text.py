@@ -8,6 +8,9 @@ from ansor.tuning import Progress
 ALONE = "each alone, warm caches"
 """How kernels are timed while tuning. The network that they make is slower than their sum: each finds what it reads in a farther cache."""
 
+BUSY = "was measured while the machine was busy"
+"""Said of the peak where a kernel is faster."""
+
 
 def progress_parts(progress: Progress, peak_gflops: float | None) -> list[str]:
     """Trials, their speed and the time left; best latency, rate and share of the peak; the task at hand; what is expected of the rest; failures by kind."""
@@ -47,11 +50,14 @@ def best_text(progress: Progress, peak_gflops: float | None) -> str:
 
 def share_text(gflops: float, peak_gflops: float | None, fewer_operations: bool) -> str:
     """` (50 % of peak)`; where an algorithm needs fewer operations than are counted, that is said: the share may then be above 100."""
-    counting = "operations as declared" if fewer_operations else ""
+    remark = "operations as declared" if fewer_operations else f"which {BUSY}" if is_above(gflops, peak_gflops) else ""
     share = f"{100 * gflops / peak_gflops:.0f} % of peak" if peak_gflops else ""
-    if peak_gflops and gflops > 1.05 * peak_gflops and not fewer_operations:
-        counting = "measured while the machine was busy"
-    return f" ({', '.join(filter(None, (share, counting)))})" if share or counting else ""
+    return f" ({', '.join(filter(None, (share, remark)))})" if share or remark else ""
+
+
+def is_above(gflops: float, peak_gflops: float | None) -> bool:
+    """Whether a rate is above the peak by more than noise, which cannot be unless the peak was measured too low."""
+    return bool(peak_gflops) and gflops > 1.05 * (peak_gflops or 0.0)
 
 
 def task_text(progress: Progress) -> str:
