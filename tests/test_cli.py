@@ -315,7 +315,10 @@ def test_ctrl_c_ends_with_the_best_so_far(folder: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "device", "below a file"])
 @pytest.mark.parametrize("command", ["tune matmul --args 16,16,16 --trials 2 --records", "compile matmul --args 16,16,16 --records", "show", "explain"])
-def test_records_that_are_no_plain_file_are_told_at_once(command: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_records_that_are_no_plain_file_are_told_at_once(
+    command: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ansor.commands.tune.peak_gflops", lambda target: pytest.fail("measured the peak first"))
     place = {"pipe": tmp_path / "pipe", "folder": tmp_path, "device": Path("/dev/null"), "below a file": tmp_path / "file" / "r.jsonl"}[kind]
     (tmp_path / "file").touch()
     if kind == "pipe":

@@ -35,7 +35,9 @@ def run_compile(given: argparse.Namespace) -> int:
     records = records_of(given, subject)
     if given.records and not records.exists():
         raise RecordError(f"asked to compile from {records}, which does not exist; tune first, or leave --records out")
+    check_place(records)
     target = target_for(given, records, console)
+    check_machine(target, measures=False)
     if isinstance(subject, OperatorSubject):
         return _compile_operator(given, subject, target, records, console)
     return _compile_network(given, subject, target, records, console)
@@ -43,8 +45,6 @@ def run_compile(given: argparse.Namespace) -> int:
 
 def _compile_operator(given: argparse.Namespace, subject: OperatorSubject, target: Target, records: Path, console: Console) -> int:
     start = time.monotonic()
-    check_machine(target, measures=False)
-    check_place(records)
     states = [api.recorded_state(SearchTask(subject.function, subject.args, target), records)]
     api.say_unused(states, records, partial(say, console), partial(say, console))
     _say_origin(states, target, console)

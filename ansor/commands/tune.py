@@ -12,6 +12,7 @@ from ansor import api
 from ansor.commands.common import Comparison, check_folder, compare, doing, made, make_console, records_of, save_kernels, target_of
 from ansor.machine_checks import check_machine
 from ansor.machine_peak import peak_gflops
+from ansor.measure.record_place import check_place, make_place
 from ansor.progress import ProgressView, say, task_table
 from ansor.subject import NetworkSubject, OperatorSubject, Subject, resolve
 from ansor.targets.base import Target
@@ -30,16 +31,17 @@ def run_tune(given: argparse.Namespace) -> int:
     with doing(console, f"reading {given.subject}"):
         subject = resolve(given.subject, given.args)
     target = target_of(given)
+    records = records_of(given, subject)
     check_machine(target, measures=True)
+    check_place(records)
     check_folder(given.output)
     if isinstance(subject, OperatorSubject):
-        return _tune_operator(given, subject, target, console)
-    return _tune_network(given, subject, target, console)
+        return _tune_operator(given, subject, target, records, console)
+    return _tune_network(given, subject, target, records, console)
 
 
-def _tune_operator(given: argparse.Namespace, subject: OperatorSubject, target: Target, console: Console) -> int:
+def _tune_operator(given: argparse.Namespace, subject: OperatorSubject, target: Target, records: Path, console: Console) -> int:
     task = SearchTask(subject.function, subject.args, target)  # mistakes show before anything is measured
-    records = records_of(given, subject)
     peak = _introduce(subject, target, records, console)
     states = api.tune_tasks(
         task, trials=_trials(given, OPERATOR_TRIALS), minutes=given.minutes, min_gain=given.min_gain, records=records, seed=given.seed,
@@ -50,10 +52,9 @@ def _tune_operator(given: argparse.Namespace, subject: OperatorSubject, target: 
     return _status(states)
 
 
-def _tune_network(given: argparse.Namespace, subject: NetworkSubject, target: Target, console: Console) -> int:
+def _tune_network(given: argparse.Namespace, subject: NetworkSubject, target: Target, records: Path, console: Console) -> int:
     with doing(console, f"making the model of {subject.name}"):
         model, inputs = made(subject)
-    records = records_of(given, subject)
     peak = _introduce(subject, target, records, console)
     tuned: list[TaskState] = []
     network = api.compile(
@@ -74,7 +75,8 @@ def _trials(given: argparse.Namespace, default: int) -> int | None:
 
 
 def _introduce(subject: Subject, target: Target, records: Path, console: Console) -> float | None:
-    """Say what is tuned, for what, and how much the machine could do at most; gives that, in GFLOP/s."""
+    """Say what is tuned, for what, and how much the machine could do at most; gives that, in GFLOP/s. Raises RecordError, before it measures that."""
+    make_place(records)
     say(console, f"{subject.title} for {target}; trials are kept in {records}")
     with doing(console, "finding the C compiler, and measuring what this machine does at most"):
         peak = peak_gflops(target)
