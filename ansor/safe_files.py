@@ -26,11 +26,13 @@ def private_folder(folder: Path) -> Path:
     """The folder, made for this user alone when missing. Raises CacheError when it cannot be made, belongs to somebody else, or can be written by others."""
     try:
         folder.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
-        found = folder.stat()
+        found, link = folder.stat(), folder.lstat()
     except OSError as error:
         raise CacheError(f"the cache folder {folder} cannot be made ({error.strerror}); set ANSOR_CACHE to another") from error
-    if found.st_uid not in (os.geteuid(), ROOT):
-        whose = f"belongs to user {found.st_uid}, and this is user {os.geteuid()}"
+    strangers = {found.st_uid, link.st_uid} - {os.geteuid(), ROOT}  # who owns a link can let it point to another folder, after this look at it
+    if strangers:
+        what = "is a link that belongs" if link.st_uid in strangers and link.st_ino != found.st_ino else "belongs"
+        whose = f"{what} to user {strangers.pop()}, and this is user {os.geteuid()}"
         raise CacheError(f"the cache folder {folder} {whose}: what is in it is run, so set ANSOR_CACHE to a folder of your own, or take this one over by chown")
     if not only_ours(found):
         mode = f"{found.st_mode & 0o777:o}"

@@ -157,6 +157,17 @@ def test_so_is_a_part_of_it(cache: Path, build: Building) -> None:
         kept_library("a", build)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give links away")
+def test_a_link_that_another_user_can_turn_elsewhere_is_refused(cache: Path, build: Building, tmp_path: Path) -> None:
+    (tmp_path / "ours").mkdir(mode=0o700)
+    cache.symlink_to(tmp_path / "ours")
+    kept_library("a", build)
+    os.lchown(cache, 12345, 12345)
+    with pytest.raises(CacheError, match=r"is a link that belongs to user 12345, and this is user 0: .* set ANSOR_CACHE to a folder of your own"):
+        kept_library("a", build)
+    assert build.calls == 1
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give folders away")
 def test_a_folder_of_somebody_else_is_refused(cache: Path, build: Building) -> None:
     cache.mkdir(mode=0o700)
