@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ansor.codegen.toolchain import find_compiler
+from ansor.errors import RecordError
 from ansor.measure.record import Comparison, RecordFile, load, make_header, round_to
 from ansor.measure.turns import turn
 from ansor.notices import warn
@@ -100,26 +101,27 @@ def assembled(
     candidates = Candidates(extracted, tasks, bests, kernels, library_kernels(extracted))
     chosen = candidates.recorded(records)
     if chosen is None:
-        with turn():
-            network, chosen = _compared(candidates, records)
+        network, chosen, times = _compared(candidates)
+        _record(candidates, times, chosen, records)
     else:
         network = candidates.network(chosen)
     _say(extracted, chosen, report)
     return network
 
 
-def _compared(candidates: Candidates, records: str | Path | None) -> tuple[CompiledNetwork, list[bool]]:
+def _compared(candidates: Candidates) -> tuple[CompiledNetwork, list[bool], list[Rivals]]:
     """As `_measured`. Where the network cannot run on its example inputs (indices that are out of range, say), none of PyTorch's kernels is taken."""
     try:
-        return _measured(candidates, records)
+        with turn():
+            return _measured(candidates)
     except Exception as error:  # PyTorch's operators run here, so anything may come
         warn(f"PyTorch's kernels were not compared with ours, since the network does not run on its example inputs: {first_line(error)}")
         none = [False] * len(candidates.library)
-        return candidates.network(none), none
+        return candidates.network(none), none, []
 
 
-def _measured(candidates: Candidates, records: str | Path | None) -> tuple[CompiledNetwork, list[bool]]:
-    """The fastest network, and for each task whether PyTorch's kernel runs; none does if the network as a whole is not faster for it."""
+def _measured(candidates: Candidates) -> tuple[CompiledNetwork, list[bool], list[Rivals]]:
+    """The fastest network, for each task whether PyTorch's kernel runs, and the times; none runs if the network as a whole is not faster for it."""
     from ansor.graph.rivals import faster, rivals
 
     has = [one is not None for one in candidates.library]
@@ -132,13 +134,21 @@ def _measured(candidates: Candidates, records: str | Path | None) -> tuple[Compi
             network = mixed
         else:
             chosen = [False] * len(has)
-    if records is not None and Path(records).exists():
-        target = candidates.tasks[0].target
+    return network, chosen, times
+
+
+def _record(candidates: Candidates, times: Sequence[Rivals], chosen: Sequence[bool], records: str | Path | None) -> None:
+    """Add what was found out to a file that is there. One that may only be read costs the next run the comparison, and nothing else."""
+    if not times or records is None or not Path(records).exists():
+        return
+    target = candidates.tasks[0].target
+    try:
         with RecordFile(records, make_header(find_compiler(target.compiler), mcpu=target.mcpu)) as file:
-            for number in range(len(has)):
-                if has[number]:
+            for number, other in enumerate(candidates.library):
+                if other is not None:
                     file.append_comparison(candidates.comparison(number, times[number], chosen[number]))
-    return network, chosen
+    except RecordError as error:
+        warn(f"the comparison with PyTorch's kernels is not recorded: {first_line(error)}")
 
 
 def program_digest(best: Best) -> str:

@@ -11,6 +11,7 @@ from torch import nn
 
 import ansor
 from ansor.codegen.toolchain import find_compiler
+from ansor.errors import AnsorWarning, RecordError
 from ansor.graph import rivals as measured
 from ansor.graph.kernels import ReferenceKernel
 from ansor.graph.library import LibraryKernel
@@ -130,6 +131,20 @@ def test_choices_are_recorded_and_not_measured_again(bench: Bench, tmp_path: Pat
     bench.given({}, faster=False)
     assert (bench.ours(records), bench.measured) == (1, 2)
     assert bench.lines == ["2 of 3 groups run PyTorch's own kernels, faster here than ours: dense_2x5x5_bias_tanh"]
+
+
+def test_a_comparison_that_cannot_be_recorded_is_used_all_the_same(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    records = tmp_path / "net.jsonl"
+    RecordFile(records, make_header(find_compiler())).close()
+    bench.given({1: True}, faster=True)
+
+    def full(*_: object) -> None:
+        raise RecordError(f"{records}: a record could not be written")
+
+    monkeypatch.setattr(RecordFile, "append_comparison", full)
+    with pytest.warns(AnsorWarning, match="the comparison with PyTorch's kernels is not recorded: .*could not be written"):
+        assert bench.ours(records) == 1
+    assert bench.lines
 
 
 def test_another_program_of_ours_is_compared_anew(bench: Bench, tmp_path: Path) -> None:
