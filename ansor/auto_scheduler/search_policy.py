@@ -27,7 +27,8 @@ from ansor.auto_scheduler.state_model import StateModel
 from ansor.auto_scheduler.tune import Search, TuningOptions, run, state_of_row
 from ansor.cost_model.base import CostModel
 from ansor.errors import ScheduleError
-from ansor.recorded import recorded_outcomes
+from ansor.notices import log, warn
+from ansor.recorded import recorded_outcomes, say_left_out
 from ansor.rules.base import SketchRule
 from ansor.rules.registry import resolve
 from ansor.schedule.sketch import Sketch
@@ -71,8 +72,11 @@ class PreloadMeasuredStates:
             if reason != OTHER_TASK:
                 _logger.warning("%d programs in %s are left out: %s", count, self.filename, reason)
         ours = own_file(self.filename)
-        recorded = [outcome for outcome, _ in recorded_outcomes(local, ours).known] if ours.exists() else []
-        return [*(found.outcomes if found else ()), *recorded]
+        if not ours.exists():
+            return [*(found.outcomes if found else ())]
+        recorded = recorded_outcomes(local, ours)
+        say_left_out([recorded.left_out], ours, log.info, warn)
+        return [*(found.outcomes if found else ()), *(outcome for outcome, _ in recorded.known)]
 
 
 Callback = PreloadMeasuredStates | PreloadCustomSketchRule

@@ -16,6 +16,7 @@ from ansor.auto_scheduler.operator_order import topological
 from ansor.auto_scheduler.workload_key import decode_workload_key, parse_workload_key
 from ansor.errors import AnsorError, DeclarationError, RecordError
 from ansor.json_values import Json, parse, refuse
+from ansor.safe_files import write_whole
 from ansor.task import WorkloadFunction
 from ansor.te.tensor import Tensor, placeholder
 
@@ -180,7 +181,7 @@ def save_workload_func_registry(filename: str | Path) -> None:
     """Write every declaration that is registered under a key to a file of JSON lines. Raises RecordError when it cannot be written."""
     lines = [json.dumps(serialize_workload_registry_entry(key)) for key in _declarations]
     try:
-        Path(filename).write_text("".join(f"{line}\n" for line in lines))
+        write_whole(Path(filename), "".join(f"{line}\n" for line in lines).encode())
     except OSError as error:
         raise RecordError(f"the workloads cannot be written to {filename}: {error}; name another file") from error
 
