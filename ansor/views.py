@@ -53,7 +53,7 @@ class NoView:
 
 @dataclass(frozen=True)
 class Voice:
-    """What a run says, to everyone who listens. Lines are logged as INFO, what goes on as DEBUG.
+    """What a run says, to everyone who listens. Lines are logged as INFO, those that must be seen as WARNING, what goes on as DEBUG.
 
     A line stays where the caller wants it: `report` gets it if given; else the view shows it, unless the logger prints it already.
     """
@@ -64,18 +64,21 @@ class Voice:
 
     def say(self, line: str) -> None:
         """A line worth keeping."""
-        log.info("%s", line)
-        if self.report is not quiet:
-            self.report(line)
-        elif not log.isEnabledFor(logging.INFO):
-            self.view.say(line)
+        self._tell(line, logging.INFO)
 
     def alarm(self, line: str) -> None:
         """A line that must be seen: where nobody listens and nothing is shown it is a warning."""
         if self.report is quiet and isinstance(self.view, NoView):
             warn(line)
             return
-        self.say(line)
+        self._tell(line, logging.WARNING)
+
+    def _tell(self, line: str, level: int) -> None:
+        log.log(level, "%s", line)
+        if self.report is not quiet:
+            self.report(line)
+        elif not log.isEnabledFor(logging.INFO):
+            self.view.say(line)
 
     def now(self, what: str) -> None:
         """What goes on before the first trial, or instead of trials."""
