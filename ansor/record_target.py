@@ -13,9 +13,14 @@ def record_target(target: Target) -> str:
     return f"{target} ({processor_identity()}, {compiler})" if target.mcpu == "native" else f"{target} ({compiler})"
 
 
+def options_text(recorded: str) -> str:
+    """A record's target without the processor and the compiler, which stand behind it in parentheses."""
+    return recorded.partition(" (")[0]
+
+
 def is_for(recorded: str, target: Target) -> bool:
     """Whether a record was made for the same target options, on whatever machine."""
-    return recorded.partition(" (")[0] == str(target)
+    return options_text(recorded) == str(target)
 
 
 def is_of(recorded: str, target: Target) -> bool:

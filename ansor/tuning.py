@@ -537,13 +537,6 @@ def _best(task: SearchTask, outcome: Outcome) -> Best:
     return Best(space.sketch, outcome.pick.row, outcome.seconds, origin_of(space.algorithm))
 
 
-def best_of_record(task: SearchTask, records: str | Path | None) -> Best | None:
-    """The fastest recorded program of a task; None without a file or a valid record."""
-    if records is None or not Path(records).exists():
-        return None
-    return best_of_recorded(task, recorded_outcomes(task, records))
-
-
 def best_of_recorded(task: SearchTask, found: Recorded) -> Best | None:
     """The fastest of what a file knows of a task; None without a valid one."""
     valid = [outcome for outcome, _ in found.known if outcome.seconds is not None]

@@ -23,11 +23,12 @@ from ansor.search.expected_gain import expected_gain
 from ansor.search.tuner import Outcome, Pick, Tuner
 from ansor.task import SearchTask
 from ansor.te import workloads
-from ansor.tuning import Progress, TuningRun, best_of_record
+from ansor.tuning import Progress, TuningRun, best_of_recorded
 from ansor.zero_tuning import pick
 
 TASK = SearchTask(workloads.matmul, (16, 16, 16), "cpu -threads=1")
 OTHER = SearchTask(workloads.matmul, (16, 32, 16), "cpu -threads=1")
+TWO = SearchTask(workloads.matmul, (16, 16, 16), "cpu -threads=2")
 
 
 @dataclass
@@ -145,12 +146,11 @@ def test_several_tasks_share_the_budget() -> None:
 def test_records_of_something_else_are_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     run(FakeMeasurer(), 6, path).run()
-    assert best_of_record(OTHER, path) is None
-    assert best_of_record(SearchTask(workloads.matmul, (16, 16, 16), "cpu -threads=2"), path) is None
-    found = best_of_record(TASK, path)
+    assert best_of_recorded(OTHER, recorded_outcomes(OTHER, path)) is None
+    assert best_of_recorded(TWO, recorded_outcomes(TWO, path)) is None
+    found = best_of_recorded(TASK, recorded_outcomes(TASK, path))
     assert found is not None
     assert found.seconds == min(record.latency_s for record in load(path).records)
-    assert best_of_record(TASK, None) is None
 
 
 def test_sketches_that_no_longer_exist_are_said_and_left_out(tmp_path: Path) -> None:
@@ -180,9 +180,8 @@ def test_records_for_another_number_of_threads_are_said_but_no_alarm(tmp_path: P
     run(FakeMeasurer(), 4, path).run()
     lines: list[str] = []
     alarms: list[str] = []
-    other = SearchTask(workloads.matmul, (16, 16, 16), "cpu -threads=2")
     for _ in range(2):
-        tuning = run(FakeMeasurer(), 4, path, (other,))
+        tuning = run(FakeMeasurer(), 4, path, (TWO,))
         tuning.report, tuning.alarm = lines.append, alarms.append
         tuning.run()
     assert sum("4 records left out: made for another target" in line for line in lines) == 2 and not alarms

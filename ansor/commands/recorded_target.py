@@ -13,6 +13,7 @@ from ansor.commands.common import target_of
 from ansor.errors import RecordError
 from ansor.measure.record import Record, load
 from ansor.progress import say
+from ansor.record_target import options_text
 from ansor.targets.base import Target, parse_target
 from ansor.targets.program_options import read_target
 
@@ -41,5 +42,5 @@ def nothing_for(name: str, target: Target, records: str | Path) -> RecordError:
 
 
 def target_texts(records: Iterable[Record]) -> list[str]:
-    """The targets of records, each once, without the processor and compiler that stand behind them in parentheses."""
-    return list(dict.fromkeys(record.target.partition(" (")[0] for record in records))
+    """The targets of records, each once, without processor and compiler."""
+    return list(dict.fromkeys(options_text(record.target) for record in records))

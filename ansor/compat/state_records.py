@@ -30,7 +30,7 @@ from ansor.measure.failure import Failure
 from ansor.measure.record import Json, Record
 from ansor.origins import RULES, origin_of
 from ansor.outcome import MeasureErrorNo
-from ansor.record_target import record_target
+from ansor.record_target import options_text, record_target
 from ansor.sketch_space import SketchSpace
 from ansor.targets.base import Target
 from ansor.targets.program_options import read_target, why_refused
@@ -124,7 +124,7 @@ def _declared(workload_key: str) -> tuple[Tensor, ...]:
 def _targets(text: str) -> tuple[Target, str]:
     """The target that a record names, and what a log calls it: what it was called in the log that the record is from, or TVM's word for processors."""
     logged = _LOGGED.search(text)
-    local = read_target(text[: logged.start()] if logged else text.partition(" (")[0])
+    local = read_target(text[: logged.start()] if logged else options_text(text))
     if logged:
         reason = why_refused(logged[1])
         if reason:

@@ -19,7 +19,7 @@ from ansor.measure.timing import TimingOptions
 from ansor.recorded import recorded_outcomes
 from ansor.task import SearchTask
 from ansor.te import workloads
-from ansor.tuning import TuningRun, best_of_record
+from ansor.tuning import TuningRun, best_of_recorded
 
 
 def halves(dag: Dag) -> Iterator[Alternative]:
@@ -57,7 +57,7 @@ def test_each_is_measured_verified_recorded_and_found_again(tmp_path: Path) -> N
     outcome = {(record.algorithm, record.failure.kind if record.failure else "") for record in load(records).records}
     assert outcome >= {("", ""), ("halves", ""), ("wrong", "wrong_answer")} and ("wrong", "") not in outcome
     assert state.best is not None and len(recorded_outcomes(TASK, records).known) == state.trials
-    best = best_of_record(TASK, records)
+    best = best_of_recorded(TASK, recorded_outcomes(TASK, records))
     assert best is not None and best.sketch.dag is state.best.sketch.dag and best.row == state.best.row
     sketch, tensors = apply_best(TASK, records)
     assert sketch.dag is best.sketch.dag and tuple(tensors) == best.sketch.dag.tensors
