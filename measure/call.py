@@ -57,12 +57,12 @@ class Call:
         """Seconds of `number` calls."""
         return self._harness.seconds(*self._fixed, number, self._wall)
 
-    def move_inputs(self, seed: int) -> None:
-        """Change every float input by up to one float32 eps of its original self, towards zero, so that it stays where it may be."""
+    def move_inputs(self, seed: int, dtype: str = "float32") -> None:
+        """Change every float input by up to one eps of `dtype` of its original self, towards zero, so that it stays where it may be."""
         generator = np.random.default_rng(seed)
         for name, original in self._originals.items():
             if original.dtype.kind == "f":
-                share = generator.random(original.shape) * float(np.finfo(np.float32).eps)
+                share = generator.random(original.shape) * float(np.finfo(dtype).eps)
                 self._buffers[name].view(original.dtype.name)[...] = np.multiply(original, 1 - share, dtype=np.float64)
 
     def trespass(self) -> Failure | None:

@@ -37,7 +37,8 @@ class MeasureTask:
     """What all candidates of a task share. `reference` computes the expected outputs in double precision: the same
     arguments with float64 for every float; None: outputs are not verified. `reduction` is the length of the longest
     reduction behind an output element; `ranges` gives (low, high) for arguments that must not get the default inputs;
-    `threads`: of the target, which decide the clock; `files` holds the values of single arguments (NumPy's format)."""
+    `threads`: of the target, which decide the clock; `files` holds the values of single arguments (NumPy's format);
+    `rounding`: the dtype in which outputs were computed on the way, where that is a narrower one."""
 
     key: str
     reference: CSource | None = None
@@ -46,6 +47,7 @@ class MeasureTask:
     seed: int = 0
     threads: int = 1
     files: tuple[tuple[str, str], ...] = ()
+    rounding: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +200,7 @@ class Measurer:
                 one = None
             self._runner.define(
                 key, job.source, reduction=task.reduction, seed=task.seed, threads=task.threads,
-                ranges={name: (low, high) for name, low, high in task.ranges}, files=dict(task.files),
+                ranges={name: (low, high) for name, low, high in task.ranges}, files=dict(task.files), rounding=task.rounding,
                 reference=None if one is None else replace(one.source, entry=one.symbol),
                 reference_library=None if one is None else one.library,
             )  # fmt: skip

@@ -25,6 +25,7 @@ class TaskRequest(TypedDict):
     arguments: Sequence[ArgumentData]  # as declared
     reference: CallData | None  # None: outputs are not verified (but guard bands and inputs are)
     reduction: int
+    rounding: str  # as `MeasureTask` has it
     ranges: Mapping[str, tuple[float, float]]
     files: Mapping[str, str]  # values of single arguments
     seed: int

@@ -15,7 +15,7 @@ def measure_task(dag: Dag, target: Target) -> MeasureTask:
     """What all programs of a declaration share: the reference in double precision, and inputs that stay in bounds."""
     double = Dag(in_double(dag.tensors))
     reference = generate(Sketch(double).lower_row((), "reference"), Machine(target.vector_bytes, 1), "reference")
-    return MeasureTask(dag.key, reference, dag.reduce_length, _index_ranges(dag), threads=target.threads)
+    return MeasureTask(dag.key, reference, dag.reduce_length, _index_ranges(dag), threads=target.threads, rounding=dag.rounding)
 
 
 def _index_ranges(dag: Dag) -> tuple[tuple[str, float, float], ...]:

@@ -65,6 +65,7 @@ class Runner:
         seed: int = 0,
         threads: int = 1,
         files: Mapping[str, str] | None = None,
+        rounding: str = "",
     ) -> None:
         """Say what a task's arguments (those of `declared`) and reference are; nothing runs yet."""
         call = None
@@ -73,7 +74,7 @@ class Runner:
         self._tasks[task] = {
             "command": "task", "task": task, "arguments": [argument.to_data() for argument in declared.arguments],
             "reference": call, "reduction": reduction, "ranges": dict(ranges or {}), "seed": seed, "threads": threads,
-            "files": dict(files or {}),
+            "files": dict(files or {}), "rounding": rounding,
             "timeout": REFERENCE_SECONDS,
         }  # fmt: skip
 

@@ -46,6 +46,7 @@ class Task:
     expected: Arrays  # empty: not verified
     failure: Failure | None  # why the reference gave no outputs
     reduction: int
+    rounding: str
     input_scale: float
     sway: dict[str, float]  # of each output, as `verify` explains
     threads: int
@@ -87,20 +88,21 @@ class Worker:
         inputs = make_inputs(arguments, seed=request["seed"], ranges=ranges) | given
         found = _Expected({}, {}, None)
         if request["reference"] is not None:
-            found = self._reference(request["reference"], inputs, request["timeout"])
+            found = self._reference(request, request["reference"], inputs)
             if _name_of_not_finite(found.outputs):
                 ranges = {a.name: POSITIVE for a in arguments if np.dtype(a.dtype).kind == "f"} | ranges
                 inputs = make_inputs(arguments, seed=request["seed"], ranges=ranges) | given
-                found = _meaningful(self._reference(request["reference"], inputs, request["timeout"]))
+                found = _meaningful(self._reference(request, request["reference"], inputs))
         floats = [float(np.abs(array).max()) for array in inputs.values() if array.dtype.kind == "f" and array.size]
         self._tasks[request["task"]] = Task(
-            inputs, found.outputs, found.failure, request["reduction"], max(floats, default=1.0), found.sway, request["threads"]
+            inputs, found.outputs, found.failure, request["reduction"], request["rounding"], max(floats, default=1.0), found.sway,
+            request["threads"],
         )
         while len(self._tasks) > TASKS_KEPT:
             self._tasks.popitem(last=False)
         return _reply(found.failure)
 
-    def _reference(self, call: CallData, inputs: Arrays, timeout: float) -> "_Expected":
+    def _reference(self, request: TaskRequest, call: CallData, inputs: Arrays) -> "_Expected":
         outputs = [argument for argument in arguments_of(call["arguments"]) if argument.role == "output"]
         shared = {argument.name: _shared(argument) for argument in outputs}
 
@@ -117,12 +119,12 @@ class Worker:
                 array[...] = loaded.output(name)
             sway = dict.fromkeys(shared, 0.0)
             for number in range(MOVES if seconds < LONG_SECONDS else 0):
-                loaded.move_inputs(number)
+                loaded.move_inputs(number, request["rounding"] or "float32")
                 loaded.run(1)
                 sway = {name: max(sway[name], sway_of(array, [loaded.output(name)])) for name, array in shared.items()}
             report({"sway": sway})
 
-        outcome = isolated(self._harness, body, timeout=timeout, close=self._close)
+        outcome = isolated(self._harness, body, timeout=request["timeout"], close=self._close)
         if outcome.failure is not None:
             return _Expected({}, {}, Failure("reference", f"the reference {call['entry']} failed: {outcome.failure}"))
         sway = next((message["sway"] for message in outcome.messages if "sway" in message), {})
@@ -215,7 +217,7 @@ def _mistake(call: Call, task: Task, tolerance: float) -> Failure | None:
         return trespass
     for name, expected in task.expected.items():
         text = difference(
-            name, call.output(name), expected, reduction=task.reduction, input_scale=task.input_scale,
+            name, call.output(name), expected, reduction=task.reduction, rounding=task.rounding, input_scale=task.input_scale,
             sway=task.sway.get(name, 0.0), stated=tolerance,
         )  # fmt: skip
         if text:

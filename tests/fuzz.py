@@ -24,9 +24,11 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from ansor.codegen.toolchain import find_compiler
 from tests.declarations import seeded_draw
+from tests.half_declarations import HALF_KINDS, half_case
 from tests.mixed_declarations import ALL_KINDS, any_case
 from tests.programs import QUICK, Bench, Program, interpreted, programs_of, sanitized_problems, sanitizer_compiler
 
+KINDS = [*sorted(ALL_KINDS), *sorted(HALF_KINDS)]
 TOGETHER = 40  # programs in one translation unit
 INTERPRETED = 3000  # statements above which the interpreter is left out
 SHIPPED = ("-ftrivial-auto-var-init=pattern",)  # on top of the flags of every kernel
@@ -91,7 +93,7 @@ def drawn(kind: str, number: int, run: Run) -> list[tuple[str, Program]]:
     origin = f"{kind}:{number}"
     draw = seeded_draw(number)
     try:
-        found = programs_of(draw, any_case(draw, kind))
+        found = programs_of(draw, half_case(draw, kind) if kind in HALF_KINDS else any_case(draw, kind))
     except Exception:
         run.failed.append(Failed(origin, None, traceback.format_exc()))
         return []
@@ -123,7 +125,7 @@ def main() -> int:
     parser.add_argument("--sanitize", action="store_true", help="with gcc's address and undefined-behaviour sanitizers")
     parser.add_argument("--quick", action="store_true", help="compile with -O1")
     parser.add_argument("--compiler", default="", help="C compiler command, the embedded one when left out")
-    parser.add_argument("--kind", action="append", choices=sorted(ALL_KINDS), help="only this kind of declaration (may be repeated)")
+    parser.add_argument("--kind", action="append", choices=KINDS, help="only this kind of declaration (may be repeated)")
     parser.add_argument("--only", action="append", default=[], metavar="KIND:SEED", help="only this declaration (may be repeated)")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -148,7 +150,7 @@ def main() -> int:
                     run.failed.append(Failed(origin, program, problem))
             waiting.clear()
 
-        for kind, number in origins(given.only, given.kind or sorted(ALL_KINDS), given.seed):
+        for kind, number in origins(given.only, given.kind or KINDS, given.seed):
             left = given.programs - run.checked.total() - len(waiting)
             if left <= 0:
                 break

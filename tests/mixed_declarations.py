@@ -24,7 +24,7 @@ from tests.declarations import Array, Case, Draw, Given, random_case
 
 DTYPES = ("float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool")
 NARROW = {"int8": 128, "uint8": 255, "int16": 32768}
-LIMITS = {"float32": 1 << 20, "float64": 1 << 40, "int32": 1 << 30, "int64": 1 << 40, **NARROW, "bool": 1}
+LIMITS = {"float16": 1 << 6, "float32": 1 << 20, "float64": 1 << 40, "int32": 1 << 30, "int64": 1 << 40, **NARROW, "bool": 1}
 
 
 def any_case(draw: Draw, kind: str | None = None) -> Case:
@@ -68,6 +68,7 @@ class Scope:
     stages: dict[str, tuple[Tensor, Value]] = field(default_factory=dict)
     inputs: list[Tensor] = field(default_factory=list)
     values: dict[str, Array] = field(default_factory=dict)
+    dtypes: tuple[str, ...] = DTYPES
 
     def placeholder(self, shape: tuple[int, ...], dtype: str, low: int, high: int) -> Tensor:
         tensor = te.placeholder(shape, dtype, name=f"in{len(self.inputs)}", constant=self.draw.chance(30))
@@ -236,7 +237,7 @@ class Scope:
         return Value((te.min if form else te.max)(a.expr, b.expr), max(a.bound, b.bound), a.exact and b.exact)
 
     def conversion(self, dtype: str, depth: int) -> Value:
-        source = self.draw.pick([d for d in DTYPES if d != dtype])
+        source = self.draw.pick([d for d in self.dtypes if d != dtype])
         a = self.value(source, depth - 1)
         if isinstance(a.expr, Const):
             return self.leaf(dtype)  # a literal that does not fit is refused
@@ -264,7 +265,7 @@ class Scope:
             return self.leaf("bool")
         if draw.chance(40) and self.axes:
             return Value(self.compared(self.index(), te.const(draw.integer(0, 4))), 1)
-        dtype = draw.pick(["float32", "float32", "int32", "int8", "uint8", "int16", "int64", "float64"])
+        dtype = draw.pick(["float32", "float32", "int32", "int8", "uint8", "int16", "int64", "float64", *({"float16"} & {*self.dtypes})])
         a, b = self.value(dtype, max(depth - 1, 0)), self.value(dtype, max(depth - 1, 0))
         if not (a.exact and b.exact):
             a, b = self.read(dtype), self.constant(dtype)
@@ -303,7 +304,7 @@ def _stage(scope: Scope, name: str) -> Tensor:
     if draw.chance(45):
         return _reduced(scope, name, spatial)
     scope.axes = list(spatial)
-    dtype = draw.pick(DTYPES)
+    dtype = draw.pick(scope.dtypes)
     found = scope.value(dtype, draw.integer(1, 3))
     if is_float(dtype) and draw.chance(25):
         found = scope.function(found)
@@ -318,7 +319,7 @@ def _reduced(scope: Scope, name: str, spatial: tuple[Axis, ...]) -> Tensor:
     lengths = [draw.pick([1, 2, 3, 5, 8, 16]) for _ in starts]
     reduced = [Axis(f"r{k}", length, "reduce", start) for k, (start, length) in enumerate(zip(starts, lengths, strict=True))]
     scope.axes = [*spatial, *reduced]
-    dtype = draw.pick([d for d in DTYPES if d != "bool"])
+    dtype = draw.pick([d for d in scope.dtypes if d != "bool"])
     found = scope.value(dtype, draw.integer(0, 2))
     if draw.chance(50) and dtype not in NARROW:
         other = scope.value(dtype, 0)
@@ -338,9 +339,9 @@ def _reduced(scope: Scope, name: str, spatial: tuple[Axis, ...]) -> Tensor:
     return tensor
 
 
-def expressions(draw: Draw) -> Given:
+def expressions(draw: Draw, dtypes: tuple[str, ...] = DTYPES) -> Given:
     """One to four stages of random expressions; what nobody reads is an output, and now and then what somebody reads."""
-    scope = Scope(draw)
+    scope = Scope(draw, dtypes=dtypes)
     stages = [_stage(scope, f"s{k}") for k in range(draw.integer(1, 4))]
     kept = [stage for stage in stages[:-1] if draw.chance(25)]
     return Given([*scope.inputs, *kept, stages[-1]], scope.values) if _all_reached(scope, [*kept, stages[-1]]) else _only_reached(scope, [*kept, stages[-1]])

@@ -220,7 +220,7 @@ def _expected(case: Case) -> dict[str, Array]:
 def _verdict(case: Case, found: dict[str, Array], expected: dict[str, Array]) -> str:
     scale = max([1.0, *(float(np.abs(value).max()) for value in case.inputs.values() if value.dtype.kind == "f" and value.size)])
     for name, value in expected.items():
-        wrong = difference(name, found[name], value, reduction=case.dag.reduce_length, input_scale=scale)
+        wrong = difference(name, found[name], value, reduction=case.dag.reduce_length, input_scale=scale, rounding=case.dag.rounding)
         if wrong:
             return wrong
     return ""

@@ -125,7 +125,7 @@ class LocalRunner:
             runner.define(
                 task.key, result.built.source, reference=replace(task.reference, entry=reference.symbol), reference_library=reference.library,
                 reduction=task.reduction, ranges={name: (low, high) for name, low, high in task.ranges}, seed=task.seed, threads=task.threads,
-                files=dict(task.files),
+                files=dict(task.files), rounding=task.rounding,
             )  # fmt: skip
             run = runner.run(task.key, replace(result.built.source, entry=result.built.symbol), result.built.library)
         check_machine(run.failure)

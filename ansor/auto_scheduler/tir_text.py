@@ -69,6 +69,8 @@ def expression_text(expr: Expr) -> str:
 def _constant(const: Const) -> str:
     if const.dtype == "float32":
         return f"{_number(float(const.value))}f"
+    if const.dtype == "float16":
+        return f"{_number(float(const.value))}h"
     if const.dtype == "float64":
         return _number(float(const.value))
     return str(int(const.value)) if const.dtype == "int32" else f"({const.dtype}){int(const.value)}"

@@ -219,6 +219,7 @@ class _Session:
         self._runner.define(
             key, source, reference=replace(task.reference, entry=reference.symbol), reference_library=reference.library, reduction=task.reduction,
             ranges={name: (low, high) for name, low, high in task.ranges}, seed=task.seed, threads=task.threads, files=dict(task.files),
+            rounding=task.rounding,
         )  # fmt: skip
         self._tasks[key] = task
         return task

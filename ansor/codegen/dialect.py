@@ -16,11 +16,12 @@ from ansor.ir.value_ranges import Ranges
 
 C_TYPES = {
     "float32": "float", "float64": "double", "int8": "signed char", "uint8": "unsigned char", "int16": "short", "int32": "int",
-    "int64": "long long", "bool": "unsigned char", "uint16": "unsigned short", "uint32": "unsigned int", "uint64": "unsigned long long",
+    "int64": "long long", "float16": "_Float16", "bool": "unsigned char", "uint16": "unsigned short", "uint32": "unsigned int", "uint64": "unsigned long long",
 }
 SHORT = {"float32": "f32", "float64": "f64", "int8": "i8", "uint8": "u8", "int16": "i16", "int32": "i32", "int64": "i64", "bool": "u8", "uint16": "u16",
-         "uint32": "u32", "uint64": "u64"}
-BYTES = {"float32": 4, "float64": 8, "int8": 1, "uint8": 1, "int16": 2, "int32": 4, "int64": 8, "bool": 1, "uint16": 2, "uint32": 4, "uint64": 8}
+         "uint32": "u32", "uint64": "u64", "float16": "f16"}
+BYTES = {"float16": 2, "float32": 4, "float64": 8, "int8": 1, "uint8": 1, "int16": 2, "int32": 4, "int64": 8, "bool": 1, "uint16": 2, "uint32": 4,
+         "uint64": 8}
 WRAPPING = {"int8": "uint8", "int16": "uint16"}  # what narrow signed numbers are computed as in vectors, which C does not widen to int
 UNSIGNED = {"int8": "uint8", "uint8": "uint8", "int16": "uint16", "int32": "uint32", "int64": "uint64"}  # which wrap, and whose bits all move
 MASK = {1: "int8", 2: "int16", 4: "int32", 8: "int64"}
@@ -51,6 +52,13 @@ typedef void (*ansor_parallel_for_t)(void *pool, void (*body)(void *, long, long
 """
 
 
+# Of programs with halves, before anything else that mentions them.
+HALF = """\
+#if !defined(__FLT16_MANT_DIG__)
+#error this compiler has no float16 (_Float16) for this processor: use clang or gcc 12 and later, or declare float32
+#endif
+"""
+
 # Two vectors' lanes in any order, by numbers known here. clang has one function for it, gcc had another before it learnt that of clang.
 SHUFFLE = """\
 #if defined(__clang__)
@@ -58,6 +66,10 @@ SHUFFLE = """\
 #else
 #define ANSOR_SHUFFLE(kind, a, b, ...) __builtin_shuffle(a, b, (kind){__VA_ARGS__})
 #endif"""
+NEXT_HALF = (
+    "static inline _Float16 nextafter_f16(_Float16 x, _Float16 y) { union { _Float16 x; short k; } next = {x}; if (x != x || y != y) return x + y; "
+    "if (x == y) return y; if (x == 0) { next.k = 1; return y > 0 ? next.x : -next.x; } next.k += (x < y) == (x > 0) ? 1 : -1; return next.x; }"
+)
 QUAD = 4  # lanes between which processors move elements cheaply
 
 
@@ -69,14 +81,19 @@ def literal(value: float | int | bool, dtype: str) -> str:
         return _integer(int(value), dtype)
     with np.errstate(over="ignore"):
         rounded = np.dtype(dtype).type(value)  # first: a number beyond float32 is infinite there
+        plain = 1e-5 <= abs(rounded) < 1e16 or rounded == 0
     if np.isnan(rounded):
-        return "NAN"
+        return _half("NAN", dtype)
     if np.isinf(rounded):
-        return "INFINITY" if rounded > 0 else "(-INFINITY)"
-    plain = 1e-5 <= abs(rounded) < 1e16 or rounded == 0
+        return _half("INFINITY" if rounded > 0 else "(-INFINITY)", dtype)
     text = np.format_float_positional(rounded, trim="0") if plain else np.format_float_scientific(rounded, trim="0")
-    text += "f" if dtype == "float32" else ""
-    return f"({text})" if text.startswith("-") else text
+    text += "f" if dtype in ("float16", "float32") else ""
+    return _half(f"({text})" if text.startswith("-") else text, dtype)
+
+
+def _half(text: str, dtype: str) -> str:
+    """A float as C text; C has no literals of half precision that all compilers know."""
+    return f"(({C_TYPES[dtype]}){text})" if dtype == "float16" else text
 
 
 def _integer(value: int, dtype: str) -> str:
@@ -158,6 +175,8 @@ class Helpers:
         """The C name of a mathematical function: one of `vector_math`, else the C library's, lane by lane."""
         if dtype == "float32" and name in vector_math.FUNCTIONS:
             return self._own_function(name, lanes)
+        if dtype == "float16":
+            return self._half_function(name, lanes)
         suffix = "f" if dtype == "float32" else ""
         scalar = FUNCTIONS.get(name, name) + suffix
         if name in INLINE_FUNCTIONS:
@@ -167,6 +186,28 @@ class Helpers:
         if lanes == 1:
             return scalar
         return self._lanewise(scalar, self.vector(dtype, lanes), lanes, 2 if name in PAIRS else 1)
+
+    def _half_function(self, name: str, lanes: int) -> str:
+        """A function of halves: that of float32, rounded once. Only the next number after a half is another one."""
+        kind = self.vector("float16", lanes) if lanes > 1 else C_TYPES["float16"]
+        if name == "nextafter":
+            self.functions.setdefault("nextafter_f16", NEXT_HALF)
+            return "nextafter_f16" if lanes == 1 else self._lanewise("nextafter_f16", kind, lanes, 2)
+        full, inner = f"{name}_{vector_type('float16', lanes) if lanes > 1 else SHORT['float16']}", self.call(name, "float32", lanes)
+        names = "xy" if name in PAIRS else "x"
+        wide = self.vector("float32", lanes) if lanes > 1 else C_TYPES["float32"]
+        form = "__builtin_convertvector({}, {})" if lanes > 1 else "({1}){0}"
+        value = form.format(f"{inner}({', '.join(form.format(one, wide) for one in names)})", kind)
+        parameters = ", ".join(f"{kind} {one}" for one in names)
+        self.functions.setdefault(full, f"static inline {kind} {full}({parameters}) {{ return {value}; }}")
+        return full
+
+    def every_lane(self, dtype: str, lanes: int) -> str:
+        """The name of a vector made of one scalar: for halves, which gcc takes for floats beside a vector."""
+        kind = self.vector(dtype, lanes)
+        value = f"({kind}){{{', '.join(['x'] * lanes)}}}"
+        self.functions.setdefault(f"every_{kind}", f"static inline {kind} every_{kind}({C_TYPES[dtype]} x) {{ return {value}; }}")
+        return f"every_{kind}"
 
     def _own_function(self, name: str, lanes: int) -> str:
         kind = self.vector("float32", lanes) if lanes > 1 else C_TYPES["float32"]

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from ansor.codegen.dialect import BYTES, C_TYPES, PRELUDE, Helpers, literal
+from ansor.codegen.dialect import BYTES, C_TYPES, HALF, PRELUDE, Helpers, literal
 from ansor.codegen.edges import ANY_LENGTH, Edge, edges, guards_by
 from ansor.codegen.interleaved import interleaving
 from ansor.codegen.partition import Partition, partition
@@ -115,7 +115,8 @@ class _Generator:
         for number, node in enumerate(self.program.body):
             calls += self._function(self._own(f"{self.entry}_nest{number}"), node)
         body = "\n".join(self.lines)
-        text = "\n".join([self._heading(total), PRELUDE, self.helpers.text(), "", body, self._entry(offsets, calls), ""])
+        rest = "\n".join([self.helpers.text(), "", body, self._entry(offsets, calls), ""])
+        text = "\n".join([self._heading(total), PRELUDE, *([HALF] if C_TYPES["float16"] in rest else []), rest])
         uses_pool = "parallel_for(pool" in text
         return CSource(text, self.entry, tuple(map(self._argument, self.program.arguments)), total, self.machine.threads if uses_pool else 1)
 

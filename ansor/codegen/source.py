@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 ALIGNMENT = 64  # bytes: one cache line, and the widest vector we generate
-DTYPES = ("float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool")
+DTYPES = ("float16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool")
 ROLES = ("input", "constant", "output")
 
 

@@ -139,6 +139,8 @@ class Writer:
     def broadcast(self, text: str, dtype: str) -> str:
         """The same scalar in every lane."""
         assert self.lanes is not None
+        if dtype == "float16":
+            return f"{self.helpers.every_lane(dtype, self.lanes.count)}({text})"
         kind = self.helpers.vector(dtype, self.lanes.count)
         if text in ("0", "0.0", "0.0f"):
             return f"({kind}){{}}"
@@ -227,6 +229,8 @@ class Writer:
             return f"{self.helpers.shift(expr.op, operand)}({self.scalar(expr.left)}, {self.scalar(expr.right)})", False
         a, b = self.value(expr.left), self.value(expr.right)
         is_vector = a[1] or b[1]  # a scalar operand of a vector operation is broadcast by the language
+        if is_vector and operand == "float16":  # which gcc takes for a float
+            a, b = (self._widened(a, operand), True), (self._widened(b, operand), True)
         if expr.op == "shl":
             return (self._shifted_left(expr, a, b[0]) if is_vector else self.helpers.unsigned(f"({{}} << {b[0]})", expr.dtype, a[0])), is_vector
         wide = expr.op in ("add", "sub", "mul") and expr.dtype in ("int32", "int64") and self.helpers.ranges.may_wrap(expr)

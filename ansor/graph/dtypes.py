@@ -12,6 +12,9 @@ IN_MEMORY = frozenset(
 )
 """Dtypes that NumPy and PyTorch both have, by the name that both give them."""
 
+OF_KERNELS = frozenset(["float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool"])
+"""Dtypes of the steps that become kernels. Declarations know float16, too; networks of it stay in PyTorch."""
+
 
 def value_of(leaf: torch.Tensor | Array) -> Value:
     """Shape and dtype. A tensor that is not an ordinary, strided one has its layout before the dtype: `sparse_coo float32`."""

@@ -15,8 +15,8 @@ from ansor.errors import DeclarationError
 from ansor.ir.access import producers, reduce_length
 from ansor.ir.canonical import canonical
 from ansor.ir.flops import flops
-from ansor.te.expr import Axis, Expr, Read, Reduce, substitute
-from ansor.te.fold import fold, with_operands
+from ansor.te.expr import Axis, Binary, Call, Cast, Expr, Read, Reduce, substitute
+from ansor.te.fold import fold, postorder, with_operands
 from ansor.te.tensor import Compute, Tensor
 
 KEY_VERSION = 1
@@ -87,6 +87,12 @@ class Dag:
             rounds = isinstance(body, Reduce) and body.combiner in ("sum", "prod")
             longest[tensor.name] = behind + (reduce_length(tensor) if rounds else 0) + (_long_way(body) if body is not None else 0)
         return max(1, *(longest[tensor.name] for tensor in self.outputs))
+
+    @property
+    def rounding(self) -> str:
+        """"float16" where something is computed in it: results are no more exact than that, whatever their dtype. Else ""."""
+        nodes = (node for tensor in self.stages if tensor.compute is not None for node in postorder(tensor.compute.body))
+        return "float16" if any(node.dtype == "float16" and isinstance(node, Binary | Call | Cast | Reduce) for node in nodes) else ""
 
     def stage(self, name: str) -> Tensor:
         """The stage called `name`."""

@@ -12,10 +12,10 @@ from ansor.te.tensor import Compute, Tensor
 
 
 def in_double(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """The tensors with float32 replaced by float64 in every tensor, constant and operation behind them.
+    """The tensors with float16 and float32 replaced by float64 in every tensor, constant and operation behind them.
 
-    Constants keep the value they have in float32, and axes stay the same objects, so the result is the exact meaning of the
-    float32 declaration. Names, order and everything that is not float32 are unchanged.
+    Constants keep the value they have in their dtype, and axes stay the same objects, so the result is the exact meaning of the
+    declaration. Names, order and everything that is not of these dtypes are unchanged.
     """
     known: dict[int, Tensor] = {}
     return [_tensor(tensor, known) for tensor in tensors]
@@ -33,7 +33,7 @@ def _tensor(tensor: Tensor, known: dict[int, Tensor]) -> Tensor:
 def _rebuilt(expr: Expr, children: tuple[Expr, ...], known: dict[int, Tensor]) -> Expr:
     dtype = _dtype(expr.dtype)
     if isinstance(expr, Const):
-        return Const(float(np.float32(expr.value)), dtype) if expr.dtype == "float32" else expr
+        return Const(_rounded(float(expr.value), expr.dtype), dtype) if dtype != expr.dtype else expr
     if isinstance(expr, Read):
         return Read(_tensor(expr.tensor, known), children, dtype)
     if isinstance(expr, Binary):
@@ -50,4 +50,9 @@ def _rebuilt(expr: Expr, children: tuple[Expr, ...], known: dict[int, Tensor]) -
 
 
 def _dtype(dtype: str) -> str:
-    return "float64" if dtype == "float32" else dtype
+    return "float64" if dtype in ("float16", "float32") else dtype
+
+
+def _rounded(value: float, dtype: str) -> float:
+    with np.errstate(over="ignore"):  # beyond the dtype is infinite
+        return float(np.dtype(dtype).type(value))

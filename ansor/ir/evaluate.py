@@ -31,7 +31,7 @@ BLOCK_POINTS = 20_000_000  # grid points evaluated at once: bounds the memory of
 def evaluate(outputs: Sequence[Tensor], inputs: Inputs, dtype: str | None = None) -> list[Array]:
     """The values of `outputs`, given the placeholders' values by name or by tensor.
 
-    Every operation is done in its declared dtype; `dtype="float64"` does those of float32 in float64 instead (and float32 inputs are
+    Every operation is done in its declared dtype; `dtype="float64"` does those of float16 and float32 in float64 instead (and such inputs are
     converted), as a reference. Raises DeclarationError for a missing input, a wrong shape or dtype, and for an unguarded read out of bounds.
     """
     if dtype not in (None, "float64"):
@@ -59,7 +59,7 @@ def _given(tensor: Tensor, inputs: Mapping[str, Array], dtype: str | None) -> Ar
     if tensor.name not in inputs:
         raise DeclarationError(f"asked to evaluate without a value for {tensor.name}; the values given are for {', '.join(inputs) or 'nothing'}")
     value = np.asarray(inputs[tensor.name])
-    if dtype and value.dtype == np.float32:
+    if dtype and value.dtype in (np.float16, np.float32):
         value = value.astype(np.float64)
     if value.shape != tensor.shape or value.dtype != tensor.dtype:
         raise DeclarationError(

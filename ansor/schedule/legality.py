@@ -16,7 +16,7 @@ from ansor.ir.loops import For, Loops, Node, Store, stores
 from ansor.schedule.machine import Machine
 
 MAX_STATEMENTS = 4096
-BYTES = {"float32": 4, "float64": 8, "int8": 1, "uint8": 1, "int16": 2, "int32": 4, "int64": 8, "bool": 1}
+BYTES = {"float16": 2, "float32": 4, "float64": 8, "int8": 1, "uint8": 1, "int16": 2, "int32": 4, "int64": 8, "bool": 1}
 
 
 def legal(loops: Loops, machine: Machine) -> Flag:

@@ -23,7 +23,7 @@ from ansor.te.operators import Operators
 if TYPE_CHECKING:
     from ansor.te.tensor import Tensor
 
-DTYPES = ("float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool")
+DTYPES = ("float16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool")
 INDEX = "int32"
 
 Number = int | float | bool
@@ -38,7 +38,7 @@ _OF_CONDITIONS = {"bitand": "and", "bitor": "or", "bitxor": "ne"}  # what operat
 
 
 def is_float(dtype: str) -> bool:
-    """True for float32 and float64."""
+    """True for float16, float32 and float64."""
     return dtype.startswith("float")
 
 
@@ -289,7 +289,7 @@ def unified(op: str, left: Operand, right: Operand) -> tuple[Expr, Expr]:
     return cast(dtype, a), cast(dtype, b)
 
 
-_RANK = ("bool", "int8", "uint8", "int16", "int32", "int64", "float32", "float64")
+_RANK = ("bool", "int8", "uint8", "int16", "int32", "int64", "float16", "float32", "float64")
 
 
 def _literal_dtype(op: str, value: Number, other: Operand) -> str | None:

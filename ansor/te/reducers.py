@@ -92,7 +92,7 @@ def _start(combiner: str, dtype: str, given: object) -> Expr | None:
     if not isinstance(start, Const):
         return start
     neutral = identity_of(combiner, dtype)
-    beyond = combiner in ("max", "min") and is_float(dtype) and abs(start.value) >= 3.4e38
+    beyond = combiner in ("max", "min") and is_float(dtype) and abs(start.value) >= (65504 if dtype == "float16" else 3.4e38)
     return None if start.value == neutral or beyond else start
 
 

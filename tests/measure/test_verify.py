@@ -33,7 +33,7 @@ def test_integers_and_bools_are_exact() -> None:
     assert difference("C", raw, flags)  # true, but no bool
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint8", "bool"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32", "uint8", "bool"])
 def test_unwritten_elements_are_seen(dtype: str) -> None:
     output = np.empty(4, dtype=dtype)
     fill_unwritten(output)
@@ -51,6 +51,32 @@ def test_infinities_and_nan() -> None:
         wrong = found.copy()
         wrong[index] = value
         assert f"1 of 5 elements wrong, first at ({index},)" in difference("C", wrong, expected)
+
+
+def test_halves_round_overflow_and_stand_still_as_they_do() -> None:
+    wide = np.array([1.0, 65500.0, 65600.0, 1e6, -np.inf])
+    found = np.array([1.01, np.inf, 65504.0, np.inf, -np.inf], dtype=np.float16)
+    assert difference("C", found, wide) == ""
+    assert "first at (0,): found 0.3" in difference("C", np.array([0.3], np.float16), np.array([1.0]))
+    assert "first at (1,)" in difference("C", np.array([1.0, np.inf], np.float16), np.array([1.0, 2.0]))
+    assert "first at (1,)" in difference("C", np.array([1.0, 65504.0], np.float16), np.array([1.0, np.inf]))
+    assert tolerance("float16", 64, 1.0) == pytest.approx(24 * 2.0**-10, rel=0.01) and tolerance("float16", 1 << 13, 1.0) < 0.26
+
+
+@pytest.mark.parametrize("length", [1, 9, 64, 300, 1000, 2000])
+@pytest.mark.parametrize("low", [-1, 0])
+def test_sums_of_halves_in_order_are_right(length: int, low: int) -> None:
+    a = np.random.default_rng(length).uniform(low, 1, (32, length)).astype(np.float16)
+    found = np.zeros(32, np.float16)
+    for k in range(length):
+        found = found + a[:, k]
+    assert difference("C", found, a.astype(np.float64).sum(axis=1), reduction=length, sway=length**0.5 * 2.0**-10) == ""
+    assert difference("C", np.zeros(32, np.float16), a.astype(np.float64).sum(axis=1), reduction=length, sway=0.0)
+
+
+def test_a_float32_output_computed_in_halves_is_as_exact_as_halves() -> None:
+    found, expected = np.array([1.001], np.float32), np.array([1.0])
+    assert difference("C", found, expected) and difference("C", found, expected, rounding="float16") == ""
 
 
 def test_rank_zero() -> None:

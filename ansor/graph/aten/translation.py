@@ -18,8 +18,8 @@ from math import prod
 import numpy as np
 import torch
 
+from ansor.graph.dtypes import OF_KERNELS
 from ansor.graph.ir import Array, Attribute, Graph, Node, Value, moves_nothing, unused
-from ansor.te.expr import DTYPES
 
 
 class Unsupported(Exception):
@@ -218,7 +218,7 @@ class Builder:
 def check_values(values: Sequence[Value]) -> None:
     """Unsupported unless kernels can hold arrays like these."""
     for value in values:
-        if value.dtype not in DTYPES:
+        if value.dtype not in OF_KERNELS:
             raise Unsupported(f"kernels have no dtype {value.dtype}")
         if value.size == 0:
             raise Unsupported(f"kernels have no arrays without elements (shape {value.shape})")
