@@ -9,6 +9,7 @@ Variables are computed whatever the conditions above them say. So reads that may
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from ansor.ir.linear import Linear, Opaque, Var
 from ansor.ir.loops import Access, IndexValue
@@ -25,11 +26,12 @@ DEPTH = 30
 """The same, of operations inside each other."""
 
 
+@lru_cache(maxsize=16)  # a store's value is asked for at every place of a tile
 def pieces(value: Expr) -> tuple[Expr, ...]:
     """The parts of a value that become variables, operands first; none where the value fits an expression."""
-    order = list(postorder(value, operands))
-    if not _is_large(order):
+    if not _is_large(value):
         return ()
+    order = list(postorder(value, operands))
     uses: dict[int, int] = {}
     for node in order:
         for child in operands(node):
@@ -66,14 +68,14 @@ def _data(index: Linear) -> list[Expr]:
     return found
 
 
-def _is_large(order: Sequence[Expr]) -> bool:
-    """Whether a value, given by its parts, is too large to be written out, or too deep."""
-    size: dict[int, int] = {}
-    depth: dict[int, int] = {}
-    for node in order:
-        below = operands(node)
-        size[id(node)] = 1 + sum(size[id(child)] for child in below)
-        depth[id(node)] = 1 + max((depth[id(child)] for child in below), default=0)
-        if size[id(node)] > LARGE or depth[id(node)] > DEEPEST:
+def _is_large(value: Expr) -> bool:
+    """Whether a value is too large to be written out, or too deep."""
+    count = 0
+    stack = [(value, 1)]
+    while stack:
+        node, depth = stack.pop()
+        count += 1
+        if count > LARGE or depth > DEEPEST:
             return True
+        stack += [(child, depth + 1) for child in operands(node)]
     return False

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from ansor.codegen.dialect import BYTES, C_TYPES, MASK, UNSIGNED, WRAPPING, Helpers, literal
 from ansor.codegen.pieces import pieces
@@ -370,12 +371,11 @@ def _opaque_mentions(atom: Atom, var: Var) -> bool:
     return not isinstance(atom, Var) and mentions(atom.value, var)
 
 
-@dataclass(frozen=True, slots=True)
-class _Facts:
+class _Facts(NamedTuple):  # one for each node of each candidate: cheaper to make than a dataclass
     """What decides whether an expression can be written for neighbouring values of a variable.
 
     moves: it changes with the variable; fits: it can be written so, as an operand; harmless: `computable`; plain, varying, widths: of a condition, whether
-    a mask can be made of it, whether every comparison in it moves, and the bytes of what is compared.
+    a mask can be made of it, whether every comparison in it moves, and the bytes of what is compared (powers of two), added up without repeats.
     """
 
     moves: bool
@@ -383,7 +383,7 @@ class _Facts:
     harmless: bool
     plain: bool
     varying: bool
-    widths: frozenset[int]
+    widths: int
 
 
 def vectorizable(expr: Expr, var: Var) -> bool:
@@ -399,9 +399,9 @@ def _facts(node: Expr, operands: tuple[_Facts, ...], var: Var) -> _Facts:
     harmless = _is_harmless(node) and all(one.harmless for one in operands)
     plain = isinstance(node, Binary | Not | Access | IndexValue | Const | Call | Cast) and all(one.plain for one in operands)
     varying = (node.dtype != "bool" or moves) and all(one.varying for one in operands)
-    widths = frozenset[int]().union(*(one.widths for one in operands))
-    if isinstance(node, Binary) and node.op in COMPARISONS:
-        widths |= {BYTES[node.left.dtype]}
+    widths = BYTES[node.left.dtype] if isinstance(node, Binary) and node.op in COMPARISONS else 0
+    for one in operands:
+        widths |= one.widths
     fits = all(one.fits for one in operands) and all(linear_in(linear, var) for linear in _own_places(node))
     if moves and fits:
         fits = _fits(node, operands, harmless)
@@ -429,7 +429,7 @@ def _maskable(select: Select, condition: _Facts, harmless: bool) -> bool:
     # Every compared pair has to vary over the lanes: a scalar comparison gives 0 or 1, not a mask.
     # Every lane computes all of it: what a condition guards, and what the first half of a condition guards.
     width = BYTES[select.dtype]
-    return condition.plain and condition.varying and harmless and condition.widths == {width} and width in MASK
+    return condition.plain and condition.varying and harmless and condition.widths == width and width in MASK
 
 
 def linear_in(linear: Linear, var: Var) -> bool:

@@ -442,6 +442,8 @@ def _is_index_arithmetic(expr: Expr) -> bool:
 
 def _is_plain(expr: Expr, known: dict[int, bool]) -> bool:
     """Arithmetic of axes and numbers, and of nothing else. known: what was found out before, by id."""
+    if id(expr) in known:
+        return known[id(expr)]
     for node in postorder(expr, lambda node: node.children if id(node) not in known and _is_index_arithmetic(node) else ()):
         if id(node) not in known:
             inner = _is_index_arithmetic(node) and all(known[id(child)] for child in node.children)

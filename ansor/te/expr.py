@@ -433,25 +433,23 @@ def walk(expr: Expr) -> Iterator[Expr]:
 def transform(expr: Expr, replace: Callable[[Expr], Expr | None]) -> Expr:
     """A copy in which every node for which `replace` gives a node is that node; the rest is rebuilt bottom up. What is shared stays shared."""
     known: dict[int, Expr] = {}
-    asked: set[int] = set()
+    opened: set[int] = set()
     stack = [expr]
     while stack:
         node = stack[-1]
-        if id(node) in known:
-            stack.pop()
-            continue
-        if id(node) not in asked:
-            asked.add(id(node))
+        key = id(node)
+        if key not in known and key not in opened:
+            opened.add(key)
             found = replace(node)
-            if found is not None:
-                known[id(node)] = found
+            if found is None:
+                waiting = [child for child in node.children if id(child) not in known]
+                waiting.reverse()
+                stack += waiting
                 continue
-        children = node.children
-        waiting = [child for child in children if id(child) not in known]
-        if waiting:
-            stack.extend(reversed(waiting))
-        else:
-            known[id(node)] = with_operands(node, tuple(known[id(child)] for child in children))
+            known[key] = found
+        stack.pop()
+        if key not in known:
+            known[key] = with_operands(node, tuple([known[id(child)] for child in node.children]))
     return known[id(expr)]
 
 

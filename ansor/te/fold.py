@@ -7,7 +7,7 @@ which doubles with each `e = e * e`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from operator import attrgetter
+from operator import attrgetter, is_
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -18,17 +18,22 @@ T = TypeVar("T")
 
 def postorder(expr: Expr, operands: Callable[[Expr], Sequence[Expr]] = attrgetter("children")) -> Iterator[Expr]:
     """Every node once, operands first, from left to right. `operands`: those of a node that are visited, all by default."""
+    opened: set[int] = set()
     done: set[int] = set()
     stack = [expr]
     while stack:
         node = stack[-1]
-        waiting = [] if id(node) in done else [child for child in operands(node) if id(child) not in done]
-        if waiting:
-            stack.extend(reversed(waiting))
-            continue
+        key = id(node)
+        if key not in opened:
+            opened.add(key)
+            waiting = [child for child in operands(node) if id(child) not in done]
+            if waiting:
+                waiting.reverse()
+                stack += waiting
+                continue
         stack.pop()
-        if id(node) not in done:
-            done.add(id(node))
+        if key not in done:
+            done.add(key)
             yield node
 
 
@@ -43,6 +48,6 @@ def fold(expr: Expr, visit: Callable[[Expr, tuple[T, ...]], T]) -> T:
 def with_operands(node: Expr, operands: tuple[Expr, ...]) -> Expr:
     """The node over these operands: itself when they are its own."""
     children = node.children
-    if all(new is old for new, old in zip(operands, children, strict=True)):
+    if all(map(is_, operands, children)):
         return node
     return node.rebuilt(operands)
