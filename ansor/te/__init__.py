@@ -1,6 +1,7 @@
-"""The declaration language. `from ansor import te` gives every name a declaration needs."""
+"""The declaration language. `from ansor import te` gives every name a declaration needs. `te.nn` is imported when first used."""
 
-from ansor.te import nn as nn
+from typing import TYPE_CHECKING
+
 from ansor.te.expr import Axis as Axis
 from ansor.te.expr import Expr as Expr
 from ansor.te.expr import cast as cast
@@ -17,6 +18,7 @@ from ansor.te.scalar import atan as atan
 from ansor.te.scalar import atan2 as atan2
 from ansor.te.scalar import atanh as atanh
 from ansor.te.scalar import ceil as ceil
+from ansor.te.scalar import clz as clz
 from ansor.te.scalar import copysign as copysign
 from ansor.te.scalar import cos as cos
 from ansor.te.scalar import cosh as cosh
@@ -72,3 +74,14 @@ from ansor.te.tensor import Tensor as Tensor
 from ansor.te.tensor import compute as compute
 from ansor.te.tensor import placeholder as placeholder
 from ansor.te.tensor import reduce_axis as reduce_axis
+
+if TYPE_CHECKING:
+    from ansor.te import nn as nn
+
+
+def __getattr__(name: str) -> object:
+    if name != "nn":
+        raise AttributeError(f"module 'ansor.te' has no attribute {name!r}")
+    from importlib import import_module
+
+    return import_module("ansor.te.nn")
