@@ -120,35 +120,35 @@ class ScheduledStage:
 
     # how loops run ------------------------------------------------------------------------------------------------------------------------------------
 
-    def vectorize(self, loop: AnyLoop) -> None:
+    def vectorize(self, var: AnyLoop) -> None:
         """Run a loop as vectors: all of its iterations at once, inside whatever loops there are, so that it becomes the innermost.
 
         A reduction runs in vectors of partial results.
         """
-        self._run(loop, "vectorize")
+        self._run(var, "vectorize")
 
-    def unroll(self, loop: AnyLoop) -> None:
+    def unroll(self, var: AnyLoop) -> None:
         """Write a loop out."""
-        self._run(loop, "unroll")
+        self._run(var, "unroll")
 
-    def parallel(self, loop: AnyLoop) -> None:
+    def parallel(self, var: AnyLoop) -> None:
         """Share a loop among the target's threads. It has to be the outermost, or directly inside others that are shared, too."""
-        self._run(loop, "parallel")
+        self._run(var, "parallel")
 
-    def tensorize(self, loop: AnyLoop, intrinsic: str | Intrinsic) -> None:
+    def tensorize(self, var: AnyLoop, tensor_intrin: str | Intrinsic) -> None:
         """Compute a loop and the reduction inside it, the two innermost, with an instruction of `ansor.ir.intrinsics`.
 
         The loop runs along the lanes of a vector, the reduction has as many iterations as one instruction sums.
         """
-        self._run(loop, "tensorize")
-        self._schedule.running(self.name).intrinsic = intrinsic if isinstance(intrinsic, str) else intrinsic.name
+        self._run(var, "tensorize")
+        self._schedule.running(self.name).intrinsic = tensor_intrin if isinstance(tensor_intrin, str) else tensor_intrin.name
 
-    def pragma(self, loop: AnyLoop, pragma_type: str, pragma_value: SupportsIndex | None = None) -> None:
+    def pragma(self, var: AnyLoop, pragma_type: str, pragma_value: SupportsIndex | None = None) -> None:
         """`auto_unroll_max_step`: reductions of the stage are unrolled as long as their body has no more than that many statements.
 
         `unroll_explicit` is accepted and changes nothing: whether we or the C compiler repeat a body makes no difference here.
         """
-        name = self.name_of(loop, "pragma")
+        name = self.name_of(var, "pragma")
         if pragma_type == "unroll_explicit":
             return
         if pragma_type != "auto_unroll_max_step" or pragma_value is None or operator.index(pragma_value) < 0:
@@ -169,11 +169,11 @@ class ScheduledStage:
 
     # where it is computed -----------------------------------------------------------------------------------------------------------------------------
 
-    def compute_at(self, parent: ScheduledStage, loop: AnyLoop) -> None:
+    def compute_at(self, parent: ScheduledStage, scope: AnyLoop) -> None:
         """Compute the stage inside a loop of one that reads it, only what is needed there. The last of such calls counts."""
         if not isinstance(parent, ScheduledStage):
             raise ScheduleError(f"asked to compute stage {self.name} at a loop of {parent!r}; give a stage of this schedule, s[...]")
-        self._schedule.place(ComputeAt(self.name, parent.name, parent.name_of(loop, f"compute {self.name} at")))
+        self._schedule.place(ComputeAt(self.name, parent.name, parent.name_of(scope, f"compute {self.name} at")))
 
     def compute_inline(self) -> None:
         """Compute the stage again wherever it is read."""
@@ -187,11 +187,11 @@ class ScheduledStage:
         """Checked and nothing more: a stage lives on the stack where it is computed at a loop, and in the workspace elsewhere."""
         check_scope(scope, f"stage {self.name}")
 
-    def bind(self, loop: AnyLoop, thread: object) -> NoReturn:
+    def bind(self, ivar: AnyLoop, thread_ivar: object) -> NoReturn:
         """Processors have no grid of threads. Raises ScheduleError."""
         raise ScheduleError(
-            f"asked to bind loop {self.name_of(loop, 'bind')} of stage {self.name} to {thread}, a thread of a GPU; here, share outer loops among threads with "
-            "parallel, and run the innermost as vectors with vectorize"
+            f"asked to bind loop {self.name_of(ivar, 'bind')} of stage {self.name} to {thread_ivar}, a thread of a GPU; here, share outer loops among threads "
+            "with parallel, and run the innermost as vectors with vectorize"
         )
 
     def __repr__(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 
 import pytest
@@ -12,6 +13,7 @@ from ansor.ir.intrinsics import intrinsic_named
 from ansor.ir.loops import For, Node
 from ansor.manual.loop import AnyLoop, Loop
 from ansor.manual.schedule import Schedule, create_schedule
+from ansor.manual.scheduled_stage import ScheduledStage
 from ansor.te.tensor import Tensor
 
 
@@ -363,3 +365,13 @@ def test_operations_of_declarations() -> None:
     assert [axis.extent for axis in axes] == [12, 10]
     with pytest.raises(DeclarationError, match="asked for output 1 of C; an operation has one output, number 0"):
         m.c.op.output(1)
+
+
+def test_keywords_are_tvms() -> None:
+    names = {
+        "vectorize": "var", "unroll": "var", "parallel": "var", "tensorize": "var tensor_intrin", "pragma": "var pragma_type pragma_value",
+        "compute_at": "parent scope", "bind": "ivar thread_ivar", "split": "parent factor nparts", "set_scope": "scope",
+        "tile": "x_parent y_parent x_factor y_factor", "storage_align": "axis factor offset",
+    }  # fmt: skip
+    for method, words in names.items():
+        assert list(inspect.signature(getattr(ScheduledStage, method)).parameters) == ["self", *words.split()]
