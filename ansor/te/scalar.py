@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from functools import reduce as fold
 
@@ -77,7 +78,9 @@ def fmod(x: Operand, y: Operand) -> Expr:
 
 def ldexp(x: Operand, n: Operand) -> Expr:
     """x times 2 to the power n."""
-    return binary("mul", x, exp2(as_expr(n, "float32" if not isinstance(n, Expr) else None)))
+    a, b = unified("ldexp", x, n)
+    dtype = a.dtype if is_float(a.dtype) else "float32"
+    return binary("mul", cast(dtype, a), exp2(cast(dtype, b)))
 
 
 def isnan(x: Operand) -> Expr:
@@ -107,13 +110,22 @@ def infinity(dtype: str = "float32") -> Const:
 
 def popcount(x: Operand) -> Expr:
     """How many bits of an integer are 1, in its dtype: one after the other."""
+    value, count = _bits("popcount", x)
+    return fold(operator.add, (binary("shr", value, bit) & 1 for bit in range(count)))
+
+
+def clz(x: Operand) -> Expr:
+    """How many bits of an integer are 0 above its highest 1, as int32: one after the other. All of them for 0, none where it is negative."""
+    value, count = _bits("clz", x)
+    return fold(operator.add, (cast("int32", binary("eq", binary("shr", value, bit), 0)) for bit in range(count)))
+
+
+def _bits(name: str, x: Operand) -> tuple[Expr, int]:
+    """An integer, and how many bits it has."""
     value = as_expr(x)
     if is_float(value.dtype) or value.dtype == "bool":
-        raise DeclarationError(f"asked for te.popcount of `{value}`, which has dtype {value.dtype}; bits are those of integers")
-    count: Expr = Const(0, value.dtype)
-    for bit in range({"int8": 8, "uint8": 8, "int16": 16, "int32": 32}.get(value.dtype, 64)):
-        count = count + (binary("shr", value, bit) & 1)
-    return count
+        raise DeclarationError(f"asked for te.{name} of `{value}`, which has dtype {value.dtype}; bits are those of integers")
+    return value, {"int8": 8, "uint8": 8, "int16": 16, "int32": 32}.get(value.dtype, 64)
 
 
 def power(x: Operand, y: Operand) -> Expr:

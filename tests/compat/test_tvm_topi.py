@@ -203,3 +203,20 @@ def test_programs_named_as_in_c(name: str) -> None:
     values, found = np.array([0.25, -2.75, np.inf, -np.inf, np.nan, 3.0], np.float32), tvm.nd.empty((6,), b.dtype)
     tvm.build(topi.generic.schedule_injective(b), [a, b], name=name)(tvm.nd.array(values), found)
     np.testing.assert_array_equal(np.nan_to_num(np.asarray(found.numpy(), np.float64)), np.nan_to_num(getattr(np, name)(values).astype(np.float64)))
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [("sort", "NumPy or PyTorch"), ("argsort", "NumPy or PyTorch"), ("topk", "NumPy or PyTorch"), ("scatter", "sparse_to_dense"),
+     ("scatter_nd", "sparse_to_dense"), ("reinterpret", "view")],
+)  # fmt: skip
+def test_what_is_not_here_says_what_to_use(name: str, instead: str) -> None:
+    with pytest.raises(AttributeError, match=f"tvm.topi.{name}, which is not here; .*{instead}"):
+        getattr(topi, name)
+
+
+def test_inverse_functions_and_mirrored_padding() -> None:
+    x = np.array([0.25, 0.5], np.float32)
+    for name in ("asin", "acos", "atan", "asinh", "atanh"):
+        np.testing.assert_allclose(value(getattr(topi, name), x), getattr(np, name.replace("a", "arc", 1))(x), rtol=1e-6)
+    assert value(lambda a: topi.nn.mirror_pad(a, (1,), (1,), "SYMMETRIC", name="m"), x).tolist() == [0.25, 0.25, 0.5, 0.5]

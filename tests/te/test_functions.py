@@ -66,7 +66,7 @@ def test_halves_remainders_and_what_is_no_number(dtype: str) -> None:
     x = te.placeholder((n,), dtype, name="x")
     with np.errstate(all="ignore"):
         cases = {
-            "even": (te.round, np.rint(values)), "nearby": (te.nearbyint, np.rint(values)), "rest": (lambda v: v % 2.0, np.remainder(values, dtype and 2)),
+            "even": (te.round, np.rint(values)), "nearby": (te.nearbyint, np.rint(values)), "rest": (lambda v: v % 2.0, np.remainder(values, 2)),
             "below": (lambda v: v % -2.0, np.remainder(values, -2)), "quotient": (lambda v: v // 2, np.floor(values / 2)),
             "away": (te.round_half_away, np.array([1, 2, 3, -1, -2, -3, 7, -7, np.inf, -np.inf, np.nan, 0], dtype)),
             "of_c": (lambda v: te.fmod(v, 2.0), np.fmod(values, 2)), "half": (lambda v: te.div(v, 2.0), values / 2),
@@ -100,3 +100,25 @@ def test_bits_are_counted(dtype: str) -> None:
     x = te.placeholder((5,), dtype, name="x")
     (found,) = evaluate([te.compute((5,), lambda i: te.popcount(x[i]), name="bits")], {"x": values})
     assert found.dtype == dtype and found.tolist() == [(int(value) & (2**limits.bits - 1)).bit_count() for value in values]
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])
+def test_leading_zeros_are_counted(dtype: str) -> None:
+    limits = np.iinfo(dtype)
+    values = np.array([limits.min, 0, 1, 5, limits.max // 2 + 1, limits.max], dtype)
+    x = te.placeholder((6,), dtype, name="x")
+    counted = te.compute((6,), lambda i: te.clz(x[i]), name="counted")
+    wanted = [limits.bits - (int(value) & (2**limits.bits - 1)).bit_length() for value in values]
+    assert counted.dtype == "int32"
+    for found in (evaluate([counted], {"x": values})[0], ansor.auto_schedule([x, counted], trials=0, target="cpu -threads=1")(values)):
+        np.testing.assert_array_equal(found, wanted)
+    with pytest.raises(DeclarationError, match="te.clz of .* bits are those of integers"):
+        te.clz(te.const(1.0))
+
+
+def test_powers_of_two_are_as_wide_as_what_they_scale() -> None:
+    x, n = te.placeholder((2,), "float64", name="x"), te.placeholder((2,), "int32", name="n")
+    (found,) = evaluate([te.compute((2,), lambda i: te.ldexp(x[i], n[i]), name="scaled")], {"x": np.array([1.5, 3.0]), "n": np.array([900, -200], np.int32)})
+    assert found.tolist() == [1.5 * 2.0**900, 3 * 2.0**-200]
+    assert te.ldexp(n[te.Axis("i", 2)], 2).dtype == "float32"

@@ -18,6 +18,21 @@ def test_functions(run: Run, name: str, dtype: str) -> None:
     np.testing.assert_allclose(run(getattr(nn, name), x), getattr(np, name)(x), rtol=1e-6 if dtype == "float32" else 1e-13, atol=1e-7)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+@pytest.mark.parametrize(("name", "low", "high"), [("asin", -1, 1), ("acos", -1, 1), ("atan", -9, 9), ("asinh", -9, 9), ("acosh", 1, 9), ("atanh", -0.9, 0.9)])
+def test_inverse_functions(run: Run, name: str, low: float, high: float, dtype: str) -> None:
+    x = np.linspace(low, high, 49).astype(dtype)
+    want = getattr(np, name.replace("a", "arc", 1))(x.astype(np.float32 if dtype == "int32" else dtype))
+    np.testing.assert_allclose(run(getattr(nn, name), x), want, rtol=1e-6, atol=1e-7)
+
+
+def test_hyperbolic_functions_up_to_where_they_overflow(run: Run) -> None:
+    x = np.array([88.5, 89.0, -89.3], np.float32)
+    for name in ("sinh", "cosh"):
+        assert np.isfinite(got := run(getattr(nn, name), x)).all()
+        np.testing.assert_allclose(got, getattr(np, name)(x), rtol=1e-6)
+
+
 def test_round_of_what_is_not_halfway(run: Run) -> None:
     x = np.array([-2.6, -2.4, 0.4, 0.6, 7.0], np.float32)
     np.testing.assert_array_equal(run(nn.round, x), np.round(x))

@@ -32,6 +32,9 @@ _LIBRARY = "a library's kernel cannot be inside of a program: write what it comp
 _CONTRIB = "of tvm.contrib there are cc, nvcc, pickle_memoize and utils"
 _OPERATOR = "operators are functions on tensors: write it with te.compute, or see ansor.te.nn for those there are"
 _SPARSE = "reductions have fixed extents: declare it with te.compute over rows that are padded to one length, or over dense operands"
+_ORDER = "kernels do not sort: do it with NumPy or PyTorch before or after the kernel; topi.argmax and topi.argmin give one place"
+_SCATTER = "a kernel writes each element once: topi.sparse_to_dense takes the last entry of each place; te.sum(value, axis=entry, where=place == i) adds them"
+_BITS = "the bits of a number are not read as another: use te.cast for values, or NumPy's array.view(dtype) outside of the kernel"
 _PASSES = "there are no passes to choose: leave it out"
 _THREADS = "processors have no grid of threads: use s[C].parallel(outer) and s[C].vectorize(inner)"
 
@@ -147,9 +150,16 @@ def of_runtime(name: str) -> NoReturn:
     raise missing("tvm.runtime", name)
 
 
+TOPI = {
+    "sparse": _SPARSE, "reinterpret": _BITS,
+    **dict.fromkeys(("sort", "argsort", "topk", "unique", "searchsorted"), _ORDER),
+    **dict.fromkeys(("scatter", "scatter_nd", "scatter_add"), _SCATTER),
+}  # fmt: skip
+"""Names of `tvm.topi`."""
+
 TABLES: Mapping[str, Mapping[str, str]] = {
     "tvm": TVM, "tvm.te": TE, "tvm.auto_scheduler": AUTO_SCHEDULER, "tvm.autotvm": AUTOTVM, "tvm.target": TARGET,
-    "tvm.topi": {"sparse": _SPARSE}, "tvm.topi.nn": {"sparse_dense": _SPARSE}, "tvm.contrib": CONTRIB,
+    "tvm.topi": TOPI, "tvm.topi.nn": {"sparse_dense": _SPARSE}, "tvm.contrib": CONTRIB,
     "tvm.runtime": {"vm": _NETWORK, "executor": _NETWORK, "profiler_vm": _NETWORK, "String": "use str", "convert": "use Python's own values"},
 }  # fmt: skip
 """Module -> its names that are not here -> what to use instead."""

@@ -69,6 +69,12 @@ from ansor.te.nn.elementwise import silu as silu
 from ansor.te.nn.elementwise import sqrt as sqrt
 from ansor.te.nn.elementwise import subtract as subtract
 from ansor.te.nn.elementwise import tanh as tanh
+from ansor.te.nn.functions import acos as acos
+from ansor.te.nn.functions import acosh as acosh
+from ansor.te.nn.functions import asin as asin
+from ansor.te.nn.functions import asinh as asinh
+from ansor.te.nn.functions import atan as atan
+from ansor.te.nn.functions import atanh as atanh
 from ansor.te.nn.functions import ceil as ceil
 from ansor.te.nn.functions import cos as cos
 from ansor.te.nn.functions import cosh as cosh
@@ -118,6 +124,7 @@ from ansor.te.nn.normalization import layer_norm as layer_norm
 from ansor.te.nn.normalization import log_softmax as log_softmax
 from ansor.te.nn.normalization import lrn as lrn
 from ansor.te.nn.normalization import softmax as softmax
+from ansor.te.nn.padding import mirror_pad as mirror_pad
 from ansor.te.nn.padding import pad as pad
 from ansor.te.nn.pooling import adaptive_pool as adaptive_pool
 from ansor.te.nn.pooling import global_pool as global_pool

@@ -5,29 +5,29 @@ from __future__ import annotations
 import math
 
 from ansor.te import scalar
-from ansor.te.expr import Const, Expr, as_expr, is_float
+from ansor.te.expr import Const, Expr, is_float
 from ansor.te.nn.elementwise import elementwise
 from ansor.te.tensor import Tensor
 
 
 def floor(x: Tensor, name: str = "floor") -> Tensor:
     """The greatest whole number that is not above x; integers are whole already."""
-    return elementwise(x, lambda v: scalar.floor(v) if is_float(v.dtype) else v, name)
+    return elementwise(x, scalar.floor, name)
 
 
 def ceil(x: Tensor, name: str = "ceil") -> Tensor:
     """The least whole number that is not below x; integers are whole already."""
-    return elementwise(x, lambda v: scalar.ceil(v) if is_float(v.dtype) else v, name)
+    return elementwise(x, scalar.ceil, name)
 
 
 def trunc(x: Tensor, name: str = "trunc") -> Tensor:
     """x without its fraction; integers have none."""
-    return elementwise(x, lambda v: scalar.trunc(v) if is_float(v.dtype) else v, name)
+    return elementwise(x, scalar.trunc, name)
 
 
 def round(x: Tensor, name: str = "round") -> Tensor:
     """The nearest whole number, as `te.round` has it; integers are whole already."""
-    return elementwise(x, lambda v: scalar.round(v) if is_float(v.dtype) else v, name)
+    return elementwise(x, scalar.round, name)
 
 
 def sign(x: Tensor, name: str = "sign") -> Tensor:
@@ -47,17 +47,47 @@ def cos(x: Tensor, name: str = "cos") -> Tensor:
 
 def tan(x: Tensor, name: str = "tan") -> Tensor:
     """Tangent."""
-    return elementwise(x, lambda v: scalar.sin(v) / scalar.cos(v), name)
+    return elementwise(x, scalar.tan, name)
 
 
 def cosh(x: Tensor, name: str = "cosh") -> Tensor:
     """Hyperbolic cosine."""
-    return elementwise(x, lambda v: (scalar.exp(v) + scalar.exp(-v)) * 0.5, name)
+    return elementwise(x, scalar.cosh, name)
 
 
 def sinh(x: Tensor, name: str = "sinh") -> Tensor:
-    """Hyperbolic sine. Small values by a series: there the difference of two exponentials would be rounding errors only."""
-    return elementwise(x, _sinh, name)
+    """Hyperbolic sine."""
+    return elementwise(x, scalar.sinh, name)
+
+
+def asin(x: Tensor, name: str = "asin") -> Tensor:
+    """Arc sine."""
+    return elementwise(x, scalar.asin, name)
+
+
+def acos(x: Tensor, name: str = "acos") -> Tensor:
+    """Arc cosine."""
+    return elementwise(x, scalar.acos, name)
+
+
+def atan(x: Tensor, name: str = "atan") -> Tensor:
+    """Arc tangent."""
+    return elementwise(x, scalar.atan, name)
+
+
+def asinh(x: Tensor, name: str = "asinh") -> Tensor:
+    """Inverse hyperbolic sine."""
+    return elementwise(x, scalar.asinh, name)
+
+
+def acosh(x: Tensor, name: str = "acosh") -> Tensor:
+    """Inverse hyperbolic cosine; NaN below 1."""
+    return elementwise(x, scalar.acosh, name)
+
+
+def atanh(x: Tensor, name: str = "atanh") -> Tensor:
+    """Inverse hyperbolic tangent; NaN beyond -1..1."""
+    return elementwise(x, scalar.atanh, name)
 
 
 def log2(x: Tensor, name: str = "log2") -> Tensor:
@@ -67,7 +97,7 @@ def log2(x: Tensor, name: str = "log2") -> Tensor:
 
 def log10(x: Tensor, name: str = "log10") -> Tensor:
     """Logarithm to base 10."""
-    return elementwise(x, lambda v: scalar.log(v) / math.log(10), name)
+    return elementwise(x, scalar.log10, name)
 
 
 def isnan(x: Tensor, name: str = "isnan") -> Tensor:
@@ -88,13 +118,6 @@ def isfinite(x: Tensor, name: str = "isfinite") -> Tensor:
 def _sign(value: Expr) -> Expr:
     one, zero = Const(1.0 if is_float(value.dtype) else 1, value.dtype), Const(0.0 if is_float(value.dtype) else 0, value.dtype)
     return scalar.if_then_else(value > zero, one, scalar.if_then_else(value < zero, zero - one, zero))
-
-
-def _sinh(value: Expr) -> Expr:
-    square, series = value * value, as_expr(1.0, value.dtype)
-    for divisor in (210.0, 156.0, 110.0, 72.0, 42.0, 20.0, 6.0):
-        series = series * square / divisor + 1.0
-    return scalar.if_then_else(scalar.abs(value) < 0.5, value * series, (scalar.exp(value) - scalar.exp(-value)) * 0.5)
 
 
 def _never(value: Expr) -> Expr:

@@ -34,6 +34,12 @@ from ansor.compat.tvm.topi.broadcast import power as power
 from ansor.compat.tvm.topi.broadcast import right_shift as right_shift
 from ansor.compat.tvm.topi.broadcast import subtract as subtract
 from ansor.compat.tvm.topi.elementwise import abs as abs
+from ansor.compat.tvm.topi.elementwise import acos as acos
+from ansor.compat.tvm.topi.elementwise import acosh as acosh
+from ansor.compat.tvm.topi.elementwise import asin as asin
+from ansor.compat.tvm.topi.elementwise import asinh as asinh
+from ansor.compat.tvm.topi.elementwise import atan as atan
+from ansor.compat.tvm.topi.elementwise import atanh as atanh
 from ansor.compat.tvm.topi.elementwise import cast as cast
 from ansor.compat.tvm.topi.elementwise import ceil as ceil
 from ansor.compat.tvm.topi.elementwise import clip as clip

@@ -10,10 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, overload
 
 from ansor.te import nn, scalar
-from ansor.te.expr import Expr, Number, as_expr, binary, is_float
+from ansor.te.expr import Expr, Number, as_expr, binary
 from ansor.te.nn.comparison import truth
 from ansor.te.nn.elementwise import combine
-from ansor.te.nn.integer import floor_quotient, floor_remainder, trunc_quotient, trunc_remainder
 from ansor.te.tensor import Tensor
 
 Value = Tensor | Expr | Number
@@ -45,21 +44,13 @@ def of_two(name: str, function: Callable[[Expr, Expr], Expr], meaning: str) -> O
     return applied  # type: ignore[return-value]  # which of the three it is, the operands tell
 
 
-def _quotient(a: Expr, b: Expr) -> Expr:
-    return a / b if is_float(_dtype(a)) or is_float(_dtype(b)) else trunc_quotient(a, b)
-
-
-def _dtype(value: Expr | Number) -> str:
-    return as_expr(value).dtype
-
-
 add = of_two("add", operator.add, "lhs + rhs.")
 subtract = of_two("subtract", operator.sub, "lhs - rhs.")
 multiply = of_two("multiply", operator.mul, "lhs * rhs.")
-divide = of_two("divide", _quotient, "lhs / rhs; of integers it is rounded towards zero.")
-floor_divide = of_two("floor_divide", floor_quotient, "lhs / rhs rounded towards minus infinity.")
-mod = of_two("mod", trunc_remainder, "The remainder with the sign of lhs.")
-floor_mod = of_two("floor_mod", floor_remainder, "The remainder with the sign of rhs.")
+divide = of_two("divide", scalar.div, "lhs / rhs; of integers it is rounded towards zero.")
+floor_divide = of_two("floor_divide", scalar.floordiv, "lhs / rhs rounded towards minus infinity.")
+mod = of_two("mod", scalar.truncmod, "The remainder with the sign of lhs.")
+floor_mod = of_two("floor_mod", scalar.floormod, "The remainder with the sign of rhs.")
 maximum = of_two("maximum", scalar.max, "The greater one.")
 minimum = of_two("minimum", scalar.min, "The lesser one.")
 power = of_two("power", scalar.power, "lhs to the power rhs, of floats.")

@@ -1,4 +1,4 @@
-"""`tvm.topi`'s functions of every element. Those that are defined for floats take integers and conditions as float32."""
+"""`tvm.topi`'s functions of every element. Those that are defined for floats take integers and conditions as float32, as scalar expressions do."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import overload
 
 from ansor.te import nn, scalar
-from ansor.te.expr import Expr, Number, as_expr, is_float
+from ansor.te.expr import Expr, Number, as_expr
 from ansor.te.expr import cast as cast_scalar
 from ansor.te.nn.elementwise import elementwise
 from ansor.te.tensor import Tensor
@@ -14,34 +14,47 @@ from ansor.te.tensor import Tensor
 Unary = Callable[[Tensor], Tensor]
 
 
-def of_float(name: str, function: Callable[[Tensor], Tensor]) -> Unary:
-    """The operator of that name, of floats and of what can be one."""
+def of_one(function: Callable[[Tensor], Tensor]) -> Unary:
+    """An operator of ours without the name of its result."""
 
     def applied(x: Tensor) -> Tensor:
-        return function(x if is_float(x.dtype) else nn.cast(x, "float32", f"{x.name}_float"))
+        return function(x)
 
-    applied.__name__ = applied.__qualname__ = name
+    applied.__name__ = applied.__qualname__ = function.__name__
     applied.__doc__ = f"`nn.{function.__name__}`."
     return applied
 
 
-exp = of_float("exp", nn.exp)
-erf = of_float("erf", nn.erf)
-tanh = of_float("tanh", nn.tanh)
-tan = of_float("tan", nn.tan)
-cos = of_float("cos", nn.cos)
-cosh = of_float("cosh", nn.cosh)
-sin = of_float("sin", nn.sin)
-sinh = of_float("sinh", nn.sinh)
-log = of_float("log", nn.log)
-log2 = of_float("log2", nn.log2)
-log10 = of_float("log10", nn.log10)
-sqrt = of_float("sqrt", nn.sqrt)
-rsqrt = of_float("rsqrt", nn.rsqrt)
-sigmoid = of_float("sigmoid", nn.sigmoid)
-fast_exp = of_float("fast_exp", nn.exp)
-fast_tanh = of_float("fast_tanh", nn.tanh)
-fast_erf = of_float("fast_erf", nn.erf)
+exp = of_one(nn.exp)
+erf = of_one(nn.erf)
+tan = of_one(nn.tan)
+tanh = of_one(nn.tanh)
+cos = of_one(nn.cos)
+cosh = of_one(nn.cosh)
+sin = of_one(nn.sin)
+sinh = of_one(nn.sinh)
+asin = of_one(nn.asin)
+acos = of_one(nn.acos)
+atan = of_one(nn.atan)
+asinh = of_one(nn.asinh)
+acosh = of_one(nn.acosh)
+atanh = of_one(nn.atanh)
+log = of_one(nn.log)
+log2 = of_one(nn.log2)
+log10 = of_one(nn.log10)
+sqrt = of_one(nn.sqrt)
+rsqrt = of_one(nn.rsqrt)
+sigmoid = of_one(nn.sigmoid)
+negative = of_one(nn.negative)
+abs = of_one(nn.abs)
+sign = of_one(nn.sign)
+floor = of_one(nn.floor)
+ceil = of_one(nn.ceil)
+trunc = of_one(nn.trunc)
+isnan = of_one(nn.isnan)
+isfinite = of_one(nn.isfinite)
+isinf = of_one(nn.isinf)
+fast_exp, fast_tanh, fast_erf = exp, tanh, erf
 
 
 def identity(x: Tensor) -> Tensor:
@@ -49,54 +62,9 @@ def identity(x: Tensor) -> Tensor:
     return elementwise(x, lambda value: value, "identity")
 
 
-def negative(x: Tensor) -> Tensor:
-    """`nn.negative`."""
-    return nn.negative(x)
-
-
-def abs(x: Tensor) -> Tensor:
-    """`nn.abs`."""
-    return nn.abs(x)
-
-
-def sign(x: Tensor) -> Tensor:
-    """`nn.sign`."""
-    return nn.sign(x)
-
-
-def floor(x: Tensor) -> Tensor:
-    """`nn.floor`."""
-    return nn.floor(x)
-
-
-def ceil(x: Tensor) -> Tensor:
-    """`nn.ceil`."""
-    return nn.ceil(x)
-
-
-def trunc(x: Tensor) -> Tensor:
-    """`nn.trunc`."""
-    return nn.trunc(x)
-
-
 def round(x: Tensor) -> Tensor:
     """The nearest whole number; of two, the one further from zero, as the C library's `round`."""
-    return elementwise(x, scalar.round_half_away, "round") if is_float(x.dtype) else x
-
-
-def isnan(x: Tensor) -> Tensor:
-    """`nn.isnan`."""
-    return nn.isnan(x)
-
-
-def isfinite(x: Tensor) -> Tensor:
-    """`nn.isfinite`."""
-    return nn.isfinite(x)
-
-
-def isinf(x: Tensor) -> Tensor:
-    """`nn.isinf`."""
-    return nn.isinf(x)
+    return elementwise(x, scalar.round_half_away, "round")
 
 
 def clip(x: Tensor, a_min: Number, a_max: Number) -> Tensor:

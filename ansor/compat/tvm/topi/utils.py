@@ -62,6 +62,8 @@ def nchw_pack_layout(layout_info: str) -> bool:
 def nchw_xc_layout(layout_info: str) -> bool:
     """Whether a layout is NCHW with channels only in blocks: `NCHW16c`."""
     return layout_info.startswith("NCHW") and "c" in layout_info[4:] and "n" not in layout_info[4:]
+
+
 class InvalidShapeError(ValueError):
     """A shape that an operator cannot take: for scripts that raise or expect it. Ours raise DeclarationError, which is a ValueError too."""
 
