@@ -16,10 +16,11 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from ansor.ir.access import has_reduction
 from ansor.machine_peak import peak_gflops
 from ansor.progress_text import BUSY, is_above, progress_parts, result_parts, seconds_left, share_done, speed_text, trials_text
 from ansor.targets.base import Target
-from ansor.text import format_left, format_seconds
+from ansor.text import counted, format_left, format_seconds
 from ansor.tuning import Progress, TaskState
 
 PLAIN_SECONDS = 5.0
@@ -137,6 +138,12 @@ def _unmeasured(state: TaskState) -> str:
     return FAILED if state.trials else UNTUNED
 
 
+def _without_trials(states: Sequence[TaskState]) -> str:
+    """Of a network, tasks without a reduction are not tuned."""
+    plain = sum(_unmeasured(one) == UNTUNED and not any(map(has_reduction, one.task.dag.stages)) for one in states if one.seconds is None)
+    return f"no trials ({counted(plain, 'task')} without a reduction, which a network's tuning leaves out)" if plain and len(states) > 1 else "no trials"
+
+
 def _mark(state: TaskState, peak_gflops: float | None) -> str:
     """Behind a rate that needs a remark."""
     if state.fewer_operations:
@@ -147,7 +154,7 @@ def _mark(state: TaskState, peak_gflops: float | None) -> str:
 def _remarks(states: Sequence[TaskState], peak_gflops: float | None) -> list[str]:
     """What the marks in the table mean, where there are any."""
     without = {_unmeasured(state) for state in states if state.seconds is None}
-    remarks = [f"{UNTUNED}: no trials; the program that the model picks runs there"] if UNTUNED in without else []
+    remarks = [f"{UNTUNED}: {_without_trials(states)}; the program that the model picks runs there"] if UNTUNED in without else []
     remarks += [f"{FAILED}: no trial gave a valid program; the plain loops of the declaration run there"] if FAILED in without else []
     marks = {_mark(state, peak_gflops) for state in states}
     remarks += ["* operations as declared: the algorithm, such as Winograd's, needs fewer of them"] if "*" in marks else []

@@ -6,10 +6,14 @@ from ansor.text import counted, format_left, format_seconds, format_share
 from ansor.tuning import Progress
 
 ALONE = "each alone, warm caches"
-"""How kernels are timed while tuning. The network that they make is slower than their sum: each finds what it reads in a farther cache."""
+"""How kernels are timed while tuning. The network that they make is slower than their sum: data that another kernel wrote last lies in slower caches."""
 
 BUSY = "was measured while the machine was busy"
 """Said of the peak where a kernel is faster."""
+
+
+LEAST_GAIN = 0.0005
+"""Less is 0.0 %, which says nothing: so it is at the end of a run."""
 
 
 def progress_parts(progress: Progress, peak_gflops: float | None) -> list[str]:
@@ -23,7 +27,7 @@ def result_parts(progress: Progress, peak_gflops: float | None) -> list[str]:
     """What was reached, the task at hand, what is expected of the rest, failures."""
     parts = [best_text(progress, peak_gflops)] if progress.waiting < progress.tasks else []
     parts.append(task_text(progress))
-    if progress.gain is not None:
+    if progress.gain is not None and progress.gain >= LEAST_GAIN:
         parts.append(f"the rest of the budget is expected to save {format_share(progress.gain)}")
     if progress.failures:
         parts.append("failed: " + ", ".join(f"{kind} {count}" for kind, count in sorted(progress.failures.items())))
@@ -64,7 +68,7 @@ def task_text(progress: Progress) -> str:
     """The task at hand; of several, how many have a program already."""
     if progress.tasks == 1:
         return progress.task.name
-    return f"{progress.tasks - progress.waiting} of {progress.tasks} tasks have a program; now {progress.task.name}"
+    return f"measured programs for {progress.tasks - progress.waiting} of {progress.tasks} tuned tasks; now {progress.task.name}"
 
 
 def seconds_left(progress: Progress) -> float | None:

@@ -416,7 +416,7 @@ class TuningRun:
         if len(self.states) == 1:
             return f"{known[0].task.name}: {format_seconds(known[0].seconds or 0.0)}, "
         total = sum(state.weight * (state.seconds or 0.0) for state in known)
-        return f"{counted(len(known), 'kernel')}: {format_seconds(total)} in sum, each alone with warm caches; "
+        return f"{counted(len(known), 'kernel')}: {format_seconds(total)} in total, each alone with warm caches; "
 
     def _stopped(self, state: TaskState) -> bool:
         reason = self.tuners[id(state)].finished

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -14,7 +15,8 @@ from ansor.codegen.toolchain import Compiler, cached_library, find_compiler
 
 SOURCE = Path(__file__).with_name("peak.c")
 CHAINS = 12
-ROUNDS = 2_000_000
+ROUNDS = 500_000  # about a millisecond: a burst that nobody interrupts is among many, also on a busy machine
+LEAST_SECONDS = 0.25
 READ_FLOATS = 1 << 25  # 128 MiB, beyond any cache
 
 
@@ -28,7 +30,7 @@ class Peak:
 
 
 def measure_peak(compiler: Compiler | None = None, *, vector_bytes: int = 32, threads: int = 1, mcpu: str = "native") -> Peak:
-    """Best of several short runs on `threads` threads. Raises ToolchainError when the probe does not build."""
+    """Best of many short bursts on `threads` threads. Raises ToolchainError when the probe does not build."""
     chosen = compiler or find_compiler()
     library = ctypes.CDLL(str(cached_library(chosen, "peak", SOURCE.read_text(), mcpu=mcpu, flags=(f"-DVECTOR_BYTES={vector_bytes}",))))
     library.ansor_peak_seconds.restype = library.ansor_read_seconds.restype = ctypes.c_double
@@ -47,6 +49,10 @@ def measure_peak(compiler: Compiler | None = None, *, vector_bytes: int = 32, th
         return Peak(flop / _best(pool, arithmetic, threads) / 1e9, sum(d.nbytes for d in data) / _best(pool, reading, threads) / 1e9, threads)
 
 
-def _best(pool: ThreadPoolExecutor, work: Callable[[int], float], threads: int, rounds: int = 7) -> float:
-    """The shortest time in which all threads finished."""
-    return min(max(pool.map(work, range(threads))) for _ in range(rounds))
+def _best(pool: ThreadPoolExecutor, work: Callable[[int], float], threads: int, bursts: int = 7) -> float:
+    """The shortest time in which all threads finished, of at least so many bursts, and of all that `LEAST_SECONDS` allow."""
+    times: list[float] = []
+    start = time.perf_counter()
+    while len(times) < bursts or time.perf_counter() - start < LEAST_SECONDS:
+        times.append(max(pool.map(work, range(threads))))
+    return min(times)

@@ -8,6 +8,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from ansor import te
 from ansor.measure.failure import Failure
 from ansor.measure.measurer import Measurement
 from ansor.progress import Picture, ProgressView, task_table
@@ -42,7 +43,7 @@ def test_the_nearer_end_of_two_budgets_is_shown() -> None:
 
 def test_a_network_shows_the_sum() -> None:
     assert progress_parts(progress(8, 5e-3, 5e7, tasks=3, waiting=1), None)[1:] == [
-        "sum of 2 kernels (each alone, warm caches) 5 ms, 10.0 GFLOP/s", "2 of 3 tasks have a program; now matmul(64, 64, 64)",
+        "sum of 2 kernels (each alone, warm caches) 5 ms, 10.0 GFLOP/s", "measured programs for 2 of 3 tuned tasks; now matmul(64, 64, 64)",
     ]  # fmt: skip
 
 
@@ -101,7 +102,8 @@ def test_lines_fit_and_nothing_is_cut(width: int) -> None:
     lines = out.getvalue().splitlines()
     assert max(cell_len(Text.from_ansi(line).plain) for line in lines) <= width and "\u2026" not in out.getvalue()
     text = " ".join(Text.from_ansi(line).plain.strip() for line in lines)
-    for part in ("400/400 trials", "s left", "20 of 32 tasks have a program", "each alone, warm caches", "failed: compile 2, timeout 1", "building 32 kernels"):
+    wanted = ("400/400 trials", "s left", "measured programs for 20 of 32 tuned tasks", "each alone, warm caches", "failed: compile 2, timeout 1")
+    for part in (*wanted, "building 32 kernels"):
         assert part in text
     assert name in text.replace(" ", "").replace("|", "") or name in text
 
@@ -169,3 +171,15 @@ def test_the_table_says_of_the_peak_what_the_live_line_says() -> None:
 
 def test_failures_have_a_kind() -> None:
     assert str(Failure("crash", "signal 11")) == "crash: signal 11"
+
+
+def test_the_table_says_which_tasks_a_network_does_not_tune() -> None:
+    x = te.placeholder((8, 8), name="x")
+    plain = SearchTask(tensors=[x, te.compute((8, 8), lambda i, j: x[i, j] * 2.0, name="y")], name="twice")
+    remark = " ".join(" ".join(_table(TaskState(TASK), TaskState(plain), TaskState(plain))[4:]).split())
+    assert remark.startswith("untuned: no trials (2 tasks without a reduction, which a network's tuning leaves out); the program")
+
+
+def test_a_gain_of_nothing_is_not_shown() -> None:
+    assert not any("expected to save" in part for part in progress_parts(replace(progress(64, 1e-3, 1e6), gain=0.0004), None))
+    assert any("expected to save 0.1 %" in part for part in progress_parts(replace(progress(64, 1e-3, 1e6), gain=0.0006), None))

@@ -13,6 +13,7 @@ from ansor import api
 from ansor.codegen.toolchain import find_compiler
 from ansor.commands.common import check_folder, compare, doing, made, make_console, records_of, save_kernels
 from ansor.commands.recorded_target import target_for
+from ansor.commands.step_times import step_times
 from ansor.commands.tune import print_comparison
 from ansor.errors import RecordError
 from ansor.kernels import built
@@ -65,7 +66,8 @@ def _compile_network(given: argparse.Namespace, subject: NetworkSubject, target:
     console.print(f"compiled in {format_seconds(time.monotonic() - start)}")
     _save(given, states, target, console)
     if not given.no_compare:
-        print_comparison(subject.name, compare(network, model, inputs, target.threads), states, target, console)
+        found, steps = compare(network, model, inputs, target.threads), step_times(network, inputs, states, target.threads)
+        print_comparison(subject.name, found, steps, states, target, console)
     return 0
 
 

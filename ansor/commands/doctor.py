@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import time
 
 from rich.console import Console
@@ -14,6 +15,7 @@ from ansor.commands.common import make_console, target_of
 from ansor.errors import AnsorError
 from ansor.measure.measurer import Measurer
 from ansor.measure.peak import measure_peak
+from ansor.progress_text import BUSY
 from ansor.settings import cache_directory, cores, writable_cache
 from ansor.targets.base import Target
 from ansor.text import format_seconds
@@ -21,6 +23,7 @@ from ansor.text import format_seconds
 
 def run_doctor(given: argparse.Namespace) -> int:
     """Print what this machine has and can do; 1 when something needed is missing."""
+    load = os.getloadavg()[0]  # before our own work adds to it
     console = make_console()
     target = target_of(given)
     console.print(f"ansor {__version__} on {processor_name()}, {cores()} cores")
@@ -31,7 +34,7 @@ def run_doctor(given: argparse.Namespace) -> int:
     console.print(f"cache      {cache}{elsewhere}", soft_wrap=True)
     console.print(f"cost model {_cost_model()}", soft_wrap=True)
     try:
-        _measured(target, console)
+        _measured(target, console, load)
     except AnsorError as error:
         console.print(f"compiler   broken: {error}", soft_wrap=True)
         return 1
@@ -46,7 +49,7 @@ def _cost_model() -> str:
     return "networks of the package; LightGBM for what learns anew"
 
 
-def _measured(target: Target, console: Console) -> None:
+def _measured(target: Target, console: Console, load: float) -> None:
     compiler = find_compiler(target.compiler)
     start = time.monotonic()
     prepare(compiler, target.mcpu)
@@ -56,4 +59,9 @@ def _measured(target: Target, console: Console) -> None:
     for threads in dict.fromkeys((1, target.threads)):
         peak = measure_peak(compiler, vector_bytes=target.vector_bytes, threads=threads, mcpu=target.mcpu)
         word = "thread " if threads == 1 else "threads"
-        console.print(f"peak       {threads} {word}: {peak.gflops:.0f} GFLOP/s (fp32), {peak.gbytes:.0f} GB/s read")
+        console.print(f"peak       {threads} {word}: {peak.gflops:.0f} GFLOP/s (fp32), {peak.gbytes:.0f} GB/s read{_busy(threads, load)}", soft_wrap=True)
+
+
+def _busy(threads: int, load: float) -> str:
+    """What is said of a peak where other work kept cores from so many threads. `load`: of the machine, before we added to it."""
+    return f" ({BUSY}: load {load:.1f})" if load + threads > cores() + 0.5 else ""

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from ansor import api
 from ansor.commands.common import Comparison, check_folder, compare, doing, made, make_console, records_of, save_kernels, target_of
+from ansor.commands.step_times import StepTimes, step_times
 from ansor.machine_checks import check_machine
 from ansor.machine_peak import peak_gflops
 from ansor.measure.record_place import check_place, make_place
@@ -64,7 +65,8 @@ def _tune_network(given: argparse.Namespace, subject: NetworkSubject, target: Ta
     console.print(task_table(tuned, peak))
     _save(given, tuned, target, console)
     if not given.no_compare:
-        print_comparison(subject.name, compare(network, model, inputs, target.threads), tuned, target, console)
+        found, steps = compare(network, model, inputs, target.threads), step_times(network, inputs, tuned, target.threads)
+        print_comparison(subject.name, found, steps, tuned, target, console)
     return _status(tuned)
 
 
@@ -90,13 +92,13 @@ def threads_text(target: Target) -> str:
     return counted(target.threads, "thread")
 
 
-def print_comparison(name: str, found: Comparison, states: Sequence[TaskState], target: Target, console: Console) -> None:
-    """Ours beside PyTorch: latency, ratio, difference of the results."""
+def print_comparison(name: str, found: Comparison, steps: StepTimes, states: Sequence[TaskState], target: Target, console: Console) -> None:
+    """Ours beside PyTorch: latency, where the time goes, ratio, difference of the results."""
     say(console, f"{name}: {format_seconds(found.ours)} a call, PyTorch {format_seconds(found.torch)}: {found.torch / found.ours:.2f} x as fast")
+    say(console, f"of that, step by step: {steps}")
     known = [state.weight * state.seconds for state in states if state.seconds is not None]
     if known:
-        total = format_seconds(sum(known))
-        say(console, f"of that, kernels that were measured: {total} in sum, each alone with warm caches; in the network each finds its data in farther caches")
+        say(console, f"measured alone, with warm caches, the measured kernels take {format_seconds(sum(known))} in total")
     say(console, f"medians of alternating calls of the whole network, {threads_text(target)}; largest relative difference {found.error:.1e}")
 
 

@@ -1,0 +1,68 @@
+"""Where the time of a network's call goes: kernels that were measured, other kernels, steps in PyTorch."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ansor.text import counted, format_seconds
+from ansor.tuning import TaskState
+
+if TYPE_CHECKING:
+    from ansor.graph.export import ExampleInputs
+    from ansor.graph.network import CompiledNetwork
+
+ROUNDS = 15
+LONGEST_SECONDS = 2.0
+"""Of all rounds together; there is always one."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some steps of a network: their number, and the seconds they take together."""
+
+    steps: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class StepTimes:
+    """A call's steps by what they are: `measured` kernels have a recorded time, `others` have none, `torch` are PyTorch's."""
+
+    measured: Part
+    others: Part
+    torch: Part
+
+    def __str__(self) -> str:
+        named = (("measured kernel", self.measured), ("unmeasured kernel", self.others), ("PyTorch step", self.torch))
+        return ", ".join(f"{counted(part.steps, noun)} {format_seconds(part.seconds)}" for noun, part in named if part.steps)
+
+
+def step_times(network: CompiledNetwork, inputs: ExampleInputs, states: Sequence[TaskState], threads: int) -> StepTimes:
+    """Runs the steps in order, as a call does, and times each: medians of some rounds. PyTorch runs on `threads`."""
+    from ansor.graph.export import split_inputs
+    from ansor.graph.network import torch_threads
+
+    times: list[list[float]] = [[] for _ in network.steps]
+    network.fill(split_inputs(inputs))
+    start = time.perf_counter()
+    with torch_threads(threads):
+        for _ in range(ROUNDS):
+            for (_, step), seconds in zip(network.steps, times, strict=True):
+                begin = time.perf_counter()
+                step()
+                seconds.append(time.perf_counter() - begin)
+            if time.perf_counter() - start > LONGEST_SECONDS:
+                break
+    return _divided([(name, statistics.median(seconds)) for (name, _), seconds in zip(network.steps, times, strict=True)], states)
+
+
+def _divided(steps: Sequence[tuple[str, float]], states: Sequence[TaskState]) -> StepTimes:
+    known = {state.task.name for state in states if state.seconds is not None}
+    torch = [seconds for name, seconds in steps if name.startswith("torch ")]
+    measured = [seconds for name, seconds in steps if name in known]
+    others = [seconds for name, seconds in steps if name not in known and not name.startswith("torch ")]
+    return StepTimes(*(Part(len(part), sum(part)) for part in (measured, others, torch)))
