@@ -99,18 +99,19 @@ class CompiledNetwork(Locked):
         as_torch = not leaves or any(isinstance(leaf, torch.Tensor) for leaf in leaves)
         # PyTorch's own threads do not survive a fork, and it would wait for them: one thread needs none.
         with self.lock, torch_threads(1) if self.forked else _AS_IT_IS:
-            for place, leaf in zip(self._inputs, leaves, strict=True):
-                if isinstance(leaf, torch.Tensor) and leaf.requires_grad:
-                    self._say_gradients()
-                    leaf = leaf.detach()
-                place.put(leaf)
-            for step in self._run:
-                step()
-            results = [one.value if isinstance(one, Fixed) else one.taken(as_torch) for one in self._outputs]
-            for place in self._loose:
-                place.clear()
+            try:
+                for place, leaf in zip(self._inputs, leaves, strict=True):
+                    if isinstance(leaf, torch.Tensor) and leaf.requires_grad:
+                        self._say_gradients()
+                        leaf = leaf.detach()
+                    place.put(leaf)
+                for step in self._run:
+                    step()
+                results = [one.value if isinstance(one, Fixed) else one.taken(as_torch) for one in self._outputs]
+            finally:
+                for loose in self._loose:  # also after an index out of range: nothing of a call stays behind
+                    loose.clear()
         return self._call.results_from(results)
-
 
     def _say_gradients(self) -> None:
         """Once, where PyTorch would have tracked them."""

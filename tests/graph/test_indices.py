@@ -47,6 +47,27 @@ def test_embeddings_through_the_defaults(rows: int, dtype: torch.dtype, trials: 
     assert issubclass(OutOfRangeError, AnsorError)
 
 
+class WithHalves(nn.Module):
+    """A table beside a step of a dtype that PyTorch holds from step to step."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(10, 8)
+
+    def forward(self, halves: torch.Tensor, indices: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return halves * 2, self.table(indices) * 2
+
+
+@pytest.mark.filterwarnings("ignore:aten")
+def test_after_an_index_out_of_range_nothing_of_the_call_stays() -> None:
+    halves, indices = torch.ones(2, dtype=torch.bfloat16), torch.tensor([3, 4])
+    network = ansor.compile(WithHalves().eval(), (halves, indices), ONE, library=False)
+    assert network._loose and network(halves, indices)
+    with pytest.raises(OutOfRangeError):
+        network(halves, torch.tensor([3, 10]))
+    assert [place._tensor for place in network._loose] == [None] * len(network._loose)
+
+
 def test_from_the_command_line(tmp_path: Path) -> None:
     file = tmp_path / "lookup.py"
     file.write_text(
