@@ -251,7 +251,7 @@ def auto_schedule(
         voice.now(f"building {task.name}")
         program = chosen(state, model, seed)
         say_guesses([state], voice.say, hint=trials is None and minutes is None)
-        return built([task], [program], find_compiler(task.target.compiler))[0]
+        return built([task], [program], find_compiler(task.target.compiler), voice.alarm)[0]
 
 
 def _task_of(
@@ -390,7 +390,7 @@ def compile(
         on_tasks(list(states.values()))
         say_guesses([state for state in states.values() if is_tunable(state.task)], voice.say, hint=trials is None and minutes is None)
         voice.now(f"building {counted(len(tasks), 'kernel')}")
-        kernels = built(tasks, bests, find_compiler(target.compiler) if tasks else None)
+        kernels = built(tasks, bests, find_compiler(target.compiler) if tasks else None, voice.alarm)
         ours = [NetworkKernel(kernel) for kernel in kernels]
         if library and tasks and runs_here(target):
             voice.now("comparing with PyTorch's kernels")

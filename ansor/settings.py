@@ -5,7 +5,7 @@
 | `CC`          | C compiler command, when no option names one                       | the embedded ziglang wheel |
 | `ANSOR_CACHE` | folder for compiler caches, helper libraries and work folders      | `~/.cache/ansor`           |
 | `ANSOR_JOBS`  | compiler processes at a time                                       | the cores we may use       |
-| `ANSOR_TRACEBACK` | anything: the command shows where an error comes from          | one sentence               |
+| `ANSOR_TRACEBACK` | anything: the command also shows where an error comes from     | one sentence               |
 """
 
 import os

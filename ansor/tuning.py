@@ -23,7 +23,7 @@ from ansor.errors import AnsorError
 from ansor.first_failures import FirstFailures
 from ansor.measure.failure import Failure
 from ansor.measure.machine_trouble import KIND as MACHINE
-from ansor.measure.machine_trouble import check_machine
+from ansor.measure.machine_trouble import check_trouble
 from ansor.measure.measurer import Job, Measurement, Measurer
 from ansor.measure.record import Record, RecordFile, make_header, make_record
 from ansor.origins import origin_of, standing
@@ -462,7 +462,7 @@ class TuningRun:
                         break
         finally:
             self.tuners[id(state)].tell(outcomes)
-        check_machine(trouble)
+        check_trouble(trouble)
         return len(outcomes)
 
     def _keep(self, state: TaskState, pick: Pick, measurement: Measurement, writer: RecordFile | None) -> None:

@@ -18,7 +18,7 @@ from ansor.forked import Locked
 from ansor.measure import saved_kernel
 from ansor.measure.builder import Builder
 from ansor.measure.direct_call import DirectCall
-from ansor.measure.machine_trouble import check_machine
+from ansor.measure.machine_trouble import check_trouble
 from ansor.measure.result_memory import aligned_empty
 from ansor.measure.saved_kernel import SavedKernel
 from ansor.text import counted, format_seconds
@@ -35,7 +35,7 @@ def build_kernels(sources: Sequence[CSource], compiler: Compiler | None = None, 
     with Builder(chosen, mcpu=mcpu, timeout=120.0, together=1) as builder:
         kernels = []
         for built in builder.build(sources):
-            check_machine(built.failure)
+            check_trouble(built.failure)
             if built.failure is not None:
                 raise ToolchainError(f"kernel {built.source.entry!r} does not build with {chosen}: {built.failure}")
             kernels.append(Kernel(built.source, built.library, symbol=built.symbol, compiler=chosen))

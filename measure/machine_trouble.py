@@ -40,7 +40,7 @@ def settled(failure: Failure, plain_works: bool) -> Failure:
     return Failure(KIND, sentence(failure.text))
 
 
-def check_machine(failure: Failure | None) -> None:
+def check_trouble(failure: Failure | None) -> None:
     """Raises MachineTrouble for a failure that is the machine's."""
     if failure is not None and failure.kind == KIND:
         raise MachineTrouble(failure.text)

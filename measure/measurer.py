@@ -22,7 +22,7 @@ from ansor.codegen.toolchain import Compiler, find_compiler
 from ansor.measure.builder import Builder, Built
 from ansor.measure.failure import Failure
 from ansor.measure.harness import harness_library
-from ansor.measure.machine_trouble import check_machine
+from ansor.measure.machine_trouble import check_trouble
 from ansor.measure.runner import Runner
 from ansor.measure.timing import TimingOptions
 from ansor.measure.turns import Say
@@ -90,7 +90,7 @@ class Measurer:
 
     `say` is told when another run measures on this machine, and this one waits for long.
     Raises ToolchainError, here and while measuring, when the compiler itself cannot be used; what candidates do is a value. So is trouble of the machine
-    that stays when it is tried again, a failure of the kind "machine": who gets one raises MachineTrouble (`check_machine`) after keeping the others.
+    that stays when it is tried again, a failure of the kind "machine": who gets one raises MachineTrouble (`check_trouble`) after keeping the others.
     """
 
     def __init__(
@@ -194,7 +194,7 @@ class Measurer:
         for key, job in new.items():
             task = job.task
             one = next(built) if task.reference is not None else None
-            check_machine(one.failure if one is not None else None)
+            check_trouble(one.failure if one is not None else None)
             if one is not None and one.failure is not None:
                 self._reference_failures[key] = Failure("reference", f"the reference did not build: {one.failure}")
                 one = None

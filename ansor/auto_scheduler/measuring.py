@@ -20,7 +20,7 @@ from ansor.errors import AnsorError, TargetError
 from ansor.measure.builder import Builder, Built
 from ansor.measure.failure import Failure
 from ansor.measure.harness import harness_library
-from ansor.measure.machine_trouble import check_machine
+from ansor.measure.machine_trouble import check_trouble
 from ansor.measure.runner import Runner
 from ansor.measure.timing import TimingOptions
 from ansor.outcome import MeasureErrorNo
@@ -77,7 +77,7 @@ class LocalBuilder:
             return BuildResult("", args, MeasureErrorNo.INSTANTIATION_ERROR, str(error), time.monotonic() - started)
         builder = Builder(find_compiler(task.local_target.compiler), mcpu=task.local_target.mcpu, timeout=self.timeout, jobs=self.n_parallel)
         (built,) = builder.build([source])
-        check_machine(built.failure)
+        check_trouble(built.failure)
         number = MeasureErrorNo.NO_ERROR if built.failure is None else ERRORS[built.failure.kind]
         text = "" if built.failure is None else built.failure.text
         return BuildResult(str(built.library), args, number, text, time.monotonic() - started, built, builder)
@@ -118,7 +118,7 @@ class LocalRunner:
         compiler, task = result.builder.compiler, inp.task.local.measure_task
         assert task.reference is not None
         (reference,) = result.builder.build([task.reference], timeout=120)
-        check_machine(reference.failure)
+        check_trouble(reference.failure)
         if reference.failure is not None:
             return failed(MeasureErrorNo.UNKNOWN_ERROR, f"the reference does not build: {reference.failure.text}", result.time_cost)
         with Runner(harness_library(compiler), pool_library(compiler), self.timing) as runner:
@@ -128,7 +128,7 @@ class LocalRunner:
                 files=dict(task.files), rounding=task.rounding,
             )  # fmt: skip
             run = runner.run(task.key, replace(result.built.source, entry=result.built.symbol), result.built.library)
-        check_machine(run.failure)
+        check_trouble(run.failure)
         return measured(run.seconds, run.failure, result.time_cost + run.elapsed)
 
 

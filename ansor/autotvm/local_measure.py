@@ -29,7 +29,7 @@ from ansor.measure import builder as builders
 from ansor.measure import runner as runners
 from ansor.measure.failure import Failure
 from ansor.measure.harness import harness_library
-from ansor.measure.machine_trouble import check_machine
+from ansor.measure.machine_trouble import check_trouble
 from ansor.measure.measurer import REFERENCE_COMPILE_SECONDS, MeasureTask
 from ansor.measure.reference import measure_task
 from ansor.measure.timing import TimingOptions
@@ -187,12 +187,12 @@ class _Session:
 
     def _measured(self, build: BuildResult) -> MeasureResult:
         if build.built is not None:
-            check_machine(build.built.failure)
+            check_trouble(build.built.failure)
         if build.built is None or build.dag is None or build.error_no != MeasureErrorNo.NO_ERROR:
             return Failed(build.error_no, build.error_msg, build.time_cost, time.time())
         task = self._defined(build.dag, build.built.source)
         run = self._runner.run(task.key, replace(build.built.source, entry=build.built.symbol), build.built.library, best_seconds=self._best.get(task.key))
-        check_machine(run.failure)
+        check_trouble(run.failure)
         elapsed = build.time_cost + run.elapsed
         if run.failure is not None or not run.seconds:
             failure = run.failure or Failure("exit", "no time was measured")
@@ -213,7 +213,7 @@ class _Session:
         task = replace(measure_task(dag, self._target), key=key, files=self._files(dag))
         assert task.reference is not None
         (reference,) = self._builder.build([task.reference])
-        check_machine(reference.failure)
+        check_trouble(reference.failure)
         if reference.failure is not None:
             raise ToolchainError(f"asked to verify programs of {dag.outputs[0].name}, but their reference does not build: {reference.failure}")
         self._runner.define(

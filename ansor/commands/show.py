@@ -19,7 +19,7 @@ from ansor.measure.record import Loaded, Record, load
 from ansor.progress import say
 from ansor.subject import OperatorSubject, resolve
 from ansor.task import SearchTask
-from ansor.text import format_seconds
+from ansor.text import counted, format_seconds
 from ansor.tuning import Best
 
 
@@ -63,7 +63,7 @@ def _summary(records: Sequence[Record], names: Mapping[str, str]) -> Table:
 
 def _say_skipped(loaded: Loaded, console: Console) -> None:
     for reason, count in loaded.skipped.items():
-        console.print(f"left out: {count} lines ({reason})")
+        console.print(f"left out: {counted(count, 'line')} ({reason})")
 
 
 def _show_program(given: argparse.Namespace, console: Console) -> None:

@@ -14,7 +14,7 @@ from ansor.ir.printer import loops_text
 from ansor.ir.simplify import simplified
 from ansor.manual.schedule import Schedule
 from ansor.measure.kernel import Kernel, build_kernels
-from ansor.measure.machine_trouble import check_machine
+from ansor.measure.machine_trouble import check_trouble
 from ansor.measure.measurer import Job, Measurer
 from ansor.measure.reference import measure_task
 from ansor.measure.timing import TimingOptions
@@ -81,6 +81,6 @@ def _check_stack(loops: Loops, target: Target) -> None:
 def _verify(sketch: Sketch, source: CSource, target: Target) -> None:
     with Measurer(find_compiler(target.compiler), mcpu=target.mcpu, timing=ONCE) as measurer:
         (found,) = measurer.measure([Job(measure_task(sketch.dag, target), source)])
-    check_machine(found.failure)
+    check_trouble(found.failure)
     if found.failure is not None:
         raise MeasureError(f"kernel {source.entry!r} is not as its declaration says: {found.failure}")

@@ -23,7 +23,7 @@ from ansor.measure.builder import Builder
 from ansor.measure.failure import Failure
 from ansor.measure.harness import harness_library
 from ansor.measure.kernel import build_kernels
-from ansor.measure.machine_trouble import ALONE, KIND, check_machine, is_trouble, settled
+from ansor.measure.machine_trouble import ALONE, KIND, check_trouble, is_trouble, settled
 from ansor.measure.measurer import Job, Measurer, MeasureTask
 from ansor.measure.record import load
 from ansor.measure.runner import Runner
@@ -60,10 +60,10 @@ def test_refusals_of_the_system() -> None:
         wrapped.__cause__ = OSError(number, os.strerror(number))
         assert is_trouble_of_system(wrapped) and is_trouble_of_system(wrapped.__cause__)
     assert is_trouble_of_system(MemoryError()) and not is_trouble_of_system(ValueError()) and not is_trouble_of_system(OSError(errno.EISDIR, ""))
-    check_machine(None)
-    check_machine(Failure("crash", "SIGSEGV"))
+    check_trouble(None)
+    check_trouble(Failure("crash", "SIGSEGV"))
     with pytest.raises(MachineTrouble, match="no space"):
-        check_machine(Failure(KIND, "no space"))
+        check_trouble(Failure(KIND, "no space"))
 
 
 @pytest.mark.parametrize(("said", "what", "cure"), SAID)
