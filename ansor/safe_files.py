@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
+import stat
 import tempfile
 from pathlib import Path
 
@@ -88,10 +90,13 @@ def make_folder(folder: Path) -> None:
 def keep(note: Path, suffix: str, content: bytes) -> Path:
     """Write a file, for this user alone, and then the note that has its digest. Returns where the file is: beside the note, and named after both.
 
-    Processes that keep different contents by one note do each other no harm: the note is of one of the files, and each of them is whole. Raises OSError.
+    Processes that keep different contents by one note do each other no harm: the note is of one of the files, and each of them is whole. A folder, link,
+    pipe or device in the place of either is removed. Raises OSError.
     """
     found = digest(content)
     path = _place(note, suffix, found)
+    _remove_unless_file(path)
+    _remove_unless_file(note)
     write_whole(path, content, PRIVATE_FILE)
     write_whole(note, f"{found}\n".encode(), PRIVATE_FILE)
     return path
@@ -122,11 +127,30 @@ def _place(note: Path, suffix: str, found: str) -> Path:
 
 
 def _own(path: Path) -> bytes:
-    """The bytes of a file that only we can have written. Raises OSError for any other."""
-    with path.open("rb") as file:
-        if not only_ours(os.fstat(file.fileno())):
+    """The bytes of a file that only we can have written. Raises OSError for any other, and at once for what is no file: a pipe would never end."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(f"{path} is no file")
+        if not only_ours(found):
             raise PermissionError(f"{path} can be written by others")
-        return file.read()
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(descriptor)
+
+
+def _remove_unless_file(path: Path) -> None:
+    """Make room for a file where something of another kind is. What a link points to stays. Raises OSError."""
+    try:
+        mode = path.lstat().st_mode
+        if stat.S_ISDIR(mode):
+            shutil.rmtree(path)
+        elif not stat.S_ISREG(mode):
+            path.unlink()
+    except FileNotFoundError:  # nothing is there, or another process has just removed it
+        pass
 
 
 def _write_all(descriptor: int, content: bytes) -> None:

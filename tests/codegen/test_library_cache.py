@@ -4,6 +4,7 @@ import ctypes
 import logging
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -82,6 +83,44 @@ HARM: dict[str, Callable[[Path], object]] = {
     "writable by all": lambda path: path.chmod(0o666),
     "digest writable by the group": lambda path: note_of(path).chmod(0o660),
 }
+
+
+def _socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as made:  # a socket's path has at most 107 characters
+        here = os.open(path.parent, os.O_RDONLY)
+        made.bind(f"/proc/self/fd/{here}/{path.name}")
+        os.close(here)
+
+
+def _folder(path: Path) -> None:
+    path.mkdir()
+    (path / "something").write_text("in it")
+
+
+KINDS: dict[str, Callable[[Path], object]] = {
+    "a pipe": os.mkfifo,
+    "a folder": _folder,
+    "a socket": _socket,
+    "a link to a device": lambda path: path.symlink_to("/dev/zero"),
+    "a link to nothing": lambda path: path.symlink_to("nowhere/at/all"),
+    "a link to itself": lambda path: path.symlink_to(path.name),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("which", ["library", "digest"])
+@pytest.mark.parametrize("when", ["in the next process", "in the same process"])
+def test_what_is_no_file_is_not_read_and_built_anew(cache: Path, build: Building, kind: str, which: str, when: str) -> None:
+    """Reading a pipe that nobody writes to, or a device, would never end."""
+    place = kept_library("a", build)
+    harmed = place if which == "library" else note_of(place)
+    harmed.unlink()
+    KINDS[kind](harmed)
+    if when == "in the next process":
+        next_process()
+    assert kept_library("a", build) == place and build.calls == 2
+    next_process()
+    assert is_whole(place) and harmed.is_file() and not harmed.is_symlink() and kept_library("a", build) == place and build.calls == 2
 
 
 @pytest.mark.parametrize("harm", HARM)
