@@ -32,10 +32,10 @@ from ansor.ir.linear import (
     substituted,
 )
 from ansor.ir.loops import Access, Buffer, For, Guard, IndexValue, Loops, Node, Store
+from ansor.schedule.index_arithmetic import affine, is_index_arithmetic, is_plain, signature
 from ansor.schedule.state import Amount, At, FuseRelation, Inlined, SplitRelation, Stage, State
 from ansor.te.expr import INDEX, Axis, Binary, Cast, Const, Expr, Read, Reduce, Select, identity_of, transform
 from ansor.te.fold import postorder
-from ansor.te.interval import arithmetic_form
 from ansor.te.tensor import Tensor
 
 Numbers = Mapping[str, tuple[Int, ...]]
@@ -202,7 +202,7 @@ class _Lowering:
             producer = self._producer(read.tensor.name)
             if producer is not None and isinstance(producer.placement, Inlined):
                 known = self.inlined.setdefault(place.frame, {})
-                key = (producer.name, *map(_signature, index))
+                key = (producer.name, *map(signature, index))
                 if key not in known:
                     assert producer.tensor.compute is not None
                     inner = Place(place.frame, dict(zip(producer.tensor.compute.axes, index, strict=True)))
@@ -220,7 +220,7 @@ class _Lowering:
         if isinstance(expr, Axis):
             return place.values[expr]
         known = {} if known is None else known
-        for node in postorder(expr, lambda node: node.children if id(node) not in known and _is_index_arithmetic(node) else ()):
+        for node in postorder(expr, lambda node: node.children if id(node) not in known and is_index_arithmetic(node) else ()):
             if id(node) not in known:
                 known[id(node)] = self._index_of_node(node, place, known)
         return known[id(expr)]
@@ -230,8 +230,8 @@ class _Lowering:
             return Linear((), int(expr.value))
         if isinstance(expr, Axis):
             return place.values[expr]
-        if _is_index_arithmetic(expr):
-            found = known[id(expr.value)] if isinstance(expr, Cast) else _affine(expr, *(known[id(child)] for child in expr.children))
+        if is_index_arithmetic(expr):
+            found = known[id(expr.value)] if isinstance(expr, Cast) else affine(expr, *(known[id(child)] for child in expr.children))
             if found is not None:
                 return found
         atom = Opaque(expr)
@@ -252,7 +252,7 @@ class _Lowering:
             return IndexValue(self._resolved(place.values[node]))
         if isinstance(node, Read):
             return self._access(node, place)
-        if isinstance(node, Binary) and node.dtype == "int32" and _is_plain(node, plain):
+        if isinstance(node, Binary) and node.dtype == "int32" and is_plain(node, plain):
             index = self._index(node, place, known)
             return None if any(is_opaque(atom) for atom, _ in index.terms) else IndexValue(index)
         return None
@@ -429,60 +429,6 @@ def _reads_in_order(tensor: Tensor) -> list[Read]:
     """Reads of the body, each once, those inside the indices of a read before it."""
     assert tensor.compute is not None
     return [node for node in postorder(tensor.compute.body) if isinstance(node, Read)]
-
-
-def _is_index_arithmetic(expr: Expr) -> bool:
-    """Arithmetic that sums of loop variables do as well. Narrow integers wrap, which they do not."""
-    if isinstance(expr, Cast):
-        return expr.value.dtype in ("int32", "int64") and expr.dtype in ("int32", "int64")
-    if not isinstance(expr, Binary) or expr.dtype not in ("int32", "int64"):
-        return False
-    return arithmetic_form(expr).op in ("add", "sub", "mul", "floordiv", "floormod")
-
-
-def _is_plain(expr: Expr, known: dict[int, bool]) -> bool:
-    """Arithmetic of axes and numbers, and of nothing else. known: what was found out before, by id."""
-    if id(expr) in known:
-        return known[id(expr)]
-    for node in postorder(expr, lambda node: node.children if id(node) not in known and _is_index_arithmetic(node) else ()):
-        if id(node) not in known:
-            inner = _is_index_arithmetic(node) and all(known[id(child)] for child in node.children)
-            known[id(node)] = inner or isinstance(node, Const | Axis)
-    return known[id(expr)]
-
-
-def _affine(expr: Expr, left: Linear, right: Linear) -> Linear | None:
-    """`left op right` as a sum of loop variables, None where it is none."""
-    assert isinstance(expr, Binary)
-    plain = arithmetic_form(expr)
-    if plain is not expr:
-        assert isinstance(plain.right, Const)
-        expr, right = plain, Linear((), int(plain.right.value))
-    if expr.op == "add":
-        return left + right
-    if expr.op == "sub":
-        return left - right
-    if expr.op == "mul":
-        return left * right.const if not right.terms else right * left.const if not left.terms else None
-    if right.terms or not isinstance(expr.right, Const) or int(expr.right.value) <= 0:
-        return None
-    return of((Quotient if expr.op == "floordiv" else Remainder)(left, right.const))
-
-
-def _signature(index: Linear) -> tuple[object, ...]:
-    """The same for indices that are equal as they are written."""
-    return (*((_atom_signature(atom), _number_signature(coefficient)) for atom, coefficient in index.terms), _number_signature(index.const))
-
-
-def _atom_signature(atom: Atom) -> object:
-    if isinstance(atom, Var | Opaque):
-        return atom
-    return type(atom), _signature(atom.value), _number_signature(atom.divisor)
-
-
-def _number_signature(number: Int) -> object:
-    """An array or a column is the same as itself."""
-    return number if isinstance(number, int) else ("at", id(number))
 
 
 def _leaves(stage: Stage, loop: str) -> set[str]:
