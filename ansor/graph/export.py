@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import torch
 from torch.export import ExportedProgram
+from torch.utils import _pytree as pytree
 
 from ansor.errors import ModelError
 from ansor.graph.opened import closed, opened
@@ -123,6 +124,7 @@ class _Opening(torch.nn.Module):
 
 def _program(module: torch.nn.Module, args: tuple[object, ...], kwargs: dict[str, object]) -> tuple[ExportedProgram, bool]:
     """The program, and whether objects had to be opened for it. Raises what torch.export raises of the module as it is."""
+    args, kwargs = pytree.tree_map(_as_its_own, (args, kwargs))
     with torch.no_grad(), known_warnings_silenced():
         try:
             return torch.export.export(module, args, kwargs, strict=False), False
@@ -134,6 +136,11 @@ def _program(module: torch.nn.Module, args: tuple[object, ...], kwargs: dict[str
             except Exception:  # the first one is about the model as its author knows it
                 pass
             raise
+
+
+def _as_its_own(leaf: object) -> object:
+    """A tensor as another object over the same memory. torch.export takes arguments that are one object, or a weight, for one value in every later call."""
+    return leaf.detach() if isinstance(leaf, torch.Tensor) else leaf
 
 
 def _parameters(model: Callable[..., object]) -> inspect.Signature | None:
