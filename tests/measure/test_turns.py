@@ -61,7 +61,8 @@ def send_line(process: subprocess.Popen[str]) -> None:
     process.stdin.flush()
 
 
-def test_who_comes_second_waits_for_the_first() -> None:
+def test_who_comes_second_waits_for_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "PATIENCE_SECONDS", 60.0)  # however busy this machine is
     order: list[str] = []
     started = threading.Event()
 
