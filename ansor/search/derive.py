@@ -50,10 +50,10 @@ class _Visit:
     @property
     def unlike(self) -> int:
         """Stages to which something else was done than to most of those to which the same could be done."""
-        ways: dict[_Options, Counter[int]] = {}
-        for options, way in self.done:
-            ways.setdefault(options, Counter())[way] += 1
-        return sum(counted.total() - max(counted.values()) for counted in ways.values())
+        most: dict[_Options, int] = {}
+        for (options, _), count in Counter(self.done).items():
+            most[options] = max(most.get(options, 0), count)
+        return len(self.done) - sum(most.values())
 
 
 def derive_sketches(dag: Dag, rules: Sequence[str | SketchRule], target: Target) -> list[Sketch]:
