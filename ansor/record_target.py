@@ -23,6 +23,39 @@ def is_for(recorded: str, target: Target) -> bool:
     return options_text(recorded) == str(target)
 
 
+def difference(recorded: str, target: Target) -> str:
+    """What differs between the machine of a record for the same options and this one, in a few words."""
+    inside = recorded.partition(" (")[2].removesuffix(")")
+    if not inside:
+        return "made on a machine that is not named"
+    if "logged: " in inside:
+        return f"times from a log ({inside[inside.index('logged: ') + len('logged: ') :]})"
+    processor, _, compiler = inside.rpartition(", ") if target.mcpu == "native" else ("", "", inside)
+    made, here = compiler_identity(compiler), compiler_identity(find_compiler(target.compiler).version)
+    words = [_other_processor(processor)] if target.mcpu == "native" and processor not in (processor_identity(), processor_name()) else []
+    words += [f"with {made}, here {here}"] if made != here else []
+    return f"made {', and '.join(words)}" if words else f"made on another machine ({inside})"
+
+
+def _other_processor(processor: str) -> str:
+    """`on another processor: X, here Y`, or only that of its parts that differs."""
+    made, here = _parts(processor), _parts(processor_identity())
+    if not made["features"] and not made["caches"]:  # an older file: the brand text
+        return f"on another processor: {processor or 'not named'}, here {processor_name()}"
+    if made["kind"] != here["kind"]:
+        return f"on another processor: {made['kind']}, here {here['kind']}"
+    if made["features"] != here["features"]:
+        return f"on a processor of this model ({here['kind']}) with other instructions"
+    return f"on a processor with other caches: {made['caches'] or 'not named'}, here {here['caches'] or 'not named'}"
+
+
+def _parts(processor: str) -> dict[str, str]:
+    """The kind, features and caches of `processor_identity`."""
+    kind, _, caches = processor.partition(", caches ")
+    kind, _, features = kind.partition(", features ")
+    return {"kind": kind, "features": features, "caches": caches}
+
+
 def is_of(recorded: str, target: Target) -> bool:
     """Whether a record of that target text holds for a target on this machine.
 

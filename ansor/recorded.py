@@ -6,21 +6,22 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
-from ansor.measure.record import NORMAL, Record, load
+from ansor.measure.record import NORMAL, Json, Record, load
 from ansor.origins import origin_of
-from ansor.record_target import is_for, is_of, record_target
+from ansor.record_target import difference, is_for, is_of, options_text
 from ansor.search.tuner import Outcome, Pick
+from ansor.targets.base import Target
 from ansor.task import SearchTask
 from ansor.text import counted
 
 OTHER_TARGET = "made for another target"
 """How the reason begins for records of other target options. A file may well hold several, as it may hold several workloads."""
 
-OTHER_MACHINE = "made on another processor or by another compiler"
-"""How the reason begins for records of the same target options that do not count here."""
+OTHER_NAMES = "recorded with other names of tensors or axes"
+"""The reason for records of the same computation, declared with other names: the steps of a sketch name stages and loops."""
 
 ASKED = ("which are not searched here", "not as pinned")
 """How reasons end that are what the caller asked for."""
@@ -62,13 +63,18 @@ def recorded_outcomes(task: SearchTask, records: str | Path) -> Recorded:
     here = {text for text in {record.target for record in of_workload} if is_of(text, task.target)}
     of_target = [record for record in of_workload if record.target in here]
     numbers = {(space.algorithm, space.name): k for k, space in enumerate(task.spaces)} if of_target else {}
-    found = [(_outcome_of(record, task, numbers), record) for record in of_target]
+    why = lru_cache(partial(_why_unknown, task))  # a file has many records of each sketch
+    found = [(_outcome_of(record, task, numbers, why), record) for record in of_target]
     left_out = Counter(outcome for outcome, _ in found if isinstance(outcome, str))
-    for record in of_workload:
-        if record.target not in here:
-            reason = f"{OTHER_MACHINE} than" if is_for(record.target, task.target) else f"{OTHER_TARGET} than"
-            left_out[f"{reason} {record_target(task.target)}: {record.target}"] += 1
+    others = Counter(record.target for record in of_workload if record.target not in here)
+    for text, count in others.items():
+        left_out[_why_elsewhere(text, task.target)] += count
     return Recorded([(outcome, record) for outcome, record in found if isinstance(outcome, Outcome)], dict(left_out))
+
+
+def _why_elsewhere(recorded: str, target: Target) -> str:
+    """Why records of that target text do not count for the target on this machine."""
+    return difference(recorded, target) if is_for(recorded, target) else f"{OTHER_TARGET} ({options_text(recorded)}, here {target})"
 
 
 def damaged_lines(records: str | Path) -> Mapping[str, int]:
@@ -93,17 +99,47 @@ def _is_expected(reason: str) -> bool:
     return reason.startswith(OTHER_TARGET) or reason.endswith(ASKED)
 
 
-def _outcome_of(record: Record, task: SearchTask, numbers: Mapping[tuple[str, str], int]) -> Outcome | str:
+def _outcome_of(record: Record, task: SearchTask, numbers: Mapping[tuple[str, str], int], why: Callable[[str, str], str]) -> Outcome | str:
     """A record as the tuner wants it, or why it does not count."""
-    index = numbers.get((record.algorithm, json.dumps(record.sketch, separators=(",", ":"))))
+    name = json.dumps(record.sketch, separators=(",", ":"))
+    index = numbers.get((record.algorithm, name))
     if index is None:
-        origin = origin_of(record.algorithm)
-        if origin not in {origin_of(space.algorithm) for space in task.spaces}:
-            return f"they are programs of {origin}, which are not searched here"
-        return "they name sketches that do not exist in this version" + (", or are not as pinned" if task.pins else "")
+        return why(record.algorithm, name)
     space = task.spaces[index]
     if not space.holds(record.row):
-        return "their rows are none of their sketch's programs"
+        return "the sketch has no such row"
     if not space.allows(record.row):
-        return "they are not as pinned"
+        return "not as pinned"
     return Outcome(Pick(index, record.row), record.latency_s if record.seconds else None, record.failure.kind if record.failure else None)
+
+
+def _why_unknown(task: SearchTask, algorithm: str, name: str) -> str:
+    """Why the sketch of that name is none of the task's."""
+    origin = origin_of(algorithm)
+    of_origin = [space for space in task.spaces if origin_of(space.algorithm) == origin]
+    if not of_origin:
+        return f"programs of {origin}, which are not searched here"
+    steps, own = _steps_of(name), [_steps_of(space.name) for space in of_origin]
+    if steps not in own and _nameless(steps) in map(_nameless, own):
+        return OTHER_NAMES
+    return "sketches that this version does not make" + (", or not as pinned" if task.pins else "")
+
+
+def _steps_of(name: str) -> Json:
+    """The steps of a sketch, without the digest of its tables."""
+    steps: Json = json.loads(name)
+    return steps[:-1] if isinstance(steps, list) else steps
+
+
+def _nameless(steps: Json) -> Json:
+    """The steps, each name replaced by the number of its first appearance: the same for declarations that differ in names alone."""
+    numbers: dict[str, int] = {}
+
+    def numbered(value: Json) -> Json:
+        if isinstance(value, str):
+            return numbers.setdefault(value, len(numbers))
+        return [numbered(item) for item in value] if isinstance(value, list) else value
+
+    if not isinstance(steps, list):
+        return steps
+    return [[step[0], *(numbered(item) for item in step[1:])] if isinstance(step, list) and step else step for step in steps]
