@@ -227,6 +227,8 @@ def auto_schedule(
     Returns a kernel: call it with NumPy arrays or torch tensors. Constants are arguments like any other unless `bind_constants` binds them.
     Raises BudgetError, ArgumentError and TargetError for arguments that cannot be meant, DeclarationError and ScheduleError for what they describe.
     """
+    if func is None:
+        raise ArgumentError("asked to schedule None; give a function that returns tensors, the name of an operator, tensors, or a SearchTask")
     count = 0 if trials is None and minutes is None else trials
     Budget.of(count, minutes, min_gain)  # mistakes show before sketches are derived
     check_arguments(
@@ -301,7 +303,7 @@ def _check_place(records: str | Path | None, written: bool) -> None:
 
 
 def extract_tasks(
-    model: object, example_inputs: ExampleInputs, target: str | Target = "cpu", *, report: Report | None = None
+    model: object, example_inputs: ExampleInputs, target: str | Target | None = None, *, report: Report | None = None
 ) -> ExtractedTasks:
     """The tuning tasks of a PyTorch module and how often the network runs each; groups without a reduction are left out. `tune_tasks` takes the result.
 
@@ -309,6 +311,7 @@ def extract_tasks(
     """
     from ansor.graph.tasks import extract
 
+    target = parse_target("cpu" if target is None else target)
     extracted = extract(model, example_inputs, report)
     states = _states([(SearchTask(tensors=t.tensors, target=target, name=t.name), t.weight) for t in extracted.tasks], None)
     tunable = [state for state in states.values() if is_tunable(state.task)]
@@ -334,7 +337,7 @@ def is_tunable(task: SearchTask) -> bool:
 def compile(
     model: object,
     example_inputs: ExampleInputs,
-    target: str | Target = "cpu",
+    target: str | Target | None = None,
     *,
     trials: int | None = None,
     minutes: float | None = None,
@@ -342,6 +345,7 @@ def compile(
     records: str | Path | None = None,
     seed: int = 0,
     timing: TimingOptions | None = None,
+    early_stop: int | None = None,
     library: bool = True,
     progress: bool | View | None = None,
     report: Report = quiet,
@@ -357,6 +361,7 @@ def compile(
         library: where PyTorch's own kernels are faster than ours on this machine, those run (on as many threads as PyTorch is set to); that is measured here,
             at most 0.1 s for each group, and recorded. False: our kernels run everywhere.
         on_tasks: gets all tasks once their programs are chosen.
+        early_stop: end a task after so many trials without a better program; the others go on.
         target, min_gain, records, seed, timing, progress, report, on_progress: as in `auto_schedule`.
 
     Raises ModelError for a module that cannot be read, and what `auto_schedule` raises.
@@ -366,8 +371,10 @@ def compile(
 
     count = 0 if trials is None and minutes is None else trials
     Budget.of(count, minutes, min_gain)  # mistakes show before the module is read
-    check_arguments(records=records, seed=seed, timing=timing, progress=progress, report=report, on_progress=on_progress, on_tasks=on_tasks)
-    target = parse_target(target)
+    check_arguments(
+        records=records, seed=seed, timing=timing, early_stop=early_stop, progress=progress, report=report, on_progress=on_progress, on_tasks=on_tasks,
+    )  # fmt: skip
+    target = parse_target("cpu" if target is None else target)
     check_machine(target, measures=count != 0)
     _check_place(records, written=count != 0)
     with view_of(progress, target) as view:
@@ -383,6 +390,7 @@ def compile(
             tuned = _tuned(
                 [state.task for state in tunable], [state.weight for state in tunable], voice,
                 trials=count, minutes=minutes, min_gain=min_gain, records=records, seed=seed, timing=timing,
+                early_stop=early_stop,
             )  # fmt: skip
             states.update((state.task.workload_key, state) for state in tuned)
         voice.now(f"choosing programs for {counted(len(tasks), 'kernel')}")

@@ -42,6 +42,7 @@ def built(tasks: Sequence[SearchTask], bests: Sequence[Best], compiler: Compiler
         bests = [_buildable(task, best, compiler, report) for task, best in zip(tasks, bests, strict=True)]
         kernels = build_kernels([_source(*one) for one in zip(tasks, bests, range(len(tasks)), strict=True)], compiler, mcpu=mcpu)
     for kernel, task, best in zip(kernels, tasks, bests, strict=True):
+        kernel.name = task.name
         kernel.latency_s = best.seconds if np.isfinite(best.seconds) else None
         kernel.schedule = schedule_text(task, best)
         kernel.origin = best.origin

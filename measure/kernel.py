@@ -21,6 +21,7 @@ from ansor.measure.direct_call import DirectCall
 from ansor.measure.machine_trouble import check_trouble
 from ansor.measure.result_memory import aligned_empty
 from ansor.measure.saved_kernel import SavedKernel
+from ansor.notices import warn
 from ansor.text import counted, format_seconds
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ class Kernel(Locked):
     Call it with the inputs, and those constants that `bind_constants` did not bind, in declaration order. Results are new
     arrays, or `out=` (one array, or a tuple of them for several outputs; it may be one of the inputs). Arrays that are not contiguous or not aligned to
     `ALIGNMENT` bytes are copied first; torch tensors and `aligned_empty` arrays need no copy. Calls from several Python
-    threads are safe, one after the other. The memory of a large torch result is used again once the result is gone: a kernel keeps that of one. Such a
+    threads are safe, one after the other. Inputs may be given by name.
+    The memory of a large torch result is used again once the result is gone: a kernel keeps that of one. Such a
     result cannot be resized in place.
     """
 
@@ -66,6 +68,7 @@ class Kernel(Locked):
         self._source = source
         self.latency_s = latency_s
         self.schedule = schedule
+        self.name = source.entry  # for people; the task's, where there is one
         self.origin = ""  # "the rules", "template 'matmul'"; "" for the plain declaration, and where nobody searched
         self._symbol = symbol or source.entry
         self._content = library.read_bytes()
@@ -85,12 +88,13 @@ class Kernel(Locked):
         self._dtypes = {argument.name: np.dtype(argument.dtype) for argument in source.arguments}
         self._outputs = [argument for argument in source.arguments if argument.role == "output"]
         self._direct: DirectCall | None = None
+        self._gradients_said = False
 
     def __repr__(self) -> str:
         inputs, outputs = (", ".join(f"{one.name} {one.dtype}{list(one.shape)}" for one in self.arguments if (one.role == "output") is wanted)
                            for wanted in (False, True))  # fmt: skip
         measured = f", measured {format_seconds(self.latency_s)}" if self.latency_s is not None else ""
-        return f"Kernel({self._source.entry}: {inputs} -> {outputs}; {counted(self._source.threads, 'thread')}{measured})"
+        return f"Kernel({self.name}: {inputs} -> {outputs}; {counted(self._source.threads, 'thread')}{measured})"
 
     @property
     def source(self) -> str:
@@ -125,16 +129,24 @@ class Kernel(Locked):
             self._bound[name] = _aligned(known[name].physical(array))
             self._direct = None
 
-    def __call__(self, *inputs: "Tensor", out: "Tensor | Sequence[Tensor] | None" = None) -> "Tensor | tuple[Tensor, ...]":
-        """Run once. Raises ArgumentTypeError or ArgumentError, which are a TypeError and a ValueError, too, when the number, a shape or a dtype is wrong."""
-        if out is None and inputs and _is_tensor(inputs[0]):
-            direct = self._call_directly(inputs)
-            if direct is not None:
-                return direct[0] if len(direct) == 1 else tuple(direct)
+    def __call__(self, /, *inputs: "Tensor", out: "Tensor | Sequence[Tensor] | None" = None, **named: "Tensor") -> "Tensor | tuple[Tensor, ...]":
+        """Run once; arguments by name follow those by position.
+
+        Raises ArgumentTypeError or ArgumentError, which are a TypeError and a ValueError, too, when the number, a name, a shape or a dtype is wrong.
+        """
+        if out is None and inputs and not named:
+            torch = sys.modules.get("torch")  # whoever passes a torch tensor has imported torch; we do not
+            if torch is not None and isinstance(inputs[0], torch.Tensor):
+                direct = self._call_directly(inputs)
+                if direct is not None:
+                    return direct[0] if len(direct) == 1 else tuple(direct)
         wanted = [a for a in self.arguments if a.role != "output" and a.name not in self._bound]
+        if named:
+            inputs = self._in_order(wanted, inputs, named)
         if len(inputs) != len(wanted):
             names = ", ".join(argument.name for argument in wanted)
-            raise ArgumentTypeError(f"{self._source.entry} takes {len(wanted)} arguments ({names}), but {len(inputs)} were given")
+            raise ArgumentTypeError(f"{self.name} takes {counted(len(wanted), 'argument')} ({names}), but {_were(len(inputs))} given")
+        self._watch_gradients(inputs)
         buffers = dict(self._bound)
         for argument, value in zip(wanted, inputs, strict=True):
             array = self._checked(argument, value)
@@ -154,9 +166,37 @@ class Kernel(Locked):
         found = tuple(_like(result, inputs) for result in results)
         return found[0] if len(found) == 1 else found
 
+    def _in_order(self, wanted: Sequence[Argument], inputs: "Sequence[Tensor]", named: "Mapping[str, Tensor]") -> "tuple[Tensor, ...]":
+        """All arguments by position."""
+        names = [argument.name for argument in wanted]
+        for name in named:
+            if name not in names:
+                bound = " (bound already)" if name in self._bound else ""
+                raise ArgumentTypeError(f"{self.name} was called with an argument {name!r}{bound}; it takes {', '.join(names)}, and out=")
+            if name in names[: len(inputs)]:
+                raise ArgumentTypeError(f"{self.name} was called with {name!r} twice: by position and by name")
+        missing = [name for name in names[len(inputs) :] if name not in named]
+        if missing:
+            raise ArgumentTypeError(f"{self.name} was called without {', '.join(missing)}; it takes {', '.join(names)}")
+        return (*inputs, *(named[name] for name in names[len(inputs) :]))
+
+    def _watch_gradients(self, inputs: "Sequence[Tensor]") -> None:
+        """One warning where PyTorch would have tracked gradients. Direct calls are watched at the first of them only: they have no time for it."""
+        torch = sys.modules.get("torch")
+        if torch is None or self._gradients_said or not torch.is_grad_enabled():
+            return
+        names = [a.name for a in self.arguments if a.role != "output" and a.name not in self._bound]
+        for name, value in zip(names, inputs, strict=False):
+            if isinstance(value, torch.Tensor) and value.requires_grad:
+                self._gradients_said = True
+                warn(f"{self.name}: argument {name!r} requires gradients, but a kernel computes none: its results do not require them; "
+                     "call it under torch.no_grad()")  # fmt: skip
+                return
+
     def _call_directly(self, inputs: "Sequence[Tensor]") -> "list[torch.Tensor] | None":
         with self.lock:
             if self._direct is None:
+                self._watch_gradients(inputs)
                 self._direct = DirectCall(self.arguments, {name: array.ctypes.data for name, array in self._bound.items()})
             results = self._direct.fill(inputs)  # type: ignore[arg-type]  # arrays are refused there
             if results is not None:
@@ -215,14 +255,14 @@ class Kernel(Locked):
                 library = Path(private) / "kernel.so"
                 library.write_bytes(saved.library)
                 kernel = cls(saved.source, library, symbol=saved.symbol, compiler=compiler, latency_s=saved.latency_s, schedule=saved.schedule)
-            kernel.origin = saved.origin
+            kernel.origin, kernel.name = saved.origin, saved.name or kernel.name
             kernel.bind_constants(saved.constants)
         except (OSError, ValueError, TypeError) as error:
             raise MeasureError(f"{where}: the saved kernel cannot be loaded: {error}; save it again") from error
         return kernel
 
     def _saved(self) -> SavedKernel:
-        return SavedKernel(self._source, self._symbol, self._content, self._constants, self.latency_s, self.schedule, self.origin)
+        return SavedKernel(self._source, self._symbol, self._content, self._constants, self.latency_s, self.schedule, self.origin, self.name)
 
     def __reduce__(self) -> "tuple[Callable[[saved_kernel.Files], Kernel], tuple[saved_kernel.Files]]":
         """Copied and pickled as it is saved: the copy has a library, memory and a lock of its own."""
@@ -250,13 +290,13 @@ class Kernel(Locked):
             return [aligned_empty(argument.shape, argument.dtype) for argument in self._outputs]
         given = list(out) if isinstance(out, Sequence) else [out]
         if len(given) != len(self._outputs):
-            raise ArgumentTypeError(f"{self._source.entry} has {len(self._outputs)} outputs, but out= holds {len(given)}")
+            raise ArgumentTypeError(f"{self.name} has {len(self._outputs)} outputs, but out= holds {len(given)}")
         results = [self._checked(argument, value) for argument, value in zip(self._outputs, given, strict=True)]
         for argument, result in zip(self._outputs, results, strict=True):
             if not result.flags.writeable:
-                raise ArgumentError(f"{self._source.entry}: out= for {argument.name!r} is read-only; pass an array that may be written, or none")
+                raise ArgumentError(f"{self.name}: out= for {argument.name!r} is read-only; pass an array that may be written, or none")
             if any(stride == 0 and extent > 1 for stride, extent in zip(result.strides, result.shape, strict=True)):
-                raise ArgumentError(f"{self._source.entry}: out= for {argument.name!r} is expanded: several elements share one place; pass an array without")
+                raise ArgumentError(f"{self.name}: out= for {argument.name!r} is expanded: several elements share one place; pass an array without")
         return results
 
     def _checked(self, argument: Argument, value: "Tensor") -> NDArray[np.generic]:
@@ -264,14 +304,30 @@ class Kernel(Locked):
         array = _as_array(argument, value)
         if array.shape != argument.shape:
             raise ArgumentError(
-                f"{self._source.entry}: {argument.role} {argument.name!r} must have shape {argument.shape}, found {array.shape}"
+                f"{self.name}: {argument.role} {argument.name!r} must have shape {argument.shape}, found {array.shape}"
             )
         if array.dtype != self._dtypes[argument.name]:
             raise ArgumentTypeError(
-                f"{self._source.entry}: {argument.role} {argument.name!r} must have dtype {argument.dtype}, "
-                f"found {array.dtype}; convert it with .astype (NumPy) or .to (torch)"
+                f"{self.name}: {argument.role} {argument.name!r} must have dtype {argument.dtype}, "
+                f"found {_found(value, array)}; convert it with {_conversion(value, argument.dtype)}"
             )
         return array
+
+
+def _were(number: int) -> str:
+    return f"{number} {'was' if number == 1 else 'were'}"
+
+
+def _found(value: object, array: NDArray[np.generic]) -> str:
+    """A dtype, and what had none of its own."""
+    own = isinstance(value, np.ndarray | np.generic) or _is_tensor(value)
+    return str(array.dtype) if own else f"a {type(value).__name__}, which NumPy reads as {array.dtype}"
+
+
+def _conversion(value: object, dtype: str) -> str:
+    if _is_tensor(value):
+        return f".to(torch.{dtype})"
+    return f".astype({dtype!r})" if isinstance(value, np.ndarray | np.generic) else f"numpy.asarray(..., {dtype!r})"
 
 
 def _restored(files: saved_kernel.Files) -> Kernel:

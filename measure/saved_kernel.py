@@ -46,6 +46,7 @@ class SavedKernel:
     latency_s: float | None
     schedule: str
     origin: str
+    name: str = ""
 
     def files(self) -> Files:
         """The four files."""
@@ -56,7 +57,7 @@ class SavedKernel:
             "version": VERSION, "entry": self.source.entry, "symbol": self.symbol,
             "arguments": [argument.to_data() for argument in self.source.arguments], "constants": list(self.constants),
             "workspace_bytes": self.source.workspace_bytes, "threads": self.source.threads,
-            "latency_s": self.latency_s, "schedule": self.schedule, "origin": self.origin,
+            "latency_s": self.latency_s, "schedule": self.schedule, "origin": self.origin, "name": self.name,
             "digests": {name: digest(content) for name, content in files.items()},
         }  # fmt: skip
         return {**files, ABOUT: (json.dumps(sealed(about), indent=1) + "\n").encode()}
@@ -134,7 +135,9 @@ def _opened(files: Files, where: str) -> SavedKernel:
                      numbers["workspace_bytes"], numbers["threads"])  # fmt: skip
     with np.load(io.BytesIO(files["constants.npz"]), allow_pickle=False) as held:
         constants = {str(name): held[f"arr_{place}"] for place, name in enumerate(_of(about, "constants", list))}
-    return SavedKernel(source, texts["symbol"], files["kernel.so"], constants, None if latency is None else float(latency), texts["schedule"], texts["origin"])
+    name = _of(about, "name", str) if "name" in about else ""  # kernels that were saved before had none
+    latency_s = None if latency is None else float(latency)
+    return SavedKernel(source, texts["symbol"], files["kernel.so"], constants, latency_s, texts["schedule"], texts["origin"], name)
 
 
 def _of(about: Mapping[str, object], name: str, kind: type[T]) -> T:

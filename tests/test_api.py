@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from ansor.measure.record import load
 from ansor.rules.base import Derived, SketchRule
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.steps import Split
-from ansor.targets.base import Target
+from ansor.targets.base import Target, parse_target
 from ansor.te import nn, workloads
 from ansor.te.tensor import Tensor
 from ansor.tuning import Best, Guess, TaskState
@@ -276,3 +277,16 @@ def test_guesses_are_summed_up_in_one_line() -> None:
         "a: chosen by the model; expected to have 90 % of the speed of a tuned program",
         "3 programs were chosen without measuring; expected to have 70 % of the speed of tuned ones, 50 % for b; 1 not by the model",
     ]
+
+
+@pytest.mark.compiler
+@pytest.mark.torch
+def test_compile_takes_what_auto_schedule_takes() -> None:
+    import torch
+
+    model, x = torch.nn.Linear(8, 8).eval(), torch.randn(2, 8)
+    lines: list[str] = []
+    net = ansor.compile(model, (x,), None, trials=400, early_stop=2, library=False, report=lines.append)
+    assert torch.allclose(cast(torch.Tensor, net(x)), model(x), atol=1e-4)
+    assert not any(line.startswith("400 trials") for line in lines)
+    assert [task.target.threads for task in ansor.extract_tasks(model, (x,), None).tasks] == [parse_target("cpu").threads]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -26,7 +27,7 @@ def test_each_mistake_is_one_sentence(kernel: ansor.Kernel) -> None:
 
     tensor = torch.ones(4, 6)
     mistakes: list[tuple[type[Exception], tuple[Any, ...], str]] = [
-        (TypeError, (A,), r"takes 2 arguments \(A, B\), but 1 were given"),
+        (TypeError, (A,), r"takes 2 arguments \(A, B\), but 1 was given"),
         (ValueError, (B, A), r"must have shape \(4, 6\)"),
         (TypeError, (A.astype("float64"), B), "must have dtype float32, found float64"),
         (TypeError, (None, B), "must be an array or a tensor, found NoneType"),
@@ -54,6 +55,8 @@ def test_results_that_do_not_fit(kernel: ansor.Kernel) -> None:
 
 WRONG: Any = 3
 ENTRIES: dict[str, tuple[Callable[[], object], str]] = {
+    "nothing": (lambda: ansor.auto_schedule(cast(Any, None), (4,)), "asked to schedule None; give a function"),
+    "early_stop": (lambda: ansor.compile(cast(Any, abs), (), early_stop=0), "asked for early_stop=0"),
     "timing": (lambda: ansor.TimingOptions(repeat=0), "TimingOptions"),
     "timing of a text": (lambda: ansor.TimingOptions(repeat=cast(Any, "a")), "repeat='a' is not a number"),
     "records": (lambda: ansor.load_records(WRONG), "asked for the records of 3"),
@@ -78,3 +81,64 @@ def test_entry_points_raise_errors_of_ours(entry: str) -> None:
 def test_binding_what_is_no_mapping(kernel: ansor.Kernel) -> None:
     with pytest.raises(ansor.AnsorError, match="give constants by name"):
         kernel.bind_constants(WRONG)
+
+
+@pytest.mark.compiler
+@pytest.mark.torch
+def test_inputs_may_be_given_by_name(kernel: ansor.Kernel) -> None:
+    import torch
+
+    want = A @ B
+    a, b = torch.from_numpy(A), torch.from_numpy(B)
+    for result in (kernel(A=A, B=B), kernel(A, B=B), kernel(B=B, A=A), kernel(B=b, A=a), kernel(a, B=b)):
+        found: Any = result
+        np.testing.assert_allclose(found, want, rtol=1e-5)
+    mistakes: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
+        ((A,), {"b": B}, r"matmul\(4, 5, 6\) was called with an argument 'b'; it takes A, B, and out="),
+        ((A,), {"A": A}, "with 'A' twice: by position and by name"),
+        ((), {"B": B}, "was called without A; it takes A, B"),
+        ((A, B, A), {"B": B}, "with 'B' twice"),
+    ]
+    for args, named, sentence in mistakes:
+        with pytest.raises(ansor.AnsorError, match=sentence) as caught:
+            kernel(*args, **named)
+        assert isinstance(caught.value, TypeError)
+
+
+@pytest.mark.compiler
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "given, cure",
+    [(lambda t: A.tolist(), r"found a list, which NumPy reads as float64; convert it with numpy.asarray\(..., 'float32'\)"),
+     (lambda t: A.astype("float64"), r"found float64; convert it with \.astype\('float32'\)"),
+     (lambda t: t.from_numpy(A).double(), r"found float64; convert it with \.to\(torch\.float32\)")],
+)  # fmt: skip
+def test_the_cure_for_a_dtype_suits_what_was_given(kernel: ansor.Kernel, given: Callable[[Any], Any], cure: str) -> None:
+    import torch
+
+    with pytest.raises(ansor.AnsorError, match=cure):
+        kernel(given(torch), B)
+
+
+@pytest.mark.compiler
+@pytest.mark.torch
+@pytest.mark.parametrize("direct", [True, False])
+def test_a_tensor_that_requires_gradients_is_warned_of_once(direct: bool) -> None:
+    import torch as library
+
+    torch: Any = library
+    kernel = ansor.auto_schedule("matmul", (4, 5, 6), ONE)
+    a, b = torch.from_numpy(A.copy()).requires_grad_(), torch.from_numpy(B.copy())
+    call: Callable[[], object] = (lambda: kernel(a, b)) if direct else (lambda: kernel(A=a, B=b))
+    with torch.no_grad():
+        call()
+    kernel._direct = None
+    with pytest.warns(ansor.AnsorWarning, match=r"matmul\(4, 5, 6\): argument 'A' requires gradients, but a kernel computes none"):
+        call()
+    call()
+
+
+@pytest.mark.compiler
+def test_the_name_of_a_kernel_is_the_tasks_also_when_it_was_saved(kernel: ansor.Kernel, tmp_path: Path) -> None:
+    assert repr(kernel).startswith("Kernel(matmul(4, 5, 6): ") and "matmul_4__5__6_" in kernel.source
+    assert repr(ansor.Kernel.load(kernel.save(tmp_path / "k"))) == repr(kernel)

@@ -51,7 +51,7 @@ def test_it_is_one_useful_line(name: str) -> None:
 def test_kernels_and_records(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     task = ansor.SearchTask("matmul", (4, 5, 6), ONE)
-    assert repr(ansor.auto_schedule(task)) == "Kernel(matmul_4__5__6_: A float32[4, 6], B float32[6, 5] -> C float32[4, 5]; 1 thread)"
+    assert repr(ansor.auto_schedule(task)) == "Kernel(matmul(4, 5, 6): A float32[4, 6], B float32[6, 5] -> C float32[4, 5]; 1 thread)"
     kernel = ansor.auto_schedule(task, trials=2, records=path)
     assert isinstance(kernel, ansor.Kernel) and "; 1 thread, measured " in repr(kernel)
     found = ansor.load_records(path)

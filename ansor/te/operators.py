@@ -2,9 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+import sys
+from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar
+
+from ansor.errors import DeclarationError
+
+if TYPE_CHECKING:
+    import numpy as np
 
 Result = TypeVar("Result")
+
+_OPERATIONS = {
+    "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "floor_divide": "floordiv", "remainder": "floormod", "power": "pow", "less": "lt",
+    "less_equal": "le", "greater": "gt", "greater_equal": "ge", "bitwise_and": "bitand", "bitwise_or": "bitor", "bitwise_xor": "bitxor",
+    "left_shift": "shl", "right_shift": "shr",
+}  # fmt: skip
+"""What NumPy calls Python's operators."""
+
+_COMPARED = {"equal": "__eq__", "not_equal": "__ne__"}
+_REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
+_OURS = {"absolute": "abs", "fabs": "abs", "maximum": "max", "minimum": "min", "rint": "round", "arctan2": "atan2", "float_power": "power",
+         "logical_and": "all", "logical_or": "any", **{f"arc{name}": f"a{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")}}  # fmt: skip
+"""Functions of NumPy that have another name here."""
 
 
 class Operators(Generic[Result]):
@@ -14,7 +33,24 @@ class Operators(Generic[Result]):
     """
 
     __slots__ = ()
-    __array_ufunc__ = None  # NumPy's numbers leave the operation to us
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **_: object) -> object:
+        """NumPy's numbers leave operators to us; raises DeclarationError for NumPy's other functions."""
+        inputs = tuple(map(_scalar, inputs))
+        operation = _OPERATIONS.get(ufunc.__name__)
+        if operation is not None and method == "__call__" and len(inputs) == 2:
+            return self._apply(operation, *inputs)
+        if ufunc.__name__ in _COMPARED and method == "__call__":
+            return _compared(self, ufunc.__name__, inputs[1] if inputs[0] is self else inputs[0])
+        if method == "reduce":
+            _refuse(f"np.{ufunc.__name__}.reduce", _REDUCTIONS.get(ufunc.__name__, ""), self)
+        _refuse(f"np.{ufunc.__name__}", ufunc.__name__, self)
+
+    def __float__(self) -> float:
+        _refuse("the number", "", self)
+
+    def __int__(self) -> int:
+        _refuse("the number", "", self)
 
     def _apply(self, operation: str, left: object, right: object) -> Result:
         raise NotImplementedError
@@ -108,3 +144,25 @@ class Operators(Generic[Result]):
 
     def __ge__(self, other: object) -> Result:
         return self._apply("ge", self, other)
+
+
+def _scalar(value: object) -> object:
+    """A number for an array of rank 0, which NumPy makes of its numbers in comparisons."""
+    item = getattr(value, "item", None)
+    return item() if item is not None and not isinstance(value, Operators) and getattr(value, "ndim", 1) == 0 else value
+
+
+def _compared(one: object, name: str, other: object) -> object:
+    """`==` or `!=`; a tensor is compared by identity, and is no number."""
+    found = getattr(type(one), _COMPARED[name])(one, other)
+    return found if found is not NotImplemented else name == "not_equal"
+
+
+def _refuse(asked: str, name: str, value: object) -> NoReturn:
+    """Raises DeclarationError for a function of another library. `name`: the function's own, '' for `float`, `int` and those of `math`."""
+    te, ours = sys.modules.get("ansor.te"), _OURS.get(name, name)
+    place = "te" if hasattr(value, "dtype") and not hasattr(value, "shape") else "te.nn"  # of an element, of a whole tensor
+    known = bool(name) and hasattr(getattr(te, "nn", None) if place == "te.nn" else te, ours)
+    cure = f"use {place}.{ours}" if known else "functions of declarations are in te and te.nn, such as te.exp"
+    text = f"`{value}`" if place == "te" else f"tensor {getattr(value, 'name', '')}"
+    raise DeclarationError(f"asked for {asked} of {text}, which has no value while declaring; {cure}")

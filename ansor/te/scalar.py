@@ -205,12 +205,12 @@ def logical_not(condition: Operand) -> Expr:
     return Not(as_expr(condition, "bool"))
 
 
-def sum(expr: Operand, axis: Axes | Operand, where: Operand | None = None, init: Operand | None = None) -> Expr:
+def sum(expr: Operand, axis: Axes | Operand | None = None, where: Operand | None = None, init: Operand | None = None) -> Expr:
     """Sum of `expr` over reduce axes: where a condition holds, starting from `init`. Of two values, what they add up to."""
     return _reduced("sum", expr, axis, where, init)
 
 
-def prod(expr: Operand, axis: Axes | Operand, where: Operand | None = None, init: Operand | None = None) -> Expr:
+def prod(expr: Operand, axis: Axes | Operand | None = None, where: Operand | None = None, init: Operand | None = None) -> Expr:
     """Product of `expr` over reduce axes: where a condition holds, starting from `init`. Of two values, their product."""
     return _reduced("prod", expr, axis, where, init)
 
@@ -233,8 +233,10 @@ def _extreme(name: str, a: Operand, b: Axes | Operand | None, axis: Axes | None,
     return reduction(name, as_expr(a), axis, where, init) if axis is not None else _reduced(name, a, second, where, init)
 
 
-def _reduced(name: str, expr: Operand, second: Axes | Operand, where: Operand | None, init: Operand | None) -> Expr:
+def _reduced(name: str, expr: Operand, second: Axes | Operand | None, where: Operand | None, init: Operand | None) -> Expr:
     """A reduction over axes, or the operation itself on two values, or more."""
+    if second is None:
+        raise DeclarationError(f"asked for te.{name} of `{expr}` over no axis; give axis=te.reduce_axis((0, n)), or a second value")
     if isinstance(second, Sequence) or (isinstance(second, Axis) and (second.kind == "reduce" or name in ("sum", "prod"))):
         return reduction(name, as_expr(expr), second, where, init)
     op = {"sum": "add", "prod": "mul"}.get(name, name)
