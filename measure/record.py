@@ -38,6 +38,7 @@ from ansor.text import counted, format_seconds
 FORMAT = FIRST_FORMAT = 1
 DAMAGED_HEADER = "damaged header"
 TORN, OTHER_WORKLOAD, OTHER_TARGET = "torn line", "other workload", "other target"
+NOT_A_TRIAL, DAMAGED = "not a trial", "damaged line"
 NORMAL = (OTHER_WORKLOAD, OTHER_TARGET)  # reasons that say nothing against a line
 
 Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | dict[str, Json]"
@@ -46,6 +47,9 @@ _ROW = b',"row":'
 _HEADER = b'{"header":'
 _COMPARISON = b'{"comparison":'
 _TRIAL = b'{"workload":'
+_HEAD_FIELDS = ("workload", "target", "sketch")
+_TAIL_FIELDS = ("row", "seconds", "failure", "cut_short", "elapsed", "timestamp", "seed", "round")
+_MARK = b"\xef\xbb\xbf"  # some editors put a byte order mark at the start of a file
 LONGEST_NAME = 200  # characters of a workload's name
 _START = 1 << 16  # bytes that are looked at to tell what a file is
 _parse = json.JSONDecoder().decode  # json.loads guesses encodings first
@@ -223,8 +227,9 @@ class RecordFile:
     def _refuse_what_is_not_ours(self) -> None:
         start = os.pread(self._descriptor, _START, 0)
         _check_start(start, self.path)
-        if start.startswith(_HEADER):  # damaged or not: the lines after it count
-            _read_header(start.partition(b"\n")[0], self.path)
+        first = _as_written(start.removeprefix(_MARK).partition(b"\n")[0])
+        if first.startswith(_HEADER):  # damaged or not: the lines after it count
+            _read_header(first, self.path)
 
     def _append(self, line: bytes) -> None:
         if self._header is not None:
@@ -289,9 +294,14 @@ def _load(path: Path, reader: "Reader") -> Loaded:
     records: list[Record] = []
     comparisons: list[Comparison] = []
     with path.open("rb") as file:
-        _check_start(file.read(_START), path)
+        start = file.read(_START)
+        _check_start(start, path)
         file.seek(0)
+        if start.startswith(_MARK):
+            file.seek(len(_MARK))
         for line in file:
+            if not line.startswith((_TRIAL, _HEADER, _COMPARISON)):
+                line = _as_written(line)
             if line.startswith(_HEADER):
                 header = _read_header(line, path)
                 if isinstance(header, str):
@@ -311,8 +321,8 @@ def _load(path: Path, reader: "Reader") -> Loaded:
 
 def _check_start(start: bytes, path: Path) -> None:
     """RecordError when a file does not begin as we begin files: with a header or a trial, perhaps after pieces of them that killed writers left."""
-    for line in filter(None, start.splitlines()):
-        if line.startswith((_HEADER, _TRIAL)):
+    for line in filter(None, start.removeprefix(_MARK).splitlines()):
+        if _as_written(line).startswith((_HEADER, _TRIAL)):
             return
         if not (_HEADER.startswith(line) or _TRIAL.startswith(line)):
             first = start.lstrip().partition(b"\n")[0].decode(errors="replace")
@@ -336,26 +346,38 @@ class Reader:
     def read(self, line: bytes) -> Record | str:
         """The record of a line, or why it is left out ('' for an empty line)."""
         # Quotes inside JSON strings are escaped, so this can only be the key itself; the last one, as ours comes last.
+        found = self._read_cut(line)
+        if found is not None:
+            return found
+        # Not as we write it: another tool did, or it is no trial at all.
+        rewritten = _rewritten(line)
+        return rewritten if isinstance(rewritten, str) else self._read_cut(rewritten) or DAMAGED
+
+    def _read_cut(self, line: bytes) -> Record | str | None:
+        """The record of a line as we write them, or why it is left out; None for a line that is not one."""
         head, mark, tail = line.rpartition(_ROW)
         if not mark:
-            return TORN if line.strip() else ""
+            return None
         known = self._heads.get(head)
         if known is None:
-            known = self._heads[head] = self._read_head(head)
+            known = self._read_head(head)
+            if known is None:
+                return None
+            self._heads[head] = known
         if isinstance(known, str):
             return known
         try:
             return _read_tail(known, tail, _parse('{"row":' + tail.decode()))
         except _UNREADABLE:
-            return TORN
+            return None
 
-    def _read_head(self, head: bytes) -> "_Head | str":
+    def _read_head(self, head: bytes) -> "_Head | str | None":
         try:
             fields = json.loads(head + b"}")
             workload, target, sketch, algorithm = fields["workload"], fields["target"], fields["sketch"], fields.get("algorithm", "")
             frozen = _frozen(sketch)
         except _UNREADABLE:
-            return TORN
+            return None
         return wrong_in_head(workload, target, algorithm, sketch) or self._unwanted(workload, target) or (workload, target, frozen, algorithm)
 
     def read_comparison(self, line: bytes) -> Comparison | str:
@@ -373,6 +395,33 @@ class Reader:
         if self._target is not None and target != self._target:
             return OTHER_TARGET
         return ""
+
+
+def _as_written(line: bytes) -> bytes:
+    """A line as we write it, where another tool wrote it otherwise: with spaces, or its fields in another order. Others are given back as they are."""
+    if line.startswith((_TRIAL, _HEADER)):
+        return line
+    found = _rewritten(line)
+    return line if isinstance(found, str) else found
+
+
+def _rewritten(line: bytes) -> bytes | str:
+    """A JSON object with the fields of a trial, a header or a comparison as we write it; for other lines, why they are left out ('' for an empty one)."""
+    if not line.strip():
+        return ""
+    try:
+        fields = json.loads(line)
+    except _UNREADABLE:
+        return TORN if line.lstrip().startswith((b"{", b"\0")) else NOT_A_TRIAL  # a cut line has its beginning; what a loss of power leaves is zeros
+    if isinstance(fields, dict) and len(fields) == 1 and fields.keys() <= {"header", "comparison"}:
+        return _dumps(fields).encode()
+    if not isinstance(fields, dict) or not fields.keys() >= {"workload", "row"}:
+        return NOT_A_TRIAL
+    missing = [name for name in (*_HEAD_FIELDS, *_TAIL_FIELDS) if name not in fields]
+    if missing:
+        return f"{DAMAGED}: it has no {missing[0]}"
+    head = ("workload", "target", *(["algorithm"] if "algorithm" in fields else []), "sketch")
+    return _dumps({name: fields[name] for name in (*head, *_TAIL_FIELDS)}).encode()
 
 
 def _read_tail(known: _Head, tail: bytes, fields: dict[str, Any]) -> Record | str:

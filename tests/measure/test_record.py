@@ -2,6 +2,7 @@ import json
 import multiprocessing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given
@@ -12,9 +13,11 @@ from ansor.errors import RecordError
 from ansor.measure.failure import Failure
 from ansor.measure.measurer import Measurement
 from ansor.measure.record import (
+    NOT_A_TRIAL,
     OTHER_TARGET,
     OTHER_WORKLOAD,
     TORN,
+    Comparison,
     Header,
     Record,
     RecordFile,
@@ -91,7 +94,56 @@ def test_rubbish_is_counted(tmp_path: Path) -> None:
     lines = [b"", b"rubbish", b'{"a":1,"row":2}', b'{"workload":1,"row":[]}', b'{"header":5}', b"\xff\xfe", b'[1,"row":3]']
     path.write_bytes(record_line(GOOD) + b"\n".join(lines) + b"\n" + record_line(GOOD))
     loaded = load(path)
-    assert loaded.records == (GOOD, GOOD) and loaded.skipped == {TORN: 6}
+    assert loaded.records == (GOOD, GOOD) and loaded.skipped == {TORN: 1, NOT_A_TRIAL: 4, "damaged line: it has no target": 1}
+
+
+WRITERS: dict[str, dict[str, Any]] = {
+    "default": {}, "sorted": {"sort_keys": True}, "sorted and tight": {"sort_keys": True, "separators": (",", ":")}, "wide": {"separators": (" , ", " : ")},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_lines_that_another_tool_rewrote_load(tmp_path: Path, writer: str, start: bytes, end: str) -> None:
+    path = tmp_path / "r.jsonl"
+    kept = (GOOD, FAILED, GOOD._replace(algorithm="winograd_f4"))
+    for with_header in (True, False):
+        path.unlink(missing_ok=True)
+        write(path, *kept)
+        with RecordFile(path, HEADER) as file:
+            file.append_comparison(Comparison("w", "t", "torch 2", "0", 0.5, 0.25, True, 1.0))
+        whole = load(path)
+        lines = path.read_text().splitlines()[0 if with_header else 1 :]
+        path.write_bytes(start + "".join(json.dumps(json.loads(line), **WRITERS[writer]) + end for line in lines).encode())
+        assert (load(path).records, load(path).comparisons, load(path).skipped) == (whole.records, whole.comparisons, {})
+        assert [dict(one.machine) for one in load(path).headers] == [dict(one.machine) for one in whole.headers[0 if with_header else 1 :]]
+        write(path, GOOD)
+        assert load(path).records == (*kept, GOOD)
+
+
+def test_later_formats_are_refused_however_they_are_spaced(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(b'\xef\xbb\xbf{ "header" : {"format" : 99}}\n')
+    for use in (lambda: load(path), lambda: RecordFile(path, HEADER)):
+        with pytest.raises(RecordError, match="format 99"):
+            use()
+
+
+@pytest.mark.parametrize("line", [b"null", b"5", b'"text"', b"[]", b"[1, 2]", b"{}", b'{"a": 1}', b"true", b"# a comment"])
+def test_what_is_no_trial_is_not_called_torn(tmp_path: Path, line: bytes) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(record_line(GOOD) + line + b"\n")
+    assert load(path).records == (GOOD,) and load(path).skipped == {NOT_A_TRIAL: 1}
+
+
+@pytest.mark.parametrize("spaced", [False, True])
+def test_cut_lines_are_torn(tmp_path: Path, spaced: bool) -> None:
+    path, line = tmp_path / "r.jsonl", record_line(GOOD).strip()
+    line = json.dumps(json.loads(line)).encode() if spaced else line
+    for size in range(1, len(line)):
+        path.write_bytes(record_line(GOOD) + line[:size] + b"\n" + record_line(GOOD))
+        assert load(path).records == (GOOD, GOOD) and load(path).skipped == {TORN: 1}
 
 
 OTHERS = [b"# My notes\nbuy milk\n", b"\x7fELF\x00\xff", b"[1, 2]\n", b'{"a":1}', b'{"headers":1}\n', b'{\n "a": 1}', b"\n\nnotes", b"x" * 10**6]
