@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import shlex
 import statistics
 import tempfile
@@ -88,8 +87,6 @@ def made(subject: NetworkSubject) -> tuple[object, ExampleInputs]:
     """The subject's model and inputs. Raises DeclarationError when they are neither."""
     import torch
 
-    # The export logs a stack trace beside the exception it raises, and we tell that in one sentence.
-    logging.getLogger("torch._subclasses.fake_tensor").setLevel(logging.CRITICAL)
     model, inputs = subject.model(), subject.example_inputs()
     if not callable(model):
         raise DeclarationError(f"{subject.name}: the function for the model returned a {type(model).__name__}; it has to return a torch.nn.Module")

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import functools
 import inspect
+import io
+import logging
+import os
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
@@ -16,7 +21,7 @@ from torch.utils import _pytree as pytree
 from ansor.errors import ModelError
 from ansor.graph.opened import closed, opened
 from ansor.graph.training import acting_on_mode
-from ansor.text import first_line, listed
+from ansor.text import counted, first_line, listed
 
 Report = Callable[[str], None]
 ExampleInputs = torch.Tensor | Sequence[object] | Mapping[str, object]
@@ -52,6 +57,32 @@ def known_warnings_silenced() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def logs_silenced() -> Iterator[None]:
+    """PyTorch logs stack traces beside the exceptions of an export, which we tell in one sentence. Whoever sets TORCH_LOGS sees them."""
+    names = [] if "TORCH_LOGS" in os.environ else ["torch", *(name for name in logging.root.manager.loggerDict if name.startswith("torch."))]
+    before = {name: logging.getLogger(name).level for name in names}
+    try:
+        for name in names:
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+        yield
+    finally:
+        for name, level in before.items():
+            logging.getLogger(name).setLevel(level)
+
+
+@contextmanager
+def prints_held() -> Iterator[None]:
+    """PyTorch prints the graph of an export that fails, too. What is printed to stderr comes out at the end, and not at all beside an exception."""
+    if "TORCH_LOGS" in os.environ:
+        yield
+        return
+    held = io.StringIO()
+    with redirect_stderr(held):
+        yield
+    sys.stderr.write(held.getvalue())
+
+
 def exported(model: object, example_inputs: ExampleInputs, say: Report) -> Exported:
     """See `from_torch`."""
     if isinstance(model, ExportedProgram):
@@ -60,6 +91,7 @@ def exported(model: object, example_inputs: ExampleInputs, say: Report) -> Expor
         raise ModelError(f"asked to read a {type(model).__name__} as a PyTorch model; give a torch.nn.Module, a function of tensors or an ExportedProgram")
     module = model if isinstance(model, torch.nn.Module) else _Function(model)
     args, kwargs = split_inputs(example_inputs)
+    _check_call(model, args, kwargs)
     acting = acting_on_mode(module)
     if acting:
         mode = "is in training mode" if len(acting) == 1 else "are in training mode"
@@ -71,7 +103,7 @@ def exported(model: object, example_inputs: ExampleInputs, say: Report) -> Expor
         program, is_opened = _program(module, args, kwargs)
     except Exception as error:  # the model's own code runs here, so anything may come
         raise ModelError(
-            f"torch.export cannot read {type(model).__name__}: {first_line(error)}; torch.export.export(model, args, strict=False) has to accept the model"
+            f"torch.export cannot export {_name(model)}: {first_line(error)}; {_cure(args, kwargs)}"
         ) from error
     finally:
         for part in training:
@@ -88,9 +120,39 @@ def split_inputs(example_inputs: ExampleInputs) -> CallArguments:
         return (), {str(key): value for key, value in example_inputs.items()}
     if isinstance(example_inputs, Sequence) and not isinstance(example_inputs, (str, bytes)):
         return tuple(example_inputs), {}
+    if isinstance(example_inputs, np.ndarray):
+        raise ModelError("example_inputs is a NumPy array; give a tensor, such as torch.from_numpy(array)")
     raise ModelError(
         f"example_inputs is a {type(example_inputs).__name__}; give a tensor, a tuple of the model's positional arguments or a dict of its keyword arguments"
     )
+
+
+def _name(model: object) -> str:
+    """`the model Linear`, `the function twice`."""
+    return f"the model {type(model).__name__}" if isinstance(model, torch.nn.Module) else f"the function {getattr(model, '__name__', type(model).__name__)}"
+
+
+def _check_call(model: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]) -> None:
+    """Raises ModelError where the model takes other arguments than the example inputs."""
+    parameters = _parameters(model)
+    if parameters is None:
+        return
+    try:
+        parameters.bind(*args, **kwargs)
+    except TypeError as error:
+        given = f"the keywords {', '.join(kwargs)}" if kwargs else counted(len(args), "positional argument")
+        raise ModelError(f"example_inputs gives {given}, but {_name(model)} takes {parameters}: {error}; give what the model is called with") from None
+
+
+def _cure(args: tuple[object, ...], kwargs: dict[str, object]) -> str:
+    """What to do about a model that cannot be exported: the inputs may be no tensors."""
+    leaves = pytree.tree_leaves((args, kwargs))
+    if any(isinstance(leaf, np.ndarray) for leaf in leaves):
+        return "example_inputs holds a NumPy array; convert it with torch.from_numpy"
+    if leaves and not any(isinstance(leaf, torch.Tensor) for leaf in leaves):
+        shown = ", ".join(f"{leaf!r:.40}" for leaf in leaves[:4])
+        return f"example_inputs holds no tensor, but {shown}: give tensors, such as torch.zeros(2, 4), instead of their shapes"
+    return "torch.export.export(model, args, strict=False) has to accept the model"
 
 
 class _Function(torch.nn.Module):
@@ -125,7 +187,7 @@ class _Opening(torch.nn.Module):
 def _program(module: torch.nn.Module, args: tuple[object, ...], kwargs: dict[str, object]) -> tuple[ExportedProgram, bool]:
     """The program, and whether objects had to be opened for it. Raises what torch.export raises of the module as it is."""
     args, kwargs = pytree.tree_map(_as_its_own, (args, kwargs))
-    with torch.no_grad(), known_warnings_silenced():
+    with torch.no_grad(), known_warnings_silenced(), logs_silenced(), prints_held():
         try:
             return torch.export.export(module, args, kwargs, strict=False), False
         except Exception:
