@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TextIO, TypeAlias
 from ansor import __version__, settings
 from ansor.errors import AnsorError, AnsorWarning
 from ansor.notices import log
+from ansor.shortage import sentence_of
 from ansor.text import clip
 
 if TYPE_CHECKING:
@@ -111,7 +112,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _sentence(error: Exception) -> str:
     """What went wrong, on one line."""
-    if isinstance(error, AnsorError | OSError):  # no room, no permission, no such folder: the system's own words name the file
+    if isinstance(error, AnsorError):
+        return str(error)
+    short = sentence_of(error)
+    if short is not None:
+        return short
+    if isinstance(error, OSError):  # no permission, no such folder: the system's own words name the file
         return str(error)
     text = " ".join(str(error).split())
     return f"unexpected {type(error).__name__}{f': {clip(text, 500)}' if text else ''}; set ANSOR_TRACEBACK=1 to see where it comes from"

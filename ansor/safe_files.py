@@ -12,6 +12,8 @@ import os
 import shutil
 import stat
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from ansor.errors import CacheError
@@ -56,9 +58,10 @@ def write_whole(path: Path, content: bytes, mode: int = 0o644) -> None:
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         try:
-            _write_all(descriptor, content)
-            os.fchmod(descriptor, mode)
-            os.fsync(descriptor)
+            with naming(path):
+                _write_all(descriptor, content)
+                os.fchmod(descriptor, mode)
+                os.fsync(descriptor)
         finally:
             os.close(descriptor)
         os.replace(name, path)
@@ -66,6 +69,17 @@ def write_whole(path: Path, content: bytes, mode: int = 0o644) -> None:
         Path(name).unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Let OSErrors from writing say which file they are about: what fails after the opening names none."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = str(path)
+        raise
 
 
 def sync_folder(folder: Path) -> None:

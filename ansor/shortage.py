@@ -2,12 +2,17 @@
 
 import errno
 
+PAUSES = (0.2, 1.0)
+"""Seconds to wait before trying again what failed for the machine's sake."""
+
 _ERRNOS = {
-    errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EAGAIN, errno.EROFS, errno.EIO, errno.ENODEV, errno.ENOENT, errno.EACCES,
+    errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOMEM, errno.EAGAIN, errno.EROFS, errno.EIO, errno.ENODEV, errno.ENOENT,
+    errno.EACCES,
 }  # fmt: skip
 
 _CURES = {
     "file descriptors": (("too many open files", "fdquotaexceeded"), "raise `ulimit -n`, or close files"),
+    "room below the limit of file sizes": (("file too large", "filetoobig", "sigxfsz"), "raise `ulimit -f`"),
     "disk space": (("no space left", "nospaceleft", "disk quota exceeded", "diskquota"), "make room where ANSOR_CACHE and TMPDIR point"),
     "disks that can be written": (
         ("read-only file system", "readonlyfilesystem", "input/output error"), "let ANSOR_CACHE and TMPDIR point to a disk that can be written",
@@ -15,7 +20,7 @@ _CURES = {
     "processes": (("resource temporarily unavailable", "unable to spawn", "cannot fork", "fork: retry"), "raise `ulimit -u`, or end other processes"),
     "memory": (
         (
-            "cannot allocate memory", "out of memory", "outofmemory", "systemresources", "bad_alloc", "virtual memory exhausted", "sigkill",
+            "cannot allocate memory", "memoryerror", "out of memory", "outofmemory", "systemresources", "bad_alloc", "virtual memory exhausted", "sigkill",
             "killed signal", "terminated unexpectedly",
         ),
         "free memory, or lower ANSOR_JOBS",
@@ -42,12 +47,25 @@ def is_shortage(text: str) -> bool:
 
 
 def sentence(text: str) -> str:
-    """What stops a run, in one sentence: what is missing, what was said, and what to do."""
-    first = " ".join(text.split())[:300]
+    """What stops a run, in one sentence: what is missing, what was said of it, and what to do."""
     for what, (signs, cure) in _CURES.items():
         if _has(text, signs):
-            return f"the machine has run out of {what}, which is not the program's fault: {first}; {cure}, and run the same again"
-    return f"measuring does not work on this machine now, which is not the program's fault: {first}; `ansor doctor` checks the installation"
+            said = next((line for line in text.splitlines() if _has(line, signs)), text)  # tools put warnings before it
+            return f"the machine has run out of {what}, which is not the program's fault: {_brief(said)}; {cure}, and run the same again"
+    return f"measuring does not work on this machine now, which is not the program's fault: {_brief(text)}; `ansor doctor` checks the installation"
+
+
+def sentence_of(error: BaseException) -> str | None:
+    """The sentence for an error of Python's that says the machine ran out of something; it names the file where that is known. None for any other."""
+    if isinstance(error, MemoryError):
+        return sentence(f"MemoryError: {error}" if str(error) else "MemoryError")
+    if isinstance(error, OSError) and is_trouble_of_system(error) and is_shortage(str(error)):
+        return sentence(str(error))
+    return None
+
+
+def _brief(text: str) -> str:
+    return " ".join(text.split())[:300].rstrip(" ;,:.")
 
 
 def _has(text: str, signs: tuple[str, ...]) -> bool:

@@ -21,9 +21,9 @@ from ansor.codegen.toolchain import Compiled, Compiler, compile_shared, prepare
 from ansor.errors import AnsorError
 from ansor.measure.failure import Failure
 from ansor.measure.identity import code_digests
-from ansor.measure.machine_trouble import KIND, PAUSES, is_trouble, settled
+from ansor.measure.machine_trouble import KIND, is_trouble, settled
 from ansor.measure.work_directory import WorkDirectory
-from ansor.shortage import is_trouble_of_system
+from ansor.shortage import PAUSES, is_trouble_of_system
 
 TOGETHER = 8  # candidates in one compiler call
 PLAIN = CSource("void plain(void) {}\n", "plain", ())  # builds wherever anything does

@@ -14,9 +14,6 @@ KIND = "machine"
 ALONE = "of this program alone, a plain one is fine"
 """In the text of a failure that looked like the machine's until a plain program passed beside it."""
 
-PAUSES = (0.2, 1.0)
-"""Seconds to wait before trying again."""
-
 _SUSPECTS = ("compile", "load", "reference", KIND)
 """Kinds of failures that tools tell of; what a program says while it runs is its own."""
 

@@ -17,12 +17,12 @@ from ansor import settings
 from ansor.codegen.source import CSource
 from ansor.errors import CacheError, MeasureError
 from ansor.measure.failure import Failure
-from ansor.measure.machine_trouble import KIND, LOST, PAUSES, is_trouble, settled
+from ansor.measure.machine_trouble import KIND, LOST, is_trouble, settled
 from ansor.measure.protocol import Reply, Request, RunRequest, TaskRequest, call_data
 from ansor.measure.timing import TimingOptions
 from ansor.measure.turns import Say, turn
 from ansor.notices import warn
-from ansor.shortage import is_trouble_of_system, sentence
+from ansor.shortage import PAUSES, is_trouble_of_system, sentence
 
 REFERENCE_SECONDS = 120.0  # wall time a reference may take; it is plain C, and runs once for each task
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -132,7 +133,26 @@ def test_processors_of_another_architecture_are_told_before_work_starts(
         assert ("an ARM processor, but this machine is x86-64" if arm else "an x86-64 processor, but this machine is ARM") in error and error.count("\n") == 1
 
 
-@pytest.mark.parametrize("error", [KeyError("weight"), RecursionError("too deep"), MemoryError(), ZeroDivisionError("two\nlines"), AssertionError()])
+@pytest.mark.parametrize(
+    ("error", "what"),
+    [
+        (MemoryError("Unable to allocate 2 GiB"), "memory, which is not the program's fault: MemoryError: Unable to allocate 2 GiB; free memory"),
+        (OSError(27, "File too large", "some.jsonl"), "room below the limit of file sizes.*'some.jsonl'; raise `ulimit -f`"),
+        (OSError(28, "No space left on device"), "disk space"),
+        (OSError(24, "Too many open files", "x"), "file descriptors.*'x'"),
+    ],
+)
+def test_what_the_machine_lacks_is_said_as_that(error: Exception, what: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("ansor.api.recorded_state", fail)
+    assert main(["compile", "scaled.py", "--threads", "1"]) == 1
+    said = capsys.readouterr().err
+    assert re.match(f"ansor: the machine has run out of {what}", said) and said.count("\n") == 1
+
+
+@pytest.mark.parametrize("error", [KeyError("weight"), RecursionError("too deep"), ZeroDivisionError("two\nlines"), AssertionError()])
 def test_no_error_shows_a_traceback(error: Exception, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise error

@@ -1,5 +1,6 @@
 """Files that are whole or not there: at every moment at which the power may go."""
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -134,3 +135,14 @@ def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatc
     with pytest.raises(OSError, match="No space"):
         write_whole(tmp_path / "file", NEW)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_write_that_fails_names_the_file(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match=r"No space left on device: '.*/file'"), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "write", _full)
+        write_whole(tmp_path / "file", NEW)
+    assert not list(tmp_path.iterdir())
+
+
+def _full(descriptor: int, content: object) -> int:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -15,17 +15,21 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 
 from ansor import settings
 from ansor.codegen.library_cache import kept_library
-from ansor.errors import MachineTrouble, ToolchainError
+from ansor.errors import CacheError, MachineTrouble, ToolchainError
 from ansor.forked import Locked
-from ansor.shortage import is_shortage, sentence
+from ansor.safe_files import naming
+from ansor.shortage import PAUSES, is_shortage, sentence
 from ansor.text import clip
+
+T = TypeVar("T")
 
 BASE_FLAGS = (
     "-O3",
@@ -43,8 +47,14 @@ BASE_FLAGS = (
 # rest: for AVX-512, clang 22 forgets the mask where 64-bit integers are narrowed to bytes, and writes past the end. And vectors stay as wide as the text
 # says: for Intel's processors, clang would cut those of 64 bytes in two, and tiles made for the registers would not fit.
 LLVM_FLAGS = ("-mllvm", "-memdep-block-scan-limit=10", "-mllvm", "-vectorizer-min-trip-count=0", "-mprefer-vector-width=512")
+ROOM_BYTES = 64 * 1024  # less than a compiler needs beside its output
 ASK_SECONDS = 60.0  # for what a compiler says of itself
-KILLED = (-9, 137)  # how a process ends that was killed, and a shell that ran it: short of memory, the system does that
+# How a process ends that was killed, and a shell that ran it. Short of memory, the system kills.
+KILLED = {
+    code: text
+    for number, text in ((9, "the compiler was killed (SIGKILL)"), (25, "the compiler was ended: file too large (SIGXFSZ)"))
+    for code in (-number, 128 + number)
+}
 FIRST_CALL_SECONDS = 300.0  # zig builds its runtime in its first call: 5 s here, more on a small machine
 
 
@@ -128,6 +138,10 @@ def _embedded_zig() -> str:
 
 
 def _ask(text: str, command: list[str]) -> str:
+    return _tried_again(lambda: _asked(text, command))
+
+
+def _asked(text: str, command: list[str]) -> str:
     try:
         # A session of its own: a script may hang in a program that it started, which has to go with it.
         process = subprocess.Popen(
@@ -144,16 +158,34 @@ def _ask(text: str, command: list[str]) -> str:
     finally:
         _end(process)
     if process.returncode or not answer.strip():
-        _check_shortage("the compiler was killed (SIGKILL)" if process.returncode in KILLED else complaint)
+        _check_shortage(KILLED.get(process.returncode, complaint))
         said = clip(complaint or answer, 300) or "nothing"
         raise ToolchainError(f"{text!r} is no C compiler we can use: {shlex.join(command)} said {said}; name another with --cc or $CC")
     return answer.strip()
+
+
+def _tried_again(attempt: Callable[[], T]) -> T:
+    """What `attempt` gives, tried again after a pause where the machine is why it failed. Raises MachineTrouble when that stays."""
+    for pause in PAUSES:
+        try:
+            return attempt()
+        except MachineTrouble:
+            time.sleep(pause)
+    return attempt()
 
 
 def _check_shortage(said: str) -> None:
     """Raises MachineTrouble where another compiler would fare no better."""
     if is_shortage(said):
         raise MachineTrouble(sentence(said))
+
+
+def _check_room(folder: Path) -> None:
+    """Raises CacheError where so little room is left that nothing can be built: compilers say so in many ways, or not at all."""
+    free = shutil.disk_usage(folder).free
+    if free < ROOM_BYTES:
+        cache = settings.writable_cache()
+        raise CacheError(f"no room in the cache folder {cache}: {free // 1024} kB are free; make room, or set ANSOR_CACHE to another folder")
 
 
 @lru_cache
@@ -197,7 +229,8 @@ def compile_shared(
 def _as_file(source: Path | str, place: Path) -> Path:
     if isinstance(source, Path):
         return source
-    place.write_text(source)
+    with naming(place):
+        place.write_text(source)
     return place
 
 
@@ -223,11 +256,10 @@ def _call(command: tuple[str, ...], environment: dict[str, str], timeout: float,
     if text is None:
         return Compiled("compile_timeout", f"stopped after {seconds:.1f} s: {shlex.join(command)}", seconds, command)
     kind = "compile" if process.returncode else ""
-    if process.returncode in KILLED:
-        text = f"the compiler was killed (SIGKILL); {text}"
-    if kind and not text.strip():
-        text = f"the compiler ended with code {process.returncode} and said nothing"
-    return Compiled(kind, clip(text, 4000), seconds, command)
+    said = [part for part in (KILLED.get(process.returncode, ""), text.strip()) if part]
+    if kind and not said:
+        said = [f"the compiler ended with code {process.returncode} and said nothing"]
+    return Compiled(kind, clip("; ".join(said), 4000), seconds, command)
 
 
 def _wait(process: "subprocess.Popen[str]", deadline: float, cancelled: threading.Event | None) -> str | None:
@@ -271,12 +303,13 @@ def cached_library(compiler: Compiler, name: str, text: str, *, mcpu: str = "nat
     def build(place: Path) -> None:
         compiled = compile_shared(compiler, [text], place, mcpu=mcpu, flags=flags, timeout=FIRST_CALL_SECONDS)
         if not compiled.ok:
+            _check_room(place.parent)
             _check_shortage(compiled.text)
             said = f"C compiler {compiler.version!r} cannot build our helper {name!r}: {compiled.text}"
             raise ToolchainError(f"{said}; name another with --cc or $CC")
 
     with _building.lock:
-        return kept_library(f"{name}-{key}", build)
+        return kept_library(f"{name}-{key}", lambda place: _tried_again(lambda: build(place)))
 
 
 def prepare(compiler: Compiler, mcpu: str = "native") -> None:

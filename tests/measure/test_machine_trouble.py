@@ -10,13 +10,14 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from ansor.codegen import toolchain
 from ansor.codegen.source import CSource
 from ansor.codegen.toolchain import Compiler, cached_library, find_compiler
-from ansor.errors import MachineTrouble, ToolchainError
+from ansor.errors import CacheError, MachineTrouble, ToolchainError
 from ansor.measure import builder as builders
 from ansor.measure import runner as runners
 from ansor.measure.builder import Builder
@@ -28,7 +29,7 @@ from ansor.measure.measurer import Job, Measurer, MeasureTask
 from ansor.measure.record import load
 from ansor.measure.runner import Runner
 from ansor.measure.timing import TimingOptions
-from ansor.shortage import is_trouble_of_system, sentence
+from ansor.shortage import is_trouble_of_system, sentence, sentence_of
 
 GOOD = "for (long i = 0; i < n; ++i) c[i] = a[i] + b[i];"
 QUICK = TimingOptions(min_repeat_ms=0.5, timeout_seconds=5.0)
@@ -106,11 +107,67 @@ def test_kernels_and_helpers_that_the_machine_cannot_build(compiler: Compiler, t
         cached_library(full, "helper", f"int helper_{os.getpid()};")
 
 
+@pytest.mark.compiler
+@pytest.mark.usefixtures("hasty")
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_a_compiler_that_is_killed_is_called_again(times: int, compiler: Compiler, tmp_path: Path) -> None:
+    """Twice, as for candidates; then it is said once, and without a mark too many."""
+    killed = scripted(compiler, tmp_path, f"n=$(cat {tmp_path}/n 2>/dev/null || echo 0); [ $n -lt {times} ] && {{ echo $((n+1)) > {tmp_path}/n; kill -9 $$; }}")
+    text = f"int killed_{os.getpid()}_{times};"
+    if times < 3:
+        assert cached_library(killed, "helper", text).exists()
+        return
+    with pytest.raises(MachineTrouble, match=r"not the program's fault: the compiler was killed \(SIGKILL\); free memory, or lower ANSOR_JOBS, and run"):
+        cached_library(killed, "helper", text)
+
+
+@pytest.mark.usefixtures("hasty")
+def test_a_compiler_that_is_killed_when_asked_is_asked_again(tmp_path: Path) -> None:
+    script = tmp_path / "cc"
+    script.write_text(f"#!/bin/sh\n[ -e {tmp_path}/once ] || {{ touch {tmp_path}/once; kill -9 $$; }}\necho '#define __GNUC__ 12'\n")
+    script.chmod(0o755)
+    assert find_compiler(str(script)).kind == "gcc"
+
+
+@pytest.mark.compiler
+@pytest.mark.usefixtures("hasty")
+def test_a_full_cache_folder_is_told_whatever_the_compiler_says(compiler: Compiler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    warnings = "; ".join(["echo 'warning: unexpected EOF reading a file'"] * 24)
+    failing = scripted(compiler, tmp_path, f"{warnings}; exit 1")
+    with pytest.raises(ToolchainError, match="name another with --cc"):
+        cached_library(failing, "helper", f"int full_{os.getpid()};")
+    monkeypatch.setattr(toolchain.shutil, "disk_usage", lambda folder: SimpleNamespace(free=4096))  # type: ignore[attr-defined]  # the module's own
+    with pytest.raises(CacheError) as found:
+        cached_library(failing, "helper", f"int full_{os.getpid()};")
+    assert re.fullmatch(r"no room in the cache folder \S+: 4 kB are free; make room, or set ANSOR_CACHE to another folder", str(found.value))
+
+
+def test_of_many_lines_the_one_that_tells_is_said() -> None:
+    for before, after in (("warning: a file of zig's\n" * 30, ""), ("", "\n/some/path/x.c"), ("note: 1\n", "\nnote: 2")):
+        told = sentence(f"{before}error: file_open ProcessFdQuotaExceeded;{after}")
+        assert told.endswith("not the program's fault: error: file_open ProcessFdQuotaExceeded; raise `ulimit -n`, or close files, and run the same again")
+
+
+def test_errors_of_python_that_are_the_machines() -> None:
+    for error, what in (
+        (MemoryError(), "memory"), (MemoryError("Unable to allocate 2 GiB"), "memory: .*2 GiB"), (OSError(errno.ENOMEM, os.strerror(errno.ENOMEM)), "memory"),
+        (OSError(errno.EFBIG, os.strerror(errno.EFBIG), "some/file"), "file sizes.*'some/file'; raise `ulimit -f`"),
+        (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "some/file"), "disk space.*'some/file'"),
+        (OSError(errno.EDQUOT, os.strerror(errno.EDQUOT)), "disk space"), (OSError(errno.EMFILE, os.strerror(errno.EMFILE), "x"), "file descriptors"),
+        (OSError(errno.ENFILE, os.strerror(errno.ENFILE)), "file descriptors"),
+    ):  # fmt: skip
+        said = sentence_of(error)
+        assert said is not None and re.match("the machine has run out of .*", said) and re.search(what.replace(": .*", ".*"), said) and "\n" not in said
+    for other in (ValueError("out of memory"), FileNotFoundError(errno.ENOENT, "No such file or directory", "x"), PermissionError(errno.EACCES, "denied")):
+        assert sentence_of(other) is None
+
+
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits before the next attempt."""
     monkeypatch.setattr(builders, "PAUSES", (0.0, 0.0))
     monkeypatch.setattr(runners, "PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(toolchain, "PAUSES", (0.0, 0.0))
 
 
 def scripted(compiler: Compiler, folder: Path, text: str) -> Compiler:
