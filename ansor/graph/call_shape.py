@@ -108,8 +108,11 @@ def _described(value: Value) -> str:
 
 
 def _checked(leaf: object, wanted: Value, dtype: torch.dtype | None, name: str) -> Array | torch.Tensor:
-    if isinstance(leaf, torch.Tensor) and leaf.dtype is dtype and leaf.shape == wanted.shape and leaf.is_cpu and leaf.layout is torch.strided:
-        return leaf  # the usual case
+    try:
+        if isinstance(leaf, torch.Tensor) and leaf.dtype is dtype and leaf.shape == wanted.shape and leaf.is_cpu and leaf.layout is torch.strided:
+            return leaf  # the usual case
+    except RuntimeError:  # nested tensors say that they are strided, and have no shape
+        pass
     if not isinstance(leaf, (torch.Tensor, np.ndarray)):
         raise ModelError(f"the network was called with a {type(leaf).__name__} as {name}; give a torch tensor or a NumPy array of {_described(wanted)}")
     if isinstance(leaf, np.ma.MaskedArray):

@@ -17,8 +17,13 @@ OF_KERNELS = frozenset(["float32", "float64", "int8", "uint8", "int16", "int32",
 
 
 def value_of(leaf: torch.Tensor | Array) -> Value:
-    """Shape and dtype. A tensor that is not an ordinary, strided one has its layout before the dtype: `sparse_coo float32`."""
+    """Shape and dtype. A tensor that is not an ordinary, strided one has its layout before the dtype: `sparse_coo float32`.
+
+    Nested tensors say that they are strided, but have no shape: all their extents but the first count as -1.
+    """
     dtype = str(leaf.dtype).removeprefix("torch.")
+    if isinstance(leaf, torch.Tensor) and leaf.is_nested and leaf.layout is torch.strided:
+        return Value((leaf.size(0), *[-1] * (leaf.dim() - 1)), f"nested {dtype}")
     if isinstance(leaf, torch.Tensor) and leaf.layout is not torch.strided:
         dtype = f"{str(leaf.layout).removeprefix('torch.').lstrip('_')} {dtype}"
     return Value(tuple(leaf.shape), dtype)

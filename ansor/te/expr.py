@@ -252,22 +252,38 @@ def const(value: Number, dtype: str | None = None) -> Const:
         dtype = "bool" if isinstance(value, bool) else INDEX if isinstance(value, int) else "float32"
     check_dtype(dtype)
     if is_float(dtype):
-        return Const(float(value), dtype)
+        return Const(_as_float(value, dtype), dtype)
     if dtype == "bool":
         return Const(bool(value), dtype)
     if isinstance(value, float) and not value.is_integer():
         raise DeclarationError(f"asked for the {dtype} constant {value}, which is not an integer; use a float dtype or te.cast")
     low, high = _INT_LIMITS[dtype]
     if not low <= int(value) <= high:
-        raise DeclarationError(f"asked for the {dtype} constant {value}, which is outside {low}..{high}")
+        raise DeclarationError(f"asked for the {dtype} constant {_shown(value)}, which is outside {low}..{high}")
     return Const(int(value), dtype)
+
+
+def _as_float(value: numbers.Real | Number, dtype: str) -> float:
+    """Raises DeclarationError for integers and fractions that no float reaches."""
+    try:
+        return float(value)
+    except OverflowError as error:
+        said = f"asked for the {dtype} constant {_shown(value)}, which is too large for any float"
+        raise DeclarationError(f"{said}; use a smaller number, or te.infinity") from error
+
+
+def _shown(value: object) -> str:
+    """A number for a message. Python refuses to print integers of thousands of digits, and nobody reads those of fifty."""
+    if isinstance(value, int) and value.bit_length() > 128:
+        return f"of {value.bit_length()} bits"
+    return str(value) if isinstance(value, (int, float)) else f"of type {type(value).__name__}"
 
 
 def _operand(value: object) -> Operand:
     if isinstance(value, (Expr, int, float)):
         return value
     if isinstance(value, numbers.Real):  # NumPy's
-        return int(value) if isinstance(value, numbers.Integral) else float(value)
+        return int(value) if isinstance(value, numbers.Integral) else _as_float(value, "float32")
     refuse = getattr(value, "refuse", None)  # a slice's own sentence
     if refuse is not None:
         refuse()

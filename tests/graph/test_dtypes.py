@@ -166,6 +166,36 @@ def test_views_and_arrays_of_other_kinds(reference: Reference) -> None:
         network(x.bfloat16())
 
 
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")
+def test_nested_tensors_are_refused_as_sparse_ones_are(reference: Reference) -> None:
+    """PyTorch's own say that they are strided, and raise when they are asked for their shape."""
+    network = reference(extract(lambda x: x + 1, torch.zeros(2, 3)))
+    rows = [torch.zeros(3), torch.ones(3)]
+    for given, shape in (
+        (torch.nested.nested_tensor(rows), r"\(2, -1\)"), (torch.nested.nested_tensor([rows[0], rows[0][:1]]), r"\(2, -1\)"),
+        (torch.nested.nested_tensor([torch.zeros(1, 2), torch.zeros(3, 2)]), r"\(2, -1, -1\)"),
+    ):  # fmt: skip
+        with pytest.raises(ModelError, match=f"being nested float32 of shape {shape}; it was compiled for float32 of shape .*: convert the input, or compile"):
+            network(given)
+    with pytest.raises(ModelError, match=r"being jagged float32 of shape .*; it was compiled for float32"):
+        network(torch.nested.nested_tensor(rows, layout=torch.jagged))
+    with pytest.raises(ModelError, match="being nested float64"):
+        network(torch.nested.nested_tensor([row.double() for row in rows]))
+
+
+def test_every_result_has_memory_of_its_own(reference: Reference) -> None:
+    def twice(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        y = x + 1
+        return y, y, y.view(-1), y[0], x
+
+    x = torch.zeros(2, 3)
+    results = reference(extract(twice, x))(x)
+    assert isinstance(results, tuple) and all(torch.equal(one, other) for one, other in zip(results, twice(x), strict=True))
+    results[0].fill_(7)
+    assert all(torch.equal(one, other) for one, other in zip(results[1:], twice(x)[1:], strict=True)) and not x.any()
+    assert len({one.untyped_storage().data_ptr() for one in (*results, x)}) == 6
+
+
 def test_what_a_tensor_is() -> None:
     assert (value_of(torch.zeros(2, dtype=torch.bfloat16)).dtype, value_of(torch.zeros(2).to_sparse()).dtype) == ("bfloat16", "sparse_coo float32")
     x = torch.randn(3, 2)

@@ -1,6 +1,7 @@
 """Scalar expressions: what operators build, what is folded, and every mistake's sentence."""
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -132,7 +133,7 @@ def test_transform_replaces_and_keeps_what_did_not_change() -> None:
     (lambda: B + 200, "asked for the int8 constant 200, which is outside -128..127"),
     (lambda: te.const(1.5, "int32"), "asked for the int32 constant 1.5, which is not an integer"),
     (lambda: te.const(TEXT), "te.const takes a Python number, found str"),
-    (lambda: te.cast("half", X), "asked for dtype 'half', which is not one of float32, float64"),
+    (lambda: te.cast("half", X), "asked for dtype 'half', which is not one of float16, float32, float64"),
     (lambda: te.if_then_else(X, F, 0), "asked for a choice on `i`, which has dtype int32; the condition has to be bool"),
     (lambda: te.all(), "asked for te.all or te.any of no condition"),
     (lambda: te.sum(F, axis=[]), "asked for te.sum over no axis"),
@@ -146,3 +147,19 @@ def test_mistakes_give_a_sentence(mistake: object, sentence: str) -> None:
     with pytest.raises(DeclarationError) as caught:
         mistake()
     assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize("digits", [400, 5000])  # more than a double holds; more than Python prints
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "int32", "int64"])
+def test_numbers_that_no_dtype_holds_are_told(dtype: str, digits: int) -> None:
+    large = 10**digits
+    x = te.placeholder((8,), dtype, name="x")
+    said = "too large for any float" if dtype.startswith("float") else "outside"
+    for make in (
+        lambda i: x[i] + large, lambda i: -large * x[i], lambda i: te.max(x[i], large), lambda i: te.if_then_else(x[i] > large, x[i], 0),
+        lambda i: te.const(large, dtype), lambda i: x[i] == -large,
+    ):  # fmt: skip
+        with pytest.raises(DeclarationError, match=rf"the {dtype} constant of \d+ bits, which is {said}"):
+            te.compute((8,), make)
+    with pytest.raises(DeclarationError, match="constant of type Fraction, which is too large for any float"):
+        te.compute((8,), lambda i: x[i] + Fraction(large, 3))
