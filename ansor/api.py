@@ -14,7 +14,7 @@ from ansor.arguments import check_arguments
 from ansor.budget import Budget
 from ansor.codegen.toolchain import find_compiler
 from ansor.cost_model.base import CostModel
-from ansor.errors import ArgumentError, RecordError, TargetError
+from ansor.errors import ArgumentError, DeclarationError, RecordError, TargetError
 from ansor.ir import access
 from ansor.kernels import NetworkKernel, built
 from ansor.library_choice import assembled, runs_here
@@ -228,7 +228,7 @@ def auto_schedule(
     Raises BudgetError, ArgumentError and TargetError for arguments that cannot be meant, DeclarationError and ScheduleError for what they describe.
     """
     if func is None:
-        raise ArgumentError("asked to schedule None; give a function that returns tensors, the name of an operator, tensors, or a SearchTask")
+        raise DeclarationError("asked to schedule None; give a function that returns tensors, the name of an operator, tensors, or a SearchTask")
     count = 0 if trials is None and minutes is None else trials
     Budget.of(count, minutes, min_gain)  # mistakes show before sketches are derived
     check_arguments(

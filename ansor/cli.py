@@ -197,8 +197,10 @@ def _add_subject(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--args", type=arguments, default=(), metavar="N,N,...", help="sizes of an operator, its defaults when left out")
 
 
-def _add_target(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--target", help="such as 'cpu -threads=1' or 'cpu -mcpu=znver3' (default: cpu, all cores; to read records: theirs, if all have one)")
+def _add_target(parser: argparse.ArgumentParser, reads: bool = False) -> None:
+    """`reads`: the command takes the target from a record file where none is given."""
+    default = "that of the records, if all have one; else cpu, all cores" if reads else "cpu, all cores"
+    parser.add_argument("--target", help=f"such as 'cpu -threads=1' or 'cpu -mcpu=znver3' (default: {default})")
     parser.add_argument("--threads", type=positive, help="short for -threads=N of the target")
     parser.add_argument("--cc", default="", help="C compiler command; the embedded one (ziglang) when left out and $CC is not set")
 
@@ -222,7 +224,7 @@ def _add_tune(commands: Commands) -> None:
 def _add_compile(commands: Commands) -> None:
     parser = _command(commands, "compile", COMPILE_HELP)
     _add_subject(parser)
-    _add_target(parser)
+    _add_target(parser, reads=True)
     parser.add_argument("--records", metavar="FILE", help="record file of an earlier `ansor tune` (default: NAME.jsonl if it is there)")
     parser.add_argument("--output", metavar="DIR", help="save kernels and C sources there")
     parser.add_argument("--no-library", action="store_true", help="run our kernels also where PyTorch's own are faster (networks)")
@@ -235,7 +237,7 @@ def _add_show(commands: Commands) -> None:
     parser.add_argument("subject", nargs="?", metavar="NAME|FILE.py[:function]", help="show the best program of this")
     parser.add_argument("--args", type=arguments, default=(), metavar="N,N,...", help="sizes of an operator")
     parser.add_argument("--source", action="store_true", help="the C text instead of the loops")
-    _add_target(parser)
+    _add_target(parser, reads=True)
 
 
 def _add_explain(commands: Commands) -> None:
@@ -245,7 +247,7 @@ def _add_explain(commands: Commands) -> None:
     parser.add_argument("--args", type=arguments, default=(), metavar="N,N,...", help="sizes of an operator")
     parser.add_argument("--all", action="store_true", help="every kernel of a network, not only the one that takes most of its time")
     parser.add_argument("--peak", type=rate, metavar="GFLOP/s", help="the target's peak, as `ansor doctor` measured it, to compare with")
-    _add_target(parser)
+    _add_target(parser, reads=True)
 
 
 def _add_convert(commands: Commands) -> None:

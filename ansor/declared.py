@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from ansor.errors import DeclarationError
 from ansor.ir.access import producers
 from ansor.te.tensor import Tensor
+from ansor.text import with_article
 
 
 def tensors_of(given: object, what: str = "the declaration") -> tuple[Tensor, ...]:
@@ -19,7 +20,7 @@ def tensors_of(given: object, what: str = "the declaration") -> tuple[Tensor, ..
         return (*_inputs_of(given), given)
     if not isinstance(given, Sequence) or isinstance(given, str) or not all(isinstance(one, Tensor) for one in given):
         kinds = ", ".join(dict.fromkeys(type(one).__name__ for one in given)) if isinstance(given, list | tuple) else ""
-        found = f"a {type(given).__name__}{f' of {kinds}' if kinds else ''}"
+        found = f"{with_article(type(given).__name__)}{f' of {kinds}' if kinds else ''}"
         raise DeclarationError(f"{what} returned {found}; it has to return the list [inputs..., outputs...]")
     return tuple(given)
 

@@ -68,3 +68,8 @@ def environment_with(extra: Mapping[str, str]) -> dict[str, str]:
 def shows_tracebacks() -> bool:
     """Whether the command shows where an error comes from, beside what it is."""
     return bool(os.environ.get("ANSOR_TRACEBACK", "").strip())
+
+
+def shows_torch_logs() -> bool:
+    """TORCH_LOGS: somebody wants to see what PyTorch logs."""
+    return "TORCH_LOGS" in os.environ

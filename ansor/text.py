@@ -54,6 +54,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def with_article(word: str) -> str:
+    """`a list`, `an int`, `an ndarray`."""
+    return f"{'an' if word[:1] in 'aeiouAEIOU' or word.startswith('nd') else 'a'} {word}"
+
+
 def clip(text: str, limit: int = 2000) -> str:
     """At most about `limit` characters: the head and the tail, because tools put the cause in either."""
     text = text.strip()

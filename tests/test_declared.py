@@ -68,7 +68,7 @@ def test_a_registered_function_comes_before_the_built_in_one_of_its_name(monkeyp
         (product, (1, 2, 3, 4), "too many positional arguments"),
         ([1, 2], (), "which is a list; give a function that returns tensors"),
         (3, (), "which is a int; give a function"),
-        (None, (), "either func"),
+        (None, (), "asked to schedule None"),
         ("matmull", (), r"did you mean matmul\?"),
         ("nothing_like_it", (), "built in are matmul"),
         (product(2, 2, 2), (4,), "tensors take no arguments"),

@@ -35,3 +35,9 @@ def test_clip_keeps_head_and_tail() -> None:
 
 def test_counted() -> None:
     assert [counted(n, "kernel") for n in (0, 1, 2)] == ["0 kernels", "1 kernel", "2 kernels"]
+
+
+def test_articles() -> None:
+    from ansor.text import with_article
+
+    assert [with_article(word) for word in ("int", "list", "ndarray", "NoneType")] == ["an int", "a list", "an ndarray", "a NoneType"]

@@ -21,6 +21,7 @@ from ansor.ir.dag import c_identifier
 from ansor.kernels import built
 from ansor.subject import NetworkSubject, Subject
 from ansor.targets.base import Target, parse_target
+from ansor.text import with_article
 from ansor.tuning import TaskState
 
 if TYPE_CHECKING:
@@ -89,9 +90,9 @@ def made(subject: NetworkSubject) -> tuple[object, ExampleInputs]:
 
     model, inputs = subject.model(), subject.example_inputs()
     if not callable(model):
-        raise DeclarationError(f"{subject.name}: the function for the model returned a {type(model).__name__}; it has to return a torch.nn.Module")
+        raise DeclarationError(f"{subject.name}: the function for the model returned {with_article(type(model).__name__)}; it has to return a torch.nn.Module")
     if not isinstance(inputs, (torch.Tensor, Sequence, Mapping)):
-        raise DeclarationError(f"{subject.name}: example_inputs() returned a {type(inputs).__name__}; it has to return a tuple of tensors")
+        raise DeclarationError(f"{subject.name}: example_inputs() returned {with_article(type(inputs).__name__)}; it has to return a tuple of tensors")
     return model, inputs
 
 

@@ -6,7 +6,6 @@ import functools
 import inspect
 import io
 import logging
-import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,6 +20,7 @@ from torch.utils import _pytree as pytree
 from ansor.errors import ModelError
 from ansor.graph.opened import closed, opened
 from ansor.graph.training import acting_on_mode
+from ansor.settings import shows_torch_logs
 from ansor.text import counted, first_line, listed
 
 Report = Callable[[str], None]
@@ -60,7 +60,7 @@ def known_warnings_silenced() -> Iterator[None]:
 @contextmanager
 def logs_silenced() -> Iterator[None]:
     """PyTorch logs stack traces beside the exceptions of an export, which we tell in one sentence. Whoever sets TORCH_LOGS sees them."""
-    names = [] if "TORCH_LOGS" in os.environ else ["torch", *(name for name in logging.root.manager.loggerDict if name.startswith("torch."))]
+    names = [] if shows_torch_logs() else ["torch", *(name for name in logging.root.manager.loggerDict if name.startswith("torch."))]
     before = {name: logging.getLogger(name).level for name in names}
     try:
         for name in names:
@@ -74,7 +74,7 @@ def logs_silenced() -> Iterator[None]:
 @contextmanager
 def prints_held() -> Iterator[None]:
     """PyTorch prints the graph of an export that fails, too. What is printed to stderr comes out at the end, and not at all beside an exception."""
-    if "TORCH_LOGS" in os.environ:
+    if shows_torch_logs():
         yield
         return
     held = io.StringIO()

@@ -19,6 +19,7 @@ from typing import cast as cast_type
 from ansor.errors import DeclarationError
 from ansor.te.fold import fold, with_operands
 from ansor.te.operators import Operators
+from ansor.text import with_article
 
 if TYPE_CHECKING:
     from ansor.te.tensor import Tensor
@@ -287,7 +288,7 @@ def _operand(value: object) -> Operand:
     refuse = getattr(value, "refuse", None)  # a slice's own sentence
     if refuse is not None:
         refuse()
-    raise DeclarationError(f"asked for arithmetic with a {type(value).__name__} ({value!r}); use a number, or read an element: tensor[i, j]")
+    raise DeclarationError(f"asked for arithmetic with {with_article(type(value).__name__)} ({value!r}); use a number, or read an element: tensor[i, j]")
 
 
 def as_expr(value: Operand, dtype: str | None = None) -> Expr:
