@@ -298,8 +298,11 @@ def say_unused(states: Collection[TaskState], records: str | Path | None, say: R
 
 def _check_place(records: str | Path | None, written: bool) -> None:
     """Raises RecordError for a file that cannot be read, or written to: before any work is done."""
-    if records is not None:
-        (make_place if written else check_place)(Path(records))
+    if records is None:
+        return
+    (make_place if written else check_place)(Path(records))
+    if not Path(records).exists():
+        warn(f"records {records} do not exist, and nothing is measured, so no recorded program is used; check the path, or give trials= or minutes= to tune")
 
 
 def extract_tasks(
@@ -439,6 +442,7 @@ def tune(task: SearchTask, options: TuningOptions) -> TaskState:
     say: Report = print if options.verbose else quiet
     records = files[0] if files else None
     if options.num_measure_trials == 0 and options.minutes is None:
+        _check_place(records, written=False)
         state = recorded_state(task, records)
         say_unused([state], records, say, say if options.verbose else warn)
         return state

@@ -207,6 +207,8 @@ def test_a_target_from_a_file_starts_no_program(folder: Path, capsys: pytest.Cap
     (folder / "cc.jsonl").write_text(text)
     for command in ("show", "explain"):
         assert main([command, "cc.jsonl", "matmul", "--args", "8,8,8"]) == 1
+        said = capsys.readouterr().err
+        assert f"if you trust it, pass --target 'cpu -mcpu=native -threads=1' --cc 'touch {canary}'" in said and said.count("\n") == 1
     assert main(["compile", "matmul", "--args", "8,8,8", "--records", "cc.jsonl"]) in (0, 1)
     assert not canary.exists()
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import ansor
 from ansor import te
-from ansor.api import recorded_state, say_unused
+from ansor.api import recorded_state, say_unused, tune
 from ansor.codegen.toolchain import find_compiler, processor_name
+from ansor.errors import AnsorWarning
 from ansor.measure.machine_identity import compiler_identity, processor_identity
 from ansor.measure.record import Record, RecordFile, make_header
 from ansor.record_target import difference, record_target
@@ -25,7 +28,7 @@ ONE, TWO = (SearchTask(matmul, (16, 16, 16), f"cpu -threads={threads}") for thre
 def recorded(path: Path, task: SearchTask, target: str = "") -> None:
     space = task.spaces[0]
     with RecordFile(path, make_header(find_compiler())) as file:
-        file.append(Record(task.workload_key, target or record_target(task.target), space.sketch.to_json(), (0,) * len(space.sizes), (1e-3,)))
+        file.append(Record(task.workload_key, target or record_target(task.target), json.loads(space.name), (0,) * len(space.sizes), (1e-3,)))
 
 
 def told(path: Path, task: SearchTask) -> tuple[list[str], list[str]]:
@@ -99,7 +102,7 @@ def test_sketches_of_other_tables_and_steps_are_not_called_renamed(tmp_path: Pat
         (tmp_path / "r.jsonl").unlink(missing_ok=True)
         with RecordFile(tmp_path / "r.jsonl", make_header(find_compiler())) as file:
             for space in task.spaces:
-                file.append(Record(task.workload_key, record_target(task.target), space.sketch.to_json(), (0,) * len(space.sizes), (1e-3,)))
+                file.append(Record(task.workload_key, record_target(task.target), json.loads(space.name), (0,) * len(space.sizes), (1e-3,)))
         (tmp_path / "r.jsonl").write_text((tmp_path / "r.jsonl").read_text().replace(old, new))
         assert set(recorded_outcomes(task, tmp_path / "r.jsonl").left_out) == {"sketches that this version does not make"}
 
@@ -111,3 +114,10 @@ def test_the_example_of_the_readme_shares_the_records_of_the_command() -> None:
     exec(text[start : text.index("\n\n", start)], names)
     ours, builtin = (SearchTask(function, (64, 48, 32), "cpu -threads=1") for function in (names["matmul"], operators.matmul))
     assert ours.workload_key == builtin.workload_key and [space.name for space in ours.spaces] == [space.name for space in builtin.spaces]
+
+
+def test_records_that_do_not_exist_are_told_where_nothing_is_measured(tmp_path: Path) -> None:
+    with pytest.warns(AnsorWarning, match=r"records .*nofile\.jsonl do not exist, and nothing is measured"):
+        ansor.auto_schedule(matmul, (16, 16, 16), "cpu -threads=1", records=tmp_path / "nofile.jsonl")
+    with pytest.warns(AnsorWarning, match=r"nofile\.jsonl do not exist"):
+        tune(ONE, ansor.TuningOptions(measure_callbacks=[ansor.RecordToFile(str(tmp_path / "nofile.jsonl"))], verbose=0))

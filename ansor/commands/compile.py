@@ -18,7 +18,7 @@ from ansor.commands.tune import print_comparison
 from ansor.errors import RecordError
 from ansor.kernels import built
 from ansor.machine_checks import check_machine
-from ansor.measure.record_place import check_place
+from ansor.measure.record_place import check_place, make_place
 from ansor.progress import ProgressView, say
 from ansor.subject import NetworkSubject, OperatorSubject, resolve
 from ansor.targets.base import Target
@@ -61,7 +61,10 @@ def _compile_network(given: argparse.Namespace, subject: NetworkSubject, target:
         model, inputs = made(subject)
     states: list[TaskState] = []
     start = time.monotonic()
-    network = api.compile(model, inputs, target, records=records, library=not given.no_library, progress=ProgressView(console), on_tasks=states.extend)
+    if not given.no_library:
+        make_place(records)  # which kernels of PyTorch run is kept there, too
+    kept = records if records.exists() else None
+    network = api.compile(model, inputs, target, records=kept, library=not given.no_library, progress=ProgressView(console), on_tasks=states.extend)
     _say_origin(states, target, console)
     console.print(f"compiled in {format_seconds(time.monotonic() - start)}")
     _save(given, states, target, console)

@@ -10,12 +10,12 @@ from pathlib import Path
 from rich.console import Console
 
 from ansor.commands.common import target_of
-from ansor.errors import RecordError
+from ansor.errors import RecordError, TargetError
 from ansor.measure.record import Record, load
 from ansor.progress import say
 from ansor.record_target import options_text
 from ansor.targets.base import Target, parse_target
-from ansor.targets.program_options import read_target
+from ansor.targets.program_options import read_target, why_refused, without_programs
 
 
 def target_for(given: argparse.Namespace, records: str | Path, console: Console) -> Target:
@@ -28,10 +28,29 @@ def target_for(given: argparse.Namespace, records: str | Path, console: Console)
     texts = target_texts(load(records).records)
     if len(texts) != 1:
         return target_of(given)
+    if why_refused(texts[0]):
+        raise TargetError(_say_it_yourself(texts[0], records))
     target = read_target(texts[0])
     if target != parse_target("cpu"):
         say(console, f"for {target}, the target of all trials in {records}")
     return target
+
+
+def _say_it_yourself(text: str, records: str | Path) -> str:
+    """What to pass where a file's target names a compiler, which nothing in a file may start. The file's text is quoted, so that a shell takes it as data."""
+    asked = f"all trials in {records} are for a target that names a compiler, and a compiler that a file names is not started"
+    compiler, rest = _compiler_of(text), without_programs(text)
+    if not compiler or not (compiler + rest).isprintable() or len(compiler + rest) > 300:
+        return f"{asked}; name both with --target and --cc"
+    return f"{asked}; if you trust it, pass --target {shlex.quote(rest)} --cc {shlex.quote(compiler)}"
+
+
+def _compiler_of(text: str) -> str:
+    """The value of -cc in a target's text, '' where it cannot be read."""
+    try:
+        return next((word.removeprefix("-cc=") for word in shlex.split(text) if word.startswith("-cc=")), "")
+    except ValueError:
+        return ""
 
 
 def nothing_for(name: str, target: Target, records: str | Path) -> RecordError:
