@@ -75,6 +75,7 @@ def tune_tasks(
     tasks: a list, one task, or what `extract_tasks` gives of a network, which brings its weights along.
     min_gain: end early when the rest of the budget is expected to save less than this share of the time of the programs (`ansor.search.expected_gain`).
     By default that is 0.01 with `minutes` alone, and never with `trials`. Ctrl-C ends the run early; what was measured so far counts.
+    Before anything was measured, it raises KeyboardInterrupt.
     early_stop: end a task after so many trials without a better program. The other arguments are those of `auto_schedule`.
 
     Raises BudgetError without a sensible budget, ArgumentError for an argument of a wrong kind, ToolchainError when no compiler works, RecordError for an
@@ -125,6 +126,8 @@ def _tuned(
         try:
             return run.run()
         except KeyboardInterrupt:
+            if not any(state.trials for state in run.states):  # nothing to go on with
+                raise
             voice.say("stopped by Ctrl-C: going on with the best programs so far")
             return run.states
 

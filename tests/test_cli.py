@@ -24,6 +24,7 @@ from ansor.measure.record import Record, RecordFile, load, make_header
 from ansor.record_target import record_target
 from ansor.subject import NetworkSubject, resolve
 from ansor.task import SearchTask
+from ansor.tuning import TuningRun
 from ansor.zoo.operators import matmul
 
 DECLARATION = """
@@ -333,6 +334,29 @@ def test_ctrl_c_ends_with_the_best_so_far(folder: Path) -> None:
         assert run.wait(60) == 0, said
     assert any("stopped by Ctrl-C" in line for line in said) and said[-1].startswith("matmul(64, 64, 64)")
     assert load(folder / "matmul.jsonl").records
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize("subject", ["scaled.py", "net.py"])
+def test_ctrl_c_with_nothing_to_keep(subject: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The status says whether anything is kept: 130 before the first trial, 0 where earlier runs recorded some."""
+    tune = ["tune", subject, "--threads", "1", "--trials", "2", "--records", "r.jsonl"]
+
+    def interrupted(self: TuningRun) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ansor.commands.tune.peak_gflops", lambda target: None)
+    with monkeypatch.context() as patch:
+        patch.setattr(TuningRun, "run", interrupted)
+        assert main([*tune, "--output", "kernels"]) == 130
+    said = capsys.readouterr()
+    assert said.err == "ansor: stopped\n" and "going on with the best" not in said.out and not list((folder / "kernels").iterdir())
+    if subject == "scaled.py":
+        assert main(tune) == 0
+        monkeypatch.setattr(TuningRun, "_writer", interrupted)  # after it has read what was recorded
+        capsys.readouterr()
+        assert main([*tune[:-3], "50", "--records", "r.jsonl"]) == 0
+        assert "stopped by Ctrl-C" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "device", "below a file"])
