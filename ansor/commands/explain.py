@@ -39,7 +39,7 @@ def run_explain(given: argparse.Namespace) -> int:
     target = target_for(given, given.records, console)
     if given.subject:
         subject = resolve(given.subject, given.args)
-        tasks, name = list(_tasks(subject, target, console)), subject.name
+        tasks, name = list(_tasks(subject, target)), subject.name
     else:
         tasks, name = [_builtin(given.records, target)], "it"
     known = [(task, weight, recorded_outcomes(task, given.records)) for task, weight in tasks]
@@ -60,12 +60,12 @@ def run_explain(given: argparse.Namespace) -> int:
     return 0
 
 
-def _tasks(subject: Subject, target: Target, console: Console) -> Iterator[tuple[SearchTask, int]]:
+def _tasks(subject: Subject, target: Target) -> Iterator[tuple[SearchTask, int]]:
     """The workloads of a subject, and how often each is used."""
     if isinstance(subject, OperatorSubject):
         yield SearchTask(subject.function, subject.args, target), 1
         return
-    yield from zip(*api.extract_tasks(*made(subject), target, report=console.print), strict=True)
+    yield from zip(*api.extract_tasks(*made(subject), target), strict=True)  # warnings are told as everywhere
 
 
 def _builtin(records: str, target: Target) -> tuple[SearchTask, int]:
