@@ -16,6 +16,7 @@ from typing import ParamSpec, TypeVar
 from ansor.declared import check_call
 from ansor.errors import AnsorError, DeclarationError
 from ansor.te.tensor import Tensor
+from ansor.text import counted
 from ansor.zoo.catalogue import ZooOperator, find
 
 P = ParamSpec("P")
@@ -151,7 +152,8 @@ def _own_functions(module: ModuleType) -> list[str]:
 def _only_function(module: ModuleType, path: Path) -> str:
     names = [name for name in _own_functions(module) if name != "main"]
     if len(names) != 1:
-        raise DeclarationError(f"asked for {path}, which has {len(names)} functions ({', '.join(names) or 'none'}); name one: {path}:FUNCTION")
+        listed = f" ({', '.join(names)})" if names else ""
+        raise DeclarationError(f"asked for {path}, which has {counted(len(names), 'function')}{listed}; name one: {path}:FUNCTION")
     return names[0]
 
 

@@ -23,7 +23,7 @@ def check_place(path: Path) -> None:
         raise RecordError(f"records cannot be kept in {str(path)!r}: {error}; name another file") from error
     kind = next((words for test, words in _KINDS.items() if test(mode)), None)
     if kind is not None:
-        raise RecordError(f"records cannot be kept in {path}, which is {kind}; name a plain file, or leave records out to keep none")
+        raise RecordError(f"records cannot be read from or kept in {path}, which is {kind}; name a plain file")
 
 
 def make_place(path: Path) -> None:

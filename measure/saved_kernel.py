@@ -125,7 +125,7 @@ def _opened(files: Files, where: str) -> SavedKernel:
         raise MeasureError(f"{where}: {ABOUT} is damaged; save the kernel again")
     for name in FILES:
         if about["digests"][name] != digest(files[name]):
-            raise MeasureError(f"{where}: {name} is damaged, or was saved by halves; save the kernel again")
+            raise MeasureError(f"{where}: {name} is damaged, or was only partly saved; save the kernel again")
     texts = {name: _of(about, name, str) for name in ("entry", "symbol", "schedule", "origin")}
     numbers = {name: _of(about, name, int) for name in ("workspace_bytes", "threads")}
     if numbers["threads"] < 1 or numbers["workspace_bytes"] < 0:

@@ -114,7 +114,7 @@ def _find(text: str) -> Compiler:
         )
     macros = _ask(text, [*command, "-dM", "-E", "-x", "c", os.devnull])
     if "__GNUC__" not in macros:  # which clang says, too
-        raise ToolchainError(f"{text!r} is no C compiler we can use: neither clang nor gcc; name another with --cc or $CC")
+        raise ToolchainError(f"{text!r} is not a C compiler that ansor can use: neither clang nor gcc; name another with --cc or $CC")
     version = _ask(text, [*command, "--version"]).splitlines()[0]
     if "ziglang" in command:
         return Compiler("zig", tuple(command), version)
@@ -159,8 +159,8 @@ def _asked(text: str, command: list[str]) -> str:
         _end(process)
     if process.returncode or not answer.strip():
         _check_shortage(KILLED.get(process.returncode, complaint))
-        said = clip(complaint or answer, 300) or "nothing"
-        raise ToolchainError(f"{text!r} is no C compiler we can use: {shlex.join(command)} said {said}; name another with --cc or $CC")
+        said = " ".join(clip(complaint or answer, 300).split()) or "nothing"
+        raise ToolchainError(f"{text!r} is not a C compiler that ansor can use: {shlex.join(command)} said {said}; name another with --cc or $CC")
     return answer.strip()
 
 

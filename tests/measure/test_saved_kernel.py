@@ -135,7 +135,7 @@ def test_files_of_two_kernels(folder: Path, kernel: Kernel, tmp_path: Path) -> N
     kernel_two.bind_constants({"file": np.full(1, 4.0, np.float32)})
     other = kernel_two.save(tmp_path / "other")
     shutil.copy(other / "constants.npz", folder)
-    with pytest.raises(MeasureError, match="constants.npz is damaged, or was saved by halves; save the kernel again"):
+    with pytest.raises(MeasureError, match="constants.npz is damaged, or was only partly saved; save the kernel again"):
         Kernel.load(folder)
 
 
