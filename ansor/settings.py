@@ -28,6 +28,8 @@ def cache_directory() -> Path:
     Raises CacheError when it cannot be made, belongs to somebody else, or can be written by others: what is in it is run.
     """
     text = os.environ.get("ANSOR_CACHE", "").strip()
+    if any(ord(one) < 32 or ord(one) == 127 or 0xD800 <= ord(one) < 0xE000 for one in text):  # the last are bytes that are no UTF-8
+        raise CacheError(f"the name of the cache folder is {ascii(text)}, with a control character or bytes that are not UTF-8; set ANSOR_CACHE to another")
     return private_folder(Path(text).expanduser().absolute() if text else Path.home() / ".cache" / "ansor")
 
 

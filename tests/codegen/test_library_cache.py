@@ -305,3 +305,11 @@ def test_a_thread_pool_that_was_cut_does_not_crash_the_next_process(size: int) -
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert ended.returncode == 0, ended.stderr
     assert kept(note_of(place), ".so") is not None
+
+
+@pytest.mark.parametrize("name", ["new\nline", "t\tab", "r\rx", "del\x7f", "byte\udcff"])
+def test_names_that_compilers_cannot_write_down_are_refused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANSOR_CACHE", f"{tmp_path}/{name}")
+    with pytest.raises(CacheError, match="the name of the cache folder is '[ -~]*', with a control character or bytes that are not UTF-8; set ANSOR_CACHE"):
+        settings.cache_directory()
+    assert not list(tmp_path.iterdir())
