@@ -38,14 +38,10 @@ def prepared_network(name: str) -> tuple[Callable[[], object], str]:
 
     entry = catalogue.NETWORKS[name]
     inputs = entry.example_inputs()
-    chosen: list[str] = []
-
-    def note(states: list[TaskState]) -> None:
-        programs = [state.guess.program for state in states if state.guess is not None]
-        chosen.extend(f"{one.sketch.name} {one.row}" for one in programs)
-
-    network = ansor.compile(entry.model(), inputs, "cpu -threads=1", trials=0, library=False, on_tasks=note)
-    return lambda: network(*inputs), "\n".join(chosen)
+    states: list[TaskState] = []
+    network = ansor.compile(entry.model(), inputs, "cpu -threads=1", trials=0, library=False, on_tasks=states.extend)
+    programs = [state.guess.program for state in states if state.guess is not None]
+    return lambda: network(*inputs), "\n".join(f"{one.sketch.name} {one.row}" for one in programs)
 
 
 def prepared_search(name: str) -> tuple[Callable[[], object], str]:
