@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from ansor.errors import CacheError
+from ansor.errors import ArgumentError, CacheError
 from ansor.safe_files import private_folder
 
 
@@ -50,11 +50,13 @@ def cache_part(name: str) -> Path:
 
 
 def jobs() -> int:
-    """Compiler processes at a time: `$ANSOR_JOBS`, else the cores this process may use."""
+    """Compiler processes at a time: `$ANSOR_JOBS`, else the cores this process may use. Raises ArgumentError for anything but a whole number above 0."""
     text = os.environ.get("ANSOR_JOBS", "").strip()
-    if text.isdecimal() and int(text) > 0:
-        return int(text)
-    return cores()
+    if not text:
+        return cores()
+    if not text.isascii() or not text.isdecimal() or int(text) == 0:
+        raise ArgumentError(f"ANSOR_JOBS is {text[:40]!r}; set it to a whole number of compiler processes, 1 or more, or unset it")
+    return int(text)
 
 
 def cores() -> int:

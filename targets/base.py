@@ -69,8 +69,10 @@ Value = str | int | frozenset[str]
 
 @dataclass(frozen=True)
 class Option:
-    """`-name=value` sets `field`. A count is a positive integer (`least` may allow 0), a size takes K, M and G; features are `+one,-other` of those `known`,
-    a change of what the processor has. `always`: part of every canonical text. `starts_program`: its value names a program that is started, so that texts from
+    """`-name=value` sets `field`.
+
+    A count is an integer from `least` to `most`, and with `power` a power of two; a size takes K, M and G; features are `+one,-other` of those `known`, a
+    change of what the processor has. `always`: part of every canonical text. `starts_program`: its value names a program that is started, so that texts from
     files may not have it (`program_options`).
     """
 
@@ -79,6 +81,8 @@ class Option:
     reading: Reading
     help: str
     least: int = 1
+    most: int = 1 << 40
+    power: bool = False
     always: bool = False
     starts_program: bool = False
     known: tuple[str, ...] = ()
@@ -91,8 +95,9 @@ class Option:
             return text
         match = re.fullmatch(r"(\d+)([KMG]?)(?:i?B)?" if self.reading == "size" else r"(\d+)()", text)
         value = int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2]] if match else -1
-        if value < self.least:
-            form = f"bytes such as 32K or 1M, at least {self.least}" if self.reading == "size" else f"an integer, at least {self.least}"
+        if not self.least <= value <= self.most or self.power and value & (value - 1):
+            number = "a power of two" if self.power else "bytes such as 32K or 1M" if self.reading == "size" else "an integer"
+            form = f"{number}, at least {self.least}" + (f" and at most {self.text(self.most)}" if value > self.most else "")
             raise TargetError(f"asked for target {kind} with -{self.name}={text}; -{self.name} ({self.help}) is {form}")
         return value
 

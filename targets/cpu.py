@@ -78,13 +78,13 @@ OPTIONS = (
     MCPU,
     Option("threads", "threads", "count", "threads that run a kernel", always=True),
     Option("cc", "compiler", "text", "C compiler command, the embedded one when left out", starts_program=True),
-    Option("vector-bytes", "vector_bytes", "count", "bytes of a vector register", least=4),
-    Option("num-registers", "vector_registers", "count", "vector registers", least=8),
+    Option("vector-bytes", "vector_bytes", "count", "bytes of a vector register", least=4, most=1 << 12, power=True),
+    Option("num-registers", "vector_registers", "count", "vector registers", least=8, most=1 << 10),
     Option("mattr", "features", "features", "instructions that it has or lacks", known=FEATURES),
-    Option("l1", "l1_bytes", "size", "first-level data cache of a core", least=1024),
+    Option("l1", "l1_bytes", "size", "first-level data cache of a core", least=1024, most=1 << 26),
     Option("l2", "l2_bytes", "size", "second-level cache of a core", least=0),
     Option("l3", "l3_bytes", "size", "shared cache", least=0),
-    Option("cache-line", "cache_line_bytes", "count", "bytes of a cache line", least=8),
+    Option("cache-line", "cache_line_bytes", "count", "bytes of a cache line", least=8, most=1 << 12, power=True),
     Option("stack", "stack_bytes", "size", "local buffers of one thread", least=4096),
 )
 

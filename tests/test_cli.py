@@ -105,7 +105,7 @@ def test_who_would_measure_nothing_hears_of_the_other_command(capsys: pytest.Cap
         (["explain", "scaled.py"], "is not a record file"),
         (["explain", "empty.jsonl"], "which holds no trials"),
         (["explain", "empty.jsonl", "matmull"], "did you mean matmul?"),
-        (["explain", "empty.jsonl", "scaled.py", "--threads", "1"], "has no valid record of scaled for target cpu -mcpu=native -threads=1"),
+        (["explain", "empty.jsonl", "scaled.py", "--threads", "1"], "has no valid record of scaled(8, 16) for target cpu -mcpu=native -threads=1"),
         (["explain", "empty.jsonl", "scaled.py", "--args", "1,2,3"], "too many positional arguments"),
     ],
 )
@@ -242,7 +242,8 @@ def test_tune_show_continue_compile(folder: Path, capsys: pytest.CaptureFixture[
     assert main(["show", "scaled.jsonl", "scaled.py", "--threads", "1", "--source"]) == 0
     assert "void" in capsys.readouterr().out
     assert main(["show", "scaled.jsonl", "scaled.py", "--args", "9"]) == 1
-    assert "has no valid record of scaled" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "has no valid record of scaled(9, 16) for target" in said and "on this machine; it holds scaled(8, 16)" in said
 
     assert main(["compile", "scaled.py", "--threads", "1"]) == 0
     assert "1 from records, 0 chosen without measuring" in capsys.readouterr().out
@@ -273,7 +274,7 @@ def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("matmul(512, 512, 512) for cpu")
     assert main(["explain", "default.jsonl", "--threads", "2"]) == 1
     left = capsys.readouterr()
-    assert "2 records left out: made for another target" in left.out and "has no valid record of it for target" in left.err
+    assert "2 records left out: made for another target" in left.out and "has no valid record of matmul(512, 512, 512) for target" in left.err
 
     _recorded("both.jsonl", small, default)
     assert main(["explain", "both.jsonl", "--threads", "1"]) == 1

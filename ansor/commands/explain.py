@@ -46,7 +46,7 @@ def run_explain(given: argparse.Namespace) -> int:
     explained = [(task, weight, recorded) for task, weight, recorded in known if any(outcome.valid for outcome, _ in recorded.known)]
     if not explained:
         _say_left_out([recorded for _, _, recorded in known], given.records, console)
-        raise nothing_for(name, target, given.records)
+        raise nothing_for(tasks[0][0].name if len(tasks) == 1 else name, target, given.records)
     explained.sort(key=lambda entry: -entry[1] * _best_seconds(entry[2]))
     shown = explained if given.all else explained[:1]
     width = max(NARROWEST, min(WIDEST, console.width)) if console.is_terminal else WIDTH

@@ -16,6 +16,7 @@ from ansor.progress import say
 from ansor.record_target import options_text
 from ansor.targets.base import Target, parse_target
 from ansor.targets.program_options import read_target, why_refused, without_programs
+from ansor.text import listed
 
 
 def target_for(given: argparse.Namespace, records: str | Path, console: Console) -> Target:
@@ -54,10 +55,13 @@ def _compiler_of(text: str) -> str:
 
 
 def nothing_for(name: str, target: Target, records: str | Path) -> RecordError:
-    """No record of what was asked for; where the file has other targets, they are named."""
-    others = [text for text in target_texts(load(records).records) if text != str(target)]
+    """No record of what was asked for that can be used; where the file has other targets or other workloads, they are named."""
+    loaded = load(records)
+    others = [text for text in target_texts(loaded.records) if text != str(target)]
+    held = [known for known in dict.fromkeys(loaded.names.values()) if known != name]
     hint = f"; it holds trials for --target {shlex.quote(others[0])}" if len(others) == 1 else f"; it holds trials for {' and '.join(others)}" if others else ""
-    return RecordError(f"{records} has no valid record of {name} for target {target}{hint}; `ansor show {records}` lists what it holds")
+    holds = f"; it holds {listed(held)}" if held and not others else ""
+    return RecordError(f"{records} has no valid record of {name} for target {target} on this machine{hint}{holds}; `ansor show {records}` lists what it holds")
 
 
 def target_texts(records: Iterable[Record]) -> list[str]:

@@ -79,7 +79,7 @@ def _show_program(given: argparse.Namespace, console: Console) -> None:
             _print_program(state.task, state.best, given.source, console)
     api.say_unused(states, given.records, partial(say, console), partial(say, console))
     if all(state.best is None for state in states):
-        raise nothing_for(subject.name, target, given.records)
+        raise nothing_for(tasks[0].name if len(tasks) == 1 else subject.name, target, given.records)
 
 
 def _print_program(task: SearchTask, best: Best, source: bool, console: Console) -> None:

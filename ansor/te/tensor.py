@@ -40,6 +40,7 @@ from ansor.te.interval import decided, proven_outside
 from ansor.te.operation import Operation
 from ansor.te.operators import Operators
 from ansor.te.tensor_slice import TensorSlice
+from ansor.text import counted
 
 _fresh = itertools.count()
 
@@ -308,7 +309,7 @@ def _axis_names(function: Callable[..., object], rank: int, name: str) -> list[s
     if variadic and len(names) <= rank:
         return names + [f"i{k}" for k in range(len(names), rank)]
     if len(names) != rank:
-        raise DeclarationError(f"asked for compute {name} of rank {rank} with a function of {len(names)} parameters; give one parameter per dimension")
+        raise DeclarationError(f"asked for compute {name} of rank {rank} with a function of {counted(len(names), 'parameter')}; give one for each dimension")
     return names
 
 

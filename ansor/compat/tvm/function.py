@@ -44,7 +44,7 @@ class Function:
         args = self._without_numbers(args)
         if len(args) != len(wanted):
             names = ", ".join(argument.name for argument in wanted)
-            raise TypeError(f"{self.entry_name} takes {len(wanted)} arguments, outputs included ({names}), but {len(args)} were given")
+            raise TypeError(f"{self.entry_name} takes {len(wanted)} arguments, outputs included ({names}), found {len(args)}")
         arrays = [_memory(arg) for arg in args]
         outputs = [array for array, argument in zip(arrays, wanted, strict=True) if argument.role == "output"]
         self.kernel(*(array for array, argument in zip(arrays, wanted, strict=True) if argument.role != "output"), out=outputs)
