@@ -26,6 +26,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -180,7 +181,7 @@ def markdown(rows: Sequence[Row]) -> str:
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|")[:160]
+    return textwrap.shorten(text, 160, placeholder=" …").replace("|", "\\|")
 
 
 def plain(row: Row, verbose: bool) -> str:
