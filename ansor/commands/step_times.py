@@ -47,10 +47,10 @@ def step_times(network: CompiledNetwork, inputs: ExampleInputs, states: Sequence
     from ansor.graph.network import torch_threads
 
     times: list[list[float]] = [[] for _ in network.steps]
-    network.fill(split_inputs(inputs))
-    start = time.perf_counter()
+    examples, start = split_inputs(inputs), time.perf_counter()
     with torch_threads(threads):
         for _ in range(ROUNDS):
+            network.fill(examples)  # later steps may have written over them
             for (_, step), seconds in zip(network.steps, times, strict=True):
                 begin = time.perf_counter()
                 step()
