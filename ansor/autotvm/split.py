@@ -73,7 +73,7 @@ def _factors(extent: int, policy: str) -> list[int]:
     powers = [1 << power for power in range(extent.bit_length())]
     if policy == "power2":
         return powers
-    return divisors(extent) if policy == "factors" else sorted({*divisors(extent), *powers})
+    return list(divisors(extent)) if policy == "factors" else sorted({*divisors(extent), *powers})
 
 
 def _inner_sizes(extent: int, factors: Sequence[int], number: int, divide: bool, inside: int = 1) -> Iterator[tuple[int, ...]]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from math import ceil, prod
+from math import isqrt, prod
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 MAX_INNERMOST = 64
+MAX_ROWS = 8192  # ways to cut an extent that a table holds; tiles larger than those of the first 8192 fit no cache
+MAX_TRIED = 1 << 16  # divisors that are looked for one by one
 UNEVEN_LENGTHS = (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 24, 32, 40, 48, 64)
 LEAST_FILLING = 0.8  # share of the last tiles that has to be filled for a length that does not divide
 UNEVEN_WEIGHT = 0.3  # how often such a length is sampled beside one that divides
@@ -81,7 +83,7 @@ def tile_choice(name: str, extent: int, parts: int) -> Choice:
 def uneven_tile_choice(name: str, extent: int, parts: int) -> Choice:
     """`tile_choice` with innermost lengths that need not divide: the last tile holds what is left, and the outer parts divide the number of tiles."""
     table = uneven_table(extent, parts)
-    if len(table) == len(factor_table(extent, parts)):
+    if np.array_equal(table, factor_table(extent, parts)):
         return tile_choice(name, extent, parts)
     exact = extent % table.prod(axis=1) == 0
     return Choice(name, table, "tile", np.where(exact, 1.0, UNEVEN_WEIGHT), extent)
@@ -93,54 +95,65 @@ def level_choice(name: str, values: tuple[int, ...], weights: tuple[float, ...] 
     return Choice(name, table, "level", None if weights is None else np.asarray(weights, dtype=np.float64))
 
 
-def divisors(n: int) -> list[int]:
-    """All divisors, ascending."""
-    small = [d for d in range(1, int(n**0.5) + 1) if n % d == 0]
-    return small + [n // d for d in reversed(small) if d * d != n]
+@lru_cache(maxsize=1 << 16)
+def divisors(n: int) -> tuple[int, ...]:
+    """All divisors, ascending; of numbers beyond MAX_TRIED squared, those up to MAX_TRIED and what they leave."""
+    small = [d for d in range(1, min(isqrt(n), MAX_TRIED) + 1) if n % d == 0]
+    return (*small, *(n // d for d in reversed(small) if d * d != n))
 
 
 @lru_cache(maxsize=4096)
 def factor_table(extent: int, parts: int) -> NDArray[np.int64]:
-    """int64 [rows, parts]: ordered inner lengths whose product divides `extent`, innermost at most 64, in lexicographic order."""
-    rows: list[tuple[int, ...]] = [()]
-    remaining = [extent]
-    for part in range(parts):
-        new_rows, new_remaining = [], []
-        for row, rest in zip(rows, remaining, strict=True):
-            for d in divisors(rest):
-                if part == parts - 1 and d > MAX_INNERMOST:
-                    break
-                new_rows.append((*row, d))
-                new_remaining.append(rest // d)
-        rows, remaining = new_rows, new_remaining
-    table = np.asarray(rows, dtype=np.int64).reshape(len(rows), parts)
-    table.setflags(write=False)
-    return table
+    """int64 [rows, parts]: ordered inner lengths whose product divides `extent`, innermost at most 64, in lexicographic order; of more than MAX_ROWS
+    those with the smallest products.
+    """
+    return _read_only(_factor_rows(extent, parts, MAX_INNERMOST), parts)
 
 
 @lru_cache(maxsize=4096)
 def uneven_table(extent: int, parts: int) -> NDArray[np.int64]:
-    """int64 [rows, parts]: `factor_table`, and rows whose innermost length is one of UNEVEN_LENGTHS that fills its tiles to LEAST_FILLING or more."""
-    rows = factor_table(extent, parts).tolist()
+    """int64 [rows, parts]: `factor_table`, and rows whose innermost length is one of UNEVEN_LENGTHS that fills its tiles to LEAST_FILLING or more; of more
+    than MAX_ROWS those with the smallest products.
+    """
+    rows = [tuple(row) for row in factor_table(extent, parts).tolist()]
     for length in UNEVEN_LENGTHS:
-        count = ceil(extent / length)
+        count = -(-extent // length)
         if extent % length == 0 or length >= extent or extent < LEAST_FILLING * count * length:
             continue
         # A prime number of tiles divides into nothing: one empty tile more costs a test.
         counts = (count, count + 1) if len(divisors(count)) == 2 and count > 3 else (count,)
-        outer = {tuple(row) for n in counts for row in _ordered_factors(n, parts - 1)}
-        rows += [[*row, length] for row in sorted(outer)]
+        outer = {row for n in counts for row in _factor_rows(n, parts - 1, n)}
+        rows += [(*row, length) for row in sorted(outer)]
+    if len(rows) > MAX_ROWS:
+        kept = set(sorted(range(len(rows)), key=lambda place: prod(rows[place]))[:MAX_ROWS])
+        rows = [row for place, row in enumerate(rows) if place in kept]
+    return _read_only(rows, parts)
+
+
+def _factor_rows(n: int, parts: int, innermost: int) -> list[tuple[int, ...]]:
+    """Lengths whose product divides `n`, the last at most `innermost`, in lexicographic order: those of the first products that have MAX_ROWS together."""
+    rows: list[tuple[int, ...]] = []
+    for product in divisors(n):
+        rows += _ordered_factors(product, parts, innermost)
+        if len(rows) >= MAX_ROWS:
+            break
+    return sorted(rows[:MAX_ROWS])
+
+
+@lru_cache(maxsize=1 << 16)
+def _ordered_factors(product: int, parts: int, innermost: int) -> tuple[tuple[int, ...], ...]:
+    """All lengths with this product, the last at most `innermost`."""
+    if parts == 0:
+        return ((),) if product == 1 else ()
+    if parts == 1:
+        return ((product,),) if product <= innermost else ()
+    return tuple((first, *rest) for first in divisors(product) for rest in _ordered_factors(product // first, parts - 1, innermost))
+
+
+def _read_only(rows: Sequence[tuple[int, ...]], parts: int) -> NDArray[np.int64]:
     table = np.asarray(rows, dtype=np.int64).reshape(len(rows), parts)
     table.setflags(write=False)
     return table
-
-
-def _ordered_factors(n: int, parts: int) -> list[tuple[int, ...]]:
-    """All lengths whose product divides `n`."""
-    rows: list[tuple[int, ...]] = [()]
-    for _ in range(parts):
-        rows = [(*row, d) for row in rows for d in divisors(n // prod(row))]
-    return rows
 
 
 @lru_cache(maxsize=4096)
@@ -152,19 +165,29 @@ def near_rows(table: NDArray[np.int64], extent: int) -> NDArray[np.int64]:
     """int64 [rows, m]: for every row of lengths that cut `extent` the nearest others, measured in logarithms of all lengths; -1 padded."""
     outermost = np.ceil(extent / table.prod(axis=1))
     lengths = np.log2(np.column_stack([outermost, table]))
-    distance = np.zeros((len(table), len(table)))
+    nearest = [_nearest(lengths, row) for row in range(len(lengths))]
+    result = np.full((len(lengths), min(MAX_NEIGHBOURS, len(lengths))), -1, dtype=np.int64)
+    for row, places in enumerate(nearest):
+        result[row, : len(places)] = places
+    return result
+
+
+def _nearest(lengths: NDArray[np.float64], row: int) -> NDArray[np.intp]:
+    """The rows that are as near as NEAR, the nearest first. Everybody has one: the nearest, however far."""
+    distance = np.zeros(len(lengths))
     for column in lengths.T:
-        distance += np.abs(column[:, None] - column[None, :])
-    np.fill_diagonal(distance, np.inf)
-    order = np.argsort(distance, axis=1, kind="stable")[:, :MAX_NEIGHBOURS]
-    nearest = np.take_along_axis(distance, order, axis=1)
-    # Everybody has one: the nearest, however far.
-    return np.where((nearest <= NEAR + 1e-9) | ((np.arange(order.shape[1]) == 0) & np.isfinite(nearest)), order, -1)
+        distance += np.abs(column - column[row])
+    distance[row] = np.inf
+    near = np.flatnonzero(distance <= NEAR + 1e-9)
+    if not len(near) and len(lengths) > 1:
+        near = np.array([np.argmin(distance)])
+    return near[np.argsort(distance[near], kind="stable")][:MAX_NEIGHBOURS]
 
 
 def _prime_factors(n: int) -> list[int]:
+    """In ascending order, each as often as it divides; a rest without a factor up to MAX_TRIED counts as one."""
     found, p = [], 2
-    while p * p <= n:
+    while p * p <= n and p <= MAX_TRIED:
         if n % p == 0:
             found.append(p)
             while n % p == 0:
@@ -177,7 +200,7 @@ def _prime_factors(n: int) -> list[int]:
 def _tile_neighbours(extent: int, parts: int) -> NDArray[np.int64]:
     table = factor_table(extent, parts)
     position = {tuple(row): k for k, row in enumerate(table.tolist())}
-    primes = _prime_factors(extent)
+    primes = sorted(set(_prime_factors(extent)))
     lists = []
     for row in table.tolist():
         full = [extent // int(np.prod(row)), *row]

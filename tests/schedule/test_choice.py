@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansor.schedule.choice import MAX_INNERMOST, Choice, factor_table, level_choice, tile_choice, uneven_tile_choice
+from ansor.schedule.choice import MAX_INNERMOST, MAX_ROWS, Choice, factor_table, level_choice, tile_choice, uneven_tile_choice
 
 
 @pytest.mark.parametrize(
@@ -86,3 +86,17 @@ def test_tiles_of_other_tables_have_neighbours_that_are_near() -> None:
     assert near is not None and [[k for k in row if k >= 0] for row in near.tolist()] == [[1], [0, 2], [1], [2]]
     alone = Choice("tile", np.array([[3]]), "tile", None, 64).neighbours
     assert alone is not None and (alone == -1).all()
+
+
+@pytest.mark.parametrize("extent", [5040, 720720, 10**6, 10**9, 2**60, 2**61 - 1])
+@pytest.mark.parametrize("parts", [1, 3, 4])
+def test_tables_of_any_extent_are_bounded(extent: int, parts: int) -> None:
+    choice = uneven_tile_choice("t", extent, parts)
+    assert choice.size <= MAX_ROWS
+    assert choice.index_of((1,) * parts) is not None
+    assert choice.neighbours is not None and (choice.size == 1 or (choice.neighbours[:, 0] >= 0).all())
+
+
+def test_tables_that_are_cut_keep_the_smallest_tiles() -> None:
+    whole = [row for row in np.ndindex(17, 17, 17) if 0 < np.prod(row) <= 16 and 720720 % np.prod(row) == 0]
+    assert set(whole) <= set(map(tuple, factor_table(720720, 3).tolist()))
