@@ -10,37 +10,37 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ansor.algorithms.base import Algorithm
-from ansor.arguments import check_arguments
-from ansor.budget import Budget
 from ansor.codegen.toolchain import find_compiler
 from ansor.cost_model.base import CostModel
 from ansor.errors import ArgumentError, DeclarationError, RecordError, TargetError
 from ansor.ir import access
-from ansor.kernels import NetworkKernel, built
-from ansor.library_choice import assembled, runs_here
-from ansor.machine_checks import check_machine
 from ansor.measure.kernel import Kernel
 from ansor.measure.measurer import Measurer
 from ansor.measure.record_place import check_place, make_place
 from ansor.measure.timing import TimingOptions
-from ansor.notices import warn
-from ansor.pins import Pin
-from ansor.recorded import recorded_outcomes, say_left_out
 from ansor.rules.base import SketchRule
+from ansor.run.budget import Budget
+from ansor.run.kernels import NetworkKernel, built
+from ansor.run.library_choice import assembled, runs_here
+from ansor.run.machine_checks import check_machine
+from ansor.run.recorded import recorded_outcomes, say_left_out
+from ansor.run.tuning import Best, OnProgress, Report, TaskState, TuningRun, best_of_recorded, quiet
+from ansor.run.views import View, Voice, view_of
+from ansor.run.zero_tuning import as_declared, pick
 from ansor.schedule.sketch import Sketch
 from ansor.search.derive import derive_sketches
+from ansor.support.notices import warn
+from ansor.support.text import counted
 from ansor.targets.base import Target, parse_target
-from ansor.task import SearchTask, Workload
+from ansor.tasks.arguments import check_arguments
+from ansor.tasks.pins import Pin
+from ansor.tasks.task import SearchTask, Workload
 from ansor.te.tensor import Tensor
-from ansor.text import counted
-from ansor.tuning import Best, OnProgress, Report, TaskState, TuningRun, best_of_recorded, quiet
-from ansor.views import View, Voice, view_of
-from ansor.zero_tuning import as_declared, pick
 
 if TYPE_CHECKING:
     from ansor.graph.export import ExampleInputs
     from ansor.graph.network import CompiledNetwork
-    from ansor.template_spaces import Template
+    from ansor.templates.beside_rules import Template
 
 
 class ExtractedTasks(NamedTuple):

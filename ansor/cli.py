@@ -9,11 +9,12 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO, TypeAlias
 
-from ansor import __version__, settings
+from ansor import __version__
 from ansor.errors import AnsorError, AnsorWarning
-from ansor.notices import log
-from ansor.shortage import sentence_of
-from ansor.text import clip
+from ansor.support import settings
+from ansor.support.notices import log
+from ansor.support.shortage import sentence_of
+from ansor.support.text import clip
 
 if TYPE_CHECKING:
     Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"

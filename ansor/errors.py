@@ -6,7 +6,7 @@ class AnsorError(RuntimeError):
 
 
 class AnsorWarning(RuntimeWarning):
-    """Something went another way than asked, and the result still stands. `ansor.notices.warn` gives it, once for each cause."""
+    """Something went another way than asked, and the result still stands. `ansor.support.notices.warn` gives it, once for each cause."""
 
 
 class DeclarationError(AnsorError, ValueError):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ansor
 from ansor import autotvm, te
-from ansor.autotvm.template import Instance
 from ansor.te import nn
+from ansor.templates.template import Instance
 
 
 @autotvm.template("bench/matmul")

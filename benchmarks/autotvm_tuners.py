@@ -33,7 +33,7 @@ from ansor.autotvm.model_based_tuner import ModelBasedTuner
 from ansor.autotvm.sa_model_optimizer import SimulatedAnnealingOptimizer
 from ansor.autotvm.tuner import Tuner
 from ansor.autotvm.xgboost_cost_model import XGBoostCostModel
-from ansor.outcome import MeasureErrorNo
+from ansor.compat.common.outcome import MeasureErrorNo
 
 TABLE = Path("build") / "autotvm_tuners.log"
 PARTS = ("exhaustive", "search", "transfer")

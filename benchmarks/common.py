@@ -23,14 +23,14 @@ from rich.console import Console
 from rich.table import Table
 
 from ansor.codegen.toolchain import find_compiler, processor_name
-from ansor.kernels import built
 from ansor.measure.kernel import Kernel
 from ansor.measure.peak import Peak, measure_peak
 from ansor.measure.result_memory import aligned_empty
+from ansor.run.kernels import built
+from ansor.run.tuning import Best
+from ansor.support.text import format_seconds
 from ansor.targets.base import Target, parse_target
-from ansor.task import SearchTask
-from ansor.text import format_seconds
-from ansor.tuning import Best
+from ansor.tasks.task import SearchTask
 
 TURN_SECONDS = 2e-3
 """A turn repeats what it times until so much has passed, so that neither clock nor call overhead matters."""

@@ -159,8 +159,8 @@ DECLARATIONS: dict[str, Callable[[], Tensors]] = {
 def run(name: str) -> None:
     """Prints what one declaration took, as JSON."""
     from ansor.cost_model.pretrained import pretrained
-    from ansor.task import SearchTask
-    from ansor.zero_tuning import pick
+    from ansor.run.zero_tuning import pick
+    from ansor.tasks.task import SearchTask
 
     pretrained()  # read once in a process
     start = time.process_time()

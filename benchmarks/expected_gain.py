@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ansor.measure.record import load
 from ansor.search.expected_gain import PATIENCE, SLOPE, expected_gain
 from ansor.search.task_scheduler import TaskInfo, TaskScheduler
-from ansor.text import counted
+from ansor.support.text import counted
 
 FEWEST = 64
 """A file with fewer trials tells nothing of how curves go on."""

@@ -19,8 +19,8 @@ from common import add_target, console, geomean, in_one_thread, machine_line, pa
 from twelve_operators import OPERATORS
 
 from ansor import api
-from ansor.task import SearchTask
-from ansor.tuning import Best
+from ansor.run.tuning import Best
+from ansor.tasks.task import SearchTask
 
 LONG_SEED = 1000
 

@@ -23,9 +23,9 @@ from rich.console import Console
 
 from ansor import api
 from ansor.graph.network import CompiledNetwork
-from ansor.progress import ProgressView
+from ansor.run.progress import ProgressView
+from ansor.run.tuning import TaskState
 from ansor.targets.base import Target
-from ansor.tuning import TaskState
 from ansor.zoo.catalogue import NETWORKS
 
 TOLERANCE = 1e-3

@@ -39,7 +39,7 @@ from ansor import api
 from ansor.codegen.toolchain import processor_name
 from ansor.errors import AnsorError
 from ansor.ir.dag import Dag
-from ansor.progress import ProgressView
+from ansor.run.progress import ProgressView
 from ansor.targets.base import Target
 
 TOLERANCE = 1e-3  # naive sums of a million terms are that far off, and are rounding

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from kinds import Operator
 
-from ansor.text import clip
+from ansor.support.text import clip
 
 ONNX_OPSET, ONNX_IR_VERSION = 20, 10
 

@@ -38,12 +38,12 @@ from ansor.cost_model.lightgbm_model import LightGBMModel
 from ansor.cost_model.pretrained import pretrained
 from ansor.cost_model.random_model import RandomModel
 from ansor.measure.measurer import Measurer
+from ansor.run.tuning import ROUND, Progress, TuningRun
+from ansor.run.zero_tuning import pick
 from ansor.search.evolution import EvolutionOptions
 from ansor.search.tuner import TunerOptions
 from ansor.targets.base import Target
-from ansor.task import SearchTask
-from ansor.tuning import ROUND, Progress, TuningRun
-from ansor.zero_tuning import pick
+from ansor.tasks.task import SearchTask
 
 RESULTS = Path("build") / "search.jsonl"
 TRIALS = (1, 8, 16, 32, 64, 128)

@@ -29,8 +29,8 @@ from ansor.cost_model.pretrained import pretrained
 from ansor.ir.feature_rows import FeatureRows, join
 from ansor.search.sampling import SampledSpace, distinct
 from ansor.search.tuner import Outcome, Pick, Tuner, TunerOptions
-from ansor.sketch_space import SketchSpace
-from ansor.task import SearchTask
+from ansor.tasks.sketch_space import SketchSpace
+from ansor.tasks.task import SearchTask
 from ansor.te import workloads
 from ansor.te.tensor import Tensor
 from ansor.zoo import operators

@@ -20,7 +20,7 @@ from common import add_target, calls, console, in_one_thread, interleaved, machi
 
 import ansor
 from ansor.targets.base import Target
-from ansor.task import SearchTask
+from ansor.tasks.task import SearchTask
 from ansor.te import nn, placeholder
 from ansor.te.tensor import Tensor
 from ansor.zoo import operators

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 import ansor
+from ansor.run.tuning import TaskState
 from ansor.te.tensor import Tensor
-from ansor.tuning import TaskState
 
 BATCH = 2048
 """Candidates that one search pass draws."""
@@ -49,7 +49,7 @@ def prepared_search(name: str) -> tuple[Callable[[], object], str]:
     from search_throughput import TASKS, SampledSpace, first_use, one_pass
 
     from ansor.cost_model.pretrained import pretrained
-    from ansor.task import SearchTask
+    from ansor.tasks.task import SearchTask
 
     spaces = SearchTask(tensors=TASKS[name][1](), target="cpu -threads=1").spaces
     first_use(spaces)

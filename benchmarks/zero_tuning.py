@@ -23,8 +23,8 @@ from ansor.cost_model.base import CostModel, load_model
 from ansor.dataset.collect import search_task
 from ansor.dataset.operators import KINDS, dataset_tasks
 from ansor.dataset.split import HELD_OUT, fold_of
-from ansor.task import SearchTask
-from ansor.zero_tuning import pick
+from ansor.run.zero_tuning import pick
+from ansor.tasks.task import SearchTask
 
 
 def main() -> int:

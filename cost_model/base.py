@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ansor.cost_model.feature_table import FEATURES_VERSION, WIDTH
 from ansor.errors import CostModelError
 from ansor.ir.feature_rows import FeatureRows
-from ansor.safe_files import write_whole
+from ansor.support.safe_files import write_whole
 
 FORMAT = 1
 """Version of the header of a saved model; raised when an older reader would misread the file."""

@@ -15,7 +15,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from ansor import settings
 from ansor.codegen.source import CSource
 from ansor.codegen.toolchain import Compiled, Compiler, compile_shared, prepare
 from ansor.errors import AnsorError
@@ -23,7 +22,8 @@ from ansor.measure.failure import Failure
 from ansor.measure.identity import code_digests
 from ansor.measure.machine_trouble import KIND, is_trouble, settled
 from ansor.measure.work_directory import WorkDirectory
-from ansor.shortage import PAUSES, is_trouble_of_system
+from ansor.support import settings
+from ansor.support.shortage import PAUSES, is_trouble_of_system
 
 TOGETHER = 8  # candidates in one compiler call
 PLAIN = CSource("void plain(void) {}\n", "plain", ())  # builds wherever anything does

@@ -16,7 +16,7 @@ from typing import BinaryIO, cast
 from ansor.measure.failure import Failure
 from ansor.measure.harness import Harness
 from ansor.measure.protocol import Message
-from ansor.text import clip
+from ansor.support.text import clip
 
 Report = Callable[[Message], None]
 

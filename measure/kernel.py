@@ -14,15 +14,15 @@ from ansor.codegen.pool_library import shared_pool
 from ansor.codegen.source import ALIGNMENT, Argument, CSource
 from ansor.codegen.toolchain import Compiler, find_compiler
 from ansor.errors import ArgumentError, ArgumentTypeError, MeasureError, ToolchainError
-from ansor.forked import Locked
 from ansor.measure import saved_kernel
 from ansor.measure.builder import Builder
 from ansor.measure.direct_call import DirectCall
 from ansor.measure.machine_trouble import check_trouble
 from ansor.measure.result_memory import aligned_empty
 from ansor.measure.saved_kernel import SavedKernel
-from ansor.notices import warn
-from ansor.text import counted, format_seconds
+from ansor.support.forked import Locked
+from ansor.support.notices import warn
+from ansor.support.text import counted, format_seconds
 
 if TYPE_CHECKING:
     import torch

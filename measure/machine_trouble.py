@@ -6,7 +6,7 @@ recorded, not counted, and not told to the search.
 
 from ansor.errors import MachineTrouble
 from ansor.measure.failure import Failure
-from ansor.shortage import is_shortage, sentence
+from ansor.support.shortage import is_shortage, sentence
 
 KIND = "machine"
 """The kind of a `Failure` that is the machine's; no record has it."""

@@ -26,7 +26,7 @@ from ansor.measure.machine_trouble import check_trouble
 from ansor.measure.runner import Runner
 from ansor.measure.timing import TimingOptions
 from ansor.measure.turns import Say
-from ansor.notices import warn
+from ansor.support.notices import warn
 
 REFERENCE_COMPILE_SECONDS = 120.0
 ACCIDENTS = ("timeout", "memory", "machine")  # kinds of failures that are remembered within a batch only

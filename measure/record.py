@@ -25,15 +25,15 @@ from statistics import median
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeAlias
 
-from ansor import settings
 from ansor.codegen.toolchain import Compiler, processor_name
 from ansor.errors import ArgumentError, RecordError
 from ansor.measure.failure import Failure
 from ansor.measure.measurer import Measurement
 from ansor.measure.record_fields import is_duration, is_name, is_whole, wrong_in_comparison, wrong_in_head, wrong_in_tail
 from ansor.measure.record_place import check_place, make_place, sync
-from ansor.safe_files import sync_folder
-from ansor.text import counted, format_seconds
+from ansor.support import settings
+from ansor.support.safe_files import sync_folder
+from ansor.support.text import counted, format_seconds
 
 FORMAT = FIRST_FORMAT = 1
 DAMAGED_HEADER = "damaged header"

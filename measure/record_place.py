@@ -6,7 +6,7 @@ import stat
 from pathlib import Path
 
 from ansor.errors import RecordError
-from ansor.safe_files import make_folder
+from ansor.support.safe_files import make_folder
 
 _KINDS = {
     stat.S_ISDIR: "a folder", stat.S_ISFIFO: "a pipe (FIFO)", stat.S_ISSOCK: "a socket", stat.S_ISCHR: "a device", stat.S_ISBLK: "a device",

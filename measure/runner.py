@@ -13,7 +13,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self, cast
 
-from ansor import settings
 from ansor.codegen.source import CSource
 from ansor.errors import CacheError, MeasureError
 from ansor.measure.failure import Failure
@@ -21,8 +20,9 @@ from ansor.measure.machine_trouble import KIND, LOST, is_trouble, settled
 from ansor.measure.protocol import Reply, Request, RunRequest, TaskRequest, call_data
 from ansor.measure.timing import TimingOptions
 from ansor.measure.turns import Say, turn
-from ansor.notices import warn
-from ansor.shortage import PAUSES, is_trouble_of_system, sentence
+from ansor.support import settings
+from ansor.support.notices import warn
+from ansor.support.shortage import PAUSES, is_trouble_of_system, sentence
 
 REFERENCE_SECONDS = 120.0  # wall time a reference may take; it is plain C, and runs once for each task
 

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from ansor.codegen.source import Argument, CSource
 from ansor.errors import MeasureError
-from ansor.json_values import brief, told
-from ansor.safe_files import digest, make_folder, write_whole
+from ansor.support.json_values import brief, told
+from ansor.support.safe_files import digest, make_folder, write_whole
 
 VERSION = 2  # 1 had no digests
 FILES = ("kernel.c", "kernel.so", "constants.npz")

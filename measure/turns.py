@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from ansor.notices import warn
-from ansor.settings import writable_cache
+from ansor.support.notices import warn
+from ansor.support.settings import writable_cache
 
 PATIENCE_SECONDS = 2.0
 """So long nobody is told of the waiting: most trials are shorter."""

@@ -29,7 +29,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from ansor.text import clip
+from ansor.support.text import clip
 
 UNWRITTEN_BYTE = 0xA5  # integers and bools are filled with it
 # Quiet NaNs with a payload of our own: arithmetic passes it on, so reading an unwritten output shows, too.

@@ -9,8 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-from ansor import settings
 from ansor.errors import CacheError
+from ansor.support import settings
 
 GRACE_SECONDS = 60.0  # a folder this young may not have its lock yet
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from ansor import settings
 from ansor.errors import TargetError
 from ansor.ir.intrinsics import FEATURES
+from ansor.support import settings
 from ansor.targets.base import MCPU, Kind, Option, Target, register_kind
 
 RULES = (

@@ -15,19 +15,19 @@ from ansor.api import say_guesses
 from ansor.codegen.source import CSource
 from ansor.errors import AnsorError, DeclarationError, RecordError, TargetError
 from ansor.ir.evaluate import evaluate
-from ansor.kernels import built
 from ansor.measure.failure import Failure
 from ansor.measure.kernel import Kernel
 from ansor.measure.measurer import Job, Measurement, Measurer
 from ansor.measure.record import load
 from ansor.rules.base import Derived, SketchRule
+from ansor.run.kernels import built
+from ansor.run.tuning import Best, Guess, TaskState
+from ansor.run.zero_tuning import pick
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.steps import Split
 from ansor.targets.base import Target, parse_target
 from ansor.te import nn, workloads
 from ansor.te.tensor import Tensor
-from ansor.tuning import Best, Guess, TaskState
-from ansor.zero_tuning import pick
 
 ONE = "cpu -threads=1"
 

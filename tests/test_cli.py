@@ -18,13 +18,13 @@ from ansor.api import extract_tasks
 from ansor.cli import main
 from ansor.codegen.toolchain import find_compiler
 from ansor.commands.common import made
+from ansor.commands.subject import NetworkSubject, resolve
 from ansor.errors import AnsorWarning
 from ansor.measure.failure import Failure
 from ansor.measure.record import Record, RecordFile, load, make_header
-from ansor.record_target import record_target
-from ansor.subject import NetworkSubject, resolve
-from ansor.task import SearchTask
-from ansor.tuning import TuningRun
+from ansor.run.record_target import record_target
+from ansor.run.tuning import TuningRun
+from ansor.tasks.task import SearchTask
 from ansor.zoo.operators import matmul
 
 DECLARATION = """

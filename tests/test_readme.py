@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from ansor import settings
 from ansor.cli import _parser
 from ansor.measure.failure import KINDS
+from ansor.support import settings
 from ansor.targets.cpu import OPTIONS
 
 ROOT = Path(__file__).resolve().parents[1]

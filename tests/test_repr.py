@@ -9,11 +9,11 @@ import pytest
 
 import ansor
 from ansor.api import ExtractedTasks, recorded_state
-from ansor.budget import Budget
 from ansor.measure.failure import Failure
 from ansor.measure.measurer import Measurement
+from ansor.run.budget import Budget
+from ansor.run.tuning import Best, Guess, Progress, TaskState
 from ansor.targets.base import parse_target
-from ansor.tuning import Best, Guess, Progress, TaskState
 
 ONE = "cpu -threads=1"
 

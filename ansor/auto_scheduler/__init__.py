@@ -59,4 +59,4 @@ from ansor.auto_scheduler.workload_registry import register_workload_tensors as 
 from ansor.auto_scheduler.workload_registry import save_workload_func_registry as save_workload_func_registry
 from ansor.auto_scheduler.workload_registry import serialize_workload_registry_entry as serialize_workload_registry_entry
 from ansor.auto_scheduler.workload_registry import workload_key_to_tensors as workload_key_to_tensors
-from ansor.outcome import MeasureErrorNo as MeasureErrorNo
+from ansor.compat.common.outcome import MeasureErrorNo as MeasureErrorNo

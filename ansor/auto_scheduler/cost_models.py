@@ -19,7 +19,7 @@ from ansor.cost_model.pretrained import pretrained
 from ansor.cost_model.random_model import RandomModel as OurRandomModel
 from ansor.errors import AnsorError
 from ansor.ir.feature_rows import FeatureRows, join
-from ansor.sketch_space import SketchSpace
+from ansor.tasks.sketch_space import SketchSpace
 
 Scores = NDArray[np.float64]
 

@@ -13,7 +13,7 @@ from typing import cast
 
 from ansor.auto_scheduler.steps import LARGEST
 from ansor.errors import DeclarationError, RecordError
-from ansor.json_values import Json, kind, refuse, told
+from ansor.support.json_values import Json, kind, refuse, told
 from ansor.te.expr import ARITHMETIC, BITWISE, COMPARISONS, LOGIC, Axis, Binary, Call, Cast, Const, Expr, Not, Read, Reduce, Select, binary, const
 from ansor.te.expr import cast as converted
 from ansor.te.scalar import FUNCTIONS, if_then_else

@@ -11,7 +11,6 @@ from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
-from ansor import task as tasks
 from ansor.auto_scheduler.callbacks import own_file
 from ansor.auto_scheduler.loop_state import State
 from ansor.auto_scheduler.matching import found_among
@@ -20,11 +19,12 @@ from ansor.auto_scheduler.record import RecordReader
 from ansor.auto_scheduler.search_task import SearchTask
 from ansor.auto_scheduler.workload_key import calc_workload_dis_factor, decode_workload_key
 from ansor.errors import RecordError, ScheduleError
-from ansor.notices import log, warn
-from ansor.recorded import recorded_outcomes, say_left_out
+from ansor.run.recorded import recorded_outcomes, say_left_out
+from ansor.run.tuning import Best, best_of_recorded
 from ansor.schedule.sketch import Sketch
 from ansor.search.tuner import Outcome, Pick
-from ansor.tuning import Best, best_of_recorded
+from ansor.support.notices import log, warn
+from ansor.tasks import task as tasks
 
 _logger = logging.getLogger("auto_scheduler")
 

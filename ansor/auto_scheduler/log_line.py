@@ -15,9 +15,9 @@ from typing import cast
 from ansor.auto_scheduler.measured import HardwareParams, LayoutRewriteOption, MeasureInput, MeasureResult, RecordedState, RecordedTask
 from ansor.auto_scheduler.steps import LARGEST, step_from_list
 from ansor.auto_scheduler.target_text import of_any as target_text
+from ansor.compat.common.outcome import MeasureErrorNo
 from ansor.errors import RecordError
-from ansor.json_values import Json, is_number, kind, parse, refuse, told
-from ansor.outcome import MeasureErrorNo
+from ansor.support.json_values import Json, is_number, kind, parse, refuse, told
 from ansor.targets.program_options import why_refused
 
 VERSIONS = ("v0.1", "v0.2", "v0.3", "v0.4", "v0.5", "v0.6")

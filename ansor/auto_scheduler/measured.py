@@ -8,11 +8,11 @@ from dataclasses import InitVar, dataclass, field, fields
 from enum import IntEnum
 from typing import Protocol
 
-from ansor import settings
 from ansor.auto_scheduler.loop_state import State
 from ansor.auto_scheduler.steps import LARGEST, Step
 from ansor.auto_scheduler.workload_key import WorkloadKey, parse_workload_key
-from ansor.outcome import mean_cost
+from ansor.compat.common.outcome import mean_cost
+from ansor.support import settings
 
 PROCESSOR_KINDS = ("llvm", "c")
 """Kinds of targets that are processors."""

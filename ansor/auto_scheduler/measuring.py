@@ -16,6 +16,7 @@ from ansor.auto_scheduler.program import source_of
 from ansor.auto_scheduler.search_task import SearchTask, recover_measure_input
 from ansor.codegen.pool_library import pool_library
 from ansor.codegen.toolchain import find_compiler
+from ansor.compat.common.outcome import MeasureErrorNo
 from ansor.errors import AnsorError, TargetError
 from ansor.measure.builder import Builder, Built
 from ansor.measure.failure import Failure
@@ -23,7 +24,6 @@ from ansor.measure.harness import harness_library
 from ansor.measure.machine_trouble import check_trouble
 from ansor.measure.runner import Runner
 from ansor.measure.timing import TimingOptions
-from ansor.outcome import MeasureErrorNo
 
 FAILED_COST = 1e10
 """Seconds that TVM logs for a failure."""

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-from ansor import log_lines
 from ansor.auto_scheduler.log_line import LogRecord, read_line, write_line
 from ansor.auto_scheduler.measured import MeasureInput, MeasureResult, kind_of_target
 from ansor.auto_scheduler.workload_key import calc_workload_dis_factor, decode_workload_key
+from ansor.compat.common import log_lines
+from ansor.compat.common.log_lines import Loaded, Skipped, Source
 from ansor.errors import RecordError
-from ansor.log_lines import Loaded, Skipped, Source
 
 _logger = logging.getLogger("auto_scheduler")
 _COMMENTS = ("#", " ")

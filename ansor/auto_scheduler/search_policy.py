@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ansor import task as tasks
 from ansor.auto_scheduler.callbacks import own_file
 from ansor.auto_scheduler.cost_models import Model, PythonBasedModel, RandomModel
 from ansor.auto_scheduler.custom_rule import CustomRule, PreloadCustomSketchRule
@@ -27,17 +26,18 @@ from ansor.auto_scheduler.state_model import StateModel
 from ansor.auto_scheduler.tune import Search, TuningOptions, run, state_of_row
 from ansor.cost_model.base import CostModel
 from ansor.errors import ScheduleError
-from ansor.notices import log, warn
-from ansor.recorded import recorded_outcomes, say_left_out
 from ansor.rules.base import SketchRule
 from ansor.rules.registry import resolve
+from ansor.run.recorded import recorded_outcomes, say_left_out
+from ansor.run.tuning import TaskState
 from ansor.schedule.sketch import Sketch
 from ansor.search.derive import derive_sketches
 from ansor.search.evolution import EvolutionOptions, evolve
 from ansor.search.population import Population, empty_population, sample_population
 from ansor.search.sampling import SampledSpace
 from ansor.search.tuner import Outcome, Tuner, TunerOptions
-from ansor.tuning import TaskState
+from ansor.support.notices import log, warn
+from ansor.tasks import task as tasks
 
 _logger = logging.getLogger("auto_scheduler")
 

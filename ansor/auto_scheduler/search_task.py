@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
-from ansor import task as tasks
 from ansor.auto_scheduler.compute_dag import AnyState, ComputeDAG
 from ansor.auto_scheduler.local_target import local_target
 from ansor.auto_scheduler.measured import HardwareParams, LayoutRewriteOption, MeasureInput, RecordedTask, kind_of_target
@@ -22,14 +21,15 @@ from ansor.errors import TargetError
 from ansor.schedule.sketch import Sketch
 from ansor.targets.base import Target
 from ansor.targets.program_options import without_programs
-from ansor.task import WorkloadFunction
+from ansor.tasks import task as tasks
+from ansor.tasks.task import WorkloadFunction
 from ansor.te.tensor import Tensor
 
 if TYPE_CHECKING:
     from ansor.auto_scheduler.history import Found
     from ansor.auto_scheduler.search_policy import EmptyPolicy, SketchPolicy
     from ansor.auto_scheduler.tune import TuningOptions
-    from ansor.tuning import TaskState
+    from ansor.run.tuning import TaskState
 
 PRINT_MODES = ("schedule", "loops", "source")
 

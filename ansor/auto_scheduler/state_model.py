@@ -10,18 +10,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ansor import task as tasks
 from ansor.auto_scheduler.cost_models import PythonBasedModel
 from ansor.auto_scheduler.export import state_of
 from ansor.auto_scheduler.loop_state import State
 from ansor.auto_scheduler.measured import MeasureInput
 from ansor.auto_scheduler.measuring import failed, measured
 from ansor.auto_scheduler.search_task import SearchTask
+from ansor.compat.common.outcome import MeasureErrorNo
 from ansor.errors import CostModelError, ScheduleError
 from ansor.ir.feature_rows import FeatureRows
-from ansor.outcome import MeasureErrorNo
 from ansor.schedule.sketch import Sketch
-from ansor.sketch_space import SketchSpace
+from ansor.tasks import task as tasks
+from ansor.tasks.sketch_space import SketchSpace
 
 
 class GeneSpace(SketchSpace):

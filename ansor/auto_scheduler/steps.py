@@ -10,7 +10,7 @@ from dataclasses import astuple, dataclass, fields
 from enum import IntEnum
 from typing import ClassVar, NoReturn, TypeAlias, cast
 
-from ansor.json_values import Json, kind, refuse, told
+from ansor.support.json_values import Json, kind, refuse, told
 
 Form: TypeAlias = "Callable[[Json], object]"
 """How a field is read: its value, or a ValueError that says what it should be."""

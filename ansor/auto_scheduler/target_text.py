@@ -11,7 +11,7 @@ from typing import ClassVar, Self, TypeAlias
 from ansor.auto_scheduler.local_target import local_target, options_of
 from ansor.auto_scheduler.measured import PROCESSOR_KINDS, kind_of_target
 from ansor.errors import TargetError
-from ansor.json_values import Json
+from ansor.support.json_values import Json
 
 DEFAULT = "llvm"
 OTHER_KINDS = ("cuda", "nvptx", "rocm", "opencl", "metal", "vulkan", "webgpu", "hexagon", "aocl", "aocl_sw_emu", "sdaccel", "stackvm", "ext_dev", "hybrid",
@@ -115,7 +115,7 @@ class Target(str):
         return None if allow_none else Target(DEFAULT)
 
     def __enter__(self) -> Self:
-        from ansor.autotvm.dispatch import on_target
+        from ansor.templates.dispatch import on_target
 
         Target._entered.append(self)
         asking: AbstractContextManager[str] = on_target(str(self))

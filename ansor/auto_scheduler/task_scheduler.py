@@ -15,8 +15,8 @@ from ansor.auto_scheduler.search_policy import Param, PreloadMeasuredStates, Ske
 from ansor.auto_scheduler.search_task import SearchTask
 from ansor.auto_scheduler.tune import TuningOptions, run
 from ansor.errors import BudgetError, ScheduleError
+from ansor.run.tuning import OnRound, TuningRun
 from ansor.search.task_scheduler import SchedulerOptions
-from ansor.tuning import OnRound, TuningRun
 
 NOTHING = 1e10
 """Seconds of a task without a valid program, in TVM's tables."""

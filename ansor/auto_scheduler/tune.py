@@ -15,7 +15,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
-from ansor import task as tasks
 from ansor.auto_scheduler.callbacks import MeasureCallback, RecordToFile
 from ansor.auto_scheduler.cost_models import Model, PythonBasedModel, RandomModel
 from ansor.auto_scheduler.export import state_of
@@ -29,13 +28,14 @@ from ansor.errors import ScheduleError, TargetError
 from ansor.ir.simplify import simplified
 from ansor.measure.measurer import Measurer
 from ansor.measure.record import Header, Record, RecordFile, make_header
+from ansor.run.tuning import ROUND, OnRound, Report, TaskState, TuningRun, quiet
+from ansor.run.zero_tuning import pick
 from ansor.schedule.sketch import Sketch
 from ansor.search.task_scheduler import Objective, SchedulerOptions
 from ansor.search.tuner import Outcome, TunerOptions
-from ansor.sketch_space import SketchSpace
-from ansor.text import counted
-from ansor.tuning import ROUND, OnRound, Report, TaskState, TuningRun, quiet
-from ansor.zero_tuning import pick
+from ansor.support.text import counted
+from ansor.tasks import task as tasks
+from ansor.tasks.sketch_space import SketchSpace
 
 
 class TuningOptions:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, TypeGuard
 
 from ansor.errors import RecordError
-from ansor.json_values import Json, frozen, parse
+from ansor.support.json_values import Json, frozen, parse
 
 Decoded: TypeAlias = "tuple[Json, list[Json] | None]"
 

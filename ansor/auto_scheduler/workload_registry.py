@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from pathlib import Path
 from typing import TypeVar, cast, overload
 
-from ansor import task as tasks
 from ansor.auto_scheduler.declaration_json import declaration_from_json, declaration_to_json
 from ansor.auto_scheduler.operator_order import topological
 from ansor.auto_scheduler.workload_key import decode_workload_key, parse_workload_key
 from ansor.errors import AnsorError, DeclarationError, RecordError
-from ansor.json_values import Json, parse, refuse
-from ansor.safe_files import write_whole
-from ansor.task import WorkloadFunction
+from ansor.support.json_values import Json, parse, refuse
+from ansor.support.safe_files import write_whole
+from ansor.tasks import task as tasks
+from ansor.tasks.task import WorkloadFunction
 from ansor.te.tensor import Tensor, placeholder
 
 F = TypeVar("F", bound=WorkloadFunction)

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ansor.autotvm.feature import SAMPLES, get_buffer_curve_sample_flatten, get_itervar_feature_flatten
-from ansor.autotvm.space import ConfigEntity, ConfigSpace
 from ansor.autotvm.tuner import HasSpace
 from ansor.errors import AnsorError, ConfigError
 from ansor.manual.schedule import Schedule
 from ansor.te.tensor import Tensor
+from ansor.templates.space import ConfigEntity, ConfigSpace
 
 Vector = NDArray[np.float32]
 

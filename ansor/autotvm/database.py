@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, overload
 
 from ansor.autotvm.measured import MeasureInput, MeasureResult
-from ansor.outcome import MeasureErrorNo
+from ansor.compat.common.outcome import MeasureErrorNo
 
 
 def measure_str_key(inp: MeasureInput, include_config: bool = True) -> str:

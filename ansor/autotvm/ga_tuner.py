@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from random import Random
 
 from ansor.autotvm.measured import MeasureInput, MeasureResult
-from ansor.autotvm.space import ConfigEntity, ConfigSpace
 from ansor.autotvm.tuner import HasSpace, Tuner
 from ansor.errors import ConfigError
+from ansor.templates.space import ConfigEntity, ConfigSpace
 
 _PATIENCE = 100
 """Mutations of a child that was seen before, until an unseen configuration is drawn instead: near the end of a space mutations rarely find one."""

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from random import Random
 
 from ansor.autotvm.measured import MeasureInput, MeasureResult
-from ansor.autotvm.space import ConfigEntity, ConfigSpace
 from ansor.autotvm.tuner import HasSpace, Tuner
 from ansor.errors import ConfigError
+from ansor.templates.space import ConfigEntity, ConfigSpace
 
 
 class GridSearchTuner(Tuner):

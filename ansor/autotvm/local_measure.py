@@ -14,15 +14,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ansor import settings
 from ansor.auto_scheduler.local_target import local_target
 from ansor.auto_scheduler.measuring import ERRORS, FLUSH_BYTES
 from ansor.auto_scheduler.program import source_of
 from ansor.autotvm.measured import Failed, MeasureInput, MeasureResult, Unmeasured
-from ansor.autotvm.task import Task
 from ansor.codegen.pool_library import pool_library
 from ansor.codegen.source import CSource
 from ansor.codegen.toolchain import Compiler, find_compiler
+from ansor.compat.common.outcome import MeasureErrorNo
 from ansor.errors import AnsorError, ConfigError, MachineTrouble, TargetError, ToolchainError
 from ansor.ir.dag import Dag
 from ansor.measure import builder as builders
@@ -33,7 +32,8 @@ from ansor.measure.machine_trouble import check_trouble
 from ansor.measure.measurer import REFERENCE_COMPILE_SECONDS, MeasureTask
 from ansor.measure.reference import measure_task
 from ansor.measure.timing import TimingOptions
-from ansor.outcome import MeasureErrorNo
+from ansor.support import settings
+from ansor.templates.task import Task
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,11 @@ from typing import cast
 
 from ansor.autotvm import target_text
 from ansor.autotvm.measured import MeasureInput, MeasureResult, Task
-from ansor.autotvm.space import ConfigEntity
+from ansor.compat.common.outcome import MeasureErrorNo
 from ansor.errors import ConfigError, RecordError
-from ansor.json_values import Json, brief, frozen, is_number, kind, parse, refuse
-from ansor.outcome import MeasureErrorNo
+from ansor.support.json_values import Json, brief, frozen, is_number, kind, parse, refuse
 from ansor.targets.program_options import why_refused, without_programs
+from ansor.templates.space import ConfigEntity
 
 VERSION = 0.2
 OLD_VERSION = 0.1

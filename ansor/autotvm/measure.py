@@ -12,8 +12,8 @@ from typing import Protocol, Self
 
 from ansor.autotvm.local_measure import BuildResult, LocalBuilder, LocalRunner
 from ansor.autotvm.measured import MeasureInput, MeasureResult, Unmeasured
-from ansor.autotvm.task import Task
 from ansor.errors import ConfigError, MachineTrouble, MeasureError
+from ansor.templates.task import Task
 
 
 class Builder(Protocol):

@@ -2,9 +2,9 @@
 
 from typing import NamedTuple, Self
 
-from ansor.autotvm.space import ConfigEntity
-from ansor.autotvm.task import Task as Task
-from ansor.outcome import mean_cost
+from ansor.compat.common.outcome import mean_cost
+from ansor.templates.space import ConfigEntity
+from ansor.templates.task import Task as Task
 
 FAILED = (1e9,)
 """Costs of a failure, in seconds."""

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ansor.autotvm.measured import MeasureInput, MeasureResult
-from ansor.autotvm.space import ConfigEntity, ConfigSpace
 from ansor.autotvm.tuner import HasSpace, Tuner
 from ansor.errors import ConfigError
+from ansor.templates.space import ConfigEntity, ConfigSpace
 
 RANDOM_SHARE = 0.05
 """The last part of a plan that gives way to random configurations."""

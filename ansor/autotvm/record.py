@@ -6,18 +6,18 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
-from ansor import log_lines
 from ansor.auto_scheduler.local_target import local_target
 from ansor.auto_scheduler.program import source_of
 from ansor.autotvm import target_text
 from ansor.autotvm.database import measure_str_key
 from ansor.autotvm.log_line import LogRecord, encode, read_line
 from ansor.autotvm.measured import MeasureInput, MeasureResult
+from ansor.compat.common import log_lines
+from ansor.compat.common.log_lines import Loaded, Skipped, Source
+from ansor.compat.common.outcome import MeasureErrorNo
 from ansor.errors import AnsorError, RecordError
-from ansor.log_lines import Loaded, Skipped, Source
 from ansor.manual.program import lower
-from ansor.outcome import MeasureErrorNo
-from ansor.safe_files import write_whole
+from ansor.support.safe_files import write_whole
 
 _logger = logging.getLogger("autotvm")
 

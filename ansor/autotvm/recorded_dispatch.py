@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TypeAlias
 
 from ansor.autotvm import target_text
-from ansor.autotvm.config import Config
-from ansor.autotvm.dispatch import DispatchContext, Workload
-from ansor.autotvm.fallback import FallbackConfigEntity
 from ansor.autotvm.measured import MeasureInput, MeasureResult
 from ansor.autotvm.record import load_from_file
-from ansor.autotvm.task import Task
 from ansor.errors import ConfigError, RecordError
+from ansor.templates.config import Config
+from ansor.templates.dispatch import DispatchContext, Workload
+from ansor.templates.fallback import FallbackConfigEntity
+from ansor.templates.task import Task
 
 _logger = logging.getLogger("autotvm")
 

@@ -14,9 +14,9 @@ from operator import mul
 from random import Random
 
 from ansor.autotvm.model_based_tuner import Scores
-from ansor.autotvm.space import ConfigSpace
 from ansor.autotvm.tuner import HasSpace
 from ansor.errors import ConfigError
+from ansor.templates.space import ConfigSpace
 
 _logger = logging.getLogger("autotvm")
 

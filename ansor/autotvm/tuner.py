@@ -16,10 +16,10 @@ from ansor.autotvm.callback import Callback
 from ansor.autotvm.measure import BatchTrouble, MeasureBatch, MeasureOption, create_measure_batch
 from ansor.autotvm.measured import MeasureInput, MeasureResult
 from ansor.autotvm.si_prefix import format_si_prefix
-from ansor.autotvm.space import ConfigEntity, ConfigSpace
-from ansor.autotvm.task import Task
+from ansor.compat.common.outcome import MeasureErrorNo
 from ansor.errors import ConfigError
-from ansor.outcome import MeasureErrorNo
+from ansor.templates.space import ConfigEntity, ConfigSpace
+from ansor.templates.task import Task
 
 _logger = logging.getLogger("autotvm")
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from ansor.autotvm.boosted_trees import LOSSES, Boosting, Samples, fit_trees
 from ansor.autotvm.config_features import ConfigFeatures, Vector, matrix
 from ansor.autotvm.measured import MeasureInput, MeasureResult
-from ansor.autotvm.space import ConfigSpace
 from ansor.autotvm.tuner import HasSpace
 from ansor.errors import ConfigError
+from ansor.templates.space import ConfigSpace
 
 if TYPE_CHECKING:
     import lightgbm

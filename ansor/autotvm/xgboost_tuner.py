@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ansor.autotvm.model_based_tuner import ModelBasedTuner, ModelOptimizer
 from ansor.autotvm.sa_model_optimizer import SimulatedAnnealingOptimizer
-from ansor.autotvm.space import ConfigSpace
 from ansor.autotvm.tuner import HasSpace
 from ansor.autotvm.xgboost_cost_model import XGBoostCostModel
 from ansor.errors import ConfigError
+from ansor.templates.space import ConfigSpace
 
 
 class XGBTuner(ModelBasedTuner):

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from ansor import settings
 from ansor.errors import CacheError
-from ansor.notices import log
-from ansor.safe_files import keep, kept, private_folder
+from ansor.support import settings
+from ansor.support.notices import log
+from ansor.support.safe_files import keep, kept, private_folder
 
 FOLDER = "libraries"
 SUFFIX = ".so"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ansor.errors import MachineTrouble, ToolchainError
-from ansor.notices import warn
+from ansor.support.notices import warn
 
 
 def loaded_if_built(build: Callable[[], Path], otherwise: str) -> ctypes.CDLL | None:

@@ -21,13 +21,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
-from ansor import settings
 from ansor.codegen.library_cache import kept_library
 from ansor.errors import CacheError, MachineTrouble, ToolchainError
-from ansor.forked import Locked
-from ansor.safe_files import naming
-from ansor.shortage import PAUSES, is_shortage, sentence
-from ansor.text import clip
+from ansor.support import settings
+from ansor.support.forked import Locked
+from ansor.support.safe_files import naming
+from ansor.support.shortage import PAUSES, is_shortage, sentence
+from ansor.support.text import clip
 
 T = TypeVar("T")
 

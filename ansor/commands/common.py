@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from ansor.codegen.toolchain import find_compiler
+from ansor.commands.subject import NetworkSubject, Subject
 from ansor.errors import AnsorError, DeclarationError
 from ansor.ir.dag import c_identifier
-from ansor.kernels import built
-from ansor.subject import NetworkSubject, Subject
+from ansor.run.kernels import built
+from ansor.run.tuning import TaskState
+from ansor.support.text import with_article
 from ansor.targets.base import Target, parse_target
-from ansor.text import with_article
-from ansor.tuning import TaskState
 
 if TYPE_CHECKING:
     from ansor.graph.export import ExampleInputs
@@ -75,7 +75,7 @@ def check_folder(folder: str | None) -> None:
 
 def save_kernels(states: Sequence[TaskState], folder: str | Path, target: Target, chosen: Callable[[TaskState], object]) -> int:
     """One folder for each kernel: C text, library, arguments. Gives their number."""
-    from ansor.tuning import Best
+    from ansor.run.tuning import Best
 
     bests = [best for state in states if isinstance(best := chosen(state), Best)]
     kernels = built([state.task for state in states], bests, find_compiler(target.compiler))

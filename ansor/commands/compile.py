@@ -14,17 +14,17 @@ from ansor.codegen.toolchain import find_compiler
 from ansor.commands.common import check_folder, compare, doing, made, make_console, records_of, save_kernels
 from ansor.commands.recorded_target import target_for
 from ansor.commands.step_times import step_times
+from ansor.commands.subject import NetworkSubject, OperatorSubject, resolve
 from ansor.commands.tune import print_comparison
 from ansor.errors import RecordError
-from ansor.kernels import built
-from ansor.machine_checks import check_machine
 from ansor.measure.record_place import check_place, make_place
-from ansor.progress import ProgressView, say
-from ansor.subject import NetworkSubject, OperatorSubject, resolve
+from ansor.run.kernels import built
+from ansor.run.machine_checks import check_machine
+from ansor.run.progress import ProgressView, say
+from ansor.run.tuning import TaskState
+from ansor.support.text import counted, format_seconds
 from ansor.targets.base import Target
-from ansor.task import SearchTask
-from ansor.text import counted, format_seconds
-from ansor.tuning import TaskState
+from ansor.tasks.task import SearchTask
 
 
 def run_compile(given: argparse.Namespace) -> int:

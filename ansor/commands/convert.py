@@ -9,13 +9,13 @@ from ansor import api
 from ansor.auto_scheduler.compute_dag import ComputeDAG
 from ansor.auto_scheduler.workload_registry import make_workload_key, register_workload_tensors
 from ansor.commands.common import made, make_console
+from ansor.commands.subject import NetworkSubject, OperatorSubject, Subject, resolve
 from ansor.compat.conversion import convert
 from ansor.compat.log_kinds import LogKind
 from ansor.errors import DeclarationError
-from ansor.subject import NetworkSubject, OperatorSubject, Subject, resolve
-from ansor.task import WorkloadFunction, register_workload, workload_name
+from ansor.support.text import counted
+from ansor.tasks.task import WorkloadFunction, register_workload, workload_name
 from ansor.te.tensor import Tensor
-from ansor.text import counted
 from ansor.zoo.catalogue import OPERATORS
 
 Workloads = dict[str, tuple[Tensor, ...]]

@@ -29,10 +29,10 @@ from ansor.dataset.teach import taught
 from ansor.dataset.train import MEMBERS, NETWORK, train_networks, train_trees
 from ansor.errors import AnsorError
 from ansor.ir.feature_rows import FeatureRows
-from ansor.recorded import OTHER_TARGET
+from ansor.run.recorded import OTHER_TARGET
+from ansor.run.tuning import TaskState
+from ansor.support.text import format_seconds
 from ansor.targets.base import Target, parse_target
-from ansor.text import format_seconds
-from ansor.tuning import TaskState
 
 PACKAGE = "package"
 """Name of the model that comes with the package."""

@@ -15,10 +15,10 @@ from ansor.commands.common import make_console, target_of
 from ansor.errors import AnsorError
 from ansor.measure.measurer import Measurer
 from ansor.measure.peak import measure_peak
-from ansor.progress_text import BUSY
-from ansor.settings import cache_directory, cores, writable_cache
+from ansor.run.progress_text import BUSY
+from ansor.support.settings import cache_directory, cores, writable_cache
+from ansor.support.text import format_seconds
 from ansor.targets.base import Target
-from ansor.text import format_seconds
 
 
 def run_doctor(given: argparse.Namespace) -> int:

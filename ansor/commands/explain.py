@@ -13,18 +13,18 @@ from rich.console import Console
 from ansor import api
 from ansor.commands.common import made, make_console
 from ansor.commands.recorded_target import nothing_for, target_for
+from ansor.commands.subject import OperatorSubject, Subject, resolve
 from ansor.cost_model.pretrained import pretrained
 from ansor.errors import AnsorError, RecordError
-from ansor.explain import explain
-from ansor.explain_text import WIDTH, explanation_text
+from ansor.explain.explanation import explain
+from ansor.explain.text import WIDTH, explanation_text
 from ansor.ir.dag import Dag
 from ansor.measure.record import load
-from ansor.progress import say
-from ansor.recorded import Recorded, recorded_outcomes, say_left_out
-from ansor.subject import OperatorSubject, Subject, resolve
+from ansor.run.progress import say
+from ansor.run.recorded import Recorded, recorded_outcomes, say_left_out
+from ansor.support.text import counted
 from ansor.targets.base import Target
-from ansor.task import SearchTask
-from ansor.text import counted
+from ansor.tasks.task import SearchTask
 from ansor.zoo.catalogue import OPERATORS, ZooOperator
 
 NARROWEST, WIDEST = 80, 160

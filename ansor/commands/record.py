@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 
 from ansor.commands.common import make_console
+from ansor.commands.subject import load_file
+from ansor.compat.common.log_lines import told
 from ansor.compat.log_entries import entries, pick, read, split
 from ansor.errors import DeclarationError
-from ansor.log_lines import told
-from ansor.subject import load_file
-from ansor.text import counted
+from ansor.support.text import counted
 
 
 def run_record(given: argparse.Namespace) -> int:

@@ -13,14 +13,14 @@ from rich.table import Table
 from ansor import api
 from ansor.commands.common import made, make_console
 from ansor.commands.recorded_target import nothing_for, target_for
+from ansor.commands.subject import OperatorSubject, resolve
 from ansor.errors import RecordError
-from ansor.kernels import schedule_text
 from ansor.measure.record import Loaded, Record, load
-from ansor.progress import say
-from ansor.subject import OperatorSubject, resolve
-from ansor.task import SearchTask
-from ansor.text import counted, format_seconds
-from ansor.tuning import Best
+from ansor.run.kernels import schedule_text
+from ansor.run.progress import say
+from ansor.run.tuning import Best
+from ansor.support.text import counted, format_seconds
+from ansor.tasks.task import SearchTask
 
 
 def run_show(given: argparse.Namespace) -> int:

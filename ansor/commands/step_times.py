@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ansor.text import counted, format_seconds
-from ansor.tuning import TaskState
+from ansor.run.tuning import TaskState
+from ansor.support.text import counted, format_seconds
 
 if TYPE_CHECKING:
     from ansor.graph.export import ExampleInputs

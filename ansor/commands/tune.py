@@ -11,15 +11,15 @@ from rich.console import Console
 from ansor import api
 from ansor.commands.common import Comparison, check_folder, compare, doing, made, make_console, records_of, save_kernels, target_of
 from ansor.commands.step_times import StepTimes, step_times
-from ansor.machine_checks import check_machine
-from ansor.machine_peak import peak_gflops
+from ansor.commands.subject import NetworkSubject, OperatorSubject, Subject, resolve
 from ansor.measure.record_place import check_place, make_place
-from ansor.progress import ProgressView, say, task_table
-from ansor.subject import NetworkSubject, OperatorSubject, Subject, resolve
+from ansor.run.machine_checks import check_machine
+from ansor.run.machine_peak import peak_gflops
+from ansor.run.progress import ProgressView, say, task_table
+from ansor.run.tuning import TaskState
+from ansor.support.text import counted, format_seconds
 from ansor.targets.base import Target
-from ansor.task import SearchTask
-from ansor.text import counted, format_seconds
-from ansor.tuning import TaskState
+from ansor.tasks.task import SearchTask
 
 OPERATOR_TRIALS = 128
 NETWORK_TRIALS = 400

@@ -21,14 +21,14 @@ from ansor.auto_scheduler import record as states
 from ansor.auto_scheduler.measured import LayoutRewriteOption, MeasureInput
 from ansor.autotvm import log_line as config_line
 from ansor.autotvm import record as configs
+from ansor.compat.common.log_lines import Loaded
 from ansor.compat.log_kinds import LogKind, append, kind_of_file, put
 from ansor.compat.state_records import FromStates, FromTrials
 from ansor.errors import AnsorError, RecordError
-from ansor.log_lines import Loaded
 from ansor.measure import record as trials
 from ansor.measure.record import Record, RecordFile
+from ansor.support.text import counted
 from ansor.te.tensor import Tensor
-from ansor.text import counted
 
 LONGEST = 300
 """Characters of a reason."""

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ansor import log_lines
 from ansor.auto_scheduler import log_line as state_line
 from ansor.auto_scheduler import record as states
 from ansor.autotvm import log_line as config_line
 from ansor.autotvm import record as configs
+from ansor.compat.common import log_lines
+from ansor.compat.common.log_lines import Loaded
+from ansor.compat.common.outcome import MeasureErrorNo
 from ansor.compat.log_kinds import LogKind, kind_of_file, put
 from ansor.errors import RecordError
-from ansor.log_lines import Loaded
 from ansor.measure import record as trials
-from ansor.outcome import MeasureErrorNo
-from ansor.text import format_seconds
+from ansor.support.text import format_seconds
 
 BEST = {LogKind.RECORDS: ".best.jsonl", LogKind.AUTO_SCHEDULER: ".best.json", LogKind.AUTOTVM: ".best.log"}
 

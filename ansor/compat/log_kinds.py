@@ -6,10 +6,10 @@ import os
 from enum import StrEnum
 from pathlib import Path
 
-from ansor import log_lines
+from ansor.compat.common import log_lines
 from ansor.errors import RecordError
-from ansor.json_values import is_number, parse
-from ansor.safe_files import write_whole
+from ansor.support.json_values import is_number, parse
+from ansor.support.safe_files import write_whole
 
 
 class LogKind(StrEnum):

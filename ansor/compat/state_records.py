@@ -25,16 +25,16 @@ from ansor.auto_scheduler.search_task import SearchTask
 from ansor.auto_scheduler.tune import state_of_row
 from ansor.auto_scheduler.workload_key import parse_workload_key
 from ansor.auto_scheduler.workload_registry import workload_key_to_tensors
+from ansor.compat.common.outcome import MeasureErrorNo
 from ansor.errors import DeclarationError, RecordError, ScheduleError
 from ansor.measure.failure import Failure
 from ansor.measure.record import Json, Record
-from ansor.origins import RULES, origin_of
-from ansor.outcome import MeasureErrorNo
-from ansor.record_target import options_text, record_target
-from ansor.sketch_space import SketchSpace
+from ansor.run.record_target import options_text, record_target
 from ansor.targets.base import Target
 from ansor.targets.program_options import read_target, why_refused
-from ansor.task import is_registered
+from ansor.tasks.origins import RULES, origin_of
+from ansor.tasks.sketch_space import SketchSpace
+from ansor.tasks.task import is_registered
 from ansor.te.tensor import Tensor
 
 LARGEST_EXTENT = 1 << 24

@@ -16,12 +16,12 @@ from ansor.codegen.toolchain import find_compiler
 from ansor.dataset.operators import DatasetTask
 from ansor.measure.measurer import Measurer
 from ansor.measure.timing import TimingOptions
+from ansor.run.tuning import Report, TaskState, TuningRun, quiet
+from ansor.run.zero_tuning import pick
 from ansor.search.evolution import EvolutionOptions
 from ansor.search.tuner import TunerOptions
 from ansor.targets.base import Target
-from ansor.task import SearchTask
-from ansor.tuning import Report, TaskState, TuningRun, quiet
-from ansor.zero_tuning import pick
+from ansor.tasks.task import SearchTask
 
 SEARCH = TunerOptions(epsilon=0.5, local_share=0.3, evolution=EvolutionOptions(population=512, generations=1))
 SEARCHES = {"mixed": SEARCH, "tuning": TunerOptions()}

@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 from ansor.dataset.collect import records_of, search_task
 from ansor.dataset.operators import DatasetTask
 from ansor.ir.feature_rows import FeatureRows, join
-from ansor.record_target import record_target
-from ansor.recorded import recorded_outcomes
-from ansor.safe_files import write_whole
+from ansor.run.record_target import record_target
+from ansor.run.recorded import recorded_outcomes
+from ansor.support.safe_files import write_whole
 from ansor.targets.base import Target
-from ansor.task import SearchTask
+from ansor.tasks.task import SearchTask
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,8 +20,8 @@ from torch.utils import _pytree as pytree
 from ansor.errors import ModelError
 from ansor.graph.opened import closed, opened
 from ansor.graph.training import acting_on_mode
-from ansor.settings import shows_torch_logs
-from ansor.text import counted, first_line, listed
+from ansor.support.settings import shows_torch_logs
+from ansor.support.text import counted, first_line, listed
 
 Report = Callable[[str], None]
 ExampleInputs = torch.Tensor | Sequence[object] | Mapping[str, object]

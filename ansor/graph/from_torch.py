@@ -28,8 +28,8 @@ from ansor.graph.export import CallArguments, ExampleInputs, Exported, Report, e
 from ansor.graph.ir import Graph, Node, Value
 from ansor.graph.torch_call import Held, Slot, TorchCall
 from ansor.graph.weights import WatchedWeights
-from ansor.notices import warn
-from ansor.text import listed
+from ansor.support.notices import warn
+from ansor.support.text import listed
 
 TAKES_EMPTY = ("aten.cat.default", "aten.concat.default")  # their translation leaves operands without elements out
 

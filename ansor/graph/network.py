@@ -17,7 +17,6 @@ import torch
 from numpy.typing import NDArray
 
 from ansor.errors import ModelError
-from ansor.forked import Locked
 from ansor.graph.call_shape import CallShape
 from ansor.graph.dtypes import in_memory
 from ansor.graph.export import CallArguments
@@ -29,8 +28,9 @@ from ansor.graph.kernels import GroupKernel
 from ansor.graph.memory import ALIGNMENT, Buffer, Plan, planned
 from ansor.graph.tasks import ExtractedGraph
 from ansor.graph.torch_call import TorchCall
-from ansor.notices import warn
-from ansor.text import counted, format_bytes
+from ansor.support.forked import Locked
+from ansor.support.notices import warn
+from ansor.support.text import counted, format_bytes
 
 Step = Callable[[], object]
 _AS_IT_IS = nullcontext()

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Union
 from typing import cast as cast_type
 
 from ansor.errors import DeclarationError
+from ansor.support.text import with_article
 from ansor.te.fold import fold, with_operands
 from ansor.te.operators import Operators
-from ansor.text import with_article
 
 if TYPE_CHECKING:
     from ansor.te.tensor import Tensor

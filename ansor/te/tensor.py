@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import cast
 
 from ansor.errors import DeclarationError
+from ansor.support.text import counted
 from ansor.te.expr import (
     INDEX,
     LOGIC,
@@ -40,7 +41,6 @@ from ansor.te.interval import decided, proven_outside
 from ansor.te.operation import Operation
 from ansor.te.operators import Operators
 from ansor.te.tensor_slice import TensorSlice
-from ansor.text import counted
 
 _fresh = itertools.count()
 

@@ -16,10 +16,10 @@ from ansor.ir.dag import Dag
 from ansor.measure.measurer import Measurer
 from ansor.measure.record import load
 from ansor.measure.timing import TimingOptions
-from ansor.recorded import recorded_outcomes
-from ansor.task import SearchTask
+from ansor.run.recorded import recorded_outcomes
+from ansor.run.tuning import TuningRun, best_of_recorded
+from ansor.tasks.task import SearchTask
 from ansor.te import workloads
-from ansor.tuning import TuningRun, best_of_recorded
 
 
 def halves(dag: Dag) -> Iterator[Alternative]:

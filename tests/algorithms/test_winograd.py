@@ -14,14 +14,14 @@ from ansor.algorithms.winograd import F2, F4, METHODS, Method, rewritten
 from ansor.codegen.toolchain import find_compiler
 from ansor.ir.dag import Dag
 from ansor.ir.evaluate import evaluate
-from ansor.kernels import NetworkKernel, built
 from ansor.measure.kernel import Kernel
 from ansor.measure.result_memory import aligned_empty
 from ansor.measure.verify import difference
-from ansor.task import SearchTask
+from ansor.run.kernels import NetworkKernel, built
+from ansor.run.tuning import Best
+from ansor.tasks.task import SearchTask
 from ansor.te import nn
 from ansor.te.tensor import Tensor
-from ansor.tuning import Best
 from tests.declarations import Array, Case, seeded_draw
 from tests.programs import Bench, interpreted, programs_of
 

@@ -4,7 +4,7 @@ import json
 
 from ansor.auto_scheduler.measured import HardwareParams, MeasureInput, MeasureResult, RecordedState, RecordedTask
 from ansor.auto_scheduler.steps import ComputeInlineStep
-from ansor.json_values import Json
+from ansor.support.json_values import Json
 
 MATMUL = '["matmul", 512, 512, 512, "float32"]'
 HASHED = '["0123456789abcdef0123456789abcdef", 1, 56, 56, 64, 3, 3, 64, 64]'

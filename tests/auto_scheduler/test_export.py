@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ansor import task as tasks
 from ansor.auto_scheduler.compute_dag import ComputeDAG
 from ansor.auto_scheduler.export import state_of
 from ansor.auto_scheduler.matching import found_among, row_of
 from ansor.auto_scheduler.steps import step_from_list
 from ansor.errors import ScheduleError
 from ansor.ir.simplify import simplified
-from ansor.json_values import Json
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.steps import ComputeAt, ComputeRoot, FollowSplit, PackInside, Parallel, Reorder, Rfactor, Split, Step, StorageAlign, Unroll, Vectorize
+from ansor.support.json_values import Json
+from ansor.tasks import task as tasks
 from ansor.te import workloads
 from ansor.zoo import operators
 from tests.auto_scheduler.declared import matmul_dag

@@ -22,7 +22,7 @@ from ansor.auto_scheduler import (
 from ansor.auto_scheduler.log_line import VERSIONS, LogRecord, read_line, write_line
 from ansor.auto_scheduler.steps import ComputeInlineStep
 from ansor.errors import RecordError
-from ansor.json_values import DEEPEST, LONGEST
+from ansor.support.json_values import DEEPEST, LONGEST
 from tests.auto_scheduler.lines import HARDWARE, HASHED, LINE, MATMUL, STEPS, TASKS, changed, line, measured
 from tests.auto_scheduler.test_steps import steps
 

@@ -4,7 +4,7 @@ import pytest
 
 from ansor import api
 from ansor.auto_scheduler import LayoutRewriteOption, extract_tasks
-from ansor.task import SearchTask
+from ansor.tasks.task import SearchTask
 from ansor.te import workloads
 
 

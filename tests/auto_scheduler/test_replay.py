@@ -22,8 +22,8 @@ from ansor.auto_scheduler.steps import step_from_list
 from ansor.errors import ScheduleError
 from ansor.ir.evaluate import evaluate
 from ansor.ir.simplify import simplified
-from ansor.json_values import Json
 from ansor.schedule.sketch import Sketch
+from ansor.support.json_values import Json
 from ansor.te import workloads
 from ansor.te.tensor import Tensor
 from tests.auto_scheduler.declared import SMALL, check_interpreted, matmul_dag, small_inputs, tiled_matmul

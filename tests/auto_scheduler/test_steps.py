@@ -27,7 +27,7 @@ from ansor.auto_scheduler.steps import (
     step_from_list,
 )
 from ansor.errors import RecordError
-from ansor.json_values import Json
+from ansor.support.json_values import Json
 from tests.auto_scheduler import lines
 
 index = st.integers(0, 2**31 - 1)

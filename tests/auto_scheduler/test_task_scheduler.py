@@ -24,7 +24,7 @@ from ansor.auto_scheduler import (
 from ansor.errors import BudgetError, ScheduleError
 from ansor.measure.record import load
 from ansor.te import workloads
-from tests.test_tuning import FakeMeasurer
+from tests.run.test_tuning import FakeMeasurer
 
 
 @pytest.fixture(autouse=True)

@@ -37,7 +37,7 @@ from ansor.measure.record import load
 from ansor.te import workloads
 from ansor.te.tensor import Tensor
 from tests.auto_scheduler.declared import check_interpreted
-from tests.test_tuning import FakeMeasurer
+from tests.run.test_tuning import FakeMeasurer
 
 KEY = auto_scheduler.register_workload_tensors('["tuned matmul"]', workloads.matmul(16, 16, 8))
 

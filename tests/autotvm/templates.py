@@ -2,7 +2,7 @@
 
 import ansor
 from ansor import autotvm, te
-from ansor.autotvm.template import Instance
+from ansor.templates.template import Instance
 
 LIMIT = 16
 """The longest vectors that `matmul` allows."""

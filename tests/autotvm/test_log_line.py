@@ -22,7 +22,7 @@ from ansor.autotvm import (
 )
 from ansor.autotvm.log_line import read_line
 from ansor.errors import RecordError
-from ansor.json_values import DEEPEST, LONGEST
+from ansor.support.json_values import DEEPEST, LONGEST
 from tests.autotvm.lines import LINE, changed
 
 json_values = st.recursive(

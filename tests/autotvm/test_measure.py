@@ -13,11 +13,11 @@ from ansor.auto_scheduler.program import source_of
 from ansor.autotvm import MeasureErrorNo, MeasureInput, MeasureResult, local_measure
 from ansor.autotvm.local_measure import BuildResult
 from ansor.autotvm.measure import BatchTrouble, MeasureBatch, create_measure_batch, measure_option
-from ansor.autotvm.template import Instance
 from ansor.errors import ConfigError, MachineTrouble, MeasureError, TargetError
 from ansor.measure.builder import Built
 from ansor.measure.failure import Failure
 from ansor.measure.runner import Run, Runner
+from ansor.templates.template import Instance
 from tests.autotvm import templates
 
 pytestmark = pytest.mark.compiler

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from ansor import settings
 from ansor.codegen import library_cache
 from ansor.codegen.library_cache import kept_library
 from ansor.codegen.pool_library import pool_library
@@ -20,7 +19,8 @@ from ansor.codegen.toolchain import cached_library, find_compiler
 from ansor.errors import CacheError
 from ansor.measure.turns import turn
 from ansor.measure.work_directory import WorkDirectory
-from ansor.safe_files import kept
+from ansor.support import settings
+from ansor.support.safe_files import kept
 from tests.power_loss import every_death
 
 CONTENT = bytes(range(256)) * 64
@@ -256,7 +256,7 @@ def test_the_temporary_folder_is_looked_at_too(cache: Path, build: Building, mon
 def test_processes_that_build_at_once_do_each_other_no_harm(cache: Path, build: Building) -> None:
     """Compilers give other bytes each time; every process gets a whole library, and so does the next one."""
     program = (
-        "import os, ctypes\nfrom pathlib import Path\nfrom ansor.codegen.library_cache import kept_library\nfrom ansor.safe_files import digest\n"
+        "import os, ctypes\nfrom pathlib import Path\nfrom ansor.codegen.library_cache import kept_library\nfrom ansor.support.safe_files import digest\n"
         "for k in range(20):\n"
         "    place = kept_library(f'a{k}', lambda place: place.write_bytes(os.urandom(5000)))\n"
         "    assert place.stem.endswith(digest(place.read_bytes())[:16])\n"

@@ -15,7 +15,7 @@ from ansor.errors import DeclarationError
 from ansor.ir.dag import Dag
 from ansor.ir.loops import Store, stores
 from ansor.schedule.sketch import Sketch
-from ansor.task import SearchTask
+from ansor.tasks.task import SearchTask
 from ansor.te.expr import Expr
 from ansor.te.tensor import Tensor
 from tests.declarations import Case

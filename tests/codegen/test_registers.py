@@ -15,7 +15,7 @@ from ansor.ir.dag import Dag
 from ansor.schedule.legality import accumulators, legal
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.steps import Pack, Reorder, Split, Vectorize
-from ansor.settings import environment_with
+from ansor.support.settings import environment_with
 from ansor.targets.base import parse_target
 from tests.programs import Bench
 

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from ansor.cli import main
-from ansor.settings import cores
+from ansor.support.settings import cores
 
 
 @pytest.mark.compiler

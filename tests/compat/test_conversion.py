@@ -18,15 +18,15 @@ from ansor.auto_scheduler.measuring import failed
 from ansor.auto_scheduler.search_task import SearchTask
 from ansor.auto_scheduler.tune import state_of_row
 from ansor.autotvm import record as configs
+from ansor.compat.common.outcome import MeasureErrorNo
 from ansor.compat.conversion import NO_CONFIG, NO_PROGRAM, convert
 from ansor.compat.log_kinds import LogKind, kind_of_file, kind_of_line
 from ansor.errors import RecordError, ScheduleError
 from ansor.measure.failure import Failure
 from ansor.measure.record import Record, RecordFile, foreign_header, load, record_line
-from ansor.outcome import MeasureErrorNo
-from ansor.record_target import record_target
-from ansor.recorded import recorded_outcomes
-from ansor.task import register_workload
+from ansor.run.record_target import record_target
+from ansor.run.recorded import recorded_outcomes
+from ansor.tasks.task import register_workload
 from ansor.te import workloads
 from ansor.te.tensor import Tensor
 from tests.auto_scheduler.lines import LINE as STATE_LINE

@@ -30,7 +30,7 @@ PATHS = (
     ("autotvm.measure.measure_methods", "LocalRunner", ansor.autotvm.LocalRunner),
     ("autotvm.task.space", "FallbackConfigEntity", ansor.autotvm.FallbackConfigEntity),
     ("autotvm.task.dispatcher", "ApplyHistoryBest", ansor.autotvm.ApplyHistoryBest),
-    ("autotvm.task", "create", ansor.autotvm.task.create),
+    ("autotvm.task", "create", ansor.templates.task.create),
     ("autotvm.tuner", "XGBTuner", ansor.autotvm.XGBTuner),
     ("autotvm.tuner.callback", "log_to_file", ansor.autotvm.callback.log_to_file),
 )

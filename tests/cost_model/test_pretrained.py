@@ -13,9 +13,9 @@ from ansor.dataset.train import MEMBERS
 from ansor.errors import CostModelError
 from ansor.ir.feature_rows import FeatureRows
 from ansor.measure.measurer import Measurer
-from ansor.task import SearchTask
+from ansor.run.tuning import TuningRun
+from ansor.tasks.task import SearchTask
 from ansor.te import workloads
-from ansor.tuning import TuningRun
 
 
 def rows(width: int = WIDTH) -> FeatureRows:

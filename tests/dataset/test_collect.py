@@ -11,11 +11,11 @@ from ansor.dataset.examples import examples_of, load_examples
 from ansor.dataset.operators import DatasetTask
 from ansor.ir.feature_rows import FeatureRows
 from ansor.measure.record import load
-from ansor.recorded import recorded_outcomes
+from ansor.run.recorded import recorded_outcomes
+from ansor.run.tuning import TaskState
+from ansor.run.zero_tuning import pick
 from ansor.targets.base import parse_target
-from ansor.task import SearchTask
-from ansor.tuning import TaskState
-from ansor.zero_tuning import pick
+from ansor.tasks.task import SearchTask
 
 pytestmark = pytest.mark.compiler
 TARGET = parse_target("cpu -threads=1")

@@ -29,7 +29,7 @@ from ansor.measure.measurer import Job, Measurer, MeasureTask
 from ansor.measure.record import load
 from ansor.measure.runner import Runner
 from ansor.measure.timing import TimingOptions
-from ansor.shortage import is_trouble_of_system, sentence, sentence_of
+from ansor.support.shortage import is_trouble_of_system, sentence, sentence_of
 
 GOOD = "for (long i = 0; i < n; ++i) c[i] = a[i] + b[i];"
 QUICK = TimingOptions(min_repeat_ms=0.5, timeout_seconds=5.0)

@@ -16,7 +16,7 @@ import pytest
 
 from ansor.measure import turns
 from ansor.measure.turns import turn
-from ansor.settings import writable_cache
+from ansor.support.settings import writable_cache
 
 HOLD = """
 import sys, time

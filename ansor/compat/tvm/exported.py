@@ -9,7 +9,7 @@ from ansor.codegen.toolchain import compile_shared, find_compiler
 from ansor.errors import MeasureError, ToolchainError
 from ansor.measure.kernel import Kernel
 from ansor.measure.saved_kernel import archive, archived
-from ansor.safe_files import write_whole
+from ansor.support.safe_files import write_whole
 
 SECONDS = 120.0
 LIBRARY, OBJECT, TEXT = (".so", ".dylib", ".dll"), (".o", ".obj"), (".c", ".cc")

@@ -25,15 +25,19 @@ AUTO_SCHEDULER: Mapping[str, tuple[str, ...]] = {
 AUTOTVM: Mapping[str, tuple[str, ...]] = {
     "database": ("database",), "feature": ("feature",), "measure": ("measure", "measured"), "measure.measure": ("measure", "measured"),
     "measure.measure_methods": ("measure", "local_measure"), "measure.local_executor": ("local_measure",),
-    "measure.executor": ("ansor.compat.tvm.autotvm.executor",), "record": ("record", "log_line"),
-    "task": ("task", "template", "dispatch"), "task.space": ("space", "knob", "split", "reorder", "annotate", "entities", "fallback"),
-    "task.task": ("task", "template"), "task.dispatcher": ("dispatch", "recorded_dispatch"), "task.code_hash": (), "task.topi_integration": ("template",),
+    "measure.executor": ("compat.tvm.autotvm.executor",), "record": ("record", "log_line"),
+    "task": ("templates.task", "templates.template", "templates.dispatch"),
+    "task.space": (
+        "templates.space", "templates.knob", "templates.split", "templates.reorder", "templates.annotate", "templates.entities", "templates.fallback",
+    ),
+    "task.task": ("templates.task", "templates.template"), "task.dispatcher": ("templates.dispatch", "recorded_dispatch"), "task.code_hash": (),
+    "task.topi_integration": ("templates.template",),
     "tuner": ("tuner",), "tuner.tuner": ("tuner",), "tuner.callback": ("callback",), "tuner.ga_tuner": ("ga_tuner",),
     "tuner.index_based_tuner": ("index_tuners",),
     "tuner.model_based_tuner": ("model_based_tuner",), "tuner.sa_model_optimizer": ("sa_model_optimizer",), "tuner.xgboost_cost_model": ("xgboost_cost_model",),
     "tuner.xgboost_tuner": ("xgboost_tuner",), "graph_tuner": ("graph_tuner",),
 }  # fmt: skip
-"""Module of `tvm.autotvm` -> modules of `ansor.autotvm`."""
+"""Module of `tvm.autotvm` -> modules of `ansor.autotvm`; of `ansor` where their names have a dot."""
 
 DEVICES = ("cuda", "gpu", "rocm", "arm_cpu", "mali", "bifrost", "intel_graphics", "hls", "hexagon", "adreno")
 TOPI: Mapping[str, tuple[str, ...]] = {
@@ -63,7 +67,7 @@ def _module(name: str, sources: tuple[str, ...], package: ModuleType) -> ModuleT
 def _put(package: ModuleType, ours: str, modules: Mapping[str, tuple[str, ...]]) -> None:
     root = package.__name__.removeprefix(HERE)
     for path, sources in modules.items():
-        made = _module(f"{root}.{path}", tuple(source if source.startswith("ansor.") else f"{ours}.{source}" for source in sources), package)
+        made = _module(f"{root}.{path}", tuple(f"ansor.{source}" if "." in source else f"{ours}.{source}" for source in sources), package)
         parent, _, name = made.__name__.rpartition(".")
         sys.modules[made.__name__] = made
         setattr(sys.modules[parent], name, made)

@@ -1,0 +1,165 @@
+"""What a person asks to tune: a built-in name, or a Python file with a declaration or a PyTorch model."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import inspect
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+from typing import ParamSpec, TypeVar
+
+from ansor.errors import AnsorError, DeclarationError
+from ansor.support.text import counted
+from ansor.tasks.declared import check_call
+from ansor.te.tensor import Tensor
+from ansor.zoo.catalogue import ZooOperator, find
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class OperatorSubject:
+    """A declaration: a function of `args` that returns tensors."""
+
+    name: str
+    function: Callable[..., Sequence[Tensor]]
+    args: tuple[object, ...]
+    file: str = ""  # the name of its file, without .py; "" for a built-in one
+
+    @property
+    def title(self) -> str:
+        """With its sizes, those of its defaults included."""
+        return f"{self.name}({', '.join(map(str, self.args))})"
+
+
+@dataclass(frozen=True)
+class NetworkSubject:
+    """A PyTorch model and the inputs to trace it with. Weights may be random: ask for the model once."""
+
+    name: str
+    model: Callable[[], object]
+    example_inputs: Callable[[], object]
+    file: str = ""
+
+    @property
+    def title(self) -> str:
+        """Its name."""
+        return self.name
+
+
+Subject = OperatorSubject | NetworkSubject
+
+
+def resolve(text: str, args: tuple[int | str, ...] = ()) -> Subject:
+    """`resnet18`, `matmul`, `FILE.py` or `FILE.py:function`; `args` are an operator's sizes, its defaults where they end.
+
+    A file holds either functions `model()` and `example_inputs()`, or a function that returns the tensors of a declaration. Raises DeclarationError for
+    what is not there or does not fit; so do the subject's functions, when they fail.
+    """
+    path, _, function = text.partition(":")
+    if path.endswith(".py"):
+        return _from_file(Path(path), function, args)
+    found = find(text)
+    if isinstance(found, ZooOperator):
+        return _operator(found.name, found.function, args)
+    return _network(found.name, found.model, found.example_inputs, args)
+
+
+def _operator(name: str, function: Callable[..., Sequence[Tensor]], args: tuple[int | str, ...]) -> OperatorSubject:
+    given = f"--args {','.join(map(str, args))}" if args else "no --args"
+    check_call(function, args, f"{name} with {given}", "write --args N,N,... with one for each")
+    bound = inspect.signature(function).bind(*args)
+    bound.apply_defaults()
+    return OperatorSubject(name, _explained(name, function), bound.args)
+
+
+def _network(name: str, model: Callable[[], object], example_inputs: Callable[[], object], args: tuple[int | str, ...]) -> NetworkSubject:
+    if args:
+        raise DeclarationError(f"asked for {name} with --args {','.join(map(str, args))}, but it is a network, which takes none; leave --args out")
+    return NetworkSubject(name, _explained(f"{name}: model", model), _explained(f"{name}: example_inputs", example_inputs))
+
+
+def _from_file(path: Path, name: str, args: tuple[int | str, ...]) -> Subject:
+    if not path.is_file():
+        raise DeclarationError(f"asked for {path}, which is not a file; give the path of a Python file, or a built-in name")
+    module = load_file(path)
+    chosen = name or ("model" if hasattr(module, "model") else _only_function(module, path))
+    if not hasattr(module, chosen):
+        raise DeclarationError(f"asked for {path}:{chosen}, but the file has no {chosen}; it has {', '.join(_own_functions(module)) or 'no functions'}")
+    value = getattr(module, chosen)
+    if not _makes_a_model(module, chosen):
+        if not callable(value):
+            raise DeclarationError(f"asked for {path}:{chosen}, which is a {type(value).__name__}; name a function that returns tensors")
+        return replace(_operator(chosen, value, args), file=path.stem)
+    if not hasattr(module, "example_inputs"):
+        raise DeclarationError(f"{path} has {chosen} but no example_inputs(); add a function that returns the model's inputs as a tuple of tensors")
+    return _network(path.stem, value if inspect.isroutine(value) or inspect.isclass(value) else lambda: value, module.example_inputs, args)
+
+
+def load_file(path: str | Path) -> ModuleType:
+    """What a Python file defines, which is run. Raises DeclarationError when it is not there, or fails."""
+    path = Path(path)
+    if not path.is_file():
+        raise DeclarationError(f"asked for {path}, which is not a file; give the path of a Python file")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.path.append(str(path.resolve().parent))  # a file finds its neighbours, as it does when Python runs it
+    try:
+        spec.loader.exec_module(module)
+    except AnsorError:
+        raise
+    except SystemExit as error:
+        sentence = f"asked to read {path}, which ends the program (exit {error.code}) when it is run; guard that by if __name__ == '__main__'"
+        raise DeclarationError(sentence) from None
+    except Exception as error:  # the file's own code runs here, so anything may come
+        raise DeclarationError(f"asked to read {path}, which fails with {type(error).__name__}: {error}{_place(error, path.name)}") from error
+    return module
+
+
+def _explained(name: str, function: Callable[P, R]) -> Callable[P, R]:
+    """The function, its mistakes told in one sentence that names the line."""
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except AnsorError:
+            raise
+        except Exception as error:  # the user's own code, as above
+            given = ", ".join(map(str, args))
+            raise DeclarationError(f"{name}({given}) fails with {type(error).__name__}: {error}{_place(error)}; mend the function") from error
+
+    return call
+
+
+def _place(error: BaseException, only: str = "") -> str:
+    """` (file.py, line 7)`: the last line that was running, in the file of name `only` if that is given."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not only or Path(frame.filename).name == only]
+    return f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+
+
+def _own_functions(module: ModuleType) -> list[str]:
+    return [name for name, value in vars(module).items() if name[0] != "_" and inspect.isfunction(value) and value.__module__ == module.__name__]
+
+
+def _only_function(module: ModuleType, path: Path) -> str:
+    names = [name for name in _own_functions(module) if name != "main"]
+    if len(names) != 1:
+        listed = f" ({', '.join(names)})" if names else ""
+        raise DeclarationError(f"asked for {path}, which has {counted(len(names), 'function')}{listed}; name one: {path}:FUNCTION")
+    return names[0]
+
+
+def _makes_a_model(module: ModuleType, name: str) -> bool:
+    """True for `model`, a module class, a module, and, in a file with example_inputs(), a function without arguments."""
+    value = getattr(module, name)
+    if name == "model" or hasattr(value, "forward"):
+        return True
+    return hasattr(module, "example_inputs") and name != "example_inputs" and inspect.isfunction(value) and not inspect.signature(value).parameters

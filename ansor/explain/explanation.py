@@ -1,0 +1,479 @@
+"""Why the best recorded program of a workload is fast, and what lost to it. Start at `explain`: from a task and its trials to an `Explanation`.
+
+Nothing is measured or built: the times are those of the records, the reasons those of the schedule, of the cycle estimate and of the footprints that it uses.
+`ansor.explain.text` turns the value into text.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.cost_model import analytic
+from ansor.cost_model.base import CostModel
+from ansor.cost_model.buffer_features import Statement, statements_of
+from ansor.cost_model.metrics import rank_correlation
+from ansor.errors import RecordError
+from ansor.explain.rule_trace import RuleTrace, made_of, rule_trace
+from ansor.explain.steps_in_words import Said, in_words
+from ansor.ir.feature_rows import FeatureRows, join
+from ansor.ir.loops import Loops, stores
+from ansor.schedule import legality
+from ansor.schedule.questions import is_follower
+from ansor.schedule.sketch import Sketch
+from ansor.schedule.state import At, FuseRelation, SplitRelation, Stage
+from ansor.search.tuner import Outcome
+from ansor.targets.base import Target
+from ansor.tasks.origins import RULES, origin_of
+from ansor.tasks.sketch_space import SketchSpace
+from ansor.tasks.task import SearchTask
+
+CACHES = ("L1", "L2", "L3")
+
+ENOUGH = 32
+"""Valid trials from which on it means something how a learned model ranks them."""
+
+FOLDS = 4
+"""The learned model is asked about each quarter of the trials after it was told the other three."""
+
+FUSED_ADDS = 2
+"""Vector multiply-adds that a core of the estimate starts in a cycle."""
+
+
+@dataclass(frozen=True)
+class AxisTiles:
+    """How an axis of a stage, or several fused into one, is cut: `lengths` from outermost to innermost, one for an axis left whole.
+
+    extent: as declared; where it does not divide, the product of the lengths is larger, and where the stage is computed piece by piece smaller.
+    """
+
+    stage: str
+    axis: str
+    extent: int
+    lengths: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class RegisterTile:
+    """What is held in vector registers while the innermost reduction runs.
+
+    rows x vectors: accumulators of the result; accumulators: those and what an instruction holds besides; most: how many a legal program may have;
+    operands: vectors loaded beside them; registers: of the core; partial: each accumulator holds partial results along the reduction.
+    """
+
+    rows: int
+    vectors: int
+    accumulators: int
+    most: int
+    operands: int
+    registers: int
+    partial: bool
+
+
+@dataclass(frozen=True)
+class Level:
+    """A loop around the main statement: what one iteration of it touches. `loop` '' is the whole nest. `runs`: parallel, vectors or written out."""
+
+    loop: str
+    extent: int
+    runs: str
+    bytes: float
+    fits: str
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Cycles of a statement by the estimate, by the threads that have work: arithmetic and loads from the first cache, and transfers into it."""
+
+    stage: str
+    instructions: float
+    transfers: float
+
+    @property
+    def cycles(self) -> float:
+        return self.instructions + self.transfers
+
+
+@dataclass(frozen=True)
+class Program:
+    """A measured program. `algorithm`: the alternative it is of, "" for the declaration itself; main: the stage with the most work; costs: its statements."""
+
+    algorithm: str
+    seconds: float
+    main: str
+    said: tuple[Said, ...]
+    tiles: tuple[AxisTiles, ...]
+    costs: tuple[Cost, ...]
+
+    @property
+    def instructions(self) -> float:
+        return sum(cost.instructions for cost in self.costs)
+
+    @property
+    def transfers(self) -> float:
+        return sum(cost.transfers for cost in self.costs)
+
+    @property
+    def cycles(self) -> float:
+        return self.instructions + self.transfers
+
+
+@dataclass(frozen=True)
+class Main:
+    """The statement with the most iterations. loaded: bytes that enter each cache over the whole run, by its name."""
+
+    stage: str
+    tiles: tuple[AxisTiles, ...]
+    register_tile: RegisterTile | None
+    levels: tuple[Level, ...]
+    loaded: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A rule or an algorithm that the best program does without. seconds: of the best program with it, infinite when none was valid."""
+
+    name: str
+    trials: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Rules:
+    """fired: those that led to the best program, with their stages; idle: asked about the main stage, and not applicable;
+    without: applicable, but not in it.
+    """
+
+    fired: tuple[tuple[str, tuple[str, ...]], ...]
+    idle: tuple[str, ...]
+    without: tuple[Tried, ...]
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """How a judge orders the valid trials: Spearman's correlation with the measured order, and the place (from 1) of the best among `count`."""
+
+    correlation: float
+    place: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Rival:
+    """A program that lost, and how it differs: what is said of the best only and of it only, and (stage, axis, lengths of the best, lengths of it)."""
+
+    program: Program
+    ours: tuple[Said, ...]
+    theirs: tuple[Said, ...]
+    tiles: tuple[tuple[str, str, tuple[int, ...], tuple[int, ...]], ...]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Everything that is told of a workload's best program.
+
+    flop: of one run, as declared; peak_gflops: of the target, None when it is not known; floor: cycles that the arithmetic takes at least, None for other than
+    floating-point sums; median: seconds of the median valid trial; other_sketch, other_tiles: the best programs of another sketch, and of the same with other
+    numbers; algorithms: the others that were searched, "" for the declaration as it is.
+    """
+
+    name: str
+    target: str
+    caches: tuple[tuple[str, int], ...]
+    trials: int
+    valid: int
+    failures: tuple[tuple[str, int], ...]
+    flop: int
+    floor: float | None
+    peak_gflops: float | None
+    median: float
+    algorithms: tuple[Tried, ...]
+    best: Program
+    rules: Rules
+    main: Main
+    by_estimate: Ranking
+    by_model: Ranking | None
+    other_sketch: Rival | None
+    other_tiles: Rival | None
+
+
+def explain(
+    task: SearchTask, outcomes: Sequence[Outcome], *, peak_gflops: float | None = None, model: Callable[[], CostModel] | None = None
+) -> Explanation:
+    """What a task's trials tell about its best program. Raises RecordError when none is valid.
+
+    `model` makes the cost model to be trained on the trials, where there are enough of them; None asks none. `peak_gflops`: of all threads, if it is known.
+    """
+    valid = sorted((one for one in outcomes if one.valid), key=_seconds)
+    if not valid:
+        raise RecordError(f"asked to explain {task.name}, of which {len(outcomes)} trials are recorded and none is valid; tune with more trials")
+    best, space = valid[0], task.spaces[valid[0].pick.space]
+    loops = space.sketch.lower_row(best.pick.row)
+    statements = statements_of(loops, task.target.cache_line_bytes)
+    statement = _main_statement(statements)
+    program = _program(task, best)
+    features = _features(task, outcomes)
+    return Explanation(
+        name=task.name,
+        target=str(task.target),
+        caches=_caches(task.target),
+        trials=len(outcomes),
+        valid=len(valid),
+        failures=tuple(Counter(one.failure or "no time" for one in outcomes if not one.valid).most_common()),
+        flop=task.flop,
+        floor=_floor(task, statement),
+        peak_gflops=peak_gflops,
+        median=float(np.median([_seconds(one) for one in valid])),
+        algorithms=tuple(_tried(task, outcomes, name) for name in dict.fromkeys(one.algorithm for one in task.spaces) if name != space.algorithm),
+        best=program,
+        rules=_rules(task, valid[0], outcomes, statement.nest.store.stage),
+        main=_main(space, best.pick.row, statement, task.target),
+        by_estimate=_ranking(outcomes, -features.sums(np.exp(features.prior_logs()))),
+        by_model=_learned(features, outcomes, model) if model is not None and len(valid) >= ENOUGH else None,
+        other_sketch=_rival(task, program, [one for one in valid if one.pick.space != best.pick.space]),
+        other_tiles=_rival(task, program, [one for one in valid[1:] if one.pick.space == best.pick.space and one.pick.row != best.pick.row]),
+    )
+
+
+def _seconds(outcome: Outcome) -> float:
+    return math.inf if outcome.seconds is None else outcome.seconds
+
+
+def _least(outcomes: Sequence[Outcome]) -> float:
+    return min((_seconds(one) for one in outcomes if one.valid), default=math.inf)
+
+
+def _tried(task: SearchTask, outcomes: Sequence[Outcome], algorithm: str) -> Tried:
+    own = [one for one in outcomes if task.spaces[one.pick.space].algorithm == algorithm]
+    return Tried(algorithm, len(own), _least(own))
+
+
+# programs -------------------------------------------------------------------------------------------------------------------------------------------
+
+
+def _program(task: SearchTask, outcome: Outcome) -> Program:
+    space, row = task.spaces[outcome.pick.space], outcome.pick.row
+    loops = space.sketch.lower_row(row)
+    statements = statements_of(loops, task.target.cache_line_bytes)
+    costs = tuple(_cost(one, task.target) for one in statements)
+    tiles = tuple(tiles for stage in space.sketch.state.stages for tiles in stage_tiles(space.sketch, row, stage, loops))
+    main = _main_statement(statements).nest.store.stage
+    return Program(space.algorithm, _seconds(outcome), main, in_words(space.sketch, row), tiles, costs)
+
+
+def _cost(statement: Statement, target: Target) -> Cost:
+    found = analytic.estimate(statement, target)
+    threads = float(found.threads)
+    return Cost(statement.nest.store.stage, float(found.instructions) / threads, float(sum(found.transfers, start=0.0)) / threads)
+
+
+def stage_tiles(sketch: Sketch, row: Sequence[int], stage: Stage, loops: Loops) -> tuple[AxisTiles, ...]:
+    """The lengths into which a row of a sketch cuts the axes of a stage; none for a stage that is not cut, and for one that is cut as another.
+
+    A stage computed inside one that is cut like it has its outer parts there: the lengths are those of both.
+    """
+    own = [loop for path, store in stores(loops.body) if store.stage == stage.name for loop in path if loop.stage == stage.name]
+    if not any(isinstance(one, SplitRelation) for one in stage.relations) or is_follower(stage) or len(own) != len(stage.loops):
+        return ()
+    extents = {name: _int(loop.var.extent) for name, loop in zip(stage.loops, own, strict=True)}
+    followed = isinstance(stage.placement, At) and is_follower(sketch.state[stage.placement.stage])
+    numbers = sketch.row_numbers(row)
+    found = []
+    declared = {axis.name: axis.extent for axis in stage.axes}
+    for name in (*declared, *(one.fused for one in stage.relations if isinstance(one, FuseRelation))):
+        leaves = _leaves(stage, name)
+        if leaves is None:
+            continue
+        lengths = tuple(extents[leaf] for leaf in stage.loops if leaf in leaves)
+        if followed and stage.kinds[name] == "spatial" and name in declared:
+            cut = next((one for one in stage.relations if isinstance(one, SplitRelation) and one.parent == name), None)
+            inner = () if cut is None else numbers[cut.lengths] if isinstance(cut.lengths, str) else cut.lengths
+            lengths = (-(-declared[name] // math.prod(inner)), *inner)
+        found.append(AxisTiles(stage.name, name, declared.get(name, math.prod(lengths)), lengths))
+    return tuple(found)
+
+
+def _leaves(stage: Stage, loop: str) -> set[str] | None:
+    """The loops that an axis was cut into; None for one that was fused with another."""
+    for relation in stage.relations:
+        if isinstance(relation, SplitRelation) and relation.parent == loop:
+            parts = [_leaves(stage, part) for part in relation.parts]
+            return None if any(part is None for part in parts) else {leaf for part in parts if part is not None for leaf in part}
+        if isinstance(relation, FuseRelation) and loop in relation.parents:
+            return None
+    return {loop}
+
+
+def _int(value: object) -> int:
+    return int(np.asarray(value).reshape(-1)[0])
+
+
+# the main statement ---------------------------------------------------------------------------------------------------------------------------------
+
+
+def _main_statement(statements: Sequence[Statement]) -> Statement:
+    """The reduction with the most iterations, or the most iterations where nothing is reduced."""
+    return max(statements, key=lambda one: (one.nest.store.combiner is not None, float(one.nest.iterations)))
+
+
+def _main(space: SketchSpace, row: Sequence[int], statement: Statement, target: Target) -> Main:
+    name = statement.nest.store.stage
+    state = space.sketch.state
+    tiles = stage_tiles(space.sketch, row, state[name], space.sketch.lower_row(row)) if name in state else ()
+    loads = dict(zip(CACHES, analytic.cache_loads(statement, target), strict=True))
+    loaded = tuple((cache, float(loads[cache])) for cache, _ in _caches(target))
+    return Main(name, tiles, _register_tile(statement, target), _levels(statement, target), loaded)
+
+
+def _caches(target: Target) -> tuple[tuple[str, int], ...]:
+    """The caches a target has, by name, in bytes."""
+    return tuple((name, size) for name, size in zip(CACHES, (target.l1_bytes, target.l2_bytes, target.l3_bytes), strict=True) if size)
+
+
+def _register_tile(statement: Statement, target: Target) -> RegisterTile | None:
+    """None for a statement that reduces nothing."""
+    path, store, size = statement.nest.path, statement.nest.store, target.vector_bytes
+    if store.combiner is None:
+        return None
+    held = _int(legality.register_tile(path, store, size))
+    along = _int(legality.vectors_in_row(path, store, size))
+    vectors = along if held % along == 0 else 1  # vectors outside the reduction are no part of what it holds
+    return RegisterTile(
+        rows=held // vectors,
+        vectors=vectors,
+        accumulators=held + _int(legality.offsets(path, store, size)),
+        most=legality.accumulators(target.vector_registers),
+        operands=_int(legality.operands(path, store, held, size)),
+        registers=target.vector_registers,
+        partial=bool(analytic.estimate(statement, target).tile.partial),
+    )
+
+
+def _levels(statement: Statement, target: Target) -> tuple[Level, ...]:
+    """The whole nest, then each loop of more than one iteration, from the outermost in."""
+    nest = statement.nest
+    touched = [(float(one), _fits(float(one), float(taken), target)) for one, taken in zip(statement.bytes, statement.room, strict=True)]
+    found = [Level("", 1, "", *touched[0])]
+    for loop, inside in zip(nest.loops, touched[1:], strict=True):
+        runs = [word for word, flag in (("parallel", loop.parallel), ("vectors", loop.vectorized), ("written out", loop.unrolled)) if np.any(flag)]
+        found.append(Level(loop.var.name, _int(loop.var.extent), ", ".join(runs), *inside))
+    return tuple(found)
+
+
+def _fits(count: float, taken: float, target: Target) -> str:
+    """The first cache of which these bytes fill no more than the share the estimate takes for usable. taken: of the first one, as its sets crowd."""
+    return next((name for name, size in _caches(target) if (taken if name == CACHES[0] else count) <= analytic.FILL * size), "memory")
+
+
+def _floor(task: SearchTask, statement: Statement) -> float | None:
+    """Cycles of the declared arithmetic when every cycle starts FUSED_ADDS vector multiply-adds on every thread."""
+    store = statement.nest.store
+    if store.combiner != "sum" or not store.buffer.dtype.startswith("float"):
+        return None
+    lanes = task.target.lanes(legality.BYTES[store.buffer.dtype])
+    return task.flop / (2 * FUSED_ADDS * lanes * task.target.threads)
+
+
+# rules ----------------------------------------------------------------------------------------------------------------------------------------------
+
+
+def _rules(task: SearchTask, best: Outcome, outcomes: Sequence[Outcome], main: str) -> Rules:
+    space = task.spaces[best.pick.space]
+    trace = rule_trace(space.sketch.dag, task.rules if origin_of(space.algorithm) == RULES else (), task.target)
+    family = _family(task, space.algorithm, main)
+    fired = trace.fired(space.sketch)
+    names = dict.fromkeys(one.rule for one in fired)
+    grouped = tuple((name, tuple(one.stage for one in fired if one.rule == name)) for name in names)
+    same = [one for one in outcomes if task.spaces[one.pick.space].algorithm == space.algorithm]
+    taken = {one.rule for one in fired if one.stage in family}
+    without = [_without(task, trace, name, family, same) for name in trace.names if name not in taken and trace.applied(name, family)]
+    return Rules(grouped, trace.idle(family), tuple(one for one in without if one is not None))
+
+
+def _family(task: SearchTask, algorithm: str, main: str) -> tuple[str, ...]:
+    """A stage as declared, and those that steps of any sketch make of it: the rules are asked about `c`, and then about its private tile `c_local`."""
+    origins: dict[str, str] = {}
+    for space in task.spaces:
+        if space.algorithm == algorithm:
+            origins |= made_of(space.sketch)
+    while main in origins:
+        main = origins[main]
+    family = [main]
+    for made, origin in origins.items():
+        if origin in family:
+            family.append(made)
+    return tuple(family)
+
+
+def _without(task: SearchTask, trace: RuleTrace, rule: str, family: Sequence[str], outcomes: Sequence[Outcome]) -> Tried | None:
+    """None for a rule that no sketch of the search shows: one that adds no step."""
+    spaces = {k for k, space in enumerate(task.spaces) if any(one.rule == rule and one.stage in family for one in trace.fired(space.sketch))}
+    tried = [one for one in outcomes if one.pick.space in spaces]
+    return Tried(rule, len(tried), _least(tried)) if spaces else None
+
+
+# judges ---------------------------------------------------------------------------------------------------------------------------------------------
+
+
+def _features(task: SearchTask, outcomes: Sequence[Outcome]) -> FeatureRows:
+    """Feature rows of all trials, in their order."""
+    parts: list[FeatureRows] = []
+    places: list[int] = []
+    for index in dict.fromkeys(one.pick.space for one in outcomes):
+        members = [k for k, one in enumerate(outcomes) if one.pick.space == index]
+        rows = np.asarray([outcomes[k].pick.row for k in members], dtype=np.int64).reshape(len(members), -1)
+        parts.append(task.spaces[index].features(rows))
+        places += members
+    return join(parts).take(np.argsort(np.asarray(places, dtype=np.int64)))
+
+
+def _learned(features: FeatureRows, outcomes: Sequence[Outcome], model: Callable[[], CostModel]) -> Ranking:
+    """How the model ranks trials that it was not told."""
+    seconds = np.asarray([_seconds(one) for one in outcomes])
+    fold = np.arange(len(outcomes)) % FOLDS
+    scores = np.zeros(len(outcomes))
+    for k in range(FOLDS):
+        told, asked = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+        one = model()
+        one.update(features.take(told), seconds[told], np.zeros(len(told), dtype=np.int64))
+        scores[asked] = one.predict(features.take(asked))
+    return _ranking(outcomes, scores)
+
+
+def _ranking(outcomes: Sequence[Outcome], scores: NDArray[np.float64]) -> Ranking:
+    """`scores`: higher is better, one for each trial."""
+    valid = [k for k, one in enumerate(outcomes) if one.valid]
+    speed, given = -np.asarray([_seconds(outcomes[k]) for k in valid]), scores[valid]
+    return Ranking(rank_correlation(speed, given), 1 + int((given > given[int(np.argmax(speed))]).sum()), len(valid))
+
+
+# rivals ---------------------------------------------------------------------------------------------------------------------------------------------
+
+
+def _rival(task: SearchTask, best: Program, others: Sequence[Outcome]) -> Rival | None:
+    """The first of `others`, which are in order of time, beside the best program."""
+    if not others:
+        return None
+    other = _program(task, others[0])
+    if other.algorithm != best.algorithm:
+        return Rival(other, (), (), ())
+    ours, theirs = _only_in(best, other), _only_in(other, best)
+    lengths = {(_role(other, one.stage), one.axis): one.lengths for one in other.tiles}
+    pairs = [(one.stage, one.axis, one.lengths, lengths.get((_role(best, one.stage), one.axis), one.lengths)) for one in best.tiles]
+    return Rival(other, ours, theirs, tuple(pair for pair in pairs if pair[2] != pair[3]))
+
+
+def _only_in(program: Program, other: Program) -> tuple[Said, ...]:
+    """What is said of one program and not of the other."""
+    known = {(_role(other, one.stage), one.text) for one in other.said}
+    return tuple(one for one in program.said if (_role(program, one.stage), one.text) not in known)
+
+
+def _role(program: Program, stage: str) -> str:
+    """The name under which a stage is compared: main stages are, whether they are called `c` or, with a private tile, `c_local`."""
+    return "" if stage == program.main else stage

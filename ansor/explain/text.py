@@ -1,0 +1,242 @@
+"""An `Explanation` as plain text for a terminal."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable, Sequence
+
+from ansor.cost_model import analytic
+from ansor.explain.explanation import FOLDS, AxisTiles, Explanation, Main, Program, Ranking, RegisterTile, Rival, Rules, Tried
+from ansor.explain.steps_in_words import Said
+from ansor.support.text import counted, format_bytes, format_count, format_rate, format_seconds
+from ansor.tasks.origins import RULES, origin_of
+
+WIDTH = 110
+"""Columns of the text; names that are longer than that are not cut."""
+
+SEEN = 0.02
+"""Share below which two estimates of cycles are the same, and two times may be in either order another day."""
+
+COLUMN = 32
+"""Texts that start further right than that do not go on below themselves."""
+
+HARD = "\u00a0"
+"""A space at which no line ends."""
+
+
+def explanation_text(one: Explanation, width: int = WIDTH) -> str:
+    """The whole, a few lines for each question: what, how, in which pieces, as expected or not, and what lost."""
+    parts = [_summary(one), _how(one), _pieces(one), _expected(one), _lost(one)]
+    return "\n\n".join("\n".join(wrapped for line in part for wrapped in _wrapped(line, width)) for part in parts)
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    """A line that is too long goes on under its second column, or two further in."""
+    indent = len(line) - len(line.lstrip())
+    column = line.find("  ", indent)
+    while column != -1 and column < len(line) and line[column] == " ":
+        column += 1
+    further = column if indent < column <= indent + COLUMN else indent + 2
+    found = textwrap.wrap(line.strip(), width - indent, subsequent_indent=" " * (further - indent), break_long_words=False, break_on_hyphens=False)
+    return [(" " * indent + part).replace(HARD, " ") for part in found] if len(line) > width else [line.replace(HARD, " ")]
+
+
+def _summary(one: Explanation) -> list[str]:
+    best = one.best.seconds
+    valid = "all valid" if one.valid == one.trials else f"{one.valid} valid"
+    lines = [f"{one.name} for {one.target}"]
+    lines.append(f"  {counted(one.trials, 'trial')}, {valid}; best {format_seconds(best)}, {format_rate(one.flop, best)}{_of_peak(one)}")
+    if one.valid > 1:
+        lines.append(f"  the median of the valid ones takes {format_seconds(one.median)}, {one.median / best:.2f} times as long")
+    if one.failures:
+        lines.append(f"  failures: {', '.join(f'{kind} {count}' for kind, count in one.failures)}")
+    return lines
+
+
+def _of_peak(one: Explanation) -> str:
+    return "" if one.peak_gflops is None else f", {one.flop / one.best.seconds / 1e7 / one.peak_gflops:.0f} % of the peak of {one.peak_gflops:g} GFLOP/s"
+
+
+# how ------------------------------------------------------------------------------------------------------------------------------------------------
+
+
+def _how(one: Explanation) -> list[str]:
+    others = [f"{other.name or 'the declaration as it is'} ({_tried(other, one.best.seconds)})" for other in one.algorithms]
+    searched = f"; also searched: {', '.join(others)}" if others else ""
+    return [f"How: {_way(one.best.algorithm)}{searched}", *_stages(one.best.said), *_rules(one.rules, one.best)]
+
+
+def _way(algorithm: str) -> str:
+    """By whom or what a program is."""
+    if origin_of(algorithm) != RULES:
+        return f"by {algorithm}"
+    return f"by another algorithm, {algorithm}" if algorithm else "as declared"
+
+
+def _stages(said: Sequence[Said]) -> list[str]:
+    stages = dict.fromkeys(one.stage for one in said)
+    return _columns((stage, "; ".join(one.text for one in said if one.stage == stage)) for stage in stages) or ["  loops as they are declared"]
+
+
+def _rules(rules: Rules, best: Program) -> list[str]:
+    rows = []
+    if rules.fired:
+        rows.append(("rules that led here", ", ".join(f"{name} ({', '.join(stages)})" for name, stages in rules.fired)))
+    if rules.without:
+        texts = [f"{one.name} ({_tried(one, best.seconds)})" for one in rules.without]
+        rows.append(("fit, but left out", ", ".join(texts)))
+    if rules.idle:
+        rows.append(("do not fit", ", ".join(rules.idle)))
+    return _columns(rows)
+
+
+def _tried(one: Tried, best: float) -> str:
+    if not one.trials:
+        return "no trial"
+    return f"{counted(one.trials, 'trial')}, {f'best {one.seconds / best:.2f} times as long' if math.isfinite(one.seconds) else 'none valid'}"
+
+
+# pieces ---------------------------------------------------------------------------------------------------------------------------------------------
+
+
+def _pieces(one: Explanation) -> list[str]:
+    main = one.main
+    lines = [f"Pieces: {main.stage}, the stage with the most work, from the outermost loop to the innermost"]
+    lines += _tiles(main.tiles)
+    if main.register_tile is not None:
+        lines += [f"  registers  {_register_tile(main.register_tile)}"]
+    return lines + _levels(main) + _caches(one)
+
+
+def _tiles(tiles: Sequence[AxisTiles]) -> list[str]:
+    shown = [one for one in tiles if one.extent > 1]
+    wide, digits = max((len(one.axis) for one in shown), default=0), max((len(str(one.extent)) for one in shown), default=0)
+    return [f"  {one.axis:<{wide}}  {one.extent:>{digits}} = {_lengths(one.lengths)}{_uneven(one)}" for one in shown]
+
+
+def _lengths(lengths: Iterable[int]) -> str:
+    return f"{HARD}x{HARD}".join(map(str, lengths))
+
+
+def _uneven(one: AxisTiles) -> str:
+    covered = math.prod(one.lengths)
+    return "" if covered == one.extent else ", the last piece is shorter" if covered > one.extent else ", one piece at a time"
+
+
+def _register_tile(tile: RegisterTile) -> str:
+    what = "of partial results" if tile.partial else "of results"
+    shape = f"{counted(tile.rows, 'row')} of {counted(tile.vectors, 'vector')} {what}"
+    offsets = f" and {tile.accumulators - tile.rows * tile.vectors} of offsets" if tile.accumulators != tile.rows * tile.vectors else ""
+    return f"{shape}{offsets}: {tile.accumulators} of {tile.most} accumulators, {counted(tile.operands, 'operand')}, {tile.registers} registers"
+
+
+def _levels(main: Main) -> list[str]:
+    name = [f"{one.loop} ({one.extent})" if one.loop else "all of it" for one in main.levels]
+    wide = max(map(len, ["one iteration of", *name]))
+    lines = [f"  {'one iteration of':<{wide}}     touches  fits"]
+    return lines + [
+        f"  {text:<{wide}}  {_bytes(one.bytes):>10}  {one.fits}{f'  {one.runs}' if one.runs else ''}" for text, one in zip(name, main.levels, strict=True)
+    ]
+
+
+def _caches(one: Explanation) -> list[str]:
+    sizes, enter = dict(one.caches), dict(one.main.loaded)
+    texts = [f"{name} ({_bytes(size)}) {_bytes(enter[name])}" for name, size in sizes.items()]
+    fits = f"a piece fits when it fills {100 * analytic.FILL:.0f} % of a cache or less (of L1: of the sets that it meets)"
+    return [f"  loaded over the whole run: into {', '.join(texts)}; {fits}"] if texts else []
+
+
+# expected -------------------------------------------------------------------------------------------------------------------------------------------
+
+
+def _expected(one: Explanation) -> list[str]:
+    best = one.best
+    rows = [(cost.stage, cost.instructions, cost.transfers) for cost in best.costs]
+    rows += [("in all", best.instructions, best.transfers)] if len(rows) > 1 else []
+    wide = max(len("in all"), *(len(cost.stage) for cost in best.costs))
+    lines = ["Expected: cycles by the estimate", f"  {'':<{wide}}  instructions  transfers     sum"]
+    lines += [f"  {name:<{wide}}  {_count(a):>12}  {_count(b):>9}  {_count(a + b):>6}" for name, a, b in rows]
+    lines.append(f"  measured {format_seconds(best.seconds)}, which would be exact at a clock of {best.cycles / best.seconds / 1e9:.2f} GHz{_floor(one)}")
+    if one.valid > 1:
+        lines.append(f"  the estimate {_ranking(one.by_estimate)}")
+    if one.by_model is not None:
+        lines.append(f"  the learned model, told {FOLDS - 1} of {FOLDS} trials and asked about the rest, {_ranking(one.by_model)}")
+    return lines
+
+
+def _floor(one: Explanation) -> str:
+    if one.floor is None:
+        return ""
+    return f"; the arithmetic as declared takes at least {_count(one.floor)} cycles, {100 * one.floor / one.best.cycles:.0f} % of the estimate"
+
+
+def _ranking(one: Ranking) -> str:
+    return f"ranks the best at place {one.place} of {one.count} (rank correlation with the times {one.correlation:.2f})"
+
+
+# lost -----------------------------------------------------------------------------------------------------------------------------------------------
+
+
+def _lost(one: Explanation) -> list[str]:
+    lines = ["Lost:" if one.other_sketch or one.other_tiles else "Lost: nothing else was valid"]
+    for rival, what in ((one.other_sketch, "the best of another sketch"), (one.other_tiles, "the best of the same sketch with other numbers")):
+        if rival is not None:
+            lines += _rival(one.best, rival, what)
+    return lines
+
+
+def _rival(best: Program, rival: Rival, what: str) -> list[str]:
+    other = rival.program
+    by = "" if other.algorithm == best.algorithm else f", {_way(other.algorithm)}"
+    lines = [f"  {what}: {format_seconds(other.seconds)}, {other.seconds / best.seconds:.2f} times as long{by}"]
+    rows = [("only the best", _listed(rival.ours)), ("only this one", _listed(rival.theirs))]
+    rows += [("tiles", _changed(rival))]
+    rows += [("estimate", _blamed(best, other))]
+    return lines + _columns([row for row in rows if row[1]], 4)
+
+
+def _changed(rival: Rival) -> str:
+    """`c_local: i 8 x 16 -> 4 x 32, k 128 -> 2 x 64`."""
+    stages = dict.fromkeys(stage for stage, *_ in rival.tiles)
+    texts = {stage: ", ".join(f"{axis} {_lengths(a)} -> {_lengths(b)}" for name, axis, a, b in rival.tiles if name == stage) for stage in stages}
+    return ". ".join(f"{stage}: {text}" for stage, text in texts.items())
+
+
+def _listed(said: Sequence[Said]) -> str:
+    stages = dict.fromkeys(one.stage for one in said)
+    return ". ".join(f"{stage}: {'; '.join(one.text for one in said if one.stage == stage)}" for stage in stages)
+
+
+def _blamed(best: Program, other: Program) -> str:
+    """Which part of the estimate accounts for the difference, if any does."""
+    instructions, transfers = other.instructions - best.instructions, other.transfers - best.transfers
+    numbers = f"instructions {_arrow(best.instructions, other.instructions)}, transfers {_arrow(best.transfers, other.transfers)}"
+    if other.seconds <= (1 + SEEN) * best.seconds:
+        return f"{numbers}: the times are so near each other that which is the best may be chance"
+    if abs(instructions) + abs(transfers) <= SEEN * best.cycles:
+        return f"{numbers}: it sees no difference"
+    if instructions + transfers <= 0:
+        return f"{numbers}: it takes this one for the faster, so the cause is none that it knows"
+    if min(instructions, transfers) >= max(instructions, transfers) / 2:
+        return f"{numbers}: the difference is in both"
+    return f"{numbers}: the difference is in the {'instructions' if instructions > transfers else 'transfers'}"
+
+
+def _arrow(ours: float, theirs: float) -> str:
+    return f"{_count(ours)} -> {_count(theirs)}"
+
+
+def _count(count: float) -> str:
+    return format_count(count).replace(" ", HARD)
+
+
+def _bytes(count: float) -> str:
+    return format_bytes(count).replace(" ", HARD)
+
+
+def _columns(rows: Iterable[tuple[str, str]], indent: int = 2) -> list[str]:
+    """Names and texts; the texts below each other."""
+    known = list(rows)
+    wide = max((len(name) for name, _ in known), default=0)
+    return [f"{' ' * indent}{name:<{wide}}  {text}" for name, text in known]

@@ -1,0 +1,69 @@
+"""How long a tuning run may go on: trials, minutes or both, whichever ends first. A value; it asks no clock."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ansor.errors import BudgetError
+from ansor.tasks.arguments import is_whole
+
+MIN_GAIN = 0.01
+"""A budget of minutes alone ends when less than this is expected of what is left of it."""
+
+FEWEST_TRIALS = 64
+"""No run ends for want of expected gain before so many trials a task: what is expected is a mean over operators, and few trials tell little about one."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """trials: over all tasks, recorded ones included; seconds: of wall time from the start of the run; None is no limit, for one of them.
+
+    min_gain: the run ends when less than this share of the time of the programs is expected to be saved by the rest; 0 uses the budget up.
+    """
+
+    trials: int | None = None
+    seconds: float | None = None
+    min_gain: float = 0.0
+
+    @staticmethod
+    def of(trials: int | None = None, minutes: float | None = None, min_gain: float | None = None) -> Budget:
+        """As people give it; who asks for minutes alone gets MIN_GAIN, who asks for trials gets them all. Raises BudgetError."""
+        if trials is None and minutes is None:
+            raise BudgetError("asked to tune without a budget; give trials=, minutes= or both")
+        if trials is not None and not is_whole(trials, 0):
+            raise BudgetError(f"asked to tune for trials={trials!r}; give a whole number, 0 to measure nothing")
+        if minutes is not None and not _is_number(minutes, above=0.0):
+            raise BudgetError(f"asked to tune for minutes={minutes!r}; give a number above 0, such as minutes=10, or leave it out")
+        if min_gain is not None and not (_is_number(min_gain, above=-1.0) and 0.0 <= min_gain < 1.0):
+            raise BudgetError(f"asked for min_gain={min_gain!r}; give a share from 0 (never stop early) to below 1, such as min_gain=0.01 for 1 %")
+        default = MIN_GAIN if trials is None else 0.0
+        return Budget(None if trials is None else int(trials), None if minutes is None else 60.0 * minutes, default if min_gain is None else min_gain)
+
+    def trials_left(self, trials: int) -> float:
+        """After so many; infinite without a limit."""
+        return math.inf if self.trials is None else max(self.trials - trials, 0)
+
+    def seconds_left(self, elapsed: float) -> float:
+        """After so many; infinite without a limit."""
+        return math.inf if self.seconds is None else max(self.seconds - elapsed, 0.0)
+
+    def is_used(self, trials: int, elapsed: float) -> bool:
+        """Whether no further trial fits."""
+        return self.trials_left(trials) <= 0 or self.seconds_left(elapsed) <= 0
+
+    def fitting(self, trials: int, elapsed: float, seconds_per_trial: float) -> float:
+        """Trials that still fit at that pace: no whole number, and infinite only without a limit of time at no cost."""
+        by_time = math.inf if self.seconds is None else self.seconds_left(elapsed) / max(seconds_per_trial, 1e-9)
+        return min(self.trials_left(trials), by_time)
+
+    def share(self, trials: int, elapsed: float) -> float | None:
+        """How much of the budget is used, 0 to 1; None without a limit of time: then each task counts its trials."""
+        if self.seconds is None:
+            return None
+        of_trials = 0.0 if self.trials is None else trials / max(self.trials, 1)
+        return min(max(elapsed / self.seconds, of_trials), 1.0)
+
+
+def _is_number(value: object, above: float) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and above < value < math.inf

@@ -1,0 +1,57 @@
+"""Do the first programs of a run all fail alike, and not by what they compute? Then the compiler or the installation is at fault, and the run ends.
+
+Until that is known their failures are held back: a file that says "failed" of programs that were never tried would keep them from being tried for ever.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from ansor.errors import MeasureError
+from ansor.measure.failure import Failure
+from ansor.support.text import clip
+
+ALIKE = 6
+"""So many programs in a row that fail for one reason are no accident: they differ in all that a search can change."""
+
+TOOLS = ("compile", "compile_timeout", "load", "reference")
+"""Kinds of failures that come before a program ran."""
+
+
+class FirstFailures:
+    """What a run saw so far, as long as all of it is one failure of the tools. Write with `keep`; `settle` writes what was held back."""
+
+    def __init__(self) -> None:
+        self._cause: tuple[str, str] | None = None
+        self._held: list[Callable[[], None]] = []
+        self._open = True
+
+    def keep(self, failure: Failure | None, write: Callable[[], None]) -> None:
+        """A trial is over: write it, or hold it back. Raises MeasureError, and forgets what it held, once the first programs all failed alike."""
+        cause = None if failure is None or failure.kind not in TOOLS else (failure.kind, _without_names(failure.text))
+        if not self._open or cause is None or (self._cause is not None and cause != self._cause):
+            self.settle()
+            write()
+            return
+        self._cause = cause
+        self._held.append(write)
+        if len(self._held) >= ALIKE:
+            count, self._held = len(self._held), []
+            assert failure is not None
+            raise MeasureError(
+                f"the first {count} programs all fail alike, before they run, so the tools are at fault rather than the programs: "
+                f"{failure.kind}: {clip(' '.join(failure.text.split()), 300)}; `ansor doctor` checks compiler and machine; nothing was recorded of them"
+            )
+
+    def settle(self) -> None:
+        """The run ends, or goes on as runs do: what was held back is written."""
+        self._open = False
+        held, self._held = self._held, []
+        for write in held:
+            write()
+
+
+def _without_names(text: str) -> str:
+    """The text without what differs from program to program: numbers, and names of files."""
+    return re.sub(r"\S*/\S*|\d+", "", text)[:200]

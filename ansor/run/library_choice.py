@@ -1,0 +1,166 @@
+"""Which groups of a network run PyTorch's own kernels: those that are faster there, measured once and recorded."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ansor.codegen.toolchain import find_compiler
+from ansor.errors import RecordError
+from ansor.measure.record import Comparison, RecordFile, load, make_header, round_to
+from ansor.measure.turns import turn
+from ansor.run.record_target import is_of, record_target
+from ansor.run.tuning import Best, Report
+from ansor.support.notices import warn
+from ansor.support.text import counted, first_line
+from ansor.targets.base import Target
+from ansor.tasks.task import SearchTask
+
+if TYPE_CHECKING:
+    from ansor.graph.kernels import GroupKernel
+    from ansor.graph.network import CompiledNetwork
+    from ansor.graph.rivals import Rivals
+    from ansor.graph.tasks import ExtractedGraph
+
+NAMED = 4  # kernels that are named when the choice is told
+
+
+def runs_here(target: Target) -> bool:
+    """True where times taken now hold for the target: it is the processor of this machine."""
+    return target.kind == "cpu" and target.mcpu == "native"
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """A network's tasks, each with our program, our kernel, and PyTorch's kernel where there is one."""
+
+    extracted: ExtractedGraph
+    tasks: Sequence[SearchTask]
+    bests: Sequence[Best]
+    kernels: Sequence[GroupKernel]
+    library: Sequence[GroupKernel | None]
+
+    @property
+    def threads(self) -> int:
+        """Threads that run kernels."""
+        return self.tasks[0].target.threads if self.tasks else 1
+
+    def network(self, chosen: Sequence[bool]) -> CompiledNetwork:
+        """The network that runs PyTorch's kernels for the chosen tasks."""
+        from ansor.graph.network import CompiledNetwork
+
+        kernels = [other if take and other is not None else kernel for kernel, other, take in zip(self.kernels, self.library, chosen, strict=True)]
+        return CompiledNetwork(self.extracted, kernels)
+
+    def comparison(self, number: int, times: Rivals, chosen: bool) -> Comparison:
+        """What is recorded of one task."""
+        return Comparison(*self._key(number), times.ours, times.library, chosen, round_to(time.time()))
+
+    def recorded(self, records: str | Path | None) -> list[bool] | None:
+        """The choices that a file knows of, the latest of each; None unless it knows all."""
+        if records is None or not Path(records).exists():
+            return None
+        compared = load(records).comparisons
+        here = {text: self._name_of(text) for text in {one.target for one in compared}}
+        known = {(one.workload, here[one.target], one.library, one.program): one.library_chosen for one in compared}
+        found = [known.get(self._key(number)) if other is not None else False for number, other in enumerate(self.library)]
+        choices = [one for one in found if one is not None]
+        return choices if len(choices) == len(found) else None
+
+    def _name_of(self, recorded: str) -> str:
+        """A recorded target as this version names it, if it is the one of the tasks."""
+        target = self.tasks[0].target if self.tasks else None
+        return record_target(target) if target is not None and is_of(recorded, target) else recorded
+
+    def _key(self, number: int) -> tuple[str, str, str, str]:
+        import torch
+
+        task = self.tasks[number]
+        return task.workload_key, record_target(task.target), f"torch {torch.__version__}", program_digest(self.bests[number])
+
+
+def assembled(
+    extracted: ExtractedGraph,
+    tasks: Sequence[SearchTask],
+    bests: Sequence[Best],
+    kernels: Sequence[GroupKernel],
+    records: str | Path | None,
+    report: Report,
+) -> CompiledNetwork:
+    """The network of `kernels`, with PyTorch's in the place of those that are slower; `report` gets one line that says which.
+
+    `records`: what was found out before is not measured again; what is measured now is added, if the file exists.
+    """
+    from ansor.graph.library import library_kernels
+
+    candidates = Candidates(extracted, tasks, bests, kernels, library_kernels(extracted))
+    chosen = candidates.recorded(records)
+    if chosen is None:
+        network, chosen, times = _compared(candidates)
+        _record(candidates, times, chosen, records)
+    else:
+        network = candidates.network(chosen)
+    _say(extracted, chosen, report)
+    return network
+
+
+def _compared(candidates: Candidates) -> tuple[CompiledNetwork, list[bool], list[Rivals]]:
+    """As `_measured`. Where the network cannot run on its example inputs (indices that are out of range, say), none of PyTorch's kernels is taken."""
+    try:
+        with turn():
+            return _measured(candidates)
+    except Exception as error:  # PyTorch's operators run here, so anything may come
+        warn(f"PyTorch's kernels were not compared with ours, since the network does not run on its example inputs: {first_line(error)}")
+        none = [False] * len(candidates.library)
+        return candidates.network(none), none, []
+
+
+def _measured(candidates: Candidates) -> tuple[CompiledNetwork, list[bool], list[Rivals]]:
+    """The fastest network, for each task whether PyTorch's kernel runs, and the times; none runs if the network as a whole is not faster for it."""
+    from ansor.graph.rivals import faster, rivals
+
+    has = [one is not None for one in candidates.library]
+    network = candidates.network([False] * len(has))
+    times = rivals(candidates.extracted, network, candidates.network(has), candidates.threads)
+    chosen = [known and one.library_wins for known, one in zip(has, times, strict=True)]
+    if any(chosen):
+        mixed = candidates.network(chosen)
+        if faster(mixed, network, candidates.extracted.examples, candidates.threads):
+            network = mixed
+        else:
+            chosen = [False] * len(has)
+    return network, chosen, times
+
+
+def _record(candidates: Candidates, times: Sequence[Rivals], chosen: Sequence[bool], records: str | Path | None) -> None:
+    """Add what was found out to a file that is there. One that may only be read costs the next run the comparison, and nothing else."""
+    if not times or records is None or not Path(records).exists():
+        return
+    target = candidates.tasks[0].target
+    try:
+        with RecordFile(records, make_header(find_compiler(target.compiler), mcpu=target.mcpu)) as file:
+            for number, other in enumerate(candidates.library):
+                if other is not None:
+                    file.append_comparison(candidates.comparison(number, times[number], chosen[number]))
+    except RecordError as error:
+        warn(f"the comparison with PyTorch's kernels is not recorded: {first_line(error)}")
+
+
+def program_digest(best: Best) -> str:
+    """Identifies a program: its sketch and its row."""
+    return hashlib.sha256(json.dumps([best.sketch.to_json(), [int(gene) for gene in best.row]]).encode()).hexdigest()[:16]
+
+
+def _say(extracted: ExtractedGraph, chosen: Sequence[bool], report: Report) -> None:
+    taken = [task for task, take in zip(extracted.tasks, chosen, strict=True) if take]
+    if not taken:
+        return
+    names = ", ".join(task.name for task in taken[:NAMED])
+    more = f" and {len(taken) - NAMED} more" if len(taken) > NAMED else ""
+    uses, groups = sum(task.weight for task in taken), counted(sum(extracted.weights), "group")
+    report(f"{uses} of {groups} run PyTorch's own kernels, faster here than ours: {names}{more}")

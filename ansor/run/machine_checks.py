@@ -1,0 +1,49 @@
+"""Whether this machine can build, run and time programs for a target: asked before any work starts."""
+
+from __future__ import annotations
+
+import os
+import platform
+
+from ansor.errors import TargetError
+from ansor.support.notices import warn
+from ansor.targets.base import Target
+
+ARM = ("cortex-", "neoverse-", "apple-")
+"""How the names of ARM processors begin; all others that `cpu` knows are x86-64."""
+
+
+def check_machine(target: Target, measures: bool) -> None:
+    """Raises TargetError for a processor of another architecture, and, where programs are `measured`, for more threads than the machine has cores.
+
+    Programs for more threads may be generated for another machine: that is warned of.
+    """
+    wanted, here = _architecture(target.mcpu), _machine()
+    if target.kind == "cpu" and wanted not in ("", here):
+        raise TargetError(
+            f"asked for target {target}, {_article(wanted)} processor, but this machine is {here}, and kernels are built and run where ansor runs; "
+            "leave -mcpu out, or name a processor of this architecture"
+        )
+    cores = os.cpu_count() or 1
+    if target.kind != "cpu" or target.threads <= cores:
+        return
+    found = f"asked for target {target} with {target.threads} threads, but this machine has {cores} {'core' if cores == 1 else 'cores'}"
+    if measures:
+        raise TargetError(f"{found}: times would mean nothing; give -threads={cores} or fewer")
+    warn(f"{found}: the kernel is made for another machine, and slow on this one")
+
+
+def _architecture(mcpu: str) -> str:
+    """`x86-64` or `ARM`; '' for this machine's own processor."""
+    if mcpu == "native":
+        return ""
+    return "ARM" if mcpu.replace("_", "-").startswith(ARM) else "x86-64"
+
+
+def _machine() -> str:
+    name = platform.machine().lower()
+    return {"x86_64": "x86-64", "amd64": "x86-64", "aarch64": "ARM", "arm64": "ARM"}.get(name, name)
+
+
+def _article(architecture: str) -> str:
+    return f"an {architecture}" if architecture[0] in "aAxX" else f"a {architecture}"

@@ -1,0 +1,72 @@
+"""Progress in a notebook: one output that changes while the run goes on, and stays when it ends."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Callable
+from html import escape
+from importlib import import_module
+from typing import Protocol, Self
+
+from rich.console import Console, Group
+from rich.text import Text
+
+from ansor.run.progress import Picture
+from ansor.run.tuning import Progress
+from ansor.targets.base import Target
+
+WIDTH = 100
+SECONDS = 0.25
+"""Between two pictures: each one is a message to the browser."""
+
+
+class _Display(Protocol):
+    def update(self, data: object, raw: bool) -> None: ...
+
+
+class NotebookView:
+    """Shows progress in the cell that runs. Needs no widgets, so that it works wherever notebooks do, and is there in a saved one."""
+
+    def __init__(self, target: Target | None = None) -> None:
+        self._picture = Picture(target)
+        self._lines: list[str] = []
+        self._display: _Display | None = None
+        self._last = 0.0
+
+    def __enter__(self) -> Self:
+        display: Callable[..., _Display] = import_module("IPython.display").display
+        self._display = display(self._data(over=False), raw=True, display_id=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._show(over=True)
+
+    def now(self, what: str) -> None:
+        """What goes on instead of trials."""
+        self._picture.now(what)
+        self._show()
+
+    def update(self, progress: Progress) -> None:
+        """Show the state after a trial."""
+        self._picture.update(progress)
+        if time.monotonic() - self._last >= SECONDS:
+            self._show()
+
+    def say(self, line: str) -> None:
+        """One line that stays, above the others."""
+        self._lines.append(line)
+        self._show()
+
+    def _show(self, over: bool = False) -> None:
+        self._last = time.monotonic()
+        if self._display is not None:
+            self._display.update(self._data(over), raw=True)
+
+    def _data(self, over: bool) -> dict[str, str]:
+        """By kind of content; only the lines stay when it is over."""
+        console = Console(file=io.StringIO(), width=WIDTH, force_terminal=False, force_jupyter=False, highlight=False)
+        with console.capture() as caught:
+            console.print(Group(*(Text(line) for line in self._lines), *([] if over else [self._picture])))
+        text = caught.get().rstrip()
+        return {"text/plain": text, "text/html": f"<pre>{escape(text)}</pre>"}

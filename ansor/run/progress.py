@@ -1,0 +1,161 @@
+"""What a person sees while a run goes on: a bar and a few live lines on a terminal, plain lines elsewhere; and the table at the end."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress import BarColumn, TextColumn
+from rich.progress import Progress as Bar
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from ansor.ir.access import has_reduction
+from ansor.run.machine_peak import peak_gflops
+from ansor.run.progress_text import BUSY, is_above, progress_parts, result_parts, seconds_left, share_done, speed_text, trials_text
+from ansor.run.tuning import Progress, TaskState
+from ansor.support.text import counted, format_left, format_seconds
+from ansor.targets.base import Target
+
+PLAIN_SECONDS = 5.0
+"""Seconds between two plain lines."""
+
+
+class Picture:
+    """A run as something that rich shows: what goes on before the first trial, then a bar over a few lines."""
+
+    def __init__(self, target: Target | None = None) -> None:
+        self.target = target
+        self._bar = Bar(TextColumn("{task.fields[trials]}"), BarColumn(bar_width=None), TextColumn("{task.fields[rest]}"), expand=True, auto_refresh=False)
+        self._run = self._bar.add_task("", total=1.0, trials="", rest="")
+        self._under: list[str] | None = None  # lines under the bar; None before the first trial
+        self._shown: RenderableType = Spinner("dots", "starting")
+
+    def __rich__(self) -> RenderableType:
+        return self._shown
+
+    def now(self, what: str) -> None:
+        """What goes on instead of trials."""
+        spinner = Spinner("dots", what)
+        self._shown = spinner if self._under is None else Group(self._bar, *map(Text, self._under), spinner)
+
+    def update(self, progress: Progress) -> None:
+        """The state after a trial."""
+        left = seconds_left(progress)
+        rest = "  ".join(filter(None, (speed_text(progress), f"{format_left(left)} left" if left is not None else "")))
+        self._bar.update(self._run, completed=share_done(progress), trials=trials_text(progress), rest=rest)
+        # One part to a line, so that nothing jumps as numbers grow. Words that do not fit go to the next line: nothing is cut.
+        self._under = result_parts(progress, self.peak())
+        self._shown = Group(self._bar, *map(Text, self._under))
+
+    def peak(self) -> float | None:
+        """The target's peak in GFLOP/s, measured when first asked for."""
+        return peak_gflops(self.target) if self.target is not None else None
+
+
+@dataclass
+class ProgressView:
+    """Shows progress on a console. `target`: whose peak the rates are compared with."""
+
+    console: Console
+    target: Target | None = None
+    live: Live | None = None
+    last: float = field(default=0.0)
+
+    def __post_init__(self) -> None:
+        self.picture = Picture(self.target)
+
+    def __enter__(self) -> Self:
+        if self.console.is_terminal:
+            # What the caller prints goes above the live lines, unless it goes elsewhere.
+            self.live = Live(self.picture, console=self.console, refresh_per_second=8, transient=True, redirect_stdout=sys.stdout.isatty())
+            self.live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.live is not None:
+            self.live.stop()
+            self.live = None
+
+    def update(self, progress: Progress) -> None:
+        """Show the state after a trial."""
+        if self.live is not None:
+            self.picture.update(progress)
+            return
+        now = time.monotonic()
+        if now - self.last >= PLAIN_SECONDS or progress.trials == progress.budget or progress.left == 0:
+            self.last = now
+            self.say(" | ".join(progress_parts(progress, self.picture.peak())))
+
+    def now(self, what: str) -> None:
+        """What goes on instead of trials; on a terminal only."""
+        if self.live is not None:
+            self.picture.now(what)
+
+    def say(self, line: str) -> None:
+        """One line that stays, above the live ones."""
+        say(self.console, line)
+
+
+def say(console: Console, line: str) -> None:
+    """One line: on a terminal it is wrapped between words, elsewhere it stays one."""
+    console.print(line, highlight=False, markup=False, soft_wrap=not console.is_terminal)
+
+
+def task_table(states: Sequence[TaskState], peak_gflops: float | None) -> Table:
+    """One row per task: uses, best latency, rate, share of the peak, trials."""
+    table = Table(box=None, pad_edge=False, caption_justify="left")
+    table.add_column("task", overflow="fold")
+    for heading in ("uses", "latency", "GFLOP/s", "% of peak", "trials"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for state in states:
+        seconds = state.seconds
+        gflops = state.task.flop / seconds / 1e9 if seconds else None
+        mark = _mark(state, peak_gflops)
+        table.add_row(
+            state.task.name,
+            f"{state.weight:g}",
+            format_seconds(seconds) if seconds else _unmeasured(state),
+            f"{gflops:.1f}{mark}" if gflops is not None else "",
+            f"{100 * gflops / peak_gflops:.0f}{mark}" if gflops is not None and peak_gflops else "",
+            str(state.trials),
+        )
+    table.caption = "\n".join(_remarks(states, peak_gflops))
+    return table
+
+
+UNTUNED, FAILED = "untuned", "failed"
+
+
+def _unmeasured(state: TaskState) -> str:
+    """In the place of a time."""
+    return FAILED if state.trials else UNTUNED
+
+
+def _without_trials(states: Sequence[TaskState]) -> str:
+    """Of a network, tasks without a reduction are not tuned."""
+    plain = sum(_unmeasured(one) == UNTUNED and not any(map(has_reduction, one.task.dag.stages)) for one in states if one.seconds is None)
+    return f"no trials ({counted(plain, 'task')} without a reduction, which a network's tuning leaves out)" if plain and len(states) > 1 else "no trials"
+
+
+def _mark(state: TaskState, peak_gflops: float | None) -> str:
+    """Behind a rate that needs a remark."""
+    if state.fewer_operations:
+        return "*"
+    return "**" if state.seconds and is_above(state.task.flop / state.seconds / 1e9, peak_gflops) else ""
+
+
+def _remarks(states: Sequence[TaskState], peak_gflops: float | None) -> list[str]:
+    """What the marks in the table mean, where there are any."""
+    without = {_unmeasured(state) for state in states if state.seconds is None}
+    remarks = [f"{UNTUNED}: {_without_trials(states)}; the program that the model picks runs there"] if UNTUNED in without else []
+    remarks += [f"{FAILED}: no trial gave a valid program; the plain loops of the declaration run there"] if FAILED in without else []
+    marks = {_mark(state, peak_gflops) for state in states}
+    remarks += ["* operations as declared: the algorithm, such as Winograd's, needs fewer of them"] if "*" in marks else []
+    return remarks + ([f"** above the peak, which {BUSY}"] if "**" in marks else [])

@@ -1,0 +1,145 @@
+"""What a record file knows of a task, and what it holds of it that does not count here, by reason."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+
+from ansor.measure.record import NORMAL, Json, Record, load
+from ansor.run.record_target import difference, is_for, is_of, options_text
+from ansor.search.tuner import Outcome, Pick
+from ansor.support.text import counted
+from ansor.targets.base import Target
+from ansor.tasks.origins import origin_of
+from ansor.tasks.task import SearchTask
+
+OTHER_TARGET = "made for another target"
+"""How the reason begins for records of other target options. A file may well hold several, as it may hold several workloads."""
+
+OTHER_NAMES = "recorded with other names of tensors or axes"
+"""The reason for records of the same computation, declared with other names: the steps of a sketch name stages and loops."""
+
+ASKED = ("which are not searched here", "not as pinned")
+"""How reasons end that are what the caller asked for."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What a file knows of a task: outcomes that apply here, and how many records of the workload do not, by reason."""
+
+    known: list[tuple[Outcome, Record]]
+    left_out: dict[str, int]
+
+
+@dataclass(frozen=True)
+class _File:
+    records: Mapping[str, list[Record]]  # by workload
+    damaged: Mapping[str, int]  # lines, by reason
+
+
+@lru_cache(maxsize=1)
+def _read(path: Path, size: int, changed: int) -> _File:
+    """A file, read once for all tasks of a network; `size` and `changed` (nanoseconds) tell when to read it again."""
+    found: dict[str, list[Record]] = {}
+    loaded = load(path)
+    for record in loaded.records:
+        found.setdefault(record.workload, []).append(record)
+    return _File(found, {reason: count for reason, count in loaded.skipped.items() if reason not in NORMAL})
+
+
+def _file(records: str | Path) -> _File:
+    path = Path(records)
+    state = path.stat()
+    return _read(path, state.st_size, state.st_mtime_ns)
+
+
+def recorded_outcomes(task: SearchTask, records: str | Path) -> Recorded:
+    """What a file knows of a task on its target."""
+    of_workload = _file(records).records.get(task.workload_key, [])
+    here = {text for text in {record.target for record in of_workload} if is_of(text, task.target)}
+    of_target = [record for record in of_workload if record.target in here]
+    numbers = {(space.algorithm, space.name): k for k, space in enumerate(task.spaces)} if of_target else {}
+    why = lru_cache(partial(_why_unknown, task))  # a file has many records of each sketch
+    found = [(_outcome_of(record, task, numbers, why), record) for record in of_target]
+    left_out = Counter(outcome for outcome, _ in found if isinstance(outcome, str))
+    others = Counter(record.target for record in of_workload if record.target not in here)
+    for text, count in others.items():
+        left_out[_why_elsewhere(text, task.target)] += count
+    return Recorded([(outcome, record) for outcome, record in found if isinstance(outcome, Outcome)], dict(left_out))
+
+
+def _why_elsewhere(recorded: str, target: Target) -> str:
+    """Why records of that target text do not count for the target on this machine."""
+    return difference(recorded, target) if is_for(recorded, target) else f"{OTHER_TARGET} ({options_text(recorded)}, here {target})"
+
+
+def damaged_lines(records: str | Path) -> Mapping[str, int]:
+    """How many lines of a file are no records, by reason; of which workload they were cannot be told."""
+    return _file(records).damaged
+
+
+def say_left_out(left_out: Iterable[Mapping[str, int]], records: str | Path, say: Callable[[str], None], alarm: Callable[[str], None]) -> None:
+    """How many records of a file do not count, and why: those of some tasks, and lines that are damaged. `alarm` gets one line about what nobody expects,
+    `say` one about what is as it should be: records of other target options, and what the caller narrowed down by pins, algorithms, templates."""
+    total: Counter[str] = Counter()
+    for reasons in (*left_out, damaged_lines(records)):
+        total.update(reasons)
+    for expected, tell in ((False, alarm), (True, say)):
+        told = {reason: count for reason, count in total.most_common() if _is_expected(reason) is expected}
+        if told:
+            words = "; ".join(reason if len(told) == 1 else f"{reason} ({count})" for reason, count in told.items())
+            tell(f"{records}: {counted(sum(told.values()), 'record')} left out: {words}")
+
+
+def _is_expected(reason: str) -> bool:
+    return reason.startswith(OTHER_TARGET) or reason.endswith(ASKED)
+
+
+def _outcome_of(record: Record, task: SearchTask, numbers: Mapping[tuple[str, str], int], why: Callable[[str, str], str]) -> Outcome | str:
+    """A record as the tuner wants it, or why it does not count."""
+    name = json.dumps(record.sketch, separators=(",", ":"))
+    index = numbers.get((record.algorithm, name))
+    if index is None:
+        return why(record.algorithm, name)
+    space = task.spaces[index]
+    if not space.holds(record.row):
+        return "the sketch has no such row"
+    if not space.allows(record.row):
+        return "not as pinned"
+    return Outcome(Pick(index, record.row), record.latency_s if record.seconds else None, record.failure.kind if record.failure else None)
+
+
+def _why_unknown(task: SearchTask, algorithm: str, name: str) -> str:
+    """Why the sketch of that name is none of the task's."""
+    origin = origin_of(algorithm)
+    of_origin = [space for space in task.spaces if origin_of(space.algorithm) == origin]
+    if not of_origin:
+        return f"programs of {origin}, which are not searched here"
+    steps, own = _steps_of(name), [_steps_of(space.name) for space in of_origin]
+    if steps not in own and _nameless(steps) in map(_nameless, own):
+        return OTHER_NAMES
+    return "sketches that this version does not make" + (", or not as pinned" if task.pins else "")
+
+
+def _steps_of(name: str) -> Json:
+    """The steps of a sketch, without the digest of its tables."""
+    steps: Json = json.loads(name)
+    return steps[:-1] if isinstance(steps, list) else steps
+
+
+def _nameless(steps: Json) -> Json:
+    """The steps, each name replaced by the number of its first appearance: the same for declarations that differ in names alone."""
+    numbers: dict[str, int] = {}
+
+    def numbered(value: Json) -> Json:
+        if isinstance(value, str):
+            return numbers.setdefault(value, len(numbers))
+        return [numbered(item) for item in value] if isinstance(value, list) else value
+
+    if not isinstance(steps, list):
+        return steps
+    return [[step[0], *(numbered(item) for item in step[1:])] if isinstance(step, list) and step else step for step in steps]

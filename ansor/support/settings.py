@@ -1,0 +1,79 @@
+"""The only reader of the environment.
+
+| variable      | meaning                                                            | default                    |
+|---------------|--------------------------------------------------------------------|----------------------------|
+| `CC`          | C compiler command, when no option names one                       | the embedded ziglang wheel |
+| `ANSOR_CACHE` | folder for compiler caches, helper libraries and work folders      | `~/.cache/ansor`           |
+| `ANSOR_JOBS`  | compiler processes at a time                                       | the cores we may use       |
+| `ANSOR_TRACEBACK` | anything: the command also shows where an error comes from     | one sentence               |
+"""
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from ansor.errors import ArgumentError, CacheError
+from ansor.support.safe_files import private_folder
+
+
+def compiler_command() -> str:
+    """The text of `$CC`, or '' when it is not set."""
+    return os.environ.get("CC", "").strip()
+
+
+def cache_directory() -> Path:
+    """The cache folder, made for this user alone when missing. It may be read-only.
+
+    Raises CacheError when it cannot be made, belongs to somebody else, or can be written by others: what is in it is run.
+    """
+    text = os.environ.get("ANSOR_CACHE", "").strip()
+    if any(ord(one) < 32 or ord(one) == 127 or 0xD800 <= ord(one) < 0xE000 for one in text):  # the last are bytes that are no UTF-8
+        raise CacheError(f"the name of the cache folder is {ascii(text)}, with a control character or bytes that are not UTF-8; set ANSOR_CACHE to another")
+    return private_folder(Path(text).expanduser().absolute() if text else Path.home() / ".cache" / "ansor")
+
+
+def writable_cache() -> Path:
+    """The cache folder, or where that is read-only, a folder of this user's among the temporary files. Raises CacheError as `cache_directory` does."""
+    folder = cache_directory()
+    if os.access(folder, os.W_OK | os.X_OK):
+        return folder
+    try:
+        return private_folder(Path(tempfile.gettempdir()) / f"ansor-{os.geteuid()}")
+    except OSError as error:
+        raise CacheError(f"the cache folder {folder} is read-only, and there is no folder for temporary files ({error}); set ANSOR_CACHE, or TMPDIR") from error
+
+
+def cache_part(name: str) -> Path:
+    """A folder to write to in `writable_cache`, made when missing and as private. Raises CacheError."""
+    return private_folder(writable_cache() / name)
+
+
+def jobs() -> int:
+    """Compiler processes at a time: `$ANSOR_JOBS`, else the cores this process may use. Raises ArgumentError for anything but a whole number above 0."""
+    text = os.environ.get("ANSOR_JOBS", "").strip()
+    if not text:
+        return cores()
+    if not text.isascii() or not text.isdecimal() or int(text) == 0:
+        raise ArgumentError(f"ANSOR_JOBS is {text[:40]!r}; set it to a whole number of compiler processes, 1 or more, or unset it")
+    return int(text)
+
+
+def cores() -> int:
+    """Cores this process may use (affinity counts where the system has it)."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def environment_with(extra: Mapping[str, str]) -> dict[str, str]:
+    """This process's environment for a child process, with `extra` on top."""
+    return {**os.environ, **extra}
+
+
+def shows_tracebacks() -> bool:
+    """Whether the command shows where an error comes from, beside what it is."""
+    return bool(os.environ.get("ANSOR_TRACEBACK", "").strip())
+
+
+def shows_torch_logs() -> bool:
+    """TORCH_LOGS: somebody wants to see what PyTorch logs."""
+    return "TORCH_LOGS" in os.environ

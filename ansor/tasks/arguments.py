@@ -1,0 +1,56 @@
+"""Arguments of the entry points that are of a wrong kind: one sentence, before anything is read or started."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from numbers import Integral
+
+from ansor.errors import ArgumentError
+from ansor.measure.timing import TimingOptions
+
+
+def check_arguments(**given: object) -> None:
+    """Raises ArgumentError for the first that cannot be what its name says; None passes where it is a default."""
+    for name, value in given.items():
+        fits, wanted = _KINDS[name]
+        if not fits(value):
+            raise ArgumentError(f"asked for {name}={value!r}; give {wanted}")
+
+
+def is_whole(value: object, least: int) -> bool:
+    """Whether it is a whole number, of Python or NumPy, of at least that."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
+
+
+def _is_cost_model(value: object) -> bool:
+    return not isinstance(value, type) and all(hasattr(value, part) for part in ("fitted", "update", "predict"))  # a class has them, too
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes)
+
+
+_Fits = Callable[[object], bool]
+
+
+def _optional(fits: _Fits) -> _Fits:
+    return lambda value: value is None or fits(value)
+
+
+_KINDS: Mapping[str, tuple[_Fits, str]] = {
+    "args": (_is_list, "the function's arguments as a list or tuple, such as args=(64, 64)"),
+    "rules": (_optional(_is_list), "a list of sketch rules, names or values, or leave it out"),
+    "algorithms": (_optional(_is_list), "a list of algorithms, names or functions, or leave it out"),
+    "templates": (_is_list, "a list of templates of ansor.autotvm: names, functions or tasks"),
+    "pins": (_is_list, "a list of ansor.Pin(name, value)"),
+    "records": (_optional(lambda value: isinstance(value, str | os.PathLike)), "the path of a record file, or leave it out"),
+    "seed": (lambda value: is_whole(value, 0), "a whole number of at least 0"),
+    "early_stop": (_optional(lambda value: is_whole(value, 1)), "after how many trials without a better program to stop, or leave it out"),
+    "model": (_optional(_is_cost_model), "a cost model, with fitted, update and predict, or leave it out"),
+    "timing": (_optional(lambda value: isinstance(value, TimingOptions)), "ansor.measure.timing.TimingOptions(...), or leave it out"),
+    "progress": (lambda value: value is None or isinstance(value, bool) or hasattr(value, "update"), "True, False, or None: on a terminal and in notebooks"),
+    "report": (callable, "a function that takes a line of text, such as print"),
+    "on_progress": (callable, "a function that takes an ansor.Progress"),
+    "on_tasks": (callable, "a function that takes the tasks' states"),
+}

@@ -1,0 +1,157 @@
+"""Pins: what a person fixes of sketches, while the search finds the rest.
+
+    Pin("C*.j", (..., 16))          the innermost length of the tile is 16, the others are free
+    Pin("C*.j", (None, 4, {8, 16})) one free length, one of 4, one of 8 or 16
+    Pin("C.vector", False)          no vectors
+    Pin("C.CacheWrite")             only sketches with that step; Pin("C.CacheWrite", False): only those without
+
+Names are those that sketches print: of choices, and of steps with their stage in front. `*` stands for any part of a name. Rows of sketches keep their meaning:
+records of runs with and without pins serve one another, as far as the pins allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence, Set
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from numbers import Integral
+from types import EllipsisType
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.errors import ScheduleError
+from ansor.schedule.choice import Choice
+from ansor.schedule.sketch import Sketch
+from ansor.tasks.origins import origin_of
+from ansor.tasks.sketch_space import SketchSpace
+
+Part: TypeAlias = "int | None | EllipsisType | Collection[int]"
+"""One number of a choice: that number, one of several, any (None), or any and as many as there are (`...`)."""
+
+Mask: TypeAlias = NDArray[np.bool_]
+
+MANY = 12
+"""Values that a message lists."""
+
+
+@dataclass(frozen=True)
+class Pin:
+    """name: what is fixed, with `*` for any part of it; value: what to.
+
+    A choice is fixed to a number, to one of several, to numbers (`Part`s), or to False (0) or True (anything else); a step, to be there or not. Where a sketch
+    has no such name the pin holds if it is False, and else the sketch is left out. Pins on what only templates have leave the rules' sketches alone, and the
+    other way round.
+    """
+
+    name: str
+    value: bool | int | tuple[Part, ...] | Set[int] | range = True
+
+    def __post_init__(self) -> None:
+        value: object = self.value
+        parts = value if isinstance(value, tuple) else (value,)
+        if not isinstance(self.name, str) or not all(map(_is_part, parts)) or value is None or value is ...:
+            raise ScheduleError(
+                f"asked to pin {self.name!r} to {value!r}; give a name, and True, False, a number, several in a set, or a tuple with one of these, "
+                "None or ... for each number of the choice"
+            )
+        if isinstance(self.value, tuple) and sum(part is ... for part in self.value) > 1:
+            raise ScheduleError(f"asked to pin {self}; give `...` once, and None for each other number that is free")
+
+    def allows(self, sketch: Sketch) -> dict[int, Mask] | None:
+        """Column -> which values of the choice are left; None when the sketch is left out."""
+        masks = {k: self._values(choice) for k, choice in enumerate(sketch.choices) if self._names(choice.name)}
+        has_step = any(self._names(step_name) for step_name in step_names(sketch))
+        if not all(mask.any() for mask in masks.values()):
+            return None
+        if not masks and has_step != bool(self.value):
+            return None
+        return masks
+
+    def matches(self, sketch: Sketch) -> bool:
+        """Whether the sketch has something of that name."""
+        return any(map(self._names, (*step_names(sketch), *(choice.name for choice in sketch.choices))))
+
+    def _names(self, name: str) -> bool:
+        return fnmatchcase(name, self.name)
+
+    def _values(self, choice: Choice) -> Mask:
+        table = choice.table
+        if isinstance(self.value, bool):
+            found: Mask = (table != 0).any(axis=1) == self.value
+            return found
+        wanted: list[Part] = list(self.value) if isinstance(self.value, tuple) else [self.value]
+        if ... in wanted:
+            place = wanted.index(...)
+            wanted[place : place + 1] = [None] * max(0, table.shape[1] - len(wanted) + 1)
+        if len(wanted) != table.shape[1]:
+            return np.zeros(len(table), np.bool_)
+        fits = np.ones(len(table), np.bool_)
+        for part, column in zip(wanted, table.T, strict=True):
+            if isinstance(part, Collection):
+                fits &= np.isin(column, list(part))
+            elif part is not None:
+                fits &= column == part
+        return fits
+
+    def __str__(self) -> str:
+        return f"{self.name} to {self.value}".replace("Ellipsis", "...")
+
+
+def _is_part(part: object) -> bool:
+    numbers = part if isinstance(part, Set | range | list | tuple) else (part,)
+    return part is None or part is ... or all(isinstance(number, Integral) for number in numbers)
+
+
+def pinned(spaces: Sequence[SketchSpace], pins: Sequence[Pin]) -> list[SketchSpace]:
+    """What the pins leave of each sketch; sketches of which they leave nothing are left out.
+
+    Raises ScheduleError, which says what could be pinned, when a pin is of a name or a value that no sketch has, or nothing is left by all of them.
+    """
+    left, before = list(spaces), list[Pin]()
+    for pin in pins:
+        if not isinstance(pin, Pin):
+            raise ScheduleError(f"asked to pin {pin!r}; give a list of ansor.Pin(name, value)")
+        left = _pinned(left, pin, spaces, before)
+        before.append(pin)
+    return left
+
+
+def _pinned(spaces: Sequence[SketchSpace], pin: Pin, all_spaces: Sequence[SketchSpace], before: Sequence[Pin]) -> list[SketchSpace]:
+    known = {origin_of(space.algorithm) for space in all_spaces if pin.matches(space.sketch)}
+    if not known:
+        raise ScheduleError(f"asked to pin {pin}, but no sketch has that name; there are {', '.join(pinnable(all_spaces))}")
+    left = []
+    for space in spaces:
+        masks = pin.allows(space.sketch) if origin_of(space.algorithm) in known else {}
+        narrowed = space.narrowed(masks) if masks is not None else None
+        if narrowed is not None:
+            left.append(narrowed)
+    if not any(origin_of(space.algorithm) in known for space in left):
+        values = [f"{name} has {text}" for name, text in pinnable(all_spaces).items() if fnmatchcase(name, pin.name)]
+        others = f" beside {', '.join(map(str, before))}" if before else ""
+        raise ScheduleError(f"asked to pin {pin}, which leaves no program{others}; {'; '.join(values)}")
+    return left
+
+
+def pinnable(spaces: Sequence[SketchSpace]) -> dict[str, str]:
+    """What can be pinned: names of choices, with their values in words, and names of steps."""
+    values: dict[str, list[set[int]]] = {}
+    for space in spaces:
+        for choice in space.sketch.choices:
+            columns = [set(column.tolist()) for column in choice.table.T]
+            known = values.setdefault(choice.name, columns)
+            values[choice.name] = [one | other for one, other in zip(known, columns, strict=False)]
+    found = {name: ", then ".join(map(_listed, columns)) for name, columns in values.items()}
+    return found | {name: "True or False" for space in spaces for name in step_names(space.sketch)}
+
+
+def step_names(sketch: Sketch) -> list[str]:
+    """`C.CacheWrite`, ...: each step's stage and kind, once."""
+    return list(dict.fromkeys(f"{step.stage}.{type(step).__name__}" for step in sketch.steps))
+
+
+def _listed(numbers: set[int]) -> str:
+    ordered = sorted(numbers)
+    return " or ".join([*map(str, ordered[:MANY]), *(["..."] if len(ordered) > MANY else [])])

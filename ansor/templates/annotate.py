@@ -1,0 +1,61 @@
+"""Annotations of axes. Source: AutoTVM 0.9, `define_annotate`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+
+from ansor.errors import ConfigError
+from ansor.templates.entities import AnnotateEntity
+from ansor.templates.knob import AnyAxis, TransformSpace
+
+WORDS = ("none", "unroll", "vec")
+_BINDINGS = {
+    "bind_gpu": (("blockIdx", "threadIdx"), (3, 2, 1)),
+    "bind_gpu_virtual": (("blockIdx", "vthread", "threadIdx"), (3, 2, 1)),
+}
+"""What GPU loops are bound to, outermost first, and how many dimensions of it, most first."""
+
+NUMBERS = {
+    "none": 0, "vec": 1, "unroll": 2, "blockIdx.x": 3, "blockIdx.y": 4, "blockIdx.z": 5, "threadIdx.x": 6, "threadIdx.y": 7, "threadIdx.z": 8,
+    "vthread": 9, "fuse": 10,
+}  # fmt: skip
+"""The place of an annotation in its one-hot feature."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AnnotateSpace(TransformSpace):
+    """The ways to annotate axes."""
+
+
+def annotate_space(name: str, axes: Sequence[AnyAxis], policy: str, *, num_anchor: int | None = None) -> AnnotateSpace:
+    """The table of an annotation knob.
+
+    Words joined by "_" out of none, unroll, vec, try (another word for none): every axis takes each of them, the last axis fastest, with at most one
+    vec. bind_gpu, bind_gpu_virtual: one entity, by the number of axes. locate_cache: `num_anchor` of the axes, in every way.
+    """
+    asked = f"annotate {name!r} of {len(axes)} axes by policy {policy!r}"
+    entities: list[AnnotateEntity]
+    if policy in _BINDINGS:
+        entities = [AnnotateEntity(_bound(len(axes), policy, asked))]
+    elif policy == "locate_cache":
+        if num_anchor is None or num_anchor < 0:
+            raise ConfigError(f"asked for {asked} with num_anchor={num_anchor}; give the number of caches")
+        entities = [AnnotateEntity(places) for places in combinations(range(len(axes)), num_anchor)]
+    else:
+        words = policy.replace("try", "none").split("_")
+        if not set(words) <= set(WORDS):
+            policies = ", ".join((*WORDS, "try_unroll", "try_vec", "try_unroll_vec", *_BINDINGS, "locate_cache"))
+            raise ConfigError(f"asked for {asked}; policies are {policies}")
+        entities = [AnnotateEntity(anns) for anns in product(words, repeat=len(axes)) if anns.count("vec") <= 1]
+    return AnnotateSpace(policy, len(axes), tuple(entities))
+
+
+def _bound(number: int, policy: str, asked: str) -> list[str]:
+    """The innermost loops bound in as many dimensions as there are loops for, all others fused into them."""
+    kinds, dimensions = _BINDINGS[policy]
+    for count in dimensions:
+        bound = len(kinds) * count
+        if number >= bound:
+            names = [kind if kind == "vthread" else f"{kind}.{letter}" for kind in kinds for letter in "zyx"[3 - count :]]
+            return ["fuse"] * (number - bound) + names
+    raise ConfigError(f"asked for {asked}; it needs at least {len(kinds)} axes")

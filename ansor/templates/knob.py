@@ -1,0 +1,105 @@
+"""A knob: a table of values with a number of outputs, and the axes it is defined over.
+
+One file for each kind of table: `split`, `reorder`, `annotate`; a plain list of values needs none.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Protocol, TypeAlias, runtime_checkable
+
+from ansor.errors import ConfigError
+from ansor.templates.entities import Entity
+
+_numbers = count()
+
+
+@dataclass(frozen=True, eq=False)
+class TransformSpace:
+    """All values of one knob, in order. `num_output`: how many axes there are after it. Two knobs are never equal, even with the same values."""
+
+    policy: str
+    num_output: int
+    entities: tuple[Entity, ...]
+
+    def __len__(self) -> int:
+        return len(self.entities)
+
+    def __getitem__(self, index: int) -> Entity:
+        return self.entities[index]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__.removesuffix('Space')}(policy={self.policy}) len={len(self)}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OtherOptionSpace(TransformSpace):
+    """The values of `define_knob`."""
+
+
+@runtime_checkable
+class Loop(Protocol):
+    """What an axis of a declaration has."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def extent(self) -> int: ...
+
+
+class VirtualAxis:
+    """An axis that knobs are defined over: a length, a declaration's axis, or another virtual axis. Raises ConfigError for anything else.
+
+    `length`: iterations; `name`: of the declaration's axis, or one that nobody else has.
+    """
+
+    def __init__(self, var: "int | Loop | VirtualAxis", name: str | None = None) -> None:
+        self.length, found = _measured(var)
+        self.name = found or name or f"axis_{next(_numbers)}"
+
+    def __repr__(self) -> str:
+        return f"vaxis({self.name})"
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Output `index` of a knob, to define further knobs over. `space` is None while one configuration of a space is instantiated."""
+
+    space: TransformSpace | None
+    index: int
+
+
+AnyAxis: TypeAlias = int | Loop | VirtualAxis | Axis
+
+
+def length_of(axis: AnyAxis, asked: str) -> int:
+    """Iterations of an axis that a knob can be defined over. Raises ConfigError for outputs of other knobs: theirs depend on the configuration."""
+    if isinstance(axis, Axis):
+        raise ConfigError(f"asked for {asked} over an output of another knob, whose length differs between configurations; give the axis itself or a length")
+    return VirtualAxis(axis).length
+
+
+def place_of(axis: object, axes: Sequence[object], asked: str) -> int:
+    """Where in `axes` that very axis is. Raises ConfigError when it is not there."""
+    for place, other in enumerate(axes):
+        # Axes of declarations build an expression when they are compared.
+        if axis is other or (isinstance(axis, Axis | int) and isinstance(other, Axis | int) and axis == other):
+            return place
+    raise ConfigError(f"asked for {asked} with {axis!r}, which is not among its axes {list(axes)}; name axes of the knob only")
+
+
+def divisors(n: int) -> list[int]:
+    """All divisors of n >= 1, ascending."""
+    small = [i for i in range(1, math.isqrt(n) + 1) if n % i == 0]
+    return small + [n // i for i in reversed(small) if i * i != n]
+
+
+def _measured(var: object) -> tuple[int, str]:
+    if isinstance(var, VirtualAxis):
+        return var.length, ""
+    length, name = (var.extent, var.name) if isinstance(var, Loop) else (var, "")
+    if not isinstance(length, int) or isinstance(length, bool) or length < 1:
+        raise ConfigError(f"asked for an axis of {var!r}; give an extent of at least 1, an axis of a declaration, or cfg.axis(...)")
+    return length, name

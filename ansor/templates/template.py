@@ -1,0 +1,253 @@
+"""Templates by name: functions that define knobs, schedule a declaration by their values, and give the schedule and its arguments.
+
+    @autotvm.template("matmul")
+    def matmul(n, m, k):
+        ...
+        cfg = autotvm.get_config()
+        cfg.define_split("tile_y", y, num_outputs=2)
+        yo, yi = cfg["tile_y"].apply(s, C, y)
+        return s, [A, B, C]
+
+Called, a template gets the configuration that the innermost dispatch context knows for its workload.
+Source: AutoTVM 0.9, `autotvm.task.task`, `topi_integration`.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Concatenate, NoReturn, ParamSpec, TypeAlias, TypeVar, overload
+
+from ansor.errors import ConfigError, DeclarationError
+from ansor.ir.access import producers
+from ansor.manual.schedule import Schedule
+from ansor.manual.scheduled_stage import as_list
+from ansor.support.json_values import Json
+from ansor.te.tensor import Tensor, placeholder
+from ansor.templates.config import Config
+from ansor.templates.dispatch import ApplyConfig, DispatchContext, Workload, current_target
+
+Instance: TypeAlias = tuple[Schedule, Sequence[Tensor]]
+"""What a template gives: a schedule, and what a kernel takes, inputs and outputs in order."""
+
+TemplateFunction = Callable[..., Instance]
+F = TypeVar("F", bound=TemplateFunction)
+P = ParamSpec("P")
+
+_templates: dict[str, TemplateFunction] = {}
+_computes: dict[str, Callable[..., Tensor]] = {}
+_schedules: dict[str, Callable[..., Schedule]] = {}
+
+
+@overload
+def template(task_name: str, func: None = None) -> Callable[[F], F]: ...
+
+
+@overload
+def template(task_name: str, func: F) -> F: ...
+
+
+def template(task_name: str, func: F | None = None) -> Callable[[F], F] | F:
+    """Register a function as the template of that name: a decorator, or a call with both.
+
+    Raises DeclarationError (a ValueError) when there is one of that name, for a name that is no text, and when the template is called with keyword
+    arguments, which no log can hold.
+    """
+
+    if not isinstance(task_name, str):
+        raise DeclarationError(f"asked for a template of the name {task_name!r}; write @autotvm.template(name), with a text")
+
+    def register(function: F) -> F:
+        _refuse_second(task_name, _templates, function)
+
+        @functools.wraps(function)
+        def called(*args: object, **kwargs: object) -> Instance:
+            workload = _workload(task_name, args, kwargs)
+            with ApplyConfig(DispatchContext.current.query(current_target(), workload)):
+                return function(*args)
+
+        called.template_name = task_name  # type: ignore[attr-defined]  # how a task sees that it got a template
+        _templates[task_name] = called
+        return called  # type: ignore[return-value]  # the same arguments and results
+
+    return register if func is None else register(func)
+
+
+def get_config() -> Config:
+    """The configuration of the template that runs: the space that is collected, one point of it, or, outside of all, a fallback."""
+    return DispatchContext.current.query(current_target(), None)
+
+
+@overload
+def register_topi_compute(task_name: str, func: None = None) -> Callable[[Callable[Concatenate[Config, P], Tensor]], Callable[P, Tensor]]: ...
+
+
+@overload
+def register_topi_compute(task_name: str, func: Callable[Concatenate[Config, P], Tensor]) -> Callable[P, Tensor]: ...
+
+
+def register_topi_compute(
+    task_name: str, func: Callable[Concatenate[Config, P], Tensor] | None = None
+) -> Callable[[Callable[Concatenate[Config, P], Tensor]], Callable[P, Tensor]] | Callable[P, Tensor]:
+    """Register a function that declares a tensor as the first half of the template of that name: a decorator, or a call with both.
+
+    The function gets its configuration as its first argument; callers leave that out. The tensor remembers its workload, for the schedule.
+    Raises DeclarationError as `template` does.
+    """
+
+    def register(function: Callable[Concatenate[Config, P], Tensor]) -> Callable[P, Tensor]:
+        _refuse_second(task_name, _computes, function)
+
+        @functools.wraps(function)
+        def called(*args: P.args, **kwargs: P.kwargs) -> Tensor:
+            workload = _workload(task_name, args, kwargs)
+            tensor = function(DispatchContext.current.query(current_target(), workload), *args, **kwargs)
+            return replace(tensor, attrs={**tensor.attrs, "workload": _Label(workload)})
+
+        _computes[task_name] = called
+        return called
+
+    return register if func is None else register(func)
+
+
+@overload
+def register_topi_schedule(task_name: str, func: None = None) -> Callable[[Callable[Concatenate[Config, P], Schedule]], Callable[P, Schedule]]: ...
+
+
+@overload
+def register_topi_schedule(task_name: str, func: Callable[Concatenate[Config, P], Schedule]) -> Callable[P, Schedule]: ...
+
+
+def register_topi_schedule(
+    task_name: str, func: Callable[Concatenate[Config, P], Schedule] | None = None
+) -> Callable[[Callable[Concatenate[Config, P], Schedule]], Callable[P, Schedule]] | Callable[P, Schedule]:
+    """Register a function that schedules such tensors as the second half: a decorator, or a call with both.
+
+    The function gets the configuration and the tensors; callers leave out the former. Raises DeclarationError as `template` does, and when none of the tensors,
+    and nothing they read, is of that workload.
+    """
+
+    def register(function: Callable[Concatenate[Config, P], Schedule]) -> Callable[P, Schedule]:
+        _refuse_second(task_name, _schedules, function)
+
+        @functools.wraps(function)
+        def called(*args: P.args, **kwargs: P.kwargs) -> Schedule:
+            workload = get_workload(as_list(args[0] if args else None), task_name)
+            if workload is None:
+                raise DeclarationError(f"asked to schedule {args[:1]} by {task_name!r}, of which no part was declared by its @register_topi_compute")
+            return function(DispatchContext.current.query(current_target(), workload), *args, **kwargs)
+
+        _schedules[task_name] = called
+        return called
+
+    return register if func is None else register(func)
+
+
+def get_workload(outs: Sequence[object], task_name: str | None = None) -> Workload | None:
+    """The workload of the first of these tensors, or of what they read, that was declared by a registered function; by that of `task_name` if given."""
+    waiting, seen = list(outs), set[int]()
+    while waiting:
+        tensor = waiting.pop(0)
+        if not isinstance(tensor, Tensor) or id(tensor) in seen:
+            continue
+        seen.add(id(tensor))
+        label = tensor.attrs.get("workload")
+        if isinstance(label, _Label) and task_name in (None, label.workload[0]):
+            return label.workload
+        waiting += producers(tensor)
+    return None
+
+
+class MissingTask:
+    """What stands for a template that is not registered here, so that logs which name it can be read. Raises ConfigError when it is called."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, *args: object) -> NoReturn:
+        known = ", ".join(map(repr, sorted({*_templates, *_computes}))) or "none"
+        raise ConfigError(f"asked for a program of task {self.name!r}, which is not registered; registered are: {known}; import what defines it")
+
+
+def find_template(name: str) -> TemplateFunction:
+    """The template of that name, or one that raises when it is called."""
+    if name in _templates:
+        return _templates[name]
+    if name in _computes and name in _schedules:
+        return functools.partial(_both_halves, name)
+    return MissingTask(name)
+
+
+def check_arguments(name: str, args: Sequence[object]) -> None:
+    """Raises DeclarationError when the template of that name does not take so many arguments; nothing when there is none."""
+    function: Callable[..., object] = _templates.get(name) or _computes.get(name) or MissingTask(name)
+    parameters = list(inspect.signature(function).parameters.values())
+    signature = inspect.Signature(parameters if name in _templates or name not in _computes else parameters[1:])  # callers leave the configuration out
+    try:
+        signature.bind(*args)
+    except TypeError as error:
+        raise DeclarationError(f"asked for template {name!r} with the arguments {tuple(args)!r:.200}: {error}; it takes {signature}") from None
+
+
+def _both_halves(name: str, *args: object) -> Instance:
+    """Inputs are found in order of reading; what is declared comes first, as AutoTVM has it."""
+    out = _computes[name](*args)
+    schedule = _schedules[name]([out])
+    return schedule, [out, *(tensor for tensor in schedule.dag.declared if tensor.is_placeholder)]
+
+
+@dataclass(frozen=True)
+class _Label:
+    """A workload as an attribute of a tensor. It is no plain value, so the key of the computation does not depend on it."""
+
+    workload: Workload
+
+
+# arguments --------------------------------------------------------------------------------------------------------------------------------------------
+
+
+def args_to_workload(args: Sequence[object], task_name: str | None = None) -> Workload:
+    """Arguments as a log holds them, behind the name of the task if given. Raises DeclarationError for what it cannot hold."""
+    serialized = serialize_args(args)
+    return serialized if task_name is None else (task_name, *serialized)
+
+
+def serialize_args(args: Sequence[object]) -> Workload:
+    """Arguments as a log holds them: tensors as `("TENSOR", shape, dtype)`, lists as tuples. Raises DeclarationError for what it cannot hold."""
+    return tuple(map(_serialized, args))
+
+
+def deserialize_args(args: Workload) -> list[object]:
+    """The inverse of `serialize_args`, with placeholders for tensors."""
+    return [placeholder(arg[1], arg[2]) if _is_tensor(arg) else arg for arg in args]  # type: ignore[index,arg-type]  # checked there
+
+
+def _serialized(value: object) -> Json:
+    if isinstance(value, Tensor):
+        return ("TENSOR", value.shape, value.dtype)
+    if isinstance(value, list | tuple):
+        return tuple(map(_serialized, value))
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    try:
+        return operator.index(value)  # type: ignore[arg-type]  # NumPy's integers
+    except TypeError:
+        raise DeclarationError(f"asked for a workload with the argument {value!r}; logs hold numbers, texts, None, tensors, and lists of them") from None
+
+
+def _is_tensor(value: Json) -> bool:
+    return isinstance(value, tuple) and len(value) == 3 and value[0] == "TENSOR" and isinstance(value[1], tuple) and isinstance(value[2], str)
+
+
+def _workload(task_name: str, args: Sequence[object], kwargs: object) -> Workload:
+    if kwargs:
+        raise DeclarationError(f"asked for template {task_name!r} with the keyword arguments {kwargs}; give all of them by place: a log has no names for them")
+    return args_to_workload(args, task_name)
+
+
+def _refuse_second(name: str, known: object, function: object) -> None:
+    if name in known:  # type: ignore[operator]  # one of the tables
+        raise DeclarationError(f"asked to register {getattr(function, '__qualname__', function)} as {name!r}, which exists already; choose another name")

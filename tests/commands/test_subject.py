@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ansor.commands.subject import NetworkSubject, OperatorSubject, resolve
+from ansor.errors import AnsorError, DeclarationError
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+FILE = """
+from ansor import te
+
+def scaled(n, m=4):
+    a = te.placeholder((n, m), name="a")
+    return [a, te.compute((n, m), lambda i, j: a[i, j] * 2.0, name="b")]
+
+def broken(n):
+    return 1 // (n - n)
+
+def _hidden(): ...
+
+number = 3
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "ops.py"
+    path.write_text(FILE)
+    return path
+
+
+def test_builtin_names() -> None:
+    assert isinstance(resolve("resnet18"), NetworkSubject)
+    operator = resolve("matmul", (8, 16))
+    assert isinstance(operator, OperatorSubject) and operator.args == (8, 16, 512), "sizes that are not given are the defaults"
+
+
+def test_example_files() -> None:
+    operator = resolve(str(EXAMPLES / "dense_gelu.py"))
+    assert isinstance(operator, OperatorSubject) and operator.name == "dense_gelu" and operator.args == (128, 768, 3072)
+    assert [tensor.name for tensor in operator.function(*operator.args)] == ["data", "weight", "bias", "gelu"]
+
+
+@pytest.mark.torch
+def test_a_file_with_a_model() -> None:
+    network = resolve(str(EXAMPLES / "resnet18.py"))
+    assert isinstance(network, NetworkSubject) and network.name == "resnet18"
+
+
+@pytest.mark.torch
+def test_modules_and_their_classes_are_models_too(tmp_path: Path) -> None:
+    path = tmp_path / "net.py"
+    path.write_text("import torch\nlayer = torch.nn.ReLU()\nclass Net(torch.nn.ReLU): ...\ndef small(): return layer\ndef example_inputs(): return (1,)\n")
+    for name in ("layer", "Net", "small"):
+        subject = resolve(f"{path}:{name}")
+        assert isinstance(subject, NetworkSubject) and type(subject.model()).__name__ in ("ReLU", "Net")
+        assert subject.example_inputs() == (1,)
+
+
+def test_a_function_is_named_where_there_are_several(file: Path) -> None:
+    operator = resolve(f"{file}:scaled", (3,))
+    assert isinstance(operator, OperatorSubject) and operator.args == (3, 4)
+    with pytest.raises(DeclarationError, match=r"has 2 functions \(scaled, broken\); name one"):
+        resolve(str(file))
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "message"),
+    [
+        ("scaled", (), "scaled with no --args, but it takes n, m=4: missing a required argument: 'n'"),
+        ("scaled", (1, 2, 3), "scaled with --args 1,2,3, but it takes n, m=4: too many positional arguments"),
+        ("nothing", (), "the file has no nothing; it has scaled, broken"),
+        ("number", (), "which is a int; name a function"),
+    ],
+)
+def test_mistakes_are_told_in_a_sentence(file: Path, function: str, args: tuple[int, ...], message: str) -> None:
+    with pytest.raises(DeclarationError, match=message.replace("(", r"\(")):
+        resolve(f"{file}:{function}", args)
+
+
+def test_a_function_that_fails_says_where(file: Path) -> None:
+    operator = resolve(f"{file}:broken", (1,))
+    assert isinstance(operator, OperatorSubject)
+    with pytest.raises(DeclarationError, match=r"broken\(1\) fails with ZeroDivisionError: .* \(ops.py, line 9\)"):
+        operator.function(*operator.args)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("import no_such_module_at_all", "ModuleNotFoundError: .* .bad.py, line 1."),
+        ("def f(:", "SyntaxError"),
+        ("x = 1", "has 0 functions"),
+        ("def model(): ...", r"no example_inputs\(\)"),
+    ],
+)
+def test_files_that_do_not_serve(tmp_path: Path, content: str, message: str) -> None:
+    path = tmp_path / "bad.py"
+    path.write_text(content)
+    with pytest.raises(AnsorError, match=message):
+        resolve(str(path))
+
+
+def test_what_is_not_there() -> None:
+    with pytest.raises(DeclarationError, match="which is not a file"):
+        resolve("missing.py")
+    with pytest.raises(AnsorError, match=r"did you mean matmul\?\); built in are"):
+        resolve("matmull")
+
+
+def test_networks_take_no_sizes() -> None:
+    with pytest.raises(DeclarationError, match="leave --args out"):
+        resolve("resnet18", (1,))

@@ -1,0 +1,311 @@
+"""Explanations of hand-made trials: nothing is built or measured, so every number in them can be checked by hand."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ansor import te
+from ansor.cost_model.analytic import estimated_cycles
+from ansor.errors import RecordError
+from ansor.explain.explanation import ENOUGH, FOLDS, Explanation, explain
+from ansor.explain.text import WIDTH, explanation_text
+from ansor.ir.feature_rows import FeatureRows
+from ansor.schedule.legality import legal
+from ansor.search.tuner import Outcome, Pick
+from ansor.tasks.task import SearchTask
+from ansor.te import workloads
+
+Value = tuple[int, ...] | int
+TARGET = "cpu -mcpu=znver4 -threads=1"
+PLAIN, PRIVATE = "plain", "private"
+
+
+def _task(target: str = TARGET, n: int = 64) -> SearchTask:
+    return SearchTask(workloads.matmul, (n, n, n), target, name="product")
+
+
+def _space(task: SearchTask, kind: str) -> int:
+    """The tiled sketch as such, and the one with a private tile that is written out once after the first level of the tiling."""
+    wanted = {PLAIN: ("SP", "SP", "SP", "RE"), PRIVATE: ("CHW", "SP", "SP", "SP", "RE", "FSP", "FSP", "RE", "CA")}[kind]
+    return next(k for k, space in enumerate(task.spaces) if tuple(step.code for step in space.sketch.steps[: len(wanted)]) == wanted)
+
+
+def _trial(task: SearchTask, kind: str, seconds: float | None, **values: Value) -> Outcome:
+    """A trial of the program whose choices have these values, by the last part of their names; 0 where none is given. Without a time it did not build."""
+    space = task.spaces[_space(task, kind)]
+    row = []
+    for choice in space.sketch.choices:
+        value = values.get(choice.name.rpartition(".")[2], 0)
+        gene = choice.index_of(value if isinstance(value, tuple) else (value,) * choice.table.shape[1])
+        assert gene is not None or not value, choice.name
+        row.append(gene or 0)
+    return Outcome(Pick(_space(task, kind), tuple(row)), seconds, None if seconds else "compile")
+
+
+TILES: dict[str, Value] = {"i": (2, 2, 8), "j": (1, 1, 32), "k": (16,), "vector": 1, "unroll": 16}
+
+
+def _trials(task: SearchTask) -> list[Outcome]:
+    return [
+        _trial(task, PLAIN, 30e-6, i=(1, 1, 1), j=(1, 1, 16), k=(1,), vector=1),
+        _trial(task, PLAIN, 10e-6, **TILES),
+        _trial(task, PRIVATE, 12e-6, i=(1, 4, 8), j=(1, 1, 32), k=(16,), vector=1, unroll=16),
+        _trial(task, PLAIN, 15e-6, **{**TILES, "k": (4,)}),
+        _trial(task, PLAIN, None, **{**TILES, "k": (2,)}),
+    ]
+
+
+def _explained(task: SearchTask) -> Explanation:
+    return explain(task, _trials(task))
+
+
+def test_what_it_is_about() -> None:
+    one = _explained(_task())
+    assert (one.name, one.target, one.trials, one.valid, one.failures) == ("product", TARGET, 5, 4, (("compile", 1),))
+    assert one.best.seconds == 10e-6 and one.median == pytest.approx(13.5e-6) and one.flop == 2 * 64**3
+    assert one.floor == 2 * 64**3 / (2 * 2 * 16), "two multiply-adds of 16 lanes a cycle"
+
+
+def test_tiles_and_registers_are_those_of_the_row() -> None:
+    main = _explained(_task()).main
+    assert main.stage == "C"
+    assert {one.axis: one.lengths for one in main.tiles} == {"i": (2, 2, 2, 8), "j": (2, 1, 1, 32), "k": (4, 16)}
+    tile = main.register_tile
+    assert tile is not None
+    assert (tile.rows, tile.vectors, tile.accumulators, tile.most, tile.operands, tile.registers, tile.partial) == (8, 2, 16, 26, 3, 32, False)
+
+
+def test_levels_touch_what_their_loops_need() -> None:
+    kib = 1024
+    found = [(one.loop, one.extent, one.bytes, one.fits, one.runs) for one in _explained(_task()).main.levels]
+    assert found == [
+        ("", 1, 48 * kib, "L2", ""),  # all of a, b, c: 3 x 64 x 64 x 4 bytes
+        ("C_i_0", 2, 32 * kib, "L2", ""),  # 32 rows of a and c, all of b
+        ("C_j_0", 2, 20 * kib, "L2", ""),  # 32 x 64 of a, 64 x 32 of b, 32 x 32 of c: 20 of 32 KiB, but half rows of b and c crowd half of the sets
+        ("C_i_1", 2, 14 * kib, "L1", ""),  # 16 rows
+        ("C_k_0", 4, 5 * kib, "L1", ""),  # 16 x 16 of a, 16 x 32 of b, 16 x 32 of c
+        ("C_i_2", 2, 3.5 * kib, "L1", ""),  # 8 rows
+        ("C_k_1", 16, 4 * (8 + 32 + 8 * 32), "L1", ""),
+        ("C_i_3", 8, 4 * (1 + 32 + 32), "L1", ""),
+        ("C_j_3", 32, 12, "L1", "vectors"),
+    ]
+
+
+def test_bytes_into_caches_are_those_of_the_outermost_loop_that_fits() -> None:
+    loaded = dict(_explained(_task()).main.loaded)
+    # Half rows of b and c meet half of the sets, so that it takes C_i_1 for all to fit: 16 x 64 of a and 16 x 32 of c for each of 8 iterations; and 64 x 32
+    # of b, which stays while i_1 goes on, for each of the 4 outside. 48 KiB stay in the second cache from one run to the next.
+    assert loaded == {"L1": (8 * (4 + 2) + 4 * 8) * 1024, "L2": 0, "L3": 0}
+
+
+def test_a_private_tile_has_its_outer_lengths_in_the_stage_around_it() -> None:
+    task = _task()
+    one = explain(task, [_trial(task, PRIVATE, 1e-5, i=(4, 2, 4), j=(1, 1, 16), k=(16,), vector=1)])
+    assert one.main.stage == "C_local"
+    assert {tiles.axis: tiles.lengths for tiles in one.main.tiles} == {"i": (2, 4, 2, 4), "j": (4, 1, 1, 16), "k": (4, 16)}
+    assert [(level.loop, level.extent) for level in one.main.levels[1:]] == [
+        ("C_i_0", 2), ("C_j_0", 4), ("C_local_i_1", 4), ("C_local_k_0", 4), ("C_local_i_2", 2), ("C_local_k_1", 16), ("C_local_i_3", 4), ("C_local_j_3", 16)
+    ]  # fmt: skip
+
+
+def test_the_estimate_adds_up_to_that_of_the_search() -> None:
+    for threads in (1, 4):
+        task = _task(f"cpu -mcpu=znver4 -threads={threads}")
+        trial = _trial(task, PRIVATE, 1e-5, i=(4, 2, 4), j=(1, 1, 16), k=(16,), vector=1, parallel=2 if threads > 1 else 0)
+        best = explain(task, [trial]).best
+        space = task.spaces[trial.pick.space]
+        rows = np.asarray([trial.pick.row])
+        assert best.cycles == pytest.approx(float(estimated_cycles(space.sketch.lower_rows(rows), 1, task.target)[0]))
+        assert [cost.stage for cost in best.costs] == ["C_local", "C"]
+        assert legal(space.sketch.lower_row(trial.pick.row), task.target)
+
+
+def test_rules_that_led_there_that_were_left_out_and_that_do_not_fit() -> None:
+    rules = _explained(_task()).rules
+    assert rules.fired == (("multi_level_tiling", ("C",)),)
+    assert [(one.name, one.trials, one.seconds) for one in rules.without] == [
+        ("add_cache_write", 1, 12e-6), ("pack_operands", 0, math.inf), ("multi_level_tiling_with_fusion", 1, 12e-6)
+    ]  # fmt: skip
+    assert rules.idle == ("always_inline", "simplify_const_tensor", "add_rfactor", "pack_constants", "reduce_in_vectors", "tensorize")
+
+
+def test_runners_up_and_what_is_different() -> None:
+    one = _explained(_task())
+    other, same = one.other_sketch, one.other_tiles
+    assert other is not None and other.program.seconds == 12e-6 and other.program.main == "C_local"
+    assert [said.text for said in other.ours] == []
+    assert [(said.stage, said.text) for said in other.theirs] == [
+        ("C", "accumulated in a private tile, written out once"),
+        ("C", "cut like the stage computed inside it: i_0 j_0 | i_1 j_1"),
+        ("C_local", "computed inside C at loop j_0"),
+        ("C", "vectors along j_1"),
+    ], "what is the same of the tiled stage is not listed, whatever it is called"
+    assert other.tiles == (("C", "i", (2, 2, 2, 8), (2, 1, 4, 8)),)
+    assert same is not None and same.program.seconds == 15e-6
+    assert same.ours == same.theirs == () and same.tiles == (("C", "k", (4, 16), (16, 4)),)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "k", "verdict"),
+    [
+        (10.1e-6, 4, "may be chance"),
+        (20e-6, 4, "the difference is in the instructions"),
+        (20e-6, 16, "it sees no difference"),
+        (20e-6, 64, "it takes this one for the faster, so the cause is none that it knows"),
+    ],
+)
+def test_what_the_estimate_says_of_a_rival(seconds: float, k: int, verdict: str) -> None:
+    task = _task()
+    rival = _trial(task, PLAIN, seconds, **{**TILES, "k": (k,), "unroll": 64})
+    text = explanation_text(explain(task, [_trial(task, PLAIN, 10e-6, **TILES), rival]), 400)
+    assert text.endswith(verdict), text
+
+
+def test_one_valid_trial_has_no_rival() -> None:
+    task = _task()
+    one = explain(task, _trials(task)[1:2])
+    text = explanation_text(one)
+    assert one.other_sketch is None and one.other_tiles is None and text.endswith("Lost: nothing else was valid")
+    assert "median" not in text and "ranks" not in text
+
+
+def test_without_a_valid_trial_there_is_nothing_to_explain() -> None:
+    task = _task()
+    with pytest.raises(RecordError, match="asked to explain product, of which 1 trials are recorded and none is valid; tune with more trials"):
+        explain(task, _trials(task)[-1:])
+
+
+class _Noting:
+    """A cost model that notes how many programs it was told at a time, and repeats the estimate."""
+
+    def __init__(self, told: list[int]) -> None:
+        self.told = told
+        self.fitted = False
+
+    def update(self, features: FeatureRows, seconds: NDArray[np.float64], tasks: NDArray[np.int64]) -> None:
+        self.told.append(features.count)
+        assert len(seconds) == len(tasks) == features.count
+
+    def predict(self, features: FeatureRows) -> NDArray[np.float64]:
+        return -features.sums(np.exp(features.prior_logs()))
+
+    def save(self, path: object) -> None: ...
+
+
+def _many(task: SearchTask, count: int) -> list[Outcome]:
+    """Trials whose times are in the order of the estimate."""
+    lengths = [((a, b, c), (1, 1, lanes)) for a in (1, 2, 4) for b in (1, 2) for c in (1, 2, 4) for lanes in (16, 32)]
+    trials = [_trial(task, PLAIN, 1.0, i=i, j=j, k=(16,), vector=1) for i, j in lengths[:count]]
+    space = task.spaces[_space(task, PLAIN)]
+    cycles = estimated_cycles(space.sketch.lower_rows(np.asarray([one.pick.row for one in trials])), len(trials), task.target)
+    return [Outcome(one.pick, float(c) * 1e-9) for one, c in zip(trials, cycles, strict=True)]
+
+
+def test_judges_are_asked_about_what_they_were_not_told() -> None:
+    task, told = _task(), list[int]()
+    one = explain(task, _many(task, 36), model=lambda: _Noting(told))
+    assert told == [27] * FOLDS, "three quarters each time"
+    assert one.by_estimate.correlation == pytest.approx(1) and (one.by_estimate.place, one.by_estimate.count) == (1, 36)
+    assert one.by_model == one.by_estimate
+
+
+def test_few_trials_ask_no_learned_model() -> None:
+    task, told = _task(), list[int]()
+    assert explain(task, _many(task, ENOUGH - 1), model=lambda: _Noting(told)).by_model is None and not told
+
+
+def test_places_count_from_the_fastest() -> None:
+    task = _task()
+    trials = _many(task, 12)
+    slow = max(trials, key=lambda one: one.seconds or 0.0)
+    one = explain(task, [Outcome(slow.pick, 1e-9) if trial is slow else trial for trial in trials])
+    assert one.by_estimate.place == 12 and one.by_estimate.correlation < 1
+
+
+def test_algorithms_beside_the_declaration() -> None:
+    data, weight = te.placeholder((1, 12, 12, 16), name="data"), te.placeholder((3, 3, 16, 16), name="weight", constant=True)
+    task = SearchTask(tensors=[data, weight, te.nn.conv2d_nhwc(data, weight, 1, 1)], target=TARGET, name="conv")
+    numbers = {name: k for k, name in reversed(list(enumerate(space.algorithm for space in task.spaces)))}
+    assert {"", "winograd_f2"} <= set(numbers)
+    trials = [Outcome(Pick(numbers[name], (0,) * len(task.spaces[numbers[name]].sizes)), seconds) for name, seconds in (("winograd_f2", 1e-4), ("", 2e-4))]
+    one = explain(task, trials)
+    assert one.best.algorithm == "winograd_f2" and one.main.stage.startswith("winograd_product")
+    assert ("", 1, 2e-4) in [(tried.name, tried.trials, tried.seconds) for tried in one.algorithms]
+    assert one.other_sketch is not None and not one.other_sketch.theirs and not one.other_sketch.tiles
+    text = explanation_text(one)
+    assert "How: by another algorithm, winograd_f2; also searched: the declaration as it is (1 trial, best 2.00 times as long)" in " ".join(text.split())
+    assert "2.00 times as long, as declared" in text
+
+
+@pytest.mark.parametrize("width", [80, WIDTH, 160])
+def test_text_keeps_to_its_width_and_says_the_same(width: int) -> None:
+    one = _explained(_task())
+    text = explanation_text(one, width)
+    assert max(map(len, text.splitlines())) <= width
+    assert text.split() == explanation_text(one, 1000).split()
+
+
+def test_the_text() -> None:
+    task = _task()
+    text = explanation_text(explain(task, _trials(task), peak_gflops=100.0))
+    assert text == TEXT
+    heads = [line.partition(":")[0] for line in text.splitlines() if line and not line.startswith(" ")]
+    assert heads == ["product for cpu -mcpu=znver4 -threads=1", "How", "Pieces", "Expected", "Lost"]
+    assert all(a or b for a, b in pairwise(text.splitlines())), "one empty line at a time"
+
+
+TEXT = """\
+product for cpu -mcpu=znver4 -threads=1
+  5 trials, 4 valid; best 10 us, 52.4 GFLOP/s, 52 % of the peak of 100 GFLOP/s
+  the median of the valid ones takes 13.5 us, 1.35 times as long
+  failures: compile 1
+
+How: as declared
+  C  tiled SSRSRS: i_0 j_0 | i_1 j_1 | k_0 | i_2 j_2 | k_1 | i_3 j_3; vectors along j_3; reduction unrolled up
+     to 16 statements
+  rules that led here  multi_level_tiling (C)
+  fit, but left out    add_cache_write (1 trial, best 1.20 times as long), pack_operands (no trial),
+                       multi_level_tiling_with_fusion (1 trial, best 1.20 times as long)
+  do not fit           always_inline, simplify_const_tensor, add_rfactor, pack_constants, reduce_in_vectors,
+                       tensorize
+
+Pieces: C, the stage with the most work, from the outermost loop to the innermost
+  i  64 = 2 x 2 x 2 x 8
+  j  64 = 2 x 1 x 1 x 32
+  k  64 = 4 x 16
+  registers  8 rows of 2 vectors of results: 16 of 26 accumulators, 3 operands, 32 registers
+  one iteration of     touches  fits
+  all of it             48 KiB  L2
+  C_i_0 (2)             32 KiB  L2
+  C_j_0 (2)             20 KiB  L2
+  C_i_1 (2)             14 KiB  L1
+  C_k_0 (4)              5 KiB  L1
+  C_i_2 (2)            3.5 KiB  L1
+  C_k_1 (16)          1.16 KiB  L1
+  C_i_3 (8)              260 B  L1
+  C_j_3 (32)              12 B  L1  vectors
+  loaded over the whole run: into L1 (32 KiB) 80 KiB, L2 (1 MiB) 0 B, L3 (32 MiB) 0 B; a piece fits when it
+    fills 75 % of a cache or less (of L1: of the sets that it meets)
+
+Expected: cycles by the estimate
+          instructions  transfers     sum
+  C             9.86 k     1.28 k  11.1 k
+  measured 10 us, which would be exact at a clock of 1.11 GHz; the arithmetic as declared takes at least
+    8.19 k cycles, 74 % of the estimate
+  the estimate ranks the best at place 1 of 4 (rank correlation with the times 1.00)
+
+Lost:
+  the best of another sketch: 12 us, 1.20 times as long
+    only this one  C: accumulated in a private tile, written out once; cut like the stage computed inside it:
+                   i_0 j_0 | i_1 j_1; vectors along j_1. C_local: computed inside C at loop j_0
+    tiles          C: i 2 x 2 x 2 x 8 -> 2 x 1 x 4 x 8
+    estimate       instructions 9.86 k -> 10.2 k, transfers 1.28 k -> 1.41 k: the difference is in the
+                   instructions
+  the best of the same sketch with other numbers: 15 us, 1.50 times as long
+    tiles     C: k 4 x 16 -> 16 x 4
+    estimate  instructions 9.86 k -> 14.8 k, transfers 1.28 k -> 1.28 k: the difference is in the instructions"""
