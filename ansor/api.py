@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 from ansor.algorithms.base import Algorithm
 from ansor.codegen.toolchain import find_compiler
-from ansor.cost_model.base import CostModel
 from ansor.errors import ArgumentError, DeclarationError, RecordError, TargetError
-from ansor.ir import access
 from ansor.measure.kernel import Kernel
-from ansor.measure.measurer import Measurer
-from ansor.measure.record_place import check_place, make_place
-from ansor.measure.timing import TimingOptions
 from ansor.rules.base import SketchRule
-from ansor.run.budget import Budget
-from ansor.run.kernels import NetworkKernel, built
-from ansor.run.library_choice import assembled, runs_here
+from ansor.run.choosing import chosen, is_tunable, recorded_state, recorded_states, say_guesses, say_unused
+from ansor.run.kernels import built
+from ansor.run.keywords import ModelKeywords, RunOptions, TuningKeywords, check_names, check_records
 from ansor.run.machine_checks import check_machine
-from ansor.run.recorded import recorded_outcomes, say_left_out
-from ansor.run.tuning import Best, OnProgress, Report, TaskState, TuningRun, best_of_recorded, quiet
-from ansor.run.views import View, Voice, view_of
-from ansor.run.zero_tuning import as_declared, pick
+from ansor.run.session import tuned
+from ansor.run.states import TaskState
+from ansor.run.voice import Report, Voice, quiet
 from ansor.schedule.sketch import Sketch
 from ansor.search.derive import derive_sketches
 from ansor.support.notices import warn
@@ -43,6 +35,22 @@ if TYPE_CHECKING:
     from ansor.templates.beside_rules import Template
 
 
+class ScheduleKeywords(ModelKeywords, total=False):
+    """What `auto_schedule` takes by name: how a run goes on, and what is searched."""
+
+    rules: Sequence[str | SketchRule] | None
+    algorithms: Sequence[str | Algorithm] | None
+    templates: Sequence[Template]
+    pins: Sequence[Pin]
+
+
+class CompileKeywords(TuningKeywords, total=False):
+    """What `compile` takes by name."""
+
+    library: bool
+    on_tasks: Callable[[list[TaskState]], None]
+
+
 class ExtractedTasks(NamedTuple):
     """The tuning tasks of a network, and how often it runs each: `tasks, weights = extracted`, and `tune_tasks(extracted)`."""
 
@@ -55,81 +63,32 @@ class ExtractedTasks(NamedTuple):
 
 
 def tune_tasks(
-    tasks: ExtractedTasks | Sequence[SearchTask] | SearchTask,
-    weights: Sequence[float] | None = None,
-    *,
-    trials: int | None = None,
-    minutes: float | None = None,
-    min_gain: float | None = None,
-    records: str | Path | None = None,
-    seed: int = 0,
-    model: CostModel | None = None,
-    timing: TimingOptions | None = None,
-    early_stop: int | None = None,
-    progress: bool | View | None = None,
-    report: Report = quiet,
-    on_progress: OnProgress = quiet,
+    tasks: ExtractedTasks | Sequence[SearchTask] | SearchTask, weights: Sequence[float] | None = None, **options: Unpack[ModelKeywords]
 ) -> list[TaskState]:
     """Tune tasks that share one target within `trials` measured programs, `minutes` of wall time, or both; the states hold the best program of each.
 
     tasks: a list, one task, or what `extract_tasks` gives of a network, which brings its weights along.
+    options: trials, minutes, min_gain, records, seed, model, timing, early_stop, progress, report and on_progress, as in `auto_schedule`.
     min_gain: end early when the rest of the budget is expected to save less than this share of the time of the programs (`ansor.search.expected_gain`).
     By default that is 0.01 with `minutes` alone, and never with `trials`. Ctrl-C ends the run early; what was measured so far counts.
     Before anything was measured, it raises KeyboardInterrupt.
-    early_stop: end a task after so many trials without a better program. The other arguments are those of `auto_schedule`.
+    early_stop: end a task after so many trials without a better program.
 
     Raises BudgetError without a sensible budget, ArgumentError for an argument of a wrong kind, ToolchainError when no compiler works, RecordError for an
     unusable `records` file.
     """
-    Budget.of(trials, minutes, min_gain)  # mistakes show before a compiler is started
-    check_arguments(
-        records=records, seed=seed, model=model, timing=timing, early_stop=early_stop, progress=progress, report=report, on_progress=on_progress,
-    )  # fmt: skip
+    check_names("tune_tasks", options, ModelKeywords)
+    asked = RunOptions.of(options, options.get("model"), needs_budget=True)  # mistakes show before a compiler is started
     tasks, weights = _weighted(tasks, weights)
     if not tasks:
         return []
-    _check_place(records, written=True)
+    asked.check_place(written=True)
     target = tasks[0].target
     if any(task.target != target for task in tasks):
         raise TargetError(f"asked to tune tasks for {', '.join(sorted({str(task.target) for task in tasks}))} in one run; give all of them one target")
     check_machine(target, measures=True)
-    with view_of(progress, target) as view:
-        return _tuned(
-            tasks, weights, Voice(view, report, on_progress), trials=trials, minutes=minutes, min_gain=min_gain, records=records, seed=seed, model=model,
-            timing=timing, early_stop=early_stop,
-        )  # fmt: skip
-
-
-def _tuned(
-    tasks: Sequence[SearchTask],
-    weights: Sequence[float] | None,
-    voice: Voice,
-    *,
-    trials: int | None,
-    minutes: float | None,
-    min_gain: float | None,
-    records: str | Path | None,
-    seed: int,
-    timing: TimingOptions | None,
-    model: CostModel | None = None,
-    early_stop: int | None = None,
-) -> list[TaskState]:
-    """`tune_tasks`, once its arguments are checked and somebody listens."""
-    target = tasks[0].target
-    voice.now("starting the C compiler and the measuring process")
-    with Measurer(find_compiler(target.compiler), mcpu=target.mcpu, timing=timing, say=voice.alarm) as measurer:
-        run = TuningRun(
-            tasks, weights, trials=trials, minutes=minutes, min_gain=min_gain, measurer=measurer, records=records, seed=seed, model=model,
-            early_stop=early_stop, first=partial(pick, seed=seed), report=voice.say, alarm=voice.alarm, on_progress=voice.update,
-            now=voice.now,
-        )  # fmt: skip
-        try:
-            return run.run()
-        except KeyboardInterrupt:
-            if not any(state.trials for state in run.states):  # nothing to go on with
-                raise
-            voice.say("stopped by Ctrl-C: going on with the best programs so far")
-            return run.states
+    with asked.audience.voice(target) as voice:
+        return tuned(tasks, weights, asked, voice)
 
 
 def _weighted(
@@ -148,57 +107,8 @@ def _weighted(
     return tasks, weights
 
 
-def chosen(state: TaskState, model: CostModel | None = None, seed: int = 0) -> Best:
-    """The best measured program; what the model picks when nothing was measured; the plain declaration when all that was measured failed."""
-    if state.best is not None:
-        return state.best
-    if state.guess is None:
-        state.guess = as_declared(state.task, _all_failed(state)) if state.trials else pick(state.task, model, seed=seed)
-    return state.guess.program
-
-
-def _all_failed(state: TaskState) -> str:
-    kinds = ", ".join(f"{kind} {count}" for kind, count in state.failures.most_common())
-    return f"no measured program was valid{f' ({kinds})' if kinds else ''}"
-
-
-def say_guesses(states: Sequence[TaskState], report: Report, hint: bool = False) -> None:
-    """One line about the programs that were chosen without measuring, if there are any. `hint`: say how to measure, as nobody asked for it or against it."""
-    cure = "; give trials= or minutes= to tune" if hint else ""
-    found = [(state.task.name, state.guess) for state in states if state.best is None and state.guess is not None]
-    if len(found) == 1:
-        ((name, guess),) = found
-        share = "" if guess.confidence is None else f"; expected to have {100 * guess.confidence:.0f} % of the speed of a tuned program"
-        report(f"{name}: {guess.how}{share}{cure}")
-    if len(found) < 2:
-        return
-    known = sorted((guess.confidence, name) for name, guess in found if guess.confidence is not None)
-    mean = sum(confidence for confidence, _ in known) / max(len(known), 1)
-    share = f"; expected to have {100 * mean:.0f} % of the speed of tuned ones, {100 * known[0][0]:.0f} % for {known[0][1]}" if known else ""
-    others = f"; {len(found) - len(known)} not by the model" if len(known) < len(found) else ""
-    report(f"{len(found)} programs were chosen without measuring{share}{others}{cure}")
-
-
 def auto_schedule(
-    func: Workload | SearchTask,
-    args: Sequence[object] = (),
-    target: str | Target | None = None,
-    *,
-    trials: int | None = None,
-    minutes: float | None = None,
-    min_gain: float | None = None,
-    records: str | Path | None = None,
-    seed: int = 0,
-    model: CostModel | None = None,
-    rules: Sequence[str | SketchRule] | None = None,
-    algorithms: Sequence[str | Algorithm] | None = None,
-    templates: Sequence[Template] = (),
-    pins: Sequence[Pin] = (),
-    timing: TimingOptions | None = None,
-    early_stop: int | None = None,
-    progress: bool | View | None = None,
-    report: Report = quiet,
-    on_progress: OnProgress = quiet,
+    func: Workload | SearchTask, args: Sequence[object] = (), target: str | Target | None = None, **options: Unpack[ScheduleKeywords]
 ) -> Kernel:
     """Find a fast program for a declaration and build it.
 
@@ -232,44 +142,35 @@ def auto_schedule(
     """
     if func is None:
         raise DeclarationError("asked to schedule None; give a function that returns tensors, the name of an operator, tensors, or a SearchTask")
-    count = 0 if trials is None and minutes is None else trials
-    Budget.of(count, minutes, min_gain)  # mistakes show before sketches are derived
-    check_arguments(
-        records=records, seed=seed, model=model, timing=timing, early_stop=early_stop, progress=progress, report=report, on_progress=on_progress,
-    )  # fmt: skip
-    _check_place(records, written=count != 0)
-    task = _task_of(func, args, target, rules=rules, algorithms=algorithms, templates=templates, pins=pins)
-    check_machine(task.target, measures=count != 0)
-    with view_of(progress, task.target) as view:
-        voice = Voice(view, report, on_progress)
-        if count == 0:
-            voice.now(f"deriving the programs of {task.name}")
-            state = recorded_state(task, records)
-            say_unused([state], records, voice.say, voice.alarm)
-        else:
-            (state,) = _tuned(
-                [task], None, voice, trials=count, minutes=minutes, min_gain=min_gain, records=records, seed=seed, model=model, timing=timing,
-                early_stop=early_stop,
-            )  # fmt: skip
-            if state.best is None and not state.trials:
-                voice.say("no time to measure a program; the model picks one")
+    check_names("auto_schedule", options, ScheduleKeywords)
+    asked = RunOptions.of(options, options.get("model"))  # mistakes show before sketches are derived
+    asked.check_place(written=asked.measures)
+    task = _task_of(func, args, target, options)
+    check_machine(task.target, measures=asked.measures)
+    with asked.audience.voice(task.target) as voice:
+        state = _operator_state(task, asked, voice)
         voice.now(f"building {task.name}")
-        program = chosen(state, model, seed)
-        say_guesses([state], voice.say, hint=trials is None and minutes is None)
+        program = chosen(state, asked.search.model, asked.search.seed)
+        say_guesses([state], voice.say, hint=not asked.given)
         return built([task], [program], find_compiler(task.target.compiler), voice.alarm)[0]
 
 
-def _task_of(
-    func: Workload | SearchTask,
-    args: Sequence[object],
-    target: str | Target | None,
-    *,
-    rules: Sequence[str | SketchRule] | None,
-    algorithms: Sequence[str | Algorithm] | None,
-    templates: Sequence[Template],
-    pins: Sequence[Pin],
-) -> SearchTask:
+def _operator_state(task: SearchTask, asked: RunOptions, voice: Voice) -> TaskState:
+    """What is known of a task, once it is tuned if that was asked for."""
+    if not asked.measures:
+        voice.now(f"deriving the programs of {task.name}")
+        state = recorded_state(task, asked.records)
+        say_unused([state], asked.records, voice.say, voice.alarm)
+        return state
+    (state,) = tuned([task], None, asked, voice)
+    if state.best is None and not state.trials:
+        voice.say("no time to measure a program; the model picks one")
+    return state
+
+
+def _task_of(func: Workload | SearchTask, args: Sequence[object], target: str | Target | None, options: ScheduleKeywords) -> SearchTask:
     """The task; one that was given as such has all of this already."""
+    rules, algorithms, templates, pins = options.get("rules"), options.get("algorithms"), options.get("templates", ()), options.get("pins", ())
     if not isinstance(func, SearchTask):
         target = "cpu" if target is None else target
         return SearchTask(func, args, target, rules=rules, algorithms=algorithms, templates=templates, pins=pins)
@@ -279,33 +180,6 @@ def _task_of(
     if given or target is not None and parse_target(target) != func.target:
         raise ArgumentError(f"asked for {func} with {', '.join(given) or f'target={target}'} beside it; a SearchTask has its own: give them to SearchTask(...)")
     return func
-
-
-def recorded_state(task: SearchTask, records: str | Path | None, weight: float = 1.0) -> TaskState:
-    """A task with what a record file knows of it; nothing is measured."""
-    if records is None or not Path(records).exists():
-        return TaskState(task, weight)
-    found = recorded_outcomes(task, records)
-    best = best_of_recorded(task, found)
-    failed = [record for _, record in found.known if record.failure is not None] if best is None else []
-    kinds = Counter(record.failure.kind for record in failed if record.failure is not None)
-    return TaskState(task, weight, best=best, trials=len(failed), failures=kinds, left_out=Counter(found.left_out))
-
-
-def say_unused(states: Collection[TaskState], records: str | Path | None, say: Report, alarm: Report) -> None:
-    """A line about the records of these tasks, and damaged lines, that do not count, if there are any. It must be seen where nothing of the file counts."""
-    if records is not None and Path(records).exists():
-        none_counts = all(state.best is None for state in states)
-        say_left_out([state.left_out for state in states], records, alarm if none_counts else say, alarm)
-
-
-def _check_place(records: str | Path | None, written: bool) -> None:
-    """Raises RecordError for a file that cannot be read, or written to: before any work is done."""
-    if records is None:
-        return
-    (make_place if written else check_place)(Path(records))
-    if not Path(records).exists():
-        warn(f"records {records} do not exist, and nothing is measured, so no recorded program is used; check the path, or give trials= or minutes= to tune")
 
 
 def extract_tasks(
@@ -319,44 +193,13 @@ def extract_tasks(
 
     target = parse_target("cpu" if target is None else target)
     extracted = extract(model, example_inputs, report)
-    states = _states([(SearchTask(tensors=t.tensors, target=target, name=t.name), t.weight) for t in extracted.tasks], None)
+    states = recorded_states([(SearchTask(tensors=t.tensors, target=target, name=t.name), t.weight) for t in extracted.tasks], None)
     tunable = [state for state in states.values() if is_tunable(state.task)]
     return ExtractedTasks([state.task for state in tunable], [int(state.weight) for state in tunable])
 
 
-def _states(tasks: Sequence[tuple[SearchTask, float]], records: str | Path | None) -> dict[str, TaskState]:
-    """Workload key -> state. Groups that differ in the graph may declare one computation: they are one task with the uses of all."""
-    states: dict[str, TaskState] = {}
-    for task, weight in tasks:
-        if task.workload_key in states:
-            states[task.workload_key].weight += weight
-        else:
-            states[task.workload_key] = recorded_state(task, records, weight)
-    return states
-
-
-def is_tunable(task: SearchTask) -> bool:
-    """True for tasks with a reduction: the others are a copy with arithmetic, for which what the model picks serves."""
-    return any(access.has_reduction(stage) for stage in task.dag.stages)
-
-
 def compile(
-    model: object,
-    example_inputs: ExampleInputs,
-    target: str | Target | None = None,
-    *,
-    trials: int | None = None,
-    minutes: float | None = None,
-    min_gain: float | None = None,
-    records: str | Path | None = None,
-    seed: int = 0,
-    timing: TimingOptions | None = None,
-    early_stop: int | None = None,
-    library: bool = True,
-    progress: bool | View | None = None,
-    report: Report = quiet,
-    on_progress: OnProgress = quiet,
-    on_tasks: Callable[[list[TaskState]], None] = quiet,
+    model: object, example_inputs: ExampleInputs, target: str | Target | None = None, **options: Unpack[CompileKeywords]
 ) -> CompiledNetwork:
     """Tune and compile a PyTorch module into one callable with the module's arguments and results.
 
@@ -372,44 +215,19 @@ def compile(
 
     Raises ModelError for a module that cannot be read, and what `auto_schedule` raises.
     """
-    from ansor.graph.network import CompiledNetwork
     from ansor.graph.tasks import extract
+    from ansor.networks.compiling import compiled
 
-    count = 0 if trials is None and minutes is None else trials
-    Budget.of(count, minutes, min_gain)  # mistakes show before the module is read
-    check_arguments(
-        records=records, seed=seed, timing=timing, early_stop=early_stop, progress=progress, report=report, on_progress=on_progress, on_tasks=on_tasks,
-    )  # fmt: skip
+    check_names("compile", options, CompileKeywords)
+    asked = RunOptions.of(options)  # mistakes show before the module is read
+    on_tasks = options.get("on_tasks", quiet)
+    check_arguments(on_tasks=on_tasks)
     target = parse_target("cpu" if target is None else target)
-    check_machine(target, measures=count != 0)
-    _check_place(records, written=count != 0)
-    with view_of(progress, target) as view:
-        voice = Voice(view, report, on_progress)
+    check_machine(target, measures=asked.measures)
+    asked.check_place(written=asked.measures)
+    with asked.audience.voice(target) as voice:
         voice.now("reading the model")
-        extracted = extract(model, example_inputs)
-        tasks = [SearchTask(tensors=t.tensors, target=target, name=t.name) for t in extracted.tasks]
-        states = _states([(task, float(t.weight)) for task, t in zip(tasks, extracted.tasks, strict=True)], records)
-        tunable = [state for state in states.values() if is_tunable(state.task)]
-        if count == 0:
-            say_unused(states.values(), records, voice.say, voice.alarm)
-        if count != 0 and tunable:
-            tuned = _tuned(
-                [state.task for state in tunable], [state.weight for state in tunable], voice,
-                trials=count, minutes=minutes, min_gain=min_gain, records=records, seed=seed, timing=timing,
-                early_stop=early_stop,
-            )  # fmt: skip
-            states.update((state.task.workload_key, state) for state in tuned)
-        voice.now(f"choosing programs for {counted(len(tasks), 'kernel')}")
-        bests = [chosen(states[task.workload_key], seed=seed) for task in tasks]
-        on_tasks(list(states.values()))
-        say_guesses([state for state in states.values() if is_tunable(state.task)], voice.say, hint=trials is None and minutes is None)
-        voice.now(f"building {counted(len(tasks), 'kernel')}")
-        kernels = built(tasks, bests, find_compiler(target.compiler) if tasks else None, voice.alarm)
-        ours = [NetworkKernel(kernel) for kernel in kernels]
-        if library and tasks and runs_here(target):
-            voice.now("comparing with PyTorch's kernels")
-            return assembled(extracted, tasks, bests, ours, records, voice.say)
-        return CompiledNetwork(extracted, ours)
+        return compiled(extract(model, example_inputs), target, asked, voice, library=options.get("library", True), on_tasks=on_tasks)
 
 
 # names that users of Ansor know ---------------------------------------------------------------------------------------------------------------------
@@ -445,7 +263,8 @@ def tune(task: SearchTask, options: TuningOptions) -> TaskState:
     say: Report = print if options.verbose else quiet
     records = files[0] if files else None
     if options.num_measure_trials == 0 and options.minutes is None:
-        _check_place(records, written=False)
+        if records is not None:
+            check_records(Path(records), written=False)
         state = recorded_state(task, records)
         say_unused([state], records, say, say if options.verbose else warn)
         return state

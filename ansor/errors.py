@@ -26,7 +26,7 @@ class ArgumentError(AnsorError, ValueError):
 
 
 class ArgumentTypeError(ArgumentError, TypeError):
-    """An array is of another kind than a kernel takes: dtype, device, layout, number. Cure: as the message says."""
+    """An array is of another kind than a kernel takes (dtype, device, layout, number), or a name is not known. Cure: as the message says."""
 
 
 class BudgetError(AnsorError, ValueError):

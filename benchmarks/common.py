@@ -27,7 +27,7 @@ from ansor.measure.kernel import Kernel
 from ansor.measure.peak import Peak, measure_peak
 from ansor.measure.result_memory import aligned_empty
 from ansor.run.kernels import built
-from ansor.run.tuning import Best
+from ansor.run.states import Best
 from ansor.support.text import format_seconds
 from ansor.targets.base import Target, parse_target
 from ansor.tasks.task import SearchTask

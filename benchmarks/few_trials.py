@@ -19,7 +19,8 @@ from common import add_target, console, geomean, in_one_thread, machine_line, pa
 from twelve_operators import OPERATORS
 
 from ansor import api
-from ansor.run.tuning import Best
+from ansor.run.choosing import chosen
+from ansor.run.states import Best
 from ansor.tasks.task import SearchTask
 
 LONG_SEED = 1000
@@ -59,7 +60,7 @@ def tuned(task: SearchTask, trials: int, seed: int, records: Path | None) -> tup
     if records is not None:
         records.parent.mkdir(parents=True, exist_ok=True)
     state = api.tune_tasks([task], trials=trials, records=records, seed=seed)[0]
-    return api.chosen(state, seed=seed), time.perf_counter() - begin
+    return chosen(state, seed=seed), time.perf_counter() - begin
 
 
 if __name__ == "__main__":

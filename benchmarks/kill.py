@@ -45,7 +45,7 @@ def declared() -> list[Tensor]:
 def tune(records: Path, trials: int) -> None:
     """The child: says a word after every trial, which by then is recorded."""
     from ansor import api
-    from ansor.run.tuning import Progress
+    from ansor.run.states import Progress
 
     def told(progress: Progress) -> None:
         print(MEASURED, progress.trials, flush=True)

@@ -24,7 +24,7 @@ from rich.console import Console
 from ansor import api
 from ansor.graph.network import CompiledNetwork
 from ansor.run.progress import ProgressView
-from ansor.run.tuning import TaskState
+from ansor.run.states import TaskState
 from ansor.targets.base import Target
 from ansor.zoo.catalogue import NETWORKS
 

@@ -38,7 +38,11 @@ from ansor.cost_model.lightgbm_model import LightGBMModel
 from ansor.cost_model.pretrained import pretrained
 from ansor.cost_model.random_model import RandomModel
 from ansor.measure.measurer import Measurer
-from ansor.run.tuning import ROUND, Progress, TuningRun
+from ansor.run.budget import Budget
+from ansor.run.options import ROUND, Rounds, SearchOptions
+from ansor.run.states import Progress
+from ansor.run.tuning import TuningRun
+from ansor.run.voice import Hearers
 from ansor.run.zero_tuning import pick
 from ansor.search.evolution import EvolutionOptions
 from ansor.search.tuner import TunerOptions
@@ -137,8 +141,8 @@ def run(operator: str, search: str, seed: int, trials: int, target: Target) -> C
     task = SearchTask(tensors=OPERATORS[operator](), target=target, name=operator)
     how = SEARCHES[search]
     with Measurer(find_compiler(target.compiler), mcpu=target.mcpu, overlap=how.overlap, jobs=1 if how.overlap else None) as measurer:
-        TuningRun([task], trials=trials, measurer=measurer, seed=seed, model=how.model(seed), options=how.options, round_size=how.round_size,
-                  first=partial(pick, seed=seed) if how.picks else None, on_progress=note).run()
+        search_options = SearchOptions(seed, how.model(seed), first=partial(pick, seed=seed) if how.picks else None, tuner=how.options)
+        TuningRun([task], measurer=measurer, budget=Budget.of(trials), search=search_options, rounds=Rounds(how.round_size), hearers=Hearers(update=note)).run()
     return Curve(operator, search, seed, str(target), processor_name(), tuple(best), tuple(elapsed))
 
 

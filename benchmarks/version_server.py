@@ -17,7 +17,6 @@ from pathlib import Path
 import numpy as np
 
 import ansor
-from ansor.run.tuning import TaskState
 from ansor.te.tensor import Tensor
 
 BATCH = 2048
@@ -38,7 +37,7 @@ def prepared_network(name: str) -> tuple[Callable[[], object], str]:
 
     entry = catalogue.NETWORKS[name]
     inputs = entry.example_inputs()
-    states: list[TaskState] = []
+    states: list[ansor.TaskState] = []
     network = ansor.compile(entry.model(), inputs, "cpu -threads=1", trials=0, library=False, on_tasks=states.extend)
     programs = [state.guess.program for state in states if state.guess is not None]
     return lambda: network(*inputs), "\n".join(f"{one.sketch.name} {one.row}" for one in programs)
@@ -49,9 +48,8 @@ def prepared_search(name: str) -> tuple[Callable[[], object], str]:
     from search_throughput import TASKS, SampledSpace, first_use, one_pass
 
     from ansor.cost_model.pretrained import pretrained
-    from ansor.tasks.task import SearchTask
 
-    spaces = SearchTask(tensors=TASKS[name][1](), target="cpu -threads=1").spaces
+    spaces = ansor.SearchTask(tensors=TASKS[name][1](), target="cpu -threads=1").spaces
     first_use(spaces)
     sampled, model, rng = [SampledSpace(space) for space in spaces], pretrained(), np.random.default_rng(0)
     return lambda: one_pass(sampled, model, BATCH, rng), f"{len(spaces)} spaces"

@@ -23,6 +23,7 @@ from ansor.cost_model.base import CostModel, load_model
 from ansor.dataset.collect import search_task
 from ansor.dataset.operators import KINDS, dataset_tasks
 from ansor.dataset.split import HELD_OUT, fold_of
+from ansor.run.choosing import chosen
 from ansor.run.zero_tuning import pick
 from ansor.tasks.task import SearchTask
 
@@ -66,7 +67,7 @@ def compared(task: SearchTask, model: CostModel | None, trials: int, records: Pa
     choice = pick(task, model)
     seconds = time.perf_counter() - begin
     state = api.tune_tasks([task], trials=trials, records=records)[0]
-    return *side_by_side(task, choice.program, api.chosen(state), turns), choice.confidence, seconds
+    return *side_by_side(task, choice.program, chosen(state), turns), choice.confidence, seconds
 
 
 if __name__ == "__main__":

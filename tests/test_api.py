@@ -11,7 +11,6 @@ import pytest
 
 import ansor
 from ansor import te
-from ansor.api import say_guesses
 from ansor.codegen.source import CSource
 from ansor.errors import AnsorError, DeclarationError, RecordError, TargetError
 from ansor.ir.evaluate import evaluate
@@ -20,8 +19,9 @@ from ansor.measure.kernel import Kernel
 from ansor.measure.measurer import Job, Measurement, Measurer
 from ansor.measure.record import load
 from ansor.rules.base import Derived, SketchRule
+from ansor.run.choosing import say_guesses
 from ansor.run.kernels import built
-from ansor.run.tuning import Best, Guess, TaskState
+from ansor.run.states import Best, Guess, TaskState
 from ansor.run.zero_tuning import pick
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.steps import Split

@@ -22,6 +22,7 @@ from ansor.commands.subject import NetworkSubject, resolve
 from ansor.errors import AnsorWarning
 from ansor.measure.failure import Failure
 from ansor.measure.record import Record, RecordFile, load, make_header
+from ansor.run.ledger import Ledger
 from ansor.run.record_target import record_target
 from ansor.run.tuning import TuningRun
 from ansor.tasks.task import SearchTask
@@ -147,7 +148,7 @@ def test_what_the_machine_lacks_is_said_as_that(error: Exception, what: str, cap
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("ansor.api.recorded_state", fail)
+    monkeypatch.setattr("ansor.commands.compile.recorded_state", fail)
     assert main(["compile", "scaled.py", "--threads", "1"]) == 1
     said = capsys.readouterr().err
     assert re.match(f"ansor: the machine has run out of {what}", said) and said.count("\n") == 1
@@ -158,7 +159,7 @@ def test_no_error_shows_a_traceback(error: Exception, capsys: pytest.CaptureFixt
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("ansor.api.recorded_state", fail)
+    monkeypatch.setattr("ansor.commands.compile.recorded_state", fail)
     assert main(["compile", "scaled.py", "--threads", "1"]) == 1
     said = capsys.readouterr().err
     assert said.startswith(f"ansor: unexpected {type(error).__name__}") and said.endswith("; set ANSOR_TRACEBACK=1 to see where it comes from\n")
@@ -343,7 +344,7 @@ def test_ctrl_c_with_nothing_to_keep(subject: str, folder: Path, capsys: pytest.
     """The status says whether anything is kept: 130 before the first trial, 0 where earlier runs recorded some."""
     tune = ["tune", subject, "--threads", "1", "--trials", "2", "--records", "r.jsonl"]
 
-    def interrupted(self: TuningRun) -> None:
+    def interrupted(self: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("ansor.commands.tune.peak_gflops", lambda target: None)
@@ -354,7 +355,7 @@ def test_ctrl_c_with_nothing_to_keep(subject: str, folder: Path, capsys: pytest.
     assert said.err.endswith("ansor: stopped\n") and "going on with the best" not in said.out and not list((folder / "kernels").iterdir())
     if subject == "scaled.py":
         assert main(tune) == 0
-        monkeypatch.setattr(TuningRun, "_writer", interrupted)  # after it has read what was recorded
+        monkeypatch.setattr(Ledger, "__enter__", interrupted)  # after it has read what was recorded
         capsys.readouterr()
         assert main([*tune[:-3], "50", "--records", "r.jsonl"]) == 0
         assert "stopped by Ctrl-C" in capsys.readouterr().out

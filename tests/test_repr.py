@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 import ansor
-from ansor.api import ExtractedTasks, recorded_state
+from ansor.api import ExtractedTasks
 from ansor.measure.failure import Failure
 from ansor.measure.measurer import Measurement
 from ansor.run.budget import Budget
-from ansor.run.tuning import Best, Guess, Progress, TaskState
+from ansor.run.choosing import recorded_state
+from ansor.run.states import Best, Guess, Progress, TaskState
 from ansor.targets.base import parse_target
 
 ONE = "cpu -threads=1"

@@ -29,7 +29,7 @@ from ansor.errors import ScheduleError
 from ansor.rules.base import SketchRule
 from ansor.rules.registry import resolve
 from ansor.run.recorded import recorded_outcomes, say_left_out
-from ansor.run.tuning import TaskState
+from ansor.run.states import TaskState
 from ansor.schedule.sketch import Sketch
 from ansor.search.derive import derive_sketches
 from ansor.search.evolution import EvolutionOptions, evolve

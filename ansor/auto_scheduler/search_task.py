@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ansor.auto_scheduler.history import Found
     from ansor.auto_scheduler.search_policy import EmptyPolicy, SketchPolicy
     from ansor.auto_scheduler.tune import TuningOptions
-    from ansor.run.tuning import TaskState
+    from ansor.run.states import TaskState
 
 PRINT_MODES = ("schedule", "loops", "source")
 

@@ -15,6 +15,7 @@ from ansor.auto_scheduler.search_policy import Param, PreloadMeasuredStates, Ske
 from ansor.auto_scheduler.search_task import SearchTask
 from ansor.auto_scheduler.tune import TuningOptions, run
 from ansor.errors import BudgetError, ScheduleError
+from ansor.run.options import Rounds
 from ansor.run.tuning import OnRound, TuningRun
 from ansor.search.task_scheduler import SchedulerOptions
 
@@ -136,8 +137,9 @@ class TaskScheduler:
         policies = self._policies(search_policy, search_policy_params)
         options = SchedulerOptions(strategy=STRATEGIES[self.strategy], early_stop=tune_option.early_stopping, task_early_stop=per_task_early_stopping)
         self.ct, self.tic = 0, time.time()
-        run([policy.search_of for policy in policies], tune_option, policies[0].model, weights=self.task_weights, objective=self._given_objective,
-            scheduling=options, round_size=each, watch=self._watch, tuner=policies[0].options, seed=policies[0].seed)  # fmt: skip
+        rounds = Rounds(each, self._given_objective, options)
+        run([policy.search_of for policy in policies], tune_option, policies[0].model, weights=self.task_weights, rounds=rounds, watch=self._watch,
+            tuner=policies[0].options, seed=policies[0].seed)  # fmt: skip
 
     def _policies(self, given: str | Sequence[SketchPolicy], params: dict[str, Param] | None) -> list[SketchPolicy]:
         if not isinstance(given, str):

@@ -28,10 +28,13 @@ from ansor.errors import ScheduleError, TargetError
 from ansor.ir.simplify import simplified
 from ansor.measure.measurer import Measurer
 from ansor.measure.record import Header, Record, RecordFile, make_header
-from ansor.run.tuning import ROUND, OnRound, Report, TaskState, TuningRun, quiet
+from ansor.run.budget import Budget
+from ansor.run.options import ROUND, Rounds, SearchOptions, Trials
+from ansor.run.states import TaskState
+from ansor.run.tuning import OnRound, TuningRun
+from ansor.run.voice import Hearers, Report, quiet
 from ansor.run.zero_tuning import pick
 from ansor.schedule.sketch import Sketch
-from ansor.search.task_scheduler import Objective, SchedulerOptions
 from ansor.search.tuner import Outcome, TunerOptions
 from ansor.support.text import counted
 from ansor.tasks import task as tasks
@@ -89,9 +92,7 @@ def run(
     model: Model,
     *,
     weights: Sequence[float] | None = None,
-    objective: Objective | None = None,
-    scheduling: SchedulerOptions | None = None,
-    round_size: int | None = None,
+    rounds: Rounds | None = None,
     watch: Callable[[TuningRun], OnRound] | None = None,
     tuner: TunerOptions | None = None,
     seed: int = 0,
@@ -107,11 +108,14 @@ def run(
     with options.measurer(searches[0].task) as measurer:
         header = make_header(measurer.compiler, mcpu=searches[0].task.local_target.mcpu, seed=seed)
         with _Log(dict(zip(map(id, locals_), searches, strict=True)), options.measure_callbacks, header) as log:
+            how = SearchOptions(
+                seed, ours if isinstance(model, PythonBasedModel) else model.model, options.early_stopping if len(searches) == 1 else None,
+                partial(pick, seed=seed) if guided else None, tuner or TunerOptions(),
+            )  # fmt: skip
             tuning = TuningRun(
-                locals_, weights, trials=options.num_measure_trials, measurer=measurer, seed=seed,
-                model=ours if isinstance(model, PythonBasedModel) else model.model, early_stop=options.early_stopping if len(searches) == 1 else None,
-                options=tuner, first=partial(pick, seed=seed) if guided else None, known=[search.known for search in searches], log=log,
-                objective=objective, scheduling=scheduling, round_size=round_size or min(ROUND, options.num_measures_per_round), report=say,
+                locals_, weights, measurer=measurer, budget=Budget.of(options.num_measure_trials), search=how, hearers=Hearers(say),
+                trials=Trials(known=[search.known for search in searches], log=log),
+                rounds=rounds or Rounds(min(ROUND, options.num_measures_per_round)),
             )  # fmt: skip
             tuning.on_round = None if watch is None else watch(tuning)
             try:

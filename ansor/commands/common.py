@@ -20,7 +20,7 @@ from ansor.commands.subject import NetworkSubject, Subject
 from ansor.errors import AnsorError, DeclarationError
 from ansor.ir.dag import c_identifier
 from ansor.run.kernels import built
-from ansor.run.tuning import TaskState
+from ansor.run.states import TaskState
 from ansor.support.text import with_article
 from ansor.targets.base import Target, parse_target
 
@@ -75,7 +75,7 @@ def check_folder(folder: str | None) -> None:
 
 def save_kernels(states: Sequence[TaskState], folder: str | Path, target: Target, chosen: Callable[[TaskState], object]) -> int:
     """One folder for each kernel: C text, library, arguments. Gives their number."""
-    from ansor.run.tuning import Best
+    from ansor.run.states import Best
 
     bests = [best for state in states if isinstance(best := chosen(state), Best)]
     kernels = built([state.task for state in states], bests, find_compiler(target.compiler))

@@ -18,10 +18,11 @@ from ansor.commands.subject import NetworkSubject, OperatorSubject, resolve
 from ansor.commands.tune import print_comparison
 from ansor.errors import RecordError
 from ansor.measure.record_place import check_place, make_place
+from ansor.run.choosing import chosen, recorded_state, say_guesses, say_unused
 from ansor.run.kernels import built
 from ansor.run.machine_checks import check_machine
 from ansor.run.progress import ProgressView, say
-from ansor.run.tuning import TaskState
+from ansor.run.states import TaskState
 from ansor.support.text import counted, format_seconds
 from ansor.targets.base import Target
 from ansor.tasks.task import SearchTask
@@ -46,11 +47,11 @@ def run_compile(given: argparse.Namespace) -> int:
 
 def _compile_operator(given: argparse.Namespace, subject: OperatorSubject, target: Target, records: Path, console: Console) -> int:
     start = time.monotonic()
-    states = [api.recorded_state(SearchTask(subject.function, subject.args, target), records)]
-    api.say_unused(states, records, partial(say, console), partial(say, console))
+    states = [recorded_state(SearchTask(subject.function, subject.args, target), records)]
+    say_unused(states, records, partial(say, console), partial(say, console))
     _say_origin(states, target, console)
-    built([state.task for state in states], [api.chosen(state) for state in states], find_compiler(target.compiler))
-    api.say_guesses(states, lambda line: say(console, line))
+    built([state.task for state in states], [chosen(state) for state in states], find_compiler(target.compiler))
+    say_guesses(states, lambda line: say(console, line))
     console.print(f"compiled in {format_seconds(time.monotonic() - start)}")
     _save(given, states, target, console)
     return 0
@@ -76,7 +77,7 @@ def _compile_network(given: argparse.Namespace, subject: NetworkSubject, target:
 
 def _save(given: argparse.Namespace, states: list[TaskState], target: Target, console: Console) -> None:
     if given.output:
-        console.print(f"{counted(save_kernels(states, given.output, target, api.chosen), 'kernel')} saved in {given.output}")
+        console.print(f"{counted(save_kernels(states, given.output, target, chosen), 'kernel')} saved in {given.output}")
 
 
 def _say_origin(states: list[TaskState], target: Target, console: Console) -> None:

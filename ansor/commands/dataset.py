@@ -30,7 +30,7 @@ from ansor.dataset.train import MEMBERS, NETWORK, train_networks, train_trees
 from ansor.errors import AnsorError
 from ansor.ir.feature_rows import FeatureRows
 from ansor.run.recorded import OTHER_TARGET
-from ansor.run.tuning import TaskState
+from ansor.run.states import TaskState
 from ansor.support.text import format_seconds
 from ansor.targets.base import Target, parse_target
 

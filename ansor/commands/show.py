@@ -16,9 +16,10 @@ from ansor.commands.recorded_target import nothing_for, target_for
 from ansor.commands.subject import OperatorSubject, resolve
 from ansor.errors import RecordError
 from ansor.measure.record import Loaded, Record, load
+from ansor.run.choosing import recorded_state, say_unused
 from ansor.run.kernels import schedule_text
 from ansor.run.progress import say
-from ansor.run.tuning import Best
+from ansor.run.states import Best
 from ansor.support.text import counted, format_seconds
 from ansor.tasks.task import SearchTask
 
@@ -73,11 +74,11 @@ def _show_program(given: argparse.Namespace, console: Console) -> None:
         tasks = [SearchTask(subject.function, subject.args, target)]
     else:
         tasks, _ = api.extract_tasks(*made(subject), target, report=console.print)
-    states = [api.recorded_state(task, given.records) for task in tasks]
+    states = [recorded_state(task, given.records) for task in tasks]
     for state in states:
         if state.best is not None:
             _print_program(state.task, state.best, given.source, console)
-    api.say_unused(states, given.records, partial(say, console), partial(say, console))
+    say_unused(states, given.records, partial(say, console), partial(say, console))
     if all(state.best is None for state in states):
         raise nothing_for(tasks[0].name if len(tasks) == 1 else subject.name, target, given.records)
 

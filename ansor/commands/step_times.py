@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ansor.run.tuning import TaskState
+from ansor.run.states import TaskState
 from ansor.support.text import counted, format_seconds
 
 if TYPE_CHECKING:

@@ -13,10 +13,11 @@ from ansor.commands.common import Comparison, check_folder, compare, doing, made
 from ansor.commands.step_times import StepTimes, step_times
 from ansor.commands.subject import NetworkSubject, OperatorSubject, Subject, resolve
 from ansor.measure.record_place import check_place, make_place
+from ansor.run.choosing import chosen
 from ansor.run.machine_checks import check_machine
 from ansor.run.machine_peak import peak_gflops
 from ansor.run.progress import ProgressView, say, task_table
-from ansor.run.tuning import TaskState
+from ansor.run.states import TaskState
 from ansor.support.text import counted, format_seconds
 from ansor.targets.base import Target
 from ansor.tasks.task import SearchTask
@@ -104,7 +105,7 @@ def print_comparison(name: str, found: Comparison, steps: StepTimes, states: Seq
 
 def _save(given: argparse.Namespace, states: list[TaskState], target: Target, console: Console) -> None:
     if given.output:
-        count = save_kernels(states, given.output, target, api.chosen)
+        count = save_kernels(states, given.output, target, chosen)
         console.print(f"{counted(count, 'kernel')} saved in {given.output}")
 
 

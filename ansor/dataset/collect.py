@@ -16,7 +16,11 @@ from ansor.codegen.toolchain import find_compiler
 from ansor.dataset.operators import DatasetTask
 from ansor.measure.measurer import Measurer
 from ansor.measure.timing import TimingOptions
-from ansor.run.tuning import Report, TaskState, TuningRun, quiet
+from ansor.run.budget import Budget
+from ansor.run.options import SearchOptions, Trials
+from ansor.run.states import TaskState
+from ansor.run.tuning import TuningRun
+from ansor.run.voice import Hearers, Report, quiet
 from ansor.run.zero_tuning import pick
 from ansor.search.evolution import EvolutionOptions
 from ansor.search.tuner import TunerOptions
@@ -53,7 +57,7 @@ def collect(
     with Measurer(find_compiler(target.compiler), mcpu=target.mcpu, timing=TIMING) as measurer:
         for task in tasks:
             run = TuningRun(
-                [search_task(task, target)], trials=trials, measurer=measurer, records=records_of(folder, task), seed=seed, options=SEARCHES[search],
-                first=partial(pick, seed=seed) if search == "tuning" else None, report=report,
+                [search_task(task, target)], measurer=measurer, budget=Budget.of(trials), trials=Trials(records_of(folder, task)), hearers=Hearers(report),
+                search=SearchOptions(seed, first=partial(pick, seed=seed) if search == "tuning" else None, tuner=SEARCHES[search]),
             )  # fmt: skip
             done(task, run.run()[0])

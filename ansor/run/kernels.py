@@ -1,12 +1,11 @@
-"""From a chosen program to something that runs: one kernel, or the kernel of a group in a network."""
+"""From a chosen program to something that runs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ansor.codegen.source import CSource
 from ansor.codegen.toolchain import Compiler
@@ -15,14 +14,12 @@ from ansor.ir.dag import c_identifier
 from ansor.ir.printer import loops_text
 from ansor.ir.simplify import simplified
 from ansor.measure.kernel import Kernel, build_kernels
-from ansor.measure.result_memory import aligned_empty
-from ansor.run.tuning import Best, Report
+from ansor.run.states import Best
+from ansor.run.voice import Report
 from ansor.schedule.sketch import Sketch
 from ansor.support.notices import warn
 from ansor.support.text import clip
 from ansor.tasks.task import SearchTask
-
-Array = NDArray[np.generic]
 
 
 def schedule_text(task: SearchTask, best: Best) -> str:
@@ -61,28 +58,3 @@ def _buildable(task: SearchTask, best: Best, compiler: Compiler | None, report: 
 def _source(task: SearchTask, best: Best, number: int) -> CSource:
     entry = c_identifier(f"{task.name}_{number}" if number else task.name)
     return task.source(best.sketch, best.row, entry)
-
-
-class NetworkKernel:
-    """A built kernel as `ansor.graph.kernels.GroupKernel`: packs constants once, then each call is one call into C."""
-
-    def __init__(self, kernel: Kernel) -> None:
-        self.kernel = kernel
-        self.workspace_bytes = kernel.code.workspace_bytes
-
-    def prepare(self, arrays: Sequence[Array], workspace: NDArray[np.uint8]) -> Callable[[], object]:
-        """See `GroupKernel.prepare`."""
-        held: list[Array] = [workspace]
-        addresses = []
-        for argument, array in zip(self.kernel.arguments, arrays, strict=True):
-            if not argument.as_given:
-                array = _aligned(argument.physical(array))
-            held.append(array)
-            addresses.append(array.ctypes.data)
-        return self.kernel.prepared(addresses, workspace.ctypes.data, held)
-
-
-def _aligned(array: Array) -> Array:
-    copy = aligned_empty(array.shape, array.dtype.name)
-    copy[...] = array
-    return copy

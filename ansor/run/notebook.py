@@ -13,7 +13,7 @@ from rich.console import Console, Group
 from rich.text import Text
 
 from ansor.run.progress import Picture
-from ansor.run.tuning import Progress
+from ansor.run.states import Progress
 from ansor.targets.base import Target
 
 WIDTH = 100

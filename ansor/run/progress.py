@@ -19,7 +19,7 @@ from rich.text import Text
 from ansor.ir.access import has_reduction
 from ansor.run.machine_peak import peak_gflops
 from ansor.run.progress_text import BUSY, is_above, progress_parts, result_parts, seconds_left, share_done, speed_text, trials_text
-from ansor.run.tuning import Progress, TaskState
+from ansor.run.states import Progress, TaskState
 from ansor.support.text import counted, format_left, format_seconds
 from ansor.targets.base import Target
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ansor.run.tuning import Progress
+from ansor.run.states import Progress
 from ansor.support.text import counted, format_left, format_seconds, format_share
 
 ALONE = "each alone, warm caches"

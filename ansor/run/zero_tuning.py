@@ -25,7 +25,7 @@ from ansor.cost_model.network_model import NetworkModel
 from ansor.cost_model.pretrained import pretrained
 from ansor.cost_model.training_set import estimated_scores
 from ansor.ir.feature_rows import FeatureRows
-from ansor.run.tuning import Best, Guess
+from ansor.run.states import Best, Guess
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.state import Inlined
 from ansor.schedule.steps import ComputeAt, Parallel, PragmaUnroll, Step, Vectorize

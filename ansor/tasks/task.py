@@ -38,7 +38,7 @@ from ansor.zoo.catalogue import OPERATORS
 if TYPE_CHECKING:
     from ansor.api import TuningOptions
     from ansor.manual.schedule import Schedule
-    from ansor.run.tuning import TaskState
+    from ansor.run.states import TaskState
     from ansor.templates.beside_rules import Template
     from ansor.templates.task import Task as TemplateTask
 

@@ -16,8 +16,11 @@ from ansor.ir.dag import Dag
 from ansor.measure.measurer import Measurer
 from ansor.measure.record import load
 from ansor.measure.timing import TimingOptions
+from ansor.run.budget import Budget
+from ansor.run.options import SearchOptions, Trials
 from ansor.run.recorded import recorded_outcomes
-from ansor.run.tuning import TuningRun, best_of_recorded
+from ansor.run.states import best_of_recorded
+from ansor.run.tuning import TuningRun
 from ansor.tasks.task import SearchTask
 from ansor.te import workloads
 
@@ -53,7 +56,7 @@ def test_the_spaces_are_those_of_all_and_the_key_is_the_workloads() -> None:
 def test_each_is_measured_verified_recorded_and_found_again(tmp_path: Path) -> None:
     records = tmp_path / "r.jsonl"
     with Measurer(timing=TimingOptions(repeat=1, min_repeat_ms=0.1)) as measurer:
-        state = TuningRun([TASK], trials=24, measurer=measurer, records=records, model=RandomModel(0)).run()[0]
+        state = TuningRun([TASK], measurer=measurer, budget=Budget(24), search=SearchOptions(0, RandomModel(0)), trials=Trials(records)).run()[0]
     outcome = {(record.algorithm, record.failure.kind if record.failure else "") for record in load(records).records}
     assert outcome >= {("", ""), ("halves", ""), ("wrong", "wrong_answer")} and ("wrong", "") not in outcome
     assert state.best is not None and len(recorded_outcomes(TASK, records).known) == state.trials
@@ -66,8 +69,8 @@ def test_each_is_measured_verified_recorded_and_found_again(tmp_path: Path) -> N
 def test_records_of_algorithms_that_are_not_searched_are_left_out(tmp_path: Path) -> None:
     records = tmp_path / "r.jsonl"
     with Measurer(timing=TimingOptions(repeat=1, min_repeat_ms=0.1)) as measurer:
-        TuningRun([SearchTask(workloads.zero_rank_reduce, (64,), "cpu -threads=1", algorithms=(halves,))], trials=12, measurer=measurer, records=records,
-                  model=RandomModel(0)).run()
+        task = SearchTask(workloads.zero_rank_reduce, (64,), "cpu -threads=1", algorithms=(halves,))
+        TuningRun([task], measurer=measurer, budget=Budget(12), search=SearchOptions(0, RandomModel(0)), trials=Trials(records)).run()
     found = recorded_outcomes(SearchTask(workloads.zero_rank_reduce, (64,), "cpu -threads=1", algorithms=()), records)
     own = [record for record in load(records).records if not record.algorithm]
     assert 0 < len(found.known) == len(own) < 12 and sum(found.left_out.values()) == 12 - len(own)

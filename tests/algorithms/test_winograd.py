@@ -17,8 +17,9 @@ from ansor.ir.evaluate import evaluate
 from ansor.measure.kernel import Kernel
 from ansor.measure.result_memory import aligned_empty
 from ansor.measure.verify import difference
-from ansor.run.kernels import NetworkKernel, built
-from ansor.run.tuning import Best
+from ansor.networks.network_kernel import NetworkKernel
+from ansor.run.kernels import built
+from ansor.run.states import Best
 from ansor.tasks.task import SearchTask
 from ansor.te import nn
 from ansor.te.tensor import Tensor

@@ -7,7 +7,7 @@ import torch
 
 import ansor
 from ansor.commands.step_times import Part, StepTimes, step_times
-from ansor.run.tuning import Best, TaskState
+from ansor.run.states import Best, TaskState
 
 
 def test_the_parts_are_named_with_their_numbers_and_those_that_are_not_there_are_left_out() -> None:

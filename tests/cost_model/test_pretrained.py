@@ -13,6 +13,7 @@ from ansor.dataset.train import MEMBERS
 from ansor.errors import CostModelError
 from ansor.ir.feature_rows import FeatureRows
 from ansor.measure.measurer import Measurer
+from ansor.run.budget import Budget
 from ansor.run.tuning import TuningRun
 from ansor.tasks.task import SearchTask
 from ansor.te import workloads
@@ -35,7 +36,7 @@ def test_the_packages_model_is_for_these_features_and_says_how_it_was_made() -> 
 def test_it_serves_where_no_other_model_is_given() -> None:
     task = SearchTask(workloads.matmul, (8, 8, 8), "cpu -threads=1")
     with Measurer() as measurer:
-        model = TuningRun([task], trials=1, measurer=measurer).model
+        model = TuningRun([task], measurer=measurer, budget=Budget(1)).model
     assert isinstance(model, NetworkModel) and model.fitted
     np.testing.assert_array_equal(model.predict(rows()), pretrained().predict(rows()))
 

@@ -12,7 +12,7 @@ from ansor.dataset.operators import DatasetTask
 from ansor.ir.feature_rows import FeatureRows
 from ansor.measure.record import load
 from ansor.run.recorded import recorded_outcomes
-from ansor.run.tuning import TaskState
+from ansor.run.states import TaskState
 from ansor.run.zero_tuning import pick
 from ansor.targets.base import parse_target
 from ansor.tasks.task import SearchTask

@@ -8,7 +8,7 @@ from ansor.codegen.source import Argument, CSource, Pack
 from ansor.graph.network import CompiledNetwork
 from ansor.graph.tasks import extract
 from ansor.measure.kernel import build_kernels
-from ansor.run.kernels import NetworkKernel
+from ansor.networks.network_kernel import NetworkKernel
 
 pytestmark = [pytest.mark.torch, pytest.mark.compiler]
 

@@ -13,7 +13,7 @@ from ansor.measure.failure import Failure
 from ansor.measure.measurer import Measurement
 from ansor.run.progress import Picture, ProgressView, task_table
 from ansor.run.progress_text import progress_parts, share_done
-from ansor.run.tuning import Best, Progress, TaskState
+from ansor.run.states import Best, Progress, TaskState
 from ansor.tasks.task import SearchTask
 from ansor.zoo.operators import conv2d, matmul
 

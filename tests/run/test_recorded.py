@@ -10,11 +10,12 @@ import pytest
 
 import ansor
 from ansor import te
-from ansor.api import recorded_state, say_unused, tune
+from ansor.api import tune
 from ansor.codegen.toolchain import find_compiler, processor_name
 from ansor.errors import AnsorWarning
 from ansor.measure.machine_identity import compiler_identity, processor_identity
 from ansor.measure.record import Record, RecordFile, make_header
+from ansor.run.choosing import recorded_state, say_unused
 from ansor.run.record_target import difference, record_target
 from ansor.run.recorded import OTHER_NAMES, recorded_outcomes
 from ansor.tasks.task import SearchTask

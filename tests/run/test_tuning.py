@@ -17,9 +17,12 @@ from ansor.measure.failure import Failure
 from ansor.measure.machine_identity import compiler_identity
 from ansor.measure.measurer import Job, Measurement
 from ansor.measure.record import load
-from ansor.run.budget import FEWEST_TRIALS
+from ansor.run.budget import FEWEST_TRIALS, Budget
+from ansor.run.options import Rounds, SearchOptions, Trials
 from ansor.run.recorded import recorded_outcomes
-from ansor.run.tuning import Progress, TuningRun, best_of_recorded
+from ansor.run.states import Progress, best_of_recorded
+from ansor.run.tuning import TuningRun
+from ansor.run.voice import Hearers
 from ansor.run.zero_tuning import pick
 from ansor.search.expected_gain import expected_gain
 from ansor.search.tuner import Outcome, Pick, Tuner
@@ -61,16 +64,17 @@ class FakeMeasurer:
 
 def run(measurer: FakeMeasurer, trials: int, records: Path | None = None, tasks: Sequence[SearchTask] = (TASK,), seed: int = 0) -> TuningRun:
     """A run that is ready to go."""
-    return TuningRun(tasks, trials=trials, measurer=measurer, records=records, seed=seed, model=RandomModel(seed))  # type: ignore[arg-type]  # a fake
+    search = SearchOptions(seed, RandomModel(seed))
+    return TuningRun(tasks, measurer=measurer, budget=Budget.of(trials), search=search, trials=Trials(records))  # type: ignore[arg-type]  # a fake
 
 
 def timed(
-    measurer: FakeMeasurer, minutes: float, trials: int | None = None, tasks: Sequence[SearchTask] = (TASK,), min_gain: float | None = 0.0
+    measurer: FakeMeasurer, minutes: float | None, trials: int | None = None, tasks: Sequence[SearchTask] = (TASK,), min_gain: float | None = 0.0
 ) -> TuningRun:
     """A run by the measurer's clock."""
-    return TuningRun(
-        tasks, trials=trials, minutes=minutes, min_gain=min_gain, measurer=measurer, model=RandomModel(0), clock=lambda: measurer.now  # type: ignore[arg-type]
-    )  # fmt: skip
+    rounds, search = Rounds(clock=lambda: measurer.now), SearchOptions(0, RandomModel(0))
+    budget = Budget.of(trials, minutes, min_gain)
+    return TuningRun(tasks, measurer=measurer, budget=budget, search=search, rounds=rounds)  # type: ignore[arg-type]  # a fake
 
 
 def test_the_budget_is_met_exactly_and_the_best_is_kept() -> None:
@@ -83,7 +87,7 @@ def test_the_budget_is_met_exactly_and_the_best_is_kept() -> None:
 def test_failures_are_counted_recorded_and_never_best(tmp_path: Path) -> None:
     seen: list[Progress] = []
     tuning = run(FakeMeasurer(fail_every=2), 10, tmp_path / "r.jsonl")
-    tuning.on_progress = seen.append
+    tuning.hearers = Hearers(update=seen.append)
     tuning.run()
     assert seen[-1].failures == {"crash": 5}
     kinds = [record.failure.kind if record.failure else "" for record in load(tmp_path / "r.jsonl").records]
@@ -159,7 +163,7 @@ def test_sketches_that_no_longer_exist_are_said_and_left_out(tmp_path: Path) -> 
     path.write_text(path.read_text().replace('"SP"', '"XX"'))
     lines: list[str] = []
     tuning = run(FakeMeasurer(), 6, path)
-    tuning.alarm = lines.append
+    tuning.hearers = Hearers(alarm=lines.append)
     assert tuning.run()[0].resumed == 0
     assert any("sketches that this version does not make" in line for line in lines)
 
@@ -170,7 +174,7 @@ def test_records_of_another_machine_are_said_and_left_out(tmp_path: Path) -> Non
     path.write_text(path.read_text().replace("-mcpu=native -threads=1 (", "-mcpu=native -threads=1 (another "))
     lines: list[str] = []
     tuning = run(FakeMeasurer(), 6, path)
-    tuning.alarm = lines.append
+    tuning.hearers = Hearers(alarm=lines.append)
     assert tuning.run()[0].resumed == 0
     assert any("4 records" in line and "made on another processor: another " in line for line in lines)
 
@@ -182,7 +186,7 @@ def test_records_for_another_number_of_threads_are_said_but_no_alarm(tmp_path: P
     alarms: list[str] = []
     for _ in range(2):
         tuning = run(FakeMeasurer(), 4, path, (TWO,))
-        tuning.report, tuning.alarm = lines.append, alarms.append
+        tuning.hearers = Hearers(lines.append, alarms.append)
         tuning.run()
     assert sum("4 records left out: made for another target" in line for line in lines) == 2 and not alarms
 
@@ -289,9 +293,7 @@ def test_the_search_is_told_the_share_of_the_time_and_of_trials_only_without_it(
     shares: dict[float | None, list[float | None]] = {0.4: [], None: []}
     for minutes, seen in shares.items():
         measurer = FakeMeasurer(pace=lambda job: 0.5)
-        tuning = TuningRun(
-            [TASK], trials=None if minutes else 48, minutes=minutes, min_gain=0.0, measurer=measurer, model=RandomModel(0), clock=lambda m=measurer: m.now  # type: ignore[arg-type,misc]
-        )  # fmt: skip
+        tuning = timed(measurer, minutes, None if minutes else 48)
         tuner = tuning.tuners[id(tuning.states[0])]
         ask = tuner.ask
 
@@ -308,7 +310,7 @@ def test_with_minutes_alone_a_run_ends_when_little_is_expected_of_the_rest() -> 
     lines: list[str] = []
     measurer = FakeMeasurer(pace=lambda job: 0.5)
     tuning = timed(measurer, 3.0, min_gain=None)
-    tuning.report = lines.append
+    tuning.hearers = Hearers(lines.append)
     tuning.run()
     assert FEWEST_TRIALS <= len(measurer.jobs) < 360
     (why,) = [line for line in lines if "min_gain" in line]
@@ -323,7 +325,7 @@ def test_it_does_not_end_early_before_a_fair_number_of_trials_or_where_trials_we
     timed(both, 60.0, trials=100, min_gain=None).run()
     assert len(both.jobs) == 100
     asked = FakeMeasurer()
-    TuningRun([TASK], trials=100, min_gain=0.9, measurer=asked, model=RandomModel(0)).run()  # type: ignore[arg-type]  # a fake
+    timed(asked, None, 100, min_gain=0.9).run()
     assert len(asked.jobs) == FEWEST_TRIALS
 
 
@@ -332,14 +334,13 @@ def test_progress_and_the_last_line_tell_what_to_expect() -> None:
     seen: list[Progress] = []
     measurer = FakeMeasurer(pace=lambda job: 1.0)
     tuning = timed(measurer, 1.0)
-    tuning.report = lines.append
     best_at: list[int] = []
 
     def note(progress: Progress) -> None:
         seen.append(progress)
         best_at.append(tuning.states[0].best_at)
 
-    tuning.on_progress = note
+    tuning.hearers = Hearers(lines.append, update=note)
     tuning.run()
     assert [one.left for one in seen] == [60.0 - k for k in range(1, 61)]
     gains = [one.gain or 0.0 for one in seen]
@@ -360,7 +361,7 @@ def test_the_clock_decides_nothing_where_only_trials_are_limited() -> None:
     orders = []
     for pace in (0.1, 5.0):
         measurer = FakeMeasurer(pace=lambda job, pace=pace: pace * (1 + len(job.source.text) % 7))  # type: ignore[misc]
-        TuningRun([TASK, OTHER], trials=60, measurer=measurer, model=RandomModel(0), clock=lambda m=measurer: m.now).run()  # type: ignore[arg-type,misc]
+        timed(measurer, None, 60, (TASK, OTHER), min_gain=None).run()
         orders.append([job.source.text for job in measurer.jobs])
     assert orders[0] == orders[1]
 
@@ -404,14 +405,15 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
-def picking(measurer: FakeMeasurer, **options: Any) -> TuningRun:
+def picking(measurer: FakeMeasurer, budget: Budget, known: Sequence[Sequence[Outcome]] = ()) -> TuningRun:
     """A run that begins with what the model picks."""
-    return TuningRun([TASK], measurer=measurer, model=pretrained(), first=pick, **options)  # type: ignore[arg-type]  # a fake
+    search, rounds = SearchOptions(model=pretrained(), first=pick), Rounds(clock=lambda: measurer.now)
+    return TuningRun([TASK], measurer=measurer, budget=budget, search=search, rounds=rounds, trials=Trials(known=known))  # type: ignore[arg-type]  # a fake
 
 
 def test_a_pick_is_measured_alone_before_anything_is_searched_for(searches: list[int]) -> None:
     measurer = Batches(searches)
-    (state,) = picking(measurer, trials=20).run()
+    (state,) = picking(measurer, Budget(20)).run()
     assert measurer.rounds == [(1, 0), (16, 1), (3, 2)] and state.trials == 20
     chosen = pick(TASK, pretrained()).program
     assert measurer.jobs[0].source.text == TASK.source(chosen.sketch, chosen.row, "candidate0").text
@@ -421,13 +423,12 @@ def test_a_pick_that_was_measured_elsewhere_takes_no_round(searches: list[int]) 
     chosen = pick(TASK, pretrained()).program
     place = next(k for k, space in enumerate(TASK.spaces) if space.sketch is chosen.sketch)
     measurer = Batches(searches)
-    picking(measurer, trials=20, known=[[Outcome(Pick(place, chosen.row), 1e-3)]]).run()
+    picking(measurer, Budget(20), known=[[Outcome(Pick(place, chosen.row), 1e-3)]]).run()
     assert measurer.rounds == [(16, 1), (4, 2)]
 
 
 def test_the_slow_start_of_a_pick_does_not_make_later_rounds_small(searches: list[int]) -> None:
     measurer = Batches(searches, lambda job: 0.0)
     measurer.pace = lambda job: 3.0 if len(measurer.jobs) == 1 else 0.1
-    run = TuningRun([TASK], minutes=0.2, min_gain=0.0, measurer=measurer, model=pretrained(), first=pick, clock=lambda: measurer.now)  # type: ignore[arg-type]
-    run.run()
+    picking(measurer, Budget(seconds=12.0)).run()
     assert [size for size, _ in measurer.rounds[:3]] == [1, 16, 16]

@@ -17,8 +17,9 @@ import pytest
 import ansor
 from ansor.measure.measurer import Measurement
 from ansor.run.progress import ProgressView
-from ansor.run.tuning import Progress
-from ansor.run.views import NoView, Voice, view_of
+from ansor.run.states import Progress
+from ansor.run.views import view_of
+from ansor.run.voice import NoView, Voice
 from ansor.tasks.task import SearchTask
 from ansor.zoo.operators import matmul
 

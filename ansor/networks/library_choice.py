@@ -15,7 +15,8 @@ from ansor.errors import RecordError
 from ansor.measure.record import Comparison, RecordFile, load, make_header, round_to
 from ansor.measure.turns import turn
 from ansor.run.record_target import is_of, record_target
-from ansor.run.tuning import Best, Report
+from ansor.run.states import Best
+from ansor.run.voice import Report
 from ansor.support.notices import warn
 from ansor.support.text import counted, first_line
 from ansor.targets.base import Target

@@ -19,7 +19,7 @@ from ansor.graph.network import CompiledNetwork, torch_threads
 from ansor.graph.rivals import Rivals
 from ansor.graph.tasks import ExtractedGraph, extract
 from ansor.measure.record import RecordFile, load, make_header
-from ansor.run.library_choice import Candidates, assembled, program_digest, runs_here
+from ansor.networks.library_choice import Candidates, assembled, program_digest, runs_here
 from ansor.run.zero_tuning import pick
 from ansor.targets.base import parse_target
 from ansor.tasks.task import SearchTask
@@ -215,7 +215,7 @@ def test_compile_asks_only_where_it_may(monkeypatch: pytest.MonkeyPatch) -> None
         asked.append(extracted)
         return assembled(extracted, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("ansor.api.assembled", spy)
+    monkeypatch.setattr("ansor.networks.compiling.assembled", spy)
     model, x = nn.Linear(4, 3).eval(), torch.randn(2, 4)
     for target, library, count in ((ONE, False, 0), ("cpu -threads=1 -mcpu=x86_64", True, 0), (ONE, True, 1)):
         network = ansor.compile(model, x, target, library=library)

@@ -1,0 +1,55 @@
+"""From the groups of a network to one callable: tune them, choose their programs, build them, compare them with PyTorch's own kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ansor.codegen.toolchain import find_compiler
+from ansor.networks.library_choice import assembled, runs_here
+from ansor.networks.network_kernel import NetworkKernel
+from ansor.run.choosing import chosen, is_tunable, recorded_states, say_guesses, say_unused
+from ansor.run.kernels import built
+from ansor.run.keywords import RunOptions
+from ansor.run.session import tuned
+from ansor.run.states import TaskState
+from ansor.run.voice import Voice
+from ansor.support.text import counted
+from ansor.targets.base import Target
+from ansor.tasks.task import SearchTask
+
+if TYPE_CHECKING:
+    from ansor.graph.network import CompiledNetwork
+    from ansor.graph.tasks import ExtractedGraph
+
+OnTasks = Callable[[list[TaskState]], None]
+
+
+def compiled(extracted: ExtractedGraph, target: Target, asked: RunOptions, voice: Voice, *, library: bool, on_tasks: OnTasks) -> CompiledNetwork:
+    """The network. library: PyTorch's kernels run where they are faster; on_tasks: gets all tasks once their programs are chosen."""
+    from ansor.graph.network import CompiledNetwork
+
+    tasks = [SearchTask(tensors=group.tensors, target=target, name=group.name) for group in extracted.tasks]
+    states = recorded_states([(task, float(group.weight)) for task, group in zip(tasks, extracted.tasks, strict=True)], asked.records)
+    _tune(states, asked, voice)
+    voice.now(f"choosing programs for {counted(len(tasks), 'kernel')}")
+    bests = [chosen(states[task.workload_key], seed=asked.search.seed) for task in tasks]
+    on_tasks(list(states.values()))
+    say_guesses([state for state in states.values() if is_tunable(state.task)], voice.say, hint=not asked.given)
+    voice.now(f"building {counted(len(tasks), 'kernel')}")
+    ours = [NetworkKernel(kernel) for kernel in built(tasks, bests, find_compiler(target.compiler) if tasks else None, voice.alarm)]
+    if library and tasks and runs_here(target):
+        voice.now("comparing with PyTorch's kernels")
+        return assembled(extracted, tasks, bests, ours, asked.records, voice.say)
+    return CompiledNetwork(extracted, ours)
+
+
+def _tune(states: dict[str, TaskState], asked: RunOptions, voice: Voice) -> None:
+    """Put the tuned states in the place of those of the tasks that tuning is worth for, if that was asked for."""
+    if not asked.measures:
+        say_unused(states.values(), asked.records, voice.say, voice.alarm)
+        return
+    tunable = [state for state in states.values() if is_tunable(state.task)]
+    if tunable:
+        found = tuned([state.task for state in tunable], [state.weight for state in tunable], asked, voice)
+        states.update((state.task.workload_key, state) for state in found)

@@ -1,0 +1,80 @@
+"""Which program of a task is built: the best measured one, the best recorded one, or what the model picks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from ansor.cost_model.base import CostModel
+from ansor.ir import access
+from ansor.run.recorded import recorded_outcomes, say_left_out
+from ansor.run.states import Best, TaskState, best_of_recorded
+from ansor.run.voice import Report
+from ansor.run.zero_tuning import as_declared, pick
+from ansor.tasks.task import SearchTask
+
+
+def recorded_state(task: SearchTask, records: str | Path | None, weight: float = 1.0) -> TaskState:
+    """A task with what a record file knows of it; nothing is measured."""
+    if records is None or not Path(records).exists():
+        return TaskState(task, weight)
+    found = recorded_outcomes(task, records)
+    best = best_of_recorded(task, found)
+    failed = [record for _, record in found.known if record.failure is not None] if best is None else []
+    kinds = Counter(record.failure.kind for record in failed if record.failure is not None)
+    return TaskState(task, weight, best=best, trials=len(failed), failures=kinds, left_out=Counter(found.left_out))
+
+
+def recorded_states(tasks: Sequence[tuple[SearchTask, float]], records: str | Path | None) -> dict[str, TaskState]:
+    """Workload key -> state. Groups that differ in the graph may declare one computation: they are one task with the uses of all."""
+    states: dict[str, TaskState] = {}
+    for task, weight in tasks:
+        if task.workload_key in states:
+            states[task.workload_key].weight += weight
+        else:
+            states[task.workload_key] = recorded_state(task, records, weight)
+    return states
+
+
+def say_unused(states: Collection[TaskState], records: str | Path | None, say: Report, alarm: Report) -> None:
+    """A line about the records of these tasks, and damaged lines, that do not count, if there are any. It must be seen where nothing of the file counts."""
+    if records is not None and Path(records).exists():
+        none_counts = all(state.best is None for state in states)
+        say_left_out([state.left_out for state in states], records, alarm if none_counts else say, alarm)
+
+
+def is_tunable(task: SearchTask) -> bool:
+    """True for tasks with a reduction: the others are a copy with arithmetic, for which what the model picks serves."""
+    return any(access.has_reduction(stage) for stage in task.dag.stages)
+
+
+def chosen(state: TaskState, model: CostModel | None = None, seed: int = 0) -> Best:
+    """The best measured program; what the model picks when nothing was measured; the plain declaration when all that was measured failed."""
+    if state.best is not None:
+        return state.best
+    if state.guess is None:
+        state.guess = as_declared(state.task, _all_failed(state)) if state.trials else pick(state.task, model, seed=seed)
+    return state.guess.program
+
+
+def _all_failed(state: TaskState) -> str:
+    kinds = ", ".join(f"{kind} {count}" for kind, count in state.failures.most_common())
+    return f"no measured program was valid{f' ({kinds})' if kinds else ''}"
+
+
+def say_guesses(states: Sequence[TaskState], report: Report, hint: bool = False) -> None:
+    """One line about the programs that were chosen without measuring, if there are any. `hint`: say how to measure, as nobody asked for it or against it."""
+    cure = "; give trials= or minutes= to tune" if hint else ""
+    found = [(state.task.name, state.guess) for state in states if state.best is None and state.guess is not None]
+    if len(found) == 1:
+        ((name, guess),) = found
+        share = "" if guess.confidence is None else f"; expected to have {100 * guess.confidence:.0f} % of the speed of a tuned program"
+        report(f"{name}: {guess.how}{share}{cure}")
+    if len(found) < 2:
+        return
+    known = sorted((guess.confidence, name) for name, guess in found if guess.confidence is not None)
+    mean = sum(confidence for confidence, _ in known) / max(len(known), 1)
+    share = f"; expected to have {100 * mean:.0f} % of the speed of tuned ones, {100 * known[0][0]:.0f} % for {known[0][1]}" if known else ""
+    others = f"; {len(found) - len(known)} not by the model" if len(known) < len(found) else ""
+    report(f"{len(found)} programs were chosen without measuring{share}{others}{cure}")

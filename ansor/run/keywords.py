@@ -1,0 +1,121 @@
+"""What `auto_schedule`, `compile` and `tune_tasks` take by name, and the one value that they make of it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TypedDict
+
+from ansor.cost_model.base import CostModel
+from ansor.errors import ArgumentTypeError
+from ansor.measure.record_place import check_place, make_place
+from ansor.measure.timing import TimingOptions
+from ansor.run.budget import Budget
+from ansor.run.options import SearchOptions
+from ansor.run.views import view_of
+from ansor.run.voice import OnProgress, Report, View, Voice, quiet
+from ansor.run.zero_tuning import pick
+from ansor.support.notices import warn
+from ansor.targets.base import Target
+from ansor.tasks.arguments import check_arguments
+
+
+class TuningKeywords(TypedDict, total=False):
+    """How long to tune, with which records, and who looks on: see `ansor.auto_schedule`."""
+
+    trials: int | None
+    minutes: float | None
+    min_gain: float | None
+    records: str | Path | None
+    seed: int
+    timing: TimingOptions | None
+    early_stop: int | None
+    progress: bool | View | None
+    report: Report
+    on_progress: OnProgress
+
+
+class ModelKeywords(TuningKeywords, total=False):
+    """The same, and what judges programs."""
+
+    model: CostModel | None
+
+
+@dataclass(frozen=True)
+class Audience:
+    """Who looks on. progress: True shows a view, False none, None one on terminals and in notebooks; or a view itself. report: gets lines; on_progress: is
+    called after every trial."""
+
+    progress: bool | View | None = None
+    report: Report = quiet
+    on_progress: OnProgress = quiet
+
+    @contextmanager
+    def voice(self, target: Target) -> Iterator[Voice]:
+        """What is said to them, while a view is shown."""
+        with view_of(self.progress, target) as view:
+            yield Voice(view, self.report, self.on_progress)
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What a person asks of a run, checked. `given`: whether it was said how long to tune, be it not at all."""
+
+    budget: Budget
+    search: SearchOptions = field(default_factory=SearchOptions)
+    records: Path | None = None
+    timing: TimingOptions | None = None
+    audience: Audience = field(default_factory=Audience)
+    given: bool = True
+
+    @staticmethod
+    def of(asked: TuningKeywords, model: CostModel | None = None, *, needs_budget: bool = False) -> RunOptions:
+        """As people give it; without a budget nothing is measured, unless one is needed. Raises BudgetError and ArgumentError."""
+        trials, minutes = asked.get("trials"), asked.get("minutes")
+        given = trials is not None or minutes is not None
+        budget = Budget.of(trials if given or needs_budget else 0, minutes, asked.get("min_gain"))
+        check_arguments(model=model, **{name: value for name, value in asked.items() if name in CHECKED})
+        seed, records = asked.get("seed", 0), asked.get("records")
+        return RunOptions(
+            budget,
+            SearchOptions(seed, model, asked.get("early_stop"), partial(pick, seed=seed)),
+            None if records is None else Path(records),
+            asked.get("timing"),
+            Audience(asked.get("progress"), asked.get("report", quiet), asked.get("on_progress", quiet)),
+            given,
+        )
+
+    @property
+    def measures(self) -> bool:
+        """Whether programs are measured."""
+        return self.budget.trials != 0
+
+    def check_place(self, written: bool) -> None:
+        """Raises RecordError for records that cannot be read, or written to: before any work is done."""
+        if self.records is not None:
+            check_records(self.records, written)
+
+
+CHECKED = ("records", "seed", "timing", "early_stop", "progress", "report", "on_progress")
+"""Keywords of `TuningKeywords` whose kind is looked at; the others are the budget's."""
+
+
+def check_names(entry: str, asked: Mapping[str, object], known: type) -> None:
+    """Raises ArgumentTypeError for a keyword that the entry point does not have; `known`: the TypedDict of those it has."""
+    names = sorted(known.__optional_keys__)  # type: ignore[attr-defined]  # typing does not say that a class is a TypedDict
+    for name in asked:
+        if name not in names:
+            close = difflib.get_close_matches(name, names, 1)
+            hint = f" (did you mean {close[0]}?)" if close else ""
+            raise ArgumentTypeError(f"asked {entry} for {name}={asked[name]!r:.80}, which it does not take{hint}; by name it takes {', '.join(names)}")
+
+
+def check_records(records: Path, written: bool) -> None:
+    """Raises RecordError for a file that cannot be read, or written to. One that is only read and not there is warned of."""
+    (make_place if written else check_place)(records)
+    if not records.exists():
+        warn(f"records {records} do not exist, and nothing is measured, so no recorded program is used; check the path, or give trials= or minutes= to tune")

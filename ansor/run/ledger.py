@@ -1,0 +1,79 @@
+"""The records of a run: what is known before it, and every trial of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from ansor.codegen.toolchain import Compiler
+from ansor.measure.measurer import Measurement
+from ansor.measure.record import Record, RecordFile, make_header, make_record
+from ansor.run.first_failures import FirstFailures
+from ansor.run.options import Trials
+from ansor.run.record_target import record_target
+from ansor.run.recorded import Recorded, recorded_outcomes, say_left_out
+from ansor.run.states import TaskState
+from ansor.run.voice import Hearers
+from ansor.search.tuner import Pick
+
+
+class Ledger:
+    """Reads the file of a run before it, and appends to it in a `with`. Failures of the first trials are held back until it is clear what they are."""
+
+    def __init__(self, trials: Trials, states: Sequence[TaskState], compiler: Compiler, seed: int) -> None:
+        self._trials = trials
+        self._states = states
+        self._compiler = compiler
+        self._seed = seed
+        self._first_failures = FirstFailures()
+        self._file: RecordFile | None = None
+
+    @property
+    def _found(self) -> Path | None:
+        """The file, if it is there."""
+        file = self._trials.file
+        return file if file is not None and file.exists() else None
+
+    def recorded(self, state: TaskState) -> Recorded:
+        """What the file knows of a task."""
+        return Recorded([], {}) if self._found is None else recorded_outcomes(state.task, self._found)
+
+    def say_left_out(self, hearers: Hearers) -> None:
+        """What of the file does not count, if there is anything."""
+        if self._found is not None:
+            say_left_out([state.left_out for state in self._states], self._found, hearers.say, hearers.warn)
+
+    def __enter__(self) -> Self:
+        if self._trials.file is not None:
+            mcpu = self._states[0].task.target.mcpu
+            names = {state.task.workload_key: state.task.name for state in self._states}
+            self._file = RecordFile(self._trials.file, make_header(self._compiler, mcpu=mcpu, seed=self._seed, names=names))
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._first_failures.settle()
+        if self._file is not None:
+            self._file.close()
+
+    def keep(self, state: TaskState, pick: Pick, measurement: Measurement) -> None:
+        """Write a trial where it belongs. Raises MeasureError when the first programs all fail alike."""
+        round_ = state.rounds  # what is held back is written later
+
+        def write() -> None:
+            if self._file is None and self._trials.log is None:
+                return
+            record = self._record(state, pick, measurement, round_)
+            taken = self._trials.log is not None and self._trials.log(state.task, state.task.spaces[pick.space], record)
+            if self._file is not None and not taken:
+                self._file.append(record)
+
+        self._first_failures.keep(measurement.failure, write)
+
+    def _record(self, state: TaskState, pick: Pick, measurement: Measurement, round_: int) -> Record:
+        space = state.task.spaces[pick.space]
+        return make_record(
+            measurement, workload=state.task.workload_key, target=record_target(state.task.target), algorithm=space.algorithm, sketch=space.sketch.to_json(),
+            row=pick.row, seed=self._seed, round=round_,
+        )  # fmt: skip

@@ -1,0 +1,30 @@
+"""A tuning run with the compiler and the measuring processes that it needs, as a person asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ansor.codegen.toolchain import find_compiler
+from ansor.measure.measurer import Measurer
+from ansor.run.keywords import RunOptions
+from ansor.run.options import Trials
+from ansor.run.states import TaskState
+from ansor.run.tuning import TuningRun
+from ansor.run.voice import Voice
+from ansor.tasks.task import SearchTask
+
+
+def tuned(tasks: Sequence[SearchTask], weights: Sequence[float] | None, asked: RunOptions, voice: Voice) -> list[TaskState]:
+    """The tasks, which share a target, with the best programs found. Ctrl-C ends the run early; before the first trial it passes through."""
+    target = tasks[0].target
+    voice.now("starting the C compiler and the measuring process")
+    with Measurer(find_compiler(target.compiler), mcpu=target.mcpu, timing=asked.timing, say=voice.alarm) as measurer:
+        trials = Trials(asked.records)
+        run = TuningRun(tasks, weights, measurer=measurer, budget=asked.budget, search=asked.search, trials=trials, hearers=voice.hearers)
+        try:
+            return run.run()
+        except KeyboardInterrupt:
+            if not any(state.trials for state in run.states):  # nothing to go on with
+                raise
+            voice.say("stopped by Ctrl-C: going on with the best programs so far")
+            return run.states

@@ -1,0 +1,145 @@
+"""What a run knows of its tasks, and what it tells of itself: the best programs, and where it stands."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+
+from ansor.measure.failure import Failure
+from ansor.measure.measurer import Measurement
+from ansor.run.recorded import Recorded
+from ansor.schedule.sketch import Sketch
+from ansor.search.tuner import Outcome
+from ansor.support.text import counted, format_seconds
+from ansor.tasks.origins import origin_of
+from ansor.tasks.task import SearchTask
+
+
+@dataclass(frozen=True, repr=False)
+class Best:
+    """The fastest program of a task: its sketch, its row, and the seconds of one run; who made it, "" for the plain declaration."""
+
+    sketch: Sketch
+    row: tuple[int, ...]
+    seconds: float
+    origin: str = ""
+
+    def __repr__(self) -> str:
+        measured = format_seconds(self.seconds) if math.isfinite(self.seconds) else "not measured"
+        return f"Best({measured}, {self.origin or 'the declaration as it is'}, row={self.row})"
+
+
+@dataclass(frozen=True, repr=False)
+class Progress:
+    """Where a run stands, after a trial of `task`.
+
+    trials: of the budget, those continued from included; measured: by this run; elapsed: seconds; failures: by kind; latest: that trial.
+    budget: trials, None where only the time is limited; left: seconds of the time, None where only trials are limited; gain: share of the time of
+    all kernels that the rest of the budget is expected to save, None before that can be said.
+    pace: seconds a trial takes where programs are searched for, None before that is known.
+    tasks: how many there are; waiting: those without a valid program yet; seconds, flop: of one run of all the others, as often as they are used, each kernel
+    timed alone with warm caches. fewer_operations: some of these programs need fewer operations than `flop`, which counts them as declared.
+    """
+
+    task: SearchTask
+    trials: int
+    measured: int
+    budget: int | None
+    elapsed: float
+    tasks: int
+    waiting: int
+    seconds: float
+    flop: float
+    failures: dict[str, int]
+    latest: Measurement
+    left: float | None = None
+    gain: float | None = None
+    pace: float | None = None
+    fewer_operations: bool = False
+
+    def __repr__(self) -> str:
+        of = "" if self.budget is None else f" of {self.budget}"
+        best = f", {format_seconds(self.seconds)}" if self.waiting < self.tasks else ""
+        return f"Progress({self.task.name}: {self.trials}{of} trials{best}, {sum(self.failures.values())} failed)"
+
+
+@dataclass(frozen=True)
+class Guess:
+    """A program that was chosen without measuring. how: it was chosen, in words. confidence: the share of the speed of a tuned program that it is
+    expected to have, None where nothing is known of that."""
+
+    program: Best
+    how: str
+    confidence: float | None
+
+
+@dataclass(repr=False)
+class TaskState:
+    """A task and the best program known for it. `resumed`: trials found in the records, `trials`: those and the ones measured since.
+
+    `guess`: what serves where nothing valid is known, once that was asked for.
+    `left_out`: records of the workload that do not count here, by reason.
+    `by_origin`: seconds of the fastest program of the rules, and of each template; `failures`: trials that failed, by kind.
+    `best_at`: trials when the best was found; `searched`: whether the last round had more than picks; `spent`: seconds of those rounds of this run that ended,
+    of `timed` trials. In the round of picks are the reference and the first compilation, so that it says nothing of the pace.
+    """
+
+    task: SearchTask
+    weight: float = 1.0
+    best: Best | None = None
+    guess: Guess | None = None
+    resumed: int = 0
+    trials: int = 0
+    rounds: int = 0
+    best_at: int = 0
+    searched: bool = False
+    spent: float = 0.0
+    timed: int = 0
+    by_origin: dict[str, float] = field(default_factory=dict)
+    failures: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def seconds(self) -> float | None:
+        """Best latency so far."""
+        return None if self.best is None else self.best.seconds
+
+    @property
+    def fewer_operations(self) -> bool:
+        """Whether the best program needs fewer operations than the declaration, which `task.flop` counts: Winograd's algorithm and its like."""
+        return self.best is not None and self.best.sketch.dag.flop < self.task.flop
+
+    def note(self, outcome: Outcome, failure: Failure | None) -> None:
+        """A trial is over: count it, and keep it where it is the best."""
+        self.trials += 1
+        if failure is not None:
+            self.failures[failure.kind] += 1
+        if outcome.seconds is not None:
+            origin = origin_of(self.task.spaces[outcome.pick.space].algorithm)
+            self.by_origin[origin] = min(outcome.seconds, self.by_origin.get(origin, math.inf))
+        if outcome.seconds is not None and (self.best is None or outcome.seconds < self.best.seconds):
+            self.best, self.best_at = best_of(self.task, outcome), self.trials
+
+    def __repr__(self) -> str:
+        best = "no valid program yet" if self.seconds is None else f"best {format_seconds(self.seconds)}"
+        failed = f", {sum(self.failures.values())} failed" if self.failures else ""
+        return f"TaskState({self.task.name}: {best}, {counted(self.trials, 'trial')}{failed}, weight {self.weight:g})"
+
+
+def best_of(task: SearchTask, outcome: Outcome) -> Best:
+    """The program of a valid trial."""
+    assert outcome.seconds is not None
+    space = task.spaces[outcome.pick.space]
+    return Best(space.sketch, outcome.pick.row, outcome.seconds, origin_of(space.algorithm))
+
+
+def best_of_recorded(task: SearchTask, found: Recorded) -> Best | None:
+    """The fastest of what a file knows of a task; None without a valid one."""
+    valid = [outcome for outcome, _ in found.known if outcome.seconds is not None]
+    return best_of(task, min(valid, key=lambda outcome: outcome.seconds or 0.0)) if valid else None
+
+
+def origins_of(task: SearchTask) -> list[str]:
+    """The rules and the templates that a task has sketches of, in its order."""
+    return list(dict.fromkeys(origin_of(space.algorithm) for space in task.spaces))

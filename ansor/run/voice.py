@@ -1,0 +1,115 @@
+"""Who hears what a run says: the logger `ansor`, the caller's own functions, and a view where a person looks on."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Protocol, Self
+
+from ansor.run.states import Progress
+from ansor.support.notices import log, warn
+
+Report = Callable[[str], None]
+OnProgress = Callable[[Progress], None]
+
+
+def quiet(_: object) -> None:
+    """Say nothing."""
+
+
+@dataclass(frozen=True)
+class Hearers:
+    """What a run calls. say: one line for each thing worth saying; alarm: lines that must be seen, by default as `say`; update: after every trial;
+    now: what goes on before and between them, in words."""
+
+    say: Report = quiet
+    alarm: Report | None = None
+    update: OnProgress = quiet
+    now: Report = quiet
+
+    def warn(self, line: str) -> None:
+        """A line that must be seen."""
+        (self.alarm or self.say)(line)
+
+
+class View(Protocol):
+    """Shows a run while it goes on; used in a `with` statement."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
+
+    def now(self, what: str) -> None:
+        """What goes on before the first trial, or instead of trials."""
+
+    def update(self, progress: Progress) -> None:
+        """The state after a trial."""
+
+    def say(self, line: str) -> None:
+        """A line that stays."""
+
+
+class NoView:
+    """Shows nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def now(self, what: str) -> None:
+        """Nothing."""
+
+    def update(self, progress: Progress) -> None:
+        """Nothing."""
+
+    def say(self, line: str) -> None:
+        """Nothing."""
+
+
+@dataclass(frozen=True)
+class Voice:
+    """What a run says, to everyone who listens. Lines are logged as INFO, those that must be seen as WARNING, what goes on as DEBUG.
+
+    A line stays where the caller wants it: `report` gets it if given; else the view shows it, unless the logger prints it already.
+    """
+
+    view: View = field(default_factory=NoView)
+    report: Report = quiet
+    on_progress: OnProgress = quiet
+
+    def say(self, line: str) -> None:
+        """A line worth keeping."""
+        self._tell(line, logging.INFO)
+
+    def alarm(self, line: str) -> None:
+        """A line that must be seen: where nobody listens and nothing is shown it is a warning."""
+        if self.report is quiet and isinstance(self.view, NoView):
+            warn(line)
+            return
+        self._tell(line, logging.WARNING)
+
+    def _tell(self, line: str, level: int) -> None:
+        log.log(level, "%s", line)
+        if self.report is not quiet:
+            self.report(line)
+        elif not log.isEnabledFor(logging.INFO):
+            self.view.say(line)
+
+    def now(self, what: str) -> None:
+        """What goes on before the first trial, or instead of trials."""
+        log.debug("%s", what)
+        self.view.now(what)
+
+    def update(self, progress: Progress) -> None:
+        """The state after a trial."""
+        self.view.update(progress)
+        self.on_progress(progress)
+
+    @property
+    def hearers(self) -> Hearers:
+        """As a run calls it."""
+        return Hearers(self.say, self.alarm, self.update, self.now)

@@ -1,0 +1,51 @@
+"""What the entry points take by name: one sentence for a name they do not have, and one value of all others."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ansor
+from ansor import api
+from ansor.errors import AnsorError, ArgumentTypeError, BudgetError
+from ansor.run.keywords import ModelKeywords, RunOptions, TuningKeywords, check_names
+
+ENTRIES: dict[str, Any] = {"auto_schedule": api.ScheduleKeywords, "compile": api.CompileKeywords, "tune_tasks": ModelKeywords}
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_an_unknown_name_is_told_with_what_there_is(entry: str) -> None:
+    with pytest.raises(ArgumentTypeError, match=rf"^asked {entry} for trails=3, which it does not take \(did you mean trials\?\); .*early_stop"):
+        getattr(ansor, entry)(object(), (), trails=3)
+    with pytest.raises(TypeError, match="asked"):  # what Python itself raises for them
+        check_names(entry, {"nothing_like_it": 1}, ENTRIES[entry])
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_every_name_is_described_and_the_signature_is_short(entry: str) -> None:
+    function = getattr(ansor, entry)
+    text = function.__doc__
+    assert all(name in text for name in ENTRIES[entry].__optional_keys__)
+    assert len(inspect.signature(function).parameters) <= 4
+
+
+def test_without_a_budget_nothing_is_measured_and_it_is_known_that_nobody_asked() -> None:
+    none, zero, some = RunOptions.of({}), RunOptions.of({"trials": 0}), RunOptions.of({"minutes": 1.0})
+    assert (none.measures, none.given) == (False, False) and (zero.measures, zero.given) == (False, True) and (some.measures, some.given) == (True, True)
+    assert some.budget.seconds == 60.0 and some.budget.min_gain > 0
+    with pytest.raises(BudgetError, match="without a budget"):
+        RunOptions.of({}, needs_budget=True)
+
+
+def test_the_value_holds_what_was_asked() -> None:
+    asked = RunOptions.of({"trials": 8, "records": "r.jsonl", "seed": 3, "early_stop": 4})
+    assert asked.budget.trials == 8 and asked.records == Path("r.jsonl") and (asked.search.seed, asked.search.early_stop) == (3, 4)
+
+
+@pytest.mark.parametrize("wrong", [{"records": 5}, {"seed": "a"}, {"timing": 3}, {"early_stop": 0}, {"report": 5}, {"on_progress": 5}, {"trials": -1}])
+def test_kinds_are_looked_at_first(wrong: TuningKeywords) -> None:
+    with pytest.raises(AnsorError, match="^asked "):
+        RunOptions.of({"trials": 1, **wrong})
