@@ -86,7 +86,7 @@ KEEN: dict[str, SketchRule] = {
     "tensorize": Tensorize(uneven=1),
 }
 QUICK = ("-O1", "-ftrivial-auto-var-init=pattern")  # a tile element that is read before it is written shows
-SANITIZED = ("-std=gnu99", "-O1", "-g", "-w", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-pthread")
+SANITIZED = ("-std=gnu99", "-O0", "-g1", "-w", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-pthread")
 
 
 @dataclass(frozen=True)
@@ -259,12 +259,17 @@ class Bench:
     folder: Path
     flags: tuple[str, ...] = QUICK
 
+    @property
+    def _flags(self) -> tuple[str, ...]:
+        """zig takes -O1 for -O2, which is most of a compile, unless the clang inside is told."""
+        return (*self.flags, "-Xclang", "-O1") if "-O1" in self.flags and self.compiler.kind == "zig" else self.flags
+
     def problems(self, programs: Sequence[Program], timeout: float = 60.0) -> list[str]:
         """For each program what is wrong with it, '' when nothing is."""
         programs = numbered(programs)
         sources = [program.source for program in programs]
         library = self.folder / "programs.so"
-        compiled = compile_shared(self.compiler, [together(sources)], library, flags=self.flags, timeout=300)
+        compiled = compile_shared(self.compiler, [together(sources)], library, flags=self._flags, timeout=300)
         if not compiled.ok:
             if len(programs) == 1:
                 return [f"does not compile: {compiled.text}"]

@@ -204,6 +204,7 @@ def test_no_data_races(tmp_path: Path) -> None:
 
 
 def test_it_builds_without_warnings(tmp_path: Path) -> None:
-    command = [*find_compiler().command, "-Wall", "-Wextra", "-Werror", "-std=gnu11", "-shared", "-fPIC", "-pthread"]
-    built = subprocess.run([*command, str(SOURCE), "-o", str(tmp_path / "pool.so")], capture_output=True, text=True, timeout=120, check=False)
+    """Not linked: without our cache folder, the embedded compiler would build its runtime first."""
+    command = [*find_compiler().command, "-Wall", "-Wextra", "-Werror", "-std=gnu11", "-c", "-fPIC", "-pthread", "-fno-sanitize=all"]
+    built = subprocess.run([*command, str(SOURCE), "-o", str(tmp_path / "pool.o")], capture_output=True, text=True, timeout=120, check=False)
     assert built.returncode == 0, built.stderr
