@@ -1,7 +1,10 @@
 """What all tests share: helpers importable as `tests.<name>`, property tests that draw the same examples in every run, and what a bare machine lacks."""
 
 import importlib
+import os
+import shutil
 import sys
+import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -13,6 +16,15 @@ sys.path.append(str(Path(__file__).parent.parent))  # at the end, so that an ins
 # A red run has to be about the change it ran on; `tests/fuzz.py` is where new examples are drawn.
 settings.register_profile("steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Where Python is told to keep no bytecode, the hundreds of processes that tests start would each compile all they import. They share a folder instead."""
+    if sys.dont_write_bytecode:
+        folder = tempfile.mkdtemp(prefix="ansor-tests-bytecode-")
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+        os.environ["PYTHONPYCACHEPREFIX"] = folder
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
