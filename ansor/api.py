@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 from ansor.algorithms.base import Algorithm
-from ansor.codegen.toolchain import find_compiler
 from ansor.errors import ArgumentError, DeclarationError, RecordError, TargetError
 from ansor.measure.kernel import Kernel
 from ansor.rules.base import SketchRule
@@ -124,6 +123,7 @@ def auto_schedule(
         min_gain: end early when the rest of the budget is expected to make the kernel faster by less than this share; by default 0.01 with `minutes`
             alone, and 0, which is never, with `trials`.
         records: a file to continue from and to append to.
+        devices: what programs are measured on, by its text or as a device, or several of one model; the target's own by default (`ansor devices`).
         rules: sketch rules instead of the target's own, names or values.
         algorithms: which other algorithms are searched along, names or functions; all by default, () for the declaration as it is.
         templates: of `ansor.autotvm`, searched along: names, functions, or tasks of theirs; with `rules=()` nothing else is searched. `func` may be one itself.
@@ -152,7 +152,7 @@ def auto_schedule(
         voice.now(f"building {task.name}")
         program = chosen(state, asked.search.model, asked.search.seed)
         say_guesses([state], voice.say, hint=not asked.given)
-        return built([task], [program], find_compiler(task.target.compiler), voice.alarm)[0]
+        return built([task], [program], task.target.toolchain(), voice.alarm)[0]
 
 
 def _operator_state(task: SearchTask, asked: RunOptions, voice: Voice) -> TaskState:

@@ -49,6 +49,14 @@ class MachineTrouble(MeasureError):
     """The machine ran out of something, or a tool of ours does not work; what was measured before counts. Cure: as the message says."""
 
 
+class DeviceError(MeasureError):
+    """A device is not known, cannot be opened, or does not run what was built. Cure: `ansor devices`, or as the message says."""
+
+
+class UnitError(AnsorError, ValueError):
+    """Costs of two units, or of two kinds of devices, meet. Cure: measure on one kind of device."""
+
+
 class RecordError(AnsorError, ValueError):
     """A record file cannot be used: other workload, target or version. Cure: as the message says."""
 

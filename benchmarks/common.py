@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.toolchain import find_compiler, processor_name
 from ansor.measure.kernel import Kernel
 from ansor.measure.peak import Peak, measure_peak
@@ -106,7 +107,7 @@ def _calls(function: Callable[[], object]) -> int:
 
 def side_by_side(task: SearchTask, ours: Best, theirs: Best, turns: int, limit: float = 10.0) -> tuple[Ratio, float, float]:
     """The speed of one program of a task relative to another, and the seconds of both, medians; after at most about `limit` seconds."""
-    kernels = built([task, task], [ours, theirs], find_compiler(task.target.compiler))
+    kernels = built([task, task], [ours, theirs], CToolchain(find_compiler(task.target.compiler)))
     times = interleaved(calls(task, dict(zip(("ours", "theirs"), kernels, strict=True))), turns, limit, warm=TURN_SECONDS)
     return ratio(times["ours"], times["theirs"]), times["ours"].median, times["theirs"].median
 

@@ -57,7 +57,7 @@ def curves_of(path: Path) -> Iterator[Curve]:
     for workload in dict.fromkeys((record.workload, record.target) for record in records):
         found = [record for record in records if (record.workload, record.target) == workload]
         if len(found) >= FEWEST:
-            best = np.minimum.accumulate([record.latency_s for record in found])
+            best = np.minimum.accumulate([record.cost for record in found])
             yield Curve(path.stem, best, np.cumsum([record.elapsed for record in found]))
 
 

@@ -32,7 +32,7 @@ from rich.console import Console
 from rich.table import Table
 from twelve_operators import OPERATORS
 
-from ansor.codegen.toolchain import find_compiler, processor_name
+from ansor.codegen.toolchain import processor_name
 from ansor.cost_model.base import CostModel
 from ansor.cost_model.lightgbm_model import LightGBMModel
 from ansor.cost_model.pretrained import pretrained
@@ -134,13 +134,13 @@ def run(operator: str, search: str, seed: int, trials: int, target: Target) -> C
     begin = time.perf_counter()
 
     def note(progress: Progress) -> None:
-        latest = progress.latest.latency_s
+        latest = progress.latest.cost
         best.append(min(latest, best[-1]) if best else latest)
         elapsed.append(time.perf_counter() - begin)
 
     task = SearchTask(tensors=OPERATORS[operator](), target=target, name=operator)
     how = SEARCHES[search]
-    with Measurer(find_compiler(target.compiler), mcpu=target.mcpu, overlap=how.overlap, jobs=1 if how.overlap else None) as measurer:
+    with Measurer(target, overlap=how.overlap, jobs=1 if how.overlap else None) as measurer:
         search_options = SearchOptions(seed, how.model(seed), first=partial(pick, seed=seed) if how.picks else None, tuner=how.options)
         TuningRun([task], measurer=measurer, budget=Budget.of(trials), search=search_options, rounds=Rounds(how.round_size), hearers=Hearers(update=note)).run()
     return Curve(operator, search, seed, str(target), processor_name(), tuple(best), tuple(elapsed))

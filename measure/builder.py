@@ -4,7 +4,6 @@ One call costs about 50 ms before it compiles anything, so eight candidates of 2
 candidates are built one by one, and only the culprit fails.
 """
 
-import re
 import shutil
 import tempfile
 import threading
@@ -15,57 +14,46 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from ansor.codegen.artifact import LIBRARY, Artifact
+from ansor.codegen.building import Toolchain
 from ansor.codegen.source import CSource
-from ansor.codegen.toolchain import Compiled, Compiler, compile_shared, prepare
 from ansor.errors import AnsorError
 from ansor.measure.failure import Failure
-from ansor.measure.identity import code_digests
 from ansor.measure.machine_trouble import KIND, is_trouble, settled
 from ansor.measure.work_directory import WorkDirectory
 from ansor.support import settings
 from ansor.support.shortage import PAUSES, is_trouble_of_system
 
-TOGETHER = 8  # candidates in one compiler call
 PLAIN = CSource("void plain(void) {}\n", "plain", ())  # builds wherever anything does
-# Names of file-scope functions and variables, which candidates in one file must not share.
-_STATIC = re.compile(r"^static\b[^;{}()=]*?\b(\w+)\s*(?:\(|=|;|\[)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A candidate as a shared library; `symbol` is its entry point there, `digest` its machine code ('' if not known)."""
+    """What became of a text: an artifact in `folder`, or a failure."""
 
     source: CSource
-    library: Path
-    symbol: str
-    digest: str
+    artifact: Artifact | None
     failure: Failure | None
     seconds: float  # its share of the compiler's wall time
+    folder: Path
 
 
 class Builder:
-    """Compiler calls side by side in a private work folder. Use it in a `with` statement, or call `close`.
+    """Calls of a toolchain side by side, in a private work folder; what they make has one form. Use it in a `with` statement, or call `close`.
 
-    Raises ToolchainError, here and while building, when the compiler itself cannot be started.
+    `together`: texts in one call, at most; the toolchain's own number by default.
+    Raises ToolchainError, here and while building, when the tool itself cannot be started.
     """
 
     def __init__(
-        self,
-        compiler: Compiler,
-        *,
-        mcpu: str = "native",
-        flags: Sequence[str] = (),
-        timeout: float = 15.0,
-        jobs: int | None = None,
-        together: int = TOGETHER,
+        self, toolchain: Toolchain, form: str = LIBRARY, *, timeout: float = 15.0, jobs: int | None = None, together: int | None = None
     ) -> None:
-        prepare(compiler, mcpu)
-        self.compiler = compiler
-        self._mcpu = mcpu
-        self._flags = tuple(flags)
+        toolchain.prepare(form)
+        self.toolchain = toolchain
+        self._form = form
         self._timeout = timeout
         self._jobs = jobs or settings.jobs()
-        self._together = together
+        self._together = toolchain.together(form) if together is None else together
         self._cancelled = threading.Event()
         self._work = WorkDirectory()
         self._pool = ThreadPoolExecutor(self._jobs, thread_name_prefix="ansor-build")
@@ -98,7 +86,7 @@ class Builder:
 
     def release(self, built: Sequence[Built]) -> None:
         """Remove the libraries of candidates that are done with (all of a `build` call, or of a future)."""
-        for folder in {one.library.parent for one in built}:
+        for folder in {one.folder for one in built}:
             shutil.rmtree(folder, ignore_errors=True)
 
     def close(self) -> None:
@@ -140,7 +128,7 @@ class Builder:
             if not is_trouble_of_system(error):
                 raise
             failure = Failure(KIND, str(error))
-            return [Built(source, self._work.path / "none" / "none.so", "", "", failure, 0.0) for source in group]
+            return [Built(source, None, failure, 0.0, self._work.path / "none") for source in group]
 
     def _together_or_alone(self, group: Sequence[CSource], timeout: float) -> list[Built]:
         folder = Path(tempfile.mkdtemp(dir=self._work.path))
@@ -155,42 +143,12 @@ class Builder:
         return alone
 
     def _compile(self, group: Sequence[CSource], stem: Path, timeout: float) -> list[Built]:
-        if len(group) == 1:
-            symbols, text = [group[0].entry], group[0].text
-        else:
-            symbols = [f"ansor_candidate_{index}" for index in range(len(group))]
-            text = "\n".join(_apart(source, symbol) for source, symbol in zip(group, symbols, strict=True))
-        made, library = stem.with_suffix(".o"), stem.with_suffix(".so")
-        compiled = self._call(["-c", "-g0", "-ffunction-sections"], text, made, timeout)
-        digests: dict[str, str] = {}
-        seconds = compiled.seconds
-        if compiled.ok:
-            digests = code_digests(made, symbols)
-            compiled = self._call([], made, library, timeout)
-            seconds += compiled.seconds
-            made.unlink()
-        failure = None if compiled.ok else Failure(compiled.kind, compiled.text)
-        return [
-            Built(source, library, symbol, digests.get(symbol, ""), failure, seconds / len(group))
-            for source, symbol in zip(group, symbols, strict=True)
-        ]
-
-    def _call(self, flags: Sequence[str], source: Path | str, output: Path, timeout: float) -> Compiled:
-        return compile_shared(
-            self.compiler, [source], output, mcpu=self._mcpu, flags=[*self._flags, *flags], timeout=timeout,
-            cancelled=self._cancelled,
-        )  # fmt: skip
+        made = self.toolchain.build(group, self._form, stem, timeout=timeout, cancelled=self._cancelled)
+        failure = None if made.said.ok else Failure(made.said.kind, made.said.text)
+        artifacts = made.artifacts or (None,) * len(group)
+        return [Built(source, artifact, failure, made.said.seconds / len(group), stem.parent) for source, artifact in zip(group, artifacts, strict=True)]
 
 
 def _troubled(built: Sequence[Built]) -> list[int]:
     """The places of those that the machine failed rather than the program."""
     return [place for place, one in enumerate(built) if one.failure is not None and is_trouble(one.failure.kind, one.failure.text)]
-
-
-def _apart(source: CSource, symbol: str) -> str:
-    """The text of a candidate, with its file-scope names made its own."""
-    names = dict.fromkeys(_STATIC.findall(source.text))
-    renamed = {source.entry: symbol, **{name: f"{symbol}_{name}" for name in names if name != source.entry}}
-    defines = [f"#define {old} {new}" for old, new in renamed.items() if old != new]
-    undefines = [f"#undef {old}" for old in renamed]
-    return "\n".join([*defines, f'#line 1 "{source.entry}.c"', source.text, *undefines, ""])

@@ -13,6 +13,12 @@ KINDS = (
     "out_of_bounds",  # wrote outside its buffers
     "wrong_answer",  # outputs differ from the reference, or an input was changed
     "exit",  # ended the process
+    "instruction",  # an instruction that the processor does not have
+    "trap",  # the processor stopped the program for another reason than a signal of a system
+    "does_not_fit",  # too large for the memory of the device
+    "reset",  # the device started anew while the program ran
+    "link_lost",  # the way to the device broke
+    "queue",  # whoever hands out devices gave none
     "reference",  # the reference of the task failed, so nothing can be verified
     "machine",  # no failure of the program: see `machine_trouble`; it is neither recorded nor counted
 )

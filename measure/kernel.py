@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ansor.codegen.building import Toolchain
+from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.pool_library import shared_pool
 from ansor.codegen.source import ALIGNMENT, Argument, CSource
-from ansor.codegen.toolchain import Compiler, find_compiler
+from ansor.codegen.toolchain import find_compiler
 from ansor.errors import ArgumentError, ArgumentTypeError, MeasureError, ToolchainError
 from ansor.measure import saved_kernel
 from ansor.measure.builder import Builder
@@ -30,16 +32,17 @@ if TYPE_CHECKING:
     Tensor = NDArray[np.generic] | torch.Tensor
 
 
-def build_kernels(sources: Sequence[CSource], compiler: Compiler | None = None, *, mcpu: str = "native") -> list["Kernel"]:
-    """Kernels of several sources, built side by side. Raises ToolchainError with the compiler's text, MachineTrouble when the machine is why."""
-    chosen = compiler or find_compiler()
-    with Builder(chosen, mcpu=mcpu, timeout=120.0, together=1) as builder:
+def build_kernels(sources: Sequence[CSource], toolchain: Toolchain | None = None) -> list["Kernel"]:
+    """Kernels of several sources, built side by side, by default for this machine. Raises ToolchainError with the compiler's text, MachineTrouble when the
+    machine is why."""
+    chosen = toolchain or CToolchain(find_compiler())
+    with Builder(chosen, timeout=120.0, together=1) as builder:
         kernels = []
         for built in builder.build(sources):
             check_trouble(built.failure)
-            if built.failure is not None:
-                raise ToolchainError(f"kernel {built.source.entry!r} does not build with {chosen}: {built.failure}")
-            kernels.append(Kernel(built.source, built.library, symbol=built.symbol, compiler=chosen))
+            if built.artifact is None:
+                raise ToolchainError(f"kernel {built.source.entry!r} does not build with {chosen.version}: {built.failure}")
+            kernels.append(Kernel(built.source, built.artifact.path, symbol=built.artifact.symbol))
         return kernels
 
 
@@ -60,7 +63,6 @@ class Kernel(Locked):
         library: Path,
         *,
         symbol: str = "",
-        compiler: Compiler | None = None,
         latency_s: float | None = None,
         schedule: str = "",
     ) -> None:
@@ -78,9 +80,8 @@ class Kernel(Locked):
         except (OSError, AttributeError) as error:
             raise MeasureError(f"kernel {source.entry!r} cannot be loaded from {library.name}: {error}") from error
         self._function.restype, self._function.argtypes = None, [ctypes.c_void_p] * 4
-        self._compiler = compiler
         if source.threads > 1:
-            shared_pool(source.threads, compiler)  # built and started now, not at the first call
+            shared_pool(source.threads)  # built and started now, not at the first call
         self._workspace: NDArray[np.generic] | None = None  # made when first needed: networks bring their own
         self._workspace_address = 0
         self._bound: dict[str, NDArray[np.generic]] = {}
@@ -237,24 +238,24 @@ class Kernel(Locked):
         return place
 
     @classmethod
-    def load(cls, folder: str | Path, *, compiler: Compiler | None = None) -> Self:
+    def load(cls, folder: str | Path) -> Self:
         """What `save` wrote; it is code, and is run. Raises MeasureError when it is not there, damaged, of another version, or not for this machine."""
         place = Path(folder)
-        return cls.of_files(saved_kernel.read(place), str(place), compiler=compiler)
+        return cls.of_files(saved_kernel.read(place), str(place))
 
     def files(self) -> saved_kernel.Files:
         """What `save` writes: the contents of the files by their names."""
         return self._saved().files()
 
     @classmethod
-    def of_files(cls, files: saved_kernel.Files, where: str, *, compiler: Compiler | None = None) -> Self:
+    def of_files(cls, files: saved_kernel.Files, where: str) -> Self:
         """The kernel of `files`; `where` they are from is for messages. Raises MeasureError as `load` does."""
         saved = saved_kernel.opened(files, where)
         try:
             with tempfile.TemporaryDirectory(prefix="ansor-kernel-") as private:  # a path that dlopen has never seen, and nobody writes to
                 library = Path(private) / "kernel.so"
                 library.write_bytes(saved.library)
-                kernel = cls(saved.source, library, symbol=saved.symbol, compiler=compiler, latency_s=saved.latency_s, schedule=saved.schedule)
+                kernel = cls(saved.source, library, symbol=saved.symbol, latency_s=saved.latency_s, schedule=saved.schedule)
             kernel.origin, kernel.name = saved.origin, saved.name or kernel.name
             kernel.bind_constants(saved.constants)
         except (OSError, ValueError, TypeError) as error:
@@ -282,7 +283,7 @@ class Kernel(Locked):
         if self._source.threads == 1:
             self._function(pointers, workspace, None, None)
             return
-        pool = shared_pool(self._source.threads, self._compiler)  # asked for each time: a forked process has its own
+        pool = shared_pool(self._source.threads)  # asked for each time: a forked process has its own
         self._function(pointers, workspace, pool.parallel_for, pool.handle)
 
     def _results(self, out: "Tensor | Sequence[Tensor] | None") -> list[NDArray[np.generic]]:

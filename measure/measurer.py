@@ -1,13 +1,14 @@
-"""Job -> built candidate -> measurement.
+"""Candidate -> built -> measured.
 
-    Job (C text, task) --Builder--> Built (shared library) --Runner--> Measurement (seconds, or a failure)
+    Candidate (text, task) --Builder--> Artifact --Device--> Measurement (costs with their unit, or a failure)
 
-By default a whole batch is built first, on all cores, and then run with nothing else going on: on a small machine
-compiling and timing disturb each other.
+A whole batch is built first, on all cores, where building would disturb what a device counts: on a small machine compiling and timing disturb each other. For
+other devices, building goes on while they run; several devices run side by side, one job each at a time.
 """
 
 import hashlib
 import time
+from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
@@ -15,66 +16,53 @@ from statistics import median
 from types import TracebackType
 from typing import Self
 
-from ansor.codegen.pool_library import SOURCE as POOL_SOURCE
-from ansor.codegen.pool_library import pool_library
+from ansor.codegen.artifact import Artifact
+from ansor.codegen.building import Toolchain
 from ansor.codegen.source import CSource
-from ansor.codegen.toolchain import Compiler, find_compiler
 from ansor.measure.builder import Builder, Built
+from ansor.measure.device import Device, Job
+from ansor.measure.device_kinds import open_devices
+from ansor.measure.device_queue import DeviceQueue, Ran
 from ansor.measure.failure import Failure
-from ansor.measure.harness import harness_library
 from ansor.measure.machine_trouble import check_trouble
-from ansor.measure.runner import Runner
+from ansor.measure.measure_task import MeasureTask
 from ansor.measure.timing import TimingOptions
 from ansor.measure.turns import Say
 from ansor.support.notices import warn
+from ansor.targets.base import Target, parse_target
+from ansor.targets.unit import SECONDS, Unit
 
 REFERENCE_COMPILE_SECONDS = 120.0
-ACCIDENTS = ("timeout", "memory", "machine")  # kinds of failures that are remembered within a batch only
+ACCIDENTS = ("timeout", "memory", "machine", "link_lost", "reset")  # kinds of failures that are remembered within a batch only
 
 
 @dataclass(frozen=True, slots=True)
-class MeasureTask:
-    """What all candidates of a task share. `reference` computes the expected outputs in double precision: the same
-    arguments with float64 for every float; None: outputs are not verified. `reduction` is the length of the longest
-    reduction behind an output element; `ranges` gives (low, high) for arguments that must not get the default inputs;
-    `threads`: of the target, which decide the clock; `files` holds the values of single arguments (NumPy's format);
-    `rounding`: the dtype in which outputs were computed on the way, where that is a narrower one."""
-
-    key: str
-    reference: CSource | None = None
-    reduction: int = 1
-    ranges: tuple[tuple[str, float, float], ...] = ()
-    seed: int = 0
-    threads: int = 1
-    files: tuple[tuple[str, str], ...] = ()
-    rounding: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One candidate to measure. `best_seconds`: the best time of its task so far, beside what the measurer saw itself."""
+class Candidate:
+    """One program to measure. `best`: the best cost of its task so far, beside what the measurer saw itself."""
 
     task: MeasureTask
     source: CSource
-    best_seconds: float | None = None
+    best: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What became of a job: seconds of one call (one for each repeat), or a failure."""
+    """What became of a candidate: costs of one call (one for each repeat), or a failure."""
 
-    seconds: tuple[float, ...] = ()
+    costs: tuple[float, ...] = ()
     failure: Failure | None = None
-    cut_short: bool = False  # clearly slower than the best: `seconds` is one coarse time
+    cut_short: bool = False  # clearly slower than the best: `costs` is one coarse cost
     folded: bool = False  # the same text or machine code was measured before; this is its result
     build_seconds: float = 0.0
     run_seconds: float = 0.0
     timestamp: float = field(default_factory=time.time)  # seconds since 1970, at the end of the trial
+    unit: Unit = SECONDS
+    counters: tuple[tuple[str, float], ...] = ()  # whatever else the device counted
 
     @property
-    def latency_s(self) -> float:
-        """Median seconds of one call; infinite for a failure."""
-        return median(self.seconds) if self.seconds else float("inf")
+    def cost(self) -> float:
+        """Median cost of one call; infinite for a failure."""
+        return median(self.costs) if self.costs else float("inf")
 
     @property
     def elapsed(self) -> float:
@@ -86,69 +74,66 @@ _Key = bytes
 
 
 class Measurer:
-    """Builds and runs candidates. Use it in a `with` statement, or call `close`.
+    """Builds programs of one target and runs them on its devices. Use it in a `with` statement, or call `close`.
 
-    `say` is told when another run measures on this machine, and this one waits for long.
-    Raises ToolchainError, here and while measuring, when the compiler itself cannot be used; what candidates do is a value. So is trouble of the machine
-    that stays when it is tried again, a failure of the kind "machine": who gets one raises MachineTrouble (`check_trouble`) after keeping the others.
+    devices: texts or devices, of one model; by default the target's own. toolchain: instead of the target's own. timeout: seconds of one build, `jobs`: builds
+    side by side. overlap: build while devices run; by default where that disturbs none of them. `say` is told what a person should know, such as that another
+    run measures on this machine, and this one waits for long.
+
+    Raises ToolchainError, here and while measuring, when the toolchain itself cannot be used, and DeviceError when a device cannot; what candidates do is a
+    value. So is trouble of the machine that stays when it is tried again, a failure of the kind "machine": who gets one raises MachineTrouble
+    (`check_trouble`) after keeping the others.
     """
 
     def __init__(
-        self,
-        compiler: Compiler | None = None,
-        *,
-        mcpu: str = "native",
-        flags: Sequence[str] = (),
-        timing: TimingOptions | None = None,
-        build_timeout: float = 15.0,
-        jobs: int | None = None,
-        overlap: bool = False,
-        say: Say = warn,
-    ) -> None:
-        self.compiler = compiler or find_compiler()
+        self, target: str | Target = "cpu", devices: Sequence[str | Device] | str | Device | None = None, *, toolchain: Toolchain | None = None,
+        timing: TimingOptions | None = None, build_timeout: float = 15.0, jobs: int | None = None, overlap: bool | None = None, say: Say = warn,
+    ) -> None:  # fmt: skip
+        self.target = parse_target(target)
+        self.toolchain = toolchain or self.target.toolchain()
         self.timing = timing or TimingOptions()
-        self._overlap = overlap
-        self._builder = Builder(self.compiler, mcpu=mcpu, flags=flags, timeout=build_timeout, jobs=jobs)
-        pool = pool_library(self.compiler) if POOL_SOURCE.exists() else None
-        self._runner = Runner(harness_library(self.compiler), pool, self.timing, say)
+        self.devices = open_devices(devices, self.target, say)
+        self._overlap = not any(one.alone for one in self.devices) if overlap is None else overlap
+        self._builder = Builder(self.toolchain, self.devices[0].form, timeout=build_timeout, jobs=jobs)
+        self._queue = DeviceQueue(self.devices)
         self._best: dict[str, float] = {}
         self._seen: dict[_Key, Measurement] = {}
+        self._references: dict[str, Artifact | None] = {}
         self._reference_failures: dict[str, Failure] = {}
 
-    def measure(self, batch: Sequence[Job]) -> Generator[Measurement, None, None]:
-        """One measurement for each job, in order, each given as soon as it is there.
+    @property
+    def unit(self) -> Unit:
+        """What costs are in."""
+        return self.devices[0].unit
+
+    @property
+    def model(self) -> str:
+        """What devices they are from."""
+        return self.devices[0].model
+
+    def measure(self, batch: Sequence[Candidate]) -> Generator[Measurement, None, None]:
+        """One measurement for each candidate, in order, each given as soon as it is there.
 
         Leaving early (an exception, Ctrl-C, closing the generator) ends compiler calls and the running candidate. Who does not exhaust it closes it:
         a Ctrl-C that comes while Python clears a generator away is lost.
         """
-        self._define_tasks(batch)
-        fresh: dict[_Key, Job] = {}
-        keys = [_text_key(job) for job in batch]
-        for key, job in zip(keys, batch, strict=True):
+        self._build_references(batch)
+        fresh: dict[_Key, Candidate] = {}
+        keys = [_text_key(one) for one in batch]
+        for key, one in zip(keys, batch, strict=True):
             if key not in self._seen:
-                fresh.setdefault(key, job)
-        futures = self._builder.submit([job.source for job in fresh.values()])
+                fresh.setdefault(key, one)
+        futures = self._builder.submit([one.source for one in fresh.values()])
         try:
-            builds = _all(futures)
-            if not self._overlap:
-                builds = iter(list(builds))
-            for key, job in zip(keys, batch, strict=True):
-                if key in self._seen:
-                    yield replace(self._seen[key], folded=True, build_seconds=0.0, run_seconds=0.0, timestamp=time.time())
-                    continue
-                self._seen[key] = self._measure_built(job, next(builds))
-                yield self._seen[key]
+            yield from self._measured(batch, keys, self._builds(futures))
         finally:
+            self._queue.stop()
             self._builder.stop(futures)
             self._forget_accidents()
 
-    def noise_floor(self) -> float:
-        """Relative spread of a fixed kernel on this machine now; differences below it mean nothing."""
-        return self._runner.noise_floor()
-
     def close(self) -> None:
-        """End the worker process and compiler calls, remove the work folder."""
-        self._runner.close()
+        """End what runs and compiler calls, let go of the devices, remove the work folder."""
+        self._queue.close()
         self._builder.close()
 
     def __enter__(self) -> Self:
@@ -159,64 +144,99 @@ class Measurer:
     ) -> None:
         self.close()
 
-    def _measure_built(self, job: Job, built: Built) -> Measurement:
-        if built.failure is not None:
-            return Measurement(failure=built.failure, build_seconds=built.seconds)
-        code_key = _key(job, built.digest)
-        if built.digest and code_key in self._seen:
-            same = self._seen[code_key]
-            return replace(same, folded=True, build_seconds=built.seconds, run_seconds=0.0, timestamp=time.time())
-        measurement = self._run(job, built)
-        if built.digest:
-            self._seen[code_key] = measurement
-        return measurement
+    def _builds(self, futures: Sequence["Future[Sequence[Built]]"]) -> Iterator[Built]:
+        builds = (built for future in futures for built in future.result())
+        return builds if self._overlap else iter(list(builds))
+
+    def _measured(self, batch: Sequence[Candidate], keys: Sequence[_Key], builds: Iterator[Built]) -> Generator[Measurement, None, None]:
+        """Jobs are handed out as long as devices are free to take them; results come in the order of the batch, each program once."""
+        begun: deque[tuple[_Key, Candidate, _Trial]] = deque()
+        started: set[_Key] = set()
+        for key, one in zip(keys, batch, strict=True):
+            trial = _Trial() if key in self._seen or key in started else self._begin(one, next(builds), started)
+            started.add(key)
+            begun.append((key, one, trial))
+            while begun and (len(begun) > self._queue.ahead or begun[0][2].over):
+                yield self._end(*begun.popleft())
+        while begun:
+            yield self._end(*begun.popleft())
+
+    def _begin(self, one: Candidate, built: Built, started: set[_Key]) -> "_Trial":
+        """Give a program that was built to a device, unless its machine code is known."""
+        failure = built.failure or self._reference_failures.get(one.task.key)
+        if failure is not None or built.artifact is None:
+            return _Trial(built, failure=failure)
+        code = _key(one, built.artifact.digest) if built.artifact.digest else None
+        if code is not None and (code in self._seen or code in started):
+            return _Trial(built, code)
+        if code is not None:
+            started.add(code)
+        job = Job(one.task, built.artifact, self._references[one.task.key], self.timing, self._known_best(one))
+        return _Trial(built, code, ran=self._queue.submit(job))
+
+    def _end(self, key: _Key, one: Candidate, trial: "_Trial") -> Measurement:
+        seconds = 0.0 if trial.built is None else trial.built.seconds
+        if trial.failure is not None:
+            found = Measurement(failure=trial.failure, build_seconds=seconds, unit=self.unit)
+        elif trial.ran is None:
+            same = self._seen[key if trial.code is None else trial.code]
+            found = replace(same, folded=True, build_seconds=seconds, run_seconds=0.0, timestamp=time.time())
+        else:
+            found = self._told(one, trial.ran.result(), seconds)
+            if trial.code is not None:
+                self._seen[trial.code] = found
+        self._seen.setdefault(key, found)
+        return found
+
+    def _told(self, one: Candidate, ran: Ran, build_seconds: float) -> Measurement:
+        if isinstance(ran.outcome, Failure):
+            return Measurement(failure=ran.outcome, build_seconds=build_seconds, run_seconds=ran.seconds, unit=self.unit)
+        seen = ran.outcome
+        self._best[one.task.key] = min(median(seen.costs), self._known_best(one) or float("inf"))
+        counters = tuple(sorted(seen.counters.items()))
+        return Measurement(seen.costs, None, seen.cut_short, False, build_seconds, ran.seconds, unit=seen.unit, counters=counters)
+
+    def _known_best(self, one: Candidate) -> float | None:
+        return min((best for best in (one.best, self._best.get(one.task.key)) if best is not None), default=None)
 
     def _forget_accidents(self) -> None:
-        """Late or short of memory: that may be the machine's fault, so that a later batch may try again."""
+        """Late, short of memory, or out of reach: that may be the machine's fault, so that a later batch may try again."""
         self._seen = {key: seen for key, seen in self._seen.items() if seen.failure is None or seen.failure.kind not in ACCIDENTS}
 
-    def _run(self, job: Job, built: Built) -> Measurement:
-        task = job.task.key
-        if task in self._reference_failures:
-            return Measurement(failure=self._reference_failures[task], build_seconds=built.seconds)
-        known = [best for best in (job.best_seconds, self._best.get(task)) if best is not None]
-        callable_source = replace(job.source, entry=built.symbol)
-        run = self._runner.run(task, callable_source, built.library, best_seconds=min(known, default=None))
-        if run.seconds:
-            self._best[task] = min([median(run.seconds), *known])
-        return Measurement(run.seconds, run.failure, run.cut_short, False, built.seconds, run.elapsed)
-
-    def _define_tasks(self, batch: Sequence[Job]) -> None:
+    def _build_references(self, batch: Sequence[Candidate]) -> None:
         """Build the references of tasks that are new; they stay until the end."""
-        new = {job.task.key: job for job in batch if not self._runner.knows(job.task.key)}
-        references = [job.task.reference for job in new.values() if job.task.reference is not None]
-        built = iter(self._builder.build(references, timeout=REFERENCE_COMPILE_SECONDS))
-        for key, job in new.items():
-            task = job.task
-            one = next(built) if task.reference is not None else None
-            check_trouble(one.failure if one is not None else None)
-            if one is not None and one.failure is not None:
-                self._reference_failures[key] = Failure("reference", f"the reference did not build: {one.failure}")
-                one = None
-            self._runner.define(
-                key, job.source, reduction=task.reduction, seed=task.seed, threads=task.threads,
-                ranges={name: (low, high) for name, low, high in task.ranges}, files=dict(task.files), rounding=task.rounding,
-                reference=None if one is None else replace(one.source, entry=one.symbol),
-                reference_library=None if one is None else one.library,
-            )  # fmt: skip
+        new = {one.task.key: one.task for one in batch if one.task.key not in self._references}
+        sources = {key: task.reference for key, task in new.items() if task.reference is not None}
+        built = dict(zip(sources, self._builder.build(list(sources.values()), timeout=REFERENCE_COMPILE_SECONDS), strict=True))
+        for key in new:
+            failure = built[key].failure if key in built else None
+            check_trouble(failure)
+            self._references[key] = built[key].artifact if key in built else None
+            if failure is not None:
+                self._reference_failures[key] = Failure("reference", f"the reference did not build: {failure}")
 
 
-def _all(futures: Sequence["Future[Sequence[Built]]"]) -> Iterator[Built]:
-    for future in futures:
-        yield from future.result()
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """A candidate on its way: as it was built, what its code is known by, why it does not run, or its run. Neither of the last two: it was seen before."""
+
+    built: Built | None = None
+    code: _Key | None = None
+    failure: Failure | None = None
+    ran: "Future[Ran] | None" = None
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing has to be waited for."""
+        return self.ran is None or self.ran.done()
 
 
-def _key(job: Job, code: str) -> _Key:
-    """Equal for jobs that must have equal results: the same code with the same buffers. A digest, because texts are long and many."""
-    source = job.source
-    about = repr((job.task.key, source.arguments, source.workspace_bytes, source.threads))
+def _key(one: Candidate, code: str) -> _Key:
+    """Equal for candidates that must have equal results: the same code with the same buffers. A digest, because texts are long and many."""
+    source = one.source
+    about = repr((one.task.key, source.arguments, source.workspace_bytes, source.threads))
     return hashlib.sha256(f"{about}\0{code}".encode()).digest()
 
 
-def _text_key(job: Job) -> _Key:
-    return _key(job, job.source.text.replace(job.source.entry, "\0"))
+def _text_key(one: Candidate) -> _Key:
+    return _key(one, one.source.text.replace(one.source.entry, "\0"))

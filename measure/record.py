@@ -3,9 +3,11 @@
     {"header":{"format":1,"package":"0.1.0","started":...,"machine":{...},"compiler":"...","flags":[...],"seed":0}}
     {"workload":"...","target":"...","sketch":[...],"row":[3,0,12],"seconds":[0.0012],"failure":null,"cut_short":false,
      "elapsed":0.3,"timestamp":1767225600.0,"seed":0,"round":2}                                       (on one line)
+    {"workload":"...","target":"...","device":"qemu-aarch64","unit":"instructions","sketch":[...],"row":[3,0,12],"costs":[1.2e6],...}
     {"comparison":{"workload":"...","target":"...","library":"torch 2.9.0",...}}
 
-A program of another algorithm than the declaration's own names it after the target: "algorithm":"winograd_f4".
+Trials of other devices than this machine name the model of the device and the unit of their costs. A program of another algorithm than the
+declaration's own names it after the target: "algorithm":"winograd_f4".
 
 Every session that appends writes a header first, so a file may hold several; a trial follows the header it was made
 under. A line is one write to the end of the file: writers in several processes do not mix their lines.
@@ -25,24 +27,28 @@ from statistics import median
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeAlias
 
-from ansor.codegen.toolchain import Compiler, processor_name
+from ansor.codegen.building import Toolchain
+from ansor.codegen.toolchain import processor_name
 from ansor.errors import ArgumentError, RecordError
 from ansor.measure.failure import Failure
 from ansor.measure.measurer import Measurement
-from ansor.measure.record_fields import is_duration, is_name, is_whole, wrong_in_comparison, wrong_in_head, wrong_in_tail
+from ansor.measure.record_fields import is_duration, is_name, is_whole, wrong_about_device, wrong_in_comparison, wrong_in_head, wrong_in_tail
 from ansor.measure.record_place import check_place, make_place, sync
 from ansor.support import settings
 from ansor.support.safe_files import sync_folder
-from ansor.support.text import counted, format_seconds
+from ansor.support.text import counted
+from ansor.targets.unit import SECONDS, Unit, common_unit
 
 FORMAT = FIRST_FORMAT = 1
+LOCAL = "local"
+"""The model of this machine's own device: records without one are of it."""
 DAMAGED_HEADER = "damaged header"
 TORN, OTHER_WORKLOAD, OTHER_TARGET = "torn line", "other workload", "other target"
 NOT_A_TRIAL, DAMAGED = "not a trial", "damaged line"
 NORMAL = (OTHER_WORKLOAD, OTHER_TARGET)  # reasons that say nothing against a line
 
 Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | dict[str, Json]"
-_Head: TypeAlias = "tuple[str, str, Json, str]"  # workload, target, sketch, algorithm
+_Head: TypeAlias = "tuple[str, str, Json, str, Unit, str]"  # workload, target, sketch, algorithm, unit, device
 _ROW = b',"row":'
 _HEADER = b'{"header":'
 _COMPARISON = b'{"comparison":'
@@ -63,7 +69,7 @@ class Record(NamedTuple):
     target: str  # canonical text of the target
     sketch: Json  # the sketch's steps as JSON; a tuple where it was a list, so that it compares and hashes
     row: tuple[int, ...]  # the choices
-    seconds: tuple[float, ...]  # of one call, once for each repeat; empty for a failure
+    costs: tuple[float, ...]  # of one call, once for each repeat; empty for a failure
     failure: Failure | None = None
     cut_short: bool = False  # one coarse time of a clearly slow candidate
     elapsed: float = 0.0  # seconds the trial took
@@ -71,14 +77,16 @@ class Record(NamedTuple):
     seed: int = 0
     round: int = 0
     algorithm: str = ""  # the alternative declaration that the sketch is of; "" for the workload's own
+    unit: Unit = SECONDS
+    device: str = LOCAL  # the model of the device: costs of one model compare
 
     @property
-    def latency_s(self) -> float:
-        """Median seconds of one call; infinite for a failure."""
-        return median(self.seconds) if self.seconds else float("inf")
+    def cost(self) -> float:
+        """Median cost of one call; infinite for a failure."""
+        return median(self.costs) if self.costs else float("inf")
 
     def __repr__(self) -> str:
-        result = format_seconds(self.latency_s) if self.failure is None and self.seconds else f"failed: {self.failure and self.failure.kind}"
+        result = self.unit.text(self.cost) if self.failure is None and self.costs else f"failed: {self.failure and self.failure.kind}"
         return f"Record({self.workload[:8]}, {self.target}: {result}, row={self.row})"
 
 
@@ -129,14 +137,14 @@ class Loaded:
         return f"Loaded({counted(len(self.records), 'record')} of {counted(len({one.workload for one in self.records}), 'workload')}{left_out})"
 
 
-def make_header(compiler: Compiler, *, mcpu: str = "native", seed: int = 0, names: Mapping[str, str] | None = None) -> Header:
-    """The header for this machine, now. `names`: what people call workloads, by their keys."""
+def make_header(toolchain: Toolchain, *, seed: int = 0, names: Mapping[str, str] | None = None) -> Header:
+    """The header for this machine, now, and what builds its programs. `names`: what people call workloads, by their keys."""
     machine = (
         ("processor", processor_name()),
         ("cores", str(settings.cores())),
         ("system", f"{platform.system()} {platform.machine()}"),
     )
-    return Header(compiler.version, compiler.flags(mcpu), seed, _package(), machine, time.time(), names=tuple((names or {}).items()))
+    return Header(toolchain.version, toolchain.flags, seed, _package(), machine, time.time(), names=tuple((names or {}).items()))
 
 
 def foreign_header(source: str) -> Header:
@@ -159,14 +167,15 @@ def make_record(
     sketch: Json,
     row: Iterable[int],
     algorithm: str = "",
+    device: str = LOCAL,
     seed: int = 0,
     round: int = 0,
 ) -> Record:
     """The record of a measurement."""
     m = measurement
     return Record(
-        workload, target, _frozen(sketch), tuple(int(choice) for choice in row), m.seconds, m.failure, m.cut_short,
-        round_to(m.elapsed), round_to(m.timestamp), seed, round, algorithm,
+        workload, target, _frozen(sketch), tuple(int(choice) for choice in row), m.costs, m.failure, m.cut_short,
+        round_to(m.elapsed), round_to(m.timestamp), seed, round, algorithm, m.unit, device,
     )  # fmt: skip
 
 
@@ -257,11 +266,13 @@ class RecordFile:
 
 def record_line(record: Record) -> bytes:
     """The line of a record, newline included. The order of fields is fixed: `load` cuts lines at the row."""
+    here = record.unit == SECONDS and record.device == LOCAL
+    device = {} if here else {"device": record.device, "unit": record.unit.to_text()}
     algorithm = {"algorithm": record.algorithm} if record.algorithm else {}
-    head = _dumps({"workload": record.workload, "target": record.target, **algorithm, "sketch": record.sketch})
+    head = _dumps({"workload": record.workload, "target": record.target, **device, **algorithm, "sketch": record.sketch})
     failure = None if record.failure is None else {"kind": record.failure.kind, "text": record.failure.text}
     tail = _dumps({
-        "row": record.row, "seconds": record.seconds, "failure": failure, "cut_short": record.cut_short,
+        "row": record.row, "seconds" if here else "costs": record.costs, "failure": failure, "cut_short": record.cut_short,
         "elapsed": record.elapsed, "timestamp": record.timestamp, "seed": record.seed, "round": record.round,
     })  # fmt: skip
     return f"{head[:-1]},{tail[1:]}\n".encode()
@@ -330,9 +341,11 @@ def _check_start(start: bytes, path: Path) -> None:
 
 
 def best(records: Iterable[Record], workload: str) -> Record | None:
-    """The fastest record of a workload, None when none of it has a time."""
-    timed = [record for record in records if record.workload == workload and record.seconds]
-    return min(timed, key=lambda record: record.latency_s, default=None)
+    """The fastest record of a workload, None when none of it has a cost. Raises UnitError where costs do not compare."""
+    timed = [record for record in records if record.workload == workload and record.costs]
+    if timed:
+        common_unit(record.unit for record in timed)
+    return min(timed, key=lambda record: record.cost, default=None)
 
 
 class Reader:
@@ -375,10 +388,12 @@ class Reader:
         try:
             fields = json.loads(head + b"}")
             workload, target, sketch, algorithm = fields["workload"], fields["target"], fields["sketch"], fields.get("algorithm", "")
+            device, unit = fields.get("device", LOCAL), fields.get("unit", SECONDS.to_text())
             frozen = _frozen(sketch)
         except _UNREADABLE:
             return None
-        return wrong_in_head(workload, target, algorithm, sketch) or self._unwanted(workload, target) or (workload, target, frozen, algorithm)
+        wrong = wrong_in_head(workload, target, algorithm, sketch) or wrong_about_device(device, unit) or self._unwanted(workload, target)
+        return wrong or (workload, target, frozen, algorithm, Unit.from_text(unit), device)
 
     def read_comparison(self, line: bytes) -> Comparison | str:
         """The comparison of a line, or why it is left out."""
@@ -417,23 +432,24 @@ def _rewritten(line: bytes) -> bytes | str:
         return _dumps(fields).encode()
     if not isinstance(fields, dict) or not fields.keys() >= {"workload", "row"}:
         return NOT_A_TRIAL
-    missing = [name for name in (*_HEAD_FIELDS, *_TAIL_FIELDS) if name not in fields]
+    tail = tuple("costs" if name == "seconds" and "costs" in fields else name for name in _TAIL_FIELDS)
+    missing = [name for name in (*_HEAD_FIELDS, *tail) if name not in fields]
     if missing:
         return f"{DAMAGED}: it has no {missing[0]}"
-    head = ("workload", "target", *(["algorithm"] if "algorithm" in fields else []), "sketch")
-    return _dumps({name: fields[name] for name in (*head, *_TAIL_FIELDS)}).encode()
+    head = ("workload", "target", *(name for name in ("device", "unit", "algorithm") if name in fields), "sketch")
+    return _dumps({name: fields[name] for name in (*head, *tail)}).encode()
 
 
 def _read_tail(known: _Head, tail: bytes, fields: dict[str, Any]) -> Record | str:
-    wrong = wrong_in_tail(tail, fields)
+    workload, target, sketch, algorithm, unit, device = known
+    wrong = wrong_in_tail(tail, fields, unit == SECONDS)
     if wrong:
         return wrong
     failure = fields["failure"]
-    workload, target, sketch, algorithm = known
     return Record(
-        workload, target, sketch, tuple(fields["row"]), tuple(fields["seconds"]),
+        workload, target, sketch, tuple(fields["row"]), tuple(fields["seconds"] if "seconds" in fields else fields["costs"]),
         None if failure is None else Failure(failure["kind"], failure["text"]),
-        fields["cut_short"], fields["elapsed"], fields["timestamp"], fields["seed"], fields["round"], algorithm,
+        fields["cut_short"], fields["elapsed"], fields["timestamp"], fields["seed"], fields["round"], algorithm, unit, device,
     )  # fmt: skip
 
 

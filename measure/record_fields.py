@@ -9,6 +9,7 @@ from typing import Any
 
 from ansor.measure.failure import KINDS
 from ansor.measure.machine_trouble import is_trouble
+from ansor.targets.unit import Unit
 
 SHORTEST_SECONDS, LONGEST_SECONDS = 1e-10, 1e5
 """No call takes less than a tick of a clock of 10 GHz, and no trial, all its repeats together, more than a day."""
@@ -18,6 +19,7 @@ MACHINE = "a failure of the machine, not of the program"
 _WORDS = {
     "workload": "a text", "target": "a text", "algorithm": "a text", "sketch": "a list of steps",
     "row": "a list of whole numbers from 0 on", "seconds": f"a list of times from {SHORTEST_SECONDS:g} to {LONGEST_SECONDS:g} s",
+    "costs": "a list of numbers above 0", "device": "a text", "unit": "a unit of cost",
     "failure": "null, or a kind of this version and a text", "cut_short": "true or false", "elapsed": "a number of seconds from 0 on",
     "timestamp": "a number of seconds from 0 on", "seed": "a whole number", "round": "a whole number from 0 on",
     "library": "a text", "program": "a text", "ours_s": "a number of seconds above 0", "library_s": "a number of seconds above 0",
@@ -41,32 +43,41 @@ def wrong_in_head(workload: object, target: object, algorithm: object, sketch: o
     return "" if isinstance(sketch, list) else damaged("sketch")
 
 
-def wrong_in_tail(tail: bytes, fields: Mapping[str, Any]) -> str:
-    """Why a line is left out for what comes after its sketch; '' if it is not. `tail` is the text that `fields` were read from, from the row on.
+def wrong_about_device(device: object, unit: object) -> str:
+    """Why lines of that device and unit are left out; '' if they are not."""
+    if not is_name(device) or not device:
+        return damaged("device")
+    return "" if isinstance(unit, str) and unit.isprintable() and Unit.is_text(unit) else damaged("unit")
+
+
+def wrong_in_tail(tail: bytes, fields: Mapping[str, Any], in_seconds: bool = True) -> str:
+    """Why a line is left out for what comes after its sketch; '' if it is not. `tail` is the text that `fields` were read from, from the row on;
+    `in_seconds`: whether its costs are times, which have bounds.
 
     This is asked of a million lines: where the text itself shows that the numbers are numbers, they are not looked at one by one.
     Raises KeyError for a missing field, TypeError for some of wrong kinds.
     """
-    row, seconds, failure = fields["row"], fields["seconds"], fields["failure"]
+    name = "seconds" if "seconds" in fields else "costs"
+    row, costs, failure = fields["row"], fields[name], fields["failure"]
     if _NUMBERS_ONLY.match(tail) is None:
         if type(row) is not list or not all(is_whole(value) and value >= 0 for value in row):
             return damaged("row")
-        if type(seconds) is not list or not all(map(is_duration, seconds)):
-            return damaged("seconds")
-    if type(row) is not list or type(seconds) is not list or type(sum(row)) is not int:  # where a key comes twice, the later one counts
+        if type(costs) is not list or not all(map(is_duration if in_seconds else is_cost, costs)):
+            return damaged(name)
+    if type(row) is not list or type(costs) is not list or type(sum(row)) is not int:  # where a key comes twice, the later one counts
         return damaged("row")
-    if seconds and not (min(seconds) >= SHORTEST_SECONDS and sum(seconds) <= LONGEST_SECONDS):
-        return damaged("seconds")
+    if costs and not (min(costs) >= SHORTEST_SECONDS and sum(costs) <= LONGEST_SECONDS if in_seconds else min(costs) > 0):
+        return damaged(name)
     if failure is None:
-        return _wrong_about(fields) if seconds else NEITHER
+        return _wrong_about(fields) if costs else NEITHER
     if type(failure) is not dict or failure["kind"] not in KINDS or type(failure["text"]) is not str:
         return damaged("failure")
-    if seconds:
+    if costs:
         return NEITHER
     return _wrong_about(fields) or (MACHINE if is_trouble(failure["kind"], failure["text"]) else "")
 
 
-_NUMBERS_ONLY = re.compile(rb'\[[0-9,]*\],"seconds":\[[0-9.e,-]*\],"f')
+_NUMBERS_ONLY = re.compile(rb'\[[0-9,]*\],"(?:seconds|costs)":\[[0-9.e,-]*\],"f')
 
 
 def _wrong_about(fields: Mapping[str, Any]) -> str:
@@ -111,6 +122,11 @@ def is_name(value: object) -> bool:
 def is_duration(value: object) -> bool:
     """Seconds: a number from 0 on that is neither infinite nor NaN."""
     return (type(value) is float or type(value) is int) and 0 <= value < _ETERNITY  # NaN is in no range
+
+
+def is_cost(value: object) -> bool:
+    """A number from 0 on, in whatever unit, that is neither infinite nor NaN."""
+    return (type(value) is float or type(value) is int) and 0 <= value < 1e300
 
 
 def is_whole(value: object) -> bool:

@@ -6,7 +6,7 @@ from ansor.codegen.generate import Machine, generate
 from ansor.ir.dag import Dag
 from ansor.ir.double import in_double
 from ansor.ir.input_ranges import input_ranges
-from ansor.measure.measurer import MeasureTask
+from ansor.measure.measure_task import MeasureTask
 from ansor.schedule.sketch import Sketch
 from ansor.targets.base import Target
 

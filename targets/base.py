@@ -14,7 +14,14 @@ from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 from typing import Literal
 
+from ansor.codegen.building import Toolchain
+from ansor.codegen.c_toolchain import CToolchain
+from ansor.codegen.generate import Machine, generate
+from ansor.codegen.source import CSource
+from ansor.codegen.toolchain import find_compiler
 from ansor.errors import TargetError
+from ansor.ir.loops import Loops
+from ansor.targets.unit import SECONDS, Unit
 
 GROUP = "ansor.targets"
 DEVICES = ("cuda", "opencl", "vulkan", "metal", "rocm", "hip", "webgpu", "hexagon", "gpu", "mps", "nvptx", "sycl")
@@ -57,6 +64,24 @@ class Target:
 
     def __repr__(self) -> str:
         return f"Target({str(self)!r})"
+
+    @property
+    def unit(self) -> Unit:
+        """What the devices of its kind count."""
+        return find_kind(self.kind).unit
+
+    @property
+    def device(self) -> str:
+        """The device that its programs are measured on when nobody names one."""
+        return find_kind(self.kind).device
+
+    def emit(self, loops: Loops, entry: str) -> CSource:
+        """The text of a program with that entry point, and how to call it."""
+        return find_kind(self.kind).emit(self, loops, entry)
+
+    def toolchain(self) -> Toolchain:
+        """What builds its programs. Raises ToolchainError when it cannot be started."""
+        return find_kind(self.kind).toolchain(self)
 
     def lanes(self, dtype_bytes: int) -> int:
         """Elements of that size in one vector register, at least 1."""
@@ -124,14 +149,30 @@ class Option:
 MCPU = Option("mcpu", "mcpu", "text", "processor, as the C compiler names it", always=True)
 
 
+def _as_c(target: Target, loops: Loops, entry: str) -> CSource:
+    return generate(loops, Machine(target.vector_bytes, target.threads), entry)
+
+
+def _c_compiler(target: Target) -> Toolchain:
+    return CToolchain(find_compiler(target.compiler), target.mcpu)
+
+
 @dataclass(frozen=True)
 class Kind:
-    """A kind of target. `default(mcpu)` is the target when nothing but the processor is said; it raises TargetError for one it does not know."""
+    """A kind of target. `default(mcpu)` is the target when nothing but the processor is said; it raises TargetError for one it does not know.
+
+    unit, device: what its devices count, and the text of the one that serves when nobody names one.
+    emit: the text of a program; toolchain: what builds it. A kind that is not C brings its own of both.
+    """
 
     name: str
     default: Callable[[str], Target]
     options: tuple[Option, ...]
     mcpu: str = "native"
+    unit: Unit = SECONDS
+    device: str = "local"
+    emit: Callable[[Target, Loops, str], CSource] = _as_c
+    toolchain: Callable[[Target], Toolchain] = _c_compiler
 
 
 _kinds: dict[str, Kind] = {}

@@ -16,7 +16,7 @@ from ansor.errors import AnsorError, DeclarationError, RecordError, TargetError
 from ansor.ir.evaluate import evaluate
 from ansor.measure.failure import Failure
 from ansor.measure.kernel import Kernel
-from ansor.measure.measurer import Job, Measurement, Measurer
+from ansor.measure.measurer import Candidate, Measurement, Measurer
 from ansor.measure.record import load
 from ansor.rules.base import Derived, SketchRule
 from ansor.run.choosing import say_guesses
@@ -111,7 +111,7 @@ def test_every_kind_of_declaration_is_tuned_verified_and_right(
         found = load(records).records
         assert len(found) == trials
         assert [record.failure for record in found] == [None] * trials
-        assert kernel.latency_s == min(record.latency_s for record in found)
+        assert kernel.latency_s == min(record.cost for record in found)
 
 
 @pytest.mark.compiler
@@ -249,7 +249,7 @@ def test_minutes_that_are_no_time_are_refused_in_one_sentence(minutes: float) ->
 
 @pytest.mark.compiler
 def test_what_failed_when_measured_is_not_picked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def wrong(measurer: Measurer, batch: Sequence[Job]) -> Generator[Measurement, None, None]:
+    def wrong(measurer: Measurer, batch: Sequence[Candidate]) -> Generator[Measurement, None, None]:
         yield from [Measurement(failure=Failure("wrong_answer", "made up"))] * len(batch)
 
     monkeypatch.setattr(Measurer, "measure", wrong)

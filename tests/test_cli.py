@@ -16,6 +16,7 @@ import pytest
 
 from ansor.api import extract_tasks
 from ansor.cli import main
+from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.toolchain import find_compiler
 from ansor.commands.common import made
 from ansor.commands.subject import NetworkSubject, resolve
@@ -252,7 +253,7 @@ def test_tune_show_continue_compile(folder: Path, capsys: pytest.CaptureFixture[
 
 def _recorded(path: str, *tasks: SearchTask, valid: bool = True) -> None:
     """Two trials of each task, not measured but made up."""
-    with RecordFile(path, make_header(find_compiler())) as file:
+    with RecordFile(path, make_header(CToolchain(find_compiler()))) as file:
         for task in tasks:
             for k, space in enumerate(task.spaces[:2]):
                 steps, row, seconds = json.loads(space.sketch.name), (0,) * len(space.sizes), (1e-3 * (k + 1),) if valid else ()

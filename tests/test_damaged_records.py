@@ -10,6 +10,7 @@ import pytest
 import ansor
 from ansor.api import apply_best
 from ansor.cli import main
+from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.toolchain import find_compiler
 from ansor.errors import AnsorWarning
 from ansor.measure.failure import Failure
@@ -47,7 +48,7 @@ def damaged() -> list[bytes]:
         lines += [text.replace(',"sketch"', f',"algorithm":{value},"sketch"') for value in VALUES]
     size = len(TASK.spaces[0].sizes)
     lines += [record_line(trial(row=row)).decode() for row in ((), (0,) * (size + 1), (10**9,) * size)]
-    header = header_line(make_header(find_compiler())).decode()
+    header = header_line(make_header(CToolchain(find_compiler()))).decode()
     lines += [header.replace(f'"format":{FORMAT}', f'"format":{value}') for value in VALUES]
     start, end = header.index('"machine":'), header.index(',"compiler"')
     lines += [f'{header[:start]}"machine":{value}{header[end:]}' for value in VALUES]
@@ -57,7 +58,7 @@ def damaged() -> list[bytes]:
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = tmp_path_factory.mktemp("damaged") / "r.jsonl"
-    with RecordFile(found, make_header(find_compiler())) as file:
+    with RecordFile(found, make_header(CToolchain(find_compiler()))) as file:
         file.append(trial())
     with found.open("ab") as lines:
         lines.write(b"".join(damaged()) + record_line(trial((0.25,))))

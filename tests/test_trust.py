@@ -20,6 +20,7 @@ from ansor import auto_scheduler, autotvm
 from ansor.auto_scheduler.measured import MeasureInput, MeasureResult
 from ansor.auto_scheduler.search_task import recover_measure_input
 from ansor.cli import main
+from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.source import Argument, CSource
 from ansor.codegen.toolchain import Compiled, Compiler, find_compiler, prepare
 from ansor.compat import log_entries
@@ -49,11 +50,11 @@ def trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What the canary leaves. Compilers are found, which starts them, and helpers are built; programs are not: there would be thousands."""
     prepare(find_compiler())
 
-    def compile_shared(compiler: Compiler, sources: Sequence[object], output: Path, **options: object) -> Compiled:
+    def compile_files(compiler: Compiler, sources: Sequence[object], output: Path, flags: Sequence[str], **options: object) -> Compiled:
         assert compiler == find_compiler()
         return Compiled("compile", "no program is built in this test", 0.0, compiler.command)
 
-    monkeypatch.setattr("ansor.measure.builder.compile_shared", compile_shared)
+    monkeypatch.setattr("ansor.codegen.c_toolchain.compile_files", compile_files)
     monkeypatch.chdir(tmp_path)
     Path("op.py").write_text(DECLARATION)
     Path("canary").write_text(f"#!/bin/sh\n: > {tmp_path}/trace\n")
@@ -253,9 +254,9 @@ def test_no_field_of_a_record_file_starts_a_program(trace: Path, capsys: pytest.
     space, target = task.spaces[0], record_target(task.target)
     row = (0,) * len(space.sizes)
     made = Record(task.workload_key, target, json.loads(space.name), row, (0.001,), algorithm=space.algorithm)
-    with RecordFile("trials.jsonl", make_header(find_compiler())) as file:
+    with RecordFile("trials.jsonl", make_header(CToolchain(find_compiler()))) as file:
         file.append(made)
-        file.append(made._replace(target="cpu -threads=1 (logged: llvm -keys=cpu)", seconds=(0.002,)))
+        file.append(made._replace(target="cpu -threads=1 (logged: llvm -keys=cpu)", costs=(0.002,)))
     header, *lines = Path("trials.jsonl").read_text().splitlines()
     canary = str(trace.with_name("canary"))
     rows = [changed for line in lines for changed in changed_lines(line, canary)]

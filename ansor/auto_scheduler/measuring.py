@@ -7,22 +7,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import closing
+from dataclasses import dataclass, field
 
 from ansor.auto_scheduler.callbacks import MeasureCallback
 from ansor.auto_scheduler.loop_state import State
 from ansor.auto_scheduler.measured import MeasureInput, MeasureResult
 from ansor.auto_scheduler.program import source_of
 from ansor.auto_scheduler.search_task import SearchTask, recover_measure_input
-from ansor.codegen.pool_library import pool_library
-from ansor.codegen.toolchain import find_compiler
 from ansor.compat.common.outcome import MeasureErrorNo
 from ansor.errors import AnsorError, TargetError
 from ansor.measure.builder import Builder, Built
+from ansor.measure.device import Job
+from ansor.measure.devices.local import LocalDevice
 from ansor.measure.failure import Failure
-from ansor.measure.harness import harness_library
 from ansor.measure.machine_trouble import check_trouble
-from ansor.measure.runner import Runner
 from ansor.measure.timing import TimingOptions
 
 FAILED_COST = 1e10
@@ -34,6 +33,8 @@ ERRORS = {
     "instantiation": MeasureErrorNo.INSTANTIATION_ERROR, "compile": MeasureErrorNo.COMPILE_HOST, "compile_timeout": MeasureErrorNo.BUILD_TIMEOUT,
     "load": MeasureErrorNo.COMPILE_DEVICE, "crash": MeasureErrorNo.RUNTIME_DEVICE, "timeout": MeasureErrorNo.RUN_TIMEOUT,
     "memory": MeasureErrorNo.RUNTIME_DEVICE, "out_of_bounds": MeasureErrorNo.WRONG_ANSWER, "wrong_answer": MeasureErrorNo.WRONG_ANSWER,
+    "instruction": MeasureErrorNo.RUNTIME_DEVICE, "trap": MeasureErrorNo.RUNTIME_DEVICE, "does_not_fit": MeasureErrorNo.COMPILE_DEVICE,
+    "reset": MeasureErrorNo.RUNTIME_DEVICE, "link_lost": MeasureErrorNo.RUNTIME_DEVICE, "queue": MeasureErrorNo.RUNTIME_DEVICE,
     "exit": MeasureErrorNo.RUNTIME_DEVICE, "reference": MeasureErrorNo.UNKNOWN_ERROR, "machine": MeasureErrorNo.UNKNOWN_ERROR,
 }  # fmt: skip
 """Kinds of failures in the numbers of TVM's logs."""
@@ -75,12 +76,12 @@ class LocalBuilder:
             source = source_of(task.compute_dag.replay(inp.state, task.layout_rewrite_option).sketch, task.local_target)
         except AnsorError as error:
             return BuildResult("", args, MeasureErrorNo.INSTANTIATION_ERROR, str(error), time.monotonic() - started)
-        builder = Builder(find_compiler(task.local_target.compiler), mcpu=task.local_target.mcpu, timeout=self.timeout, jobs=self.n_parallel)
+        builder = Builder(task.local_target.toolchain(), timeout=self.timeout, jobs=self.n_parallel)
         (built,) = builder.build([source])
         check_trouble(built.failure)
         number = MeasureErrorNo.NO_ERROR if built.failure is None else ERRORS[built.failure.kind]
         text = "" if built.failure is None else built.failure.text
-        return BuildResult(str(built.library), args, number, text, time.monotonic() - started, built, builder)
+        return BuildResult("" if built.artifact is None else str(built.artifact.path), args, number, text, time.monotonic() - started, built, builder)
 
 
 class LocalRunner:
@@ -115,21 +116,20 @@ class LocalRunner:
         if result.built is None or result.builder is None or result.error_no != MeasureErrorNo.NO_ERROR:
             return failed(result.error_no, result.error_msg, result.time_cost)
         assert isinstance(inp.task, SearchTask)
-        compiler, task = result.builder.compiler, inp.task.local.measure_task
-        assert task.reference is not None
+        task, artifact = inp.task.local.measure_task, result.built.artifact
+        assert task.reference is not None and artifact is not None
         (reference,) = result.builder.build([task.reference], timeout=120)
         check_trouble(reference.failure)
         if reference.failure is not None:
             return failed(MeasureErrorNo.UNKNOWN_ERROR, f"the reference does not build: {reference.failure.text}", result.time_cost)
-        with Runner(harness_library(compiler), pool_library(compiler), self.timing) as runner:
-            runner.define(
-                task.key, result.built.source, reference=replace(task.reference, entry=reference.symbol), reference_library=reference.library,
-                reduction=task.reduction, ranges={name: (low, high) for name, low, high in task.ranges}, seed=task.seed, threads=task.threads,
-                files=dict(task.files), rounding=task.rounding,
-            )  # fmt: skip
-            run = runner.run(task.key, replace(result.built.source, entry=result.built.symbol), result.built.library)
-        check_trouble(run.failure)
-        return measured(run.seconds, run.failure, result.time_cost + run.elapsed)
+        started = time.monotonic()
+        with closing(LocalDevice()) as device:
+            seen = device.run(Job(task, artifact, reference.artifact, self.timing))
+        elapsed = result.time_cost + time.monotonic() - started
+        if isinstance(seen, Failure):
+            check_trouble(seen)
+            return measured((), seen, elapsed)
+        return measured(seen.costs, None, elapsed)
 
 
 class RPCRunner:

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from ansor.auto_scheduler.local_target import local_target
-from ansor.codegen.generate import Machine, generate
 from ansor.codegen.source import CSource
-from ansor.codegen.toolchain import find_compiler
 from ansor.errors import ScheduleError
 from ansor.ir.dag import c_identifier
 from ansor.ir.loops import Loops
@@ -36,7 +34,7 @@ def build(sch: Sketch, args: Sequence[Tensor] | None = None, target: str | Targe
     """
     _check_arguments(sch, args)
     local = target if isinstance(target, Target) else local_target(target)
-    (kernel,) = build_kernels([source_of(sch, local, name)], find_compiler(local.compiler), mcpu=local.mcpu)
+    (kernel,) = build_kernels([source_of(sch, local, name)], local.toolchain())
     kernel.schedule = loops_text(lower(sch, name=name))
     return kernel
 
@@ -48,7 +46,7 @@ def source_of(sch: Sketch, target: Target, name: str = "main") -> CSource:
         if cast(int, local_bytes(node)) > target.stack_bytes:
             raise ScheduleError(f"asked for a program that keeps {local_bytes(node)} bytes in private buffers of one nest, where {target.stack_bytes} are the "
                                 "most; compute those stages at inner loops, or at root")  # fmt: skip
-    return generate(loops, Machine(target.vector_bytes, target.threads), entry)
+    return target.emit(loops, entry)
 
 
 def _check_arguments(sch: Sketch, args: Sequence[Tensor] | None) -> None:

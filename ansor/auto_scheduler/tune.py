@@ -23,7 +23,6 @@ from ansor.auto_scheduler.measured import MeasureInput
 from ansor.auto_scheduler.measuring import LocalBuilder, LocalRunner, measured
 from ansor.auto_scheduler.search_task import SearchTask
 from ansor.auto_scheduler.state_model import StateModel
-from ansor.codegen.toolchain import find_compiler
 from ansor.errors import ScheduleError, TargetError
 from ansor.ir.simplify import simplified
 from ansor.measure.measurer import Measurer
@@ -73,7 +72,7 @@ class TuningOptions:
         target = task.local_target
         timing = self.runner.timing if isinstance(self.runner, LocalRunner) else None
         builder = self.builder if isinstance(self.builder, LocalBuilder) else LocalBuilder()
-        return Measurer(find_compiler(target.compiler), mcpu=target.mcpu, timing=timing, build_timeout=builder.timeout, jobs=builder.n_parallel)
+        return Measurer(target, timing=timing, build_timeout=builder.timeout, jobs=builder.n_parallel)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +105,7 @@ def run(
     guided = not isinstance(model, PythonBasedModel | RandomModel)
     locals_ = [search.local for search in searches] if ours is None else ours.locals
     with options.measurer(searches[0].task) as measurer:
-        header = make_header(measurer.compiler, mcpu=searches[0].task.local_target.mcpu, seed=seed)
+        header = make_header(measurer.toolchain, seed=seed)
         with _Log(dict(zip(map(id, locals_), searches, strict=True)), options.measure_callbacks, header) as log:
             how = SearchOptions(
                 seed, ours if isinstance(model, PythonBasedModel) else model.model, options.early_stopping if len(searches) == 1 else None,
@@ -159,7 +158,7 @@ class _Log:
                 if isinstance(callback, RecordToFile):
                     self._own(callback.own_file).append(record)
             return True
-        result = measured(record.seconds, record.failure, record.elapsed, record.timestamp)
+        result = measured(record.costs, record.failure, record.elapsed, record.timestamp)
         for callback in self._callbacks:
             callback.callback(search.policy, [MeasureInput(search.task, state)], [result])
         return True

@@ -18,18 +18,18 @@ from ansor.auto_scheduler.local_target import local_target
 from ansor.auto_scheduler.measuring import ERRORS, FLUSH_BYTES
 from ansor.auto_scheduler.program import source_of
 from ansor.autotvm.measured import Failed, MeasureInput, MeasureResult, Unmeasured
-from ansor.codegen.pool_library import pool_library
+from ansor.codegen.artifact import Artifact
 from ansor.codegen.source import CSource
-from ansor.codegen.toolchain import Compiler, find_compiler
 from ansor.compat.common.outcome import MeasureErrorNo
 from ansor.errors import AnsorError, ConfigError, MachineTrouble, TargetError, ToolchainError
 from ansor.ir.dag import Dag
 from ansor.measure import builder as builders
-from ansor.measure import runner as runners
+from ansor.measure.device import Job
+from ansor.measure.devices.local import LocalDevice
 from ansor.measure.failure import Failure
-from ansor.measure.harness import harness_library
 from ansor.measure.machine_trouble import check_trouble
-from ansor.measure.measurer import REFERENCE_COMPILE_SECONDS, MeasureTask
+from ansor.measure.measure_task import MeasureTask
+from ansor.measure.measurer import REFERENCE_COMPILE_SECONDS
 from ansor.measure.reference import measure_task
 from ansor.measure.timing import TimingOptions
 from ansor.support import settings
@@ -70,7 +70,7 @@ class LocalBuilder:
         """Start a folder for the task's programs. Raises TargetError for a target that is no processor, ToolchainError without a compiler."""
         self.close()
         self._target = local_target(task.target)
-        self._builder = builders.Builder(find_compiler(self._target.compiler), mcpu=self._target.mcpu, timeout=self.timeout, jobs=self.n_parallel)
+        self._builder = builders.Builder(self._target.toolchain(), timeout=self.timeout, jobs=self.n_parallel)
 
     def build(self, measure_inputs: Sequence[MeasureInput]) -> list[BuildResult]:
         """One result for each input, in order. What cannot be instantiated is not compiled."""
@@ -104,7 +104,8 @@ class LocalBuilder:
             return replace(result, error_no=ERRORS[built.failure.kind], error_msg=built.failure.text, time_cost=spent, built=built)
         assert self._builder is not None
         builder = self._builder
-        return replace(result, filename=str(built.library), time_cost=spent, built=built, release=lambda: builder.release([built]))
+        filename = "" if built.artifact is None else str(built.artifact.path)
+        return replace(result, filename=filename, time_cost=spent, built=built, release=lambda: builder.release([built]))
 
 
 class LocalRunner:
@@ -168,12 +169,11 @@ class _Session:
 
     def __init__(self, task: Task, timing: TimingOptions, ref_input: Sequence[ArrayLike] | None) -> None:
         self._target = local_target(task.target)
-        self._compiler: Compiler = find_compiler(self._target.compiler)
-        self._builder = builders.Builder(self._compiler, mcpu=self._target.mcpu, timeout=REFERENCE_COMPILE_SECONDS)
-        self._runner = runners.Runner(harness_library(self._compiler), pool_library(self._compiler), timing)
+        self._builder = builders.Builder(self._target.toolchain(), timeout=REFERENCE_COMPILE_SECONDS)
+        self._device, self._timing = LocalDevice(), timing
         self._given = None if ref_input is None else [np.asarray(array) for array in ref_input]
         self._folder = tempfile.TemporaryDirectory(prefix="ansor-ref-input-")
-        self._tasks: dict[str, MeasureTask] = {}
+        self._tasks: dict[str, tuple[MeasureTask, Artifact]] = {}
         self._best: dict[str, float] = {}
 
     def run(self, build: BuildResult) -> MeasureResult:
@@ -188,25 +188,26 @@ class _Session:
     def _measured(self, build: BuildResult) -> MeasureResult:
         if build.built is not None:
             check_trouble(build.built.failure)
-        if build.built is None or build.dag is None or build.error_no != MeasureErrorNo.NO_ERROR:
+        if build.built is None or build.built.artifact is None or build.dag is None or build.error_no != MeasureErrorNo.NO_ERROR:
             return Failed(build.error_no, build.error_msg, build.time_cost, time.time())
-        task = self._defined(build.dag, build.built.source)
-        run = self._runner.run(task.key, replace(build.built.source, entry=build.built.symbol), build.built.library, best_seconds=self._best.get(task.key))
-        check_trouble(run.failure)
-        elapsed = build.time_cost + run.elapsed
-        if run.failure is not None or not run.seconds:
-            failure = run.failure or Failure("exit", "no time was measured")
-            return Failed(ERRORS[failure.kind], failure.text, elapsed, time.time())
-        self._best[task.key] = min(self._best.get(task.key, np.inf), float(np.median(run.seconds)))
-        costs = tuple(sorted(run.seconds)[1:-1]) if len(run.seconds) > 2 else run.seconds
+        task, reference = self._defined(build.dag)
+        started = time.monotonic()
+        seen = self._device.run(Job(task, build.built.artifact, reference, self._timing, self._best.get(task.key)))
+        elapsed = build.time_cost + time.monotonic() - started
+        if isinstance(seen, Failure):
+            check_trouble(seen)
+            return Failed(ERRORS[seen.kind], seen.text, elapsed, time.time())
+        self._best[task.key] = min(self._best.get(task.key, np.inf), float(np.median(seen.costs)))
+        costs = tuple(sorted(seen.costs)[1:-1]) if len(seen.costs) > 2 else seen.costs
         return MeasureResult(costs, MeasureErrorNo.NO_ERROR, elapsed, time.time())
 
     def close(self) -> None:
-        self._runner.close()
+        self._device.close()
         self._builder.close()
         self._folder.cleanup()
 
-    def _defined(self, dag: Dag, source: CSource) -> MeasureTask:
+    def _defined(self, dag: Dag) -> tuple[MeasureTask, Artifact]:
+        """What the programs of a declaration share, and its reference."""
         key = f"{dag.key} {','.join(tensor.name for tensor in dag.tensors)}"
         if key in self._tasks:
             return self._tasks[key]
@@ -214,15 +215,10 @@ class _Session:
         assert task.reference is not None
         (reference,) = self._builder.build([task.reference])
         check_trouble(reference.failure)
-        if reference.failure is not None:
+        if reference.artifact is None:
             raise ToolchainError(f"asked to verify programs of {dag.outputs[0].name}, but their reference does not build: {reference.failure}")
-        self._runner.define(
-            key, source, reference=replace(task.reference, entry=reference.symbol), reference_library=reference.library, reduction=task.reduction,
-            ranges={name: (low, high) for name, low, high in task.ranges}, seed=task.seed, threads=task.threads, files=dict(task.files),
-            rounding=task.rounding,
-        )  # fmt: skip
-        self._tasks[key] = task
-        return task
+        self._tasks[key] = task, reference.artifact
+        return self._tasks[key]
 
     def _files(self, dag: Dag) -> tuple[tuple[str, str], ...]:
         """The inputs that are given, as files."""

@@ -31,11 +31,10 @@ from ansor.support.text import clip
 
 T = TypeVar("T")
 
+LIBRARY_FLAGS = ("-fPIC", "-shared")
 BASE_FLAGS = (
     "-O3",
     "-std=gnu99",
-    "-fPIC",
-    "-shared",
     "-w",  # the text of a failure is for people: errors only
     # Speed that keeps NaN, infinities and the order of operations (no -ffast-math).
     "-ffp-contract=fast",
@@ -70,7 +69,11 @@ class Compiler:
         return self.version
 
     def flags(self, mcpu: str = "native") -> tuple[str, ...]:
-        """The flags every kernel is built with; `mcpu` is "native", a processor's name, or "" for any processor."""
+        """The flags that every shared library is built with; `mcpu` as in `code_flags`."""
+        return (*BASE_FLAGS[:2], *LIBRARY_FLAGS, *self.code_flags(mcpu)[2:])
+
+    def code_flags(self, mcpu: str = "native") -> tuple[str, ...]:
+        """The flags that code is made with, whatever it becomes; `mcpu` is "native", a processor's name, or "" for any processor."""
         if self.kind == "zig":
             # zig cc links its sanitizer runtime and traps unless told not to; in its names a dash takes a feature away.
             return (*BASE_FLAGS, *LLVM_FLAGS, "-fno-sanitize=all", f"-mcpu={mcpu.replace('-', '_') or 'baseline'}")
@@ -210,7 +213,14 @@ def compile_shared(
     timeout: float = 60.0,
     cancelled: threading.Event | None = None,
 ) -> Compiled:
-    """Build C files (`Path`) or C texts (`str`) into one shared library at `output`; failure is a value, too.
+    """Build C files (`Path`) or C texts (`str`) into one shared library at `output`, as `compile_files` does."""
+    return compile_files(compiler, sources, output, (*compiler.flags(mcpu), *flags), timeout=timeout, cancelled=cancelled)
+
+
+def compile_files(
+    compiler: Compiler, sources: Sequence[Path | str], output: Path, flags: Sequence[str], *, timeout: float = 60.0, cancelled: threading.Event | None = None
+) -> Compiled:
+    """Build C files (`Path`) or C texts (`str`) with these flags into `output`; failure is a value, too.
 
     Nothing else is left in the folder of `output`. `timeout` is in seconds of wall time; setting `cancelled` ends the
     call within a fraction of a second. Raises ToolchainError when the compiler cannot be started at all.
@@ -218,7 +228,7 @@ def compile_shared(
     with tempfile.TemporaryDirectory(prefix="cc-", dir=output.parent) as scratch:
         files = [_as_file(source, Path(scratch) / f"source{index}.c") for index, source in enumerate(sources)]
         partial = Path(scratch) / "output.so"
-        command = (*compiler.command, *compiler.flags(mcpu), *flags, *map(str, files), "-o", str(partial), "-lm")
+        command = (*compiler.command, *flags, *map(str, files), "-o", str(partial), "-lm")
         extra = {"ZIG_LOCAL_CACHE_DIR": scratch, "ZIG_GLOBAL_CACHE_DIR": _zig_cache()} if compiler.kind == "zig" else {}
         compiled = _call(command, settings.environment_with(extra), timeout, cancelled)
         if compiled.ok:
@@ -312,9 +322,9 @@ def cached_library(compiler: Compiler, name: str, text: str, *, mcpu: str = "nat
         return kept_library(f"{name}-{key}", lambda place: _tried_again(lambda: build(place)))
 
 
-def prepare(compiler: Compiler, mcpu: str = "native") -> None:
+def prepare(compiler: Compiler, mcpu: str = "native", flags: Sequence[str] = ()) -> None:
     """Make the compiler's first, slow call for a processor, so that no candidate's time limit pays for it.
 
     Raises ToolchainError when it cannot build for that processor.
     """
-    cached_library(compiler, "ready", "int ansor_ready;", mcpu=mcpu)
+    cached_library(compiler, "ready", "int ansor_ready;", mcpu=mcpu, flags=flags)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from ansor.codegen.toolchain import find_compiler
 from ansor.commands.subject import NetworkSubject, Subject
 from ansor.errors import AnsorError, DeclarationError
 from ansor.ir.dag import c_identifier
@@ -78,7 +77,7 @@ def save_kernels(states: Sequence[TaskState], folder: str | Path, target: Target
     from ansor.run.states import Best
 
     bests = [best for state in states if isinstance(best := chosen(state), Best)]
-    kernels = built([state.task for state in states], bests, find_compiler(target.compiler))
+    kernels = built([state.task for state in states], bests, target.toolchain())
     for number, (state, kernel) in enumerate(zip(states, kernels, strict=True)):
         kernel.save(Path(folder) / f"{number:02d}_{c_identifier(state.task.name)}")
     return len(kernels)

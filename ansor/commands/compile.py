@@ -10,7 +10,6 @@ from pathlib import Path
 from rich.console import Console
 
 from ansor import api
-from ansor.codegen.toolchain import find_compiler
 from ansor.commands.common import check_folder, compare, doing, made, make_console, records_of, save_kernels
 from ansor.commands.recorded_target import target_for
 from ansor.commands.step_times import step_times
@@ -50,7 +49,7 @@ def _compile_operator(given: argparse.Namespace, subject: OperatorSubject, targe
     states = [recorded_state(SearchTask(subject.function, subject.args, target), records)]
     say_unused(states, records, partial(say, console), partial(say, console))
     _say_origin(states, target, console)
-    built([state.task for state in states], [chosen(state) for state in states], find_compiler(target.compiler))
+    built([state.task for state in states], [chosen(state) for state in states], target.toolchain())
     say_guesses(states, lambda line: say(console, line))
     console.print(f"compiled in {format_seconds(time.monotonic() - start)}")
     _save(given, states, target, console)

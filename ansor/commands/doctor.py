@@ -6,6 +6,7 @@ import argparse
 import importlib
 import os
 import time
+from contextlib import closing
 
 from rich.console import Console
 
@@ -13,7 +14,7 @@ from ansor import __version__
 from ansor.codegen.toolchain import find_compiler, prepare, processor_name
 from ansor.commands.common import make_console, target_of
 from ansor.errors import AnsorError
-from ansor.measure.measurer import Measurer
+from ansor.measure.devices.local import LocalDevice
 from ansor.measure.peak import measure_peak
 from ansor.run.progress_text import BUSY
 from ansor.support.settings import cache_directory, cores, writable_cache
@@ -54,8 +55,8 @@ def _measured(target: Target, console: Console, load: float) -> None:
     start = time.monotonic()
     prepare(compiler, target.mcpu)
     console.print(f"compiler   {compiler.version} (ready in {format_seconds(time.monotonic() - start)})", soft_wrap=True)
-    with Measurer(compiler, mcpu=target.mcpu) as measurer:
-        console.print(f"timer      {100 * measurer.noise_floor():.1f} % spread of a fixed kernel; smaller differences mean nothing")
+    with closing(LocalDevice()) as device:
+        console.print(f"timer      {100 * device.noise_floor():.1f} % spread of a fixed kernel; smaller differences mean nothing")
     for threads in dict.fromkeys((1, target.threads)):
         peak = measure_peak(compiler, vector_bytes=target.vector_bytes, threads=threads, mcpu=target.mcpu)
         word = "thread " if threads == 1 else "threads"

@@ -55,7 +55,7 @@ def _summary(records: Sequence[Record], names: Mapping[str, str]) -> Table:
     for record in records:
         groups.setdefault(record.workload, []).append(record)
     for workload, group in groups.items():
-        best = min((record.latency_s for record in group if record.seconds), default=None)
+        best = min((record.cost for record in group if record.costs), default=None)
         failures = Counter(record.failure.kind for record in group if record.failure is not None)
         text = ", ".join(f"{kind} {count}" for kind, count in failures.most_common()) or "none"
         table.add_row(names.get(workload, ""), workload, str(len(group)), format_seconds(best) if best is not None else "-", text)

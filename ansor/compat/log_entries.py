@@ -138,7 +138,7 @@ def _of_trials(path: str | Path) -> Loaded[Entry]:
         if isinstance(record, str):
             raise RecordError(record)
         failure = "" if record.failure is None else str(record.failure)
-        return Entry(record.workload, record.target, f"row {record.row}", record.latency_s, failure, row.rstrip("\n"))
+        return Entry(record.workload, record.target, f"row {record.row}", record.cost, failure, row.rstrip("\n"))
 
     reader = trials.Reader(None, None)
     return log_lines.gathered(log_lines.read(path, read_line))

@@ -88,7 +88,7 @@ class FromTrials:
             raise RecordError("it names a sketch that does not exist in this version")
         if not space.holds(record.row):
             raise RecordError("its row is none of its sketch's programs")
-        result = measured(record.seconds, record.failure, record.elapsed, record.timestamp)
+        result = measured(record.costs, record.failure, record.elapsed, record.timestamp)
         return LogRecord(MeasureInput(task.recorded, RecordedState(state_of_row(task, space, record.row).transform_steps)), result)
 
     def _spaces_of(self, workload: str, target: str) -> tuple[SearchTask, dict[tuple[str, str], SketchSpace]]:

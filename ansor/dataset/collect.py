@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from ansor.codegen.toolchain import find_compiler
 from ansor.dataset.operators import DatasetTask
 from ansor.measure.measurer import Measurer
 from ansor.measure.timing import TimingOptions
@@ -54,7 +53,7 @@ def collect(
     Ctrl-C passes through, nothing is lost.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with Measurer(find_compiler(target.compiler), mcpu=target.mcpu, timing=TIMING) as measurer:
+    with Measurer(target, timing=TIMING) as measurer:
         for task in tasks:
             run = TuningRun(
                 [search_task(task, target)], measurer=measurer, budget=Budget.of(trials), trials=Trials(records_of(folder, task)), hearers=Hearers(report),

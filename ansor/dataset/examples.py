@@ -105,7 +105,7 @@ def examples_of(task: SearchTask, records: Path, left_out: Counter[str]) -> tupl
     left_out.update(recorded.left_out)
     by_space: dict[int, list[tuple[tuple[int, ...], float]]] = {}
     for outcome, record in recorded.known:
-        seconds = min(record.seconds[:REPEATS]) if outcome.valid else np.inf  # the least, not the median: whatever else ran only ever adds
+        seconds = min(record.costs[:REPEATS]) if outcome.valid else np.inf  # the least, not the median: whatever else ran only ever adds
         by_space.setdefault(outcome.pick.space, []).append((outcome.pick.row, seconds))
     parts: list[FeatureRows] = []
     times: list[float] = []

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ansor.codegen.generate import Machine, generate
 from ansor.codegen.source import CSource
-from ansor.codegen.toolchain import find_compiler
 from ansor.errors import ArgumentError, MeasureError, ScheduleError
 from ansor.ir.dag import c_identifier
 from ansor.ir.loops import Loops
@@ -15,7 +13,7 @@ from ansor.ir.simplify import simplified
 from ansor.manual.schedule import Schedule
 from ansor.measure.kernel import Kernel, build_kernels
 from ansor.measure.machine_trouble import check_trouble
-from ansor.measure.measurer import Job, Measurer
+from ansor.measure.measurer import Candidate, Measurer
 from ansor.measure.reference import measure_task
 from ansor.measure.timing import TimingOptions
 from ansor.schedule.legality import local_bytes
@@ -50,10 +48,10 @@ def build(
     machine, sketch, entry = parse_target(target), _closed(s, args), c_identifier(name)
     loops = sketch.lower_row((), entry)
     _check_stack(loops, machine)
-    source = generate(loops, Machine(machine.vector_bytes, machine.threads), entry)
+    source = machine.emit(loops, entry)
     if verify:
         _verify(sketch, source, machine)
-    (kernel,) = build_kernels([source], find_compiler(machine.compiler), mcpu=machine.mcpu)
+    (kernel,) = build_kernels([source], machine.toolchain())
     kernel.schedule = loops_text(simplified(loops))
     return kernel
 
@@ -79,8 +77,8 @@ def _check_stack(loops: Loops, target: Target) -> None:
 
 
 def _verify(sketch: Sketch, source: CSource, target: Target) -> None:
-    with Measurer(find_compiler(target.compiler), mcpu=target.mcpu, timing=ONCE) as measurer:
-        (found,) = measurer.measure([Job(measure_task(sketch.dag, target), source)])
+    with Measurer(target, timing=ONCE) as measurer:
+        (found,) = measurer.measure([Candidate(measure_task(sketch.dag, target), source)])
     check_trouble(found.failure)
     if found.failure is not None:
         raise MeasureError(f"kernel {source.entry!r} is not as its declaration says: {found.failure}")

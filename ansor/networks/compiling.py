@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ansor.codegen.toolchain import find_compiler
 from ansor.networks.library_choice import assembled, runs_here
 from ansor.networks.network_kernel import NetworkKernel
 from ansor.run.choosing import chosen, is_tunable, recorded_states, say_guesses, say_unused
@@ -37,7 +36,7 @@ def compiled(extracted: ExtractedGraph, target: Target, asked: RunOptions, voice
     on_tasks(list(states.values()))
     say_guesses([state for state in states.values() if is_tunable(state.task)], voice.say, hint=not asked.given)
     voice.now(f"building {counted(len(tasks), 'kernel')}")
-    ours = [NetworkKernel(kernel) for kernel in built(tasks, bests, find_compiler(target.compiler) if tasks else None, voice.alarm)]
+    ours = [NetworkKernel(kernel) for kernel in built(tasks, bests, target.toolchain() if tasks else None, voice.alarm)]
     if library and tasks and runs_here(target):
         voice.now("comparing with PyTorch's kernels")
         return assembled(extracted, tasks, bests, ours, asked.records, voice.say)

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ansor.codegen.toolchain import find_compiler
 from ansor.errors import RecordError
 from ansor.measure.record import Comparison, RecordFile, load, make_header, round_to
 from ansor.measure.turns import turn
@@ -144,7 +143,7 @@ def _record(candidates: Candidates, times: Sequence[Rivals], chosen: Sequence[bo
         return
     target = candidates.tasks[0].target
     try:
-        with RecordFile(records, make_header(find_compiler(target.compiler), mcpu=target.mcpu)) as file:
+        with RecordFile(records, make_header(target.toolchain())) as file:
             for number, other in enumerate(candidates.library):
                 if other is not None:
                     file.append_comparison(candidates.comparison(number, times[number], chosen[number]))

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ansor.codegen.building import Toolchain
 from ansor.codegen.source import CSource
-from ansor.codegen.toolchain import Compiler
 from ansor.errors import ToolchainError
 from ansor.ir.dag import c_identifier
 from ansor.ir.printer import loops_text
@@ -27,17 +27,17 @@ def schedule_text(task: SearchTask, best: Best) -> str:
     return loops_text(simplified(best.sketch.lower_row(best.row, c_identifier(task.name))))
 
 
-def built(tasks: Sequence[SearchTask], bests: Sequence[Best], compiler: Compiler | None = None, report: Report = warn) -> list[Kernel]:
+def built(tasks: Sequence[SearchTask], bests: Sequence[Best], toolchain: Toolchain | None = None, report: Report = warn) -> list[Kernel]:
     """One kernel for each task, built side by side; one that does not build is replaced by the declaration as it stands, and said.
 
     Raises ToolchainError when that does not build either.
     """
-    mcpu = tasks[0].target.mcpu if tasks else "native"
+    toolchain = toolchain or (tasks[0].target.toolchain() if tasks else None)
     try:
-        kernels = build_kernels([_source(*one) for one in zip(tasks, bests, range(len(tasks)), strict=True)], compiler, mcpu=mcpu)
+        kernels = build_kernels([_source(*one) for one in zip(tasks, bests, range(len(tasks)), strict=True)], toolchain)
     except ToolchainError:
-        bests = [_buildable(task, best, compiler, report) for task, best in zip(tasks, bests, strict=True)]
-        kernels = build_kernels([_source(*one) for one in zip(tasks, bests, range(len(tasks)), strict=True)], compiler, mcpu=mcpu)
+        bests = [_buildable(task, best, toolchain, report) for task, best in zip(tasks, bests, strict=True)]
+        kernels = build_kernels([_source(*one) for one in zip(tasks, bests, range(len(tasks)), strict=True)], toolchain)
     for kernel, task, best in zip(kernels, tasks, bests, strict=True):
         kernel.name = task.name
         kernel.latency_s = best.seconds if np.isfinite(best.seconds) else None
@@ -46,9 +46,9 @@ def built(tasks: Sequence[SearchTask], bests: Sequence[Best], compiler: Compiler
     return kernels
 
 
-def _buildable(task: SearchTask, best: Best, compiler: Compiler | None, report: Report) -> Best:
+def _buildable(task: SearchTask, best: Best, toolchain: Toolchain | None, report: Report) -> Best:
     try:
-        build_kernels([_source(task, best, 0)], compiler, mcpu=task.target.mcpu)
+        build_kernels([_source(task, best, 0)], toolchain)
     except ToolchainError as error:
         report(f"{task.name}: the chosen program does not build, the plain declaration serves: {clip(str(error), 300)}")
         return Best(Sketch(task.dag), (), math.inf)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,6 +12,7 @@ from typing import TypedDict
 
 from ansor.cost_model.base import CostModel
 from ansor.errors import ArgumentTypeError
+from ansor.measure.device import Device
 from ansor.measure.record_place import check_place, make_place
 from ansor.measure.timing import TimingOptions
 from ansor.run.budget import Budget
@@ -31,6 +32,7 @@ class TuningKeywords(TypedDict, total=False):
     minutes: float | None
     min_gain: float | None
     records: str | Path | None
+    devices: Sequence[str | Device] | str | Device | None
     seed: int
     timing: TimingOptions | None
     early_stop: int | None
@@ -69,6 +71,7 @@ class RunOptions:
     search: SearchOptions = field(default_factory=SearchOptions)
     records: Path | None = None
     timing: TimingOptions | None = None
+    devices: Sequence[str | Device] | str | Device | None = None
     audience: Audience = field(default_factory=Audience)
     given: bool = True
 
@@ -85,6 +88,7 @@ class RunOptions:
             SearchOptions(seed, model, asked.get("early_stop"), partial(pick, seed=seed)),
             None if records is None else Path(records),
             asked.get("timing"),
+            asked.get("devices"),
             Audience(asked.get("progress"), asked.get("report", quiet), asked.get("on_progress", quiet)),
             given,
         )

@@ -7,8 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from ansor.codegen.toolchain import Compiler
-from ansor.measure.measurer import Measurement
+from ansor.measure.measurer import Measurement, Measurer
 from ansor.measure.record import Record, RecordFile, make_header, make_record
 from ansor.run.first_failures import FirstFailures
 from ansor.run.options import Trials
@@ -22,10 +21,10 @@ from ansor.search.tuner import Pick
 class Ledger:
     """Reads the file of a run before it, and appends to it in a `with`. Failures of the first trials are held back until it is clear what they are."""
 
-    def __init__(self, trials: Trials, states: Sequence[TaskState], compiler: Compiler, seed: int) -> None:
+    def __init__(self, trials: Trials, states: Sequence[TaskState], measurer: Measurer, seed: int) -> None:
         self._trials = trials
         self._states = states
-        self._compiler = compiler
+        self._measurer = measurer
         self._seed = seed
         self._first_failures = FirstFailures()
         self._file: RecordFile | None = None
@@ -38,7 +37,7 @@ class Ledger:
 
     def recorded(self, state: TaskState) -> Recorded:
         """What the file knows of a task."""
-        return Recorded([], {}) if self._found is None else recorded_outcomes(state.task, self._found)
+        return Recorded([], {}) if self._found is None else recorded_outcomes(state.task, self._found, (self._measurer.model, self._measurer.unit))
 
     def say_left_out(self, hearers: Hearers) -> None:
         """What of the file does not count, if there is anything."""
@@ -47,9 +46,8 @@ class Ledger:
 
     def __enter__(self) -> Self:
         if self._trials.file is not None:
-            mcpu = self._states[0].task.target.mcpu
             names = {state.task.workload_key: state.task.name for state in self._states}
-            self._file = RecordFile(self._trials.file, make_header(self._compiler, mcpu=mcpu, seed=self._seed, names=names))
+            self._file = RecordFile(self._trials.file, make_header(self._measurer.toolchain, seed=self._seed, names=names))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -75,5 +73,5 @@ class Ledger:
         space = state.task.spaces[pick.space]
         return make_record(
             measurement, workload=state.task.workload_key, target=record_target(state.task.target), algorithm=space.algorithm, sketch=space.sketch.to_json(),
-            row=pick.row, seed=self._seed, round=round_,
+            row=pick.row, device=self._measurer.model, seed=self._seed, round=round_,
         )  # fmt: skip

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ansor.codegen.toolchain import find_compiler, processor_name
+from ansor.codegen.toolchain import processor_name
 from ansor.measure.machine_identity import compiler_identity, processor_identity
 from ansor.targets.base import Target
 
 
 def record_target(target: Target) -> str:
     """The target as records name it: with what the processor is where it says `native`, and with the compiler, because times depend on both."""
-    compiler = compiler_identity(find_compiler(target.compiler).version)
+    compiler = compiler_identity(target.toolchain().version)
     return f"{target} ({processor_identity()}, {compiler})" if target.mcpu == "native" else f"{target} ({compiler})"
 
 
@@ -31,7 +31,7 @@ def difference(recorded: str, target: Target) -> str:
     if "logged: " in inside:
         return f"times from a log ({inside[inside.index('logged: ') + len('logged: ') :]})"
     processor, _, compiler = inside.rpartition(", ") if target.mcpu == "native" else ("", "", inside)
-    made, here = compiler_identity(compiler), compiler_identity(find_compiler(target.compiler).version)
+    made, here = compiler_identity(compiler), compiler_identity(target.toolchain().version)
     words = [_other_processor(processor)] if target.mcpu == "native" and processor not in (processor_identity(), processor_name()) else []
     words += [f"with {made}, here {here}"] if made != here else []
     return f"made {', and '.join(words)}" if words else f"made on another machine ({inside})"
@@ -67,4 +67,4 @@ def is_of(recorded: str, target: Target) -> bool:
     if not recorded.startswith(start) or not recorded.endswith(")"):
         return False
     compiler = recorded[len(start) : -1]
-    return not compiler.startswith("logged: ") and compiler_identity(compiler) == compiler_identity(find_compiler(target.compiler).version)
+    return not compiler.startswith("logged: ") and compiler_identity(compiler) == compiler_identity(target.toolchain().version)

@@ -14,11 +14,15 @@ from ansor.run.record_target import difference, is_for, is_of, options_text
 from ansor.search.tuner import Outcome, Pick
 from ansor.support.text import counted
 from ansor.targets.base import Target
+from ansor.targets.unit import Unit
 from ansor.tasks.origins import origin_of
 from ansor.tasks.task import SearchTask
 
 OTHER_TARGET = "made for another target"
 """How the reason begins for records of other target options. A file may well hold several, as it may hold several workloads."""
+
+OTHER_DEVICE = "measured on another device"
+"""How the reason begins for records whose costs do not compare. A file may well hold those of several devices."""
 
 OTHER_NAMES = "recorded with other names of tensors or axes"
 """The reason for records of the same computation, declared with other names: the steps of a sketch name stages and loops."""
@@ -57,11 +61,14 @@ def _file(records: str | Path) -> _File:
     return _read(path, state.st_size, state.st_mtime_ns)
 
 
-def recorded_outcomes(task: SearchTask, records: str | Path) -> Recorded:
-    """What a file knows of a task on its target."""
+def recorded_outcomes(task: SearchTask, records: str | Path, device: tuple[str, Unit] | None = None) -> Recorded:
+    """What a file knows of a task on its target, measured on devices of that model, in that unit; by default on the device that most records are of."""
     of_workload = _file(records).records.get(task.workload_key, [])
     here = {text for text in {record.target for record in of_workload} if is_of(text, task.target)}
     of_target = [record for record in of_workload if record.target in here]
+    counted_by = Counter((record.device, record.unit) for record in of_target)
+    wanted = device or max(counted_by, key=counted_by.__getitem__, default=None)
+    of_target = [record for record in of_target if (record.device, record.unit) == wanted]
     numbers = {(space.algorithm, space.name): k for k, space in enumerate(task.spaces)} if of_target else {}
     why = lru_cache(partial(_why_unknown, task))  # a file has many records of each sketch
     found = [(_outcome_of(record, task, numbers, why), record) for record in of_target]
@@ -69,6 +76,9 @@ def recorded_outcomes(task: SearchTask, records: str | Path) -> Recorded:
     others = Counter(record.target for record in of_workload if record.target not in here)
     for text, count in others.items():
         left_out[_why_elsewhere(text, task.target)] += count
+    for (model, unit), count in counted_by.items():
+        if (model, unit) != wanted:
+            left_out[f"{OTHER_DEVICE} ({model}, in {unit})"] += count
     return Recorded([(outcome, record) for outcome, record in found if isinstance(outcome, Outcome)], dict(left_out))
 
 
@@ -96,7 +106,7 @@ def say_left_out(left_out: Iterable[Mapping[str, int]], records: str | Path, say
 
 
 def _is_expected(reason: str) -> bool:
-    return reason.startswith(OTHER_TARGET) or reason.endswith(ASKED)
+    return reason.startswith((OTHER_TARGET, OTHER_DEVICE)) or reason.endswith(ASKED)
 
 
 def _outcome_of(record: Record, task: SearchTask, numbers: Mapping[tuple[str, str], int], why: Callable[[str, str], str]) -> Outcome | str:
@@ -110,7 +120,7 @@ def _outcome_of(record: Record, task: SearchTask, numbers: Mapping[tuple[str, st
         return "the sketch has no such row"
     if not space.allows(record.row):
         return "not as pinned"
-    return Outcome(Pick(index, record.row), record.latency_s if record.seconds else None, record.failure.kind if record.failure else None)
+    return Outcome(Pick(index, record.row), record.cost if record.costs else None, record.failure.kind if record.failure else None)
 
 
 def _why_unknown(task: SearchTask, algorithm: str, name: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ansor.codegen.toolchain import find_compiler
 from ansor.measure.measurer import Measurer
 from ansor.run.keywords import RunOptions
 from ansor.run.options import Trials
@@ -18,7 +17,7 @@ def tuned(tasks: Sequence[SearchTask], weights: Sequence[float] | None, asked: R
     """The tasks, which share a target, with the best programs found. Ctrl-C ends the run early; before the first trial it passes through."""
     target = tasks[0].target
     voice.now("starting the C compiler and the measuring process")
-    with Measurer(find_compiler(target.compiler), mcpu=target.mcpu, timing=asked.timing, say=voice.alarm) as measurer:
+    with Measurer(target, asked.devices, timing=asked.timing, say=voice.alarm) as measurer:
         trials = Trials(asked.records)
         run = TuningRun(tasks, weights, measurer=measurer, budget=asked.budget, search=asked.search, trials=trials, hearers=voice.hearers)
         try:

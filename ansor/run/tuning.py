@@ -18,7 +18,7 @@ from ansor.errors import AnsorError
 from ansor.measure.failure import Failure
 from ansor.measure.machine_trouble import KIND as MACHINE
 from ansor.measure.machine_trouble import check_trouble
-from ansor.measure.measurer import Job, Measurement, Measurer
+from ansor.measure.measurer import Candidate, Measurement, Measurer
 from ansor.run.budget import FEWEST_TRIALS, Budget
 from ansor.run.ledger import Ledger
 from ansor.run.options import SMALL_ROUND, Rounds, SearchOptions, Trials
@@ -64,7 +64,7 @@ class TuningRun:
         given = weights if weights is not None else [1.0] * len(tasks)
         self.states = [TaskState(task, weight) for task, weight in zip(tasks, given, strict=True)]
         self.pace = Pace(budget, self.states, self.rounds.clock, self._tried_out)
-        self.ledger = Ledger(trials or Trials(), self.states, measurer.compiler, int(self.search.seed))
+        self.ledger = Ledger(trials or Trials(), self.states, measurer, int(self.search.seed))
         infos = [TaskInfo(weight=state.weight) for state in self.states]
         self.scheduler = TaskScheduler(infos, objective=self.rounds.objective, options=self.rounds.scheduling)
         self.tuners = {id(state): self._tuner(state, number) for number, state in enumerate(self.states)}
@@ -234,23 +234,23 @@ class TuningRun:
 
     def _measured(self, state: TaskState, picks: Sequence[Pick]) -> Generator[tuple[Pick, Measurement], None, None]:
         """Measurements in the order of the picks; a program that cannot be written as C is a failure like any other."""
-        jobs: dict[int, Job] = {}
+        candidates: dict[int, Candidate] = {}
         failed: dict[int, Measurement] = {}
         for k, pick in enumerate(picks):
             try:
                 source = state.task.source(state.task.spaces[pick.space].sketch, pick.row, f"candidate{k}")
             except AnsorError as error:
-                failed[k] = Measurement(failure=Failure("instantiation", str(error)))
+                failed[k] = Measurement(failure=Failure("instantiation", str(error)), unit=self.measurer.unit)
                 continue
-            jobs[k] = Job(state.task.measure_task, source, state.seconds)
-        with closing(self.measurer.measure(list(jobs.values()))) as results:
+            candidates[k] = Candidate(state.task.measure_task, source, state.seconds)
+        with closing(self.measurer.measure(list(candidates.values()))) as results:
             for k, pick in enumerate(picks):
                 yield pick, failed[k] if k in failed else next(results)
 
     def _trial(self, state: TaskState, pick: Pick, measurement: Measurement) -> Outcome:
         """A trial is over: it is recorded and counted."""
         failure = measurement.failure
-        outcome = Outcome(pick, measurement.latency_s if failure is None else None, failure.kind if failure is not None else None)
+        outcome = Outcome(pick, measurement.cost if failure is None else None, failure.kind if failure is not None else None)
         self.ledger.keep(state, pick, measurement)
         self._note(state, outcome, failure)
         return outcome

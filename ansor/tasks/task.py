@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 
 from ansor.algorithms.base import DIRECT, Algorithm, Alternative
 from ansor.algorithms.builtin import alternatives_of
-from ansor.codegen.generate import Machine, generate
 from ansor.codegen.source import CSource
 from ansor.errors import ArgumentError, DeclarationError
 from ansor.ir.dag import Dag
-from ansor.measure.measurer import MeasureTask
+from ansor.measure.measure_task import MeasureTask
 from ansor.measure.reference import measure_task
 from ansor.rules.base import SketchRule
 from ansor.rules.registry import resolve
@@ -226,14 +225,9 @@ class SearchTask:
         """The alternative a sketch belongs to; None for the declaration itself."""
         return next((one for one in self.alternatives if one.dag is sketch.dag), None) if sketch.dag is not self.dag else None
 
-    @property
-    def machine(self) -> Machine:
-        """What code generation needs of the target."""
-        return Machine(self.target.vector_bytes, self.target.threads)
-
     def source(self, sketch: Sketch, row: Sequence[int], entry: str = "kernel") -> CSource:
         """C of one program of a sketch."""
-        source = generate(sketch.lower_row(row, entry), self.machine, entry)
+        source = self.target.emit(sketch.lower_row(row, entry), entry)
         alternative = self.alternative_of(sketch)
         return source if alternative is None else _as_called(source, alternative, self.dag)
 

@@ -11,6 +11,7 @@ from ansor import te
 from ansor.algorithms.base import alternatives_of
 from ansor.algorithms.convolution import find_convolution
 from ansor.algorithms.winograd import F2, F4, METHODS, Method, rewritten
+from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.toolchain import find_compiler
 from ansor.ir.dag import Dag
 from ansor.ir.evaluate import evaluate
@@ -106,7 +107,7 @@ def test_every_sketch_computes_it(bench: Bench, seed: int, layout: str, constant
 def kernel_of(task: SearchTask, algorithm: str) -> Kernel:
     """Some program of an algorithm, built."""
     space = next(space for space in task.spaces if space.algorithm == algorithm)
-    return built([task], [Best(space.sketch, (0,) * len(space.sizes), 1.0)], find_compiler())[0]
+    return built([task], [Best(space.sketch, (0,) * len(space.sizes), 1.0)], CToolchain(find_compiler()))[0]
 
 
 def test_a_kernel_takes_the_weights_as_declared(tmp_path: Path) -> None:

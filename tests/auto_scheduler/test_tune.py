@@ -65,7 +65,7 @@ def test_a_run_is_logged_and_its_best_is_applied(fake: FakeMeasurer, tmp_path: P
     assert len(lines) + len(ours) == len(fake.jobs) == state.trials == 24 and lines and ours
     assert capsys.readouterr().out.count("without steps in TVM's log format: kept in") == 1
     assert {inp.task.recorded for inp, _ in lines} == {task.recorded} and all(result.error_no == 0 for _, result in lines)
-    best = min([result.mean_cost for _, result in lines] + [record.latency_s for record in ours])
+    best = min([result.mean_cost for _, result in lines] + [record.cost for record in ours])
     assert state.seconds == best
     program, args = task.apply_best(log)
     check_interpreted(task.compute_dag, program)

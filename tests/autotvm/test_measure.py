@@ -115,7 +115,7 @@ def test_reference_inputs_reach_the_program() -> None:
     with create_measure_batch(task, measure_option(runner=runner)) as measure:
         assert measure(inputs(task, 0))[0].error_no == 0
         assert runner._session is not None
-        (known,) = runner._session._tasks.values()
+        ((known, _),) = runner._session._tasks.values()
         assert np.load(dict(known.files)["rows"]).tolist() == [7, 7, 0, 1, 2, 3] and "C" not in dict(known.files)
     runner.ref_input = [np.ones((8, 4), np.float32)]
     with create_measure_batch(task, measure_option(runner=runner)) as measure, pytest.raises(ConfigError, match="ref_input of .* programs take"):

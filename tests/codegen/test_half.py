@@ -11,6 +11,7 @@ import torch
 
 import ansor
 from ansor import te
+from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.toolchain import find_compiler
 from ansor.errors import ToolchainError
 from ansor.ir.evaluate import evaluate
@@ -129,6 +130,6 @@ def test_any_processor_has_halves(compiler: str) -> None:
         pytest.skip("no gcc on this machine")
     x = te.placeholder((N,), "float16", name="x")
     schedule = ansor.create_schedule(te.compute((N,), lambda i: te.exp(x[i]) / 3, name="y"))
-    (kernel,) = build_kernels([ansor.build(schedule)._source], find_compiler(compiler), mcpu="")
+    (kernel,) = build_kernels([ansor.build(schedule)._source], CToolchain(find_compiler(compiler), ""))
     a = np.linspace(-4, 4, N).astype(np.float16)
     assert np.allclose(kernel(a), np.exp(a) / 3, rtol=3e-3)

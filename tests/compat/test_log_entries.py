@@ -61,7 +61,7 @@ def test_picking(capsys: pytest.CaptureFixture[str]) -> None:
     assert ran("record --mode pick --i configs.log", capsys) == ["configs.log.best.log: 2 records"]
     assert configs.load("configs.log.best.log").records == tuple(configs.load("configs.log").records[1:3])
     assert ran("record --mode pick --i trials.jsonl", capsys)[0] == "trials.jsonl.best.jsonl: 2 records"
-    assert [record.latency_s for record in load("trials.jsonl.best.jsonl").records] == [4.0, 1.0]
+    assert [record.cost for record in load("trials.jsonl.best.jsonl").records] == [4.0, 1.0]
     assert load("trials.jsonl.best.jsonl").headers[0].machine == (("source", "a test"),)
 
 

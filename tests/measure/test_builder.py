@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.source import CSource
 from ansor.codegen.toolchain import Compiler
-from ansor.measure.builder import Builder
-from ansor.measure.runner import Runner
+from ansor.measure.builder import Builder, Built
+from ansor.measure.devices.local import called
+from ansor.measure.runner import Run, Runner
 
 pytestmark = pytest.mark.compiler
 GOOD = "for (long i = 0; i < n; ++i) c[i] = a[i] + b[i];"
@@ -15,8 +17,18 @@ GOOD = "for (long i = 0; i < n; ++i) c[i] = a[i] + b[i];"
 
 @pytest.fixture
 def builder(compiler: Compiler) -> Iterator[Builder]:
-    with Builder(compiler, jobs=2) as builder:
+    with Builder(CToolchain(compiler), jobs=2) as builder:
         yield builder
+
+
+def run(runner: Runner, built: Built) -> Run:
+    assert built.artifact is not None
+    return runner.run("add", called(built.artifact), built.artifact.path)
+
+
+def digest(built: Built) -> str:
+    assert built.artifact is not None
+    return built.artifact.digest
 
 
 def test_only_the_culprit_fails(builder: Builder, source_of: Callable[..., CSource], runner: Runner) -> None:
@@ -27,9 +39,9 @@ def test_only_the_culprit_fails(builder: Builder, source_of: Callable[..., CSour
     assert [index for index, one in enumerate(built) if one.failure] == [3]
     failure = built[3].failure
     assert failure is not None and failure.kind == "compile" and "undeclared" in failure.text
-    assert len({one.library for one in built}) == 5 + 1  # those beside the culprit alone, the others together
+    assert len({one.artifact and one.artifact.path for one in built}) == 5 + 1  # those beside the culprit alone, the others together
     for one in (built[0], built[9]):
-        assert runner.run("add", replace(one.source, entry=one.symbol), one.library).failure is None
+        assert run(runner, one).failure is None
 
 
 def test_names_of_their_own_do_not_clash(builder: Builder, source_of: Callable[..., CSource], runner: Runner) -> None:
@@ -39,23 +51,23 @@ def test_names_of_their_own_do_not_clash(builder: Builder, source_of: Callable[.
         for add, source in (("0", source_of(GOOD.replace("a[i]", "helper(a[i])"))), ("1", source_of(GOOD.replace("a[i]", "helper(a[i])"))))
     )
     built = builder.build([good, wrong, good, wrong])
-    assert len({one.library for one in built}) == 2
-    kinds = [runner.run("add", replace(one.source, entry=one.symbol), one.library).failure for one in built]
+    assert len({one.artifact and one.artifact.path for one in built}) == 2
+    kinds = [run(runner, one).failure for one in built]
     assert [None if kind is None else kind.kind for kind in kinds] == [None, "wrong_answer"] * 2
 
 
 def test_texts_that_do_not_get_on_are_built_alone(builder: Builder, source_of: Callable[..., CSource]) -> None:
     sources = [replace(s, text=f"struct same {{ int x{i}; }};\n{s.text}") for i, s in enumerate([source_of(GOOD)] * 4)]
     assert not any(one.failure for one in builder.build(sources))
-    assert len({one.library for one in builder.build(sources)}) == 4
+    assert len({one.artifact and one.artifact.path for one in builder.build(sources)}) == 4
 
 
 def test_equal_machine_code_is_recognised(builder: Builder, source_of: Callable[..., CSource]) -> None:
     bodies = [GOOD, "long other = n; for (long x = 0; x < other; x += 1) c[x] = a[x] + b[x];", GOOD.replace("+", "-")]
     bodies += ["for (long i = 0; i < n; ++i) c[i] = a[i] * 3.14f + b[i];", "for (long i = 0; i < n; ++i) c[i] = a[i] * 3.15f + b[i];"]
     sources = [source_of(body, entry=f"k{i}") for i, body in enumerate(bodies)]
-    digests = [builder.build([source])[0].digest for source in sources]
-    assert builder.build(sources)[0].digest == builder.build(sources)[1].digest == digests[0]  # in whatever company
+    digests = [digest(builder.build([source])[0]) for source in sources]
+    assert digest(builder.build(sources)[0]) == digest(builder.build(sources)[1]) == digests[0]  # in whatever company
     assert all(digests) and digests[0] == digests[1] and len(set(digests)) == 4
 
 
@@ -65,10 +77,10 @@ def test_time_limit_of_the_compiler(builder: Builder, source_of: Callable[..., C
 
 
 def test_nothing_is_left_behind(compiler: Compiler, source_of: Callable[..., CSource]) -> None:
-    with Builder(compiler, jobs=1) as builder:
+    with Builder(CToolchain(compiler), jobs=1) as builder:
         work: Path = builder._work.path
         built = builder.build([source_of(GOOD)])
-        assert built[0].library.exists()
+        assert built[0].artifact is not None and built[0].artifact.path.exists()
         builder.release(built)
         assert [path.name for path in work.iterdir()] == ["lock"]
     assert not work.exists()

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.pool_library import shared_pool
 from ansor.codegen.source import Argument, CSource, Pack
 from ansor.codegen.toolchain import Compiler
@@ -29,7 +30,7 @@ void sum(void *const *args, unsigned char *workspace, void (*parallel_for)(void 
 
 @pytest.fixture(scope="module")
 def add(compiler: Compiler, source_of: MakeSource) -> Kernel:
-    (kernel,) = build_kernels([source_of("for (long i = 0; i < n; ++i) c[i] = a[i] + b[i];")], compiler)
+    (kernel,) = build_kernels([source_of("for (long i = 0; i < n; ++i) c[i] = a[i] + b[i];")], CToolchain(compiler))
     return kernel
 
 
@@ -70,19 +71,19 @@ def test_mistakes_are_sentences(add: Kernel, compiler: Compiler, source_of: Make
     with pytest.raises(MeasureError, match="no constant 'A'"):
         add.bind_constants({"A": a})
     with pytest.raises(ToolchainError, match="undeclared"):
-        build_kernels([source_of("undeclared;")], compiler)
+        build_kernels([source_of("undeclared;")], CToolchain(compiler))
 
 
 def test_constants_are_packed_once_and_saved(compiler: Compiler, source_of: MakeSource, tmp_path: Path) -> None:
     source = source_of("for (long i = 0; i < n; ++i) c[i] = a[i] + b[2 * i];")
     first, second, last = source.arguments
     constant = Argument("B", (1000,), "float32", "constant", Pack((1000, 2), ((1, 1),)))
-    (kernel,) = build_kernels([replace(source, arguments=(first, constant, last))], compiler)
+    (kernel,) = build_kernels([replace(source, arguments=(first, constant, last))], CToolchain(compiler))
     a, b = np.random.default_rng(0).random((2, 1000), dtype=np.float32)
     assert np.array_equal(np.asarray(kernel(a, b)), a + b)
     kernel.bind_constants({"B": b})
     kernel.latency_s = 0.5
-    loaded = Kernel.load(kernel.save(tmp_path / "saved"), compiler=compiler)
+    loaded = Kernel.load(kernel.save(tmp_path / "saved"))
     assert np.array_equal(np.asarray(loaded(a)), a + b) and loaded.latency_s == 0.5 and loaded.source == source.text
     assert loaded.bound_constant("B").size == 2000
     with pytest.raises(MeasureError, match="no saved kernel"):
@@ -91,7 +92,7 @@ def test_constants_are_packed_once_and_saved(compiler: Compiler, source_of: Make
 
 def test_threads_share_one_pool(compiler: Compiler) -> None:
     arguments = tuple(Argument(name, (1000,), "float32", "output" if name == "C" else "input") for name in "ABC")
-    kernels = build_kernels([CSource(PARALLEL, "sum", arguments, threads=2)] * 2, compiler)
+    kernels = build_kernels([CSource(PARALLEL, "sum", arguments, threads=2)] * 2, CToolchain(compiler))
     a, b = np.random.default_rng(0).random((2, 1000), dtype=np.float32)
     for kernel in kernels:
         assert np.array_equal(np.asarray(kernel(a, b)), a + b)
@@ -101,7 +102,7 @@ def test_threads_share_one_pool(compiler: Compiler) -> None:
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_forked_process_gets_threads_of_its_own(compiler: Compiler) -> None:
     arguments = tuple(Argument(name, (1000,), "float32", "output" if name == "C" else "input") for name in "ABC")
-    (kernel,) = build_kernels([CSource(PARALLEL, "sum", arguments, threads=2)], compiler)
+    (kernel,) = build_kernels([CSource(PARALLEL, "sum", arguments, threads=2)], CToolchain(compiler))
     a, b = np.random.default_rng(0).random((2, 1000), dtype=np.float32)
     kernel(a, b)
     child = os.fork()
@@ -112,7 +113,7 @@ def test_a_forked_process_gets_threads_of_its_own(compiler: Compiler) -> None:
 
 
 def test_out_may_be_an_input_or_overlap(compiler: Compiler, source_of: MakeSource) -> None:
-    (kernel,) = build_kernels([source_of("for (long i = 0; i < n; ++i) c[i] = a[n - 1 - i] + b[i];")], compiler)
+    (kernel,) = build_kernels([source_of("for (long i = 0; i < n; ++i) c[i] = a[n - 1 - i] + b[i];")], CToolchain(compiler))
     room = np.arange(2000, dtype=np.float32)
     for start, end in ((0, 1000), (16, 1016), (992, 1992)):
         memory = aligned_empty((2000,), "float32")
@@ -126,7 +127,7 @@ def test_out_may_be_an_input_or_overlap(compiler: Compiler, source_of: MakeSourc
 def test_two_outs_that_overlap_are_copied_one_after_the_other(compiler: Compiler) -> None:
     text = "void two(void *const *args, unsigned char *w, void *f, void *p) { int *a = args[0], *b = args[1], *c = args[2]; *b = *a; *c = *b + 1; }"
     arguments = (Argument("A", (1,), "int32", "input"), Argument("B", (1,), "int32", "output"), Argument("C", (1,), "int32", "output"))
-    (kernel,) = build_kernels([CSource(text, "two", arguments)], compiler)
+    (kernel,) = build_kernels([CSource(text, "two", arguments)], CToolchain(compiler))
     out = aligned_empty((1,), "int32")
     assert kernel(np.array([41], dtype=np.int32), out=(out, out)) == (out, out) and out[0] == 42
 
@@ -140,7 +141,7 @@ def test_a_read_only_out_is_refused(add: Kernel) -> None:
 
 
 def test_saving_over_a_loaded_kernel(compiler: Compiler, source_of: MakeSource, tmp_path: Path) -> None:
-    plus, minus = build_kernels([source_of(f"for (long i = 0; i < n; ++i) c[i] = a[i] {sign} b[i];") for sign in "+-"], compiler)
+    plus, minus = build_kernels([source_of(f"for (long i = 0; i < n; ++i) c[i] = a[i] {sign} b[i];") for sign in "+-"], CToolchain(compiler))
     a, b = np.random.default_rng(0).random((2, 1000), dtype=np.float32)
     loaded = Kernel.load(plus.save(tmp_path))
     minus.save(tmp_path)
@@ -151,7 +152,7 @@ def test_saving_over_a_loaded_kernel(compiler: Compiler, source_of: MakeSource, 
 
 def test_memory_of_its_own_only_when_needed(compiler: Compiler, source_of: MakeSource) -> None:
     body = "for (long i = 0; i < n; ++i) { ((float *)workspace)[i] = a[i]; c[i] = ((float *)workspace)[i] + b[i]; }"
-    (kernel,) = build_kernels([source_of(body, workspace_bytes=4000)], compiler)
+    (kernel,) = build_kernels([source_of(body, workspace_bytes=4000)], CToolchain(compiler))
     a, b = aligned_empty((1000,), "float32"), aligned_empty((1000,), "float32")
     a[...], b[...] = 1, 2
     c, workspace = aligned_empty((1000,), "float32"), aligned_empty((4000,), "uint8")
@@ -163,7 +164,7 @@ def test_memory_of_its_own_only_when_needed(compiler: Compiler, source_of: MakeS
 def test_rank_zero_and_several_outputs(compiler: Compiler) -> None:
     text = "void two(void *const *args, unsigned char *w, void *f, void *p) { *(int *)args[1] = *(int *)args[0] + 1; *(double *)args[2] = 0.5; }"
     arguments = (Argument("A", (), "int32", "input"), Argument("B", (), "int32", "output"), Argument("C", (1, 1), "float64", "output"))
-    (kernel,) = build_kernels([CSource(text, "two", arguments)], compiler)
+    (kernel,) = build_kernels([CSource(text, "two", arguments)], CToolchain(compiler))
     first, second = kernel(np.array(41, dtype=np.int32))
     assert first.shape == () and int(first) == 42 and second.shape == (1, 1) and second[0, 0] == 0.5
 

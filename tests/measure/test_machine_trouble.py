@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import pytest
 
 from ansor.codegen import toolchain
+from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.source import CSource
 from ansor.codegen.toolchain import Compiler, cached_library, find_compiler
 from ansor.errors import CacheError, MachineTrouble, ToolchainError
@@ -25,7 +26,8 @@ from ansor.measure.failure import Failure
 from ansor.measure.harness import harness_library
 from ansor.measure.kernel import build_kernels
 from ansor.measure.machine_trouble import ALONE, KIND, check_trouble, is_trouble, settled
-from ansor.measure.measurer import Job, Measurer, MeasureTask
+from ansor.measure.measure_task import MeasureTask
+from ansor.measure.measurer import Candidate, Measurer
 from ansor.measure.record import load
 from ansor.measure.runner import Runner
 from ansor.measure.timing import TimingOptions
@@ -99,10 +101,10 @@ def test_a_compiler_that_cannot_be_started_for_want_of_descriptors(monkeypatch: 
 @pytest.mark.usefixtures("hasty")
 def test_kernels_and_helpers_that_the_machine_cannot_build(compiler: Compiler, tmp_path: Path, source_of: MakeSource) -> None:
     full = scripted(compiler, tmp_path, f"[ -e {tmp_path}/full ] && {{ echo 'No space left on device' >&2; exit 1; }}")
-    build_kernels([source_of(GOOD)], full)
+    build_kernels([source_of(GOOD)], CToolchain(full))
     (tmp_path / "full").touch()
     with pytest.raises(MachineTrouble, match="run out of disk space"):
-        build_kernels([source_of(GOOD)], full)
+        build_kernels([source_of(GOOD)], CToolchain(full))
     with pytest.raises(MachineTrouble, match="run out of disk space"):
         cached_library(full, "helper", f"int helper_{os.getpid()};")
 
@@ -182,7 +184,7 @@ def scripted(compiler: Compiler, folder: Path, text: str) -> Compiler:
 @pytest.mark.usefixtures("hasty")
 def test_passing_trouble_costs_nothing(compiler: Compiler, tmp_path: Path, source_of: MakeSource) -> None:
     ill = f'if [ -e {tmp_path}/ill ]; then rm {tmp_path}/ill; echo "error: No space left on device" >&2; exit 1; fi'
-    with Builder(scripted(compiler, tmp_path, ill), jobs=1) as builder:
+    with Builder(CToolchain(scripted(compiler, tmp_path, ill)), jobs=1) as builder:
         (tmp_path / "ill").touch()
         (built,) = builder.build([source_of(GOOD)])
     assert built.failure is None and not (tmp_path / "ill").exists()
@@ -192,7 +194,7 @@ def test_passing_trouble_costs_nothing(compiler: Compiler, tmp_path: Path, sourc
 @pytest.mark.usefixtures("hasty")
 @pytest.mark.parametrize(("ill", "words"), [("kill -9 $$", "run out of memory"), ("echo 'out of memory' >&2; exit 1", "run out of memory")])
 def test_trouble_that_stays_is_the_machines(compiler: Compiler, tmp_path: Path, source_of: MakeSource, ill: str, words: str) -> None:
-    with Builder(scripted(compiler, tmp_path, f"[ -e {tmp_path}/ill ] && {{ {ill}; }}"), jobs=1) as builder:
+    with Builder(CToolchain(scripted(compiler, tmp_path, f"[ -e {tmp_path}/ill ] && {{ {ill}; }}")), jobs=1) as builder:
         (tmp_path / "ill").touch()
         built = builder.build([source_of(GOOD), source_of("undeclared;")])
         assert all(one.failure is not None and one.failure.kind == KIND and words in one.failure.text for one in built)
@@ -205,7 +207,7 @@ def test_trouble_that_stays_is_the_machines(compiler: Compiler, tmp_path: Path, 
 @pytest.mark.usefixtures("hasty")
 def test_a_program_that_kills_its_compiler_fails_alone(compiler: Compiler, tmp_path: Path, source_of: MakeSource) -> None:
     script = scripted(compiler, tmp_path, 'for name in "$@"; do case $name in *.c) if grep -q doom $name; then kill -9 $$; fi;; esac; done')
-    with Builder(script, jobs=1) as builder:
+    with Builder(CToolchain(script), jobs=1) as builder:
         first, second = builder.build([source_of(GOOD), source_of("/* doom */")])
     assert first.failure is None
     assert second.failure is not None and second.failure.kind == "compile" and second.failure.text.endswith(f"({ALONE})")
@@ -217,7 +219,7 @@ def test_no_room_in_the_work_folder(compiler: Compiler, source_of: MakeSource, m
     def full(*args: object, **kwargs: object) -> str:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    with Builder(compiler, jobs=1) as builder:
+    with Builder(CToolchain(compiler), jobs=1) as builder:
         monkeypatch.setattr(builders.tempfile, "mkdtemp", full)  # type: ignore[attr-defined]  # the module's own
         (built,) = builder.build([source_of(GOOD)])
         assert built.failure is not None and built.failure.kind == KIND and "run out of disk space" in built.failure.text
@@ -275,14 +277,14 @@ def test_a_killed_program_is_tried_again(compiler: Compiler, tmp_path: Path, bui
 @pytest.mark.compiler
 @pytest.mark.usefixtures("hasty")
 def test_a_reference_that_cannot_be_built_stops_the_run(compiler: Compiler, tmp_path: Path, source_of: MakeSource) -> None:
-    with Measurer(scripted(compiler, tmp_path, f"[ -e {tmp_path}/ill ] && kill -9 $$"), timing=QUICK, jobs=1) as measurer:
-        job = Job(MeasureTask("add", source_of(GOOD, dtype="float64")), source_of(GOOD))
+    with Measurer(toolchain=CToolchain(scripted(compiler, tmp_path, f"[ -e {tmp_path}/ill ] && kill -9 $$")), timing=QUICK, jobs=1) as measurer:
+        job = Candidate(MeasureTask("add", source_of(GOOD, dtype="float64")), source_of(GOOD))
         (tmp_path / "ill").touch()
         with pytest.raises(MachineTrouble, match="run out of memory"):
             list(measurer.measure([job]))
         (tmp_path / "ill").unlink()
         (found,) = measurer.measure([job])
-        assert found.seconds
+        assert found.costs
 
 
 OPERATOR = """

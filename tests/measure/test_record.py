@@ -26,6 +26,7 @@ from ansor.measure.record import (
     make_record,
     record_line,
 )
+from ansor.targets.unit import INSTRUCTIONS, SECONDS, cycles, ticks
 
 HEADER = Header("zig cc 0.17.0", ("-O3",), 7, "0.1.0", (("processor", "test"), ("cores", "2")), 1.5)
 GOOD = Record("matmul", "cpu", (("SP", 0, (4, 8)),), (1, 2, 3), (0.25, 0.5, 0.375), None, False, 0.1, 12.5, 7, 3)
@@ -35,11 +36,14 @@ names = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cf", "Cn
 valid = st.builds(
     Record,
     workload=names, target=names, sketch=st.lists(st.text() | st.integers()).map(tuple),
-    row=st.lists(st.integers(0, 9)).map(tuple), seconds=times, failure=st.none(), cut_short=st.booleans(),
+    row=st.lists(st.integers(0, 9)).map(tuple), costs=times, failure=st.none(), cut_short=st.booleans(),
     elapsed=st.floats(0, 9), timestamp=st.floats(0, 9), seed=st.integers(), round=st.integers(0), algorithm=names,
+    unit=st.just(SECONDS), device=st.just("local"),
 )  # fmt: skip
-failed = st.builds(lambda record, text: record._replace(seconds=(), failure=Failure("crash", text)), valid, st.text())
-records = valid | failed
+units = st.sampled_from([SECONDS, INSTRUCTIONS, cycles("vta 16x16"), ticks(25e6)])
+elsewhere = st.builds(lambda record, unit, device: record._replace(unit=unit, device=device), valid, units, st.sampled_from(["qemu-aarch64", "board é"]))
+failed = st.builds(lambda record, text: record._replace(costs=(), failure=Failure("crash", text)), valid | elsewhere, st.text())
+records = valid | elsewhere | failed
 
 
 def write(path: Path, *lines: Record) -> None:
@@ -173,8 +177,8 @@ def test_later_formats_are_refused(tmp_path: Path) -> None:
 
 
 def test_best_is_the_smallest_median(tmp_path: Path) -> None:
-    fast = GOOD._replace(seconds=(0.1, 0.1, 9.0))
-    assert best([GOOD, fast, FAILED, fast._replace(workload="conv", seconds=(0.01,))], "matmul") == fast
+    fast = GOOD._replace(costs=(0.1, 0.1, 9.0))
+    assert best([GOOD, fast, FAILED, fast._replace(workload="conv", costs=(0.01,))], "matmul") == fast
     assert best([FAILED], "matmul") is None
 
 

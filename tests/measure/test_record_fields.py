@@ -14,7 +14,7 @@ from ansor.measure.record_fields import MACHINE, NEITHER, damaged
 
 HEADER = Header("zig cc 0.17.0", ("-O3",), 7, "0.1.0", (("processor", "test"), ("cores", "2")), 1.5)
 GOOD = Record("matmul", "cpu", (("SP", 0, (4, 8)),), (1, 2, 3), (0.25, 0.5), None, False, 0.1, 12.5, 7, 3)
-FAILED = GOOD._replace(seconds=(), failure=Failure("crash", "SIGSEGV"))
+FAILED = GOOD._replace(costs=(), failure=Failure("crash", "SIGSEGV"))
 COMPARED = Comparison("matmul", "cpu", "torch 2.9", "abc", 0.5, 0.25, True, 12.5)
 
 TEXTS = ['"x"', '"\\ud800"', '"\\u001b[2J"', '""']
@@ -45,8 +45,8 @@ def read_between(tmp_path: Path, line: bytes) -> tuple[int, int, int]:
     loaded = load(path)
     assert loaded.records[0] == GOOD and loaded.records[-1] == FAILED and len(loaded.headers) in (1, 2)
     for record in loaded.records:
-        assert all(type(gene) is int and gene >= 0 for gene in record.row) and bool(record.seconds) is (record.failure is None)
-        assert all(1e-10 <= seconds <= 1e5 for seconds in record.seconds) and record.elapsed >= 0 <= record.timestamp
+        assert all(type(gene) is int and gene >= 0 for gene in record.row) and bool(record.costs) is (record.failure is None)
+        assert all(1e-10 <= seconds <= 1e5 for seconds in record.costs) and record.elapsed >= 0 <= record.timestamp
         hash((record.workload, record.target, record.algorithm, record.row))
     return len(loaded.records) - 2, len(loaded.comparisons), sum(loaded.skipped.values())
 

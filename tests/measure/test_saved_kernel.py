@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.source import Argument, CSource
 from ansor.codegen.toolchain import Compiler
 from ansor.errors import AnsorError, MeasureError
@@ -32,7 +33,7 @@ def kernel(compiler: Compiler) -> Kernel:
     text = "void doubled(void *const *args, unsigned char *w, void *p, void *q) {\n" \
            "  const float *a = args[0], *b = args[1]; float *c = args[2];\n  for (long i = 0; i < 1000; ++i) c[i] = 2 * a[i] + b[0];\n}\n"
     arguments = (Argument("a", (1000,), "float32", "input"), Argument("file", (1,), "float32", "constant"), Argument("c", (1000,), "float32", "output"))
-    (built,) = build_kernels([CSource(text, "doubled", arguments, 64, 1)], compiler)
+    (built,) = build_kernels([CSource(text, "doubled", arguments, 64, 1)], CToolchain(compiler))
     built.bind_constants({"file": np.full(1, 3.0, np.float32)})
     built.latency_s, built.schedule, built.origin = 1e-6, "for i", "the rules"
     return built

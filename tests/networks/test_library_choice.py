@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 import ansor
+from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.toolchain import find_compiler
 from ansor.errors import AnsorWarning, RecordError
 from ansor.graph import rivals as measured
@@ -121,7 +122,7 @@ def test_choices_are_recorded_and_not_measured_again(bench: Bench, tmp_path: Pat
     bench.given({1: True}, faster=True)
     bench.ours(records)
     assert not records.exists()  # only a file that is there is added to
-    RecordFile(records, make_header(find_compiler())).close()
+    RecordFile(records, make_header(CToolchain(find_compiler()))).close()
     assert (bench.ours(records), bench.measured) == (1, 2)
     found = load(records).comparisons
     assert [(one.library_chosen, one.ours_s, one.library_s, one.program) for one in found] == [
@@ -135,7 +136,7 @@ def test_choices_are_recorded_and_not_measured_again(bench: Bench, tmp_path: Pat
 
 def test_a_comparison_that_cannot_be_recorded_is_used_all_the_same(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     records = tmp_path / "net.jsonl"
-    RecordFile(records, make_header(find_compiler())).close()
+    RecordFile(records, make_header(CToolchain(find_compiler()))).close()
     bench.given({1: True}, faster=True)
 
     def full(*_: object) -> None:
@@ -149,7 +150,7 @@ def test_a_comparison_that_cannot_be_recorded_is_used_all_the_same(bench: Bench,
 
 def test_another_program_of_ours_is_compared_anew(bench: Bench, tmp_path: Path) -> None:
     records = tmp_path / "net.jsonl"
-    RecordFile(records, make_header(find_compiler())).close()
+    RecordFile(records, make_header(CToolchain(find_compiler()))).close()
     bench.ours(records)
     space = next(space for space in bench.tasks[0].spaces if space.sizes.size and space.sizes.max() > 1)
     row = tuple(int(size) - 1 for size in space.sizes)

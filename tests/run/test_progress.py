@@ -21,7 +21,7 @@ TASK = SearchTask(matmul, (64, 64, 64), "cpu -threads=1")
 
 
 def progress(trials: int, seconds: float, flop: float, tasks: int = 1, waiting: int = 0, failures: dict[str, int] | None = None) -> Progress:
-    return Progress(TASK, trials, trials, 64, 4.0, tasks, waiting, seconds, flop, failures or {}, Measurement(seconds=(1e-3,)), pace=0.5)
+    return Progress(TASK, trials, trials, 64, 4.0, tasks, waiting, seconds, flop, failures or {}, Measurement(costs=(1e-3,)), pace=0.5)
 
 
 def test_an_operator_shows_rate_share_speed_and_failures() -> None:

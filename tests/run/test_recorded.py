@@ -11,6 +11,7 @@ import pytest
 import ansor
 from ansor import te
 from ansor.api import tune
+from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.toolchain import find_compiler, processor_name
 from ansor.errors import AnsorWarning
 from ansor.measure.machine_identity import compiler_identity, processor_identity
@@ -28,7 +29,7 @@ ONE, TWO = (SearchTask(matmul, (16, 16, 16), f"cpu -threads={threads}") for thre
 
 def recorded(path: Path, task: SearchTask, target: str = "") -> None:
     space = task.spaces[0]
-    with RecordFile(path, make_header(find_compiler())) as file:
+    with RecordFile(path, make_header(CToolchain(find_compiler()))) as file:
         file.append(Record(task.workload_key, target or record_target(task.target), json.loads(space.name), (0,) * len(space.sizes), (1e-3,)))
 
 
@@ -101,7 +102,7 @@ def test_sketches_of_other_tables_and_steps_are_not_called_renamed(tmp_path: Pat
     task = SearchTask(product, (), "cpu -threads=1")
     for old, new in (('["choices","', '["choices","0'), ('["CHW"', '["XX"')):
         (tmp_path / "r.jsonl").unlink(missing_ok=True)
-        with RecordFile(tmp_path / "r.jsonl", make_header(find_compiler())) as file:
+        with RecordFile(tmp_path / "r.jsonl", make_header(CToolchain(find_compiler()))) as file:
             for space in task.spaces:
                 file.append(Record(task.workload_key, record_target(task.target), json.loads(space.name), (0,) * len(space.sizes), (1e-3,)))
         (tmp_path / "r.jsonl").write_text((tmp_path / "r.jsonl").read_text().replace(old, new))

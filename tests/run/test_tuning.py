@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
+from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.toolchain import find_compiler
 from ansor.cost_model.pretrained import pretrained
 from ansor.cost_model.random_model import RandomModel
 from ansor.errors import MachineTrouble, MeasureError, RecordError
 from ansor.measure.failure import Failure
 from ansor.measure.machine_identity import compiler_identity
-from ansor.measure.measurer import Job, Measurement
+from ansor.measure.measurer import Candidate, Measurement
 from ansor.measure.record import load
 from ansor.run.budget import FEWEST_TRIALS, Budget
 from ansor.run.options import Rounds, SearchOptions, Trials
@@ -26,6 +27,7 @@ from ansor.run.voice import Hearers
 from ansor.run.zero_tuning import pick
 from ansor.search.expected_gain import expected_gain
 from ansor.search.tuner import Outcome, Pick, Tuner
+from ansor.targets.unit import SECONDS
 from ansor.tasks.task import SearchTask
 from ansor.te import workloads
 
@@ -41,14 +43,14 @@ class FakeMeasurer:
     fail_every: int = 0
     interrupt_at: int = 0
     failures: dict[int, Failure] = field(default_factory=dict)  # of single trials
-    jobs: list[Job] = field(default_factory=list)
-    pace: Callable[[Job], float] = lambda job: 0.0
+    jobs: list[Candidate] = field(default_factory=list)
+    pace: Callable[[Candidate], float] = lambda job: 0.0
     now: float = 100.0
 
     def __post_init__(self) -> None:
-        self.compiler = find_compiler()
+        self.toolchain, self.unit, self.model = CToolchain(find_compiler()), SECONDS, "local"
 
-    def measure(self, batch: Sequence[Job]) -> Generator[Measurement, None, None]:
+    def measure(self, batch: Sequence[Candidate]) -> Generator[Measurement, None, None]:
         for job in batch:
             self.jobs.append(job)
             self.now += self.pace(job)
@@ -119,7 +121,7 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
 
 def test_ctrl_c_while_a_round_is_cleared_away_is_heard() -> None:
     class Late(FakeMeasurer):
-        def measure(self, batch: Sequence[Job]) -> Generator[Measurement, None, None]:
+        def measure(self, batch: Sequence[Candidate]) -> Generator[Measurement, None, None]:
             try:
                 yield from super().measure(batch)
             finally:
@@ -154,7 +156,7 @@ def test_records_of_something_else_are_left_alone(tmp_path: Path) -> None:
     assert best_of_recorded(TWO, recorded_outcomes(TWO, path)) is None
     found = best_of_recorded(TASK, recorded_outcomes(TASK, path))
     assert found is not None
-    assert found.seconds == min(record.latency_s for record in load(path).records)
+    assert found.seconds == min(record.cost for record in load(path).records)
 
 
 def test_sketches_that_no_longer_exist_are_said_and_left_out(tmp_path: Path) -> None:
@@ -368,7 +370,7 @@ def test_the_clock_decides_nothing_where_only_trials_are_limited() -> None:
 
 def test_a_network_whose_one_task_never_works_goes_on_with_the_other() -> None:
     class HalfBroken(FakeMeasurer):
-        def measure(self, batch: Sequence[Job]) -> Generator[Measurement, None, None]:
+        def measure(self, batch: Sequence[Candidate]) -> Generator[Measurement, None, None]:
             for job, measurement in zip(batch, super().measure(batch), strict=True):
                 yield Measurement(failure=Failure("crash", "SIGSEGV")) if job.task.key == TASK.workload_key else measurement
 
@@ -382,11 +384,11 @@ def test_a_network_whose_one_task_never_works_goes_on_with_the_other() -> None:
 class Batches(FakeMeasurer):
     """Notes how many jobs each round had, and how many searches were over by then."""
 
-    def __init__(self, searches: list[int], pace: Callable[[Job], float] = lambda job: 0.0) -> None:
+    def __init__(self, searches: list[int], pace: Callable[[Candidate], float] = lambda job: 0.0) -> None:
         super().__init__(pace=pace)
         self.searches, self.rounds = searches, list[tuple[int, int]]()
 
-    def measure(self, batch: Sequence[Job]) -> Generator[Measurement, None, None]:
+    def measure(self, batch: Sequence[Candidate]) -> Generator[Measurement, None, None]:
         self.rounds.append((len(batch), len(self.searches)))
         return super().measure(batch)
 

@@ -24,7 +24,7 @@ from ansor.tasks.task import SearchTask
 from ansor.zoo.operators import matmul
 
 ONE = "cpu -threads=1"
-PROGRESS = Progress(SearchTask(matmul, (8, 8, 8), ONE), 3, 3, 8, 1.0, 1, 0, 1e-3, 1e6, {}, Measurement(seconds=(1e-3,)))
+PROGRESS = Progress(SearchTask(matmul, (8, 8, 8), ONE), 3, 3, 8, 1.0, 1, 0, 1e-3, 1e6, {}, Measurement(costs=(1e-3,)))
 SCRIPT = """
 import sys
 import ansor

@@ -1,0 +1,91 @@
+"""C text -> shared library or program, by a C compiler, for this machine or another."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ansor.codegen.artifact import LIBRARY, Artifact
+from ansor.codegen.building import Making
+from ansor.codegen.identity import code_digests
+from ansor.codegen.source import CSource
+from ansor.codegen.toolchain import Compiled, Compiler, compile_files, prepare
+from ansor.errors import ToolchainError
+
+TOGETHER = 8  # candidates in one compiler call
+# Names of file-scope functions and variables, which candidates in one file must not share.
+_STATIC = re.compile(r"^static\b[^;{}()=]*?\b(\w+)\s*(?:\(|=|;|\[)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class CToolchain:
+    """A compiler for one processor. `triple`: of the system that programs are for, '' for this one; `extra`: flags after all others."""
+
+    compiler: Compiler
+    mcpu: str = "native"
+    triple: str = ""
+    extra: tuple[str, ...] = ()
+
+    @property
+    def version(self) -> str:
+        """What the compiler says it is."""
+        return self.compiler.version
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The flags of a shared library."""
+        return (*self.compiler.flags(self.mcpu), *self._machine, *self.extra)
+
+    @property
+    def _machine(self) -> tuple[str, ...]:
+        return ("-target", self.triple) if self.triple else ()
+
+    def forms(self) -> tuple[str, ...]:
+        """What it makes."""
+        return (LIBRARY,)
+
+    def together(self, form: str) -> int:
+        """Texts in one call: as many as one library holds."""
+        return TOGETHER if form == LIBRARY else 1
+
+    def prepare(self, form: str) -> None:
+        """The compiler's first, slow call for this processor. Raises ToolchainError when it cannot build for it."""
+        if form not in self.forms():
+            raise ToolchainError(f"asked for the form {form!r}, but C compilers build {' and '.join(self.forms())}: choose another device")
+        prepare(self.compiler, self.mcpu, self._machine)
+
+    def build(self, sources: Sequence[CSource], form: str, stem: Path, *, timeout: float, cancelled: threading.Event | None = None) -> Making:
+        """See `Toolchain`. Equal machine code is told from the object, before it is linked."""
+        symbols, text = together(sources)
+        made, path = stem.with_suffix(".o"), stem.with_suffix(".so")
+        objects = ("-c", "-g0", "-ffunction-sections")
+        compiled = compile_files(self.compiler, [text], made, (*self.flags, *objects), timeout=timeout, cancelled=cancelled)
+        if not compiled.ok:
+            return Making((), compiled)
+        digests = code_digests(made, symbols)
+        linked = compile_files(self.compiler, [made], path, self.flags, timeout=timeout, cancelled=cancelled)
+        made.unlink()
+        said = Compiled(linked.kind, linked.text, compiled.seconds + linked.seconds, linked.command)
+        if not linked.ok:
+            return Making((), said)
+        return Making(tuple(Artifact(one, path, symbol, form, digests.get(symbol, "")) for one, symbol in zip(sources, symbols, strict=True)), said)
+
+
+def together(sources: Sequence[CSource]) -> tuple[list[str], str]:
+    """Entry points and the text of one file that holds all of them."""
+    if len(sources) == 1:
+        return [sources[0].entry], sources[0].text
+    symbols = [f"ansor_candidate_{index}" for index in range(len(sources))]
+    return symbols, "\n".join(_apart(source, symbol) for source, symbol in zip(sources, symbols, strict=True))
+
+
+def _apart(source: CSource, symbol: str) -> str:
+    """The text of a candidate, with its file-scope names made its own."""
+    names = dict.fromkeys(_STATIC.findall(source.text))
+    renamed = {source.entry: symbol, **{name: f"{symbol}_{name}" for name in names if name != source.entry}}
+    defines = [f"#define {old} {new}" for old, new in renamed.items() if old != new]
+    undefines = [f"#undef {old}" for old in renamed]
+    return "\n".join([*defines, f'#line 1 "{source.entry}.c"', source.text, *undefines, ""])

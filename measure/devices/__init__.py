@@ -1,0 +1,1 @@
+"""Devices, one kind a file; `ansor.measure.device_kinds` finds them."""

@@ -1,0 +1,67 @@
+"""`local`: this machine. Candidates are shared libraries; each runs in a child of a measuring process, verified and timed by its clock."""
+
+from __future__ import annotations
+
+from ansor.codegen.artifact import LIBRARY, Artifact
+from ansor.codegen.pool_library import pool_library
+from ansor.codegen.source import CSource
+from ansor.codegen.toolchain import find_compiler
+from ansor.measure.device import Job, Observation
+from ansor.measure.device_kinds import DeviceKind
+from ansor.measure.failure import Failure
+from ansor.measure.harness import harness_library
+from ansor.measure.runner import Runner
+from ansor.measure.turns import Say
+from ansor.support.notices import warn
+from ansor.targets.base import Target
+from ansor.targets.unit import SECONDS, Unit
+
+
+class LocalDevice:
+    """This machine. What surrounds candidates (clock, threads) is built with the compiler of this machine, whatever candidates are built with."""
+
+    name = model = "local"
+    unit: Unit = SECONDS
+    form = LIBRARY
+    alone = True
+
+    def __init__(self, say: Say = warn) -> None:
+        host = find_compiler()
+        self._runner = Runner(harness_library(host), pool_library(host), say=say)
+
+    def run(self, job: Job) -> Observation | Failure:
+        """See `Device`. Raises MeasureError when the measuring process cannot be kept alive."""
+        runner, task = self._runner, job.task
+        runner.options = job.timing
+        if not runner.knows(task.key):
+            runner.define(
+                task.key, job.artifact.source, reduction=task.reduction, seed=task.seed, threads=task.threads,
+                ranges={name: (low, high) for name, low, high in task.ranges}, files=dict(task.files), rounding=task.rounding,
+                reference=None if job.reference is None else called(job.reference), reference_library=None if job.reference is None else job.reference.path,
+            )  # fmt: skip
+        run = runner.run(task.key, called(job.artifact), job.artifact.path, best_seconds=job.best)
+        if run.failure is not None:
+            return run.failure
+        return Observation(run.seconds, SECONDS, run.cut_short, "compared with the reference on the host" if job.reference is not None else "")
+
+    def noise_floor(self) -> float:
+        """Relative spread of a fixed kernel on this machine now; differences below it mean nothing."""
+        return self._runner.noise_floor()
+
+    def close(self) -> None:
+        """End the measuring process."""
+        self._runner.close()
+
+
+def called(artifact: Artifact) -> CSource:
+    """How to call it: the text's entry point may have another name in what was built."""
+    source = artifact.source
+    return CSource(source.text, artifact.symbol, source.arguments, source.workspace_bytes, source.threads, source.tolerance)
+
+
+def _open(text: str, target: Target, say: Say) -> LocalDevice:
+    del text, target
+    return LocalDevice(say)
+
+
+KINDS = (DeviceKind("local", "this machine", _open),)
