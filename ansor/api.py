@@ -211,7 +211,7 @@ def compile(
             at most 0.1 s for each group, and recorded. False: our kernels run everywhere.
         on_tasks: gets all tasks once their programs are chosen.
         early_stop: end a task after so many trials without a better program; the others go on.
-        target, min_gain, records, seed, timing, progress, report, on_progress: as in `auto_schedule`.
+        target, min_gain, records, devices, seed, timing, progress, report, on_progress: as in `auto_schedule`.
 
     Raises ModelError for a module that cannot be read, and what `auto_schedule` raises.
     """
