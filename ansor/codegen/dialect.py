@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ansor.codegen import vector_math
+from ansor.codegen.source import ALIGNMENT
 from ansor.ir.value_ranges import Ranges
 
 C_TYPES = {
@@ -35,7 +36,7 @@ FUNCTIONS = {
 PAIRS = ("pow", "fmod", "atan2", "hypot", "copysign", "nextafter")  # functions of two operands
 INLINE_FUNCTIONS = {"exp10": "pow{f}(10, x)", "sigmoid": "1 / (1 + exp{f}(-x))", "rsqrt": "1 / sqrt{f}(x)"}
 
-PRELUDE = """\
+INCLUDES = """\
 #include <math.h>
 
 #if defined(__clang__)
@@ -47,9 +48,9 @@ PRELUDE = """\
 #else
 #define ANSOR_UNROLL(n)
 #endif
-
-typedef void (*ansor_parallel_for_t)(void *pool, void (*body)(void *, long, long), void *ctx, long n);
 """
+POOL = "\ntypedef void (*ansor_parallel_for_t)(void *pool, void (*body)(void *, long, long), void *ctx, long n);\n"
+PRELUDE = INCLUDES + POOL
 
 
 # Of programs with halves, before anything else that mentions them.
@@ -71,6 +72,24 @@ NEXT_HALF = (
     "if (x == y) return y; if (x == 0) { next.k = 1; return y > 0 ? next.x : -next.x; } next.k += (x < y) == (x > 0) ? 1 : -1; return next.x; }"
 )
 QUAD = 4  # lanes between which processors move elements cheaply
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What of the C text a target decides.
+
+    index: the C type of loop variables and places in buffers. alignment: bytes to which every buffer is aligned. pool: whether entry points take a thread
+    pool; without one they take arguments and workspace only, and nothing runs in parallel.
+    """
+
+    index: str = "long"
+    alignment: int = ALIGNMENT
+    pool: bool = True
+
+    @property
+    def prelude(self) -> str:
+        """What every translation unit begins with."""
+        return PRELUDE if self.pool else INCLUDES
 
 
 def literal(value: float | int | bool, dtype: str) -> str:
@@ -117,6 +136,7 @@ class Helpers:
     functions: dict[str, str] = field(default_factory=dict)
     instructions: dict[str, str] = field(default_factory=dict)
     ranges: Ranges = field(default_factory=Ranges)
+    index: str = "long"
 
     def vector(self, dtype: str, lanes: int) -> str:
         """The name of a vector type; loads and stores through it need only element alignment."""
@@ -322,7 +342,7 @@ class Helpers:
         """The name of floor division or modulo of possibly negative integers."""
         name = f"ansor_{op}"
         body = "(a % b != 0 && (a < 0) != (b < 0)) ? a / b - 1 : a / b" if op == "floordiv" else "(a % b != 0 && (a < 0) != (b < 0)) ? a % b + b : a % b"
-        self.functions.setdefault(name, f"static inline long {name}(long a, long b) {{ return {body}; }}")
+        self.functions.setdefault(name, f"static inline {self.index} {name}({self.index} a, {self.index} b) {{ return {body}; }}")
         return name
 
     def any_division(self, op: str, dtype: str) -> str:
@@ -337,7 +357,8 @@ class Helpers:
 
     def inside(self) -> str:
         """The name of the nearest place in a buffer of a length."""
-        self.functions.setdefault("ansor_inside", "static inline long ansor_inside(long i, long n) { return i < 0 ? 0 : i < n ? i : n - 1; }")
+        text = f"static inline {self.index} ansor_inside({self.index} i, {self.index} n) {{ return i < 0 ? 0 : i < n ? i : n - 1; }}"
+        self.functions.setdefault("ansor_inside", text)
         return "ansor_inside"
 
     def text(self) -> str:

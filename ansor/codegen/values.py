@@ -72,7 +72,7 @@ class Writer:
         return simplified_index(Linear(((type(atom)(inner, atom.divisor), 1),)))
 
     def index(self, linear: Linear) -> str:
-        """An index as C text; `long` arithmetic."""
+        """An index as C text, in arithmetic of the dialect's index type."""
         resolved = self.resolved(linear)
         text = " + ".join(self._term(atom, int(c)) for atom, c in resolved.terms if int(c))
         const = int(resolved.const)
@@ -88,7 +88,7 @@ class Writer:
         if isinstance(atom, Var):
             return atom.name
         if isinstance(atom, Opaque):
-            return f"(long){replace(self, lanes=None).scalar(atom.value)}"
+            return f"({self.helpers.index}){replace(self, lanes=None).scalar(atom.value)}"
         inner, divisor = self.index(atom.value), int(atom.divisor)
         found = bounds(atom.value) if not is_opaque(atom) else None
         if found is not None and found[0] >= 0:
@@ -98,11 +98,6 @@ class Writer:
     def flat(self, buffer: Buffer, index: tuple[Linear, ...]) -> Linear:
         """Position in the buffer, in elements."""
         return self.resolved(flat_index(buffer, index))
-
-    def contiguous(self, buffer: Buffer, index: tuple[Linear, ...], var: Var) -> bool:
-        """True when neighbours along `var` are neighbours in memory."""
-        flat = self.flat(buffer, index)
-        return int(flat.coefficient(var)) == 1 and all(atom is var or not mentions(Linear(((atom, 1),)), var) for atom, _ in flat.terms)
 
     def place(self, buffer: Buffer, index: tuple[Linear, ...]) -> str:
         """The element, or the vector of contiguous elements, as something to assign to."""
@@ -301,6 +296,12 @@ def combined(helpers: Helpers, combiner: str, dtype: str, lanes: int, old: str, 
         return helpers.unsigned(f"({{}} {op} {{}})", dtype, old, new)
     text = f"{old} {op} {new}"
     return _narrowed(f"({text})", dtype) if lanes == 1 else text
+
+
+def contiguous(buffer: Buffer, index: tuple[Linear, ...], var: Var) -> bool:
+    """True when neighbours along `var` are neighbours in memory."""
+    flat = flat_index(buffer, index)
+    return int(flat.coefficient(var)) == 1 and all(atom is var or not mentions(Linear(((atom, 1),)), var) for atom, _ in flat.terms)
 
 
 def flat_index(buffer: Buffer, index: tuple[Linear, ...]) -> Linear:

@@ -1,8 +1,11 @@
 """Generated C as text: what a person reads, and what must be in it."""
 
 from ansor import te
-from ansor.codegen.generate import Machine, chunks, generate
+from ansor.codegen.chunks import chunks
+from ansor.codegen.dialect import Dialect
+from ansor.codegen.generate import PASSES, Machine, draft_of, generate
 from ansor.ir.dag import Dag
+from ansor.ir.passes import traced
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.steps import CacheWrite, ComputeAt, Pack, PackInside, Parallel, PragmaUnroll, Reorder, Split, Unroll, Vectorize
 from ansor.te.tensor import Tensor
@@ -117,3 +120,19 @@ def test_no_program_is_named_like_a_macro_of_the_mathematics_library() -> None:
     for name in names:
         assert f"void {name}_kernel(" in generate(sketch.lower_row((), name), Machine()).text
     assert "void islands(" in generate(sketch.lower_row((), "islands"), Machine()).text
+
+
+def test_every_pass_has_something_to_show() -> None:
+    shown = {one.name: one.shown(draft) for one, draft in traced(PASSES, draft_of(tiled().lower_row((), "dense"), Machine(32, 2)))}
+    assert list(shown) == ["simplify", "sums", "places", "patterns", "tree", "text"]
+    assert "y[" in shown["simplify"] and shown["sums"] == "none" and shown["places"] == "0 bytes of workspace"
+    assert shown["patterns"].endswith("register tile  y: a register tile of 2 x 8, over y_r")
+    assert TILE in shown["tree"] and shown["text"] == generate(tiled().lower_row((), "dense"), Machine(32, 1)).text
+
+
+def test_the_dialect_says_how_indices_are_counted_and_whether_there_is_a_pool() -> None:
+    dialect = Dialect(index="int", alignment=16, pool=False)
+    sketch = tiled().then(Parallel("y", 1))
+    source = generate(sketch.lower_row((), "dense"), Machine(16, 4, dialect))
+    assert "long" not in source.text and "parallel_for" not in source.text and source.threads == 1
+    assert "void dense(void *const *args, unsigned char *workspace) {" in source.text and "aligned to 16 bytes" in source.text

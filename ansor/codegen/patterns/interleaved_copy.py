@@ -9,7 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ansor.codegen.dialect import BYTES
+from ansor.codegen.emitter import Emitter
+from ansor.codegen.patterns.base import Nest, Pattern
+from ansor.codegen.patterns.row import row_of
 from ansor.codegen.tensorized import interleaved_function, memory_step
+from ansor.codegen.tree import Code, block
 from ansor.codegen.values import Writer, flat_index
 from ansor.ir.linear import Linear, Var
 from ansor.ir.loops import Access, For, Store
@@ -19,16 +23,33 @@ from ansor.te.expr import Binary, Const, Expr, Select
 MAX_LANES = 512  # what is longer is no tile that was packed
 
 
-@dataclass(frozen=True)
-class Interleaving:
-    """The two innermost loops around a copy as vectors: right where `condition` holds, which is C text, '' for everywhere."""
+@dataclass(frozen=True, eq=False)
+class InterleavedCopy:
+    """The two innermost loops around a copy as vectors: right where all `tests` hold for their last iterations, as they then hold before."""
 
-    condition: str
-    lines: list[str]
+    around: tuple[For, ...]
+    lanes: For
+    group: For
+    store: Store
+    access: Access
+    tests: tuple[Expr, ...]
+
+    def __str__(self) -> str:
+        return f"{self.store.buffer.name}: {self.access.buffer.name} interleaved in groups of {self.group.var.extent}"
+
+    def code(self, emit: Emitter) -> list[Code]:
+        lanes, group = self.lanes.var, self.group.var
+        last = emit.writer.at({lanes: int(lanes.extent) - 1, group: int(group.extent) - 1}, None)
+        condition = " && ".join(last.scalar(test) for test in self.tests)
+        lines = _lines(self.store, self.access, lanes, group, emit.writer, emit.machine.vector_bytes)
+        if not condition:
+            return lines
+        return [block(f"if ({condition})", lines), block("else", emit.loop(self.lanes, row_of([self.group], self.store).code(emit)))]
 
 
-def interleaving(loops: Sequence[For], store: Store, writer: Writer, vector_bytes: int) -> Interleaving | None:
-    """How a copy is written that reads neighbours along the lanes (the loop before the last) and writes groups (the last loop); None for any other store."""
+def _match(nest: Nest) -> InterleavedCopy | None:
+    """A copy that reads neighbours along the lanes (the loop before the last) and writes groups (the last loop)."""
+    loops, store = nest.loops, nest.store
     if len(loops) < 2 or store.combiner is not None or store.guards or BYTES[store.buffer.dtype] != 1:
         return None
     lanes, group = loops[-2].var, loops[-1].var
@@ -42,9 +63,10 @@ def interleaving(loops: Sequence[For], store: Store, writer: Writer, vector_byte
     tests = conjuncts(store.value.condition) if isinstance(store.value, Select) else []
     if not all(_grows(test, (lanes, group)) for test in tests):
         return None
-    last = writer.at({lanes: count - 1, group: size - 1}, None)  # where all tests hold there, they hold before
-    condition = " && ".join(last.scalar(test) for test in tests)
-    return Interleaving(condition, _lines(store, access, lanes, group, writer, vector_bytes))
+    return InterleavedCopy(loops[:-2], loops[-2], loops[-1], store, access, tuple(tests))
+
+
+INTERLEAVED_COPY = Pattern("interleaved copy", _match)
 
 
 def _grows(test: Expr, variables: Sequence[Var]) -> bool:
@@ -55,9 +77,10 @@ def _grows(test: Expr, variables: Sequence[Var]) -> bool:
     return index is not None and all(isinstance(atom, Var) and (int(c) >= 0 or atom not in variables) for atom, c in index.terms)
 
 
-def _lines(store: Store, access: Access, lanes: Var, group: Var, writer: Writer, vector_bytes: int) -> list[str]:
+def _lines(store: Store, access: Access, lanes: Var, group: Var, writer: Writer, vector_bytes: int) -> list[Code]:
     helpers, dtype, size = writer.helpers, store.buffer.dtype, int(group.extent)
-    lines, start, count = [], 0, vector_bytes
+    lines: list[Code] = []
+    start, count = 0, vector_bytes
     while start < int(lanes.extent):
         while count > int(lanes.extent) - start:
             count //= 2

@@ -7,13 +7,17 @@ Written element by element, each vector along b would be gathered with as many l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ansor.codegen.dialect import BYTES
 from ansor.codegen.edges import Edge, edges, guards_by
+from ansor.codegen.emitter import Counts, Emitter
+from ansor.codegen.patterns.base import Nest, Pattern, widest
+from ansor.codegen.patterns.row import row
 from ansor.codegen.pieces import pieces
-from ansor.codegen.values import Lanes, Writer, computable, depends, flat_index, in_bounds, linear_in, vectorizable
+from ansor.codegen.tree import Code, nested
+from ansor.codegen.values import Lanes, Writer, computable, contiguous, depends, flat_index, in_bounds, linear_in, vectorizable
 from ansor.ir.linear import Linear, Var, of
 from ansor.ir.loops import Access, For, Guard, Store
 from ansor.ir.simplify import chain, conjuncts, index_of
@@ -26,16 +30,17 @@ START = Linear()
 
 
 @dataclass(frozen=True, eq=False)
-class Plane:
+class TransposedCopy:
     """Two loops of a perfect nest around a plain store: it is contiguous along `along`, and the arrays of `reads` are contiguous along `across`.
 
-    outer: the other loops. conditions: guards that neither loop changes; ends: the others. tests: what has to hold for `value`; where it does not hold, the
-    store has a value of its own. lanes: of the widest vector.
+    around: the other loops. store: without guards. conditions: guards that neither loop changes; ends: the others. tests: what has to hold for `value`;
+    where it does not hold, the store has a value of its own. lanes: of the widest vector.
     """
 
-    outer: tuple[For, ...]
+    around: tuple[For, ...]
     across: For
     along: For
+    store: Store
     reads: tuple[Access, ...]
     value: Expr
     tests: tuple[Expr, ...]
@@ -48,6 +53,19 @@ class Plane:
         """Both loops."""
         return self.across, self.along
 
+    def __str__(self) -> str:
+        return f"{self.store.buffer.name}: transposed in blocks of {self.lanes}, {self.across.var.name} across and {self.along.var.name} along memory"
+
+    def code(self, emit: Emitter) -> list[Code]:
+        return emit.where(self.conditions, lambda: emit.at_edges(self.ends, {}, lambda counts: self._cut(emit, counts)))
+
+    def _cut(self, emit: Emitter, counts: Counts) -> list[Code]:
+        """All guards checked."""
+        if self.blocked(counts):
+            return list(blocks_code(self, counts, emit))
+        along = row(emit, self.along, counts.get(self.along.var, int(self.along.var.extent)), self.store)
+        return emit.loop(self.across, along, counts.get(self.across.var))
+
     def blocked(self, counts: Mapping[Var, int]) -> bool:
         """True when tiles cut to `counts` are long enough for blocks, and not of so many lengths that each would make the code longer."""
         extents = [counts.get(loop.var, int(loop.var.extent)) for loop in self.loops]
@@ -55,13 +73,13 @@ class Plane:
         return min(extents) >= LEAST and (usual or not counts)
 
 
-def transposed_plane(loops: list[For], store: Store, writer: Writer, lanes: int) -> Plane | None:
+def transposed_copy(loops: Sequence[For], store: Store, lanes: int) -> TransposedCopy | None:
     """The plane of a perfect nest that reads across memory what it writes along it; None when there is none, or it is not worth a block."""
     if len(loops) < 2 or store.combiner or not loops[-1].vectorized or lanes < LEAST:
         return None
     *others, along = loops
     value, tests = _condition(store.value)
-    if not writer.contiguous(store.buffer, store.index, along.var) or not vectorizable(value, along.var) or pieces(value):
+    if not contiguous(store.buffer, store.index, along.var) or not vectorizable(value, along.var) or pieces(value):
         return None
     reads = tuple(node for node in walk(value) if isinstance(node, Access) and _stride(node, along.var) > 1)
     across = next((loop for loop in reversed(others) if reads and all(_stride(read, loop.var) == 1 for read in reads)), None)
@@ -73,8 +91,15 @@ def transposed_plane(loops: list[For], store: Store, writer: Writer, lanes: int)
     ends = edges(cut, [across, along], [])
     if ends is None or min(int(across.var.extent), int(along.var.extent)) < LEAST:
         return None
-    outer = tuple(loop for loop in others if loop is not across)
-    return Plane(outer, across, along, reads, value, tests, conditions, tuple(ends), lanes)
+    around = tuple(loop for loop in others if loop is not across)
+    return TransposedCopy(around, across, along, replace(store, guards=()), reads, value, tests, conditions, tuple(ends), lanes)
+
+
+def _match(nest: Nest) -> TransposedCopy | None:
+    return transposed_copy(nest.loops, nest.store, nest.widest) if nest.store.combiner is None else None
+
+
+TRANSPOSED_COPY = Pattern("transposed copy", _match)
 
 
 def _condition(value: Expr) -> tuple[Expr, tuple[Expr, ...]]:
@@ -114,7 +139,7 @@ def _difference(test: Expr) -> Linear | None:
     return left - right if test.op in ("lt", "le") else right - left
 
 
-# the text ---------------------------------------------------------------------------------------------------------------------------------------------
+# the tree ---------------------------------------------------------------------------------------------------------------------------------------------
 
 
 def blocks(extent: int, widest: int) -> list[tuple[int, int, int]]:
@@ -134,51 +159,60 @@ def blocks(extent: int, widest: int) -> list[tuple[int, int, int]]:
     return found
 
 
-def plane_text(plane: Plane, counts: Mapping[Var, int], writer: Writer, store: Store, name: Callable[[str], str], first: Linear = START) -> Iterator[str]:
-    """The lines of one plane, its guards checked, from iteration `first` of `across` on. `name` gives a name like its argument that nothing else has."""
+def blocks_code(plane: TransposedCopy, counts: Counts, emit: Emitter, first: Linear = START) -> Iterator[Code]:
+    """One plane, its guards checked, from iteration `first` of `across` on."""
     rows, columns = (blocks(counts.get(loop.var, int(loop.var.extent)), plane.lanes) for loop in plane.loops)
-    for row in rows:
-        for column in columns:
-            size = min(row[2], column[2])
-            opened, starts = [], []
-            for loop, (begin, end, _) in zip(plane.loops, (row, column), strict=True):
+    for high in rows:
+        for wide in columns:
+            size = min(high[2], wide[2])
+            heads, starts = [], []
+            for loop, (begin, end, _) in zip(plane.loops, (high, wide), strict=True):
                 if end - begin == size:
                     starts.append(Linear((), begin))
                     continue
-                start = Var(name(f"{loop.var.name}_block"), loop.var.extent)
+                start = Var(emit.numbered(f"{loop.var.name}_block"), loop.var.extent)
                 starts.append(of(start))
-                opened.append(f"for (long {start.name} = {begin}; {start.name} < {end}; {start.name} += {size}) {{")
-            yield from _inside(opened or ["{"], list(_checked(plane, Block(size, first + starts[0], starts[1]), writer, store, name)))
+                heads.append(emit.counting(start.name, begin, end, size))
+            yield from nested(heads or [""], _checked(plane, Square(size, first + starts[0], starts[1]), emit))
 
 
 @dataclass(frozen=True, eq=False)
 class Strips:
     """A plane across a loop that is shared out among threads, `length` iterations of it at a time."""
 
-    plane: Plane
-    store: Store
+    plane: TransposedCopy
     length: int
+
+    def __str__(self) -> str:
+        return f"{self.plane}, a strip of {self.length} each"
 
     @property
     def count(self) -> int:
         """How many there are."""
         return int(self.plane.across.var.extent) // self.length
 
+    def code(self, emit: Emitter) -> list[Code]:
+        """Each task transposes a strip."""
+        plane = self.plane
+        first = Var(emit.own(f"{plane.across.var.name}_first"), plane.across.var.extent)
+        inside = emit.where(plane.conditions, lambda: list(blocks_code(plane, {plane.across.var: self.length}, emit, of(first))))
+        return [f"const long {first.name} = task * {self.length};", *emit.loops(plane.around, inside)]
 
-def strips(loop: For, writer: Writer, lanes: Callable[[Store], int], threads: int) -> Strips | None:
+
+def strips(loop: For, vector_bytes: int, threads: int) -> Strips | None:
     """The strips of a parallel loop: where nothing cuts the plane, and they divide it into enough of them that no two threads write the same element."""
     inner, store = chain(loop)
-    plane = transposed_plane(list(inner), store, writer, lanes(store)) if store is not None else None
-    if store is None or plane is None or plane.across is not loop or plane.ends:
+    plane = transposed_copy(inner, store, widest(store, vector_bytes)) if store is not None else None
+    if plane is None or plane.across is not loop or plane.ends:
         return None
     length, extent = plane.lanes, int(loop.var.extent)
     while length >= LEAST and (extent % length or extent // length < STRIPS * threads):
         length //= 2
-    return Strips(plane, store, length) if length >= LEAST else None
+    return Strips(plane, length) if length >= LEAST else None
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class Square:
     """A square of `size` iterations of both loops of a plane, and where it begins."""
 
     size: int
@@ -186,50 +220,42 @@ class Block:
     along: Linear
 
 
-def _inside(heads: list[str], lines: list[str]) -> list[str]:
-    for head in reversed(heads):
-        lines = [head, *(f"  {line}" for line in lines), "}"]
-    return lines
-
-
-def _checked(plane: Plane, block: Block, writer: Writer, store: Store, name: Callable[[str], str]) -> Iterator[str]:
+def _checked(plane: TransposedCopy, square: Square, emit: Emitter) -> list[Code]:
     """A block, element by element where its tests do not hold for all of it."""
-    lines = list(_turned(plane, block, writer, store, name))
+    code, writer, store = list(_turned(plane, square, emit)), emit.writer, plane.store
     if not plane.tests:
-        yield from lines
-        return
-    yield from _inside([f"if ({' && '.join(_corner(test, plane, block, writer) for test in plane.tests)}) {{"], lines)
-    heads = []
-    for loop, start in zip(plane.loops, (block.across, block.along), strict=True):
-        var = loop.var.name
-        heads.append(f"for (long {var} = {writer.index(start)}; {var} < {writer.index(start + block.size)}; ++{var}) {{")
-    yield from _inside(["else {", *heads], [f"{writer.place(store.buffer, store.index)} = {writer.scalar(store.value)};"])
+        return code
+    whole = nested([f"if ({' && '.join(_corner(test, plane, square, writer) for test in plane.tests)})"], code)
+    heads = ["else"]
+    for loop, start in zip(plane.loops, (square.across, square.along), strict=True):
+        heads.append(emit.counting(loop.var.name, writer.index(start), writer.index(start + square.size)))
+    return [*whole, *nested(heads, [f"{writer.place(store.buffer, store.index)} = {writer.scalar(store.value)};"])]
 
 
-def _corner(test: Expr, plane: Plane, block: Block, writer: Writer) -> str:
+def _corner(test: Expr, plane: TransposedCopy, square: Square, writer: Writer) -> str:
     """A test at the element of a block where it is the last to hold."""
     difference = _difference(test)
     if difference is None or not any(depends(test, loop.var) for loop in plane.loops):
         return writer.scalar(test)
     fixed = {}
-    for loop, start in zip(plane.loops, (block.across, block.along), strict=True):
-        fixed[loop.var] = start + (block.size - 1 if int(difference.coefficient(loop.var)) > 0 else 0)
+    for loop, start in zip(plane.loops, (square.across, square.along), strict=True):
+        fixed[loop.var] = start + (square.size - 1 if int(difference.coefficient(loop.var)) > 0 else 0)
     assert isinstance(test, Binary)
     return f"{writer.at(fixed, None).index(difference)} {'<' if test.op in ('lt', 'gt') else '<='} 0"
 
 
-def _turned(plane: Plane, block: Block, writer: Writer, store: Store, name: Callable[[str], str]) -> Iterator[str]:
+def _turned(plane: TransposedCopy, square: Square, emit: Emitter) -> Iterator[Code]:
     """Loads along `across`, the transposition, stores along `along`."""
-    size, (across, along) = block.size, (loop.var for loop in plane.loops)
-    names = {read: name("block") for read in plane.reads}
+    size, (across, along) = square.size, (loop.var for loop in plane.loops)
+    names, writer, store = {read: emit.numbered("block") for read in plane.reads}, emit.writer, plane.store
     for read, block_name in names.items():
         yield f"{writer.helpers.vector(read.dtype, size)} {block_name}[{size}];"
         for k in range(size):
-            column = writer.at({along: block.along + k}, Lanes(across, size, block.across))
+            column = writer.at({along: square.along + k}, Lanes(across, size, square.across))
             yield f"{block_name}[{k}] = {column.vector(read)};"
         yield f"{writer.helpers.transposition(read.dtype, size)}({block_name});"
     for k in range(size):
         held = {read: f"{block_name}[{k}]" for read, block_name in names.items()}
-        row = replace(writer.at({across: block.across + k}, Lanes(along, size, block.along)), held=held)
+        row = replace(writer.at({across: square.across + k}, Lanes(along, size, square.along)), held=held)
         yield f"{row.place(store.buffer, store.index)} = {row.vector(plane.value)};"
 

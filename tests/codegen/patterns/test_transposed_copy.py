@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ansor import te
 from ansor.codegen.generate import Machine, generate
-from ansor.codegen.transposed import LEAST, blocks
+from ansor.codegen.patterns.transposed_copy import LEAST, blocks
 from ansor.ir.dag import Dag
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.steps import CacheWrite, ComputeAt, Fuse, PackInside, Parallel, Reorder, Split, Step, Vectorize

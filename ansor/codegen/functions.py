@@ -1,0 +1,201 @@
+"""One function for each nest of a program: which loops its tasks are made of, and which pattern each perfect nest inside is written as.
+
+    parallel loops of a nest     one function over [begin, end), called through the thread pool
+    a transposed copy            tasks are strips of it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ansor.codegen.dialect import C_TYPES
+from ansor.codegen.emitter import Emitter
+from ansor.codegen.machine import Machine
+from ansor.codegen.patterns.base import Form, Nest, Pattern
+from ansor.codegen.patterns.transposed_copy import Strips, strips
+from ansor.codegen.tree import Code, block
+from ansor.ir.columns import product
+from ansor.ir.linear import Linear, Opaque, Var
+from ansor.ir.loops import Access, Buffer, For, IndexValue, Node, Store, stores
+from ansor.ir.simplify import chain
+from ansor.te.expr import Expr, walk
+
+
+@dataclass(frozen=True, eq=False)
+class Outer:
+    """A loop around several things, or around local arrays."""
+
+    loop: For
+    body: tuple[Written, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Formed:
+    """A perfect nest, and how it is written."""
+
+    pattern: Pattern
+    form: Form
+
+
+Written = Outer | Formed
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A nest. parallel: the loops whose iterations are its tasks, `tasks` of them in all, none where it runs in one piece; strips: what a task is instead."""
+
+    name: str
+    buffers: tuple[Buffer, ...]
+    parallel: tuple[For, ...]
+    tasks: int
+    body: tuple[Written, ...]
+    strips: Strips | None = None
+
+    def __str__(self) -> str:
+        shared = f", {self.tasks} tasks of {', '.join(loop.var.name for loop in self.parallel)}" if self.parallel else ""
+        lines = [f"{self.name}({', '.join(buffer.name for buffer in self.buffers)}){shared}"]
+        if self.strips is not None:
+            return f"{lines[0]}\n  transposed copy  {self.strips}"
+        return "\n".join([*lines, *_text(self.body, "  ")])
+
+
+def _text(body: Sequence[Written], indent: str) -> Iterator[str]:
+    for one in body:
+        if isinstance(one, Outer):
+            yield f"{indent}for {one.loop.var.name} in {one.loop.var.extent}"
+            yield from _text(one.body, indent + "  ")
+            continue
+        inner = indent
+        for loop in one.form.around:
+            yield f"{inner}for {loop.var.name} in {loop.var.extent}"
+            inner += "  "
+        yield f"{inner}{one.pattern.name}  {one.form}"
+
+
+def function_of(name: str, node: Node, buffers: Sequence[Buffer], machine: Machine, patterns: Sequence[Pattern], sums: Mapping[Store, Access]) -> Function:
+    """The function of a nest. buffers: all of the program, in order; sums: what stores have to take off, when it was computed ahead."""
+    used = _used(node) | {sums[store].buffer for _, store in stores((node,)) if store in sums}
+    own = tuple(buffer for buffer in buffers if buffer in used)
+    parallel, body = _parallel_loops(node, machine)
+    found = strips(parallel[0], machine.vector_bytes, machine.threads) if len(parallel) == 1 else None
+    if found is not None:
+        return Function(name, own, parallel, found.count, (), found)
+    tasks = int(product(loop.var.extent for loop in parallel))
+    return Function(name, own, parallel, tasks, tuple(_written(one, machine, patterns, sums) for one in body))
+
+
+def _parallel_loops(node: Node, machine: Machine) -> tuple[tuple[For, ...], tuple[Node, ...]]:
+    found: list[For] = []
+    body: tuple[Node, ...] = (node,)
+    while machine.parallel and len(body) == 1 and isinstance(body[0], For) and body[0].parallel and not (found and found[-1].locals):
+        found.append(body[0])
+        body = body[0].body
+    return tuple(found), body
+
+
+def _written(node: Node, machine: Machine, patterns: Sequence[Pattern], sums: Mapping[Store, Access]) -> Written:
+    loops, store = chain(node)
+    if store is None:
+        assert isinstance(node, For)
+        return Outer(node, tuple(_written(one, machine, patterns, sums) for one in node.body))
+    nest = Nest(loops, store, machine.vector_bytes, sums.get(store))
+    for pattern in patterns:
+        form = pattern.match(nest)
+        if form is not None:
+            return Formed(pattern, form)
+    raise AssertionError("plain loops are the last pattern")
+
+
+# the tree -------------------------------------------------------------------------------------------------------------------------------------------------
+
+
+def function_code(function: Function, emit: Emitter) -> list[Code]:
+    """The function, and what the pool needs to call it."""
+    bounds = ", long begin, long end" if function.parallel else ""
+    head = f"static void {function.name}({', '.join(pointer(buffer, restrict=True) for buffer in function.buffers)}{bounds})"
+    body = _body(function, emit)
+    found: list[Code] = [block(head, body), ""]
+    return [*found, *_task(function)] if function.parallel else found
+
+
+def _body(function: Function, emit: Emitter) -> list[Code]:
+    if not function.parallel:
+        return _code(function.body, emit)
+    if function.strips is not None:
+        inside = function.strips.code(emit)
+    else:
+        inside = [*_task_indices(function), *emit.locals(function.parallel[-1].locals), *_code(function.body, emit)]
+    return [block("for (long task = begin; task < end; ++task)", inside)]
+
+
+def _task_indices(function: Function) -> Iterator[Code]:
+    """The loop variables of a task."""
+    inner, loops = int(product(loop.var.extent for loop in function.parallel)), function.parallel
+    for loop in loops:
+        inner //= int(loop.var.extent)
+        quotient = "task" if inner == 1 else f"task / {inner}"
+        yield f"const long {loop.var.name} = {quotient if loop is loops[0] else f'({quotient}) % {loop.var.extent}'};"
+
+
+def _code(body: Sequence[Written], emit: Emitter) -> list[Code]:
+    found: list[Code] = []
+    for one in body:
+        if isinstance(one, Outer):
+            found += emit.loop(one.loop, [*emit.locals(one.loop.locals), *_code(one.body, emit)])
+        else:
+            found += emit.loops(one.form.around, one.form.code(emit))
+    return found
+
+
+def _task(function: Function) -> list[Code]:
+    """The buffers of a function as one value, and what calls it with them."""
+    name, fields = function.name, " ".join(f"{pointer(buffer, restrict=False)};" for buffer in function.buffers)
+    arguments = ", ".join(f"t->{buffer.name}" for buffer in function.buffers)
+    called: list[Code] = [f"const struct {name}_task *t = ctx;", f"{name}({arguments}, begin, end);"]
+    return [f"struct {name}_task {{ {fields} }};", block(f"static void {name}_body(void *ctx, long begin, long end)", called), ""]
+
+
+def calls(function: Function) -> list[str]:
+    """The statements that call it."""
+    name, buffers = function.name, ", ".join(buffer.name for buffer in function.buffers)
+    if not function.parallel:
+        return [f"{name}({buffers});"]
+    return [f"struct {name}_task {name}_task = {{{buffers}}};", f"parallel_for(pool, {name}_body, &{name}_task, {function.tasks});"]
+
+
+def pointer(buffer: Buffer, restrict: bool) -> str:
+    """The declaration of a buffer."""
+    const = "const " if buffer.scope in ("input", "constant") else ""
+    return f"{const}{C_TYPES[buffer.dtype]} *{'restrict ' if restrict else ''}{buffer.name}"
+
+
+# buffers --------------------------------------------------------------------------------------------------------------------------------------------------
+
+
+def _used(node: Node) -> set[Buffer]:
+    """Every buffer a nest touches, indices included."""
+    found: set[Buffer] = set()
+    for _, store in stores((node,)):
+        found.add(store.buffer)
+        found.update(_read(store.value))
+        for linear in (*store.index, *(guard.value for guard in store.guards)):
+            found.update(_read_by_index(linear))
+    return found
+
+
+def _read(expr: Expr) -> Iterator[Buffer]:
+    for node in walk(expr):
+        if isinstance(node, Access):
+            yield node.buffer
+        indices = node.index if isinstance(node, Access) else (node.value,) if isinstance(node, IndexValue) else ()
+        for linear in indices:
+            yield from _read_by_index(linear)
+
+
+def _read_by_index(linear: Linear) -> Iterator[Buffer]:
+    for atom, _ in linear.terms:
+        if isinstance(atom, Opaque):
+            yield from _read(atom.value)
+        elif not isinstance(atom, Var):
+            yield from _read_by_index(atom.value)

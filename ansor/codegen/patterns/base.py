@@ -1,0 +1,71 @@
+"""What a pattern is: something that knows a better way to write a perfect nest than its loops.
+
+A pattern looks at a nest and gives a form, or None where it does not apply; `ansor.codegen.generate` tries its tuple of patterns in order. A form is a
+frozen value: which loops stay around it, and what it found out. It prints itself in one line, and writes itself as C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ansor.codegen.dialect import BYTES
+from ansor.codegen.emitter import Emitter
+from ansor.codegen.tree import Code
+from ansor.ir.loops import Access, For, Store
+from ansor.te.expr import walk
+
+
+@dataclass(frozen=True, eq=False)
+class Nest:
+    """Loops around one store, nothing else in them.
+
+    vector_bytes: of the machine's vectors. sums: where what an intrinsic's offset adds lies, when it was computed ahead.
+    """
+
+    loops: tuple[For, ...]
+    store: Store
+    vector_bytes: int
+    sums: Access | None = None
+
+    @property
+    def widest(self) -> int:
+        """Lanes of the widest vector that fits every value of the statement."""
+        return widest(self.store, self.vector_bytes)
+
+
+class Form(Protocol):
+    """How a nest is written."""
+
+    @property
+    def around(self) -> tuple[For, ...]:
+        """The loops that stay as they are, outermost first."""
+
+    def __str__(self) -> str:
+        """In one line."""
+
+    def code(self, emit: Emitter) -> list[Code]:
+        """The C of what is inside the loops around."""
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Something that nests may be written as."""
+
+    name: str
+    match: Callable[[Nest], Form | None]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def widest(store: Store, vector_bytes: int) -> int:
+    """Lanes of the widest vector that fits every value of the statement."""
+    sizes = [BYTES[node.dtype] for node in walk(store.value) if isinstance(node, Access)]
+    return max(1, vector_bytes // max([BYTES[store.buffer.dtype], *sizes]))
+
+
+def names(loops: Sequence[For]) -> str:
+    """Loops for people."""
+    return ", ".join(loop.var.name for loop in loops)

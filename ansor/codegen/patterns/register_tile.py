@@ -1,0 +1,69 @@
+"""A reducing nest as a register tile: accumulators in local vectors, fully written out, held across the reduction loops.
+
+    for k:  for i in 2:  for j in 16:  c[i, j] += a[i, k] * b[k, j]
+
+    f32x8 acc0_0 = {}, acc0_1 = {}, acc0_2 = {}, acc0_3 = {};
+    for k:  in0_0 = a[0, k]; in0_1 = b[k, 0:8];  acc0_0 = acc0_0 + in0_0 * in0_1; ...
+    c[0, 0:8] = acc0_0; ...
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ansor.codegen.emitter import Emitter
+from ansor.codegen.patterns.base import Nest, Pattern
+from ansor.codegen.patterns.plain_loops import PlainLoops
+from ansor.codegen.patterns.tiles import Held, Tile, tile_code, tile_of
+from ansor.codegen.tensorized import TileText
+from ansor.codegen.tree import Code
+from ansor.ir.linear import Var
+from ansor.ir.loops import For
+
+
+@dataclass(frozen=True, eq=False)
+class RegisterTile:
+    """A tile whose steps are ordinary arithmetic."""
+
+    tile: Tile
+
+    @property
+    def around(self) -> tuple[For, ...]:
+        return self.tile.around
+
+    def __str__(self) -> str:
+        return self.tile.text("a register tile")
+
+    def code(self, emit: Emitter) -> list[Code]:
+        return tile_code(self.tile, Arithmetic(), emit)
+
+
+class Arithmetic:
+    """One step of the reduction in every accumulator; what they share is loaded once."""
+
+    group: tuple[Var, ...] = ()
+
+    def lanes(self, widest: int) -> int:
+        return widest
+
+    def ahead(self, held: Held, emit: Emitter) -> TileText | None:
+        return None
+
+    def each(self, held: Held, emit: Emitter) -> list[Code]:
+        code: list[Code] = []
+        load = emit.shared(held.number, code)
+        for name, (fixed, lane) in zip(held.names, held.places, strict=True):
+            writer = replace(emit.writer.at(fixed, lane), load=load)
+            value = emit.value(writer, held.store.value, code)
+            code.append(f"{name} = {emit.combined(held.store, lane.count if lane is not None else 1, name, value)};")
+        return code
+
+
+def _match(nest: Nest) -> RegisterTile | PlainLoops | None:
+    if nest.store.combiner is None:
+        return None
+    tile = tile_of(nest.loops, nest.store)
+    return RegisterTile(tile) if isinstance(tile, Tile) else tile
+
+
+REGISTER_TILE = Pattern("register tile", _match)

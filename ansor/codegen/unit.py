@@ -1,0 +1,63 @@
+"""One translation unit: what comes before its functions, and its entry point."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ansor.codegen.dialect import C_TYPES, HALF, Dialect
+from ansor.codegen.functions import Function, calls, pointer
+from ansor.codegen.source import Argument, Pack
+from ansor.codegen.tree import Code, block, lines
+from ansor.ir.loops import Buffer, Loops
+
+
+@dataclass(frozen=True)
+class Unit:
+    """heading: what a caller has to know, as a comment. definitions: typedefs, macros and small functions that the functions use."""
+
+    heading: tuple[str, ...]
+    prelude: str
+    definitions: str
+    functions: tuple[Code, ...]
+    entry: tuple[Code, ...]
+
+    @property
+    def text(self) -> str:
+        """As C."""
+        rest = "\n".join([self.definitions, "", "\n".join(lines(self.functions)), *lines(self.entry), ""])
+        return "\n".join([*self.heading, self.prelude, *([HALF] if C_TYPES["float16"] in rest else []), rest])
+
+    def __str__(self) -> str:
+        return "\n".join([*self.heading, *lines(self.functions), *lines(self.entry)])
+
+
+def heading(entry: str, program: Loops, workspace_bytes: int, dialect: Dialect) -> tuple[str, ...]:
+    """Arguments and workspace of the entry point, as a comment."""
+    found = [f"/* {entry}(args, workspace{', parallel_for, pool' if dialect.pool else ''})"]
+    for number, buffer in enumerate(program.arguments):
+        shape = ", ".join(map(str, program.logical_shapes[buffer.name]))
+        stored = f", stored as [{', '.join(map(str, buffer.shape))}]" if buffer.pack else ""
+        found.append(f" *   args[{number}]  {buffer.scope:8s} {buffer.name}: {buffer.dtype}[{shape}]{stored}")
+    return (*found, f" *   workspace: {workspace_bytes} bytes; every buffer is aligned to {dialect.alignment} bytes", " */")
+
+
+def entry_code(entry: str, program: Loops, offsets: Mapping[Buffer, int], functions: Sequence[Function], dialect: Dialect) -> Code:
+    """The entry point: it finds the buffers, and calls a function after the other."""
+    pool = ", ansor_parallel_for_t parallel_for, void *pool" if dialect.pool else ""
+    body: list[Code] = [f"{pointer(buffer, restrict=False)} = args[{number}];" for number, buffer in enumerate(program.arguments)]
+    body += [f"{pointer(buffer, restrict=False)} = (void *)(workspace + {offset});" for buffer, offset in offsets.items()]
+    body += [call for function in functions for call in calls(function)]
+    parallel = any(function.parallel for function in functions)
+    named = [("workspace", bool(offsets)), *([("parallel_for", parallel), ("pool", parallel)] if dialect.pool else [])]
+    body += [f"(void){name};" for name, used in named if not used]
+    return block(f"void {entry}(void *const *args, unsigned char *workspace{pool})", body)
+
+
+def argument(buffer: Buffer, shape: tuple[int, ...]) -> Argument:
+    """An argument as callers see it, of its logical shape."""
+    pack = None
+    if buffer.pack:
+        strides = tuple(tuple(int(s) for s in row) for row in buffer.pack)
+        pack = Pack(tuple(int(e) for e in buffer.shape), strides, tuple(int(s) for s in buffer.starts))
+    return Argument(buffer.name, shape, buffer.dtype, buffer.scope, pack)

@@ -1,0 +1,40 @@
+"""Passes: the way of a program from one form to the next, as a tuple of named functions that can be run, printed and shown one by one.
+
+Lowering (`ansor.schedule.lower`) and code generation (`ansor.codegen.generate`) are such tuples, each over one frozen value that has a field for what
+every pass finds out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+P = TypeVar("P")
+
+
+@dataclass(frozen=True)
+class Pass(Generic[P]):
+    """One step of the way. `apply` gives the program with what it adds; `shown` is that as text; `does` says in a few words what it is."""
+
+    name: str
+    does: str
+    apply: Callable[[P], P]
+    shown: Callable[[P], str]
+
+    def __str__(self) -> str:
+        return f"{self.name:10s} {self.does}"
+
+
+def run(passes: Sequence[Pass[P]], program: P) -> P:
+    """The program after all passes."""
+    for one in passes:
+        program = one.apply(program)
+    return program
+
+
+def traced(passes: Sequence[Pass[P]], program: P) -> Iterator[tuple[Pass[P], P]]:
+    """Each pass with the program after it."""
+    for one in passes:
+        program = one.apply(program)
+        yield one, program
