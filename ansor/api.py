@@ -31,7 +31,7 @@ from ansor.te.tensor import Tensor
 if TYPE_CHECKING:
     from ansor.graph.export import ExampleInputs
     from ansor.graph.network import CompiledNetwork
-    from ansor.templates.beside_rules import Template
+    from ansor.tasks.beside_rules import Template
 
 
 class ScheduleKeywords(ModelKeywords, total=False):

@@ -19,7 +19,8 @@ from pathlib import Path
 from common import Ratio, add_target, console, geomean, in_one_thread, machine_line, parser, records_at, short, side_by_side, table, target_of
 
 from ansor import api
-from ansor.cost_model.base import CostModel, load_model
+from ansor.cost_model.base import CostModel
+from ansor.cost_model.saved import load_model
 from ansor.dataset.collect import search_task
 from ansor.dataset.operators import KINDS, dataset_tasks
 from ansor.dataset.split import HELD_OUT, fold_of

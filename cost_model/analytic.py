@@ -26,7 +26,8 @@ from ansor.ir.intrinsics import intrinsic_named
 from ansor.ir.loops import Buffer, Loops
 from ansor.schedule.legality import accumulators, vector_pieces
 from ansor.schedule.machine import Machine
-from ansor.te.expr import Call, Select, walk
+from ansor.te.expr import Call, Select
+from ansor.te.fold import walk
 
 LATENCY = 4.0  # cycles of a multiply-add; two can start in each
 RUNNING, TOGETHER = 4.0, 8.0  # vectors of partial results that one element holds while it is reduced, and that several hold together

@@ -6,7 +6,7 @@ A model scores programs by their feature rows; higher is better. It learns from 
 import gzip
 import json
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -45,22 +45,6 @@ class CostModel(Protocol):
     def save(self, path: Path) -> None:
         """Write what `load_model` needs to predict (not the training data). No pickle."""
         ...
-
-
-def load_model(path: Path) -> CostModel:
-    """The model saved in `path`, of the kind its header names. Raises CostModelError if the file is not one."""
-    from ansor.cost_model.lightgbm_model import LightGBMModel
-    from ansor.cost_model.network_model import NetworkModel
-    from ansor.cost_model.random_model import RandomModel
-    from ansor.cost_model.torch_model import TorchModel
-
-    loaders: dict[str, Callable[[Path], CostModel]] = {
-        "random": RandomModel.load, "lightgbm": LightGBMModel.load, "torch": TorchModel.load, "networks": NetworkModel.load
-    }
-    kind = read_document(path).get("kind")
-    if not isinstance(kind, str) or kind not in loaders:
-        raise CostModelError(f"asked to load the cost model {path}; found kind {kind!r}: use one of {sorted(loaders)}")
-    return loaders[kind](path)
 
 
 def write_document(path: Path, kind: str, content: dict[str, object]) -> None:

@@ -8,7 +8,8 @@ from ansor.cost_model.nest import Nest
 from ansor.ir.columns import Flag, Int, Row, choose, larger, magnitude, row
 from ansor.ir.linear import Atom, Linear, Opaque, Quotient, Remainder, Var, atom_variables
 from ansor.ir.loops import Access, IndexValue, Store
-from ansor.te.expr import BITWISE, COMPARISONS, LOGIC, Binary, Call, Cast, Expr, Not, Select, is_float, walk
+from ansor.te.expr import BITWISE, COMPARISONS, LOGIC, Binary, Call, Cast, Expr, Not, Select, is_float
+from ansor.te.fold import walk
 from ansor.te.scalar import FUNCTIONS, ROUNDING
 
 Counts = dict[str, Row]

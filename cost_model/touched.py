@@ -18,7 +18,8 @@ from ansor.cost_model.nest import Nest
 from ansor.ir.columns import Flag, Int, Row, anywhere, ceil, choose, larger, magnitude, negated, row, smaller
 from ansor.ir.linear import Atom, Linear, Opaque, Quotient, Remainder, Var, variables
 from ansor.ir.loops import Access, Buffer, IndexValue, Store
-from ansor.te.expr import Expr, walk
+from ansor.te.expr import Expr
+from ansor.te.fold import walk
 
 Index = tuple[Linear, ...]
 Pattern = tuple[object, ...]

@@ -12,9 +12,9 @@ import numpy as np
 
 from ansor.ir.dag import Dag
 from ansor.ir.evaluate import evaluate
-from ansor.te.expr import Axis, Const, Expr, Not, Read, Reduce
+from ansor.te.expr import Axis, Const, Expr, Not, Reduce
 from ansor.te.fold import fold
-from ansor.te.tensor import Compute, Tensor
+from ansor.te.tensor import Compute, Read, Tensor
 from tests import mixed_declarations
 from tests.declarations import KINDS as PLAIN_KINDS
 from tests.declarations import Case, Draw, Given

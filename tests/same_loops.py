@@ -6,7 +6,8 @@ import numpy as np
 
 from ansor.ir.linear import Atom, Linear, Opaque, Quotient, Remainder, Var
 from ansor.ir.loops import Access, Buffer, For, Guard, IndexValue, Loops, Node, Store
-from ansor.te.expr import Axis, Binary, Call, Cast, Const, Expr, Read
+from ansor.te.expr import Axis, Binary, Call, Cast, Const, Expr
+from ansor.te.tensor import Read
 
 Described = object
 """Nested tuples of names and numbers: a program as plain data."""

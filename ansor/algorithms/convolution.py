@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from ansor.ir import access
 from ansor.ir.dag import Dag
-from ansor.te.expr import Axis, Binary, Expr, Read, Reduce
-from ansor.te.tensor import Tensor
+from ansor.te.expr import Axis, Binary, Expr, Reduce
+from ansor.te.tensor import Read, Tensor
 
 
 @dataclass(frozen=True)

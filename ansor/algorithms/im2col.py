@@ -18,8 +18,9 @@ from ansor.algorithms.base import Alternative, register_algorithm
 from ansor.algorithms.rewrite import unused, with_tensor
 from ansor.ir import access
 from ansor.ir.dag import Dag
-from ansor.te.expr import Axis, Binary, Expr, Read, Reduce, substitute, transform, walk
-from ansor.te.tensor import Compute, Tensor, declared
+from ansor.te.expr import Axis, Binary, Expr, Reduce, substitute
+from ansor.te.fold import transform, walk
+from ansor.te.tensor import Compute, Read, Tensor, declared
 
 LEAST_REUSE = 16
 """Outputs that each column is multiplied for, below which writing it costs too much."""

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from ansor.ir import access
 from ansor.ir.dag import Dag
-from ansor.te.expr import Axis, Expr, Read, Reduce, substitute, transform
-from ansor.te.tensor import Compute, Tensor
+from ansor.te.expr import Axis, Expr, Reduce, substitute
+from ansor.te.fold import transform
+from ansor.te.tensor import Compute, Read, Tensor
 
 Element = Callable[[tuple[Expr, ...]], Expr]
 """The value of a stage at given indices."""

@@ -14,9 +14,10 @@ from ansor.auto_scheduler.matching import found_among
 from ansor.auto_scheduler.measured import MeasureInput, MeasureResult
 from ansor.auto_scheduler.record import RecordReader
 from ansor.auto_scheduler.search_task import SearchTask, recover_measure_input
-from ansor.cost_model.base import CostModel, load_model
+from ansor.cost_model.base import CostModel
 from ansor.cost_model.pretrained import pretrained
 from ansor.cost_model.random_model import RandomModel as OurRandomModel
+from ansor.cost_model.saved import load_model
 from ansor.errors import AnsorError
 from ansor.ir.feature_rows import FeatureRows, join
 from ansor.tasks.sketch_space import SketchSpace

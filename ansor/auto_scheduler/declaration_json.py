@@ -14,10 +14,10 @@ from typing import cast
 from ansor.auto_scheduler.steps import LARGEST
 from ansor.errors import DeclarationError, RecordError
 from ansor.support.json_values import Json, kind, refuse, told
-from ansor.te.expr import ARITHMETIC, BITWISE, COMPARISONS, LOGIC, Axis, Binary, Call, Cast, Const, Expr, Not, Read, Reduce, Select, binary, const
+from ansor.te.expr import ARITHMETIC, BITWISE, COMPARISONS, LOGIC, Axis, Binary, Call, Cast, Const, Expr, Not, Reduce, Select, binary, const
 from ansor.te.expr import cast as converted
 from ansor.te.scalar import FUNCTIONS, if_then_else
-from ansor.te.tensor import Tensor, declared, placeholder
+from ansor.te.tensor import Read, Tensor, declared, placeholder
 
 MOST = 100_000
 """Nodes and stages that are read."""

@@ -6,8 +6,7 @@ import heapq
 from collections import Counter
 from collections.abc import Sequence
 
-from ansor.te.expr import Read
-from ansor.te.tensor import Tensor
+from ansor.te.tensor import Read, Tensor
 
 
 def topological(tensors: Sequence[Tensor]) -> list[Tensor]:

@@ -10,7 +10,6 @@ from ansor.codegen.source import CSource
 from ansor.errors import ScheduleError
 from ansor.ir.dag import c_identifier
 from ansor.ir.loops import Loops
-from ansor.ir.printer import loops_text
 from ansor.ir.simplify import simplified
 from ansor.measure.kernel import Kernel, build_kernels
 from ansor.schedule.legality import local_bytes
@@ -35,7 +34,7 @@ def build(sch: Sketch, args: Sequence[Tensor] | None = None, target: str | Targe
     _check_arguments(sch, args)
     local = target if isinstance(target, Target) else local_target(target)
     (kernel,) = build_kernels([source_of(sch, local, name)], local.toolchain())
-    kernel.schedule = loops_text(lower(sch, name=name))
+    kernel.schedule = str(lower(sch, name=name))
     return kernel
 
 

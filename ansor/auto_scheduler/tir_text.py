@@ -9,8 +9,9 @@ Source: TVM 0.9, `ComputeDAG::PrintDAG`; held against keys of logs that TVM wrot
 
 from collections.abc import Sequence
 
-from ansor.te.expr import Axis, Binary, Call, Cast, Const, Expr, Not, Read, Reduce, Select, walk
-from ansor.te.tensor import Tensor
+from ansor.te.expr import Axis, Binary, Call, Cast, Const, Expr, Not, Reduce, Select
+from ansor.te.fold import walk
+from ansor.te.tensor import Read, Tensor
 
 MAX_LINE = 256
 """Longer lines are shown without their middle."""

@@ -19,7 +19,8 @@ from ansor.ir.columns import product
 from ansor.ir.linear import Linear, Opaque, Var
 from ansor.ir.loops import Access, Buffer, For, IndexValue, Node, Store, stores
 from ansor.ir.simplify import chain
-from ansor.te.expr import Expr, walk
+from ansor.te.expr import Expr
+from ansor.te.fold import walk
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,8 @@ from functools import lru_cache
 
 from ansor.ir.linear import Linear, Opaque, Var
 from ansor.ir.loops import Access, IndexValue
-from ansor.te.expr import LARGE, Const, Expr
-from ansor.te.fold import postorder
+from ansor.te.expr import Const, Expr
+from ansor.te.fold import LARGE, postorder
 
 DEEPEST = 100
 """Operations inside each other that one expression may have: C compilers take 256 brackets inside each other, and an operation may have two."""

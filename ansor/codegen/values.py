@@ -14,8 +14,8 @@ from ansor.codegen.pieces import pieces
 from ansor.ir.linear import Atom, Linear, Opaque, Quotient, Remainder, Var, atom_variables, bounds, is_opaque, of
 from ansor.ir.loops import Access, Buffer, IndexValue
 from ansor.ir.simplify import simplified_index
-from ansor.te.expr import COMPARISONS, DIVISIONS, Binary, Call, Cast, Const, Expr, Not, Select, walk
-from ansor.te.fold import fold
+from ansor.te.expr import COMPARISONS, DIVISIONS, Binary, Call, Cast, Const, Expr, Not, Select
+from ansor.te.fold import fold, walk
 
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "truncdiv": "/", "truncmod": "%", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==",
          "ne": "!=", "and": "&&", "or": "||", "bitand": "&", "bitor": "|", "bitxor": "^", "shr": ">>"}

@@ -14,11 +14,12 @@ from rich.progress import track
 from rich.table import Table
 
 from ansor.commands.common import make_console, target_of
-from ansor.cost_model.base import CostModel, load_model
+from ansor.cost_model.base import CostModel
 from ansor.cost_model.feature_table import FEATURES_VERSION
 from ansor.cost_model.lightgbm_model import stage_model
 from ansor.cost_model.network_model import NetworkModel, write_networks
 from ansor.cost_model.pretrained import pretrained
+from ansor.cost_model.saved import load_model
 from ansor.cost_model.training_set import estimated_scores
 from ansor.dataset.collect import collect
 from ansor.dataset.evaluate import Quality, Score, mean_quality, quality

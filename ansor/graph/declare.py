@@ -13,8 +13,7 @@ from ansor.errors import ModelError
 from ansor.graph.ir import BINARY, ELEMENTWISE, Node
 from ansor.te import nn
 from ansor.te.expr import Const, Expr, binary
-from ansor.te.nn.elementwise import axes_of
-from ansor.te.tensor import Tensor, declared
+from ansor.te.tensor import Tensor, axes_of, declared
 
 
 def declare(node: Node, inputs: Sequence[Tensor], name: str) -> Tensor:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ansor.te.expr import Axis, Binary, Call, Const, Expr, Read, Reduce, Select, walk
-from ansor.te.tensor import Tensor
+from ansor.te.expr import Axis, Binary, Call, Const, Expr, Reduce, Select
+from ansor.te.fold import walk
+from ansor.te.tensor import Read, Tensor
 
 TILING_CORES = 16  # spatial elements a core should have before a tiled reduction is not worth splitting
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from ansor.te.expr import Axis, Binary, Call, Cast, Const, Expr, Not, Read, Reduce, Select
+from ansor.te.expr import Axis, Binary, Call, Cast, Const, Expr, Not, Reduce, Select
 from ansor.te.fold import fold
+from ansor.te.tensor import Read
 
 WRITTEN_OUT = 10_000
 """Nodes, written out, up to which an expression is one nested list."""

@@ -15,9 +15,9 @@ from ansor.errors import DeclarationError
 from ansor.ir.access import producers, reduce_length
 from ansor.ir.canonical import canonical
 from ansor.ir.flops import flops
-from ansor.te.expr import Axis, Binary, Call, Cast, Expr, Read, Reduce, substitute
+from ansor.te.expr import Axis, Binary, Call, Cast, Expr, Reduce, substitute
 from ansor.te.fold import fold, postorder, with_operands
-from ansor.te.tensor import Compute, Tensor
+from ansor.te.tensor import Compute, Read, Tensor
 
 KEY_VERSION = 1
 

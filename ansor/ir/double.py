@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ansor.te.expr import Binary, Call, Cast, Const, Expr, Read, Reduce, Select
+from ansor.te.expr import Binary, Call, Cast, Const, Expr, Reduce, Select
 from ansor.te.fold import fold
-from ansor.te.tensor import Compute, Tensor
+from ansor.te.tensor import Compute, Read, Tensor
 
 
 def in_double(tensors: Sequence[Tensor]) -> list[Tensor]:

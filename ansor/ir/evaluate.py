@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from ansor.errors import DeclarationError
 from ansor.ir.double import in_double
 from ansor.ir.numpy_operations import FUNCTIONS, OPERATIONS
-from ansor.te.expr import Axis, Binary, Call, Cast, Const, Expr, Not, Read, Reduce, Select, is_float
+from ansor.te.expr import Axis, Binary, Call, Cast, Const, Expr, Not, Reduce, Select, is_float
 from ansor.te.fold import fold, postorder
 from ansor.te.interval import arithmetic_form
-from ansor.te.tensor import Compute, Tensor
+from ansor.te.tensor import Compute, Read, Tensor
 
 Array = NDArray[Any]  # of the dtype that the tensor or expression has
 Inputs = Mapping[str, Array] | Mapping[Tensor, Array] | Mapping[str | Tensor, Array]

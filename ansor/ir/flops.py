@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ansor.ir.access import reduce_length, value_of
-from ansor.te.expr import LARGE, Binary, Expr, Read, Reduce, Select
-from ansor.te.fold import postorder
-from ansor.te.tensor import Tensor
+from ansor.te.expr import Binary, Expr, Reduce, Select
+from ansor.te.fold import LARGE, postorder
+from ansor.te.tensor import Read, Tensor
 
 
 def flops(tensor: Tensor) -> int:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from ansor.ir import access
 from ansor.ir.dag import Dag
 from ansor.ir.value_ranges import of_operation
-from ansor.te.expr import COMPARISONS, LOGIC, Axis, Binary, Cast, Const, Expr, Not, Read, Reduce, Select, is_float, walk
-from ansor.te.fold import fold
+from ansor.te.expr import COMPARISONS, LOGIC, Axis, Binary, Cast, Const, Expr, Not, Reduce, Select, is_float
+from ansor.te.fold import fold, walk
 from ansor.te.interval import Interval
-from ansor.te.tensor import Tensor
+from ansor.te.tensor import Read, Tensor
 
 Ranges = dict[str, Interval]  # both ends inclusive
 DIVISORS: Interval = (1, 7)

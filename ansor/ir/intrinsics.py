@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ansor.ir import access
-from ansor.te.expr import Axis, Binary, Cast, Expr, Read, Reduce, walk
-from ansor.te.tensor import Compute, Tensor
+from ansor.te.expr import Axis, Binary, Cast, Expr, Reduce
+from ansor.te.fold import walk
+from ansor.te.tensor import Compute, Read, Tensor
 
 
 @dataclass(frozen=True, eq=False)

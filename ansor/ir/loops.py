@@ -9,12 +9,17 @@ So there is no separate initialisation nest, and a generator may keep the value 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from ansor.ir.columns import Flag, Int, product
 from ansor.ir.linear import Linear, Var
+from ansor.ir.printer import linear_text, number_text
 from ansor.te.expr import INDEX, Expr, Number
+
+COMBINERS = {"sum": "+=", "prod": "*=", "max": "max=", "min": "min="}
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +47,10 @@ class Buffer:
         """Number of elements."""
         return product(self.shape)
 
+    def __str__(self) -> str:
+        packed = " packed" if self.pack else ""
+        return f"{self.name}: {self.dtype}[{', '.join(map(number_text, self.shape))}] {self.scope}{packed}"
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Access(Expr):
@@ -51,6 +60,9 @@ class Access(Expr):
     index: tuple[Linear, ...]
     dtype: str
 
+    def text(self, parts: Sequence[str]) -> str:
+        return f"{self.buffer.name}[{', '.join(map(linear_text, self.index))}]"
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class IndexValue(Expr):
@@ -58,6 +70,9 @@ class IndexValue(Expr):
 
     value: Linear
     dtype: str = INDEX
+
+    def text(self, parts: Sequence[str]) -> str:
+        return f"({linear_text(self.value)})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +83,11 @@ class Guard:
     low: Int | None
     high: Int | None
     needed: Flag = True
+
+    def __str__(self) -> str:
+        low = f"{number_text(self.low)} <= " if self.low is not None else ""
+        high = f" < {number_text(self.high)}" if self.high is not None else ""
+        return f"{low}{linear_text(self.value)}{high}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +102,12 @@ class Store:
     identity: Number = 0
     reduce_vars: tuple[Var, ...] = ()
     guards: tuple[Guard, ...] = ()
+
+    def lines(self, depth: int = 0) -> list[str]:
+        """As text, indented."""
+        where = f"if {' and '.join(map(str, self.guards))}: " if self.guards else ""
+        target = f"{self.buffer.name}[{', '.join(map(linear_text, self.index))}]"
+        return [f"{'  ' * depth}{where}{target} {COMBINERS[self.combiner] if self.combiner else '='} {self.value}"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +128,15 @@ class For:
     locals: tuple[Buffer, ...] = ()
     intrinsic: str = ""
 
+    def lines(self, depth: int = 0) -> list[str]:
+        """The nest as text, indented."""
+        indent = "  " * depth
+        flags = [word for word, flag in (("parallel", self.parallel), ("vectorized", self.vectorized), ("unrolled", self.unrolled)) if np.any(flag)]
+        head = f"{indent}{' '.join([*flags, 'for'])} {self.var.name} in {number_text(self.var.extent)}"
+        head += f"  (unroll up to {number_text(self.unroll_limit)})" if np.any(self.unroll_limit) and self.kind == "reduce" else ""
+        head += f"  ({self.intrinsic})" if self.intrinsic else ""
+        return [head, *(f"{indent}  {buffer}" for buffer in self.locals), *(line for inner in self.body for line in inner.lines(depth + 1))]
+
 
 Node = For | Store
 
@@ -117,9 +152,7 @@ class Loops:
     logical_shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        from ansor.ir.printer import loops_text
-
-        return loops_text(self)
+        return "\n".join([*map(str, (*self.arguments, *self.intermediates)), *(line for node in self.body for line in node.lines())])
 
 
 def stores(nodes: tuple[Node, ...], path: tuple[For, ...] = ()) -> Iterator[tuple[tuple[For, ...], Store]]:

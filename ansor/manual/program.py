@@ -8,7 +8,6 @@ from ansor.codegen.source import CSource
 from ansor.errors import ArgumentError, MeasureError, ScheduleError
 from ansor.ir.dag import c_identifier
 from ansor.ir.loops import Loops
-from ansor.ir.printer import loops_text
 from ansor.ir.simplify import simplified
 from ansor.manual.schedule import Schedule
 from ansor.measure.kernel import Kernel, build_kernels
@@ -52,7 +51,7 @@ def build(
     if verify:
         _verify(sketch, source, machine)
     (kernel,) = build_kernels([source], machine.toolchain())
-    kernel.schedule = loops_text(simplified(loops))
+    kernel.schedule = str(simplified(loops))
     return kernel
 
 

@@ -23,20 +23,17 @@ from ansor.ir import access
 from ansor.ir.dag import Dag
 from ansor.manual.loop import AnyLoop
 from ansor.manual.running import Running
-from ansor.manual.scheduled_stage import ScheduledStage, StageOperation, as_list, check_scope
+from ansor.manual.scheduled_stage import Placing, ScheduledStage, StageOperation, as_list, check_scope
 from ansor.schedule.choice import Choice
 from ansor.schedule.lower import axis_extent, loop_extents
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.state import FuseRelation, SplitRelation, State, initial_state
-from ansor.schedule.steps import CacheRead, CacheWrite, ComputeAt, ComputeInline, ComputeRoot, Rfactor, Step
+from ansor.schedule.steps import CacheRead, CacheWrite, ComputeAt, ComputeInline, Rfactor, Step
 from ansor.te.expr import Axis
-from ansor.te.operation import Operation
-from ansor.te.tensor import Tensor
+from ansor.te.tensor import Operation, Tensor
 
 Scheduled = Tensor | Operation | StageOperation | str
 """What names a stage: a tensor as it was declared or as `cache_read`, `cache_write` and `rfactor` gave it, what computes it, or its name."""
-
-Placing = ComputeAt | ComputeInline | ComputeRoot
 
 
 def create_schedule(ops: Scheduled | Sequence[Scheduled]) -> Schedule:

@@ -5,21 +5,54 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn, SupportsIndex
+from typing import NoReturn, Protocol, SupportsIndex
 
 from ansor.errors import ScheduleError
 from ansor.ir.intrinsics import Intrinsic
 from ansor.manual.loop import AnyLoop, Loop
-from ansor.schedule.state import FuseRelation, Lengths, Relation, SplitRelation, Stage
-from ansor.schedule.steps import ComputeAt, ComputeInline, ComputeRoot, Fuse, Reorder, Split, SplitOuter
+from ansor.manual.running import Running
+from ansor.schedule.state import FuseRelation, Lengths, Relation, SplitRelation, Stage, State
+from ansor.schedule.steps import ComputeAt, ComputeInline, ComputeRoot, Fuse, Reorder, Split, SplitOuter, Step
 from ansor.te.expr import Axis
-from ansor.te.operation import Operation
-from ansor.te.tensor import Tensor
-
-if TYPE_CHECKING:
-    from ansor.manual.schedule import Schedule
+from ansor.te.tensor import Operation, Tensor
 
 SCOPES = ("", "global", "local")
+Placing = ComputeAt | ComputeInline | ComputeRoot
+
+
+class OwnSchedule(Protocol):
+    """What a stage asks of the schedule that it is a stage of."""
+
+    state: State
+
+    def change(self, step: Step) -> None:
+        """Take a step that changes loops or stages. Raises ScheduleError when it does not fit."""
+        ...
+
+    def place(self, step: Placing) -> None:
+        """Say where a stage is computed."""
+        ...
+
+    def running(self, stage: str) -> Running:
+        """How the loops of a stage run, to be added to."""
+        ...
+
+    def axes(self, name: str) -> tuple[tuple[AnyLoop, ...], tuple[AnyLoop, ...]]:
+        """The axes of a stage, and those it reduces over."""
+        ...
+
+    def same_axes(self, axis: object) -> Sequence[Axis]:
+        """The axes that an axis of the declaration is in this program."""
+        ...
+
+    def axis_of_copy(self, name: str, same: Sequence[Axis]) -> Axis | None:
+        """The axis of a stage at the place that one of `same` has in the stage's declaration."""
+        ...
+
+    def extent(self, stage: str, loop: str) -> int:
+        """Iterations of a loop where all of its stage is computed."""
+        ...
+
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +76,7 @@ class StageOperation:
 class ScheduledStage:
     """A stage of a schedule. Get one by `s[C]`."""
 
-    def __init__(self, schedule: Schedule, name: str) -> None:
+    def __init__(self, schedule: OwnSchedule, name: str) -> None:
         self._schedule = schedule
         self.name = name
 

@@ -11,7 +11,6 @@ from ansor.codegen.building import Toolchain
 from ansor.codegen.source import CSource
 from ansor.errors import ToolchainError
 from ansor.ir.dag import c_identifier
-from ansor.ir.printer import loops_text
 from ansor.ir.simplify import simplified
 from ansor.measure.kernel import Kernel, build_kernels
 from ansor.run.states import Best
@@ -24,7 +23,7 @@ from ansor.tasks.task import SearchTask
 
 def schedule_text(task: SearchTask, best: Best) -> str:
     """The chosen program as indented loops."""
-    return loops_text(simplified(best.sketch.lower_row(best.row, c_identifier(task.name))))
+    return str(simplified(best.sketch.lower_row(best.row, c_identifier(task.name))))
 
 
 def built(tasks: Sequence[SearchTask], bests: Sequence[Best], toolchain: Toolchain | None = None, report: Report = warn) -> list[Kernel]:

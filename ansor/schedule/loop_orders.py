@@ -15,7 +15,8 @@ from ansor.schedule.questions import CONST_INDICES, attribute_names, is_untouche
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.state import Inlined, Root, Stage
 from ansor.schedule.steps import Fuse, Reorder, Split, Step
-from ansor.te.expr import Axis, Read
+from ansor.te.expr import Axis
+from ansor.te.tensor import Read
 
 MAX_STEP = 4  # elements between lanes up to which gathering them still pays
 MIN_SPLIT = 128  # elements below which a loop is not worth cutting for threads

@@ -34,9 +34,9 @@ from ansor.ir.linear import (
 from ansor.ir.loops import Access, Buffer, For, Guard, IndexValue, Loops, Node, Store
 from ansor.schedule.index_arithmetic import affine, is_index_arithmetic, is_plain, signature
 from ansor.schedule.state import Amount, At, FuseRelation, Inlined, SplitRelation, Stage, State
-from ansor.te.expr import INDEX, Axis, Binary, Cast, Const, Expr, Read, Reduce, Select, identity_of, transform
-from ansor.te.fold import postorder
-from ansor.te.tensor import Tensor
+from ansor.te.expr import INDEX, Axis, Binary, Cast, Const, Expr, Reduce, Select, identity_of
+from ansor.te.fold import postorder, transform
+from ansor.te.tensor import Read, Tensor
 
 Numbers = Mapping[str, tuple[Int, ...]]
 Environment = dict[Axis, Linear]

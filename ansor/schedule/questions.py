@@ -8,7 +8,8 @@ from math import prod
 from ansor.ir import access
 from ansor.schedule.state import Inlined, Root, SplitRelation, Stage, State
 from ansor.schedule.steps import packable, packable_inside
-from ansor.te.expr import Axis, Binary, Const, Expr, walk
+from ansor.te.expr import Axis, Binary, Const, Expr
+from ansor.te.fold import walk
 from ansor.te.tensor import Tensor
 
 CONST_INDICES = "auto_scheduler_simplify_const_tensor_indices"

@@ -12,9 +12,9 @@ from functools import cached_property
 from ansor.errors import ScheduleError
 from ansor.ir import access
 from ansor.ir.dag import Dag
-from ansor.te.expr import Axis, Expr, Read
+from ansor.te.expr import Axis, Expr
 from ansor.te.fold import fold, with_operands
-from ansor.te.tensor import Compute, Tensor
+from ansor.te.tensor import Compute, Read, Tensor
 
 Amount = int | str
 """A number of a step: given, or the name of the choice that gives it."""

@@ -28,8 +28,9 @@ from ansor.schedule.state import (
     initial_stage,
     redirected,
 )
-from ansor.te.expr import Axis, Binary, Const, Expr, Read, Reduce, walk
-from ansor.te.tensor import Compute, Tensor
+from ansor.te.expr import Axis, Binary, Const, Expr, Reduce
+from ansor.te.fold import walk
+from ansor.te.tensor import Compute, Read, Tensor
 
 Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
 

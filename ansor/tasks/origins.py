@@ -3,19 +3,14 @@
 from collections.abc import Mapping
 
 from ansor.support.text import format_seconds
+from ansor.templates.label import TEMPLATE
 
 RULES = "the rules"
-_TEMPLATE = "template "
-
-
-def template_label(name: str) -> str:
-    """What stands for a template where algorithms are named, in records too."""
-    return f"{_TEMPLATE}{name!r}"
 
 
 def origin_of(algorithm: str) -> str:
     """Who made the programs that records name this algorithm for."""
-    return algorithm if algorithm.startswith(_TEMPLATE) else RULES
+    return algorithm if algorithm.startswith(TEMPLATE) else RULES
 
 
 def standing(seconds: Mapping[str, float | None]) -> str:

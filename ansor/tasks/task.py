@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ansor.api import TuningOptions
     from ansor.manual.schedule import Schedule
     from ansor.run.states import TaskState
-    from ansor.templates.beside_rules import Template
+    from ansor.tasks.beside_rules import Template
     from ansor.templates.task import Task as TemplateTask
 
 WorkloadFunction = Callable[..., Sequence[Tensor]]
@@ -171,7 +171,7 @@ class SearchTask:
         self.rules = self.target.rules if rules is None else resolve(rules)
         self.templates: tuple[TemplateTask, ...] = ()
         if templates:
-            from ansor.templates.beside_rules import tasks_of
+            from ansor.tasks.beside_rules import tasks_of
 
             self.templates, arguments = tasks_of(templates, args)
             tensors = arguments if tensors is None else tensors
@@ -211,7 +211,7 @@ class SearchTask:
         declared = (Alternative(DIRECT, self.dag), *self.alternatives) if self.rules or not self.templates else ()
         found = [SketchSpace(sketch, self.target, one.name) for one in declared for sketch in spaces(one.dag, self.target, self.rules)]
         if self.templates:
-            from ansor.templates.beside_rules import spaces_of
+            from ansor.tasks.beside_rules import spaces_of
 
             found += spaces_of(self.templates, self.dag, self.target)
         return tuple(pinned(found, self.pins))

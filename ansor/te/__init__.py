@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from ansor.te.declaration import compute as compute
 from ansor.te.expr import Axis as Axis
 from ansor.te.expr import Expr as Expr
 from ansor.te.expr import cast as cast
@@ -71,7 +72,6 @@ from ansor.te.scalar import trunc as trunc
 from ansor.te.scalar import truncdiv as truncdiv
 from ansor.te.scalar import truncmod as truncmod
 from ansor.te.tensor import Tensor as Tensor
-from ansor.te.tensor import compute as compute
 from ansor.te.tensor import placeholder as placeholder
 from ansor.te.tensor import reduce_axis as reduce_axis
 

@@ -11,18 +11,15 @@ from __future__ import annotations
 import math
 import numbers
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Union
+from typing import ClassVar, Union
 from typing import cast as cast_type
 
 from ansor.errors import DeclarationError
 from ansor.support.text import with_article
-from ansor.te.fold import fold, with_operands
+from ansor.te.fold import fold, transform, walk
 from ansor.te.operators import Operators
-
-if TYPE_CHECKING:
-    from ansor.te.tensor import Tensor
 
 DTYPES = ("float16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool")
 INDEX = "int32"
@@ -48,6 +45,7 @@ class Expr(Operators["Expr"]):
 
     __slots__ = ()
     dtype: str
+    reads_memory: ClassVar[bool] = False
 
     def _apply(self, operation: str, left: object, right: object) -> Expr:
         if isinstance(left, Operators) and isinstance(right, Operators) and not (isinstance(left, Expr) and isinstance(right, Expr)):
@@ -85,6 +83,10 @@ class Expr(Operators["Expr"]):
         """The same node over other operands."""
         return self
 
+    def text(self, parts: Sequence[str]) -> str:
+        """The node over the texts of its operands, as a person would write it."""
+        return type(self).__name__
+
     def __str__(self) -> str:
         return to_text(self)
 
@@ -96,6 +98,9 @@ class Const(Expr):
     value: Number
     dtype: str
 
+    def text(self, parts: Sequence[str]) -> str:
+        return str(self.value)
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Axis(Expr):
@@ -106,6 +111,9 @@ class Axis(Expr):
     kind: str = "spatial"
     start: int = 0
     dtype: str = INDEX
+
+    def text(self, parts: Sequence[str]) -> str:
+        return self.name
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -124,6 +132,10 @@ class Binary(Expr):
     def rebuilt(self, children: tuple[Expr, ...]) -> Expr:
         return Binary(self.op, children[0], children[1], self.dtype)
 
+    def text(self, parts: Sequence[str]) -> str:
+        symbol = SYMBOLS.get(self.op)
+        return f"({parts[0]} {symbol} {parts[1]})" if symbol else f"{self.op}({parts[0]}, {parts[1]})"
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Not(Expr):
@@ -138,6 +150,9 @@ class Not(Expr):
 
     def rebuilt(self, children: tuple[Expr, ...]) -> Expr:
         return Not(children[0])
+
+    def text(self, parts: Sequence[str]) -> str:
+        return f"(not {parts[0]})"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -154,6 +169,9 @@ class Call(Expr):
 
     def rebuilt(self, children: tuple[Expr, ...]) -> Expr:
         return Call(self.name, children, self.dtype)
+
+    def text(self, parts: Sequence[str]) -> str:
+        return f"{self.name}({', '.join(parts)})"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -172,6 +190,9 @@ class Select(Expr):
     def rebuilt(self, children: tuple[Expr, ...]) -> Expr:
         return Select(children[0], children[1], children[2], self.dtype)
 
+    def text(self, parts: Sequence[str]) -> str:
+        return f"select({', '.join(parts)})"
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Cast(Expr):
@@ -187,21 +208,8 @@ class Cast(Expr):
     def rebuilt(self, children: tuple[Expr, ...]) -> Expr:
         return Cast(children[0], self.dtype)
 
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Read(Expr):
-    """One element of a tensor."""
-
-    tensor: Tensor
-    indices: tuple[Expr, ...]
-    dtype: str
-
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        return self.indices
-
-    def rebuilt(self, children: tuple[Expr, ...]) -> Expr:
-        return Read(self.tensor, children, self.dtype)
+    def text(self, parts: Sequence[str]) -> str:
+        return f"{self.dtype}({parts[0]})"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -219,6 +227,9 @@ class Reduce(Expr):
 
     def rebuilt(self, children: tuple[Expr, ...]) -> Expr:
         return Reduce(self.combiner, children[0], self.axes, self.dtype)
+
+    def text(self, parts: Sequence[str]) -> str:
+        return f"{self.combiner}({parts[0]}, axis=[{', '.join(axis.name for axis in self.axes)}])"
 
 
 _INT_LIMITS = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-(2**15), 2**15 - 1), "int32": (-(2**31), 2**31 - 1),
@@ -315,7 +326,7 @@ def _literal_dtype(op: str, value: Number, other: Operand) -> str | None:
         return None
     if other.dtype == "bool" and not isinstance(value, bool) and (op not in (*COMPARISONS, *LOGIC, *BITWISE) or value not in (0, 1)):
         return INDEX
-    if other.dtype == INDEX and not _INT_LIMITS[INDEX][0] <= value <= _INT_LIMITS[INDEX][1] and not any(isinstance(node, Read) for node in walk(other)):
+    if other.dtype == INDEX and not _INT_LIMITS[INDEX][0] <= value <= _INT_LIMITS[INDEX][1] and not any(node.reads_memory for node in walk(other)):
         return "int64"  # of loops: they may leave int32 on their way
     return other.dtype
 
@@ -426,49 +437,6 @@ def _wrapped(value: Number, dtype: str) -> Number:
     return (int(value) - low) % (high - low + 1) + low
 
 
-LARGE = 1000
-"""Nodes up to which an expression is taken as it is written out: a shared part counts, and is computed, as often as it is used. Larger ones may share parts in
-more ways than can be written out; there each part is taken once."""
-
-
-def walk(expr: Expr) -> Iterator[Expr]:
-    """The node and everything below it, parents first; what is shared as often as it is used, but after `LARGE` nodes only those not met before."""
-    stack = [expr]
-    met: set[int] = set()
-    count = 0
-    while stack:
-        node = stack.pop()
-        if count >= LARGE and id(node) in met:
-            continue
-        count += 1
-        met.add(id(node))
-        yield node
-        stack.extend(reversed(node.children))
-
-
-def transform(expr: Expr, replace: Callable[[Expr], Expr | None]) -> Expr:
-    """A copy in which every node for which `replace` gives a node is that node; the rest is rebuilt bottom up. What is shared stays shared."""
-    known: dict[int, Expr] = {}
-    opened: set[int] = set()
-    stack = [expr]
-    while stack:
-        node = stack[-1]
-        key = id(node)
-        if key not in known and key not in opened:
-            opened.add(key)
-            found = replace(node)
-            if found is None:
-                waiting = [child for child in node.children if id(child) not in known]
-                waiting.reverse()
-                stack += waiting
-                continue
-            known[key] = found
-        stack.pop()
-        if key not in known:
-            known[key] = with_operands(node, tuple([known[id(child)] for child in node.children]))
-    return known[id(expr)]
-
-
 def substitute(expr: Expr, values: dict[Axis, Expr]) -> Expr:
     """`expr` with axes replaced."""
     return transform(expr, lambda node: values.get(node) if isinstance(node, Axis) else None)
@@ -484,28 +452,8 @@ LONGEST = 1000
 
 def to_text(expr: Expr) -> str:
     """The expression as a person would write it; `...` stands for parts that are too long to read."""
-    return fold(expr, lambda node, parts: _text(node, [part if len(part) <= LONGEST else "..." for part in parts]))
 
+    def visit(node: Expr, parts: tuple[str, ...]) -> str:
+        return node.text([part if len(part) <= LONGEST else "..." for part in parts])
 
-def _text(expr: Expr, parts: list[str]) -> str:
-    """A node over the texts of its operands."""
-    if isinstance(expr, Const):
-        return str(expr.value)
-    if isinstance(expr, Axis):
-        return expr.name
-    if isinstance(expr, Binary):
-        symbol = SYMBOLS.get(expr.op)
-        return f"({parts[0]} {symbol} {parts[1]})" if symbol else f"{expr.op}({parts[0]}, {parts[1]})"
-    if isinstance(expr, Not):
-        return f"(not {parts[0]})"
-    if isinstance(expr, Call):
-        return f"{expr.name}({', '.join(parts)})"
-    if isinstance(expr, Select):
-        return f"select({', '.join(parts)})"
-    if isinstance(expr, Cast):
-        return f"{expr.dtype}({parts[0]})"
-    if isinstance(expr, Read):
-        return f"{expr.tensor.name}[{', '.join(parts)}]"
-    if isinstance(expr, Reduce):
-        return f"{expr.combiner}({parts[0]}, axis=[{', '.join(axis.name for axis in expr.axes)}])"
-    return type(expr).__name__
+    return fold(expr, visit)

@@ -8,15 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter, is_
-from typing import TYPE_CHECKING, TypeVar
+from typing import Protocol, Self, TypeVar
 
-if TYPE_CHECKING:
-    from ansor.te.expr import Expr
+
+class Node(Protocol):
+    """What can be gone through: something over operands of its own kind."""
+
+    @property
+    def children(self) -> tuple[Self, ...]:
+        """Operands, in order."""
+        ...
+
+    def rebuilt(self, children: tuple[Self, ...]) -> Self:
+        """The same over other operands."""
+        ...
+
 
 T = TypeVar("T")
+N = TypeVar("N", bound=Node)
 
 
-def postorder(expr: Expr, operands: Callable[[Expr], Sequence[Expr]] = attrgetter("children")) -> Iterator[Expr]:
+def postorder(expr: N, operands: Callable[[N], Sequence[N]] = attrgetter("children")) -> Iterator[N]:
     """Every node once, operands first, from left to right. `operands`: those of a node that are visited, all by default."""
     opened: set[int] = set()
     done: set[int] = set()
@@ -37,7 +49,7 @@ def postorder(expr: Expr, operands: Callable[[Expr], Sequence[Expr]] = attrgette
             yield node
 
 
-def fold(expr: Expr, visit: Callable[[Expr, tuple[T, ...]], T]) -> T:
+def fold(expr: N, visit: Callable[[N, tuple[T, ...]], T]) -> T:
     """What `visit(node, results of its operands)` gives for the whole expression."""
     known: dict[int, T] = {}
     for node in postorder(expr):
@@ -45,9 +57,52 @@ def fold(expr: Expr, visit: Callable[[Expr, tuple[T, ...]], T]) -> T:
     return known[id(expr)]
 
 
-def with_operands(node: Expr, operands: tuple[Expr, ...]) -> Expr:
+def with_operands(node: N, operands: tuple[N, ...]) -> N:
     """The node over these operands: itself when they are its own."""
     children = node.children
     if all(map(is_, operands, children)):
         return node
     return node.rebuilt(operands)
+
+
+LARGE = 1000
+"""Nodes up to which an expression is taken as it is written out: a shared part counts, and is computed, as often as it is used. Larger ones may share parts in
+more ways than can be written out; there each part is taken once."""
+
+
+def walk(expr: N) -> Iterator[N]:
+    """The node and everything below it, parents first; what is shared as often as it is used, but after `LARGE` nodes only those not met before."""
+    stack = [expr]
+    met: set[int] = set()
+    count = 0
+    while stack:
+        node = stack.pop()
+        if count >= LARGE and id(node) in met:
+            continue
+        count += 1
+        met.add(id(node))
+        yield node
+        stack.extend(reversed(node.children))
+
+
+def transform(expr: N, replace: Callable[[N], N | None]) -> N:
+    """A copy in which every node for which `replace` gives a node is that node; the rest is rebuilt bottom up. What is shared stays shared."""
+    known: dict[int, N] = {}
+    opened: set[int] = set()
+    stack = [expr]
+    while stack:
+        node = stack[-1]
+        key = id(node)
+        if key not in known and key not in opened:
+            opened.add(key)
+            found = replace(node)
+            if found is None:
+                waiting = [child for child in node.children if id(child) not in known]
+                waiting.reverse()
+                stack += waiting
+                continue
+            known[key] = found
+        stack.pop()
+        if key not in known:
+            known[key] = with_operands(node, tuple([known[id(child)] for child in node.children]))
+    return known[id(expr)]

@@ -13,9 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from ansor.errors import DeclarationError
-from ansor.te.expr import Axis, Binary, Const, Expr, Not, Number, Operand, Read, Reduce, Select, as_expr, binary, identity_of, is_float, unified
+from ansor.te.declaration import Extreme
+from ansor.te.expr import Axis, Binary, Const, Expr, Not, Number, Operand, Reduce, Select, as_expr, binary, identity_of, is_float, unified
 from ansor.te.fold import fold
-from ansor.te.tensor import Extreme, placeholder
+from ansor.te.tensor import Read, placeholder
 
 Axes: TypeAlias = Axis | Sequence[Axis]
 Combine = Callable[..., object]

@@ -7,17 +7,16 @@
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import numbers
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import cast
+from typing import ClassVar, NoReturn
+from typing import cast as cast_type
 
 from ansor.errors import DeclarationError
-from ansor.support.text import counted
 from ansor.te.expr import (
     INDEX,
     LOGIC,
@@ -26,23 +25,40 @@ from ansor.te.expr import (
     Const,
     Expr,
     Operand,
-    Read,
     Reduce,
     Select,
     as_expr,
     binary,
+    cast,
     check_dtype,
-    identity_of,
-    is_float,
     substitute,
-    walk,
 )
+from ansor.te.fold import walk
 from ansor.te.interval import decided, proven_outside
-from ansor.te.operation import Operation
 from ansor.te.operators import Operators
-from ansor.te.tensor_slice import TensorSlice
 
 _fresh = itertools.count()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Read(Expr):
+    """One element of a tensor."""
+
+    tensor: Tensor
+    indices: tuple[Expr, ...]
+    dtype: str
+
+    reads_memory: ClassVar[bool] = True
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return self.indices
+
+    def rebuilt(self, children: tuple[Expr, ...]) -> Expr:
+        return Read(self.tensor, children, self.dtype)
+
+    def text(self, parts: Sequence[str]) -> str:
+        return f"{self.tensor.name}[{', '.join(parts)}]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,20 +113,14 @@ class Tensor(Operators["Tensor"]):
         return Operation(self)
 
     def _apply(self, operation: str, left: object, right: object) -> Tensor:
-        from ansor.te.nn.elementwise import applied
-
         return applied(operation, left, right)
 
     def __invert__(self) -> Tensor:
-        from ansor.te.nn.elementwise import elementwise
-
         return elementwise(self, operator.invert, "T_bitwise_not")
 
     def astype(self, dtype: str) -> Tensor:
         """Every element converted to `dtype`."""
-        from ansor.te.nn.elementwise import cast
-
-        return cast(self, dtype, "T_cast")
+        return elementwise(self, lambda value: cast(dtype, value), "T_cast")
 
     def __getitem__(self, indices: Operand | tuple[Operand, ...]) -> Expr:
         """`tensor[i, j]` or `tensor[i][j]`: one element. Rank 0 is read as `tensor[()]`; with fewer indices it is a slice, to be indexed further."""
@@ -143,7 +153,102 @@ class Tensor(Operators["Tensor"]):
         return f"Tensor({self.name}, {self.shape}, {self.dtype})"
 
 
-def _checked_shape(shape: int | float | Sequence[int | float], what: str) -> tuple[int, ...]:
+@dataclass(frozen=True)
+class Operation:
+    """How `tensor` comes about. Two operations are equal when their tensor is the same one."""
+
+    tensor: Tensor
+
+    @property
+    def name(self) -> str:
+        return self.tensor.name
+
+    @property
+    def tag(self) -> str:
+        return self.tensor.tag
+
+    @property
+    def attrs(self) -> Mapping[str, object]:
+        """Attributes of the declaration."""
+        return self.tensor.attrs
+
+    @property
+    def axis(self) -> tuple[Axis, ...]:
+        """One axis for each dimension; none for a placeholder."""
+        return self.tensor.compute.axes if self.tensor.compute else ()
+
+    @property
+    def reduce_axis(self) -> tuple[Axis, ...]:
+        """The axes that are reduced over."""
+        return self.tensor.compute.reduce_axes if self.tensor.compute else ()
+
+    @property
+    def input_tensors(self) -> tuple[Tensor, ...]:
+        """The tensors that are read, each once, in order of first reading."""
+        reads = self.tensor.compute.reads if self.tensor.compute else ()
+        return tuple({id(read.tensor): read.tensor for read in reads}.values())
+
+    @property
+    def body(self) -> tuple[Expr, ...]:
+        """What an element is, as the only member of a tuple; nothing for a placeholder."""
+        return (self.tensor.compute.body,) if self.tensor.compute else ()
+
+    @property
+    def num_outputs(self) -> int:
+        """One."""
+        return 1
+
+    def output(self, index: int) -> Tensor:
+        """The tensor. Raises DeclarationError for another index than 0."""
+        if index != 0:
+            raise DeclarationError(f"asked for output {index} of {self.name}; an operation has one output, number 0")
+        return self.tensor
+
+
+@dataclass(frozen=True, eq=False)
+class TensorSlice(Operators[Expr]):
+    """The part of a tensor at its first `indices`: of the remaining `shape`, to be indexed further."""
+
+    tensor: Tensor
+    indices: tuple[Operand, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents of the dimensions that have no index yet."""
+        return self.tensor.shape[len(self.indices) :]
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def dtype(self) -> str:
+        return self.tensor.dtype
+
+    def __getitem__(self, indices: Operand | tuple[Operand, ...]) -> Expr | TensorSlice:
+        """The next index, or several."""
+        return self.tensor[(*self.indices, *(indices if isinstance(indices, tuple) else (indices,)))]
+
+    def __iter__(self) -> NoReturn:
+        raise DeclarationError(f"{self} cannot be iterated over while declaring; index it: {self}[i]")
+
+    def _apply(self, operation: str, left: object, right: object) -> Expr:
+        self.refuse(f"for {operation}")
+
+    def refuse(self, purpose: str = "for the value") -> NoReturn:
+        """Raise what using a slice as an element says."""
+        given = len(self.indices)
+        raise DeclarationError(
+            f"asked {purpose} of {self}, which has {given} {'index' if given == 1 else 'indices'}; tensor {self.tensor.name} of shape {self.tensor.shape} "
+            f"has {self.tensor.ndim} dimensions: give one index for each"
+        )
+
+    def __str__(self) -> str:
+        return f"{self.tensor.name}[{', '.join(map(str, self.indices))}]"
+
+
+def checked_shape(shape: int | float | Sequence[int | float], what: str) -> tuple[int, ...]:
+    """Extents as integers. Raises DeclarationError for what is none, or below 1."""
     extents = tuple(shape) if isinstance(shape, Iterable) else (shape,)
     checked = []
     for dimension, extent in enumerate(extents):
@@ -176,7 +281,7 @@ def _whole(extent: object) -> str:
 
 def placeholder(shape: int | float | Sequence[int | float], dtype: str = "float32", name: str = "placeholder", *, constant: bool = False) -> Tensor:
     """A tensor given from outside. `constant=True`: known ahead of time (weights), so it may be stored in another order."""
-    return Tensor(name, _checked_shape(shape, f"placeholder {name}"), check_dtype(dtype), constant=constant)
+    return Tensor(name, checked_shape(shape, f"placeholder {name}"), check_dtype(dtype), constant=constant)
 
 
 def reduce_axis(dom: int | float | tuple[int | float, int | float], name: str | None = None) -> Axis:
@@ -192,48 +297,6 @@ def reduce_axis(dom: int | float | tuple[int | float, int | float], name: str | 
     return Axis(label, end - start, "reduce", start)
 
 
-@dataclass(frozen=True)
-class Extreme:
-    """Pairs reduced to that with the greatest or least member `at`: what `te.comm_reducer` makes of argmax and argmin.
-
-    extreme: max or min. last: of equal ones the last is kept, else the first, in the order of the axes. where: the places that count.
-    identity: the other member where none counts.
-    """
-
-    extreme: str
-    at: int
-    last: bool
-    sources: tuple[Expr, Expr]
-    axes: tuple[Axis, ...]
-    where: Expr | None
-    identity: Expr
-
-
-def compute(
-    shape: int | float | Sequence[int | float],
-    fcompute: Callable[..., Operand | Sequence[Operand] | Extreme],
-    name: str = "compute",
-    tag: str = "",
-    attrs: Mapping[str, object] | None = None,
-) -> Tensor:
-    """A tensor whose element at `(i, j, ...)` is `fcompute(i, j, ...)`. Axes are named after the function's parameters.
-
-    A function that gives a tuple declares a tensor for each member, `name_v0`, `name_v1`, ..., and a tuple of them is the result.
-
-    Raises DeclarationError for a wrong number of parameters, a reduction inside an expression, or a read that provably leaves its tensor.
-    """
-    extents = _checked_shape(shape, f"compute {name}")
-    axes = tuple(Axis(label, extent) for label, extent in zip(_axis_names(fcompute, len(extents), name), extents, strict=True))
-    result = fcompute(*axes)
-    if isinstance(result, Extreme):
-        return _places(name, axes, result)  # type: ignore[return-value]  # as below
-    if isinstance(result, tuple | list):
-        parts = [_copied(axes, as_expr(part)) for part in result]
-        return tuple(declared(f"{name}_v{k}", own, part, tag=tag, attrs=attrs) for k, (own, part) in enumerate(parts))  # type: ignore[return-value]  # rare
-    body = as_expr(cast(Operand, result), "float32" if not isinstance(fcompute, Expr) else None)
-    return declared(name, axes, body, tag=tag, attrs=attrs)
-
-
 def declared(name: str, axes: tuple[Axis, ...], body: Expr, *, tag: str = "", attrs: Mapping[str, object] | None = None) -> Tensor:
     """A computed tensor over given axes, checked. Of reduce axes with one name the later ones get another."""
     reduce_axes = body.axes if isinstance(body, Reduce) else ()
@@ -242,7 +305,7 @@ def declared(name: str, axes: tuple[Axis, ...], body: Expr, *, tag: str = "", at
     _check_axes(name, body, axes + reduce_axes)
     fresh = _renamed(axes + reduce_axes)
     if fresh:
-        body = _with_axes(body, fresh)
+        body = with_axes(body, fresh)
         axes, reduce_axes = (tuple(fresh.get(axis, axis) for axis in group) for group in (axes, reduce_axes))
     _check_reads(name, body)
     return Tensor(name, tuple(axis.extent for axis in axes), body.dtype, Compute(axes, reduce_axes, body), tag=tag, attrs=dict(attrs or {}))
@@ -262,55 +325,12 @@ def _renamed(axes: tuple[Axis, ...]) -> dict[Axis, Axis]:
     return fresh
 
 
-def _with_axes(body: Expr, fresh: Mapping[Axis, Axis]) -> Expr:
+def with_axes(body: Expr, fresh: Mapping[Axis, Axis]) -> Expr:
     """The body over other axes, those it reduces over included."""
     values: dict[Axis, Expr] = dict(fresh)
     if isinstance(body, Reduce):
         return Reduce(body.combiner, substitute(body.source, values), tuple(fresh.get(axis, axis) for axis in body.axes), body.dtype)
     return substitute(body, values)
-
-
-def _copied(axes: tuple[Axis, ...], body: Expr) -> tuple[tuple[Axis, ...], Expr]:
-    """Axes of its own for one of several outputs."""
-    fresh = {axis: replace(axis) for axis in (*axes, *(body.axes if isinstance(body, Reduce) else ()))}
-    return tuple(fresh[axis] for axis in axes), _with_axes(body, fresh)
-
-
-def _places(name: str, axes: tuple[Axis, ...], wanted: Extreme) -> tuple[Tensor, Tensor]:
-    """The stages of an extreme and the other member there: the value, the place of its first occurrence, and what is found at that place."""
-    value, other = wanted.sources[wanted.at], wanted.sources[1 - wanted.at]
-    counted = wanted.where if wanted.where is not None else Const(True, "bool")
-    start = Const(identity_of(wanted.extreme, value.dtype), value.dtype)
-    kept = value if wanted.where is None else Select(wanted.where, value, start, value.dtype)
-    best = declared(f"{name}_v{wanted.at}", *_copied(axes, Reduce(wanted.extreme, kept, wanted.axes, value.dtype)))
-    found = binary("eq", value, best[axes])
-    if is_float(value.dtype):
-        found = binary("or", found, binary("ne", value, value))  # the extreme of values with a NaN is NaN, which equals nothing
-    place: Expr = Const(0, INDEX)
-    count = 1
-    for axis in wanted.axes:
-        place, count = place * axis.extent + (axis - axis.start), count * axis.extent
-    nowhere = Const(-1 if wanted.last else count, INDEX)
-    source = Select(binary("and", counted, found), place, nowhere, INDEX)
-    places = declared(f"{name}_place", *_copied(axes, Reduce("max" if wanted.last else "min", source, wanted.axes, INDEX)))
-    at, apart = places[axes], {}
-    for axis in reversed(wanted.axes):
-        apart[axis] = at % axis.extent + axis.start
-        at = at // axis.extent
-    there = Select(binary("eq", places[axes], nowhere), wanted.identity, substitute(other, apart), other.dtype)
-    second = declared(f"{name}_v{1 - wanted.at}", *_copied(axes, there))
-    return (best, second) if wanted.at == 0 else (second, best)
-
-
-def _axis_names(function: Callable[..., object], rank: int, name: str) -> list[str]:
-    parameters = inspect.signature(function).parameters.values()
-    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty]
-    if variadic and len(names) <= rank:
-        return names + [f"i{k}" for k in range(len(names), rank)]
-    if len(names) != rank:
-        raise DeclarationError(f"asked for compute {name} of rank {rank} with a function of {counted(len(names), 'parameter')}; give one for each dimension")
-    return names
 
 
 def _check_names(name: str, axes: tuple[Axis, ...], reduce_axes: tuple[Axis, ...]) -> None:
@@ -376,3 +396,67 @@ def _check_read(name: str, read: Read, guarded: bool) -> None:
             f"compute {name} reads tensor {read.tensor.name} of shape {read.tensor.shape} in dimension {dimension} at `{index}`, which takes values "
             f"{found[0]}..{found[1]} while the extent is {extent}; {cure}"
         )
+
+
+# operators -----------------------------------------------------------------------------------------------------------------------------------------
+
+
+Scalar = Callable[[Expr], Expr]
+Whole = Tensor | Operand
+"""A tensor, or a value that is the same for all elements."""
+
+
+def elementwise(x: Tensor, function: Scalar, name: str) -> Tensor:
+    """`function` of every element."""
+    axes = axes_of(x.shape)
+    return declared(name, axes, function(x[axes]))
+
+
+def axes_of(shape: tuple[int, ...]) -> tuple[Axis, ...]:
+    """Spatial axes i0, i1, ... of the given extents."""
+    return tuple(Axis(f"i{k}", extent) for k, extent in enumerate(shape))
+
+
+def broadcast(op: str, x: Whole, y: Whole, name: str, tag: str = "") -> Tensor:
+    """`x op y` with NumPy's broadcasting; `op` is an operation of `ansor.te.expr.binary`, which brings operands of two dtypes to one."""
+    axes = axes_of(broadcast_shape(name, x, y))
+    return declared(name, axes, binary(op, element_of(x, axes), element_of(y, axes)), tag=tag)
+
+
+_NAMES = {
+    "add": "T_add", "sub": "T_subtract", "mul": "T_multiply", "div": "T_divide", "floordiv": "T_floor_divide", "floormod": "T_floor_mod", "pow": "T_power",
+    "shl": "T_left_shift", "shr": "T_right_shift", "bitand": "T_bitwise_and", "bitor": "T_bitwise_or", "bitxor": "T_bitwise_xor",
+    "lt": "T_less", "le": "T_less_equal", "gt": "T_greater", "ge": "T_greater_equal",
+}  # fmt: skip
+
+
+def applied(op: str, x: object, y: object) -> Tensor:
+    """What an operator between a tensor and a tensor, an element or a number gives."""
+    for operand in (x, y):
+        if not isinstance(operand, Tensor):
+            as_expr(cast_type("Operand", operand))  # which refuses what is no operand
+    both = isinstance(x, Tensor) and isinstance(y, Tensor)
+    return broadcast(op, cast_type("Whole", x), cast_type("Whole", y), _NAMES[op], "broadcast" if both else "elemwise")
+
+
+def broadcast_shape(name: str, *operands: Whole) -> tuple[int, ...]:
+    tensors = [operand for operand in operands if isinstance(operand, Tensor)]
+    if not tensors:
+        raise DeclarationError(f"asked for {name} of numbers only, {' and '.join(map(str, operands))}; one of them has to be a tensor")
+    result = []
+    for dimension in range(-max(tensor.ndim for tensor in tensors), 0):
+        found = {tensor.shape[dimension] for tensor in tensors if tensor.ndim >= -dimension} - {1}
+        if len(found) > 1:
+            shapes = " and ".join(f"{tensor.name} with shape {tensor.shape}" for tensor in tensors)
+            raise DeclarationError(
+                f"asked for {name} of {shapes}; dimension {dimension} from the end is {' and '.join(map(str, sorted(found)))}: extents have to be equal, or 1"
+            )
+        result.append(max(found, default=1))
+    return tuple(result)
+
+
+def element_of(x: Whole, axes: tuple[Axis, ...]) -> Operand:
+    if not isinstance(x, Tensor):
+        return x
+    last = axes[len(axes) - x.ndim:]
+    return x[tuple(axis if axis.extent == extent else Const(0, "int32") for axis, extent in zip(last, x.shape, strict=True))]

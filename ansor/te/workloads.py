@@ -10,12 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ansor.errors import DeclarationError
 from ansor.te import nn
+from ansor.te.declaration import compute
 from ansor.te.expr import Axis, Const, Expr
 from ansor.te.scalar import all as all_of
 from ansor.te.scalar import if_then_else
 from ansor.te.scalar import min as minimum
 from ansor.te.scalar import sum as sum_over
-from ansor.te.tensor import Tensor, compute, declared, placeholder, reduce_axis
+from ansor.te.tensor import Tensor, declared, placeholder, reduce_axis
 
 # The workloads of the reference's tests
 

@@ -7,14 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Protocol, TypeAlias
 
 from ansor.errors import ConfigError, InstantiationError
 from ansor.manual.loop import AnyLoop
 from ansor.manual.schedule import Schedule, Scheduled
 
-if TYPE_CHECKING:
-    from ansor.templates.config import Config
+
+class Refusing(Protocol):
+    """A configuration, as far as its values need it."""
+
+    def raise_error(self, msg: str) -> None:
+        """Say that it is impossible."""
+        ...
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -87,7 +92,7 @@ class AnnotateEntity:
         axis_lens: Sequence[int] | None = None,
         max_unroll: int | None = None,
         vec_size: Collection[int] | None = None,
-        cfg: Config | None = None,
+        cfg: Refusing | None = None,
         source: Sequence[Scheduled] | None = None,
     ) -> list[AnyLoop]:
         """Run the loops as the annotations say, and give them; behind loops that were fused stands the fused one.
@@ -135,7 +140,7 @@ def _check_number(axes: Sequence[AnyLoop], values: Sequence[object], verb: str) 
         raise ConfigError(f"asked to {verb} {len(axes)} loops by {list(values)}; give the {len(values)} loops that the knob was defined over")
 
 
-def _check_length(length: int | None, allowed: bool, become: str, cfg: Config | None) -> None:
+def _check_length(length: int | None, allowed: bool, become: str, cfg: Refusing | None) -> None:
     if allowed:
         return
     reason = f"a loop of {length} iterations is not to be {become}"

@@ -23,7 +23,7 @@ from ansor.schedule.choice import Choice
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.steps import Step
 from ansor.support.text import counted
-from ansor.tasks.origins import template_label
+from ansor.templates.label import template_label
 from ansor.templates.open_config import OpenConfig
 from ansor.templates.space import ConfigSpace
 from ansor.templates.split import SplitSpace

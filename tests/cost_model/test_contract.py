@@ -9,13 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ansor.cost_model.base import CostModel, load_model
+from ansor.cost_model.base import CostModel
 from ansor.cost_model.fit_network import NetworkOptions, fit_network
 from ansor.cost_model.lightgbm_model import LightGBMModel
 from ansor.cost_model.metrics import pairwise_accuracy
 from ansor.cost_model.network import Network
 from ansor.cost_model.network_model import NetworkModel
 from ansor.cost_model.random_model import RandomModel
+from ansor.cost_model.saved import load_model
 from ansor.cost_model.torch_model import TorchModel
 from ansor.errors import CostModelError
 from ansor.ir.feature_rows import FeatureRows

@@ -7,7 +7,8 @@ import pytest
 
 from ansor.cli import main
 from ansor.commands import dataset as command
-from ansor.cost_model.base import load_model, read_document
+from ansor.cost_model.base import read_document
+from ansor.cost_model.saved import load_model
 from ansor.dataset.operators import DatasetTask
 from ansor.dataset.split import HELD_OUT, fold_of
 

@@ -130,7 +130,8 @@ def test_in_double_changes_float32_only() -> None:
     assert wide_b.compute is not None and wide_c.compute is not None
     assert str(wide_b.compute.body) == "select((N[i] > 0), exp(A[i]), float64(N[i]))"
     assert str(wide_c.compute.body) == "sum((B[r] * float64(N[r])), axis=[r])"
-    from ansor.te.expr import Read, walk
+    from ansor.te.fold import walk
+    from ansor.te.tensor import Read
 
     (read,) = [node for node in walk(wide_c.compute.body) if isinstance(node, Read) and node.tensor.name == "B"]
     assert read.tensor is wide_b

@@ -1,6 +1,7 @@
 """Who made the fastest program, in words."""
 
-from ansor.tasks.origins import RULES, origin_of, standing, template_label
+from ansor.tasks.origins import RULES, origin_of, standing
+from ansor.templates.label import template_label
 
 
 def test_labels() -> None:

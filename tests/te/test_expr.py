@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from ansor import te
 from ansor.errors import DeclarationError
-from ansor.te.expr import DTYPES, Binary, Const, Expr, identity_of, substitute, transform, walk
+from ansor.te.expr import DTYPES, Binary, Const, Expr, identity_of, substitute
+from ansor.te.fold import transform, walk
 
 X, J = te.Axis("i", 8), te.Axis("j", 4)
 F = te.placeholder((8,), name="F")[X]

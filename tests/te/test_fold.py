@@ -9,9 +9,10 @@ from ansor import te
 from ansor.errors import DeclarationError
 from ansor.ir.dag import Dag
 from ansor.ir.evaluate import evaluate
-from ansor.te.expr import LARGE, Axis, Const, Expr, Read, to_text, transform, walk
-from ansor.te.fold import fold, postorder
+from ansor.te.expr import Axis, Const, Expr, to_text
+from ansor.te.fold import LARGE, fold, postorder, transform, walk
 from ansor.te.interval import interval
+from ansor.te.tensor import Read
 
 
 def doubled(times: int) -> Expr:

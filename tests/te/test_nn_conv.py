@@ -100,7 +100,8 @@ def axes(tensor: Tensor) -> tuple[list[str], list[str]]:
 
 
 def sources(tensor: Tensor) -> list[str]:
-    from ansor.te.expr import Read, walk
+    from ansor.te.fold import walk
+    from ansor.te.tensor import Read
 
     assert tensor.compute is not None
     return [node.tensor.name for node in walk(tensor.compute.body) if isinstance(node, Read)]

@@ -14,7 +14,7 @@ from ansor.codegen.dialect import BYTES
 from ansor.codegen.emitter import Emitter
 from ansor.codegen.tree import Code
 from ansor.ir.loops import Access, For, Store
-from ansor.te.expr import walk
+from ansor.te.fold import walk
 
 
 @dataclass(frozen=True, eq=False)

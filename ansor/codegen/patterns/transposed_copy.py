@@ -21,7 +21,8 @@ from ansor.codegen.values import Lanes, Writer, computable, contiguous, depends,
 from ansor.ir.linear import Linear, Var, of
 from ansor.ir.loops import Access, For, Guard, Store
 from ansor.ir.simplify import chain, conjuncts, index_of
-from ansor.te.expr import Binary, Expr, Select, walk
+from ansor.te.expr import Binary, Expr, Select
+from ansor.te.fold import walk
 
 LEAST = 4  # lanes of the smallest block
 MAX_READS = 2  # blocks that are held in registers at once

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ansor.te.operation import Operation
+from ansor.te.tensor import Operation
 
 
 class _Kind(type):

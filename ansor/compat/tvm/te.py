@@ -11,7 +11,7 @@ from ansor.manual.scheduled_stage import ScheduledStage
 from ansor.te import *  # noqa: F403  # all of its names; those below replace some
 from ansor.te import tensor as tensor
 from ansor.te.scalar import round_half_away as round  # noqa: F401  # TVM's, of the C library
-from ansor.te.tensor_slice import TensorSlice as TensorSlice
+from ansor.te.tensor import TensorSlice as TensorSlice
 
 from ansor.compat.tvm.limits import max_value as max_value  # isort: skip
 from ansor.compat.tvm.limits import min_value as min_value  # isort: skip

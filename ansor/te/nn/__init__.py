@@ -45,7 +45,6 @@ from ansor.te.nn.elementwise import add as add
 from ansor.te.nn.elementwise import cast as cast
 from ansor.te.nn.elementwise import clip as clip
 from ansor.te.nn.elementwise import divide as divide
-from ansor.te.nn.elementwise import elementwise as elementwise
 from ansor.te.nn.elementwise import elementwise_sum as elementwise_sum
 from ansor.te.nn.elementwise import erf as erf
 from ansor.te.nn.elementwise import exp as exp
@@ -158,3 +157,4 @@ from ansor.te.nn.shape import squeeze as squeeze
 from ansor.te.nn.shape import strided_slice as strided_slice
 from ansor.te.nn.shape import take as take
 from ansor.te.nn.shape import transpose as transpose
+from ansor.te.tensor import elementwise as elementwise

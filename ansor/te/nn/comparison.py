@@ -7,8 +7,8 @@ import operator
 from ansor.errors import DeclarationError
 from ansor.te import scalar
 from ansor.te.expr import Expr, Number
-from ansor.te.nn.elementwise import combine, elementwise
-from ansor.te.tensor import Tensor
+from ansor.te.nn.elementwise import combine
+from ansor.te.tensor import Tensor, elementwise
 
 
 def greater(x: Tensor | Number, y: Tensor | Number, name: str = "greater") -> Tensor:

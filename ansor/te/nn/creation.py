@@ -7,10 +7,9 @@ from collections.abc import Sequence
 
 from ansor.errors import DeclarationError
 from ansor.te.expr import Axis, Expr, Number, as_expr, cast, const, is_float
-from ansor.te.nn.elementwise import axes_of
 from ansor.te.nn.layout import whole_numbers
 from ansor.te.scalar import if_then_else
-from ansor.te.tensor import Tensor, declared
+from ansor.te.tensor import Tensor, axes_of, declared
 
 
 def full(shape: int | Sequence[int], dtype: str, fill_value: Number | Expr, name: str = "full") -> Tensor:

@@ -4,28 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import cast as cast_type
 
 from ansor.errors import DeclarationError
 from ansor.te import scalar
-from ansor.te.expr import Axis, Const, Expr, Number, Operand, as_expr, binary, is_float
+from ansor.te.expr import Expr, Number, is_float
 from ansor.te.expr import cast as cast_scalar
-from ansor.te.tensor import Tensor, declared
-
-Scalar = Callable[[Expr], Expr]
-Whole = Tensor | Operand
-"""A tensor, or a value that is the same for all elements."""
-
-
-def elementwise(x: Tensor, function: Scalar, name: str) -> Tensor:
-    """`function` of every element."""
-    axes = axes_of(x.shape)
-    return declared(name, axes, function(x[axes]))
-
-
-def axes_of(shape: tuple[int, ...]) -> tuple[Axis, ...]:
-    """Spatial axes i0, i1, ... of the given extents."""
-    return tuple(Axis(f"i{k}", extent) for k, extent in enumerate(shape))
+from ansor.te.tensor import Tensor, Whole, axes_of, broadcast, broadcast_shape, declared, element_of, elementwise
 
 
 def relu(x: Tensor, name: str = "relu") -> Tensor:
@@ -174,28 +158,6 @@ def power(x: Tensor | Number, y: Tensor | Number, name: str = "power") -> Tensor
     return broadcast("pow", x, y, name)
 
 
-def broadcast(op: str, x: Whole, y: Whole, name: str, tag: str = "") -> Tensor:
-    """`x op y` with NumPy's broadcasting; `op` is an operation of `ansor.te.expr.binary`, which brings operands of two dtypes to one."""
-    axes = axes_of(_broadcast_shape(name, x, y))
-    return declared(name, axes, binary(op, _element(x, axes), _element(y, axes)), tag=tag)
-
-
-_NAMES = {
-    "add": "T_add", "sub": "T_subtract", "mul": "T_multiply", "div": "T_divide", "floordiv": "T_floor_divide", "floormod": "T_floor_mod", "pow": "T_power",
-    "shl": "T_left_shift", "shr": "T_right_shift", "bitand": "T_bitwise_and", "bitor": "T_bitwise_or", "bitxor": "T_bitwise_xor",
-    "lt": "T_less", "le": "T_less_equal", "gt": "T_greater", "ge": "T_greater_equal",
-}  # fmt: skip
-
-
-def applied(op: str, x: object, y: object) -> Tensor:
-    """What an operator between a tensor and a tensor, an element or a number gives."""
-    for operand in (x, y):
-        if not isinstance(operand, Tensor):
-            as_expr(cast_type("Operand", operand))  # which refuses what is no operand
-    both = isinstance(x, Tensor) and isinstance(y, Tensor)
-    return broadcast(op, cast_type("Whole", x), cast_type("Whole", y), _NAMES[op], "broadcast" if both else "elemwise")
-
-
 def elementwise_sum(tensors: Sequence[Tensor], name: str = "elementwise_sum") -> Tensor:
     """The sum of tensors of one shape and dtype, in their order."""
     if not tensors or any((tensor.shape, tensor.dtype) != (tensors[0].shape, tensors[0].dtype) for tensor in tensors):
@@ -209,8 +171,8 @@ def elementwise_sum(tensors: Sequence[Tensor], name: str = "elementwise_sum") ->
 
 def combine(function: Callable[..., Expr], name: str, *operands: Whole) -> Tensor:
     """`function` of the operands' elements, with NumPy's broadcasting; operands may be numbers, but not all of them."""
-    axes = axes_of(_broadcast_shape(name, *operands))
-    return declared(name, axes, function(*(_element(operand, axes) for operand in operands)))
+    axes = axes_of(broadcast_shape(name, *operands))
+    return declared(name, axes, function(*(element_of(operand, axes) for operand in operands)))
 
 
 def scale_shift(data: Tensor, scale: Tensor, shift: Tensor, axis: int = 1, name: str = "scale_shift") -> Tensor:
@@ -224,29 +186,6 @@ def scale_shift(data: Tensor, scale: Tensor, shift: Tensor, axis: int = 1, name:
             )
     axes = axes_of(data.shape)
     return declared(name, axes, data[axes] * scale[axes[which]] + shift[axes[which]])
-
-
-def _broadcast_shape(name: str, *operands: Whole) -> tuple[int, ...]:
-    tensors = [operand for operand in operands if isinstance(operand, Tensor)]
-    if not tensors:
-        raise DeclarationError(f"asked for {name} of numbers only, {' and '.join(map(str, operands))}; one of them has to be a tensor")
-    result = []
-    for dimension in range(-max(tensor.ndim for tensor in tensors), 0):
-        found = {tensor.shape[dimension] for tensor in tensors if tensor.ndim >= -dimension} - {1}
-        if len(found) > 1:
-            shapes = " and ".join(f"{tensor.name} with shape {tensor.shape}" for tensor in tensors)
-            raise DeclarationError(
-                f"asked for {name} of {shapes}; dimension {dimension} from the end is {' and '.join(map(str, sorted(found)))}: extents have to be equal, or 1"
-            )
-        result.append(max(found, default=1))
-    return tuple(result)
-
-
-def _element(x: Whole, axes: tuple[Axis, ...]) -> Operand:
-    if not isinstance(x, Tensor):
-        return x
-    last = axes[len(axes) - x.ndim:]
-    return x[tuple(axis if axis.extent == extent else Const(0, "int32") for axis, extent in zip(last, x.shape, strict=True))]
 
 
 def _check_float(operator: str, x: Tensor) -> None:

@@ -6,8 +6,7 @@ import math
 
 from ansor.te import scalar
 from ansor.te.expr import Const, Expr, is_float
-from ansor.te.nn.elementwise import elementwise
-from ansor.te.tensor import Tensor
+from ansor.te.tensor import Tensor, elementwise
 
 
 def floor(x: Tensor, name: str = "floor") -> Tensor:

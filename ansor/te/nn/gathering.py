@@ -9,14 +9,13 @@ from collections.abc import Sequence
 
 from ansor.errors import DeclarationError
 from ansor.te.expr import Axis, Expr, Number, Reduce, as_expr, cast, is_float
-from ansor.te.nn.elementwise import axes_of
 from ansor.te.nn.layout import whole_numbers
 from ansor.te.nn.reduction import dimension_of
 from ansor.te.scalar import all as all_of
 from ansor.te.scalar import if_then_else
 from ansor.te.scalar import max as greater
 from ansor.te.scalar import min as lesser
-from ansor.te.tensor import Tensor, declared
+from ansor.te.tensor import Tensor, axes_of, declared
 
 
 def gather(data: Tensor, axis: int, indices: Tensor, name: str = "gather") -> Tensor:

@@ -6,8 +6,8 @@ import operator
 
 from ansor.te import scalar
 from ansor.te.expr import Number
-from ansor.te.nn.elementwise import combine, elementwise
-from ansor.te.tensor import Tensor
+from ansor.te.nn.elementwise import combine
+from ansor.te.tensor import Tensor, elementwise
 
 
 def floor_divide(x: Tensor | Number, y: Tensor | Number, name: str = "floor_divide") -> Tensor:

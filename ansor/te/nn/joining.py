@@ -7,11 +7,10 @@ from collections.abc import Iterable, Sequence
 
 from ansor.errors import DeclarationError
 from ansor.te.expr import Const, Expr
-from ansor.te.nn.elementwise import axes_of
 from ansor.te.nn.layout import whole_numbers
 from ansor.te.nn.reduction import dimension_of, dimensions_of
 from ansor.te.nn.shape import concatenate, expand_dims, strided_slice
-from ansor.te.tensor import Tensor, declared
+from ansor.te.tensor import Tensor, axes_of, declared
 
 _ZERO = Const(0, "int32")
 

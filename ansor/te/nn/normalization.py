@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 from ansor.errors import DeclarationError
 from ansor.te.expr import Axis, Expr
-from ansor.te.nn.elementwise import axes_of, elementwise
 from ansor.te.nn.layout import summed, tap_axis
 from ansor.te.nn.padding import pad
 from ansor.te.nn.reduction import check_float, dimension_of, dimensions_of, over_dimensions
 from ansor.te.scalar import exp, log, power, rsqrt, sqrt
 from ansor.te.scalar import max as greater
 from ansor.te.scalar import sum as sum_over
-from ansor.te.tensor import Tensor, declared
+from ansor.te.tensor import Tensor, axes_of, declared, elementwise
 
 
 def softmax(x: Tensor, axis: int = -1, name: str = "softmax") -> Tensor:

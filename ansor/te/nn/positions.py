@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from ansor.te import scalar
 from ansor.te.expr import Axis, Const, Expr, Reduce, as_expr, is_float
-from ansor.te.nn.elementwise import axes_of
 from ansor.te.nn.reduction import Dimensions, dimensions_of, over_dimensions
-from ansor.te.tensor import Tensor, declared
+from ansor.te.tensor import Tensor, axes_of, declared
 
 
 def argmax(data: Tensor, axis: Dimensions = None, keepdims: bool = False, select_last_index: bool = False, name: str = "argmax") -> Tensor:

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 from ansor.errors import DeclarationError
 from ansor.te.expr import Expr, Number, as_expr, cast
-from ansor.te.nn.elementwise import axes_of
 from ansor.te.nn.layout import checked_layout, extents, in_layout
 from ansor.te.scalar import all as all_of
 from ansor.te.scalar import floor, if_then_else
 from ansor.te.scalar import max as greater
 from ansor.te.scalar import min as lesser
-from ansor.te.tensor import Tensor, declared
+from ansor.te.tensor import Tensor, axes_of, declared
 
 
 def depth_to_space(data: Tensor, block_size: int, layout: str = "NCHW", mode: str = "DCR", name: str = "depth_to_space") -> Tensor:

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from ansor.errors import DeclarationError
 from ansor.te import scalar
 from ansor.te.expr import Axis, Expr, cast, is_float
-from ansor.te.nn.elementwise import Scalar, elementwise
 from ansor.te.nn.layout import reduced, tap_axis, whole_numbers
-from ansor.te.tensor import Tensor, declared
+from ansor.te.tensor import Scalar, Tensor, declared, elementwise
 
 Dimensions = int | Sequence[int] | None
 

@@ -6,11 +6,10 @@ Every element is a reduction of its own over what comes before it: n (n + 1) / 2
 from __future__ import annotations
 
 from ansor.te.expr import Axis, Const, Reduce, cast, identity_of
-from ansor.te.nn.elementwise import axes_of
 from ansor.te.nn.reduction import dimension_of
 from ansor.te.nn.shape import reshape
 from ansor.te.scalar import if_then_else
-from ansor.te.tensor import Tensor, declared
+from ansor.te.tensor import Tensor, axes_of, declared
 
 
 def cumsum(data: Tensor, axis: int | None = None, dtype: str | None = None, exclusive: bool = False, name: str = "cumsum") -> Tensor:

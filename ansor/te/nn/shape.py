@@ -7,13 +7,12 @@ from collections.abc import Sequence
 
 from ansor.errors import DeclarationError
 from ansor.te.expr import Axis, Const, Expr, cast
-from ansor.te.nn.elementwise import axes_of
 from ansor.te.nn.layout import whole_numbers
 from ansor.te.nn.reduction import dimension_of, dimensions_of
 from ansor.te.scalar import if_then_else
 from ansor.te.scalar import max as greater
 from ansor.te.scalar import min as lesser
-from ansor.te.tensor import Tensor, declared
+from ansor.te.tensor import Tensor, axes_of, declared
 
 _ZERO = Const(0, "int32")
 

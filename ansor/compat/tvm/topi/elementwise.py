@@ -8,8 +8,7 @@ from typing import overload
 from ansor.te import nn, scalar
 from ansor.te.expr import Expr, Number, as_expr
 from ansor.te.expr import cast as cast_scalar
-from ansor.te.nn.elementwise import elementwise
-from ansor.te.tensor import Tensor
+from ansor.te.tensor import Tensor, elementwise
 
 Unary = Callable[[Tensor], Tensor]
 

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from ansor.compat.tvm.missing import of_topi as __getattr__  # noqa: F401  # what is not here raises
 from ansor.ir.access import producers
 from ansor.manual.schedule import Schedule
+from ansor.te.declaration import compute
 from ansor.te.expr import Const, Expr
 from ansor.te.nn.creation import table
-from ansor.te.operation import Operation
-from ansor.te.tensor import Tensor, compute
+from ansor.te.tensor import Operation, Tensor
 
 Simple = TypeVar("Simple")
 

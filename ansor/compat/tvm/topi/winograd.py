@@ -5,10 +5,11 @@ from __future__ import annotations
 from ansor.algorithms.winograd import METHODS, Matrix
 from ansor.compat.tvm.missing import of_topi as __getattr__  # noqa: F401  # what is not here raises
 from ansor.errors import DeclarationError
+from ansor.te.declaration import compute
 from ansor.te.expr import Expr, const
 from ansor.te.scalar import all as all_of
 from ansor.te.scalar import select
-from ansor.te.tensor import Tensor, compute
+from ansor.te.tensor import Tensor
 
 
 def winograd_transform_matrices(tile_size: int, kernel_size: int, out_dtype: str) -> tuple[Tensor, Tensor, Tensor]:

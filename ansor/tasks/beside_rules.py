@@ -8,9 +8,9 @@ from typing import TypeAlias
 from ansor.errors import DeclarationError
 from ansor.ir.dag import Dag
 from ansor.targets.base import Target
-from ansor.tasks.origins import template_label
 from ansor.tasks.sketch_space import SketchSpace
 from ansor.te.tensor import Tensor
+from ansor.templates.label import template_label
 from ansor.templates.sketches import template_sketches
 from ansor.templates.task import Task, collect
 from ansor.templates.template import deserialize_args, serialize_args

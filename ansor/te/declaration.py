@@ -1,0 +1,98 @@
+"""Tensors declared by a function of their indices: `te.compute`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from ansor.errors import DeclarationError
+from ansor.support.text import counted
+from ansor.te.expr import INDEX, Axis, Const, Expr, Operand, Reduce, Select, as_expr, binary, identity_of, is_float, substitute
+from ansor.te.tensor import Tensor, checked_shape, declared, with_axes
+
+
+@dataclass(frozen=True)
+class Extreme:
+    """Pairs reduced to that with the greatest or least member `at`: what `te.comm_reducer` makes of argmax and argmin.
+
+    extreme: max or min. last: of equal ones the last is kept, else the first, in the order of the axes. where: the places that count.
+    identity: the other member where none counts.
+    """
+
+    extreme: str
+    at: int
+    last: bool
+    sources: tuple[Expr, Expr]
+    axes: tuple[Axis, ...]
+    where: Expr | None
+    identity: Expr
+
+
+def compute(
+    shape: int | float | Sequence[int | float],
+    fcompute: Callable[..., Operand | Sequence[Operand] | Extreme],
+    name: str = "compute",
+    tag: str = "",
+    attrs: Mapping[str, object] | None = None,
+) -> Tensor:
+    """A tensor whose element at `(i, j, ...)` is `fcompute(i, j, ...)`. Axes are named after the function's parameters.
+
+    A function that gives a tuple declares a tensor for each member, `name_v0`, `name_v1`, ..., and a tuple of them is the result.
+
+    Raises DeclarationError for a wrong number of parameters, a reduction inside an expression, or a read that provably leaves its tensor.
+    """
+    extents = checked_shape(shape, f"compute {name}")
+    axes = tuple(Axis(label, extent) for label, extent in zip(_axis_names(fcompute, len(extents), name), extents, strict=True))
+    result = fcompute(*axes)
+    if isinstance(result, Extreme):
+        return _places(name, axes, result)  # type: ignore[return-value]  # as below
+    if isinstance(result, tuple | list):
+        parts = [_copied(axes, as_expr(part)) for part in result]
+        return tuple(declared(f"{name}_v{k}", own, part, tag=tag, attrs=attrs) for k, (own, part) in enumerate(parts))  # type: ignore[return-value]  # rare
+    body = as_expr(cast(Operand, result), "float32" if not isinstance(fcompute, Expr) else None)
+    return declared(name, axes, body, tag=tag, attrs=attrs)
+
+
+def _copied(axes: tuple[Axis, ...], body: Expr) -> tuple[tuple[Axis, ...], Expr]:
+    """Axes of its own for one of several outputs."""
+    fresh = {axis: replace(axis) for axis in (*axes, *(body.axes if isinstance(body, Reduce) else ()))}
+    return tuple(fresh[axis] for axis in axes), with_axes(body, fresh)
+
+
+def _places(name: str, axes: tuple[Axis, ...], wanted: Extreme) -> tuple[Tensor, Tensor]:
+    """The stages of an extreme and the other member there: the value, the place of its first occurrence, and what is found at that place."""
+    value, other = wanted.sources[wanted.at], wanted.sources[1 - wanted.at]
+    counted = wanted.where if wanted.where is not None else Const(True, "bool")
+    start = Const(identity_of(wanted.extreme, value.dtype), value.dtype)
+    kept = value if wanted.where is None else Select(wanted.where, value, start, value.dtype)
+    best = declared(f"{name}_v{wanted.at}", *_copied(axes, Reduce(wanted.extreme, kept, wanted.axes, value.dtype)))
+    found = binary("eq", value, best[axes])
+    if is_float(value.dtype):
+        found = binary("or", found, binary("ne", value, value))  # the extreme of values with a NaN is NaN, which equals nothing
+    place: Expr = Const(0, INDEX)
+    count = 1
+    for axis in wanted.axes:
+        place, count = place * axis.extent + (axis - axis.start), count * axis.extent
+    nowhere = Const(-1 if wanted.last else count, INDEX)
+    source = Select(binary("and", counted, found), place, nowhere, INDEX)
+    places = declared(f"{name}_place", *_copied(axes, Reduce("max" if wanted.last else "min", source, wanted.axes, INDEX)))
+    at, apart = places[axes], {}
+    for axis in reversed(wanted.axes):
+        apart[axis] = at % axis.extent + axis.start
+        at = at // axis.extent
+    there = Select(binary("eq", places[axes], nowhere), wanted.identity, substitute(other, apart), other.dtype)
+    second = declared(f"{name}_v{1 - wanted.at}", *_copied(axes, there))
+    return (best, second) if wanted.at == 0 else (second, best)
+
+
+def _axis_names(function: Callable[..., object], rank: int, name: str) -> list[str]:
+    parameters = inspect.signature(function).parameters.values()
+    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty]
+    if variadic and len(names) <= rank:
+        return names + [f"i{k}" for k in range(len(names), rank)]
+    if len(names) != rank:
+        raise DeclarationError(f"asked for compute {name} of rank {rank} with a function of {counted(len(names), 'parameter')}; give one for each dimension")
+    return names
