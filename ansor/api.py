@@ -67,7 +67,7 @@ def tune_tasks(
     """Tune tasks that share one target within `trials` measured programs, `minutes` of wall time, or both; the states hold the best program of each.
 
     tasks: a list, one task, or what `extract_tasks` gives of a network, which brings its weights along.
-    options: trials, minutes, min_gain, records, seed, model, timing, early_stop, progress, report and on_progress, as in `auto_schedule`.
+    options: trials, minutes, min_gain, records, devices, seed, model, timing, early_stop, progress, report and on_progress, as in `auto_schedule`.
     min_gain: end early when the rest of the budget is expected to save less than this share of the time of the programs (`ansor.search.expected_gain`).
     By default that is 0.01 with `minutes` alone, and never with `trials`. Ctrl-C ends the run early; what was measured so far counts.
     Before anything was measured, it raises KeyboardInterrupt.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ansor.codegen.generate import Machine, generate
+from dataclasses import replace
+
 from ansor.ir.dag import Dag
 from ansor.ir.double import in_double
 from ansor.ir.input_ranges import input_ranges
@@ -14,7 +15,7 @@ from ansor.targets.base import Target
 def measure_task(dag: Dag, target: Target) -> MeasureTask:
     """What all programs of a declaration share: the reference in double precision, and inputs that stay in bounds."""
     double = Dag(in_double(dag.tensors))
-    reference = generate(Sketch(double).lower_row((), "reference"), Machine(target.vector_bytes, 1), "reference")
+    reference = replace(target, threads=1).emit(Sketch(double).lower_row((), "reference"), "reference")
     return MeasureTask(dag.key, reference, dag.reduce_length, _index_ranges(dag), threads=target.threads, rounding=dag.rounding)
 
 

@@ -68,7 +68,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_what_is_whole_counts(path: Path) -> None:
     found = recorded_outcomes(TASK, path)
     assert len(damaged()) > 700 and sum(load(path).skipped.values()) > 450
-    assert min(outcome.seconds for outcome, _ in found.known if outcome.seconds is not None) == 0.25
+    assert min(outcome.cost for outcome, _ in found.known if outcome.cost is not None) == 0.25
     assert {reason.partition(" (")[0] for reason in found.left_out} >= {"made for another target", "the sketch has no such row"}
 
 

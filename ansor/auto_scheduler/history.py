@@ -92,7 +92,7 @@ def best_of_ours(task: SearchTask, path: Path) -> Found | None:
     found = recorded_outcomes(task.local, path)
     say_left_out([found.left_out], path, log.info, warn)
     best = best_of_recorded(task.local, found)
-    return None if best is None else Found(task, best.seconds, best=best)
+    return None if best is None else Found(task, best.cost, best=best)
 
 
 def _of_task(task: SearchTask, pairs: Pairs, include_compatible: bool) -> Iterator[tuple[MeasureInput, float]]:

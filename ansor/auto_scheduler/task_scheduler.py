@@ -163,7 +163,7 @@ class TaskScheduler:
             self.task_cts[number] += ended
             self.task_trials = [state.trials for state in tuning.states]
             self.ct = sum(self.task_trials)
-            self.best_costs = [NOTHING if state.seconds is None else state.seconds for state in tuning.states]
+            self.best_costs = [NOTHING if state.cost is None else state.cost for state in tuning.states]
             for callback in self.callbacks:
                 if ended:
                     callback.post_tune(self, number)

@@ -32,7 +32,6 @@ from ansor.errors import AnsorError
 from ansor.ir.feature_rows import FeatureRows
 from ansor.run.recorded import OTHER_TARGET
 from ansor.run.states import TaskState
-from ansor.support.text import format_seconds
 from ansor.targets.base import Target, parse_target
 
 PACKAGE = "package"
@@ -62,7 +61,7 @@ def _collect(given: argparse.Namespace, console: Console) -> int:
     def done(task: DatasetTask, state: TaskState) -> None:
         nonlocal count
         count += 1
-        best = "none valid" if state.seconds is None else f"best {format_seconds(state.seconds)}"
+        best = "none valid" if state.cost is None else f"best {state.unit.text(state.cost)}"
         elapsed = time.monotonic() - begun
         console.print(f"{count}/{len(tasks)} {task.name}: {state.trials} programs, {best}; {elapsed / 60:.1f} min", soft_wrap=True)
 

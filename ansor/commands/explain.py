@@ -105,7 +105,7 @@ def _operator_of(name: str) -> list[tuple[ZooOperator, tuple[int, ...]]]:
 
 
 def _best_seconds(recorded: Recorded) -> float:
-    return min(outcome.seconds for outcome, _ in recorded.known if outcome.valid and outcome.seconds is not None)
+    return min(outcome.cost for outcome, _ in recorded.known if outcome.valid and outcome.cost is not None)
 
 
 def _say_left_out(recorded: list[Recorded], records: str, console: Console) -> None:

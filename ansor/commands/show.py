@@ -20,7 +20,7 @@ from ansor.run.choosing import recorded_state, say_unused
 from ansor.run.kernels import schedule_text
 from ansor.run.progress import say
 from ansor.run.states import Best
-from ansor.support.text import counted, format_seconds
+from ansor.support.text import counted
 from ansor.tasks.task import SearchTask
 
 
@@ -55,10 +55,11 @@ def _summary(records: Sequence[Record], names: Mapping[str, str]) -> Table:
     for record in records:
         groups.setdefault(record.workload, []).append(record)
     for workload, group in groups.items():
-        best = min((record.cost for record in group if record.costs), default=None)
+        units = dict.fromkeys(record.unit for record in group if record.costs)
+        bests = ", ".join(unit.text(min(record.cost for record in group if record.costs and record.unit == unit)) for unit in units)
         failures = Counter(record.failure.kind for record in group if record.failure is not None)
         text = ", ".join(f"{kind} {count}" for kind, count in failures.most_common()) or "none"
-        table.add_row(names.get(workload, ""), workload, str(len(group)), format_seconds(best) if best is not None else "-", text)
+        table.add_row(names.get(workload, ""), workload, str(len(group)), bests or "-", text)
     return table
 
 
@@ -86,5 +87,5 @@ def _show_program(given: argparse.Namespace, console: Console) -> None:
 def _print_program(task: SearchTask, best: Best, source: bool, console: Console) -> None:
     alternative = task.alternative_of(best.sketch)
     by = f", by {alternative.name} (operations counted as declared)" if alternative is not None else f", by {best.origin}" if task.templates else ""
-    console.print(f"{task.name}: {format_seconds(best.seconds)}, {task.flop / best.seconds / 1e9:.1f} GFLOP/s{by}")
+    console.print(f"{task.name}: {best.unit.text(best.cost)}, {best.unit.rate(task.flop, best.cost)}{by}")
     console.print(task.source(best.sketch, best.row).text if source else schedule_text(task, best), soft_wrap=True, markup=False)

@@ -61,7 +61,7 @@ def step_times(network: CompiledNetwork, inputs: ExampleInputs, states: Sequence
 
 
 def _divided(steps: Sequence[tuple[str, float]], states: Sequence[TaskState]) -> StepTimes:
-    known = {state.task.name for state in states if state.seconds is not None}
+    known = {state.task.name for state in states if state.cost is not None}
     torch = [seconds for name, seconds in steps if name.startswith("torch ")]
     measured = [seconds for name, seconds in steps if name in known]
     others = [seconds for name, seconds in steps if name not in known and not name.startswith("torch ")]

@@ -97,7 +97,7 @@ def print_comparison(name: str, found: Comparison, steps: StepTimes, states: Seq
     """Ours beside PyTorch: latency, where the time goes, ratio, difference of the results."""
     say(console, f"{name}: {format_seconds(found.ours)} a call, PyTorch {format_seconds(found.torch)}: {found.torch / found.ours:.2f} x as fast")
     say(console, f"of that, step by step: {steps}")
-    known = [state.weight * state.seconds for state in states if state.seconds is not None]
+    known = [state.weight * state.cost for state in states if state.cost is not None]
     if known:
         say(console, f"measured alone, with warm caches, the measured kernels take {format_seconds(sum(known))} in total")
     say(console, f"medians of alternating calls of the whole network, {threads_text(target)}; largest relative difference {found.error:.1e}")

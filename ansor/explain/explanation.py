@@ -241,7 +241,7 @@ def explain(
 
 
 def _seconds(outcome: Outcome) -> float:
-    return math.inf if outcome.seconds is None else outcome.seconds
+    return math.inf if outcome.cost is None else outcome.cost
 
 
 def _least(outcomes: Sequence[Outcome]) -> float:

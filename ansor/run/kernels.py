@@ -18,6 +18,7 @@ from ansor.run.voice import Report
 from ansor.schedule.sketch import Sketch
 from ansor.support.notices import warn
 from ansor.support.text import clip
+from ansor.targets.unit import SECONDS
 from ansor.tasks.task import SearchTask
 
 
@@ -39,7 +40,7 @@ def built(tasks: Sequence[SearchTask], bests: Sequence[Best], toolchain: Toolcha
         kernels = build_kernels([_source(*one) for one in zip(tasks, bests, range(len(tasks)), strict=True)], toolchain)
     for kernel, task, best in zip(kernels, tasks, bests, strict=True):
         kernel.name = task.name
-        kernel.latency_s = best.seconds if np.isfinite(best.seconds) else None
+        kernel.latency_s = best.cost if np.isfinite(best.cost) and best.unit == SECONDS else None
         kernel.schedule = schedule_text(task, best)
         kernel.origin = best.origin
     return kernels

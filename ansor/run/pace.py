@@ -79,5 +79,5 @@ class Pace:
                 return None
             if state.best is not None:
                 cost = math.inf if over else self.of(state) if timed else 1.0
-                prospects.append(Prospect(state.weight * state.best.seconds, state.trials, state.trials - state.best_at, cost))
+                prospects.append(Prospect(state.weight * state.best.cost, state.trials, state.trials - state.best_at, cost))
         return gain_of_rest(prospects, budget) if prospects else None

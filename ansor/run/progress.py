@@ -20,8 +20,9 @@ from ansor.ir.access import has_reduction
 from ansor.run.machine_peak import peak_gflops
 from ansor.run.progress_text import BUSY, is_above, progress_parts, result_parts, seconds_left, share_done, speed_text, trials_text
 from ansor.run.states import Progress, TaskState
-from ansor.support.text import counted, format_left, format_seconds
+from ansor.support.text import counted, format_left
 from ansor.targets.base import Target
+from ansor.targets.unit import SECONDS
 
 PLAIN_SECONDS = 5.0
 """Seconds between two plain lines."""
@@ -112,16 +113,16 @@ def task_table(states: Sequence[TaskState], peak_gflops: float | None) -> Table:
     """One row per task: uses, best latency, rate, share of the peak, trials."""
     table = Table(box=None, pad_edge=False, caption_justify="left")
     table.add_column("task", overflow="fold")
-    for heading in ("uses", "latency", "GFLOP/s", "% of peak", "trials"):
+    for heading in ("uses", "latency" if all(state.unit == SECONDS for state in states) else "cost", "GFLOP/s", "% of peak", "trials"):
         table.add_column(heading, justify="right", no_wrap=True)
     for state in states:
-        seconds = state.seconds
-        gflops = state.task.flop / seconds / 1e9 if seconds else None
+        cost = state.cost
+        gflops = _gflops(state)
         mark = _mark(state, peak_gflops)
         table.add_row(
             state.task.name,
             f"{state.weight:g}",
-            format_seconds(seconds) if seconds else _unmeasured(state),
+            state.unit.text(cost) if cost else _unmeasured(state),
             f"{gflops:.1f}{mark}" if gflops is not None else "",
             f"{100 * gflops / peak_gflops:.0f}{mark}" if gflops is not None and peak_gflops else "",
             str(state.trials),
@@ -140,7 +141,7 @@ def _unmeasured(state: TaskState) -> str:
 
 def _without_trials(states: Sequence[TaskState]) -> str:
     """Of a network, tasks without a reduction are not tuned."""
-    plain = sum(_unmeasured(one) == UNTUNED and not any(map(has_reduction, one.task.dag.stages)) for one in states if one.seconds is None)
+    plain = sum(_unmeasured(one) == UNTUNED and not any(map(has_reduction, one.task.dag.stages)) for one in states if one.cost is None)
     return f"no trials ({counted(plain, 'task')} without a reduction, which a network's tuning leaves out)" if plain and len(states) > 1 else "no trials"
 
 
@@ -148,12 +149,17 @@ def _mark(state: TaskState, peak_gflops: float | None) -> str:
     """Behind a rate that needs a remark."""
     if state.fewer_operations:
         return "*"
-    return "**" if state.seconds and is_above(state.task.flop / state.seconds / 1e9, peak_gflops) else ""
+    return "**" if is_above(_gflops(state) or 0.0, peak_gflops) else ""
+
+
+def _gflops(state: TaskState) -> float | None:
+    """The rate of its best program, where its cost is a time."""
+    return state.task.flop / state.cost / 1e9 if state.cost and state.unit == SECONDS else None
 
 
 def _remarks(states: Sequence[TaskState], peak_gflops: float | None) -> list[str]:
     """What the marks in the table mean, where there are any."""
-    without = {_unmeasured(state) for state in states if state.seconds is None}
+    without = {_unmeasured(state) for state in states if state.cost is None}
     remarks = [f"{UNTUNED}: {_without_trials(states)}; the program that the model picks runs there"] if UNTUNED in without else []
     remarks += [f"{FAILED}: no trial gave a valid program; the plain loops of the declaration run there"] if FAILED in without else []
     marks = {_mark(state, peak_gflops) for state in states}

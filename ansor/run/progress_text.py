@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ansor.run.states import Progress
 from ansor.support.text import counted, format_left, format_seconds, format_share
+from ansor.targets.unit import SECONDS
 
 ALONE = "each alone, warm caches"
 """How kernels are timed while tuning. The network that they make is slower than their sum: data that another kernel wrote last lies in slower caches."""
@@ -48,8 +49,10 @@ def speed_text(progress: Progress) -> str:
 def best_text(progress: Progress, peak_gflops: float | None) -> str:
     """The best latency, of several tasks their sum, the rate, and the share of the peak."""
     what = "best" if progress.tasks == 1 else f"sum of {counted(progress.tasks - progress.waiting, 'kernel')} ({ALONE})"
-    gflops = progress.flop / progress.seconds / 1e9
-    return f"{what} {format_seconds(progress.seconds)}, {gflops:.1f} GFLOP/s{share_text(gflops, peak_gflops, progress.fewer_operations)}"
+    if progress.unit != SECONDS:
+        return f"{what} {progress.unit.text(progress.cost)}, {progress.unit.rate(progress.flop, progress.cost)}"
+    gflops = progress.flop / progress.cost / 1e9
+    return f"{what} {format_seconds(progress.cost)}, {gflops:.1f} GFLOP/s{share_text(gflops, peak_gflops, progress.fewer_operations)}"
 
 
 def share_text(gflops: float, peak_gflops: float | None, fewer_operations: bool) -> str:

@@ -14,7 +14,7 @@ from ansor.run.record_target import difference, is_for, is_of, options_text
 from ansor.search.tuner import Outcome, Pick
 from ansor.support.text import counted
 from ansor.targets.base import Target
-from ansor.targets.unit import Unit
+from ansor.targets.unit import SECONDS, Unit
 from ansor.tasks.origins import origin_of
 from ansor.tasks.task import SearchTask
 
@@ -37,6 +37,7 @@ class Recorded:
 
     known: list[tuple[Outcome, Record]]
     left_out: dict[str, int]
+    unit: Unit = SECONDS
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def recorded_outcomes(task: SearchTask, records: str | Path, device: tuple[str, 
     for (model, unit), count in counted_by.items():
         if (model, unit) != wanted:
             left_out[f"{OTHER_DEVICE} ({model}, in {unit})"] += count
-    return Recorded([(outcome, record) for outcome, record in found if isinstance(outcome, Outcome)], dict(left_out))
+    return Recorded([(outcome, record) for outcome, record in found if isinstance(outcome, Outcome)], dict(left_out), SECONDS if wanted is None else wanted[1])
 
 
 def _why_elsewhere(recorded: str, target: Target) -> str:

@@ -11,22 +11,24 @@ from ansor.measure.measurer import Measurement
 from ansor.run.recorded import Recorded
 from ansor.schedule.sketch import Sketch
 from ansor.search.tuner import Outcome
-from ansor.support.text import counted, format_seconds
+from ansor.support.text import counted
+from ansor.targets.unit import SECONDS, Unit
 from ansor.tasks.origins import origin_of
 from ansor.tasks.task import SearchTask
 
 
 @dataclass(frozen=True, repr=False)
 class Best:
-    """The fastest program of a task: its sketch, its row, and the seconds of one run; who made it, "" for the plain declaration."""
+    """The fastest program of a task: its sketch, its row, and the cost of one run; who made it, "" for the plain declaration."""
 
     sketch: Sketch
     row: tuple[int, ...]
-    seconds: float
+    cost: float
     origin: str = ""
+    unit: Unit = SECONDS
 
     def __repr__(self) -> str:
-        measured = format_seconds(self.seconds) if math.isfinite(self.seconds) else "not measured"
+        measured = self.unit.text(self.cost) if math.isfinite(self.cost) else "not measured"
         return f"Best({measured}, {self.origin or 'the declaration as it is'}, row={self.row})"
 
 
@@ -38,7 +40,7 @@ class Progress:
     budget: trials, None where only the time is limited; left: seconds of the time, None where only trials are limited; gain: share of the time of
     all kernels that the rest of the budget is expected to save, None before that can be said.
     pace: seconds a trial takes where programs are searched for, None before that is known.
-    tasks: how many there are; waiting: those without a valid program yet; seconds, flop: of one run of all the others, as often as they are used, each kernel
+    tasks: how many there are; waiting: those without a valid program yet; cost, flop: of one run of all the others, as often as they are used, each kernel
     timed alone with warm caches. fewer_operations: some of these programs need fewer operations than `flop`, which counts them as declared.
     """
 
@@ -49,7 +51,7 @@ class Progress:
     elapsed: float
     tasks: int
     waiting: int
-    seconds: float
+    cost: float
     flop: float
     failures: dict[str, int]
     latest: Measurement
@@ -57,10 +59,11 @@ class Progress:
     gain: float | None = None
     pace: float | None = None
     fewer_operations: bool = False
+    unit: Unit = SECONDS
 
     def __repr__(self) -> str:
         of = "" if self.budget is None else f" of {self.budget}"
-        best = f", {format_seconds(self.seconds)}" if self.waiting < self.tasks else ""
+        best = f", {self.unit.text(self.cost)}" if self.waiting < self.tasks else ""
         return f"Progress({self.task.name}: {self.trials}{of} trials{best}, {sum(self.failures.values())} failed)"
 
 
@@ -80,7 +83,7 @@ class TaskState:
 
     `guess`: what serves where nothing valid is known, once that was asked for.
     `left_out`: records of the workload that do not count here, by reason.
-    `by_origin`: seconds of the fastest program of the rules, and of each template; `failures`: trials that failed, by kind.
+    `by_origin`: cost of the fastest program of the rules, and of each template; `failures`: trials that failed, by kind.
     `best_at`: trials when the best was found; `searched`: whether the last round had more than picks; `spent`: seconds of those rounds of this run that ended,
     of `timed` trials. In the round of picks are the reference and the first compilation, so that it says nothing of the pace.
     """
@@ -101,43 +104,48 @@ class TaskState:
     left_out: Counter[str] = field(default_factory=Counter)
 
     @property
-    def seconds(self) -> float | None:
-        """Best latency so far."""
-        return None if self.best is None else self.best.seconds
+    def cost(self) -> float | None:
+        """The best so far."""
+        return None if self.best is None else self.best.cost
+
+    @property
+    def unit(self) -> Unit:
+        """What its costs are in."""
+        return SECONDS if self.best is None else self.best.unit
 
     @property
     def fewer_operations(self) -> bool:
         """Whether the best program needs fewer operations than the declaration, which `task.flop` counts: Winograd's algorithm and its like."""
         return self.best is not None and self.best.sketch.dag.flop < self.task.flop
 
-    def note(self, outcome: Outcome, failure: Failure | None) -> None:
+    def note(self, outcome: Outcome, failure: Failure | None, unit: Unit = SECONDS) -> None:
         """A trial is over: count it, and keep it where it is the best."""
         self.trials += 1
         if failure is not None:
             self.failures[failure.kind] += 1
-        if outcome.seconds is not None:
+        if outcome.cost is not None:
             origin = origin_of(self.task.spaces[outcome.pick.space].algorithm)
-            self.by_origin[origin] = min(outcome.seconds, self.by_origin.get(origin, math.inf))
-        if outcome.seconds is not None and (self.best is None or outcome.seconds < self.best.seconds):
-            self.best, self.best_at = best_of(self.task, outcome), self.trials
+            self.by_origin[origin] = min(outcome.cost, self.by_origin.get(origin, math.inf))
+        if outcome.cost is not None and (self.best is None or outcome.cost < self.best.cost):
+            self.best, self.best_at = best_of(self.task, outcome, unit), self.trials
 
     def __repr__(self) -> str:
-        best = "no valid program yet" if self.seconds is None else f"best {format_seconds(self.seconds)}"
+        best = "no valid program yet" if self.best is None else f"best {self.unit.text(self.best.cost)}"
         failed = f", {sum(self.failures.values())} failed" if self.failures else ""
         return f"TaskState({self.task.name}: {best}, {counted(self.trials, 'trial')}{failed}, weight {self.weight:g})"
 
 
-def best_of(task: SearchTask, outcome: Outcome) -> Best:
+def best_of(task: SearchTask, outcome: Outcome, unit: Unit = SECONDS) -> Best:
     """The program of a valid trial."""
-    assert outcome.seconds is not None
+    assert outcome.cost is not None
     space = task.spaces[outcome.pick.space]
-    return Best(space.sketch, outcome.pick.row, outcome.seconds, origin_of(space.algorithm))
+    return Best(space.sketch, outcome.pick.row, outcome.cost, origin_of(space.algorithm), unit)
 
 
 def best_of_recorded(task: SearchTask, found: Recorded) -> Best | None:
     """The fastest of what a file knows of a task; None without a valid one."""
-    valid = [outcome for outcome, _ in found.known if outcome.seconds is not None]
-    return best_of(task, min(valid, key=lambda outcome: outcome.seconds or 0.0)) if valid else None
+    valid = [outcome for outcome, _ in found.known if outcome.cost is not None]
+    return best_of(task, min(valid, key=lambda outcome: outcome.cost or 0.0), found.unit) if valid else None
 
 
 def origins_of(task: SearchTask) -> list[str]:

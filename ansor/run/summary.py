@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from ansor.run.pace import Pace
 from ansor.run.states import TaskState, origins_of
-from ansor.support.text import counted, format_left, format_seconds, format_share
+from ansor.support.text import counted, format_left, format_share
+from ansor.targets.unit import SECONDS, common_unit
 from ansor.tasks.origins import standing
 
 
@@ -19,7 +20,7 @@ def last_lines(states: Sequence[TaskState], pace: Pace) -> Iterator[str]:
     for state in states:
         origins = origins_of(state.task)
         if len(origins) > 1:
-            yield f"{state.task.name}: {standing({name: state.by_origin.get(name) for name in origins})}"
+            yield f"{state.task.name}: {standing({name: state.by_origin.get(name) for name in origins}, state.unit)}"
 
 
 def _reached(states: Sequence[TaskState]) -> str:
@@ -28,6 +29,8 @@ def _reached(states: Sequence[TaskState]) -> str:
     if not known:
         return "no valid program: "
     if len(states) == 1:
-        return f"{known[0].task.name}: {format_seconds(known[0].seconds or 0.0)}, "
-    total = sum(state.weight * (state.seconds or 0.0) for state in known)
-    return f"{counted(len(known), 'kernel')}: {format_seconds(total)} in total, each alone with warm caches; "
+        return f"{known[0].task.name}: {known[0].unit.text(known[0].cost or 0.0)}, "
+    total = sum(state.weight * (state.cost or 0.0) for state in known)
+    unit = common_unit(state.unit for state in known)
+    alone = ", each alone with warm caches" if unit == SECONDS else ""
+    return f"{counted(len(known), 'kernel')}: {unit.text(total)} in total{alone}; "

@@ -108,7 +108,7 @@ class TuningRun:
         for count, (outcome, record) in enumerate(found.known, 1):
             self._note(state, outcome, record.failure)
             if count % SMALL_ROUND == 0 or count == len(found.known):
-                self.scheduler.told(index, state.seconds, (count - 1) % SMALL_ROUND + 1, since=state.trials - state.best_at)
+                self.scheduler.told(index, state.cost, (count - 1) % SMALL_ROUND + 1, since=state.trials - state.best_at)
         state.resumed = len(found.known)
         if found.known:
             self.hearers.say(f"{state.task.name}: continuing after {len(found.known)} recorded trials")
@@ -119,10 +119,10 @@ class TuningRun:
         self.tuners[id(state)].tell(outcomes)
         valid = [outcome for outcome in outcomes if outcome.valid]
         if valid:
-            state.best = best_of(state.task, min(valid, key=lambda outcome: outcome.seconds or 0.0))
+            state.best = best_of(state.task, min(valid, key=lambda outcome: outcome.cost or 0.0), self.measurer.unit)
 
     def _note(self, state: TaskState, outcome: Outcome, failure: Failure | None) -> None:
-        state.note(outcome, failure)
+        state.note(outcome, failure, self.measurer.unit)
         if failure is not None:
             self.failures[failure.kind] += 1
 
@@ -153,7 +153,7 @@ class TuningRun:
         if state.searched:
             state.timed, state.spent = state.timed + count, state.spent + seconds
         self.scheduler.told(
-            index, state.seconds, count, exhausted=self.tuners[id(state)].finished is not None,
+            index, state.cost, count, exhausted=self.tuners[id(state)].finished is not None,
             since=state.trials - state.best_at, seconds=seconds if state.searched and self.budget.seconds is not None else None,
         )  # fmt: skip
 
@@ -242,7 +242,7 @@ class TuningRun:
             except AnsorError as error:
                 failed[k] = Measurement(failure=Failure("instantiation", str(error)), unit=self.measurer.unit)
                 continue
-            candidates[k] = Candidate(state.task.measure_task, source, state.seconds)
+            candidates[k] = Candidate(state.task.measure_task, source, state.cost)
         with closing(self.measurer.measure(list(candidates.values()))) as results:
             for k, pick in enumerate(picks):
                 yield pick, failed[k] if k in failed else next(results)
@@ -259,10 +259,10 @@ class TuningRun:
         trials = self.pace.trials
         measured = trials - sum(s.resumed for s in self.states)
         known = [s for s in self.states if s.best is not None]
-        seconds, flop = sum(s.weight * s.best.seconds for s in known if s.best), sum(s.weight * s.task.flop for s in known)
+        cost, flop = sum(s.weight * s.best.cost for s in known if s.best), sum(s.weight * s.task.flop for s in known)
         return Progress(
             state.task, trials, measured, self.budget.trials, self.pace.elapsed,
-            len(self.states), len(self.states) - len(known), seconds, flop, dict(self.failures), measurement,
+            len(self.states), len(self.states) - len(known), cost, flop, dict(self.failures), measurement,
             None if self.budget.seconds is None else self.pace.seconds_left, self.pace.gain_of_rest(), self.pace.known,
-            any(s.fewer_operations for s in known),
+            any(s.fewer_operations for s in known), self.measurer.unit,
         )  # fmt: skip

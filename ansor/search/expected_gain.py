@@ -35,22 +35,22 @@ def _slope(since: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Prospect:
-    """A task that has a program. seconds: its best time, as often as it is used; trials, since: as above; cost: of one trial, in any unit; infinite
+    """A task that has a program. best: its best cost, as often as it is used; trials, since: as above; cost: of one trial, in any unit; infinite
     for a task with nothing left to try."""
 
-    seconds: float
+    best: float
     trials: int
     since: int
     cost: float = 1.0
 
 
 def gain_of_rest(prospects: Sequence[Prospect], budget: float) -> float:
-    """Share of the summed seconds that `budget` (in the unit of the costs) is expected to save, when each trial goes where it saves most.
+    """Share of the summed costs that `budget` (in the unit of the costs) is expected to save, when each trial goes where it saves most.
 
-    With n more trials a task saves about seconds * slope * log(1 + n / trials), at a rate of seconds * slope / ((trials + n) * cost) at the end. The best
+    With n more trials a task saves about best * slope * log(1 + n / trials), at a rate of best * slope / ((trials + n) * cost) at the end. The best
     split has one such rate for all tasks that get any trials. So tasks join in the order of their rates, and the budget levels the rates of those that have.
     """
-    total = sum(one.seconds for one in prospects)
+    total = sum(one.best for one in prospects)
     if total <= 0 or budget <= 0:
         return 0.0
     joining = sorted((one for one in prospects if one.cost < math.inf), key=lambda one: _tried(one) * one.cost / _value(one))
@@ -61,7 +61,7 @@ def gain_of_rest(prospects: Sequence[Prospect], budget: float) -> float:
         level = (budget + spent) / value  # 1 / rate
         if number == len(joining) or level <= _tried(joining[number]) * joining[number].cost / _value(joining[number]):
             break
-    return sum(one.seconds * expected_gain(_tried(one), one.since, level * _value(one) / one.cost - _tried(one)) for one in prospects) / total
+    return sum(one.best * expected_gain(_tried(one), one.since, level * _value(one) / one.cost - _tried(one)) for one in prospects) / total
 
 
 def _tried(one: Prospect) -> int:
@@ -69,4 +69,4 @@ def _tried(one: Prospect) -> int:
 
 
 def _value(one: Prospect) -> float:
-    return max(one.seconds * _slope(one.since), 1e-300)  # a time may be as small as a number gets
+    return max(one.best * _slope(one.since), 1e-300)  # a time may be as small as a number gets

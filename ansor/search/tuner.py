@@ -32,16 +32,16 @@ class Pick:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a pick: its time in seconds, or None and the kind of failure."""
+    """What came of a pick: its cost, or None and the kind of failure."""
 
     pick: Pick
-    seconds: float | None
+    cost: float | None
     failure: str | None = None
 
     @property
     def valid(self) -> bool:
         """Whether there is a usable time; zero, negative and non-finite ones are none."""
-        return self.seconds is not None and math.isfinite(self.seconds) and self.seconds > 0
+        return self.cost is not None and math.isfinite(self.cost) and self.cost > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,12 +157,12 @@ class Tuner:
             return
         for outcome in fresh:
             self._outcomes.append(outcome)
-            if outcome.valid and (self._best is None or _seconds(outcome) < _seconds(self._best)):
+            if outcome.valid and (self._best is None or _cost(outcome) < _cost(self._best)):
                 self._best, self._best_at = outcome, len(self._outcomes)
         members = self._population([outcome.pick for outcome in fresh])
         by_space = np.argsort([outcome.pick.space for outcome in fresh], kind="stable")
         told_order = np.argsort(by_space, kind="stable")  # so that one large tell teaches the same as several small ones
-        seconds = np.array([_seconds(outcome) for outcome in fresh])
+        seconds = np.array([_cost(outcome) for outcome in fresh])
         self._model.update(members.features(self._spaces).take(told_order), seconds, np.full(len(fresh), self._task))
 
     def _check(self, pick: Pick) -> None:
@@ -214,12 +214,12 @@ class Tuner:
         for outcome in self._outcomes:
             space = outcome.pick.space
             trials[space] += 1
-            best[space] = min(best[space], _seconds(outcome) if outcome.valid else np.inf)
+            best[space] = min(best[space], _cost(outcome) if outcome.valid else np.inf)
         return best, trials
 
     def _anchors(self) -> Population:
         """The best measured rows."""
-        valid = sorted((outcome for outcome in self._outcomes if outcome.valid), key=_seconds)
+        valid = sorted((outcome for outcome in self._outcomes if outcome.valid), key=_cost)
         return self._population([outcome.pick for outcome in valid[: self.options.anchors]])
 
     def _guided(self, count: int, share: float | None, known: list[NDArray[np.uint64]], rng: np.random.Generator) -> list[Pick]:
@@ -258,5 +258,5 @@ def _interleaved(members: Population, rng: np.random.Generator) -> list[Pick]:
     return [Pick(*members.member(int(index))) for index in rng.permutation(len(members))]
 
 
-def _seconds(outcome: Outcome) -> float:
-    return outcome.seconds if outcome.valid and outcome.seconds is not None else math.inf
+def _cost(outcome: Outcome) -> float:
+    return outcome.cost if outcome.valid and outcome.cost is not None else math.inf

@@ -125,7 +125,7 @@ def recorded(sketch: Sketch, target: Target) -> Recorded:
         rows = matrix([one.get(column, 0.0) for one in columns for column in range(WIDTH)], np.float32)
         prior = matrix([one.log_cycles for one in estimates], np.float64)
         tape = recorder.tape()
-    return Recorded(runner(tape, [flag], target.compiler), runner(tape, [rows, prior], target.compiler), len(program))
+    return Recorded(runner(tape, [flag]), runner(tape, [rows, prior]), len(program))
 
 
 @contextmanager

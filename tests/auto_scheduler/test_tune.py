@@ -66,7 +66,7 @@ def test_a_run_is_logged_and_its_best_is_applied(fake: FakeMeasurer, tmp_path: P
     assert capsys.readouterr().out.count("without steps in TVM's log format: kept in") == 1
     assert {inp.task.recorded for inp, _ in lines} == {task.recorded} and all(result.error_no == 0 for _, result in lines)
     best = min([result.mean_cost for _, result in lines] + [record.cost for record in ours])
-    assert state.seconds == best
+    assert state.cost == best
     program, args = task.apply_best(log)
     check_interpreted(task.compute_dag, program)
     found = len(task.local.source(program, ()).text.replace("kernel", "candidate0"))

@@ -222,7 +222,7 @@ def test_few_trials_ask_no_learned_model() -> None:
 def test_places_count_from_the_fastest() -> None:
     task = _task()
     trials = _many(task, 12)
-    slow = max(trials, key=lambda one: one.seconds or 0.0)
+    slow = max(trials, key=lambda one: one.cost or 0.0)
     one = explain(task, [Outcome(slow.pick, 1e-9) if trial is slow else trial for trial in trials])
     assert one.by_estimate.place == 12 and one.by_estimate.correlation < 1
 

@@ -83,7 +83,7 @@ def test_the_budget_is_met_exactly_and_the_best_is_kept() -> None:
     measurer = FakeMeasurer()
     states = run(measurer, 21).run()
     assert len(measurer.jobs) == states[0].trials == 21
-    assert states[0].seconds == min(len(job.source.text) for job in measurer.jobs) * 1e-9
+    assert states[0].cost == min(len(job.source.text) for job in measurer.jobs) * 1e-9
 
 
 def test_failures_are_counted_recorded_and_never_best(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_the_same_command_continues_and_measures_nothing_twice(tmp_path: Path) -
     rows = [(record.sketch, record.row) for record in load(path).records]
     assert len(set(rows)) == len(rows) == 20
     third = FakeMeasurer()
-    assert run(third, 20, path).run()[0].seconds == states[0].seconds
+    assert run(third, 20, path).run()[0].cost == states[0].cost
     assert not third.jobs
 
 
@@ -156,7 +156,7 @@ def test_records_of_something_else_are_left_alone(tmp_path: Path) -> None:
     assert best_of_recorded(TWO, recorded_outcomes(TWO, path)) is None
     found = best_of_recorded(TASK, recorded_outcomes(TASK, path))
     assert found is not None
-    assert found.seconds == min(record.cost for record in load(path).records)
+    assert found.cost == min(record.cost for record in load(path).records)
 
 
 def test_sketches_that_no_longer_exist_are_said_and_left_out(tmp_path: Path) -> None:

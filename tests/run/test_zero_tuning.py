@@ -39,7 +39,7 @@ def test_the_choice_is_legal_and_the_same_in_any_process() -> None:
     task = SearchTask(matmul, target=TARGET)
     choice = pick(task)
     (space,) = (space for space in task.spaces if space.sketch is choice.program.sketch)
-    assert space.legal(np.array([choice.program.row]))[0] and math.isinf(choice.program.seconds)
+    assert space.legal(np.array([choice.program.row]))[0] and math.isinf(choice.program.cost)
     assert choice.confidence is not None and 0 <= choice.confidence <= 1
     program = (
         "from ansor.tasks.task import SearchTask; from ansor.te import workloads; from ansor.run.zero_tuning import pick; "

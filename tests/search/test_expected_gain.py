@@ -49,10 +49,10 @@ PROSPECTS = st.lists(
 
 @given(PROSPECTS, st.floats(0.1, 1e4))
 def test_no_other_split_is_better(prospects: list[Prospect], budget: float) -> None:
-    total = sum(one.seconds for one in prospects)
+    total = sum(one.best for one in prospects)
     best = gain_of_rest(prospects, budget)
     assert 0 <= best < 1 and gain_of_rest(prospects, 2 * budget) >= best
-    equally = sum(one.seconds * expected_gain(one.trials, one.since, budget / len(prospects) / one.cost) for one in prospects) / total
-    alone = max(one.seconds * expected_gain(one.trials, one.since, budget / one.cost) / total for one in prospects)
+    equally = sum(one.best * expected_gain(one.trials, one.since, budget / len(prospects) / one.cost) for one in prospects) / total
+    alone = max(one.best * expected_gain(one.trials, one.since, budget / one.cost) / total for one in prospects)
     # The split is best for slope * log, of which the gain falls short by its square; that is what the slack is for.
     assert best >= max(equally, alone) * (1 - SLOPE * math.log1p(budget / min(one.cost for one in prospects)))

@@ -43,8 +43,8 @@ def tuned(spaces: Spaces, model: CostModel, trials: int, seed: int = 0, batch: i
 
 
 def best_seconds(tuner: Tuner) -> float:
-    assert tuner.best is not None and tuner.best.seconds is not None
-    return tuner.best.seconds
+    assert tuner.best is not None and tuner.best.cost is not None
+    return tuner.best.cost
 
 
 def test_beats_random_search_at_the_same_number_of_trials() -> None:

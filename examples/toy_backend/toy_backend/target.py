@@ -1,0 +1,114 @@
+"""The target `toy`: its programs are JSON, and what counts is how often they touch memory that was not touched just before."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from ansor.codegen.artifact import Artifact
+from ansor.codegen.building import Making
+from ansor.codegen.source import Argument, CSource
+from ansor.codegen.toolchain import Compiled
+from ansor.errors import ScheduleError
+from ansor.ir.linear import Linear, Var
+from ansor.ir.loops import Access, Buffer, For, Loops, Node, Store
+from ansor.ir.simplify import simplified
+from ansor.targets.base import MCPU, Kind, Option, Target
+from ansor.targets.unit import cycles
+from ansor.te.expr import Binary, Cast, Const, Expr
+
+FORM = "toy program"
+CYCLES = cycles("toy")
+OPERATIONS = ("add", "sub", "mul", "div", "max", "min")
+
+
+def default(mcpu: str) -> Target:
+    """One toy is like another: no vectors, eight numbers in registers, a cache of 1 KiB."""
+    return Target("toy", mcpu, threads=1, vector_bytes=4, vector_registers=8, l1_bytes=1024, l2_bytes=0, l3_bytes=0, rules=RULES)
+
+
+RULES = ("always_inline", "multi_level_tiling", "skip_stage")
+OPTIONS = (MCPU, Option("threads", "threads", "count", "threads that run a program: the toy has one", most=1, always=True))
+
+
+def emit(target: Target, loops: Loops, entry: str) -> CSource:
+    """The program as JSON: its buffers, and its loops as nested lists."""
+    program = simplified(loops)
+    buffers = [*program.arguments, *program.intermediates]
+    local = [buffer for node in program.body for buffer in _locals(node)]
+    places = {buffer: place for place, buffer in enumerate([*buffers, *local])}
+    code = {
+        "buffers": [[buffer.name, buffer.scope, buffer.dtype, int(buffer.size)] for buffer in places],
+        "body": [_node(node, places) for node in program.body],
+    }
+    arguments = tuple(Argument(one.name, program.logical_shapes[one.name], one.dtype, one.scope) for one in program.arguments)
+    return CSource(json.dumps(code, indent=1), entry, arguments)
+
+
+def _locals(node: Node) -> list[Buffer]:
+    return [] if isinstance(node, Store) else [*node.locals, *(buffer for inner in node.body for buffer in _locals(inner))]
+
+
+def _node(node: Node, places: dict[Buffer, int]) -> list[object]:
+    if isinstance(node, For):
+        fresh = [places[buffer] for buffer in node.locals]
+        return ["for", node.var.name, int(node.var.extent), fresh, [_node(inner, places) for inner in node.body]]
+    guards = [[_index(guard.value), *(None if bound is None else int(bound) for bound in (guard.low, guard.high))] for guard in node.guards]
+    first = [var.name for var in node.reduce_vars]
+    return ["store", places[node.buffer], _place(node.buffer, node.index), node.combiner, node.identity, first, guards, _value(node.value, places)]
+
+
+def _place(buffer: Buffer, index: Sequence[Linear]) -> list[object]:
+    """Where an element is, as one sum."""
+    flat = Linear()
+    for part, stride in zip(index, buffer.strides, strict=True):
+        flat = flat + part * int(stride)
+    return _index(flat)
+
+
+def _index(linear: Linear) -> list[object]:
+    terms: list[object] = [int(linear.const)]
+    for atom, factor in linear.terms:
+        if not isinstance(atom, Var):
+            raise ScheduleError("asked the toy for an index that is divided; it only adds: choose another loop order")
+        terms.append([atom.name, int(factor)])
+    return terms
+
+
+def _value(value: Expr, places: dict[Buffer, int]) -> list[object]:
+    if isinstance(value, Const):
+        return ["number", value.value]
+    if isinstance(value, Cast):
+        return _value(value.value, places)
+    if isinstance(value, Access):
+        return ["load", places[value.buffer], _place(value.buffer, value.index)]
+    if isinstance(value, Binary) and value.op in OPERATIONS:
+        return [value.op, _value(value.left, places), _value(value.right, places)]
+    raise ScheduleError(f"asked the toy for {type(value).__name__}, which it does not compute; it has {', '.join(OPERATIONS)}")
+
+
+class ToyToolchain:
+    """There is nothing to build: the text is the program."""
+
+    version, flags = "toy 1", ()
+
+    def forms(self) -> tuple[str, ...]:
+        return (FORM,)
+
+    def together(self, form: str) -> int:
+        return 1
+
+    def prepare(self, form: str) -> None:
+        pass
+
+    def build(self, sources: Sequence[CSource], form: str, stem: Path, *, timeout: float, cancelled: threading.Event | None = None) -> Making:
+        start, (source,) = time.monotonic(), sources
+        path = stem.with_suffix(".toy")
+        path.write_text(source.text)
+        return Making((Artifact(source, path, source.entry, form),), Compiled("", "", time.monotonic() - start, ()))
+
+
+TOY = Kind("toy", default, OPTIONS, "1", CYCLES, "toy-machine", emit, lambda target: ToyToolchain())
