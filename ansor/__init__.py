@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from ansor.run.states import TaskState as TaskState
     from ansor.tasks.pins import Pin as Pin
     from ansor.tasks.task import SearchTask as SearchTask
-    from ansor.tasks.task import register_workload as register_workload
+    from ansor.tasks.workloads import register_workload as register_workload
 
 _PLACES = {
     "te": "ansor.te", "AnsorError": "ansor.errors", "AnsorWarning": "ansor.errors", "CompiledNetwork": "ansor.graph.network",
     "Kernel": "ansor.measure.kernel", "Pin": "ansor.tasks.pins", "Progress": "ansor.run.states", "RecordToFile": "ansor.api", "SearchTask": "ansor.tasks.task",
     "SketchPolicy": "ansor.api", "TaskState": "ansor.run.states", "TimingOptions": "ansor.measure.timing", "TuningOptions": "ansor.api",
     "auto_schedule": "ansor.api", "build": "ansor.manual.program", "compile": "ansor.api", "create_schedule": "ansor.manual.schedule",
-    "extract_tasks": "ansor.api", "load_records": "ansor.measure.record:load", "lower": "ansor.manual.program", "register_workload": "ansor.tasks.task",
+    "extract_tasks": "ansor.api", "load_records": "ansor.measure.record:load", "lower": "ansor.manual.program", "register_workload": "ansor.tasks.workloads",
     "tune_tasks": "ansor.api",
 }
 

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Unpack
 
-from ansor.algorithms.base import Algorithm
 from ansor.errors import ArgumentError, DeclarationError, RecordError, TargetError
 from ansor.measure.kernel import Kernel
 from ansor.rules.base import SketchRule
 from ansor.run.choosing import chosen, is_tunable, recorded_state, recorded_states, say_guesses, say_unused
 from ansor.run.kernels import built
-from ansor.run.keywords import ModelKeywords, RunOptions, TuningKeywords, check_names, check_records
+from ansor.run.keywords import ModelKeywords, RunOptions, TuningKeywords, check_records
 from ansor.run.machine_checks import check_machine
 from ansor.run.session import tuned
 from ansor.run.states import TaskState
@@ -23,24 +22,17 @@ from ansor.search.derive import derive_sketches
 from ansor.support.notices import warn
 from ansor.support.text import counted
 from ansor.targets.base import Target, parse_target
-from ansor.tasks.arguments import check_arguments
-from ansor.tasks.pins import Pin
-from ansor.tasks.task import SearchTask, Workload
+from ansor.tasks.arguments import check_arguments, check_names
+from ansor.tasks.task import Scope, SearchTask, Workload
 from ansor.te.tensor import Tensor
 
 if TYPE_CHECKING:
     from ansor.graph.export import ExampleInputs
     from ansor.graph.network import CompiledNetwork
-    from ansor.tasks.beside_rules import Template
 
 
-class ScheduleKeywords(ModelKeywords, total=False):
+class ScheduleKeywords(ModelKeywords, Scope, total=False):
     """What `auto_schedule` takes by name: how a run goes on, and what is searched."""
-
-    rules: Sequence[str | SketchRule] | None
-    algorithms: Sequence[str | Algorithm] | None
-    templates: Sequence[Template]
-    pins: Sequence[Pin]
 
 
 class CompileKeywords(TuningKeywords, total=False):
@@ -252,6 +244,10 @@ class TuningOptions:
     verbose: int = 1
     minutes: float | None = None
 
+    def tuned(self, task: SearchTask) -> TaskState:
+        """Tune a task so: what `task.tune(options)` calls."""
+        return tune(task, self)
+
 
 def tune(task: SearchTask, options: TuningOptions) -> TaskState:
     """Tune one task; the result is in the record file, and in the state returned. 0 trials without minutes measure nothing: what is recorded counts."""
@@ -276,12 +272,7 @@ def tune(task: SearchTask, options: TuningOptions) -> TaskState:
 
 def apply_best(task: SearchTask, records: str | Path) -> tuple[Sketch, list[Tensor]]:
     """The best recorded schedule with all numbers filled in, and the tensors it belongs to. Raises RecordError when there is none."""
-    state = recorded_state(task, records)
-    say_unused([state], records, quiet, warn)
-    best = state.best
-    if best is None:
-        raise RecordError(f"{records} has no valid record of {task.name} (workload {task.workload_key}) for target {task.target}; tune it first")
-    return Sketch(best.sketch.dag, best.sketch.concrete_steps(best.row)), list(best.sketch.dag.tensors)
+    return task.apply_best(records)
 
 
 class SketchPolicy:

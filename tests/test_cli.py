@@ -23,8 +23,8 @@ from ansor.commands.subject import NetworkSubject, resolve
 from ansor.errors import AnsorWarning
 from ansor.measure.failure import Failure
 from ansor.measure.record import Record, RecordFile, load, make_header
+from ansor.measure.record_target import record_target
 from ansor.run.ledger import Ledger
-from ansor.run.record_target import record_target
 from ansor.run.tuning import TuningRun
 from ansor.tasks.task import SearchTask
 from ansor.zoo.operators import matmul

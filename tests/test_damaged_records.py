@@ -15,8 +15,8 @@ from ansor.codegen.toolchain import find_compiler
 from ansor.errors import AnsorWarning
 from ansor.measure.failure import Failure
 from ansor.measure.record import FORMAT, Record, RecordFile, header_line, load, make_header, record_line
-from ansor.run.record_target import record_target
-from ansor.run.recorded import recorded_outcomes
+from ansor.measure.record_target import record_target
+from ansor.tasks.recorded import recorded_outcomes
 from ansor.zoo.operators import matmul
 
 VALUES = [

@@ -31,8 +31,8 @@ from ansor.errors import AnsorError, AnsorWarning
 from ansor.measure import record as trials
 from ansor.measure.kernel import Kernel, build_kernels
 from ansor.measure.record import Record, RecordFile, make_header
+from ansor.measure.record_target import record_target
 from ansor.measure.saved_kernel import ABOUT, sealed
-from ansor.run.record_target import record_target
 from ansor.tasks.task import SearchTask
 from ansor.te import workloads
 from tests.autotvm import templates

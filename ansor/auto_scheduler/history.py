@@ -19,12 +19,12 @@ from ansor.auto_scheduler.record import RecordReader
 from ansor.auto_scheduler.search_task import SearchTask
 from ansor.auto_scheduler.workload_key import calc_workload_dis_factor, decode_workload_key
 from ansor.errors import RecordError, ScheduleError
-from ansor.run.recorded import recorded_outcomes, say_left_out
 from ansor.run.states import Best, best_of_recorded
 from ansor.schedule.sketch import Sketch
 from ansor.search.tuner import Outcome, Pick
 from ansor.support.notices import log, warn
 from ansor.tasks import task as tasks
+from ansor.tasks.recorded import recorded_outcomes, say_left_out
 
 _logger = logging.getLogger("auto_scheduler")
 

@@ -28,7 +28,6 @@ from ansor.cost_model.base import CostModel
 from ansor.errors import ScheduleError
 from ansor.rules.base import SketchRule
 from ansor.rules.registry import resolve
-from ansor.run.recorded import recorded_outcomes, say_left_out
 from ansor.run.states import TaskState
 from ansor.schedule.sketch import Sketch
 from ansor.search.derive import derive_sketches
@@ -38,6 +37,7 @@ from ansor.search.sampling import SampledSpace
 from ansor.search.tuner import Outcome, Tuner, TunerOptions
 from ansor.support.notices import log, warn
 from ansor.tasks import task as tasks
+from ansor.tasks.recorded import recorded_outcomes, say_left_out
 
 _logger = logging.getLogger("auto_scheduler")
 

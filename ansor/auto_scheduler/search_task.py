@@ -22,7 +22,7 @@ from ansor.schedule.sketch import Sketch
 from ansor.targets.base import Target
 from ansor.targets.program_options import without_programs
 from ansor.tasks import task as tasks
-from ansor.tasks.task import WorkloadFunction
+from ansor.tasks.workloads import WorkloadFunction
 from ansor.te.tensor import Tensor
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from ansor.auto_scheduler.workload_key import decode_workload_key, parse_workloa
 from ansor.errors import AnsorError, DeclarationError, RecordError
 from ansor.support.json_values import Json, parse, refuse
 from ansor.support.safe_files import write_whole
-from ansor.tasks import task as tasks
-from ansor.tasks.task import WorkloadFunction
+from ansor.tasks import workloads as tasks
+from ansor.tasks.workloads import WorkloadFunction
 from ansor.te.tensor import Tensor, placeholder
 
 F = TypeVar("F", bound=WorkloadFunction)

@@ -14,7 +14,7 @@ from ansor.compat.conversion import convert
 from ansor.compat.log_kinds import LogKind
 from ansor.errors import DeclarationError
 from ansor.support.text import counted
-from ansor.tasks.task import WorkloadFunction, register_workload, workload_name
+from ansor.tasks.workloads import WorkloadFunction, register_workload, workload_name
 from ansor.te.tensor import Tensor
 from ansor.zoo.catalogue import OPERATORS
 

@@ -30,9 +30,9 @@ from ansor.dataset.teach import taught
 from ansor.dataset.train import MEMBERS, NETWORK, train_networks, train_trees
 from ansor.errors import AnsorError
 from ansor.ir.feature_rows import FeatureRows
-from ansor.run.recorded import OTHER_TARGET
 from ansor.run.states import TaskState
 from ansor.targets.base import Target, parse_target
+from ansor.tasks.recorded import OTHER_TARGET
 
 PACKAGE = "package"
 """Name of the model that comes with the package."""

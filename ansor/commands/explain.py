@@ -21,9 +21,9 @@ from ansor.explain.text import WIDTH, explanation_text
 from ansor.ir.dag import Dag
 from ansor.measure.record import load
 from ansor.run.progress import say
-from ansor.run.recorded import Recorded, recorded_outcomes, say_left_out
 from ansor.support.text import counted
 from ansor.targets.base import Target
+from ansor.tasks.recorded import Recorded, recorded_outcomes, say_left_out
 from ansor.tasks.task import SearchTask
 from ansor.zoo.catalogue import OPERATORS, ZooOperator
 

@@ -12,8 +12,8 @@ from rich.console import Console
 from ansor.commands.common import target_of
 from ansor.errors import RecordError, TargetError
 from ansor.measure.record import Record, load
+from ansor.measure.record_target import options_text
 from ansor.run.progress import say
-from ansor.run.record_target import options_text
 from ansor.support.text import listed
 from ansor.targets.base import Target, parse_target
 from ansor.targets.program_options import read_target, why_refused, without_programs

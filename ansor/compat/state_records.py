@@ -29,12 +29,12 @@ from ansor.compat.common.outcome import MeasureErrorNo
 from ansor.errors import DeclarationError, RecordError, ScheduleError
 from ansor.measure.failure import Failure
 from ansor.measure.record import Json, Record
-from ansor.run.record_target import options_text, record_target
+from ansor.measure.record_target import options_text, record_target
 from ansor.targets.base import Target
 from ansor.targets.program_options import read_target, why_refused
 from ansor.tasks.origins import RULES, origin_of
 from ansor.tasks.sketch_space import SketchSpace
-from ansor.tasks.task import is_registered
+from ansor.tasks.workloads import is_registered
 from ansor.te.tensor import Tensor
 
 LARGEST_EXTENT = 1 << 24

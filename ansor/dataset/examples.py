@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from ansor.dataset.collect import records_of, search_task
 from ansor.dataset.operators import DatasetTask
 from ansor.ir.feature_rows import FeatureRows, join
-from ansor.run.record_target import record_target
-from ansor.run.recorded import recorded_outcomes
+from ansor.measure.record_target import record_target
 from ansor.support.safe_files import write_whole
 from ansor.targets.base import Target
+from ansor.tasks.recorded import recorded_outcomes
 from ansor.tasks.task import SearchTask
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from ansor.errors import RecordError
 from ansor.measure.record import Comparison, RecordFile, load, make_header, round_to
+from ansor.measure.record_target import is_of, record_target
 from ansor.measure.turns import turn
-from ansor.run.record_target import is_of, record_target
 from ansor.run.states import Best
 from ansor.run.voice import Report
 from ansor.support.notices import warn

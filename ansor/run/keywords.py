@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import TypedDict
 
 from ansor.cost_model.base import CostModel
-from ansor.errors import ArgumentTypeError
 from ansor.measure.device import Device
 from ansor.measure.record_place import check_place, make_place
 from ansor.measure.timing import TimingOptions
@@ -106,16 +104,6 @@ class RunOptions:
 
 CHECKED = ("records", "seed", "timing", "early_stop", "progress", "report", "on_progress")
 """Keywords of `TuningKeywords` whose kind is looked at; the others are the budget's."""
-
-
-def check_names(entry: str, asked: Mapping[str, object], known: type) -> None:
-    """Raises ArgumentTypeError for a keyword that the entry point does not have; `known`: the TypedDict of those it has."""
-    names = sorted(known.__optional_keys__)  # type: ignore[attr-defined]  # typing does not say that a class is a TypedDict
-    for name in asked:
-        if name not in names:
-            close = difflib.get_close_matches(name, names, 1)
-            hint = f" (did you mean {close[0]}?)" if close else ""
-            raise ArgumentTypeError(f"asked {entry} for {name}={asked[name]!r:.80}, which it does not take{hint}; by name it takes {', '.join(names)}")
 
 
 def check_records(records: Path, written: bool) -> None:

@@ -9,13 +9,13 @@ from typing import Self
 
 from ansor.measure.measurer import Measurement, Measurer
 from ansor.measure.record import Record, RecordFile, make_header, make_record
+from ansor.measure.record_target import record_target
 from ansor.run.first_failures import FirstFailures
 from ansor.run.options import Trials
-from ansor.run.record_target import record_target
-from ansor.run.recorded import Recorded, recorded_outcomes, say_left_out
 from ansor.run.states import TaskState
 from ansor.run.voice import Hearers
 from ansor.search.tuner import Pick
+from ansor.tasks.recorded import Recorded, recorded_outcomes, say_left_out
 
 
 class Ledger:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 from ansor.measure.failure import Failure
 from ansor.measure.measurer import Measurement
-from ansor.run.recorded import Recorded
 from ansor.schedule.sketch import Sketch
 from ansor.search.tuner import Outcome
 from ansor.support.text import counted
 from ansor.targets.unit import SECONDS, Unit
 from ansor.tasks.origins import origin_of
+from ansor.tasks.recorded import Recorded
 from ansor.tasks.task import SearchTask
 
 
@@ -144,8 +144,7 @@ def best_of(task: SearchTask, outcome: Outcome, unit: Unit = SECONDS) -> Best:
 
 def best_of_recorded(task: SearchTask, found: Recorded) -> Best | None:
     """The fastest of what a file knows of a task; None without a valid one."""
-    valid = [outcome for outcome, _ in found.known if outcome.cost is not None]
-    return best_of(task, min(valid, key=lambda outcome: outcome.cost or 0.0), found.unit) if valid else None
+    return None if found.best is None else best_of(task, found.best, found.unit)
 
 
 def origins_of(task: SearchTask) -> list[str]:

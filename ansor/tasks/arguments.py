@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral
 
-from ansor.errors import ArgumentError
+from ansor.errors import ArgumentError, ArgumentTypeError
 from ansor.measure.timing import TimingOptions
 
 
@@ -16,6 +17,16 @@ def check_arguments(**given: object) -> None:
         fits, wanted = _KINDS[name]
         if not fits(value):
             raise ArgumentError(f"asked for {name}={value!r}; give {wanted}")
+
+
+def check_names(entry: str, asked: Mapping[str, object], known: type) -> None:
+    """Raises ArgumentTypeError for a keyword that the entry point does not have; `known`: the TypedDict of those it has."""
+    names = sorted(known.__optional_keys__)  # type: ignore[attr-defined]  # typing does not say that a class is a TypedDict
+    for name in asked:
+        if name not in names:
+            close = difflib.get_close_matches(name, names, 1)
+            hint = f" (did you mean {close[0]}?)" if close else ""
+            raise ArgumentTypeError(f"asked {entry} for {name}={asked[name]!r:.80}, which it does not take{hint}; by name it takes {', '.join(names)}")
 
 
 def is_whole(value: object, least: int) -> bool:

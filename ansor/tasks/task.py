@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import shutil
 import tempfile
 import weakref
@@ -10,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypedDict, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from ansor.algorithms.base import DIRECT, Algorithm, Alternative
 from ansor.algorithms.builtin import alternatives_of
 from ansor.codegen.source import CSource
-from ansor.errors import ArgumentError, DeclarationError
+from ansor.errors import ArgumentError, DeclarationError, RecordError
 from ansor.ir.dag import Dag
 from ansor.measure.measure_task import MeasureTask
 from ansor.measure.reference import measure_task
@@ -26,98 +25,43 @@ from ansor.rules.base import SketchRule
 from ansor.rules.registry import resolve
 from ansor.schedule.sketch import Sketch
 from ansor.search.derive import spaces
+from ansor.support.notices import warn
 from ansor.targets.base import Target, parse_target
-from ansor.tasks.arguments import check_arguments
+from ansor.tasks.arguments import check_arguments, check_names
 from ansor.tasks.declared import call, tensors_of
 from ansor.tasks.pins import Pin, pinned
+from ansor.tasks.recorded import Recorded, recorded_outcomes, say_left_out
 from ansor.tasks.sketch_space import SketchSpace
+from ansor.tasks.workloads import find_operator
 from ansor.te.tensor import Tensor
-from ansor.zoo.catalogue import OPERATORS
 
 if TYPE_CHECKING:
-    from ansor.api import TuningOptions
     from ansor.manual.schedule import Schedule
-    from ansor.run.states import TaskState
     from ansor.tasks.beside_rules import Template
     from ansor.templates.task import Task as TemplateTask
 
-WorkloadFunction = Callable[..., Sequence[Tensor]]
 Workload: TypeAlias = "Callable[..., Sequence[Tensor] | Tensor | tuple[Schedule, Sequence[Tensor]]] | str | Sequence[Tensor] | Tensor"
 """What to compute: a function of `args` (a template gives its schedule, too), its name, or what it would return."""
-F = TypeVar("F", bound=WorkloadFunction)
-
-_workloads: dict[str, WorkloadFunction] = {}
 
 
-@overload
-def register_workload(function: F, *, override: bool = False) -> F: ...
+class Scope(TypedDict, total=False):
+    """What is searched, by name: see `SearchTask`."""
+
+    rules: Sequence[str | SketchRule] | None
+    algorithms: Sequence[str | Algorithm] | None
+    templates: Sequence[Template]
+    pins: Sequence[Pin]
 
 
-@overload
-def register_workload(function: str | None = None, *, override: bool = False) -> Callable[[F], F]: ...
+Found = TypeVar("Found", covariant=True)
 
 
-def register_workload(function: F | str | None = None, *, override: bool = False) -> F | Callable[[F], F]:
-    """Give a function that returns tensors a name, so that tasks can be made from the name: a decorator, with or without a name.
+class Tuning(Protocol[Found]):
+    """How a task is tuned: `ansor.TuningOptions`."""
 
-    Raises DeclarationError when another function has the name, unless `override`.
-    """
-    if callable(function):
-        return _register(function, function.__qualname__, override)
-    return lambda f: _register(f, function or f.__qualname__, override)
-
-
-def _register(function: F, name: str, override: bool) -> F:
-    known = _workloads.get(name)
-    if known is not None and known is not function and not override and known.__code__ is not function.__code__:
-        raise DeclarationError(f"asked to register workload {name!r}, which exists already; choose another name or pass override=True")
-    _workloads[name] = function
-    return function
-
-
-def is_registered(name: str) -> bool:
-    """Whether a function has that name."""
-    return name in _workloads
-
-
-def forget_workload(name: str) -> WorkloadFunction:
-    """Take a function's name away, and give the function. Raises DeclarationError when there is none."""
-    function = find_workload(name)
-    del _workloads[name]
-    return function
-
-
-def workload_names() -> list[str]:
-    """The names of all registered functions."""
-    return list(_workloads)
-
-
-def find_workload(name: str) -> WorkloadFunction:
-    """The registered function of that name."""
-    if name not in _workloads:
-        known = ", ".join(sorted(_workloads)) or "none"
-        raise DeclarationError(f"asked for workload {name!r}, which is not registered; registered are: {known}; decorate it with @ansor.register_workload")
-    return _workloads[name]
-
-
-def find_operator(name: str) -> WorkloadFunction:
-    """The registered function of that name, or the built-in operator: what `ansor tune NAME` means, too. Raises DeclarationError with the names there are."""
-    if name in _workloads:
-        return _workloads[name]
-    if name in OPERATORS:
-        return OPERATORS[name].function
-    close = difflib.get_close_matches(name, [*_workloads, *OPERATORS], 1)
-    hint = f" (did you mean {close[0]}?)" if close else ""
-    registered = f"registered are {', '.join(sorted(_workloads))}; " if _workloads else ""
-    raise DeclarationError(
-        f"asked for workload {name!r}, which is not registered and not built in{hint}; {registered}built in are {', '.join(OPERATORS)}; "
-        "decorate your own function with @ansor.register_workload"
-    )
-
-
-def workload_name(function: WorkloadFunction) -> str | None:
-    """The name under which a function is registered; None when it is not."""
-    return next((name for name, known in _workloads.items() if known is function or known.__code__ is function.__code__), None)
+    def tuned(self, task: SearchTask) -> Found:
+        """Tune it."""
+        ...
 
 
 class SearchTask:
@@ -147,13 +91,12 @@ class SearchTask:
         *,
         tensors: Sequence[Tensor] | None = None,
         name: str = "",
-        rules: Sequence[str | SketchRule] | None = None,
-        algorithms: Sequence[str | Algorithm] | None = None,
-        templates: Sequence[Template] = (),
-        pins: Sequence[Pin] = (),
         inputs: Mapping[str, NDArray[np.generic]] | None = None,
+        **scope: Unpack[Scope],
     ) -> None:
-        check_arguments(args=args, rules=rules, algorithms=algorithms, templates=templates, pins=pins)
+        check_names("SearchTask", scope, Scope)
+        check_arguments(args=args, **scope)
+        rules, templates = scope.get("rules"), scope.get("templates", ())
         args = tuple(args)
         self.target = parse_target(target)
         if (func is None) == (tensors is None):
@@ -179,21 +122,27 @@ class SearchTask:
         self.tensors = tuple(tensors)
         self.dag = Dag(self.tensors)
         self.name = name or self.dag.outputs[0].name
+        algorithms = scope.get("algorithms")
         self.algorithms = None if algorithms is None else tuple(algorithms)
-        self.pins = tuple(pins)
+        self.pins = tuple(scope.get("pins", ()))
         self.inputs = _checked_inputs(self.tensors, self.dag, inputs or {})
 
-    def tune(self, options: TuningOptions) -> TaskState:
-        """Measure programs as the options say; the result is in the record file, and in the state returned."""
-        from ansor.api import tune
-
-        return tune(self, options)
+    def tune(self, options: Tuning[Found]) -> Found:
+        """Measure programs as the options (`ansor.TuningOptions`) say; the result is in the record file, and in the state returned."""
+        if not hasattr(options, "tuned"):
+            raise ArgumentError(f"asked to tune with {options!r:.80}, which is a {type(options).__name__}; give ansor.TuningOptions(num_measure_trials=...)")
+        return options.tuned(self)
 
     def apply_best(self, records: str | Path) -> tuple[Sketch, list[Tensor]]:
-        """The best recorded schedule, numbers filled in, and the tensors it belongs to. Raises RecordError when there is none."""
-        from ansor.api import apply_best
-
-        return apply_best(self, records)
+        """The best recorded schedule with all numbers filled in, and the tensors it belongs to. Raises RecordError when there is none."""
+        found = recorded_outcomes(self, records) if Path(records).exists() else Recorded([], {})
+        best = found.best
+        if Path(records).exists():
+            say_left_out([found.left_out], records, warn if best is None else lambda line: None, warn)
+        if best is None:
+            raise RecordError(f"{records} has no valid record of {self.name} (workload {self.workload_key}) for target {self.target}; tune it first")
+        sketch = self.spaces[best.pick.space].sketch
+        return Sketch(sketch.dag, sketch.concrete_steps(best.pick.row)), list(sketch.dag.tensors)
 
     @property
     def workload_key(self) -> str:

@@ -18,9 +18,9 @@ from ansor.measure.record import load
 from ansor.measure.timing import TimingOptions
 from ansor.run.budget import Budget
 from ansor.run.options import SearchOptions, Trials
-from ansor.run.recorded import recorded_outcomes
 from ansor.run.states import best_of_recorded
 from ansor.run.tuning import TuningRun
+from ansor.tasks.recorded import recorded_outcomes
 from ansor.tasks.task import SearchTask
 from ansor.te import workloads
 

@@ -24,9 +24,9 @@ from ansor.compat.log_kinds import LogKind, kind_of_file, kind_of_line
 from ansor.errors import RecordError, ScheduleError
 from ansor.measure.failure import Failure
 from ansor.measure.record import Record, RecordFile, foreign_header, load, record_line
-from ansor.run.record_target import record_target
-from ansor.run.recorded import recorded_outcomes
-from ansor.tasks.task import register_workload
+from ansor.measure.record_target import record_target
+from ansor.tasks.recorded import recorded_outcomes
+from ansor.tasks.workloads import register_workload
 from ansor.te import workloads
 from ansor.te.tensor import Tensor
 from tests.auto_scheduler.lines import LINE as STATE_LINE

@@ -11,10 +11,10 @@ from ansor.dataset.examples import examples_of, load_examples
 from ansor.dataset.operators import DatasetTask
 from ansor.ir.feature_rows import FeatureRows
 from ansor.measure.record import load
-from ansor.run.recorded import recorded_outcomes
 from ansor.run.states import TaskState
 from ansor.run.zero_tuning import pick
 from ansor.targets.base import parse_target
+from ansor.tasks.recorded import recorded_outcomes
 from ansor.tasks.task import SearchTask
 
 pytestmark = pytest.mark.compiler

@@ -11,7 +11,8 @@ import pytest
 import ansor
 from ansor import api
 from ansor.errors import AnsorError, ArgumentTypeError, BudgetError
-from ansor.run.keywords import ModelKeywords, RunOptions, TuningKeywords, check_names
+from ansor.run.keywords import ModelKeywords, RunOptions, TuningKeywords
+from ansor.tasks.arguments import check_names
 
 ENTRIES: dict[str, Any] = {"auto_schedule": api.ScheduleKeywords, "compile": api.CompileKeywords, "tune_tasks": ModelKeywords}
 

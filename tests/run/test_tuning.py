@@ -20,7 +20,6 @@ from ansor.measure.measurer import Candidate, Measurement
 from ansor.measure.record import load
 from ansor.run.budget import FEWEST_TRIALS, Budget
 from ansor.run.options import Rounds, SearchOptions, Trials
-from ansor.run.recorded import recorded_outcomes
 from ansor.run.states import Progress, best_of_recorded
 from ansor.run.tuning import TuningRun
 from ansor.run.voice import Hearers
@@ -28,6 +27,7 @@ from ansor.run.zero_tuning import pick
 from ansor.search.expected_gain import expected_gain
 from ansor.search.tuner import Outcome, Pick, Tuner
 from ansor.targets.unit import SECONDS
+from ansor.tasks.recorded import recorded_outcomes
 from ansor.tasks.task import SearchTask
 from ansor.te import workloads
 

@@ -57,7 +57,7 @@ def test_names_of_the_command_are_names_in_python(name: str) -> None:
 
 
 def test_a_registered_function_comes_before_the_built_in_one_of_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ansor.tasks.task._workloads", {"softmax": lambda: product(2, 2, 2)})
+    monkeypatch.setattr("ansor.tasks.workloads._workloads", {"softmax": lambda: product(2, 2, 2)})
     assert ansor.SearchTask("softmax").workload_key == ansor.SearchTask(product, (2, 2, 2)).workload_key
 
 

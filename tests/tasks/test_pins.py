@@ -9,10 +9,10 @@ import ansor
 from ansor import Pin
 from ansor.errors import ScheduleError
 from ansor.measure.record import load
-from ansor.run.recorded import recorded_outcomes
 from ansor.search.mutation import mutate
 from ansor.search.sampling import SampledSpace
 from ansor.tasks.pins import pinnable
+from ansor.tasks.recorded import recorded_outcomes
 from ansor.tasks.sketch_space import SketchSpace
 from ansor.zoo.operators import matmul
 from tests.autotvm.templates import matmul as template

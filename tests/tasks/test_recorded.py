@@ -16,9 +16,9 @@ from ansor.codegen.toolchain import find_compiler, processor_name
 from ansor.errors import AnsorWarning
 from ansor.measure.machine_identity import compiler_identity, processor_identity
 from ansor.measure.record import Record, RecordFile, make_header
+from ansor.measure.record_target import difference, record_target
 from ansor.run.choosing import recorded_state, say_unused
-from ansor.run.record_target import difference, record_target
-from ansor.run.recorded import OTHER_NAMES, recorded_outcomes
+from ansor.tasks.recorded import OTHER_NAMES, recorded_outcomes
 from ansor.tasks.task import SearchTask
 from ansor.te.tensor import Tensor
 from ansor.te.workloads import matmul

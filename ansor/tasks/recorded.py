@@ -8,15 +8,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import Protocol
 
 from ansor.measure.record import NORMAL, Json, Record, load
-from ansor.run.record_target import difference, is_for, is_of, options_text
+from ansor.measure.record_target import difference, is_for, is_of, options_text
 from ansor.search.tuner import Outcome, Pick
 from ansor.support.text import counted
 from ansor.targets.base import Target
 from ansor.targets.unit import SECONDS, Unit
 from ansor.tasks.origins import origin_of
-from ansor.tasks.task import SearchTask
+from ansor.tasks.sketch_space import SketchSpace
 
 OTHER_TARGET = "made for another target"
 """How the reason begins for records of other target options. A file may well hold several, as it may hold several workloads."""
@@ -31,6 +32,22 @@ ASKED = ("which are not searched here", "not as pinned")
 """How reasons end that are what the caller asked for."""
 
 
+class Searched(Protocol):
+    """A task, as far as its records go."""
+
+    @property
+    def workload_key(self) -> str: ...
+
+    @property
+    def target(self) -> Target: ...
+
+    @property
+    def spaces(self) -> tuple[SketchSpace, ...]: ...
+
+    @property
+    def pins(self) -> tuple[object, ...]: ...
+
+
 @dataclass(frozen=True)
 class Recorded:
     """What a file knows of a task: outcomes that apply here, and how many records of the workload do not, by reason."""
@@ -38,6 +55,12 @@ class Recorded:
     known: list[tuple[Outcome, Record]]
     left_out: dict[str, int]
     unit: Unit = SECONDS
+
+    @property
+    def best(self) -> Outcome | None:
+        """The fastest; None without a valid one."""
+        valid = [outcome for outcome, _ in self.known if outcome.cost is not None]
+        return min(valid, key=lambda outcome: outcome.cost or 0.0) if valid else None
 
 
 @dataclass(frozen=True)
@@ -62,7 +85,7 @@ def _file(records: str | Path) -> _File:
     return _read(path, state.st_size, state.st_mtime_ns)
 
 
-def recorded_outcomes(task: SearchTask, records: str | Path, device: tuple[str, Unit] | None = None) -> Recorded:
+def recorded_outcomes(task: Searched, records: str | Path, device: tuple[str, Unit] | None = None) -> Recorded:
     """What a file knows of a task on its target, measured on devices of that model, in that unit; by default on the device that most records are of."""
     of_workload = _file(records).records.get(task.workload_key, [])
     here = {text for text in {record.target for record in of_workload} if is_of(text, task.target)}
@@ -110,7 +133,7 @@ def _is_expected(reason: str) -> bool:
     return reason.startswith((OTHER_TARGET, OTHER_DEVICE)) or reason.endswith(ASKED)
 
 
-def _outcome_of(record: Record, task: SearchTask, numbers: Mapping[tuple[str, str], int], why: Callable[[str, str], str]) -> Outcome | str:
+def _outcome_of(record: Record, task: Searched, numbers: Mapping[tuple[str, str], int], why: Callable[[str, str], str]) -> Outcome | str:
     """A record as the tuner wants it, or why it does not count."""
     name = json.dumps(record.sketch, separators=(",", ":"))
     index = numbers.get((record.algorithm, name))
@@ -124,7 +147,7 @@ def _outcome_of(record: Record, task: SearchTask, numbers: Mapping[tuple[str, st
     return Outcome(Pick(index, record.row), record.cost if record.costs else None, record.failure.kind if record.failure else None)
 
 
-def _why_unknown(task: SearchTask, algorithm: str, name: str) -> str:
+def _why_unknown(task: Searched, algorithm: str, name: str) -> str:
     """Why the sketch of that name is none of the task's."""
     origin = origin_of(algorithm)
     of_origin = [space for space in task.spaces if origin_of(space.algorithm) == origin]

@@ -6,7 +6,7 @@ import pytest
 
 from ansor.codegen.toolchain import Compiler, processor_name
 from ansor.measure.machine_identity import processor_identity
-from ansor.run.record_target import is_of, record_target
+from ansor.measure.record_target import is_of, record_target
 from ansor.targets.base import parse_target
 
 NATIVE, NAMED = parse_target("cpu -threads=1"), parse_target("cpu -mcpu=x86-64-v3 -threads=1")
