@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from ansor.support.settings import cache_part
+
 sys.path.append(str(Path(__file__).parent.parent))  # at the end, so that an installed package comes first
 
 # A red run has to be about the change it ran on; `tests/fuzz.py` is where new examples are drawn.
@@ -19,8 +21,11 @@ settings.load_profile("steady")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Where Python is told to keep no bytecode, the hundreds of processes that tests start would each compile all they import. They share a folder instead."""
-    if sys.dont_write_bytecode:
+    """Before anything is collected."""
+    if worker := os.environ.get("PYTEST_XDIST_WORKER", ""):
+        # Measurements take turns by a lock in the cache folder. Two workers of one run need not wait for each other: no test says how long anything takes.
+        os.environ["ANSOR_CACHE"] = str(cache_part(f"tests-{worker}"))
+    if sys.dont_write_bytecode:  # the hundreds of processes that tests start would each compile all they import: they share a folder instead
         folder = tempfile.mkdtemp(prefix="ansor-tests-bytecode-")
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
         os.environ["PYTHONPYCACHEPREFIX"] = folder
