@@ -25,7 +25,7 @@ from ansor.manual.loop import AnyLoop
 from ansor.manual.running import Running
 from ansor.manual.scheduled_stage import Placing, ScheduledStage, StageOperation, as_list, check_scope
 from ansor.schedule.choice import Choice
-from ansor.schedule.lower import axis_extent, loop_extents
+from ansor.schedule.extents import axis_extent, loop_extents
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.state import FuseRelation, SplitRelation, State, initial_state
 from ansor.schedule.steps import CacheRead, CacheWrite, ComputeAt, ComputeInline, Rfactor, Step

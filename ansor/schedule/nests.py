@@ -1,0 +1,60 @@
+"""The last pass of lowering: loops around stores, stages computed inside others put into their loop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ansor.ir.columns import Flag, Int
+from ansor.ir.loops import Buffer, For, Loops, Node
+from ansor.schedule.bodies import Bodies
+from ansor.schedule.extents import Numbers
+from ansor.schedule.regions import Frame
+from ansor.schedule.state import Amount, At, Inlined, Stage, State
+
+
+def loops_of(name: str, state: State, numbers: Numbers, frames: Mapping[str, Frame], buffers: Mapping[str, Buffer], bodies: Bodies) -> Loops:
+    """The whole program."""
+    roots = [stage for stage in state.stages if not isinstance(stage.placement, At | Inlined)]
+    body: list[Node] = []
+    for stage in roots:
+        body += [*bodies.copies[stage.name], *_nest(stage, numbers, frames, buffers, bodies)]
+    known = {**buffers, **bodies.packed}
+    whole = (buffers[stage.name] for stage in roots)
+    intermediates = (*(buffer for buffer in whole if buffer.scope != "output"), *bodies.workspaces)
+    arguments = tuple(known[tensor.name] for tensor in state.dag.tensors)
+    return Loops(name, arguments, intermediates, tuple(body), {tensor.name: tensor.shape for tensor in state.dag.tensors})
+
+
+def _nest(stage: Stage, numbers: Numbers, frames: Mapping[str, Frame], buffers: Mapping[str, Buffer], bodies: Bodies) -> tuple[Node, ...]:
+    body: tuple[Node, ...] = (bodies.stores[stage.name],)
+    for k in range(len(stage.loops) - 1, -1, -1):
+        inside = bodies.inside.get((stage.name, stage.loops[k]), ())
+        nested = tuple(node for other in inside for node in _nest(other, numbers, frames, buffers, bodies))
+        body = (_for(frames[stage.name], k, numbers, nested + body, tuple(buffers[other.name] for other in inside)),)
+    return body
+
+
+def _for(frame: Frame, k: int, numbers: Numbers, body: tuple[Node, ...], local: tuple[Buffer, ...]) -> For:
+    stage, loop = frame.stage, frame.stage.loops[k]
+    notes = stage.annotations
+    parallel = _amount(notes.parallel, numbers)
+    return For(
+        frame.loops[loop],
+        stage.kinds[loop],
+        stage.name,
+        body,
+        parallel=_flag(parallel, k),
+        vectorized=_flag(_amount(notes.vectorize.get(loop, 0), numbers), 0),
+        unrolled=loop in notes.unroll,
+        unroll_limit=_amount(notes.unroll_limit, numbers),
+        locals=local,
+        intrinsic=notes.intrinsics.get(loop, ""),
+    )
+
+
+def _amount(amount: Amount, numbers: Numbers) -> Int:
+    return numbers[amount][0] if isinstance(amount, str) else amount
+
+
+def _flag(amount: Int, position: int) -> Flag:
+    return amount > position

@@ -1,0 +1,96 @@
+"""Steps that store what a stage reads in the order of its loops, ahead of time or in a nest before it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import prod
+
+from ansor.errors import ScheduleError
+from ansor.ir import access
+from ansor.schedule.state import Root, Stage, State
+from ansor.schedule.step import Step, register
+from ansor.te.expr import Axis, Binary, Const
+from ansor.te.fold import walk
+from ansor.te.tensor import Tensor
+
+
+@register
+@dataclass(frozen=True)
+class Pack(Step):
+    """Store a constant input in the order in which this stage's loops walk over it, ahead of time.
+
+    before   for j_0, k, j_1:  ... b[k, j_0 * 16 + j_1]
+    after    for j_0, k, j_1:  ... b_packed[j_0, k, j_1]
+    """
+
+    code = "PK"
+    tensor: str
+
+    def apply(self, state: State) -> State:
+        stage = state[self.stage]
+        if not packable(state, stage, self.tensor):
+            raise ScheduleError(
+                f"asked to pack {self.tensor} for stage {self.stage}; that takes a constant that only this stage reads, once, at a place that moves evenly "
+                "with the stage's axes, so that a copy in their order is no larger than the constant"
+            )
+        return state.updated(replace(stage, packed=(*stage.packed, self.tensor)))
+
+
+@register
+@dataclass(frozen=True)
+class PackInside(Step):
+    """Copy a tensor that is read again and again into the order in which this stage's loops walk over it, in a nest before this one, zeros beyond its end.
+
+    before   for i_0, j_0, k, i_1, j_1:  ... b[k, j_0 * 16 + j_1]
+    after    for j_0, k, j_1:            b_packed[j_0, k, j_1] = b[k, j_0 * 16 + j_1]
+             for i_0, j_0, k, i_1, j_1:  ... b_packed[j_0, k, j_1]
+    """
+
+    code = "PI"
+    tensor: str
+
+    def apply(self, state: State) -> State:
+        stage = state[self.stage]
+        if not packable_inside(state, stage, self.tensor):
+            raise ScheduleError(
+                f"asked to pack {self.tensor} inside the kernel for stage {self.stage}; that takes an input, or a stage at root, that this stage reads once, "
+                "at one own axis per dimension"
+            )
+        return state.updated(replace(stage, packed_inside=(*stage.packed_inside, self.tensor)))
+
+
+def packable(state: State, stage: Stage, name: str) -> bool:
+    """True when `name` is a constant that only `stage` reads, once, at a place that moves evenly with the axes, and that a copy would not be larger than."""
+    tensor = next((t for t in state.dag.inputs if t.name == name), None)
+    if tensor is None or not tensor.constant or name in stage.packed:
+        return False
+    return [reader.name for reader in state.readers(name)] == [stage.name] and _reads_evenly(stage, tensor)
+
+
+def _reads_evenly(stage: Stage, tensor: Tensor) -> bool:
+    found = [read for read in access.reads(stage.tensor) if read.tensor is tensor]
+    if len(found) != 1 or tensor.ndim == 0:
+        return False
+    nodes = [node for index in found[0].indices for node in walk(index)]
+    if not all(isinstance(node, Axis | Const) or (isinstance(node, Binary) and node.op in ("add", "sub", "mul")) for node in nodes):
+        return False
+    axes = list({id(node): node for node in nodes if isinstance(node, Axis)}.values())
+    even = all(access.step_of(index, axis) is not None for index in found[0].indices for axis in axes)
+    return even and len(axes) > 0 and all(axis.start == 0 for axis in axes) and prod(axis.extent for axis in axes) <= tensor.size
+
+
+def packable_inside(state: State, stage: Stage, name: str) -> bool:
+    """True when `name` is an input, or a stage at root, that `stage` reads in one place, each dimension at one axis of its own."""
+    whole = any(tensor.name == name for tensor in state.dag.inputs) or any(other.name == name and isinstance(other.placement, Root) for other in state.stages)
+    return whole and name not in stage.packed_inside and name not in stage.packed and _reads_at_axes(stage, name)
+
+
+def _reads_at_axes(stage: Stage, name: str) -> bool:
+    found = [read for read in access.reads(stage.tensor) if read.tensor.name == name]
+    if len(found) != 1:
+        return False
+    read = found[0]
+    # A dimension of one element has no loop to be at: a kernel of 1x1.
+    walked = [index for index, extent in zip(read.indices, read.tensor.shape, strict=True) if not (extent == 1 and isinstance(index, Const))]
+    axes = [index for index in walked if isinstance(index, Axis) and index.start == 0]
+    return len(axes) == len(walked) > 0 and len({id(axis) for axis in axes}) == len(axes)

@@ -1,0 +1,161 @@
+"""The first pass of lowering, consumers first: the region that each stage computes, its loops, its axes as sums of loop variables, and where it is stored.
+
+    for j_0 in 4: c[j_0 * 8 .. j_0 * 8 + 7] reads p[j - 1 .. j + 1]      ->      p, inside j_0: starts at j_0 * 8 - 1, 10 long
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ansor.errors import ScheduleError
+from ansor.ir.columns import Int
+from ansor.ir.dag import c_identifier
+from ansor.ir.linear import Linear, Var, bounds
+from ansor.ir.loops import Guard
+from ansor.schedule.extents import Numbers, axis_extent, axis_values, innermost_leaf, leaves, loop_extents
+from ansor.schedule.guards import axis_guards, check_partial, inner_guards, without
+from ansor.schedule.hull import hull, span_of
+from ansor.schedule.reads import Environment, Place, Reads
+from ansor.schedule.state import At, Inlined, Stage, State
+from ansor.te.expr import Axis, Expr
+from ansor.te.fold import postorder
+from ansor.te.tensor import Read
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A stage with its numbers.
+
+    path: variables of all loops around the stage's own, outermost first; loops: its own. place: axes in global coordinates. base, shape: per dimension where
+    the region starts and how long it is, kept loops last; order: of the dimensions in memory; guards: conditions for leaving nothing outside.
+    """
+
+    stage: Stage
+    path: tuple[Var, ...]
+    loops: dict[str, Var]
+    place: Place
+    base: tuple[Linear, ...]
+    shape: tuple[Int, ...]
+    order: tuple[int, ...]
+    kept: tuple[Linear, ...]
+    guards: tuple[Guard, ...]
+
+    def stored(self, index: Sequence[Linear]) -> tuple[Linear, ...]:
+        """Where in the buffer the element at global `index` lies."""
+        relative = [value - base for value, base in zip(index, self.base, strict=True)]
+        return tuple(relative[k] for k in self.order)
+
+
+@dataclass(frozen=True, eq=False)
+class Regions:
+    """Every stage that is not inlined, who reads whom at which indices, and all names in use."""
+
+    frames: Mapping[str, Frame]
+    reads: Reads
+    names: frozenset[str]
+
+
+def regions_of(state: State, numbers: Numbers) -> Regions:
+    """The frames of a state with its choices set to `numbers`."""
+    names = {tensor.name for tensor in state.dag.stages} | {stage.name for stage in state.stages}
+    frames: dict[str, Frame] = {}
+    reads = Reads()
+    for stage in reversed(state.stages):
+        if isinstance(stage.placement, Inlined):
+            continue
+        path, region = _region(stage, frames, reads)
+        frame = frames[stage.name] = _frame(state, stage, numbers, path, region, names)
+        reads.note(state, stage.tensor, frame.place)
+    return Regions(frames, reads, frozenset(names))
+
+
+def fresh_name(name: str, taken: set[str]) -> str:
+    """`name` as C allows it, or a longer one when a tensor or another loop has it; taken from now on."""
+    name = c_identifier(name)
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
+def _region(stage: Stage, frames: Mapping[str, Frame], reads: Reads) -> tuple[tuple[Var, ...], list[tuple[Linear, Int]]]:
+    """The loops around the stage, and per dimension where its region starts and how long it is."""
+    if not isinstance(stage.placement, At):
+        return (), [(Linear(), extent) for extent in stage.tensor.shape]
+    target = frames[stage.placement.stage]
+    depth = target.stage.loops.index(stage.placement.loop) + 1
+    path = target.path + tuple(target.loops[loop] for loop in target.stage.loops[:depth])
+    readings = [index for _, index in reads.readings.get(stage.name, [])]
+    if not readings:
+        raise ScheduleError(f"asked to compute stage {stage.name} inside {stage.placement.stage}, but nothing reads it")
+    outside = {id(var) for var in path}
+    return path, [hull([span_of(index[d], outside) for index in readings], extent) for d, extent in enumerate(stage.tensor.shape)]
+
+
+def _frame(state: State, stage: Stage, numbers: Numbers, path: tuple[Var, ...], region: list[tuple[Linear, Int]], names: set[str]) -> Frame:
+    spatial = stage.tensor.compute.axes if stage.tensor.compute else ()
+    extents: dict[str, Int] = {axis.name: span for axis, (_, span) in zip(spatial, region, strict=True)}
+    for axis in stage.axes[len(spatial) :]:
+        extents[axis.name] = axis_extent(state, stage, axis, numbers)
+    extents = loop_extents(stage, extents, numbers)
+    loops = {loop: Var(fresh_name(f"{stage.name}_{loop}", names), extents[loop]) for loop in stage.loops}
+    local = axis_values(stage, loops, extents)
+    kept = tuple(local[loop] for loop in stage.kept)
+    values: Environment = {}
+    guards: list[Guard] = []
+    shape: list[Int] = []
+    padded = _padded_axes(stage)
+    for axis, (base, span) in zip(spatial, region, strict=True):
+        values[axis] = base + local[axis.name]
+        found = axis_guards(local[axis.name], base, span, axis.extent)
+        if axis in padded:
+            # Copies go on to the end of the tile: the last register tile is computed whole, and a whole tile without an element is left out.
+            found, span = without(found, loops[innermost_leaf(stage, axis.name)]), _length(local[axis.name])
+        guards += found
+        shape.append(span)
+    for axis in stage.axes[len(spatial) :]:
+        values[axis] = local[axis.name] + axis.start
+        guards += axis_guards(local[axis.name], Linear(), extents[axis.name], extents[axis.name])
+    guards += inner_guards(stage, local, extents)
+    check_partial(stage, local, loops)
+    shape += [extents[loop] for loop in stage.kept]
+    starts = tuple(start for start, _ in region) + tuple(Linear() for _ in stage.kept)
+    return Frame(stage, path, loops, Place(stage.name, values), starts, tuple(shape), _storage_order(stage), kept, tuple(guards))
+
+
+def _storage_order(stage: Stage) -> tuple[int, ...]:
+    """The dimension walked by the innermost spatial loop is stored innermost, in tiles whose layout nobody else sees."""
+    rank = stage.tensor.ndim
+    order = list(range(rank + len(stage.kept)))
+    if not isinstance(stage.placement, At) or stage.tensor.compute is None:
+        return tuple(order)
+    innermost = next((loop for loop in reversed(stage.loops) if stage.kinds[loop] == "spatial"), None)
+    for k, axis in enumerate(stage.tensor.compute.axes):
+        if innermost is not None and innermost in leaves(stage, axis.name):
+            return tuple([j for j in order if j != k] + [k])
+    return tuple(order)
+
+
+def _padded_axes(stage: Stage) -> set[Axis]:
+    """Axes of a private tile that are read through packed tensors only: a copy goes on beyond the end, and nobody reads what is made of that."""
+    if not isinstance(stage.placement, At) or stage.kept or not (stage.packed or stage.packed_inside):
+        return set()
+    assert stage.tensor.compute is not None
+    packed = {*stage.packed, *stage.packed_inside}
+    below: set[int] = set()
+    for node in postorder(stage.tensor.compute.body, lambda node: _children_outside(node, packed)):
+        below.add(id(node))
+    return {axis for axis in stage.tensor.compute.axes if id(axis) not in below}
+
+
+def _children_outside(node: Expr, packed: set[str]) -> Sequence[Expr]:
+    """What is below a node, nothing where it reads one of these tensors."""
+    return () if isinstance(node, Read) and node.tensor.name in packed else node.children
+
+
+def _length(local: Linear) -> Int:
+    """How many values an index from 0 on takes at most."""
+    found = bounds(local)
+    assert found is not None
+    return found[1] + 1

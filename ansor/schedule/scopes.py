@@ -1,0 +1,42 @@
+"""Which memory holds what. The second pass of lowering gives every stage a buffer in a scope."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ansor.ir.columns import Int
+from ansor.ir.loops import Buffer
+from ansor.schedule.regions import Frame
+from ansor.schedule.state import At, Stage, State
+
+
+@dataclass(frozen=True)
+class Scopes:
+    """Names of memories. whole: holds intermediates that exist from one nest to another; inside: holds what is computed inside a loop, for that loop."""
+
+    whole: str = "workspace"
+    inside: str = "local"
+
+
+def stage_buffers(state: State, frames: Mapping[str, Frame], scopes: Scopes) -> dict[str, Buffer]:
+    """A buffer for every stage that is not inlined."""
+    found = {}
+    for name, frame in frames.items():
+        stage = frame.stage
+        scope = "output" if state.is_output(name) else scopes.inside if isinstance(stage.placement, At) else scopes.whole
+        found[name] = Buffer(name, _aligned(stage, tuple(frame.shape[k] for k in frame.order)), stage.tensor.dtype, scope)
+    return found
+
+
+def input_buffers(state: State) -> dict[str, Buffer]:
+    """A buffer for every tensor that the caller gives."""
+    return {tensor.name: Buffer(tensor.name, tensor.shape, tensor.dtype, "constant" if tensor.constant else "input") for tensor in state.dag.inputs}
+
+
+def _aligned(stage: Stage, shape: tuple[Int, ...]) -> tuple[Int, ...]:
+    if stage.align is None or not shape:
+        return shape
+    factor, offset = stage.align
+    last = shape[-1]
+    return (*shape[:-1], last + (offset - last) % factor)
