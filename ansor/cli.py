@@ -45,8 +45,7 @@ SHOW_HELP = """\
 What a record file holds: per workload the trials, the best latency, failures by kind. With a name or file, the best program as loops.
 
   ansor show resnet18.jsonl
-  ansor show matmul.jsonl matmul --args 512,512,512
-  ansor show matmul.jsonl matmul --args 512,512,512 --passes    how it was lowered, and how its text was made"""
+  ansor show matmul.jsonl matmul --args 512,512,512"""
 
 EXPLAIN_HELP = """\
 Why the best recorded program of a workload is fast, and what lost to it: its schedule in words, tiles and caches, the estimate beside the time, runners-up.
@@ -170,6 +169,10 @@ def _run(given: argparse.Namespace) -> int:
         from ansor.commands.explain import run_explain
 
         return run_explain(given)
+    if given.command in ("targets", "devices"):
+        from ansor.commands.targets import run_devices, run_targets
+
+        return run_targets(given) if given.command == "targets" else run_devices(given)
     from ansor.commands.doctor import run_doctor
 
     return run_doctor(given)
@@ -186,6 +189,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_convert(commands)
     _add_record(commands)
     _add_dataset(commands)
+    _command(commands, "targets", "List what programs can be generated for.")
+    _command(commands, "devices", "List what programs can be measured on, and what is missing here.")
     _add_doctor(commands)
     return parser
 
@@ -216,6 +221,7 @@ def _add_tune(commands: Commands) -> None:
     parser.add_argument("--min-gain", type=percent, metavar="PERCENT",
                         help="end when less than this is expected of the rest (default: 1 with --minutes alone, else 0: never)")
     parser.add_argument("--records", metavar="FILE", help="where trials are kept (default: NAME.jsonl in this folder, for FILE.py FILE.jsonl)")
+    parser.add_argument("--devices", metavar="NAME,...", help="what programs are measured on (default: the target's own; `ansor devices` lists them)")
     parser.add_argument("--seed", type=natural, default=0, help="seed of the search (default 0)")
     parser.add_argument("--early-stop", type=positive, metavar="N", help="stop after N trials without a better program (operators)")
     parser.add_argument("--output", metavar="DIR", help="save kernels and C sources there")
@@ -238,9 +244,7 @@ def _add_show(commands: Commands) -> None:
     parser.add_argument("records", metavar="RECORDS", help="a record file")
     parser.add_argument("subject", nargs="?", metavar="NAME|FILE.py[:function]", help="show the best program of this")
     parser.add_argument("--args", type=arguments, default=(), metavar="N,N,...", help="sizes of an operator")
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--source", action="store_true", help="the C text instead of the loops")
-    form.add_argument("--passes", action="store_true", help="the program after every pass, from its schedule to its text, instead of the loops")
+    parser.add_argument("--source", action="store_true", help="the C text instead of the loops")
     _add_target(parser, reads=True)
 
 

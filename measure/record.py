@@ -37,11 +37,10 @@ from ansor.measure.record_place import check_place, make_place, sync
 from ansor.support import settings
 from ansor.support.safe_files import sync_folder
 from ansor.support.text import counted
+from ansor.targets.base import LOCAL
 from ansor.targets.unit import SECONDS, Unit, common_unit
 
 FORMAT = FIRST_FORMAT = 1
-LOCAL = "local"
-"""The model of this machine's own device: records without one are of it."""
 DAMAGED_HEADER = "damaged header"
 TORN, OTHER_WORKLOAD, OTHER_TARGET = "torn line", "other workload", "other target"
 NOT_A_TRIAL, DAMAGED = "not a trial", "damaged line"

@@ -13,6 +13,7 @@ from rich.console import Console
 from ansor import __version__
 from ansor.codegen.toolchain import find_compiler, prepare, processor_name
 from ansor.commands.common import make_console, target_of
+from ansor.commands.targets import say_device
 from ansor.errors import AnsorError
 from ansor.measure.devices.local import LocalDevice
 from ansor.measure.peak import measure_peak
@@ -35,6 +36,8 @@ def run_doctor(given: argparse.Namespace) -> int:
     console.print(f"cache      {cache}{elsewhere}", soft_wrap=True)
     console.print(f"cost model {_cost_model()}", soft_wrap=True)
     try:
+        if not target.is_local:
+            return 0 if _elsewhere(target, console) else 1
         _measured(target, console, load)
     except AnsorError as error:
         console.print(f"compiler   broken: {error}", soft_wrap=True)
@@ -48,6 +51,15 @@ def _cost_model() -> str:
     except (ImportError, OSError) as error:
         return f"networks of the package; what learns anew does not load LightGBM: {error}"
     return "networks of the package; LightGBM for what learns anew"
+
+
+def _elsewhere(target: Target, console: Console) -> bool:
+    """Whether a target that is measured on another device can be built for and run."""
+    toolchain, start = target.toolchain(), time.monotonic()
+    for form in toolchain.forms():
+        toolchain.prepare(form)
+    console.print(f"toolchain  {toolchain.version} (ready in {format_seconds(time.monotonic() - start)})", soft_wrap=True)
+    return say_device(console, target.device)
 
 
 def _measured(target: Target, console: Console, load: float) -> None:

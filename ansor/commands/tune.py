@@ -46,7 +46,7 @@ def _tune_operator(given: argparse.Namespace, subject: OperatorSubject, target: 
     task = SearchTask(subject.function, subject.args, target)  # mistakes show before anything is measured
     peak = _introduce(subject, target, records, console)
     states = api.tune_tasks(
-        task, trials=_trials(given, OPERATOR_TRIALS), minutes=given.minutes, min_gain=given.min_gain, records=records, seed=given.seed,
+        task, trials=_trials(given, OPERATOR_TRIALS), minutes=given.minutes, min_gain=given.min_gain, records=records, devices=_devices(given), seed=given.seed,
         early_stop=given.early_stop, progress=ProgressView(console, target),
     )  # fmt: skip
     console.print(task_table(states, peak))
@@ -60,8 +60,8 @@ def _tune_network(given: argparse.Namespace, subject: NetworkSubject, target: Ta
     peak = _introduce(subject, target, records, console)
     tuned: list[TaskState] = []
     network = api.compile(
-        model, inputs, target, trials=_trials(given, NETWORK_TRIALS), minutes=given.minutes, min_gain=given.min_gain, records=records, seed=given.seed,
-        library=not given.no_library, progress=ProgressView(console, target), on_tasks=tuned.extend,
+        model, inputs, target, trials=_trials(given, NETWORK_TRIALS), minutes=given.minutes, min_gain=given.min_gain, records=records, devices=_devices(given),
+        seed=given.seed, library=not given.no_library, progress=ProgressView(console, target), on_tasks=tuned.extend,
     )  # fmt: skip
     console.print(task_table(tuned, peak))
     _save(given, tuned, target, console)
@@ -69,6 +69,11 @@ def _tune_network(given: argparse.Namespace, subject: NetworkSubject, target: Ta
         found, steps = compare(network, model, inputs, target.threads), step_times(network, inputs, tuned, target.threads)
         print_comparison(subject.name, found, steps, tuned, target, console)
     return _status(tuned)
+
+
+def _devices(given: argparse.Namespace) -> list[str] | None:
+    """What programs are measured on, the target's own device by default."""
+    return given.devices.split(",") if given.devices else None
 
 
 def _trials(given: argparse.Namespace, default: int) -> int | None:

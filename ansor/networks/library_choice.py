@@ -32,7 +32,7 @@ NAMED = 4  # kernels that are named when the choice is told
 
 def runs_here(target: Target) -> bool:
     """True where times taken now hold for the target: it is the processor of this machine."""
-    return target.kind == "cpu" and target.mcpu == "native"
+    return target.is_local and target.mcpu == "native"
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,13 @@ def check_machine(target: Target, measures: bool) -> None:
     Programs for more threads may be generated for another machine: that is warned of.
     """
     wanted, here = _architecture(target.mcpu), _machine()
-    if target.kind == "cpu" and wanted not in ("", here):
+    if target.is_local and wanted not in ("", here):
         raise TargetError(
             f"asked for target {target}, {_article(wanted)} processor, but this machine is {here}, and kernels are built and run where ansor runs; "
             "leave -mcpu out, or name a processor of this architecture"
         )
     cores = os.cpu_count() or 1
-    if target.kind != "cpu" or target.threads <= cores:
+    if not target.is_local or target.threads <= cores:
         return
     found = f"asked for target {target} with {target.threads} threads, but this machine has {cores} {'core' if cores == 1 else 'cores'}"
     if measures:

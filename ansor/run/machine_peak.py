@@ -12,7 +12,9 @@ from ansor.targets.base import Target
 
 @lru_cache
 def peak_gflops(target: Target) -> float | None:
-    """Measured peak of the target's threads, in about a second; None when it cannot be measured."""
+    """Measured peak of the target's threads, in about a second; None when it cannot be measured here."""
+    if not target.is_local:
+        return None
     try:
         return measure_peak(find_compiler(target.compiler), vector_bytes=target.vector_bytes, threads=target.threads, mcpu=target.mcpu).gflops
     except (AnsorError, OSError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from ansor.codegen.artifact import LIBRARY, Artifact
 from ansor.codegen.pool_library import pool_library
 from ansor.codegen.source import CSource
@@ -13,14 +15,14 @@ from ansor.measure.harness import harness_library
 from ansor.measure.runner import Runner
 from ansor.measure.turns import Say
 from ansor.support.notices import warn
-from ansor.targets.base import Target
+from ansor.targets.base import LOCAL, Target
 from ansor.targets.unit import SECONDS, Unit
 
 
 class LocalDevice:
     """This machine. What surrounds candidates (clock, threads) is built with the compiler of this machine, whatever candidates are built with."""
 
-    name = model = "local"
+    name = model = LOCAL
     unit: Unit = SECONDS
     form = LIBRARY
     alone = True
@@ -28,16 +30,19 @@ class LocalDevice:
     def __init__(self, say: Say = warn) -> None:
         host = find_compiler()
         self._runner = Runner(harness_library(host), pool_library(host), say=say)
+        self._references: dict[str, Path | None] = {}
 
     def run(self, job: Job) -> Observation | Failure:
         """See `Device`. Raises MeasureError when the measuring process cannot be kept alive."""
         runner, task = self._runner, job.task
         runner.options = job.timing
-        if not runner.knows(task.key):
+        reference = None if job.reference is None else job.reference.path
+        if self._references.get(task.key, Path()) != reference:  # a run that is over takes its files along
+            self._references[task.key] = reference
             runner.define(
                 task.key, job.artifact.source, reduction=task.reduction, seed=task.seed, threads=task.threads,
                 ranges={name: (low, high) for name, low, high in task.ranges}, files=dict(task.files), rounding=task.rounding,
-                reference=None if job.reference is None else called(job.reference), reference_library=None if job.reference is None else job.reference.path,
+                reference=None if job.reference is None else called(job.reference), reference_library=reference,
             )  # fmt: skip
         run = runner.run(task.key, called(job.artifact), job.artifact.path, best_seconds=job.best)
         if run.failure is not None:
@@ -64,4 +69,4 @@ def _open(text: str, target: Target, say: Say) -> LocalDevice:
     return LocalDevice(say)
 
 
-KINDS = (DeviceKind("local", "this machine", _open),)
+KINDS = (DeviceKind(LOCAL, "this machine", _open),)

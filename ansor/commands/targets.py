@@ -1,0 +1,52 @@
+"""`ansor targets` and `ansor devices`: what programs can be generated for, and what they can be measured on."""
+
+from __future__ import annotations
+
+import argparse
+
+from rich.console import Console
+from rich.table import Table
+
+from ansor.commands.common import make_console
+from ansor.measure.device_kinds import device_kinds
+from ansor.measure.device_kinds import find_kind as find_device_kind
+from ansor.targets.base import find_kind, kind_names
+
+
+def run_targets(given: argparse.Namespace) -> int:
+    """One row for each kind of target, then the options of each."""
+    del given
+    console = make_console()
+    table = _table("target", "costs in", "measured on", "options")
+    for name in kind_names():
+        kind = find_kind(name)
+        table.add_row(name, str(kind.unit), kind.device, ", ".join(f"-{option.name}" for option in kind.options))
+    console.print(table)
+    console.print("a target is a kind and its options, such as 'cpu -threads=1'; `ansor doctor --target ...` says what is needed and there", soft_wrap=True)
+    return 0
+
+
+def run_devices(given: argparse.Namespace) -> int:
+    """One row for each kind of device, and what this machine lacks to use it."""
+    del given
+    console = make_console()
+    table = _table("device", "what it is", "ready")
+    for kind in device_kinds():
+        table.add_row(kind.name, kind.help, kind.missing() or "yes")
+    console.print(table)
+    return 0
+
+
+def _table(*headings: str) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    return table
+
+
+def say_device(console: Console, device: str) -> bool:
+    """Whether a device can be used here; if not, a line says what is missing."""
+    kind = find_device_kind(device)
+    lacking = kind.missing()
+    console.print(f"device     {device} ({kind.help}): {lacking or 'ready'}", soft_wrap=True)
+    return not lacking
