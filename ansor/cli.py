@@ -1,4 +1,4 @@
-"""The command `ansor`: tune, compile, show, explain, convert, record, dataset, doctor. Each `--help` teaches; errors are one sentence."""
+"""The command `ansor`: tune, compile, show, explain, dataset, doctor, and what packages add. Each `--help` teaches; errors are one sentence."""
 
 from __future__ import annotations
 
@@ -7,20 +7,18 @@ import re
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TextIO, TypeAlias
+from importlib import import_module
+from pathlib import Path
+from typing import TextIO
 
+import ansor
 from ansor import __version__
+from ansor.commands.parsers import Commands, arguments, command, natural, part, percent, positive, rate, trials
 from ansor.errors import AnsorError, AnsorWarning
 from ansor.support import settings
 from ansor.support.notices import log
 from ansor.support.shortage import sentence_of
 from ansor.support.text import clip
-
-if TYPE_CHECKING:
-    Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
-
-LOG_KINDS = ("records", "auto_scheduler", "autotvm")
-"""The values of `ansor.compat.log_kinds.LogKind`, which is not imported before it is needed."""
 
 TUNE_HELP = """\
 Tune an operator or a network for this machine, show what was reached, and compare a network with PyTorch.
@@ -63,23 +61,6 @@ Measured programs of several hundred operators, and cost models trained on them.
   ansor dataset collect DIR2 --threads 1 --search tuning    what tuning would pick: there shows what the model is wrong about
   ansor dataset train DIR DIR2 --threads 1 --output m.gz    a model that ranks programs before anything is measured
   ansor dataset eval DIR --threads 1 --split kind      how well such models rank operators of kinds they have not seen"""
-
-CONVERT_HELP = """\
-Write the records of a log in another format: record files of ours, logs of TVM's auto-scheduler (v0.1 to v0.6), logs of AutoTVM (0.1 and 0.2 are read).
-
-  ansor convert tvm.json matmul.jsonl matmul           programs that our search has become trials
-  ansor convert matmul.jsonl tvm.json matmul --args 512,512,512
-  ansor convert old.log new.log                        AutoTVM 0.1 becomes 0.2, auto-scheduler v0.1 becomes v0.6
-
-Files are recognised by their lines, which are read and never executed. A line that cannot be converted is left out, and the reason is told. OUT is written in
-one step; if it is there already, and of that format, the records are appended."""
-
-RECORD_HELP = """\
-Read, thin out or divide a log of TVM's auto-scheduler or of AutoTVM, or a record file.
-
-  ansor record --mode read  --i tvm.json               the first records, for people
-  ansor record --mode pick  --i tvm.json --o best.json the best of every workload and target; distill is the same
-  ansor record --mode split --i tvm.json               one file for each workload: tvm.json.000.wkl"""
 
 DOCTOR_HELP = "Check this machine in seconds: C compiler, threads, timer noise, peak arithmetic and memory bandwidth, cost model library."
 
@@ -141,6 +122,8 @@ def _unrecognized(left: Sequence[str], given: argparse.Namespace) -> str:
 
 def _run(given: argparse.Namespace) -> int:
     # Commands are imported when they run: `ansor --help` does not wait for NumPy or PyTorch.
+    if "run" in given:
+        return int(given.run(given))
     if given.command == "tune":
         from ansor.commands.tune import run_tune
 
@@ -157,14 +140,6 @@ def _run(given: argparse.Namespace) -> int:
         from ansor.commands.dataset import run_dataset
 
         return run_dataset(given)
-    if given.command == "convert":
-        from ansor.commands.convert import run_convert
-
-        return run_convert(given)
-    if given.command == "record":
-        from ansor.commands.record import run_record
-
-        return run_record(given)
     if given.command == "explain":
         from ansor.commands.explain import run_explain
 
@@ -186,17 +161,18 @@ def _parser() -> argparse.ArgumentParser:
     _add_compile(commands)
     _add_show(commands)
     _add_explain(commands)
-    _add_convert(commands)
-    _add_record(commands)
     _add_dataset(commands)
-    _command(commands, "targets", "List what programs can be generated for.")
-    _command(commands, "devices", "List what programs can be measured on, and what is missing here.")
+    command(commands, "targets", "List what programs can be generated for.")
+    command(commands, "devices", "List what programs can be measured on, and what is missing here.")
     _add_doctor(commands)
+    for package in _packages_with_commands():
+        import_module(f"{package}.command_line").add(commands)
     return parser
 
 
-def _command(commands: Commands, name: str, text: str) -> argparse.ArgumentParser:
-    return commands.add_parser(name, help=text.splitlines()[0], description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
+def _packages_with_commands() -> list[str]:
+    """Packages of ansor that have commands of their own: those with a module `command_line`, whose `add` takes the parser of commands."""
+    return [f"ansor.{file.parent.name}" for folder in ansor.__path__ for file in sorted(Path(folder).glob("*/command_line.py"))]
 
 
 def _add_subject(parser: argparse.ArgumentParser) -> None:
@@ -213,7 +189,7 @@ def _add_target(parser: argparse.ArgumentParser, reads: bool = False) -> None:
 
 
 def _add_tune(commands: Commands) -> None:
-    parser = _command(commands, "tune", TUNE_HELP)
+    parser = command(commands, "tune", TUNE_HELP)
     _add_subject(parser)
     _add_target(parser)
     parser.add_argument("--trials", type=trials, help="programs to measure (default without --minutes: 128 for an operator, 400 for a network)")
@@ -230,7 +206,7 @@ def _add_tune(commands: Commands) -> None:
 
 
 def _add_compile(commands: Commands) -> None:
-    parser = _command(commands, "compile", COMPILE_HELP)
+    parser = command(commands, "compile", COMPILE_HELP)
     _add_subject(parser)
     _add_target(parser, reads=True)
     parser.add_argument("--records", metavar="FILE", help="record file of an earlier `ansor tune` (default: NAME.jsonl if it is there)")
@@ -240,7 +216,7 @@ def _add_compile(commands: Commands) -> None:
 
 
 def _add_show(commands: Commands) -> None:
-    parser = _command(commands, "show", SHOW_HELP)
+    parser = command(commands, "show", SHOW_HELP)
     parser.add_argument("records", metavar="RECORDS", help="a record file")
     parser.add_argument("subject", nargs="?", metavar="NAME|FILE.py[:function]", help="show the best program of this")
     parser.add_argument("--args", type=arguments, default=(), metavar="N,N,...", help="sizes of an operator")
@@ -249,7 +225,7 @@ def _add_show(commands: Commands) -> None:
 
 
 def _add_explain(commands: Commands) -> None:
-    parser = _command(commands, "explain", EXPLAIN_HELP)
+    parser = command(commands, "explain", EXPLAIN_HELP)
     parser.add_argument("records", metavar="RECORDS", help="a record file")
     parser.add_argument("subject", nargs="?", metavar="NAME|FILE.py[:function]", help="what it holds records of")
     parser.add_argument("--args", type=arguments, default=(), metavar="N,N,...", help="sizes of an operator")
@@ -258,31 +234,9 @@ def _add_explain(commands: Commands) -> None:
     _add_target(parser, reads=True)
 
 
-def _add_convert(commands: Commands) -> None:
-    parser = _command(commands, "convert", CONVERT_HELP)
-    parser.add_argument("input", metavar="IN", help="a log or a record file")
-    parser.add_argument("output", metavar="OUT", help="where to write")
-    parser.add_argument("subject", nargs="?", metavar="NAME|FILE.py[:function]", help="what they are records of (default: the built-in operators)")
-    parser.add_argument("--args", type=arguments, default=(), metavar="N,N,...", help="sizes of an operator")
-    parser.add_argument("--to", choices=LOG_KINDS, help="the format of OUT (default: what it is, and otherwise ours for a log, a log for ours)")
-    parser.add_argument("--here", action="store_true", help="logged times are of this machine and its compiler: `ansor tune` goes on from them")
-
-
-def _add_record(commands: Commands) -> None:
-    parser = _command(commands, "record", RECORD_HELP)
-    parser.add_argument("--mode", choices=("read", "pick", "split", "distill"), default="read", help="what to do (default %(default)s)")
-    parser.add_argument("-i", "--i", dest="input", metavar="FILE", required=True, help="a log or a record file")
-    parser.add_argument("-o", "--o", dest="output", metavar="FILE", help="pick: where the best go (default: FILE.best.json, .best.log or .best.jsonl)")
-    parser.add_argument("--begin", type=natural, default=0, metavar="N", help="the first record that is read (default 0)")
-    parser.add_argument("--end", type=natural, default=5, metavar="N", help="the record to stop before (default 5)")
-    parser.add_argument("--ir", action="store_true", help="read: the loops of each configuration of AutoTVM, too")
-    parser.add_argument("--code", action="store_true", help="read: the C text of each configuration of AutoTVM, too")
-    parser.add_argument("--templates", metavar="FILE.py", help="with --ir, --code: the file that registers the templates of the log")
-
-
 def _add_dataset(commands: Commands) -> None:
-    actions = _command(commands, "dataset", DATASET_HELP).add_subparsers(dest="action", metavar="ACTION", required=True)
-    parser = _command(actions, "collect", "Measure programs of every task of the data set into DIR, one record file for each task.")
+    actions = command(commands, "dataset", DATASET_HELP).add_subparsers(dest="action", metavar="ACTION", required=True)
+    parser = command(actions, "collect", "Measure programs of every task of the data set into DIR, one record file for each task.")
     parser.add_argument("folder", metavar="DIR", help="where the record files are")
     _add_target(parser)
     parser.add_argument("--trials", type=positive, default=96, help="programs of each task (default %(default)s)")
@@ -292,7 +246,7 @@ def _add_dataset(commands: Commands) -> None:
                         help="how programs are chosen: half of them at random (the default), or as tuning does, which shows what the package's model is wrong "
                              "about; the fifth of the tasks that training holds out is then left alone")
     parser.add_argument("--seed", type=natural, default=0, help="seed of the search (default 0)")
-    parser = _command(actions, "train", "Train a cost model on the records in one or more folders.")
+    parser = command(actions, "train", "Train a cost model on the records in one or more folders.")
     parser.add_argument("folders", metavar="DIR", nargs="+", help="where `ansor dataset collect` put record files; what is in different ones is not compared")
     _add_target(parser)
     _add_beside(parser)
@@ -301,7 +255,7 @@ def _add_dataset(commands: Commands) -> None:
     parser.add_argument("--output", metavar="FILE", required=True, help="where to save it; compressed for a name in .gz")
     parser.add_argument("--all", action="store_true", help="learn from all tasks; otherwise a fifth is held out, and the model is tried on it")
     parser.add_argument("--without", nargs="+", default=[], metavar="KIND", help="hold out these kinds of operators, too")
-    parser = _command(actions, "eval", "Say how well models rank the programs of tasks they have not seen: train on some tasks, until each was held out once.")
+    parser = command(actions, "eval", "Say how well models rank the programs of tasks they have not seen: train on some tasks, until each was held out once.")
     parser.add_argument("folders", metavar="DIR", nargs="+", help="where `ansor dataset collect` put record files; what is in different ones is not compared")
     _add_target(parser)
     _add_beside(parser)
@@ -314,64 +268,5 @@ def _add_beside(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_doctor(commands: Commands) -> None:
-    parser = _command(commands, "doctor", DOCTOR_HELP)
+    parser = command(commands, "doctor", DOCTOR_HELP)
     _add_target(parser)
-
-
-def natural(text: str) -> int:
-    """A whole number of at least 0."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 0")
-    return int(text)
-
-
-def positive(text: str) -> int:
-    """A whole number of at least 1."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
-    return int(text)
-
-
-def trials(text: str) -> int:
-    """A whole number of at least 1; 0 is for another command."""
-    if text.isdecimal() and int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} would measure nothing; `ansor compile` generates code without measuring")
-    return positive(text)
-
-
-def part(text: str) -> tuple[int, int]:
-    """`1/2`."""
-    first, slash, last = text.partition("/")
-    if not slash or not first.isdecimal() or not last.isdecimal() or not 1 <= int(first) <= int(last):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a part such as 1/2")
-    return int(first), int(last)
-
-
-def rate(text: str) -> float:
-    """A number above 0."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0.0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
-    return value
-
-
-def percent(text: str) -> float:
-    """A share of at least 0 and below 1, given in percent, the sign left out."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0.0 <= value < 100.0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of percent, from 0 to below 100")
-    return value / 100
-
-
-def arguments(text: str) -> tuple[int | str, ...]:
-    """`512,512,512`, and words where an operator takes some: `64,64,64,float32`."""
-    found = tuple(int(part) if re.fullmatch(r"[+-]?\d+", part) else part for part in map(str.strip, text.split(",")))
-    if not all(isinstance(part, int) or part.isidentifier() for part in found):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a list of whole numbers, or words, such as 512,512,512")
-    return found

@@ -197,7 +197,6 @@ def register_kind(kind: Kind) -> Kind:
 
 def kind_names() -> list[str]:
     """Names of all kinds, those of other packages included."""
-    _load_builtin()
     return sorted({*_kinds, *(point.name for point in entry_points(group=GROUP))})
 
 
@@ -208,7 +207,6 @@ def known_kinds() -> tuple[Kind, ...]:
 
 def find_kind(name: str) -> Kind:
     """The kind of that name. Other packages are asked only when we have none."""
-    _load_builtin()
     if name not in _kinds:
         for point in entry_points(group=GROUP):
             if point.name == name:
@@ -217,10 +215,6 @@ def find_kind(name: str) -> Kind:
         why = f": {name} programs cannot be generated yet" if name in DEVICES else ""
         raise TargetError(f"asked for target kind {name!r}{why}; the kinds are {', '.join(kind_names())} (and llvm, which is cpu), such as 'cpu -threads=1'")
     return _kinds[name]
-
-
-def _load_builtin() -> None:
-    import ansor.targets.cpu  # noqa: F401  # registers itself; imported here because it builds on this module
 
 
 def parse_target(text: str | Target) -> Target:

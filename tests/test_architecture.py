@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = {"ansor": "ansor", "rules": "ansor.rules", "cost_model": "ansor.cost_model", "measure": "ansor.measure", "targets": "ansor.targets"}
 PUBLIC = {
-    "ansor", "ansor.auto_scheduler", "ansor.autotvm", "ansor.te", "ansor.te.nn", "ansor.rules", "ansor.explain",
+    "ansor", "ansor.auto_scheduler", "ansor.autotvm", "ansor.te", "ansor.te.nn", "ansor.rules", "ansor.explain", "ansor.targets",
     "ansor.compat.tvm", "ansor.compat.tvm.auto_scheduler", "ansor.compat.tvm.autotvm", "ansor.compat.tvm.contrib", "ansor.compat.tvm.topi",
     "ansor.compat.tvm.topi.nn",
 }  # fmt: skip

@@ -16,7 +16,6 @@ from ansor.auto_scheduler.log_line import dump_record_to_string as dump_record_t
 from ansor.auto_scheduler.log_line import load_record_from_string as load_record_from_string
 from ansor.auto_scheduler.loop_state import State as State
 from ansor.auto_scheduler.loop_state import StateObject as StateObject
-from ansor.auto_scheduler.measured import HardwareParams as HardwareParams
 from ansor.auto_scheduler.measured import LayoutRewriteOption as LayoutRewriteOption
 from ansor.auto_scheduler.measured import MeasureInput as MeasureInput
 from ansor.auto_scheduler.measured import MeasureResult as MeasureResult
@@ -29,8 +28,6 @@ from ansor.auto_scheduler.measuring import LocalRunner as LocalRunner
 from ansor.auto_scheduler.measuring import ProgramMeasurer as ProgramMeasurer
 from ansor.auto_scheduler.measuring import RPCRunner as RPCRunner
 from ansor.auto_scheduler.networks import extract_tasks as extract_tasks
-from ansor.auto_scheduler.program import build as build
-from ansor.auto_scheduler.program import lower as lower
 from ansor.auto_scheduler.record import RecordReader as RecordReader
 from ansor.auto_scheduler.record import distill_record_file as distill_record_file
 from ansor.auto_scheduler.record import load_best_record as load_best_record
@@ -59,4 +56,7 @@ from ansor.auto_scheduler.workload_registry import register_workload_tensors as 
 from ansor.auto_scheduler.workload_registry import save_workload_func_registry as save_workload_func_registry
 from ansor.auto_scheduler.workload_registry import serialize_workload_registry_entry as serialize_workload_registry_entry
 from ansor.auto_scheduler.workload_registry import workload_key_to_tensors as workload_key_to_tensors
+from ansor.compat.common.hardware import HardwareParams as HardwareParams
 from ansor.compat.common.outcome import MeasureErrorNo as MeasureErrorNo
+from ansor.compat.common.program import build as build
+from ansor.compat.common.program import lower as lower

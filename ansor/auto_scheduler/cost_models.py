@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ansor.auto_scheduler.declared_task import DeclaredTask, recovered
 from ansor.auto_scheduler.loop_state import State
 from ansor.auto_scheduler.matching import found_among
 from ansor.auto_scheduler.measured import MeasureInput, MeasureResult
 from ansor.auto_scheduler.record import RecordReader
-from ansor.auto_scheduler.search_task import SearchTask, recover_measure_input
 from ansor.cost_model.base import CostModel
 from ansor.cost_model.pretrained import pretrained
 from ansor.cost_model.random_model import RandomModel as OurRandomModel
@@ -26,16 +27,16 @@ Scores = NDArray[np.float64]
 
 
 class PythonBasedModel:
-    """Base of models that score states themselves: give `predict`, and `update` if it learns. Higher scores are better."""
+    """Base of models that score states themselves: give `predict`, and `update` if it learns. Higher scores are better. Tasks are `SearchTask`s."""
 
     def update(self, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
         """Learn from measurements, in addition to all earlier ones."""
 
-    def predict(self, task: SearchTask, states: Sequence[State]) -> Sequence[float] | Scores:
+    def predict(self, task: Any, states: Sequence[State]) -> Sequence[float] | Scores:
         """A score for each state."""
         raise NotImplementedError
 
-    def predict_stages(self, task: SearchTask, states: Sequence[State]) -> Sequence[float]:
+    def predict_stages(self, task: Any, states: Sequence[State]) -> Sequence[float]:
         """Scores of single stages, which nothing here asks for."""
         raise NotImplementedError
 
@@ -47,7 +48,7 @@ class _FeatureModel:
         self.model = model
         self._tasks: dict[str, int] = {}
 
-    def predict(self, task: SearchTask, states: Sequence[State]) -> Scores:
+    def predict(self, task: DeclaredTask, states: Sequence[State]) -> Scores:
         """A score for each state; -inf for one that is no program."""
         programs = [features_of(task, state) for state in states]
         known = [one for one in programs if one is not None]
@@ -59,10 +60,10 @@ class _FeatureModel:
         features, seconds, numbers = [], [], []
         for inp, result in zip(inputs, results, strict=True):
             try:
-                whole = recover_measure_input(inp, rebuild_state=True)
+                whole = recovered(inp, rebuild_state=True)
             except AnsorError:
                 continue
-            assert isinstance(whole.task, SearchTask) and isinstance(whole.state, State)
+            assert isinstance(whole.task, DeclaredTask) and isinstance(whole.state, State)
             found = features_of(whole.task, whole.state)
             if found is not None:
                 features.append(found)
@@ -112,7 +113,7 @@ class XGBModel(_FeatureModel):
 Model = _FeatureModel | PythonBasedModel
 
 
-def features_of(task: SearchTask, state: State) -> FeatureRows | None:
+def features_of(task: DeclaredTask, state: State) -> FeatureRows | None:
     """What our models see of a state; None for one that is no program of a processor, or has open lengths."""
     try:
         program = task.compute_dag.replay(state, task.layout_rewrite_option).sketch

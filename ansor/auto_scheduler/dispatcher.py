@@ -9,10 +9,10 @@ from types import TracebackType
 from typing import ClassVar, Self
 
 from ansor.auto_scheduler.callbacks import own_file
+from ansor.auto_scheduler.declared_task import DeclaredTask
 from ansor.auto_scheduler.history import Found, Pairs, best_of, best_of_ours, pairs_of
 from ansor.auto_scheduler.loop_state import State
 from ansor.auto_scheduler.measured import MeasureInput, MeasureResult
-from ansor.auto_scheduler.search_task import SearchTask
 from ansor.errors import AnsorError, RecordError
 
 
@@ -21,14 +21,14 @@ class DispatchContext:
 
     current: ClassVar[DispatchContext]
 
-    def best(self, task: SearchTask) -> Found:
+    def best(self, task: DeclaredTask) -> Found:
         """The best program of a task. Raises RecordError when none is known."""
         raise RecordError(f"asked for the best program of {task!r} outside of any ApplyHistoryBest; name a log, or put the call into one")
 
     def query(self, target: str, workload_key: str, has_complex_op: bool = True, dag: object = None, func_name: str = "") -> State | None:
         """The best state of a workload on a target; None when none is known. The last three are of TVM, and mean nothing here."""
         try:
-            return self.best(SearchTask(workload_key=workload_key, target=target)).state
+            return self.best(DeclaredTask(workload_key=workload_key, target=target)).state
         except AnsorError:
             return None
 
@@ -70,13 +70,13 @@ class ApplyHistoryBest(DispatchContext):
         for inp, result in pairs:
             self._records.setdefault(_name(inp.task.workload_key), []).append((inp, result))
 
-    def best(self, task: SearchTask) -> Found:
+    def best(self, task: DeclaredTask) -> Found:
         """The best program of a task; what the context around knows where this one knows none. Raises RecordError when none does."""
         ours = [best_of_ours(task, own_file(log)) for log in self._logs]
         found = [one for one in (*ours, self._of_lines(task)) if one is not None]
         return min(found, key=lambda one: one.cost) if found else self._around_or_root.best(task)
 
-    def _of_lines(self, task: SearchTask) -> Found | None:
+    def _of_lines(self, task: DeclaredTask) -> Found | None:
         try:
             return best_of(task, self._records.get(_name(task.workload_key), []), self.include_compatible)
         except RecordError:

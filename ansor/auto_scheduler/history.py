@@ -12,12 +12,13 @@ from itertools import islice
 from pathlib import Path
 
 from ansor.auto_scheduler.callbacks import own_file
+from ansor.auto_scheduler.declared_task import DeclaredTask
 from ansor.auto_scheduler.loop_state import State
 from ansor.auto_scheduler.matching import found_among
-from ansor.auto_scheduler.measured import LayoutRewriteOption, MeasureInput, MeasureResult, kind_of_target
+from ansor.auto_scheduler.measured import LayoutRewriteOption, MeasureInput, MeasureResult
 from ansor.auto_scheduler.record import RecordReader
-from ansor.auto_scheduler.search_task import SearchTask
 from ansor.auto_scheduler.workload_key import calc_workload_dis_factor, decode_workload_key
+from ansor.compat.common.hardware import kind_of_target
 from ansor.errors import RecordError, ScheduleError
 from ansor.run.states import Best, best_of_recorded
 from ansor.schedule.sketch import Sketch
@@ -35,7 +36,7 @@ Pairs = Iterable[tuple[MeasureInput, MeasureResult]]
 class Found:
     """The best program of a task: a state of a log, or a schedule of a record file of ours. `cost`: its seconds, scaled where it is another size's."""
 
-    task: SearchTask
+    task: DeclaredTask
     cost: float
     state: State | None = None
     best: Best | None = None
@@ -62,7 +63,7 @@ def pairs_of(records: str | Path | Pairs, n_lines: int | None = None) -> Iterato
     return islice(iter(pairs), n_lines)
 
 
-def best_of(task: SearchTask, log: str | Path | Pairs, include_compatible: bool = False) -> Found:
+def best_of(task: DeclaredTask, log: str | Path | Pairs, include_compatible: bool = False) -> Found:
     """The best program that a log, and the record file of ours beside it, know of a task. Raises RecordError when there is none.
 
     Programs whose steps do not fit the declaration, or make no program of a processor, do not count: they are a warning.
@@ -85,7 +86,7 @@ def best_of(task: SearchTask, log: str | Path | Pairs, include_compatible: bool 
     return found
 
 
-def best_of_ours(task: SearchTask, path: Path) -> Found | None:
+def best_of_ours(task: DeclaredTask, path: Path) -> Found | None:
     """The best program that a record file of ours knows of a task; None without one."""
     if not path.exists():
         return None
@@ -95,7 +96,7 @@ def best_of_ours(task: SearchTask, path: Path) -> Found | None:
     return None if best is None else Found(task, best.cost, best=best)
 
 
-def _of_task(task: SearchTask, pairs: Pairs, include_compatible: bool) -> Iterator[tuple[MeasureInput, float]]:
+def _of_task(task: DeclaredTask, pairs: Pairs, include_compatible: bool) -> Iterator[tuple[MeasureInput, float]]:
     """Successful programs of the workload and the kind of target, with their mean cost."""
     wanted = decode_workload_key(task.workload_key)
     for inp, result in pairs:
@@ -121,7 +122,7 @@ NO_ROW = "they are no programs of our search"
 OTHER_TASK = "they are of other workloads or targets"
 
 
-def rows_of(task: SearchTask, pairs: Pairs, local: tasks.SearchTask | None = None) -> Rows:
+def rows_of(task: DeclaredTask, pairs: Pairs, local: tasks.SearchTask | None = None) -> Rows:
     """What a log knows of a task, failures too, as the search of `local` is told it. Costs are those of the log, whatever machine it was."""
     wanted, outcomes, left_out = decode_workload_key(task.workload_key), [], Counter[str]()
     sketches = [space.sketch for space in (local or task.local).spaces]

@@ -7,26 +7,23 @@ ahead of time when it is a constant (REWRITE_FOR_PRE_TRANSFORMED), by the progra
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from ansor.auto_scheduler.declaration import Declaration
 from ansor.auto_scheduler.measured import LayoutRewriteOption
 from ansor.errors import ScheduleError
 from ansor.schedule.state import Inlined, State
 from ansor.schedule.steps import Pack, PackInside, Step, packable, packable_inside
 from ansor.te.tensor import Tensor
 
-if TYPE_CHECKING:
-    from ansor.auto_scheduler.compute_dag import ComputeDAG
-
 ATTRIBUTE = "layout_free_placeholders"
 
 
-def packing_steps(dag: ComputeDAG, state: State, option: LayoutRewriteOption) -> list[Step]:
+def packing_steps(dag: Declaration, state: State, option: LayoutRewriteOption) -> list[Step]:
     """Steps that pack what may be packed, in every stage that reads it. Raises ScheduleError for an attribute that names no placeholder."""
     return [] if option == LayoutRewriteOption.NO_REWRITE else list(_steps(dag, state, option))
 
 
-def _steps(dag: ComputeDAG, state: State, option: LayoutRewriteOption) -> Iterator[Step]:
+def _steps(dag: Declaration, state: State, option: LayoutRewriteOption) -> Iterator[Step]:
     for tensor in free_placeholders(dag):
         name = dag.renamed[id(tensor)].name
         for stage in state.readers(name):
@@ -38,7 +35,7 @@ def _steps(dag: ComputeDAG, state: State, option: LayoutRewriteOption) -> Iterat
                 yield PackInside(stage.name, name)
 
 
-def free_placeholders(dag: ComputeDAG) -> list[Tensor]:
+def free_placeholders(dag: Declaration) -> list[Tensor]:
     """The placeholders whose layout is free."""
     found: dict[int, Tensor] = {}
     for op in dag.ops:

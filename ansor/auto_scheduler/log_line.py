@@ -12,9 +12,10 @@ import json
 from dataclasses import astuple, dataclass, replace
 from typing import cast
 
-from ansor.auto_scheduler.measured import HardwareParams, LayoutRewriteOption, MeasureInput, MeasureResult, RecordedState, RecordedTask
+from ansor.auto_scheduler.measured import LayoutRewriteOption, MeasureInput, MeasureResult, RecordedState, RecordedTask
 from ansor.auto_scheduler.steps import LARGEST, step_from_list
 from ansor.auto_scheduler.target_text import of_any as target_text
+from ansor.compat.common.hardware import HardwareParams
 from ansor.compat.common.outcome import MeasureErrorNo
 from ansor.errors import RecordError
 from ansor.support.json_values import Json, is_number, kind, parse, refuse, told

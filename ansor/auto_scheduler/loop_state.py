@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
+from ansor.auto_scheduler.declaration import Declaration
 from ansor.auto_scheduler.stages import ComputeAtKind, Iterator, Stage, declared_stage, names_of
 from ansor.auto_scheduler.steps import (
     AnnotationStep,
@@ -37,9 +37,6 @@ from ansor.auto_scheduler.steps import (
 from ansor.auto_scheduler.transform import Structure, applied
 from ansor.errors import ScheduleError
 from ansor.te.tensor import Tensor
-
-if TYPE_CHECKING:
-    from ansor.auto_scheduler.compute_dag import ComputeDAG
 
 StageKey = Stage | Tensor | int | str
 """What names a stage of a state."""
@@ -146,7 +143,7 @@ class State:
 
     ANNOTATION_TRANS_TABLE = {"none": 0} | {name: number for number, name in enumerate(ANNOTATIONS) if number}
 
-    def __init__(self, state_object: StateObject | State, dag: ComputeDAG) -> None:
+    def __init__(self, state_object: StateObject | State, dag: Declaration) -> None:
         self.state_object: StateObject = state_object.state_object if isinstance(state_object, State) else state_object
         self.compute_dag = dag
 

@@ -9,13 +9,15 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from typing import Any
 
 from ansor.auto_scheduler.callbacks import MeasureCallback
+from ansor.auto_scheduler.declared_task import DeclaredTask, recovered
 from ansor.auto_scheduler.loop_state import State
 from ansor.auto_scheduler.measured import MeasureInput, MeasureResult
-from ansor.auto_scheduler.program import source_of
-from ansor.auto_scheduler.search_task import SearchTask, recover_measure_input
+from ansor.compat.common.failures import ERRORS, FLUSH_BYTES
 from ansor.compat.common.outcome import MeasureErrorNo
+from ansor.compat.common.program import source_of
 from ansor.errors import AnsorError, TargetError
 from ansor.measure.builder import Builder, Built
 from ansor.measure.device import Job
@@ -26,18 +28,6 @@ from ansor.measure.timing import TimingOptions
 
 FAILED_COST = 1e10
 """Seconds that TVM logs for a failure."""
-
-FLUSH_BYTES = 64 << 20
-
-ERRORS = {
-    "instantiation": MeasureErrorNo.INSTANTIATION_ERROR, "compile": MeasureErrorNo.COMPILE_HOST, "compile_timeout": MeasureErrorNo.BUILD_TIMEOUT,
-    "load": MeasureErrorNo.COMPILE_DEVICE, "crash": MeasureErrorNo.RUNTIME_DEVICE, "timeout": MeasureErrorNo.RUN_TIMEOUT,
-    "memory": MeasureErrorNo.RUNTIME_DEVICE, "out_of_bounds": MeasureErrorNo.WRONG_ANSWER, "wrong_answer": MeasureErrorNo.WRONG_ANSWER,
-    "instruction": MeasureErrorNo.RUNTIME_DEVICE, "trap": MeasureErrorNo.RUNTIME_DEVICE, "does_not_fit": MeasureErrorNo.COMPILE_DEVICE,
-    "reset": MeasureErrorNo.RUNTIME_DEVICE, "link_lost": MeasureErrorNo.RUNTIME_DEVICE, "queue": MeasureErrorNo.RUNTIME_DEVICE,
-    "exit": MeasureErrorNo.RUNTIME_DEVICE, "reference": MeasureErrorNo.UNKNOWN_ERROR, "machine": MeasureErrorNo.UNKNOWN_ERROR,
-}  # fmt: skip
-"""Kinds of failures in the numbers of TVM's logs."""
 
 
 @dataclass(frozen=True)
@@ -66,11 +56,11 @@ class LocalBuilder:
 
     def build(self, measure_inputs: Sequence[MeasureInput], verbose: int = 1) -> list[BuildResult]:
         """One result for each input, in order. What is wrong with a program is in its result."""
-        return [self._built(recover_measure_input(one, rebuild_state=True)) for one in measure_inputs]
+        return [self._built(recovered(one, rebuild_state=True)) for one in measure_inputs]
 
     def _built(self, inp: MeasureInput) -> BuildResult:
         task, started = inp.task, time.monotonic()
-        assert isinstance(task, SearchTask) and isinstance(inp.state, State)
+        assert isinstance(task, DeclaredTask) and isinstance(inp.state, State)
         args = task.compute_dag.tensors
         try:
             source = source_of(task.compute_dag.replay(inp.state, task.layout_rewrite_option).sketch, task.local_target)
@@ -110,12 +100,12 @@ class LocalRunner:
 
     def run(self, measure_inputs: Sequence[MeasureInput], build_results: Sequence[BuildResult], verbose: int = 1) -> list[MeasureResult]:
         """One result for each input, in order. What is wrong with a program is in its result."""
-        return [self._run(recover_measure_input(inp), built) for inp, built in zip(measure_inputs, build_results, strict=True)]
+        return [self._run(recovered(inp), built) for inp, built in zip(measure_inputs, build_results, strict=True)]
 
     def _run(self, inp: MeasureInput, result: BuildResult) -> MeasureResult:
         if result.built is None or result.builder is None or result.error_no != MeasureErrorNo.NO_ERROR:
             return failed(result.error_no, result.error_msg, result.time_cost)
-        assert isinstance(inp.task, SearchTask)
+        assert isinstance(inp.task, DeclaredTask)
         task, artifact = inp.task.local.measure_task, result.built.artifact
         assert task.reference is not None and artifact is not None
         (reference,) = result.builder.build([task.reference], timeout=120)
@@ -172,7 +162,7 @@ class ProgramMeasurer:
         self.best_ct: dict[str, int] = {}
         self.best_state: dict[str, State] = {}
 
-    def measure(self, task: SearchTask, policy: object, inputs: Sequence[MeasureInput]) -> list[MeasureResult]:
+    def measure(self, task: Any, policy: object, inputs: Sequence[MeasureInput]) -> list[MeasureResult]:
         """One result for each input, in order. Raises MachineTrouble when the machine lacks something; callbacks are told of what was measured before."""
         built = self.builder.build(inputs, self.verbose)
         results: list[MeasureResult] = []
@@ -184,7 +174,7 @@ class ProgramMeasurer:
                 self._tell(task, policy, inputs[: len(results)], results)
         return results
 
-    def _tell(self, task: SearchTask, policy: object, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
+    def _tell(self, task: DeclaredTask, policy: object, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
         for inp, result in zip(inputs, results, strict=True):
             self.ct += 1
             self.error_ct += result.error_no != MeasureErrorNo.NO_ERROR

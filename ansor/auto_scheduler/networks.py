@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from ansor import api
 from ansor.auto_scheduler.compute_dag import ComputeDAG
-from ansor.auto_scheduler.measured import HardwareParams, LayoutRewriteOption
+from ansor.auto_scheduler.measured import LayoutRewriteOption
 from ansor.auto_scheduler.search_task import SearchTask
+from ansor.compat.common.hardware import HardwareParams
 
 if TYPE_CHECKING:
     from ansor.graph.export import ExampleInputs

@@ -10,9 +10,10 @@ from itertools import islice
 from pathlib import Path
 
 from ansor.auto_scheduler.log_line import LogRecord, read_line, write_line
-from ansor.auto_scheduler.measured import MeasureInput, MeasureResult, kind_of_target
+from ansor.auto_scheduler.measured import MeasureInput, MeasureResult
 from ansor.auto_scheduler.workload_key import calc_workload_dis_factor, decode_workload_key
 from ansor.compat.common import log_lines
+from ansor.compat.common.hardware import kind_of_target
 from ansor.compat.common.log_lines import Loaded, Skipped, Source
 from ansor.errors import RecordError
 

@@ -20,8 +20,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
+from ansor.auto_scheduler.declaration import Declaration
 from ansor.auto_scheduler.layout import packing_steps
 from ansor.auto_scheduler.loop_state import ANNOTATIONS, StateObject
 from ansor.auto_scheduler.measured import LayoutRewriteOption
@@ -52,9 +53,6 @@ from ansor.schedule.choice import Choice, tile_choice
 from ansor.schedule.legality import MAX_STATEMENTS
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.state import FuseRelation, Stage, initial_state
-
-if TYPE_CHECKING:
-    from ansor.auto_scheduler.compute_dag import ComputeDAG
 
 _logger = logging.getLogger("auto_scheduler")
 
@@ -98,12 +96,12 @@ def _all_loops(nodes: Sequence[Node]) -> Iterator[For]:
             yield from _all_loops(node.body)
 
 
-def replayed(dag: ComputeDAG, state: StateObject, layout_rewrite: LayoutRewriteOption = LayoutRewriteOption.NO_REWRITE) -> Replayed:
+def replayed(dag: Declaration, state: StateObject, layout_rewrite: LayoutRewriteOption = LayoutRewriteOption.NO_REWRITE) -> Replayed:
     """The program of a state. Raises ScheduleError when there is none for a processor."""
     return _replay(dag, state.transform_steps).finished(layout_rewrite)
 
 
-def _replay(dag: ComputeDAG, steps: Sequence[LoggedStep]) -> _Replay:
+def _replay(dag: Declaration, steps: Sequence[LoggedStep]) -> _Replay:
     replay = _Replay(dag)
     for step in steps:
         replay.take(step)
@@ -137,7 +135,7 @@ class _Shadow:
 class _Replay:
     """Takes steps one after the other; `finished` tells what they come to."""
 
-    def __init__(self, dag: ComputeDAG) -> None:
+    def __init__(self, dag: Declaration) -> None:
         self.dag = dag
         self.state = initial_state(dag.dag)
         self.steps: list[ours.Step] = []

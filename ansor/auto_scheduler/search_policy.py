@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from ansor.auto_scheduler.callbacks import own_file
 from ansor.auto_scheduler.cost_models import Model, PythonBasedModel, RandomModel
 from ansor.auto_scheduler.custom_rule import CustomRule, PreloadCustomSketchRule
+from ansor.auto_scheduler.declared_task import DeclaredTask
 from ansor.auto_scheduler.export import state_of
 from ansor.auto_scheduler.history import OTHER_TASK, pairs_of, rows_of
 from ansor.auto_scheduler.loop_state import State
 from ansor.auto_scheduler.matching import found_among
 from ansor.auto_scheduler.measured import MeasureInput, MeasureResult
 from ansor.auto_scheduler.measuring import LocalBuilder, LocalRunner, ProgramMeasurer
-from ansor.auto_scheduler.search_task import SearchTask
 from ansor.auto_scheduler.state_model import StateModel
 from ansor.auto_scheduler.tune import Search, TuningOptions, run, state_of_row
 from ansor.cost_model.base import CostModel
@@ -65,7 +65,7 @@ class PreloadMeasuredStates:
     def __init__(self, filename: str | Path) -> None:
         self.filename = filename
 
-    def outcomes(self, task: SearchTask, local: tasks.SearchTask) -> list[Outcome]:
+    def outcomes(self, task: DeclaredTask, local: tasks.SearchTask) -> list[Outcome]:
         """The log's programs of a task, as the search is told them; how many are none is said."""
         found = rows_of(task, pairs_of(self.filename), local) if Path(self.filename).exists() else None
         for reason, count in (found.left_out if found else {}).items():
@@ -89,7 +89,7 @@ class SearchPolicy:
 class EmptyPolicy(SearchPolicy):
     """Searches nothing: every tensor in a nest of its own."""
 
-    def __init__(self, task: SearchTask, init_search_callbacks: Sequence[Callback] | None = None) -> None:
+    def __init__(self, task: DeclaredTask, init_search_callbacks: Sequence[Callback] | None = None) -> None:
         self.task = self.search_task = task
 
     def search(self, options: TuningOptions) -> TaskState:
@@ -123,7 +123,7 @@ class SketchPolicy(SearchPolicy):
 
     def __init__(
         self,
-        task: SearchTask,
+        task: DeclaredTask,
         program_cost_model: Model | None = None,
         params: MutableMapping[str, Param] | None = None,
         seed: int | None = None,
@@ -135,7 +135,7 @@ class SketchPolicy(SearchPolicy):
         self.callbacks = list(init_search_callbacks or ())
 
     @property
-    def search_task(self) -> SearchTask:
+    def search_task(self) -> DeclaredTask:
         """What it searches, by the name that custom rules know."""
         return self.task
 

@@ -1,107 +1,30 @@
-"""A workload and a target, to be searched, measured and logged. Source: TVM 0.9, `auto_scheduler.search_task`."""
+"""A task that can be tuned, and asked for its best program. Source: TVM 0.9, `auto_scheduler.search_task`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from numpy.typing import ArrayLike
-
-from ansor.auto_scheduler.compute_dag import AnyState, ComputeDAG
-from ansor.auto_scheduler.local_target import local_target
-from ansor.auto_scheduler.measured import HardwareParams, LayoutRewriteOption, MeasureInput, RecordedTask, kind_of_target
-from ansor.auto_scheduler.program import lower, source_of
-from ansor.auto_scheduler.target_text import of_any as target_text
-from ansor.auto_scheduler.task_inputs import input_values, register_task_input_buffer
-from ansor.auto_scheduler.workload_key import WorkloadKey, parse_workload_key
-from ansor.auto_scheduler.workload_registry import is_registered, make_workload_key, register_workload_tensors
+from ansor.auto_scheduler.cost_models import XGBModel
+from ansor.auto_scheduler.declared_task import DeclaredTask, recovered, recovered_as
+from ansor.auto_scheduler.dispatcher import DispatchContext
+from ansor.auto_scheduler.history import Found, best_of
+from ansor.auto_scheduler.measured import LayoutRewriteOption, MeasureInput
+from ansor.auto_scheduler.search_policy import EmptyPolicy, SketchPolicy
+from ansor.auto_scheduler.tune import TuningOptions
+from ansor.compat.common.program import lower, source_of
 from ansor.errors import TargetError
+from ansor.run.states import TaskState
 from ansor.schedule.sketch import Sketch
-from ansor.targets.base import Target
-from ansor.targets.program_options import without_programs
-from ansor.tasks import task as tasks
-from ansor.tasks.workloads import WorkloadFunction
 from ansor.te.tensor import Tensor
-
-if TYPE_CHECKING:
-    from ansor.auto_scheduler.history import Found
-    from ansor.auto_scheduler.search_policy import EmptyPolicy, SketchPolicy
-    from ansor.auto_scheduler.tune import TuningOptions
-    from ansor.run.states import TaskState
 
 PRINT_MODES = ("schedule", "loops", "source")
 
 
-class SearchTask:
-    """What to compute, and for which machine.
-
-    Args:
-        func, args: a registered workload function, or its name, and its arguments.
-        compute_dag, workload_key: the declaration, or its key, instead; by default each follows from the other.
-        target: text such as `llvm -mcpu=skylake-avx512`, or one of `ansor.targets`; `task.target` is a `Target`. target_host: kept for the log.
-        hardware_params: programs run on as many threads as it has cores.
-        layout_rewrite_option: what is done to operands whose layout is free.
-        task_inputs: values of inputs by name, or names of inputs that were registered; task_inputs_overwrite, task_inputs_save_to_file: see
-            `register_task_input_buffer`.
-        desc: for people.
-
-    Raises DeclarationError for a workload that is not known, TargetError without a target. Tasks can be pickled.
-    """
-
-    def __init__(
-        self,
-        func: str | WorkloadFunction | None = None,
-        args: Sequence[object] | None = None,
-        compute_dag: ComputeDAG | None = None,
-        workload_key: str | None = None,
-        target: str | Target | None = None,
-        target_host: str | None = None,
-        hardware_params: HardwareParams | None = None,
-        layout_rewrite_option: LayoutRewriteOption | int | None = None,
-        task_inputs: Mapping[str, ArrayLike] | Sequence[str] | None = None,
-        task_inputs_overwrite: bool = False,
-        task_inputs_save_to_file: bool = False,
-        desc: str = "",
-    ) -> None:
-        if func is None and workload_key is None and compute_dag is None:
-            raise TargetError("asked for a task without a workload; give func with args, compute_dag, or workload_key")
-        if target is None:
-            raise TargetError("asked for a task without a target; give a text such as target='llvm'")
-        if func is not None:
-            workload_key = make_workload_key(func, args or ())
-        self.compute_dag = compute_dag or ComputeDAG(str(workload_key))
-        self.workload_key = workload_key or register_workload_tensors(self.compute_dag.workload_key(), self.compute_dag.tensors)
-        self._local = target if isinstance(target, Target) else None
-        self.target = target_text(target, target_host)
-        self.target_host = "" if self.target.host is None else str(self.target.host)
-        self.hardware_params = hardware_params or _hardware(self.target, self._local)
-        option = LayoutRewriteOption.get_target_default(self.target) if layout_rewrite_option is None else LayoutRewriteOption(layout_rewrite_option)
-        self.layout_rewrite_option = option
-        self.desc = desc
-        self.task_input_names: list[str] = list(task_inputs or ())
-        if isinstance(task_inputs, Mapping):
-            for name, value in task_inputs.items():
-                register_task_input_buffer(self.workload_key, name, value, task_inputs_overwrite, task_inputs_save_to_file)
-
-    @cached_property
-    def local_target(self) -> Target:
-        """The machine as the search knows it. Raises TargetError when it is no processor."""
-        return self._local or local_target(self.target, self.hardware_params)
-
-    @cached_property
-    def local(self) -> tasks.SearchTask:
-        """The task as the search knows it."""
-        inputs = input_values(self.workload_key, self.compute_dag.tensors, self.task_input_names)
-        return tasks.SearchTask(tensors=self.compute_dag.tensors, target=self.local_target, name=self.desc or parse_workload_key(self.workload_key).name,
-                                inputs=inputs)  # fmt: skip
+class SearchTask(DeclaredTask):
+    """What to compute, and for which machine: see `DeclaredTask` for the arguments."""
 
     def tune(self, tuning_options: TuningOptions, search_policy: EmptyPolicy | SketchPolicy | None = None) -> TaskState:
         """Measure programs as the options say; by default our search with an XGBModel. What is found is in the log, and in the state that is returned."""
-        from ansor.auto_scheduler.cost_models import XGBModel
-        from ansor.auto_scheduler.search_policy import SketchPolicy
-
         return (search_policy or SketchPolicy(self, XGBModel(), verbose=tuning_options.verbose)).search(tuning_options)
 
     def apply_best(
@@ -123,46 +46,7 @@ class SearchTask:
         return str(lower(found.schedule())) if print_mode == "loops" else source_of(found.schedule(), self.local_target).text
 
     def _best(self, log_file: str | Path | None, include_compatible: bool) -> Found:
-        from ansor.auto_scheduler.dispatcher import DispatchContext
-        from ansor.auto_scheduler.history import best_of
-
         return DispatchContext.current.best(self) if log_file is None else best_of(self, log_file, include_compatible)
-
-    @property
-    def workload(self) -> WorkloadKey:
-        """The workload key, taken apart."""
-        return parse_workload_key(self.workload_key)
-
-    @property
-    def target_kind(self) -> str:
-        """`llvm` of `llvm -keys=cpu -mcpu=core-avx2`."""
-        return kind_of_target(self.target)
-
-    @property
-    def recorded(self) -> RecordedTask:
-        """The task as a log line holds it: without the compiler that its target may name."""
-        target, host = without_programs(self.target), without_programs(self.target_host)
-        return RecordedTask(self.workload_key, target, self.hardware_params, host, self.layout_rewrite_option, tuple(self.task_input_names))
-
-    def __repr__(self) -> str:
-        return f"SearchTask({self.desc or self.workload_key}, {self.target})"
-
-    def __getstate__(self) -> dict[str, object]:
-        return {name: value for name, value in vars(self).items() if name not in ("local", "local_target")}
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        vars(self).update(state)
-        if not is_registered(self.workload_key):
-            register_workload_tensors(self.workload_key, self.compute_dag.tensors)
-
-
-def _hardware(text: str, target: Target | None) -> HardwareParams:
-    """What a target has; a text may say how many threads."""
-    if target is None and text.split()[:1] == ["cpu"]:
-        target = local_target(text)
-    if target is None:
-        return HardwareParams(target=text)
-    return HardwareParams(target.threads, target.vector_bytes, target.cache_line_bytes)
 
 
 def recover_measure_input(inp: MeasureInput, rebuild_state: bool = False) -> MeasureInput:
@@ -170,17 +54,9 @@ def recover_measure_input(inp: MeasureInput, rebuild_state: bool = False) -> Mea
 
     Raises DeclarationError for a workload that is not known here, ScheduleError for steps that do not fit it.
     """
-    task = recovered_task(inp.task)
-    state: AnyState = inp.state
-    return MeasureInput(task, task.compute_dag.state_of(state) if rebuild_state else inp.state)
+    return recovered(inp, rebuild_state, SearchTask)
 
 
 def recovered_task(task: object) -> SearchTask:
     """A task of a log made whole."""
-    if isinstance(task, SearchTask):
-        return task
-    assert isinstance(task, RecordedTask)
-    return SearchTask(
-        workload_key=task.workload_key, target=task.target, target_host=task.target_host, hardware_params=task.hardware_params,
-        layout_rewrite_option=task.layout_rewrite_option, task_inputs=list(task.task_input_names or ()),
-    )  # fmt: skip
+    return recovered_as(SearchTask, task)

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ansor.auto_scheduler.cost_models import PythonBasedModel
+from ansor.auto_scheduler.declared_task import DeclaredTask
 from ansor.auto_scheduler.export import state_of
 from ansor.auto_scheduler.loop_state import State
 from ansor.auto_scheduler.measured import MeasureInput
 from ansor.auto_scheduler.measuring import failed, measured
-from ansor.auto_scheduler.search_task import SearchTask
 from ansor.compat.common.outcome import MeasureErrorNo
 from ansor.errors import CostModelError, ScheduleError
 from ansor.ir.feature_rows import FeatureRows
@@ -53,7 +53,7 @@ class _Program:
 class StateModel:
     """A `CostModel` that asks a model of states. `locals`: the tasks as they have to be searched, without spaces that steps cannot tell."""
 
-    def __init__(self, model: PythonBasedModel, given: Sequence[SearchTask], local: Sequence[tasks.SearchTask]) -> None:
+    def __init__(self, model: PythonBasedModel, given: Sequence[DeclaredTask], local: Sequence[tasks.SearchTask]) -> None:
         self._model = model
         self._tasks = list(given)
         self._spaces: list[tuple[int, SketchSpace]] = []
@@ -106,7 +106,7 @@ class StateModel:
         return self._known[genes]
 
 
-def _has_steps(task: SearchTask, space: SketchSpace) -> bool:
+def _has_steps(task: DeclaredTask, space: SketchSpace) -> bool:
     try:
         state_of(task.compute_dag, Sketch(task.compute_dag.dag, space.sketch.steps))
     except ScheduleError:
@@ -114,7 +114,7 @@ def _has_steps(task: SearchTask, space: SketchSpace) -> bool:
     return not space.algorithm
 
 
-def _state(task: SearchTask, space: SketchSpace, row: Sequence[int]) -> State | None:
+def _state(task: DeclaredTask, space: SketchSpace, row: Sequence[int]) -> State | None:
     try:
         return state_of(task.compute_dag, Sketch(task.compute_dag.dag, space.sketch.concrete_steps(row)))
     except ScheduleError:

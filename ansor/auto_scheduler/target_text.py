@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import ClassVar, Self, TypeAlias
 
-from ansor.auto_scheduler.local_target import local_target, options_of
-from ansor.auto_scheduler.measured import PROCESSOR_KINDS, kind_of_target
+from ansor.compat.common.hardware import PROCESSOR_KINDS, kind_of_target
+from ansor.compat.common.local_target import local_target, options_of
 from ansor.errors import TargetError
 from ansor.support.json_values import Json
 
@@ -72,7 +72,7 @@ class Target(str):
     @property
     def keys(self) -> tuple[str, ...]:
         """The families that it belongs to."""
-        from ansor.autotvm.target_text import keys  # which is not loaded by those who only tune
+        from ansor.compat.common.target_keys import keys  # which is not loaded by those who only tune
 
         return keys(str(self))
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Literal
 
 from ansor.auto_scheduler.cost_models import Model, RandomModel, XGBModel
+from ansor.auto_scheduler.declared_task import DeclaredTask
 from ansor.auto_scheduler.search_policy import Param, PreloadMeasuredStates, SketchPolicy
-from ansor.auto_scheduler.search_task import SearchTask
 from ansor.auto_scheduler.tune import TuningOptions, run
 from ansor.errors import BudgetError, ScheduleError
 from ansor.run.options import Rounds
@@ -83,7 +83,7 @@ class TaskScheduler:
 
     def __init__(
         self,
-        tasks: Sequence[SearchTask],
+        tasks: Sequence[DeclaredTask],
         task_weights: Sequence[float] | None = None,
         objective_func: Callable[[Sequence[float]], float] | None = None,
         strategy: str = "gradient",

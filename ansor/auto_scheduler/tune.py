@@ -17,11 +17,11 @@ from typing import Literal, Self
 
 from ansor.auto_scheduler.callbacks import MeasureCallback, RecordToFile
 from ansor.auto_scheduler.cost_models import Model, PythonBasedModel, RandomModel
+from ansor.auto_scheduler.declared_task import DeclaredTask
 from ansor.auto_scheduler.export import state_of
 from ansor.auto_scheduler.loop_state import State
 from ansor.auto_scheduler.measured import MeasureInput
 from ansor.auto_scheduler.measuring import LocalBuilder, LocalRunner, measured
-from ansor.auto_scheduler.search_task import SearchTask
 from ansor.auto_scheduler.state_model import StateModel
 from ansor.errors import ScheduleError, TargetError
 from ansor.ir.simplify import simplified
@@ -67,7 +67,7 @@ class TuningOptions:
         self.verbose, self.builder, self.runner = verbose, builder, runner
         self.measure_callbacks = list(measure_callbacks or ())
 
-    def measurer(self, task: SearchTask) -> Measurer:
+    def measurer(self, task: DeclaredTask) -> Measurer:
         """What builds and runs programs."""
         target = task.local_target
         timing = self.runner.timing if isinstance(self.runner, LocalRunner) else None
@@ -79,7 +79,7 @@ class TuningOptions:
 class Search:
     """How one task is searched: as which task of ours, with what known before. `policy`: what callbacks are told of."""
 
-    task: SearchTask
+    task: DeclaredTask
     local: tasks.SearchTask
     known: Sequence[Outcome] = ()
     policy: object = None
@@ -125,7 +125,7 @@ def run(
     return tuning.states
 
 
-def state_of_row(task: SearchTask, space: SketchSpace, row: Sequence[int]) -> State:
+def state_of_row(task: DeclaredTask, space: SketchSpace, row: Sequence[int]) -> State:
     """A program of our search as a state. Raises ScheduleError when there is none that reads back as the same program."""
     if space.algorithm:
         raise ScheduleError(f"asked to write a program of the algorithm {space.algorithm} in steps on the declaration; keep it in a record file of ours")

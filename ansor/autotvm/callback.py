@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Protocol
+from typing import IO, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +20,11 @@ from ansor.autotvm.measured import MeasureInput, MeasureResult
 from ansor.autotvm.si_prefix import format_si_prefix
 from ansor.errors import RecordError
 
-if TYPE_CHECKING:
-    from ansor.autotvm.tuner import Tuner
-
 
 class Callback(Protocol):
-    """Is told of every batch."""
+    """Is told of every batch of a `Tuner`, which callbacks may expect to be one of a certain kind."""
 
-    def __call__(self, tuner: Tuner, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None: ...
+    def __call__(self, tuner: Any, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None: ...
 
 
 def log_to_file(file_out: str | Path | IO[str], protocol: str = "json") -> Callback:
@@ -38,7 +35,7 @@ def log_to_file(file_out: str | Path | IO[str], protocol: str = "json") -> Callb
     if protocol != "json":
         raise RecordError(f"asked to log by the protocol {protocol!r}; give 'json': pickled lines run code when they are read")
 
-    def log(tuner: Tuner, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
+    def log(tuner: Any, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
         text = "".join(encode(inp, result) + "\n" for inp, result in zip(inputs, results, strict=True))
         if not isinstance(file_out, (str, Path)):
             file_out.write(text)
@@ -56,7 +53,7 @@ def log_to_file(file_out: str | Path | IO[str], protocol: str = "json") -> Callb
 def log_to_database(db: Database) -> Callback:
     """Save every measurement in a database."""
 
-    def log(tuner: Tuner, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
+    def log(tuner: Any, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
         for inp, result in zip(inputs, results, strict=True):
             db.save(inp, result)
 
@@ -74,7 +71,7 @@ class Monitor:
         self.scores: list[float] = []
         self.timestamps: list[float] = []
 
-    def __call__(self, tuner: Tuner, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
+    def __call__(self, tuner: Any, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
         for inp, result in zip(inputs, results, strict=True):
             self.scores.append(inp.task.flop / result.mean_cost)
             self.timestamps.append(result.timestamp)
@@ -96,7 +93,7 @@ def progress_bar(total: int, prefix: str = "", si_prefix: str = "G") -> Callback
     format_si_prefix(0, si_prefix)
     started, done, best = time.monotonic(), 0, 0.0
 
-    def show(tuner: Tuner, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
+    def show(tuner: Any, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
         nonlocal done, best
         speeds = [inp.task.flop / result.mean_cost for inp, result in zip(inputs, results, strict=True)]
         done, best = done + len(results), max(best, *speeds)

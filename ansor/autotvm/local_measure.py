@@ -14,13 +14,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ansor.auto_scheduler.local_target import local_target
-from ansor.auto_scheduler.measuring import ERRORS, FLUSH_BYTES
-from ansor.auto_scheduler.program import source_of
 from ansor.autotvm.measured import Failed, MeasureInput, MeasureResult, Unmeasured
 from ansor.codegen.artifact import Artifact
 from ansor.codegen.source import CSource
+from ansor.compat.common.failures import ERRORS, FLUSH_BYTES
+from ansor.compat.common.local_target import local_target
 from ansor.compat.common.outcome import MeasureErrorNo
+from ansor.compat.common.program import source_of
 from ansor.errors import AnsorError, ConfigError, MachineTrouble, TargetError, ToolchainError
 from ansor.ir.dag import Dag
 from ansor.measure import builder as builders

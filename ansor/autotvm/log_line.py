@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
-from ansor.autotvm import target_text
 from ansor.autotvm.measured import MeasureInput, MeasureResult, Task
+from ansor.compat.common import target_keys as target_text
 from ansor.compat.common.outcome import MeasureErrorNo
 from ansor.errors import ConfigError, RecordError
 from ansor.support.json_values import Json, brief, frozen, is_number, kind, parse, refuse

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
-from ansor.auto_scheduler.local_target import local_target
-from ansor.auto_scheduler.program import source_of
-from ansor.autotvm import target_text
 from ansor.autotvm.database import measure_str_key
 from ansor.autotvm.log_line import LogRecord, encode, read_line
 from ansor.autotvm.measured import MeasureInput, MeasureResult
 from ansor.compat.common import log_lines
+from ansor.compat.common import target_keys as target_text
+from ansor.compat.common.local_target import local_target
 from ansor.compat.common.log_lines import Loaded, Skipped, Source
 from ansor.compat.common.outcome import MeasureErrorNo
+from ansor.compat.common.program import source_of
 from ansor.errors import AnsorError, RecordError
 from ansor.manual.program import lower
 from ansor.support.safe_files import write_whole

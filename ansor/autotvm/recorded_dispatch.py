@@ -10,9 +10,9 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
-from ansor.autotvm import target_text
 from ansor.autotvm.measured import MeasureInput, MeasureResult
 from ansor.autotvm.record import load_from_file
+from ansor.compat.common import target_keys as target_text
 from ansor.errors import ConfigError, RecordError
 from ansor.templates.config import Config
 from ansor.templates.dispatch import DispatchContext, Workload

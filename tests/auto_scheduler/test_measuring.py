@@ -20,7 +20,8 @@ from ansor.auto_scheduler import (
     register_workload_tensors,
     task_inputs,
 )
-from ansor.auto_scheduler.measuring import ERRORS, failed, measured
+from ansor.auto_scheduler.measuring import failed, measured
+from ansor.compat.common.failures import ERRORS
 from ansor.errors import MachineTrouble, TargetError
 from ansor.measure.failure import KINDS, Failure
 from ansor.measure.runner import Run, Runner

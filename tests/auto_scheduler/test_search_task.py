@@ -30,7 +30,7 @@ from ansor.auto_scheduler import (
     task_inputs,
     workload_registry,
 )
-from ansor.auto_scheduler.local_target import local_target
+from ansor.compat.common.local_target import local_target
 from ansor.errors import AnsorError, DeclarationError, RecordError, ScheduleError, TargetError
 from ansor.targets.base import parse_target
 from ansor.te import workloads

@@ -11,7 +11,8 @@ from ansor.auto_scheduler import record as states
 from ansor.auto_scheduler.log_line import LogRecord, write_line
 from ansor.autotvm import ConfigEntity, MeasureInput, MeasureResult, Task, encode
 from ansor.autotvm import record as configs
-from ansor.cli import LOG_KINDS, main
+from ansor.cli import main
+from ansor.compat.command_line import LOG_KINDS
 from ansor.compat.log_kinds import LogKind
 from ansor.measure.failure import Failure
 from ansor.measure.record import Record, RecordFile, foreign_header, load, record_line

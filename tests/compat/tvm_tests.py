@@ -7,7 +7,7 @@ _GPU = "there is no GPU: programs are made for processors"
 _SPAWN = "tests/compat/test_tvm_auto_scheduler.py::test_spawned_processes"
 _STATES, _DAG = "tests/auto_scheduler/test_loop_state.py", "tests/auto_scheduler/test_compute_dag.py"
 _HERE, _FEATURES = "tests/compat/test_tvm_auto_scheduler.py", "tests/cost_model/test_features.py"
-_PACKING, _SEARCH = "tests/auto_scheduler/test_program.py", "tests/auto_scheduler/test_search_policy.py"
+_PACKING, _SEARCH = "tests/compat/common/test_program.py", "tests/auto_scheduler/test_search_policy.py"
 _TASK, _SKETCHES = "tests/auto_scheduler/test_search_task.py", "tests/rules/test_reference_sketches.py"
 _SCHEDULER, _MEASURE = "tests/auto_scheduler/test_task_scheduler.py", "tests/auto_scheduler/test_measuring.py"
 

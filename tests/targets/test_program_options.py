@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansor.auto_scheduler.local_target import local_target
+from ansor.compat.common.local_target import local_target
 from ansor.errors import AnsorError, TargetError
 from ansor.targets.base import parse_target
 from ansor.targets.program_options import LONGEST, read_target, why_refused, without_programs

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ansor.auto_scheduler import program as searched
-from ansor.auto_scheduler.local_target import local_target
 from ansor.auto_scheduler.target_text import target_of
+from ansor.compat.common import program as searched
+from ansor.compat.common.local_target import local_target
 from ansor.compat.tvm.function import Function
 from ansor.compat.tvm.lowered import Lowered, Scheduled, with_outputs
 from ansor.errors import ScheduleError

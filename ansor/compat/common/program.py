@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from ansor.auto_scheduler.local_target import local_target
 from ansor.codegen.source import CSource
+from ansor.compat.common.local_target import local_target
 from ansor.errors import ScheduleError
 from ansor.ir.dag import c_identifier
 from ansor.ir.loops import Loops

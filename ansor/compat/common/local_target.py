@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 
-from ansor.auto_scheduler.measured import PROCESSOR_KINDS, HardwareParams, kind_of_target
+from ansor.compat.common.hardware import PROCESSOR_KINDS, HardwareParams, kind_of_target
 from ansor.errors import TargetError
 from ansor.targets.base import Target, parse_target
 from ansor.targets.cpu import OPTIONS

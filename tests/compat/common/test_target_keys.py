@@ -2,7 +2,7 @@
 
 import pytest
 
-from ansor.autotvm.target_text import keys, model, modern
+from ansor.compat.common.target_keys import keys, model, modern
 
 
 @pytest.mark.parametrize("text, wanted", [

@@ -1,0 +1,74 @@
+"""What the parsers of commands have in common."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import TypeAlias
+
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+"""The parser that commands are added to."""
+
+
+def command(commands: Commands, name: str, text: str) -> argparse.ArgumentParser:
+    """The parser of a command; the first line of its text is what `ansor --help` says of it."""
+    return commands.add_parser(name, help=text.splitlines()[0], description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
+
+
+def natural(text: str) -> int:
+    """A whole number of at least 0."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 0")
+    return int(text)
+
+
+def positive(text: str) -> int:
+    """A whole number of at least 1."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return int(text)
+
+
+def trials(text: str) -> int:
+    """A whole number of at least 1; 0 is for another command."""
+    if text.isdecimal() and int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} would measure nothing; `ansor compile` generates code without measuring")
+    return positive(text)
+
+
+def part(text: str) -> tuple[int, int]:
+    """`1/2`."""
+    first, slash, last = text.partition("/")
+    if not slash or not first.isdecimal() or not last.isdecimal() or not 1 <= int(first) <= int(last):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a part such as 1/2")
+    return int(first), int(last)
+
+
+def rate(text: str) -> float:
+    """A number above 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0.0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+    return value
+
+
+def percent(text: str) -> float:
+    """A share of at least 0 and below 1, given in percent, the sign left out."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0.0 <= value < 100.0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of percent, from 0 to below 100")
+    return value / 100
+
+
+def arguments(text: str) -> tuple[int | str, ...]:
+    """`512,512,512`, and words where an operator takes some: `64,64,64,float32`."""
+    found = tuple(int(part) if re.fullmatch(r"[+-]?\d+", part) else part for part in map(str.strip, text.split(",")))
+    if not all(isinstance(part, int) or part.isidentifier() for part in found):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of whole numbers, or words, such as 512,512,512")
+    return found
