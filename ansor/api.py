@@ -13,7 +13,7 @@ from ansor.rules.base import SketchRule
 from ansor.run.choosing import chosen, is_tunable, recorded_state, recorded_states, say_guesses, say_unused
 from ansor.run.kernels import built
 from ansor.run.keywords import ModelKeywords, RunOptions, TuningKeywords, check_records
-from ansor.run.machine_checks import check_machine
+from ansor.run.machine_checks import check_loads_here, check_machine
 from ansor.run.session import tuned
 from ansor.run.states import TaskState
 from ansor.run.voice import Report, Voice, quiet
@@ -215,6 +215,7 @@ def compile(
     on_tasks = options.get("on_tasks", quiet)
     check_arguments(on_tasks=on_tasks)
     target = parse_target("cpu" if target is None else target)
+    check_loads_here(target)
     check_machine(target, measures=asked.measures)
     asked.check_place(written=asked.measures)
     with asked.audience.voice(target) as voice:

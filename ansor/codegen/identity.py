@@ -1,17 +1,42 @@
 """When are two candidates the same machine code? Different schedules often are, and one measurement serves both.
 
-Read from a relocatable ELF file built with -ffunction-sections: a function is its own bytes plus, for each relocation in
+Read from a relocatable ELF file, of 32 or 64 bits, built with -ffunction-sections: a function is its own bytes plus, for each relocation in
 it, what that refers to: another function or constants by content, anything outside by name. Constants are compared by
 their whole section, which may miss an equality but never invents one.
 """
 
 import hashlib
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-_SYMBOLS, _RELOCATIONS, _NO_BITS, _EXECUTABLE = 2, 4, 8, 4
+_SYMBOLS, _RELOCATIONS, _NO_BITS, _RELOCATIONS_IN_PLACE, _EXECUTABLE = 2, 4, 8, 9, 4
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How numbers lie in a file: the formats of `struct`, and where the header says where sections are.
+
+    symbol: fields in the order of `_Symbol`, given by their places in the format. index: bits that the index of a symbol is shifted by in a relocation.
+    """
+
+    start: tuple[str, int]
+    sections: int
+    section: str
+    symbol: str
+    order: tuple[int, ...]
+    relocation: str
+    in_place: str
+    index: int
+
+
+_LAYOUTS = {
+    b"\x7fELF\x01\x01": _Layout(("<I", 32), 46, "<IIIIIIIIII", "<IIIBBH", (0, 3, 4, 5, 1, 2), "<IIi", "<II", 8),
+    b"\x7fELF\x02\x01": _Layout(("<Q", 40), 58, "<IIQQQQIIQQ", "<IBBHQQ", (0, 1, 2, 3, 4, 5), "<QQq", "<QQ", 32),
+}
+"""Of little-endian files, by how they begin."""
 
 
 class _Section(NamedTuple):
@@ -45,9 +70,10 @@ class _Relocation(NamedTuple):
 def code_digests(path: Path, functions: Iterable[str]) -> dict[str, str]:
     """A digest of the machine code of each function; functions that cannot be told (no such file format) are missing."""
     data = path.read_bytes()
-    if data[:6] != b"\x7fELF\x02\x01":  # 64 bits, little endian
+    layout = _LAYOUTS.get(data[:6])
+    if layout is None:
         return {}
-    code = _Object(data)
+    code = _Object(data, layout)
     wanted = set(functions)
     return {
         name: code.digest(symbol.section)
@@ -57,15 +83,15 @@ def code_digests(path: Path, functions: Iterable[str]) -> dict[str, str]:
 
 
 class _Object:
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        (start,) = struct.unpack_from("<Q", data, 40)
-        size, count = struct.unpack_from("<HH", data, 58)
-        self._sections = [_Section(*struct.unpack_from("<IIQQQQIIQQ", data, start + i * size)) for i in range(count)]
+    def __init__(self, data: bytes, layout: _Layout) -> None:
+        self._data, self._layout = data, layout
+        (start,) = struct.unpack_from(layout.start[0], data, layout.start[1])
+        size, count = struct.unpack_from("<HH", data, layout.sections)
+        self._sections = [_Section(*struct.unpack_from(layout.section, data, start + i * size)) for i in range(count)]
         table = next(section for section in self._sections if section.kind == _SYMBOLS)
-        self.symbols = [_Symbol(*fields) for fields in struct.iter_unpack("<IBBHQQ", self._bytes(table))]
+        self.symbols = [_Symbol(*(fields[k] for k in layout.order)) for fields in struct.iter_unpack(layout.symbol, self._bytes(table))]
         self._names = self._bytes(self._sections[table.link])
-        self._relocations = {section.info: section for section in self._sections if section.kind == _RELOCATIONS}
+        self._relocations = {one.info: one for one in self._sections if one.kind in (_RELOCATIONS, _RELOCATIONS_IN_PLACE)}
         self._digests: dict[int, str] = {}
 
     def name(self, symbol: _Symbol) -> str:
@@ -78,18 +104,25 @@ class _Object:
         self._digests[index] = "itself"  # what a recursive function finds
         section = self._sections[index]
         digest = hashlib.sha256(b"%d:" % (section.flags & _EXECUTABLE) + self._bytes(section))
-        relocations = self._relocations.get(index)
-        if relocations is not None:
-            for fields in struct.iter_unpack("<QQq", self._bytes(relocations)):
-                digest.update(self._target(_Relocation(*fields)).encode())
+        for relocation in self._relocations_of(index):
+            digest.update(self._target(relocation).encode())
         self._digests[index] = digest.hexdigest()
         return self._digests[index]
 
+    def _relocations_of(self, index: int) -> Iterator[_Relocation]:
+        section = self._relocations.get(index)
+        if section is None:
+            return
+        if section.kind == _RELOCATIONS:
+            yield from (_Relocation(*fields) for fields in struct.iter_unpack(self._layout.relocation, self._bytes(section)))
+        else:  # the addend is part of the code
+            yield from (_Relocation(*fields, 0) for fields in struct.iter_unpack(self._layout.in_place, self._bytes(section)))
+
     def _target(self, relocation: _Relocation) -> str:
-        symbol = self.symbols[relocation.info >> 32]
+        symbol = self.symbols[relocation.info >> self._layout.index]
         inside = 0 < symbol.section < len(self._sections)
         what = self.digest(symbol.section) if inside else self.name(symbol)
-        kind = relocation.info & 0xFFFFFFFF
+        kind = relocation.info & ((1 << self._layout.index) - 1)
         return f"{relocation.offset},{kind},{relocation.addend},{symbol.value},{what};"
 
     def _bytes(self, section: _Section) -> bytes:

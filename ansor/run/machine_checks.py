@@ -47,3 +47,12 @@ def _machine() -> str:
 
 def _article(architecture: str) -> str:
     return f"an {architecture}" if architecture[0] in "aAxX" else f"a {architecture}"
+
+
+def check_loads_here(target: Target) -> None:
+    """Raises TargetError for a target whose programs do not run in this process: a network is one callable here."""
+    if not target.is_local:
+        raise TargetError(
+            f"asked to compile a network for {target}, whose programs run on {target.device}, not in this process; tune its kernels with "
+            "ansor.extract_tasks(model, inputs, target) and ansor.tune_tasks(tasks, ...)"
+        )
