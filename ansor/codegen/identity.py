@@ -116,7 +116,7 @@ class _Object:
         if section.kind == _RELOCATIONS:
             yield from (_Relocation(*fields) for fields in struct.iter_unpack(self._layout.relocation, self._bytes(section)))
         else:  # the addend is part of the code
-            yield from (_Relocation(*fields, 0) for fields in struct.iter_unpack(self._layout.in_place, self._bytes(section)))
+            yield from (_Relocation(offset, info, 0) for offset, info in struct.iter_unpack(self._layout.in_place, self._bytes(section)))
 
     def _target(self, relocation: _Relocation) -> str:
         symbol = self.symbols[relocation.info >> self._layout.index]
