@@ -1,4 +1,4 @@
-"""The layer table of docs/architecture.md, held against the imports of the code."""
+"""The tables of docs/architecture.md, held against the imports of the code."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import networkx
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -38,34 +39,34 @@ MODULES = _modules()
 
 
 @dataclass(frozen=True)
-class Layer:
-    """A row of the table. `allowed`: numbers of layers, `named`: single modules of other layers."""
+class Row:
+    """A row of a table. `packages` have it together, `allowed`: packages and single modules that they may import; tvm: whether it is of TVM's names."""
 
-    number: int
     packages: tuple[str, ...]
-    allowed: frozenset[int]
-    named: tuple[str, ...]
+    allowed: tuple[str, ...]
+    tvm: bool
 
 
-def _layers() -> list[Layer]:
-    text = (ROOT / "docs" / "architecture.md").read_text()
-    rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in text.splitlines() if re.match(r"\| \d+ \|", line)]
-    return [Layer(int(number), _names(packages), _numbers(imports), _names(imports)) for number, packages, _, imports in rows]
+EVERYWHERE = ("ansor.errors", "ansor.support")
+"""What every module may import."""
+
+
+def _rows() -> list[Row]:
+    found, tvm = [], False
+    for line in (ROOT / "docs" / "architecture.md").read_text().splitlines():
+        tvm = tvm or line.startswith("| TVM's names |")
+        if line.startswith("| `ansor"):
+            packages, _, imports = [cell.strip() for cell in line.strip("| ").split(" | ")]
+            found.append(Row(_names(packages), tuple(name if name == "ansor" else f"ansor.{name}" for name in _names(imports)), tvm))
+    return found
 
 
 def _names(cell: str) -> tuple[str, ...]:
-    return tuple(re.findall(r"`(ansor[\w.]*)`", cell))
+    return tuple(re.findall(r"`([\w.]+)`", cell))
 
 
-def _numbers(cell: str) -> frozenset[int]:
-    """`0-2` -> {0, 1, 2}; single numbers as they are."""
-    found: set[int] = set()
-    for low, high in re.findall(r"\b(\d+)(?:-(\d+))?\b", cell):
-        found.update(range(int(low), int(high or low) + 1))
-    return frozenset(found)
-
-
-LAYERS = _layers()
+ROWS = _rows()
+PLACES = {package: row for row in ROWS for package in row.packages}
 
 
 def _within(module: str, packages: tuple[str, ...]) -> str | None:
@@ -74,13 +75,12 @@ def _within(module: str, packages: tuple[str, ...]) -> str | None:
     return max(holding, key=len, default=None)
 
 
-def _place(module: str) -> tuple[Layer, str]:
-    """The layer of a module and the package of the table it belongs to."""
-    packages = {package: layer for layer in LAYERS for package in layer.packages}
-    package = _within(module, tuple(name for name in packages if name != "ansor")) or ("ansor" if module == "ansor" else None)
+def _place(module: str) -> str:
+    """The package of the tables that a module belongs to."""
+    package = _within(module, tuple(name for name in PLACES if name != "ansor")) or ("ansor" if module == "ansor" else None)
     if package is None:
-        pytest.fail(f"{module} is in no row of the layer table in docs/architecture.md; add it where it belongs")
-    return packages[package], package
+        pytest.fail(f"{module} is in no row of the tables in docs/architecture.md; add it where it belongs")
+    return package
 
 
 def _imported(path: Path) -> Iterator[str]:
@@ -94,19 +94,60 @@ def _imported(path: Path) -> Iterator[str]:
                 yield from (name if (name := f"{node.module}.{alias.name}") in MODULES else node.module for alias in node.names)
 
 
-def test_table_is_read() -> None:
-    numbers = [layer.number for layer in LAYERS]
-    assert numbers == sorted(numbers) and set(numbers) == set(range(11))
-    assert all(package in MODULES for layer in LAYERS for package in (*layer.packages, *layer.named))
+IMPORTS = {module: set(_imported(path)) - {module} for module, path in MODULES.items()}
+
+
+def test_tables_are_read() -> None:
+    assert len(ROWS) > 20 and len({package for row in ROWS for package in row.packages}) == sum(len(row.packages) for row in ROWS)
+    assert all(name in MODULES for row in ROWS for name in (*row.packages, *row.allowed))
+
+
+def test_rows_name_what_stands_above_them() -> None:
+    above: list[str] = []
+    for row in ROWS:
+        named = [name for name in row.allowed if _place(name) not in above]
+        assert not named, f"{row.packages} may import {named}, which do not stand above it in docs/architecture.md"
+        above += row.packages
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_imports_point_down(module: str) -> None:
-    layer, package = _place(module)
-    for imported in _imported(MODULES[module]):
-        other, other_package = _place(imported)
-        fine = other_package == package or other.number in layer.allowed or _within(imported, layer.named) is not None
-        assert fine, f"{module} (layer {layer.number}, may import {sorted(layer.allowed)} {layer.named}) imports {imported} (layer {other.number})"
+def test_imports_are_those_of_the_table(module: str) -> None:
+    row = PLACES[_place(module)]
+    for imported in IMPORTS[module]:
+        fine = _place(imported) in (*row.packages, *EVERYWHERE) or _within(imported, tuple(name for name in row.allowed if name != "ansor")) is not None
+        if imported == "ansor":
+            fine = "ansor" in (*row.packages, *row.allowed)
+        assert fine, f"{module} imports {imported}; its row in docs/architecture.md names {', '.join(row.allowed) or 'nothing'}"
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.packages[0])
+def test_rows_name_nothing_that_they_do_not_need(row: Row) -> None:
+    used = set().union(*(IMPORTS[module] for module in MODULES if PLACES[_place(module)] is row))
+    idle = [name for name in row.allowed if not any(name == one or name != "ansor" and one.startswith(f"{name}.") for one in used)]
+    assert not idle, f"{row.packages} import nothing of {idle}; leave them out of the row in docs/architecture.md"
+
+
+def test_no_row_names_all_that_stands_above_it() -> None:
+    above = 0
+    for row in ROWS:
+        packages = {_place(name) for name in row.allowed}
+        assert above < 4 or len(packages) < above, f"{row.packages} may import everything"
+        above += len(row.packages)
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Wherever in the file the import stands, those for types alone included."""
+    graph = networkx.DiGraph([(module, imported) for module, several in IMPORTS.items() for imported in several])
+    circles = [sorted(circle) for circle in networkx.strongly_connected_components(graph) if len(circle) > 1]
+    assert not circles
+
+
+def test_nothing_imports_the_names_of_tvm() -> None:
+    of_tvm = {package for row in ROWS if row.tvm for package in row.packages}
+    assert of_tvm == {"ansor.compat.common", "ansor.autotvm", "ansor.auto_scheduler", "ansor.compat.tvm", "ansor.compat"}
+    for module in MODULES:
+        found = [one for one in IMPORTS[module] if _place(one) in of_tvm]
+        assert _place(module) in of_tvm or not found, f"{module} imports {found}"
 
 
 @pytest.mark.parametrize("module", [module for module, path in MODULES.items() if path.name == "__init__.py"])

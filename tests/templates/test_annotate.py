@@ -4,8 +4,8 @@ from math import comb
 
 import pytest
 
-from ansor.autotvm import ConfigSpace
 from ansor.errors import ConfigError
+from ansor.templates.space import ConfigSpace
 
 
 def annotations(number: int, policy: str, **how: int) -> list[list[str | int]]:

@@ -2,9 +2,10 @@
 
 import pytest
 
-from ansor.autotvm import ApplyConfig, ConfigEntity, DispatchContext, FallbackContext, clear_fallback_cache, get_config, on_target
 from ansor.errors import ConfigError
-from ansor.templates.dispatch import current_target
+from ansor.templates.dispatch import ApplyConfig, DispatchContext, FallbackContext, clear_fallback_cache, current_target, on_target
+from ansor.templates.space import ConfigEntity
+from ansor.templates.template import get_config
 
 ONE, OTHER = ConfigEntity(1, None, {}), ConfigEntity(2, None, {})
 

@@ -4,10 +4,11 @@ import pytest
 
 import ansor
 from ansor import te
-from ansor.autotvm import AnnotateEntity, ConfigEntity, ReorderEntity, SplitEntity
 from ansor.errors import ConfigError, InstantiationError, ScheduleError
 from ansor.manual.loop import AnyLoop
 from ansor.manual.schedule import Schedule
+from ansor.templates.entities import AnnotateEntity, ReorderEntity, SplitEntity
+from ansor.templates.space import ConfigEntity
 
 
 def scheduled() -> tuple[Schedule, list[AnyLoop]]:

@@ -6,8 +6,9 @@ import pytest
 
 import ansor
 from ansor import te
-from ansor.autotvm import ConfigSpace, SplitEntity
+from ansor.templates.entities import SplitEntity
 from ansor.templates.open_config import OpenConfig
+from ansor.templates.space import ConfigSpace
 
 
 def space() -> ConfigSpace:

@@ -6,8 +6,9 @@ from math import factorial
 import pytest
 
 from ansor import te
-from ansor.autotvm import Axis, ConfigSpace
 from ansor.errors import ConfigError
+from ansor.templates.knob import Axis
+from ansor.templates.space import ConfigSpace
 
 
 def orders(space: ConfigSpace, name: str) -> list[list[int]]:

@@ -11,19 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansor.autotvm import (
-    AnnotateEntity,
-    Axis,
-    ConfigEntity,
-    ConfigSpace,
-    FallbackConfigEntity,
-    InstantiationError,
-    OtherOptionEntity,
-    ReorderEntity,
-    SplitEntity,
-)
-from ansor.errors import AnsorError, ConfigError
-from ansor.templates.entities import Entity
+from ansor.errors import AnsorError, ConfigError, InstantiationError
+from ansor.templates.entities import AnnotateEntity, Entity, OtherOptionEntity, ReorderEntity, SplitEntity
+from ansor.templates.fallback import FallbackConfigEntity
+from ansor.templates.knob import Axis
+from ansor.templates.space import ConfigEntity, ConfigSpace
 
 
 def convolution() -> ConfigSpace:

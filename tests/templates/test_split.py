@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansor import te
-from ansor.autotvm import Axis, ConfigSpace, SplitEntity, VirtualAxis
 from ansor.errors import ConfigError
+from ansor.templates.entities import SplitEntity
+from ansor.templates.knob import Axis, VirtualAxis
+from ansor.templates.space import ConfigSpace
 
 
 def sizes(extent: int, policy: str = "factors", **how: object) -> list[list[int]]:
