@@ -43,7 +43,8 @@ SHOW_HELP = """\
 What a record file holds: per workload the trials, the best latency, failures by kind. With a name or file, the best program as loops.
 
   ansor show resnet18.jsonl
-  ansor show matmul.jsonl matmul --args 512,512,512"""
+  ansor show matmul.jsonl matmul --args 512,512,512
+  ansor show matmul.jsonl matmul --args 512,512,512 --passes    how it was lowered, and how its text was made"""
 
 EXPLAIN_HELP = """\
 Why the best recorded program of a workload is fast, and what lost to it: its schedule in words, tiles and caches, the estimate beside the time, runners-up.
@@ -220,7 +221,9 @@ def _add_show(commands: Commands) -> None:
     parser.add_argument("records", metavar="RECORDS", help="a record file")
     parser.add_argument("subject", nargs="?", metavar="NAME|FILE.py[:function]", help="show the best program of this")
     parser.add_argument("--args", type=arguments, default=(), metavar="N,N,...", help="sizes of an operator")
-    parser.add_argument("--source", action="store_true", help="the C text instead of the loops")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--source", action="store_true", help="the C text instead of the loops")
+    form.add_argument("--passes", action="store_true", help="the program after every pass, from its schedule to its text, instead of the loops")
     _add_target(parser, reads=True)
 
 

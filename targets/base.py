@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 from typing import Literal
 
 from ansor.codegen.building import Toolchain
 from ansor.codegen.c_toolchain import CToolchain
-from ansor.codegen.generate import Machine, generate
+from ansor.codegen.dialect import Dialect
+from ansor.codegen.generate import PASSES, Machine, draft_of, generate
 from ansor.codegen.source import CSource
 from ansor.codegen.toolchain import find_compiler
 from ansor.errors import TargetError
 from ansor.ir.loops import Loops
+from ansor.ir.passes import Shown, shown
 from ansor.targets.unit import SECONDS, Unit
 
 GROUP = "ansor.targets"
@@ -41,6 +43,7 @@ class Target:
     compiler: command of the C compiler, '' = the embedded one.
     rules: names of the sketch rules, in the order in which they are tried.
     features: instructions beyond arithmetic that the processor has, of those that intrinsics need, as compilers name them.
+    dialect: how C for it is written.
     """
 
     kind: str
@@ -56,6 +59,7 @@ class Target:
     compiler: str = ""
     rules: tuple[str, ...] = ()
     features: frozenset[str] = frozenset()
+    dialect: Dialect = Dialect()
 
     def __str__(self) -> str:
         """Canonical text: the kind, the processor, the threads, and whatever else differs from what this processor has."""
@@ -86,6 +90,18 @@ class Target:
     def emit(self, loops: Loops, entry: str) -> CSource:
         """The text of a program with that entry point, and how to call it."""
         return find_kind(self.kind).emit(self, loops, entry)
+
+    def passes(self, loops: Loops, entry: str) -> Iterator[Shown]:
+        """The program after every pass that makes its text."""
+        emit = find_kind(self.kind).emit
+        if emit is _as_c:
+            return shown(PASSES, draft_of(loops, self.machine, entry))
+        return iter([Shown("text", f"as the kind {self.kind} writes it", emit(self, loops, entry).text)])
+
+    @property
+    def machine(self) -> Machine:
+        """What C for it depends on."""
+        return Machine(self.vector_bytes, self.threads, self.dialect)
 
     def toolchain(self) -> Toolchain:
         """What builds its programs. Raises ToolchainError when it cannot be started."""
@@ -158,7 +174,7 @@ MCPU = Option("mcpu", "mcpu", "text", "processor, as the C compiler names it", a
 
 
 def _as_c(target: Target, loops: Loops, entry: str) -> CSource:
-    return generate(loops, Machine(target.vector_bytes, target.threads), entry)
+    return generate(loops, target.machine, entry)
 
 
 def _c_compiler(target: Target) -> Toolchain:

@@ -243,6 +243,11 @@ def test_tune_show_continue_compile(folder: Path, capsys: pytest.CaptureFixture[
     assert "a: float32[8, 16] input" in capsys.readouterr().out
     assert main(["show", "scaled.jsonl", "scaled.py", "--threads", "1", "--source"]) == 0
     assert "void" in capsys.readouterr().out
+    assert main(["show", "scaled.jsonl", "scaled.py", "--threads", "1", "--passes"]) == 0
+    passes = re.findall(r"^-- (\w+): ", capsys.readouterr().out, re.MULTILINE)
+    assert passes == ["regions", "scopes", "values", "nests", "simplify", "sums", "places", "patterns", "tree", "text"]
+    assert main(["show", "scaled.jsonl", "--passes"]) == 1
+    assert "which is for one program; say of what: ansor show scaled.jsonl NAME --passes" in capsys.readouterr().err
     assert main(["show", "scaled.jsonl", "scaled.py", "--args", "9"]) == 1
     said = capsys.readouterr().err
     assert "has no valid record of scaled(9, 16) for target" in said and "on this machine; it holds scaled(8, 16)" in said

@@ -14,13 +14,14 @@ from ansor import api
 from ansor.commands.common import made, make_console
 from ansor.commands.recorded_target import nothing_for, target_for
 from ansor.commands.subject import OperatorSubject, resolve
-from ansor.errors import RecordError
+from ansor.errors import ArgumentError, RecordError
 from ansor.measure.record import Loaded, Record, load
 from ansor.run.choosing import recorded_state, say_unused
 from ansor.run.kernels import schedule_text
 from ansor.run.progress import say
 from ansor.run.states import Best
 from ansor.support.text import counted
+from ansor.tasks.passes import passes_of
 from ansor.tasks.task import SearchTask
 
 
@@ -30,6 +31,9 @@ def run_show(given: argparse.Namespace) -> int:
     if given.subject:
         _show_program(given, console)
         return 0
+    if given.source or given.passes:
+        option = "--source" if given.source else "--passes"
+        raise ArgumentError(f"asked to show {given.records} with {option}, which is for one program; say of what: ansor show {given.records} NAME {option}")
     loaded = load(given.records)
     if not loaded.headers and not loaded.records:
         raise RecordError(f"asked to show {given.records}, which holds no trials; name a file that `ansor tune` wrote")
@@ -78,14 +82,21 @@ def _show_program(given: argparse.Namespace, console: Console) -> None:
     states = [recorded_state(task, given.records) for task in tasks]
     for state in states:
         if state.best is not None:
-            _print_program(state.task, state.best, given.source, console)
+            _print_program(state.task, state.best, _shown(state.task, state.best, given), console)
     say_unused(states, given.records, partial(say, console), partial(say, console))
     if all(state.best is None for state in states):
         raise nothing_for(tasks[0].name if len(tasks) == 1 else subject.name, target, given.records)
 
 
-def _print_program(task: SearchTask, best: Best, source: bool, console: Console) -> None:
+def _shown(task: SearchTask, best: Best, given: argparse.Namespace) -> str:
+    """A program as it was asked for."""
+    if given.passes:
+        return "\n\n".join(map(str, passes_of(best.sketch, best.row, task.target)))
+    return task.source(best.sketch, best.row).text if given.source else schedule_text(task, best)
+
+
+def _print_program(task: SearchTask, best: Best, text: str, console: Console) -> None:
     alternative = task.alternative_of(best.sketch)
     by = f", by {alternative.name} (operations counted as declared)" if alternative is not None else f", by {best.origin}" if task.templates else ""
     console.print(f"{task.name}: {best.unit.text(best.cost)}, {best.unit.rate(task.flop, best.cost)}{by}")
-    console.print(task.source(best.sketch, best.row).text if source else schedule_text(task, best), soft_wrap=True, markup=False)
+    console.print(text, soft_wrap=True, markup=False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 P = TypeVar("P")
 
@@ -38,3 +38,20 @@ def traced(passes: Sequence[Pass[P]], program: P) -> Iterator[tuple[Pass[P], P]]
     for one in passes:
         program = one.apply(program)
         yield one, program
+
+
+class Shown(NamedTuple):
+    """What a pass adds to a program, for people."""
+
+    name: str
+    does: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"-- {self.name}: {self.does}\n{self.text}"
+
+
+def shown(passes: Sequence[Pass[P]], program: P) -> Iterator[Shown]:
+    """The program after each pass."""
+    for one, after in traced(passes, program):
+        yield Shown(one.name, one.does, one.shown(after))

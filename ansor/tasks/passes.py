@@ -1,0 +1,20 @@
+"""A program of a task after every pass, from its schedule to its text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ansor.ir.passes import Shown, traced
+from ansor.schedule.lower import PASSES, Lowering
+from ansor.schedule.sketch import Sketch
+from ansor.targets.base import Target
+
+
+def passes_of(sketch: Sketch, row: Sequence[int], target: Target, entry: str = "kernel") -> Iterator[Shown]:
+    """Lowering's passes, then those that make the target's text."""
+    loops = None
+    for one, lowering in traced(PASSES, Lowering(sketch.state, sketch.row_numbers(row), entry)):
+        yield Shown(one.name, one.does, one.shown(lowering))
+        loops = lowering.loops
+    assert loops is not None
+    yield from target.passes(loops, entry)
