@@ -13,7 +13,7 @@ from ansor.rules.base import SketchRule
 from ansor.run.choosing import chosen, is_tunable, recorded_state, recorded_states, say_guesses, say_unused
 from ansor.run.kernels import built
 from ansor.run.keywords import ModelKeywords, RunOptions, TuningKeywords, check_records
-from ansor.run.machine_checks import check_loads_here, check_machine
+from ansor.run.machine_checks import check_loads_here, check_machine, check_tools
 from ansor.run.session import tuned
 from ansor.run.states import TaskState
 from ansor.run.voice import Report, Voice, quiet
@@ -78,6 +78,7 @@ def tune_tasks(
     if any(task.target != target for task in tasks):
         raise TargetError(f"asked to tune tasks for {', '.join(sorted({str(task.target) for task in tasks}))} in one run; give all of them one target")
     check_machine(target, measures=True)
+    check_tools(target)
     with asked.audience.voice(target) as voice:
         return tuned(tasks, weights, asked, voice)
 
@@ -139,12 +140,13 @@ def auto_schedule(
     asked.check_place(written=asked.measures)
     task = _task_of(func, args, target, options)
     check_machine(task.target, measures=asked.measures)
+    toolchain = check_tools(task.target)
     with asked.audience.voice(task.target) as voice:
         state = _operator_state(task, asked, voice)
         voice.now(f"building {task.name}")
         program = chosen(state, asked.search.model, asked.search.seed)
         say_guesses([state], voice.say, hint=not asked.given)
-        return built([task], [program], task.target.toolchain(), voice.alarm)[0]
+        return built([task], [program], toolchain, voice.alarm)[0]
 
 
 def _operator_state(task: SearchTask, asked: RunOptions, voice: Voice) -> TaskState:

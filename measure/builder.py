@@ -7,6 +7,7 @@ candidates are built one by one, and only the culprit fails.
 import shutil
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
@@ -22,7 +23,10 @@ from ansor.measure.failure import Failure
 from ansor.measure.machine_trouble import KIND, is_trouble, settled
 from ansor.measure.work_directory import WorkDirectory
 from ansor.support import settings
-from ansor.support.shortage import PAUSES, is_trouble_of_system
+from ansor.support.shortage import COMPILER_PAUSES, is_trouble_of_system
+
+ALONE_TIMES, ALONE_TIMES_IN_TROUBLE = 3, 8
+"""So often a text has to fail while a plain one builds right after it before that is the text's own failure; the second where others failed and then built."""
 
 PLAIN = CSource("void plain(void) {}\n", "plain", ())  # builds wherever anything does
 
@@ -55,6 +59,7 @@ class Builder:
         self._jobs = jobs or settings.jobs()
         self._together = toolchain.together(form) if together is None else together
         self._cancelled = threading.Event()
+        self._alone_times = ALONE_TIMES
         self._work = WorkDirectory()
         self._pool = ThreadPoolExecutor(self._jobs, thread_name_prefix="ansor-build")
 
@@ -104,20 +109,30 @@ class Builder:
         self.close()
 
     def _build_group(self, group: Sequence[CSource], timeout: float) -> list[Built]:
-        """Build; what fails for the machine's sake is tried again after a pause, and when it stays, a plain text tells whose failure it is."""
+        """Build. What fails for the machine's sake is tried again after a pause, for as long as anything gets built in between; a plain text tells whether
+        that is the text's own failure."""
         built = self._attempt(group, timeout)
-        for pause in PAUSES:
-            troubled = _troubled(built)
-            if not troubled or self._cancelled.wait(pause):
+        pauses = iter(COMPILER_PAUSES)
+        alone, told = Counter[int](), set[int]()
+        while troubled := [place for place in _troubled(built) if place not in told]:
+            pause = next(pauses, None)
+            if pause is None:
+                return [_settled(one, plain_works=False) if place in troubled else one for place, one in enumerate(built)]
+            if self._cancelled.wait(pause):
                 return built
             for place in troubled:
                 built[place] = self._attempt([group[place]], timeout)[0]
-        troubled = _troubled(built)
-        plain_works = bool(troubled) and not _troubled(self._attempt([PLAIN], timeout))
-        for place in troubled:
-            failure = built[place].failure
-            assert failure is not None
-            built[place] = replace(built[place], failure=settled(failure, plain_works))
+            left = [place for place in _troubled(built) if place not in told]
+            if len(left) < len(troubled):
+                self._alone_times = ALONE_TIMES_IN_TROUBLE
+            elif _troubled(self._attempt([PLAIN], timeout)):
+                continue
+            else:
+                alone.update(left)
+            pauses = iter(COMPILER_PAUSES)
+            told.update(place for place in left if alone[place] >= self._alone_times)
+            for place in told.intersection(left):
+                built[place] = _settled(built[place], plain_works=True)
         return built
 
     def _attempt(self, group: Sequence[CSource], timeout: float) -> list[Built]:
@@ -147,6 +162,11 @@ class Builder:
         failure = None if made.said.ok else Failure(made.said.kind, made.said.text)
         artifacts = made.artifacts or (None,) * len(group)
         return [Built(source, artifact, failure, made.said.seconds / len(group), stem.parent) for source, artifact in zip(group, artifacts, strict=True)]
+
+
+def _settled(one: Built, plain_works: bool) -> Built:
+    assert one.failure is not None
+    return replace(one, failure=settled(one.failure, plain_works))
 
 
 def _troubled(built: Sequence[Built]) -> list[int]:

@@ -199,7 +199,7 @@ class RecordFile:
         except OSError as error:
             raise RecordError(f"records cannot be written to {self.path}: {error}; name another file") from error
         try:
-            self._refuse_what_is_not_ours()
+            _check_ours(os.pread(self._descriptor, _START, 0), self.path)
             size = os.lseek(self._descriptor, 0, os.SEEK_END)
             if size and os.pread(self._descriptor, 1, size - 1) != b"\n":
                 self._write(b"\n")
@@ -231,13 +231,6 @@ class RecordFile:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def _refuse_what_is_not_ours(self) -> None:
-        start = os.pread(self._descriptor, _START, 0)
-        _check_start(start, self.path)
-        first = _as_written(start.removeprefix(_MARK).partition(b"\n")[0])
-        if first.startswith(_HEADER):  # damaged or not: the lines after it count
-            _read_header(first, self.path)
 
     def _append(self, line: bytes) -> None:
         if self._header is not None:
@@ -275,6 +268,18 @@ def record_line(record: Record) -> bytes:
         "elapsed": record.elapsed, "timestamp": record.timestamp, "seed": record.seed, "round": record.round,
     })  # fmt: skip
     return f"{head[:-1]},{tail[1:]}\n".encode()
+
+
+def check_file(path: Path) -> None:
+    """RecordError for a file that holds something else, or records of a version we do not know; asked before any work is done. It may be missing."""
+    check_place(path)
+    try:
+        with path.open("rb") as file:
+            _check_ours(file.read(_START), path)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise RecordError(f"records cannot be read from {path}: {error}; name another file") from error
 
 
 def load(path: str | Path, *, workload: str | None = None, target: str | None = None) -> Loaded:
@@ -327,6 +332,13 @@ def _load(path: Path, reader: "Reader") -> Loaded:
             elif found:
                 skipped[found] += 1
     return Loaded(tuple(records), tuple(headers), dict(skipped), tuple(comparisons))
+
+
+def _check_ours(start: bytes, path: Path) -> None:
+    _check_start(start, path)
+    first = _as_written(start.removeprefix(_MARK).partition(b"\n")[0])
+    if first.startswith(_HEADER):  # damaged or not: the lines after it count
+        _read_header(first, path)
 
 
 def _check_start(start: bytes, path: Path) -> None:

@@ -8,6 +8,7 @@ ends the trial it was in, beside ours, and takes its next turn on the new file.
 import fcntl
 import json
 import os
+import stat
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from ansor.errors import CacheError
 from ansor.support.notices import warn
 from ansor.support.settings import writable_cache
 
@@ -29,7 +31,8 @@ Say = Callable[[str], None]
 
 @contextmanager
 def turn(say: Say = warn) -> Iterator[None]:
-    """Wait for the machine's turn to measure, and hold it. `say` is told once when that takes long. Raises CacheError without a cache folder."""
+    """Wait for the machine's turn to measure, and hold it. `say` is told once when that takes long. Raises CacheError without a cache folder,
+    and for a lock that is no plain file."""
     with _taken(writable_cache() / "measuring.lock", say) as file:
         _sign(file)
         yield  # closing the file gives the turn back
@@ -39,7 +42,7 @@ def _taken(path: Path, say: Say) -> IO[bytes]:
     """The file, locked."""
     told = False
     while True:
-        file = path.open("a+b")
+        file = _opened(path)
         try:
             told = _wait(file, path, say, told)
             if _is_at(file, path):
@@ -48,6 +51,20 @@ def _taken(path: Path, say: Say) -> IO[bytes]:
             file.close()
             raise
         file.close()  # somebody stepped around the one we waited for: meet on the new file
+
+
+def _opened(path: Path) -> IO[bytes]:
+    """The file, made when missing. Raises CacheError for a folder, a pipe and the like; to open a pipe does not wait for its other end."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
+    except OSError as error:
+        raise CacheError(
+            f"measurements take turns by the file {path}, which cannot be opened: {error}; remove it, or set ANSOR_CACHE to another folder"
+        ) from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise CacheError(f"measurements take turns by the file {path}, but that is a pipe or a device; remove it, or set ANSOR_CACHE to another folder")
+    return os.fdopen(descriptor, "a+b")
 
 
 def _wait(file: IO[bytes], path: Path, say: Say, told: bool) -> bool:

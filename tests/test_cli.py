@@ -117,6 +117,26 @@ def test_mistakes_end_with_1_and_one_sentence(arguments: list[str], sentence: st
     assert error.startswith("ansor: ") and sentence in error and error.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "compiler", "cache"),
+    [
+        (["tune", "matmul", "--cc", "nocc"], "", ""), (["compile", "matmul", "--cc", "nocc"], "", ""), (["tune", "matmul"], "nocc", ""),
+        (["compile", "matmul", "--args", "16,16,16"], "nocc", ""), (["tune", "matmul"], "", "/proc/none"), (["compile", "matmul"], "", "/proc/none"),
+        (["tune", "matmul", "--records", "scaled.py"], "", ""), (["compile", "matmul", "--records", "scaled.py"], "", ""),
+    ],
+)  # fmt: skip
+def test_what_cannot_work_is_said_once_and_before_anything_else(
+    arguments: list[str], compiler: str, cache: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CC", compiler)
+    if cache:
+        monkeypatch.setenv("ANSOR_CACHE", cache)
+    assert main(arguments) == 1
+    said = capfd.readouterr()
+    assert said.out == "" and said.err.startswith("ansor: ") and said.err.count("\n") == 1 and "warning" not in said.err
+    assert not list(Path().glob("matmul*.jsonl"))
+
+
 def test_sizes_without_commas(capsys: pytest.CaptureFixture[str]) -> None:
     for command in (["tune", "matmul"], ["compile", "matmul"], ["show", "empty.jsonl", "matmul"]):
         with pytest.raises(SystemExit) as left:

@@ -26,7 +26,7 @@ from ansor.errors import CacheError, MachineTrouble, ToolchainError
 from ansor.support import settings
 from ansor.support.forked import Locked
 from ansor.support.safe_files import naming
-from ansor.support.shortage import PAUSES, is_shortage, sentence
+from ansor.support.shortage import COMPILER_PAUSES, is_shortage, sentence
 from ansor.support.text import clip
 
 T = TypeVar("T")
@@ -169,7 +169,7 @@ def _asked(text: str, command: list[str]) -> str:
 
 def _tried_again(attempt: Callable[[], T]) -> T:
     """What `attempt` gives, tried again after a pause where the machine is why it failed. Raises MachineTrouble when that stays."""
-    for pause in PAUSES:
+    for pause in COMPILER_PAUSES:
         try:
             return attempt()
         except MachineTrouble:

@@ -16,10 +16,11 @@ from ansor.commands.step_times import step_times
 from ansor.commands.subject import NetworkSubject, OperatorSubject, resolve
 from ansor.commands.tune import print_comparison
 from ansor.errors import RecordError
-from ansor.measure.record_place import check_place, make_place
+from ansor.measure.record import check_file
+from ansor.measure.record_place import make_place
 from ansor.run.choosing import chosen, recorded_state, say_guesses, say_unused
 from ansor.run.kernels import built
-from ansor.run.machine_checks import check_machine
+from ansor.run.machine_checks import check_machine, check_tools
 from ansor.run.progress import ProgressView, say
 from ansor.run.states import TaskState
 from ansor.support.text import counted, format_seconds
@@ -36,9 +37,10 @@ def run_compile(given: argparse.Namespace) -> int:
     records = records_of(given, subject)
     if given.records and not records.exists():
         raise RecordError(f"asked to compile from {records}, which does not exist; tune first, or leave --records out")
-    check_place(records)
+    check_file(records)
     target = target_for(given, records, console)
     check_machine(target, measures=False)
+    check_tools(target)
     if isinstance(subject, OperatorSubject):
         return _compile_operator(given, subject, target, records, console)
     return _compile_network(given, subject, target, records, console)

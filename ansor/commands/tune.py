@@ -12,9 +12,10 @@ from ansor import api
 from ansor.commands.common import Comparison, check_folder, compare, doing, made, make_console, records_of, save_kernels, target_of
 from ansor.commands.step_times import StepTimes, step_times
 from ansor.commands.subject import NetworkSubject, OperatorSubject, Subject, resolve
-from ansor.measure.record_place import check_place, make_place
+from ansor.measure.record import check_file
+from ansor.measure.record_place import make_place
 from ansor.run.choosing import chosen
-from ansor.run.machine_checks import check_machine
+from ansor.run.machine_checks import check_machine, check_tools
 from ansor.run.machine_peak import peak_gflops
 from ansor.run.progress import ProgressView, say, task_table
 from ansor.run.states import TaskState
@@ -35,7 +36,8 @@ def run_tune(given: argparse.Namespace) -> int:
     target = target_of(given)
     records = records_of(given, subject)
     check_machine(target, measures=True)
-    check_place(records)
+    check_tools(target)
+    check_file(records)
     check_folder(given.output)
     if isinstance(subject, OperatorSubject):
         return _tune_operator(given, subject, target, records, console)

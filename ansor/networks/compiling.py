@@ -10,6 +10,7 @@ from ansor.networks.network_kernel import NetworkKernel
 from ansor.run.choosing import chosen, is_tunable, recorded_states, say_guesses, say_unused
 from ansor.run.kernels import built
 from ansor.run.keywords import RunOptions
+from ansor.run.machine_checks import check_tools
 from ansor.run.session import tuned
 from ansor.run.states import TaskState
 from ansor.run.voice import Voice
@@ -29,6 +30,7 @@ def compiled(extracted: ExtractedGraph, target: Target, asked: RunOptions, voice
     from ansor.graph.network import CompiledNetwork
 
     tasks = [SearchTask(tensors=group.tensors, target=target, name=group.name) for group in extracted.tasks]
+    toolchain = check_tools(target) if tasks else None
     states = recorded_states([(task, float(group.weight)) for task, group in zip(tasks, extracted.tasks, strict=True)], asked.records)
     _tune(states, asked, voice)
     voice.now(f"choosing programs for {counted(len(tasks), 'kernel')}")
@@ -36,7 +38,7 @@ def compiled(extracted: ExtractedGraph, target: Target, asked: RunOptions, voice
     on_tasks(list(states.values()))
     say_guesses([state for state in states.values() if is_tunable(state.task)], voice.say, hint=not asked.given)
     voice.now(f"building {counted(len(tasks), 'kernel')}")
-    ours = [NetworkKernel(kernel) for kernel in built(tasks, bests, target.toolchain() if tasks else None, voice.alarm)]
+    ours = [NetworkKernel(kernel) for kernel in built(tasks, bests, toolchain, voice.alarm)]
     if library and tasks and runs_here(target):
         voice.now("comparing with PyTorch's kernels")
         return assembled(extracted, tasks, bests, ours, asked.records, voice.say)

@@ -11,7 +11,8 @@ from typing import TypedDict
 
 from ansor.cost_model.base import CostModel
 from ansor.measure.device import Device
-from ansor.measure.record_place import check_place, make_place
+from ansor.measure.record import check_file
+from ansor.measure.record_place import make_place
 from ansor.measure.timing import TimingOptions
 from ansor.run.budget import Budget
 from ansor.run.options import SearchOptions
@@ -107,7 +108,9 @@ CHECKED = ("records", "seed", "timing", "early_stop", "progress", "report", "on_
 
 
 def check_records(records: Path, written: bool) -> None:
-    """Raises RecordError for a file that cannot be read, or written to. One that is only read and not there is warned of."""
-    (make_place if written else check_place)(records)
+    """Raises RecordError for a file that cannot be read, or written to, or holds something else. One that is only read and not there is warned of."""
+    check_file(records)
+    if written:
+        make_place(records)
     if not records.exists():
         warn(f"records {records} do not exist, and nothing is measured, so no recorded program is used; check the path, or give trials= or minutes= to tune")

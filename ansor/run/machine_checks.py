@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import platform
 
+from ansor.codegen.building import Toolchain
 from ansor.errors import TargetError
 from ansor.support.notices import warn
+from ansor.support.settings import cores, writable_cache
+from ansor.support.text import counted
 from ansor.targets.base import Target
 
 ARM = ("cortex-", "neoverse-", "apple-")
@@ -14,7 +17,8 @@ ARM = ("cortex-", "neoverse-", "apple-")
 
 
 def check_machine(target: Target, measures: bool) -> None:
-    """Raises TargetError for a processor of another architecture, and, where programs are `measured`, for more threads than the machine has cores.
+    """Raises TargetError for a processor of another architecture, and, where programs are `measured`, for more threads than there are cores that
+    this process may use (affinity counts where the system has it).
 
     Programs for more threads may be generated for another machine: that is warned of.
     """
@@ -24,13 +28,23 @@ def check_machine(target: Target, measures: bool) -> None:
             f"asked for target {target}, {_article(wanted)} processor, but this machine is {here}, and kernels are built and run where ansor runs; "
             "leave -mcpu out, or name a processor of this architecture"
         )
-    cores = os.cpu_count() or 1
-    if not target.is_local or target.threads <= cores:
+    if not target.is_local or target.threads <= (usable := cores()):
         return
-    found = f"asked for target {target} with {target.threads} threads, but this machine has {cores} {'core' if cores == 1 else 'cores'}"
+    machine = os.cpu_count() or 1
+    there = f"this machine has {counted(machine, 'core')}" if usable >= machine else f"this process may use {usable} of this machine's {machine} cores"
+    found = f"asked for target {target} with {target.threads} threads, but {there}"
     if measures:
-        raise TargetError(f"{found}: times would mean nothing; give -threads={cores} or fewer")
-    warn(f"{found}: the kernel is made for another machine, and slow on this one")
+        raise TargetError(f"{found}: times would mean nothing; give -threads={usable} or fewer")
+    warn(f"{found}: the kernel is made for another machine, and slow here")
+
+
+def check_tools(target: Target) -> Toolchain:
+    """What builds the target's programs, started once, and the cache folder it needs. Raises ToolchainError and CacheError where they do not work.
+
+    Asked ahead of what goes on without a compiler, more slowly, and warns of it.
+    """
+    writable_cache()
+    return target.toolchain()
 
 
 def _architecture(mcpu: str) -> str:

@@ -5,6 +5,9 @@ import errno
 PAUSES = (0.2, 1.0)
 """Seconds to wait before trying again what failed for the machine's sake."""
 
+COMPILER_PAUSES = (0.2, 0.5, 1.0, 1.0, 1.0)
+"""The same for calls of a compiler: where memory is short, one in two may be killed for a while."""
+
 _ERRNOS = {
     errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOMEM, errno.EAGAIN, errno.EROFS, errno.EIO, errno.ENODEV, errno.ENOENT,
     errno.EACCES,

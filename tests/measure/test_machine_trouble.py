@@ -69,6 +69,7 @@ def test_refusals_of_the_system() -> None:
         check_trouble(Failure(KIND, "no space"))
 
 
+@pytest.mark.usefixtures("hasty")
 @pytest.mark.parametrize(("said", "what", "cure"), SAID)
 def test_a_compiler_that_cannot_be_asked_for_want_of_something(said: str, what: str, cure: str, tmp_path: Path) -> None:
     script = tmp_path / "cc"
@@ -78,6 +79,7 @@ def test_a_compiler_that_cannot_be_asked_for_want_of_something(said: str, what: 
         find_compiler(str(script))
 
 
+@pytest.mark.usefixtures("hasty")
 def test_a_compiler_that_cannot_be_started_for_want_of_descriptors(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     script = tmp_path / "cc"
     script.write_text("#!/bin/sh\n")
@@ -111,12 +113,12 @@ def test_kernels_and_helpers_that_the_machine_cannot_build(compiler: Compiler, t
 
 @pytest.mark.compiler
 @pytest.mark.usefixtures("hasty")
-@pytest.mark.parametrize("times", [1, 2, 3])
+@pytest.mark.parametrize("times", [1, 5, 6])
 def test_a_compiler_that_is_killed_is_called_again(times: int, compiler: Compiler, tmp_path: Path) -> None:
-    """Twice, as for candidates; then it is said once, and without a mark too many."""
+    """Five times; then it is said once, and without a mark too many."""
     killed = scripted(compiler, tmp_path, f"n=$(cat {tmp_path}/n 2>/dev/null || echo 0); [ $n -lt {times} ] && {{ echo $((n+1)) > {tmp_path}/n; kill -9 $$; }}")
     text = f"int killed_{os.getpid()}_{times};"
-    if times < 3:
+    if times < 6:
         assert cached_library(killed, "helper", text).exists()
         return
     with pytest.raises(MachineTrouble, match=r"not the program's fault: the compiler was killed \(SIGKILL\); free memory, or lower ANSOR_JOBS, and run"):
@@ -167,9 +169,9 @@ def test_errors_of_python_that_are_the_machines() -> None:
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits before the next attempt."""
-    monkeypatch.setattr(builders, "PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(builders, "COMPILER_PAUSES", (0.0,) * 5)
     monkeypatch.setattr(runners, "PAUSES", (0.0, 0.0))
-    monkeypatch.setattr(toolchain, "PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(toolchain, "COMPILER_PAUSES", (0.0,) * 5)
 
 
 def scripted(compiler: Compiler, folder: Path, text: str) -> Compiler:
@@ -211,6 +213,18 @@ def test_a_program_that_kills_its_compiler_fails_alone(compiler: Compiler, tmp_p
         first, second = builder.build([source_of(GOOD), source_of("/* doom */")])
     assert first.failure is None
     assert second.failure is not None and second.failure.kind == "compile" and second.failure.text.endswith(f"({ALONE})")
+
+
+@pytest.mark.compiler
+@pytest.mark.usefixtures("hasty")
+def test_a_compiler_that_is_killed_half_the_time_builds_everything(compiler: Compiler, tmp_path: Path, source_of: MakeSource) -> None:
+    """And no text is blamed for it."""
+    (tmp_path / "n").write_text("1\n")
+    killed = f"n=$(( ($(cat {tmp_path}/n) * 1103515245 + 12345) % 2147483648 )); echo $n > {tmp_path}/n; [ $n -lt 1073741824 ] && kill -9 $$"
+    with Builder(CToolchain(scripted(compiler, tmp_path, f"[ -e {tmp_path}/ill ] && {{ {killed}; }}")), jobs=1) as builder:
+        (tmp_path / "ill").touch()
+        built = builder.build([source_of(f"{GOOD} /* {k} */") for k in range(12)])
+    assert [one.failure for one in built] == [None] * 12
 
 
 @pytest.mark.compiler

@@ -8,12 +8,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from ansor.errors import CacheError
 from ansor.measure import turns
 from ansor.measure.turns import turn
 from ansor.support.settings import writable_cache
@@ -37,6 +38,14 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANSOR_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(turns, "PATIENCE_SECONDS", 0.2)
     monkeypatch.setattr(turns, "LOOK_SECONDS", 0.1)
+
+
+@pytest.mark.parametrize(("make", "words"), [(Path.mkdir, "cannot be opened: .*Is a directory"), (os.mkfifo, "is a pipe or a device")])
+def test_a_lock_that_is_no_file_is_told(make: Callable[[Path], None], words: str) -> None:
+    place = writable_cache() / "measuring.lock"
+    make(place)
+    with pytest.raises(CacheError, match=f"measurements take turns by the file {place}, .*{words}.*; remove it, or set ANSOR_CACHE to another folder$"), turn():
+        pass
 
 
 @contextmanager

@@ -1,11 +1,39 @@
+"""What a machine cannot run is told before any work."""
+
+from __future__ import annotations
+
+import os
 from dataclasses import replace
 
 import pytest
 
-from ansor.errors import TargetError
-from ansor.run.machine_checks import check_loads_here
+from ansor.errors import AnsorWarning, CacheError, TargetError, ToolchainError
+from ansor.run.machine_checks import check_loads_here, check_machine, check_tools
 from ansor.targets import cpu
 from ansor.targets.base import Kind, parse_target, register_kind
+
+
+@pytest.mark.parametrize(("usable", "there"), [(4, "this machine has 4 cores"), (2, "this process may use 2 of this machine's 4 cores")])
+def test_threads_are_compared_with_the_cores_that_the_process_may_use(usable: int, there: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(usable)), raising=False)
+    target = parse_target(f"cpu -threads={usable + 1}")
+    with pytest.raises(TargetError, match=f"with {usable + 1} threads, but {there}: times would mean nothing; give -threads={usable} or fewer"):
+        check_machine(target, measures=True)
+    with pytest.warns(AnsorWarning, match=f"{there}: the kernel is made for another machine, and slow here"):
+        check_machine(target, measures=False)
+    check_machine(parse_target(f"cpu -threads={usable}"), measures=True)
+
+
+@pytest.mark.compiler
+def test_tools_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    target = parse_target("cpu")
+    assert check_tools(target).version == target.toolchain().version
+    with pytest.raises(ToolchainError, match="there is no program 'nocc' on the PATH"):
+        check_tools(parse_target("cpu -cc=nocc"))
+    monkeypatch.setenv("ANSOR_CACHE", "/proc/none")
+    with pytest.raises(CacheError, match="/proc/none cannot be made"):
+        check_tools(target)
 
 
 def test_networks_for_other_devices_are_refused_with_what_to_use() -> None:
