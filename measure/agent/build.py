@@ -1,0 +1,61 @@
+"""Builds the agent, once for each system, and keeps it in the cache folder."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+from pathlib import Path
+
+from ansor.codegen.library_cache import kept_library
+from ansor.codegen.toolchain import FIRST_CALL_SECONDS, compile_files, find_compiler
+from ansor.errors import ToolchainError
+
+EXECUTABLE = 0o700
+FOLDER = Path(__file__).parent
+SOURCE = FOLDER / "agent.c"
+SYSTEMS = {
+    "aarch64": "aarch64-linux-musl",
+    "armv7": "thumb-linux-musleabihf",  # Thumb code: a quarter smaller
+    "riscv64": "riscv64-linux-musl",
+    "x86-64": "x86_64-linux-musl",
+}
+"""What the compiler calls the systems that the agent is for: Linux on these processors. The C library is in the program."""
+
+SAME = {"x86_64": "x86-64", "amd64": "x86-64", "arm64": "aarch64", "armv7l": "armv7", "armv8l": "armv7", "armhf": "armv7"}
+"""Other names of them, as systems say."""
+
+FLAGS = (
+    "-DSMALL", "-Os", "-s", "-g0", "-static", "-w", "-std=gnu11", "-fno-inline-functions", "-ffunction-sections", "-Wl,--gc-sections",
+    "-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-fno-sanitize=all",
+)  # fmt: skip
+
+
+def system_named(name: str) -> str:
+    """The key of `SYSTEMS` for a processor's name, as `uname -m` gives it. Raises ToolchainError for one the agent is not built for."""
+    found = SAME.get(name.lower(), name.lower())
+    if found not in SYSTEMS:
+        raise ToolchainError(f"asked for an agent for {name!r}; it is built for {', '.join(SYSTEMS)} (Linux)")
+    return found
+
+
+def built_agent(system: str = "") -> Path:
+    """The agent as a file, for a key of `SYSTEMS` or what means the same; '' for this machine. The first one for a system takes half a minute.
+
+    Raises ToolchainError when it cannot be built, and CacheError when it cannot be kept.
+    """
+    name = system_named(system or platform.machine())
+    compiler = find_compiler("zig")
+    flags = ("-target", SYSTEMS[name], *FLAGS)
+    texts = [path.read_text() for path in (SOURCE, *sorted(FOLDER.glob("*.h")))]
+    key = hashlib.sha256("\0".join([*texts, compiler.version, *flags]).encode()).hexdigest()[:16]
+
+    def build(place: Path) -> None:
+        compiled = compile_files(compiler, [SOURCE], place, flags, timeout=FIRST_CALL_SECONDS)
+        if not compiled.ok:
+            raise ToolchainError(f"{compiler.version} cannot build the agent for {name}: {compiled.text}")
+
+    found = kept_library(f"agent-{name}-{key}", build)
+    if not os.access(found, os.X_OK):
+        found.chmod(EXECUTABLE)
+    return found

@@ -1,0 +1,149 @@
+"""Bytes to an agent and back: through the pipes of a process that was started, or over TCP. Every wait has an end."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import IO
+
+CLOSING_SECONDS = 2.0  # an agent ends its job, removes its folder and ends when its input does
+PART_BYTES = 1 << 16
+
+
+class Channel:
+    """Two descriptors. What `send` and `receive` raise is an OSError (TimeoutError when time is up) or EOFError; `close`, from any thread, ends both."""
+
+    def __init__(self, reader: int, writer: int) -> None:
+        self._reader, self._writer = reader, writer
+        self._unread = bytearray()
+        self._wake = os.pipe()
+        self._closed = False
+        self.sent = self.received = 0
+        os.set_blocking(reader, False)
+        os.set_blocking(writer, False)
+
+    def send(self, message: bytes, deadline: float) -> None:
+        """Send all of it."""
+        rest = memoryview(message)
+        while rest:
+            self._wait(self._writer, select.POLLOUT, deadline)
+            try:
+                count = os.write(self._writer, rest[:PART_BYTES])
+            except BlockingIOError:
+                continue
+            except (BrokenPipeError, ConnectionResetError) as error:
+                raise EOFError(f"the connection ended{self.said()}") from error
+            self.sent += count
+            rest = rest[count:]
+
+    def receive(self, size: int, deadline: float) -> bytes:
+        """Exactly so many bytes."""
+        while len(self._unread) < size:
+            self._wait(self._reader, select.POLLIN, deadline)
+            with suppress(BlockingIOError):
+                part = os.read(self._reader, PART_BYTES)
+                if not part:
+                    raise EOFError(f"the connection ended{self.said()}")
+                self.received += len(part)
+                self._unread += part
+        found = bytes(self._unread[:size])
+        del self._unread[:size]
+        return found
+
+    def said(self) -> str:
+        """What else is known of why it ended, to be put behind a sentence."""
+        return ""
+
+    def interrupt(self) -> None:
+        """Let whoever waits stop doing so."""
+        self._closed = True
+        with suppress(OSError):
+            os.write(self._wake[1], b"x")
+
+    def close(self) -> None:
+        """Let go of everything. Nobody may wait any more: see `interrupt`."""
+        self._closed = True
+        for descriptor in self._wake:
+            with suppress(OSError):
+                os.close(descriptor)
+        self._wake = (-1, -1)
+
+    def _wait(self, descriptor: int, events: int, deadline: float) -> None:
+        poll = select.poll()
+        poll.register(descriptor, events)
+        poll.register(self._wake[0], select.POLLIN)
+        left = deadline - time.monotonic()
+        ready = poll.poll(max(0.0, left) * 1e3)
+        if self._closed:
+            raise EOFError("the device was closed")
+        if not ready and left <= 0:
+            raise TimeoutError("no answer in time")
+
+
+class ProcessChannel(Channel):
+    """An agent that was started here, or by `ssh`, and speaks on its standard input and output. Raises OSError when it does not start."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115, as long as this is open
+        try:
+            # A session of its own: Ctrl-C is for whoever measures, which ends this one.
+            self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaints, start_new_session=True, bufsize=0)
+        except BaseException:
+            self._complaints.close()
+            raise
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self._pipes = (self.process.stdin, self.process.stdout)
+        super().__init__(self.process.stdout.fileno(), self.process.stdin.fileno())
+
+    def said(self) -> str:
+        """What it wrote to standard error last, and how it ended."""
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(CLOSING_SECONDS)
+        code = self.process.poll()
+        ended = "" if code is None else f", status {code}"
+        with suppress(OSError, ValueError):
+            size = os.fstat(self._complaints.fileno()).st_size
+            last = os.pread(self._complaints.fileno(), 300, max(0, size - 300)).decode("utf-8", "replace")
+            if last.strip():
+                ended += f": {' '.join(last.split())}"
+        return ended
+
+    def close(self) -> None:
+        """End its input, and when it does not end of that, the process."""
+        if self._closed and self._complaints.closed:
+            return
+        for pipe in self._pipes:
+            with suppress(OSError):
+                pipe.close()
+        try:
+            self.process.wait(CLOSING_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.terminate()
+            try:
+                self.process.wait(CLOSING_SECONDS)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self._complaints.close()
+        super().close()
+
+
+class SocketChannel(Channel):
+    """An agent that listens. Raises OSError when nobody does."""
+
+    def __init__(self, host: str, port: int, seconds: float) -> None:
+        self._socket = socket.create_connection((host, port), seconds)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        super().__init__(self._socket.fileno(), self._socket.fileno())
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._socket.close()
+        super().close()

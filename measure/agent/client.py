@@ -1,0 +1,124 @@
+"""What an agent can be asked, as calls with typed results."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import ceil
+
+from ansor.errors import DeviceError
+from ansor.measure.agent.channel import Channel
+from ansor.measure.agent.wire import VERSION, Answer, LinkLost, Wire
+
+ANSWER_SECONDS = 30.0
+BUSY_SECONDS = 90.0  # beside the time of a job: how long an agent lets it wait for others
+SLOWEST_RATE = 16 << 10  # bytes a second, as the agent has it
+
+RunWay = str
+"""How a job ended: exit, signal or timeout."""
+
+
+class Refused(DeviceError):
+    """An agent answered with an error; `kind` is its word for it."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(f"the agent refused ({kind}): {text}")
+        self.kind = kind
+        self.text = text
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Of one job: seconds of wall time, bytes of memory, bytes of one file that it writes."""
+
+    seconds: float
+    memory: int
+    file_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnd:
+    """How a job ended. `code`: the exit status or the signal. `cut`: it wrote more than was kept of its output."""
+
+    way: RunWay
+    code: int
+    output: bytes
+    complaint: bytes
+    cut: bool
+    wall_seconds: float
+    cpu_seconds: float
+    peak_kb: int
+
+
+class AgentClient:
+    """A connection to an agent that was greeted. Raises LinkLost when it broke, Refused for an answer that is an error, DeviceError for another version."""
+
+    def __init__(self, open_channel: Callable[[], Channel], key: bytes | None = None) -> None:
+        self.channel = open_channel()
+        try:
+            self._wire = Wire(self.channel, key)
+            self.about: Mapping[str, str] = self._greeted()
+        except BaseException:
+            self.channel.close()
+            raise
+
+    def has_file(self, digest: str) -> bool:
+        """Whether the file with this SHA-256 is stored there."""
+        return self._ask(("have", "file", digest)).words == ("yes",)
+
+    def has_kept(self, name: str) -> bool:
+        """Whether a job left a file by this name there."""
+        return self._ask(("have", "kept", name)).words == ("yes",)
+
+    def put(self, content: bytes) -> str:
+        """Store a file; gives its digest."""
+        digest = hashlib.sha256(content).hexdigest()
+        self._ask(("put", digest), content, seconds=ANSWER_SECONDS + len(content) / SLOWEST_RATE)
+        return digest
+
+    def run(self, digest: str, mode: str, kept: str, recipe: bytes, limits: Limits) -> RunEnd:
+        """Run a stored program with the recipe as its input. `mode`: reference or trial. `kept`: what the first leaves, or the second reads; '-': nothing."""
+        words = ("run", digest, mode, kept, str(ceil(limits.seconds * 1e3)), str(limits.memory), str(limits.file_bytes))
+        answer = self._ask(words, recipe, seconds=limits.seconds + BUSY_SECONDS)
+        return _run_end(answer)
+
+    def drop_kept(self, name: str) -> None:
+        """Forget what a job left."""
+        self._ask(("drop", "kept", name))
+
+    def interrupt(self) -> None:
+        """Let whoever waits for an answer get LinkLost; from any thread."""
+        self.channel.interrupt()
+
+    def close(self) -> None:
+        """End the connection; a job of it ends, too."""
+        self.channel.close()
+
+    def _greeted(self) -> Mapping[str, str]:
+        answer = self._ask(("hello", VERSION))
+        if answer.words != ("hello", VERSION):
+            raise LinkLost(f"the answer is none of an agent: {' '.join(answer.words)[:60]!r}")
+        lines = (line.partition(" ") for line in answer.body.decode("utf-8", "replace").splitlines())
+        found: dict[str, str] = {}
+        for name, _, value in lines:
+            found.setdefault(name, value.strip())
+        return found
+
+    def _ask(self, words: tuple[str, ...], body: bytes = b"", *, seconds: float = ANSWER_SECONDS) -> Answer:
+        answer = self._wire.ask(words, body, seconds=seconds)
+        if answer.words in (("error", "protocol"), ("error", "late")):
+            raise LinkLost(f"the agent could not read what came to it: {answer.text}")
+        if answer.words[:1] == ("error",):
+            raise Refused(" ".join(answer.words[1:]), answer.text)
+        return answer
+
+
+def _run_end(answer: Answer) -> RunEnd:
+    """Raises LinkLost for what is no answer to `run`."""
+    words = answer.words
+    numbers = all(word.isascii() and word.isdecimal() for word in words[2:])
+    if len(words) != 8 or words[0] != "ran" or words[1] not in ("exit", "signal", "timeout") or not numbers:
+        raise LinkLost(f"the answer is none of an agent: {' '.join(words)[:60]!r}")
+    code, wall, cpu, peak, cut, output = map(int, words[2:])
+    return RunEnd(words[1], code, answer.body[:output], answer.body[output:], bool(cut), wall / 1e6, cpu / 1e6, peak)

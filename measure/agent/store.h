@@ -1,0 +1,246 @@
+/* Files by their digest, and files that jobs left by a name, in one folder that belongs to this user alone. The working folder is that folder.
+
+       file-DIGEST   what was put here          kept-NAME   what a job left
+       new-N         being put                  job-N       the folder of a job          lock   held while a job runs
+
+   When they are too much together, those go first that were not used for the longest time. */
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+enum { NAME_BYTES = 96, KEPT_LETTERS = 64, MOST_FILES = 4096, DEEPEST = 32 };
+
+typedef struct {
+    uint64_t space, largest;    /* bytes of all files, of one file */
+    uint64_t since;             /* bytes put since `make_room` looked */
+} Store;
+
+static void join(char *name, const char *head, const char *tail) {
+    Text text = {.length = 0};
+    add(&text, head);
+    add(&text, tail);
+    const size_t length = text.length < NAME_BYTES - 1 ? text.length : NAME_BYTES - 1;
+    memcpy(name, text.data, length);
+    name[length] = 0;
+}
+
+static void join_number(char *name, const char *head, uint64_t number) {
+    Text text = {.length = 0};
+    add_number(&text, number);
+    text.data[text.length] = 0;
+    join(name, head, text.data);
+}
+
+/* The names in a folder, by the system's own call: the library's takes memory of its own. */
+typedef struct {
+    int folder;
+    int64_t at, end;
+    _Alignas(8) char entries[2048];
+} Names;
+
+static const char *next_name(Names *names) {
+    for (;;) {
+        if (names->at >= names->end) {
+            names->at = 0, names->end = syscall(SYS_getdents64, names->folder, names->entries, sizeof names->entries);
+            if (names->end <= 0) return NULL;
+        }
+        uint16_t length;
+        memcpy(&length, names->entries + names->at + 16, sizeof length);
+        const char *name = names->entries + names->at + 19;
+        names->at += length;
+        if (strcmp(name, ".") && strcmp(name, "..")) return name;
+    }
+}
+
+static int open_names(Names *names, int parent, const char *name) {
+    names->folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    names->at = names->end = 0;
+    return names->folder >= 0;
+}
+
+/* Small letters, digits, `-` and `_`: nothing that leads out of the folder. */
+static int is_kept_name(const char *word) {
+    const size_t length = strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789_-");
+    return length > 0 && length <= KEPT_LETTERS && word[length] == 0 && word[0] != '-';
+}
+
+/* Removes what `name` is, in the folder `parent`; folders with what is in them. */
+static void remove_all(int parent, const char *name, int depth) {
+    if (unlinkat(parent, name, 0) == 0 || depth > DEEPEST) return;
+    Names names;
+    if (!open_names(&names, parent, name) && (syscall(SYS_fchmodat, parent, name, 0700) || !open_names(&names, parent, name))) return;
+    fchmod(names.folder, 0700);
+    for (const char *entry; (entry = next_name(&names));) remove_all(names.folder, entry, depth + 1);
+    close(names.folder);
+    unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+static int starts(const char *name, const char *head) {
+    return strncmp(name, head, strlen(head)) == 0;
+}
+
+/* What dead agents left: the number in a name is that of a process. */
+static void remove_left_over(void) {
+    Names names;
+    if (!open_names(&names, AT_FDCWD, ".")) return;
+    for (const char *entry; (entry = next_name(&names));) {
+        uint64_t process;
+        if (!starts(entry, "job-") && !starts(entry, "new-")) continue;
+        if (!number_of(entry + 4, INT32_MAX, &process) || process < 1) continue;
+        if (kill((pid_t)process, 0) && errno == ESRCH) remove_all(AT_FDCWD, entry, 0);
+    }
+    close(names.folder);
+}
+
+/* Goes into the folder, made when missing. Gives NULL, or what is wrong with it. */
+static const char *enter_store(const char *folder) {
+    struct stat found;
+    if (mkdir(folder, 0700) && errno != EEXIST) return "the folder for files cannot be made";
+    if (chdir(folder) || stat(".", &found)) return "the folder for files cannot be entered";
+    if (found.st_uid != geteuid()) return "the folder for files belongs to another user";
+    if (found.st_mode & 077) return "others may use the folder for files; take that right away with chmod 700, or name another one with -store";
+    return NULL;
+}
+
+typedef struct {
+    char name[NAME_BYTES];
+    int64_t used;
+    uint64_t size;
+} Stored;
+
+/* By Shell's method, the one that was not used for the longest time first. */
+static void sort_by_use(Stored *files, size_t count) {
+    for (size_t gap = count / 2; gap > 0; gap /= 2)
+        for (size_t i = gap; i < count; i++) {
+            const Stored file = files[i];
+            size_t at = i;
+            for (; at >= gap && files[at - gap].used > file.used; at -= gap) files[at] = files[at - gap];
+            files[at] = file;
+        }
+}
+
+static size_t list_files(Stored *files, uint64_t *total) {
+    Names names;
+    size_t count = 0;
+    *total = 0;
+    if (!open_names(&names, AT_FDCWD, ".")) return 0;
+    for (const char *entry; count < MOST_FILES && (entry = next_name(&names));) {
+        struct stat found;
+        if (!starts(entry, "file-") && !starts(entry, "kept-")) continue;
+        if (strlen(entry) >= NAME_BYTES || fstatat(AT_FDCWD, entry, &found, AT_SYMLINK_NOFOLLOW)) continue;
+        join(files[count].name, entry, "");
+        files[count].used = (int64_t)found.st_mtim.tv_sec * 1000000000 + found.st_mtim.tv_nsec;
+        files[count].size = found.st_size > 0 ? (uint64_t)found.st_size : 0;
+        *total += files[count++].size;
+    }
+    close(names.folder);
+    return count;
+}
+
+/* Makes room for `size` bytes more. Folders are looked through once for every sixteenth of the space. */
+static void make_room(Store *store, uint64_t size) {
+    uint64_t total;
+    store->since += size + store->space / MOST_FILES;
+    if (store->since < store->space / 16 + size) return;
+    Stored *files = mmap(NULL, MOST_FILES * sizeof *files, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (files == MAP_FAILED) return;
+    size_t count = list_files(files, &total), first = 0;
+    sort_by_use(files, count);
+    const size_t most = MOST_FILES * 3 / 4;
+    const uint64_t wanted = store->space - store->space / 8;
+    while (first < count && (total + size > wanted || count - first > most)) {
+        unlink(files[first].name);
+        total -= files[first++].size;
+    }
+    munmap(files, MOST_FILES * sizeof *files);
+    store->since = size;
+}
+
+/* Says that a file was used now, so that it stays. Gives whether it is there. */
+static int touch(const char *name) {
+    struct stat found;
+    if (fstatat(AT_FDCWD, name, &found, AT_SYMLINK_NOFOLLOW) || !S_ISREG(found.st_mode)) return 0;
+    utimensat(AT_FDCWD, name, NULL, AT_SYMLINK_NOFOLLOW);
+    return 1;
+}
+
+/* Whether a file is there and still what its name says; a damaged one is removed. */
+static int is_whole(const char *name, const char *digits) {
+    Sha256 hash;
+    unsigned char part[PART_BYTES], digest[DIGEST_BYTES];
+    char found[DIGEST_DIGITS + 1];
+    ssize_t got;
+    if (!touch(name)) return 0;
+    const int file = open(name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (file < 0) return 0;
+    sha256_start(&hash);
+    while ((got = read(file, part, sizeof part)) > 0) sha256_add(&hash, part, (size_t)got);
+    close(file);
+    sha256_end(&hash, digest);
+    digits_of(digest, found);
+    if (got == 0 && strcmp(found, digits) == 0) return 1;
+    unlink(name);
+    return 0;
+}
+
+static int write_file(int file, const unsigned char *bytes, size_t size) {
+    while (size > 0) {
+        const ssize_t put = write(file, bytes, size);
+        if (put < 0 && errno == EINTR) continue;
+        if (put <= 0) return 0;
+        bytes += put, size -= (size_t)put;
+    }
+    return 1;
+}
+
+/* Takes the body of a message into the file `name`. A full disk is told by `*full`, after all of the body was read. */
+static Outcome receive_file(Link *link, int file, unsigned char *digest, int *full) {
+    Sha256 hash;
+    const unsigned char *part;
+    sha256_start(&hash);
+    for (uint64_t length, left = link->size; left > 0; left -= length) {
+        size_t came;
+        const Outcome outcome = receive_part(link, left < PART_BYTES ? (size_t)left : PART_BYTES, &part, &came);
+        if (outcome != FINE) return outcome;
+        if (link->sealed) hmac_add(&link->opening, part, came);
+        sha256_add(&hash, part, came);
+        if (!*full && !write_file(file, part, came)) *full = errno ? errno : ENOSPC;
+        length = came;
+    }
+    sha256_end(&hash, digest);
+    return receive_end(link);
+}
+
+/* put DIGEST SIZE */
+static Outcome put_file(Link *link, Store *store) {
+    char temporary[NAME_BYTES], name[NAME_BYTES], found[DIGEST_DIGITS + 1];
+    unsigned char digest[DIGEST_BYTES];
+    int full = 0;
+    make_room(store, link->size);
+    join_number(temporary, "new-", (uint64_t)getpid());
+    join(name, "file-", link->words[1]);
+    unlink(temporary);
+    const int file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0700);
+    if (file < 0) full = errno;
+    const Outcome outcome = receive_file(link, file, digest, &full);
+    if (file >= 0 && close(file)) full = errno;
+    digits_of(digest, found);
+    const int right = outcome == FINE && strcmp(found, link->words[1]) == 0;
+    if (right && !full && rename(temporary, name) == 0) return send_text(link, "put", NULL);
+    if (right && !full) full = errno;
+    unlink(temporary);
+    if (outcome != FINE) return outcome;
+    if (!right) return send_error(link, "damaged", "the bytes have another digest than the message says", NULL);
+    return send_error(link, "machine", "the file cannot be stored", strerror(full));
+}
+
+/* `kind` is file or kept; NULL when that or the name is none. */
+static const char *stored_name(const char *kind, const char *word, char *name) {
+    if (strcmp(kind, "file") == 0 && digest_of(word, NULL)) return join(name, "file-", word), name;
+    if (strcmp(kind, "kept") == 0 && is_kept_name(word)) return join(name, "kept-", word), name;
+    return NULL;
+}
