@@ -22,7 +22,6 @@ from ansor.cost_model.buffer_features import Statement, statements_of
 from ansor.cost_model.compiler_vectors import lanes_by_compiler
 from ansor.cost_model.nest import Nest
 from ansor.ir.columns import Flag, Row, anywhere, ceil, choose, larger, log, negated, row, smaller
-from ansor.ir.intrinsics import intrinsic_named
 from ansor.ir.loops import Buffer, Loops
 from ansor.schedule.legality import accumulators, vector_pieces
 from ansor.schedule.machine import Machine
@@ -167,7 +166,7 @@ def lanes_of(statement: Statement, core: Core) -> int:
     """Elements of its vectors."""
     widest = max(layout.element_bytes for buffer, layout in statement.layouts.items() if buffer in statement.footprints)
     lanes = max(1, core.vector_bytes // widest)
-    intrinsic = intrinsic_named(statement.nest.path[-1].intrinsic) if statement.nest.path else None
+    intrinsic = statement.nest.path[-1].intrinsic if statement.nest.path else None
     return lanes if intrinsic is None else min(lanes, max(intrinsic.lanes))
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterable
+from dataclasses import fields, is_dataclass, replace
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TypeVar
@@ -41,8 +43,38 @@ def register(name: str) -> Callable[[Rule], Rule]:
     return enter
 
 
-def rule_named(name: str) -> SketchRule:
-    """The rule of that name: registered, ours, or another package's (entry point group `ansor.rules`)."""
+def rule_named(text: str) -> SketchRule:
+    """The rule of that name: registered, ours, or another package's (entry point group `ansor.rules`).
+
+    Behind the name may be knobs that differ from the defaults, as Python writes them: `pack_operands(reuse=4)`. Raises ScheduleError for what there is not.
+    """
+    name, opening, _ = text.partition("(")
+    rule = _plain(name)
+    return _with_knobs(rule, name, text) if opening else rule
+
+
+def _with_knobs(rule: SketchRule, name: str, text: str) -> SketchRule:
+    knobs = _knobs(text)
+    known: list[str] = [one.name for one in fields(rule)] if is_dataclass(rule) else []
+    for knob in knobs:
+        if knob not in known:
+            raise ScheduleError(f"asked for sketch rule {text}, but {name} has no knob {knob!r}; it has {', '.join(known) or 'none'}")
+    made: SketchRule = replace(rule, **knobs)  # type: ignore[type-var]  # what has fields is a dataclass
+    return made
+
+
+def _knobs(text: str) -> dict[str, object]:
+    """The arguments of a call, all by name, all literals."""
+    try:
+        call = ast.parse(text, mode="eval").body
+        if isinstance(call, ast.Call) and not call.args and all(one.arg for one in call.keywords):
+            return {str(one.arg): ast.literal_eval(one.value) for one in call.keywords}
+    except (SyntaxError, ValueError):
+        pass
+    raise ScheduleError(f"asked for sketch rule {text!r:.200}, which cannot be read; write a name, or a name with knobs such as pack_operands(reuse=4)")
+
+
+def _plain(name: str) -> SketchRule:
     if name not in _rules and name in BUILTIN:
         import_module(f"ansor.rules.{name}")
     if name not in _rules:

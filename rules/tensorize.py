@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ansor.ir.intrinsics import available, matched
+from ansor.ir.intrinsics import matched
 from ansor.rules.base import Derived
 from ansor.rules.multi_level_tiling_with_fusion import MultiLevelTilingWithFusion
 from ansor.rules.registry import register
@@ -46,7 +46,7 @@ class Tensorize:
 
 def _inner(stage: Stage, target: Target, uneven: int | None) -> Inner | None:
     """The first intrinsic that fits. An axis that is not cut unevenly has to be made of whole vectors, of the narrowest at least."""
-    for intrinsic in available(target.features, target.vector_bytes):
+    for intrinsic in target.intrinsics:
         found = matched(stage.tensor, intrinsic)
         if found is None:
             continue

@@ -21,8 +21,11 @@ from ansor.codegen.generate import PASSES, Machine, draft_of, generate
 from ansor.codegen.source import CSource
 from ansor.codegen.toolchain import find_compiler
 from ansor.errors import TargetError
+from ansor.ir.intrinsics import Intrinsic, available, declare, intrinsic_named
 from ansor.ir.loops import Loops
 from ansor.ir.passes import Shown, shown
+from ansor.schedule.legality import LIMITS
+from ansor.schedule.machine import Limit
 from ansor.targets.unit import SECONDS, Unit
 
 GROUP = "ansor.targets"
@@ -41,7 +44,8 @@ class Target:
     vector_bytes, vector_registers: of one core; l1_bytes, l2_bytes: of one core, l3_bytes: shared, 0 = none; cache_line_bytes.
     stack_bytes: how much a kernel may keep in local buffers of one thread.
     compiler: command of the C compiler, '' = the embedded one.
-    rules: names of the sketch rules, in the order in which they are tried.
+    rules: the sketch rules in the order in which they are tried, by name, with knobs that differ
+        from the defaults behind it: `pack_operands(reuse=4)`.
     features: instructions beyond arithmetic that the processor has, of those that intrinsics need, as compilers name them.
     dialect: how C for it is written.
     """
@@ -76,6 +80,16 @@ class Target:
     def unit(self) -> Unit:
         """What the devices of its kind count."""
         return find_kind(self.kind).unit
+
+    @property
+    def intrinsics(self) -> tuple[Intrinsic, ...]:
+        """The instructions that it has, of those that its kind knows, in the order in which they are preferred."""
+        return available(find_kind(self.kind).intrinsics, self.features, self.vector_bytes)
+
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        """What a program for it may not exceed."""
+        return find_kind(self.kind).limits
 
     @property
     def device(self) -> str:
@@ -187,6 +201,7 @@ class Kind:
 
     unit, device: what its devices count, and the text of the one that serves when nobody names one.
     emit: the text of a program; toolchain: what builds it. A kind that is not C brings its own of both.
+    intrinsics: instructions that its processors may have, preferred ones first; limits: what programs may not exceed.
     """
 
     name: str
@@ -197,6 +212,8 @@ class Kind:
     device: str = LOCAL
     emit: Callable[[Target, Loops, str], CSource] = _as_c
     toolchain: Callable[[Target], Toolchain] = _c_compiler
+    intrinsics: tuple[Intrinsic, ...] = ()
+    limits: tuple[Limit, ...] = LIMITS
 
 
 _kinds: dict[str, Kind] = {}
@@ -207,6 +224,7 @@ def register_kind(kind: Kind) -> Kind:
     """Make a kind of target known. Raises TargetError when another has its name."""
     if kind.name in _kinds and _kinds[kind.name] is not kind or kind.name in _aliases:
         raise TargetError(f"asked to register target kind {kind.name!r}, which exists already; choose another name")
+    declare(kind.intrinsics)
     _kinds[kind.name] = kind
     return kind
 
@@ -231,6 +249,11 @@ def find_kind(name: str) -> Kind:
         why = f": {name} programs cannot be generated yet" if name in DEVICES else ""
         raise TargetError(f"asked for target kind {name!r}{why}; the kinds are {', '.join(kind_names())} (and llvm, which is cpu), such as 'cpu -threads=1'")
     return _kinds[name]
+
+
+def find_intrinsic(name: str) -> Intrinsic | None:
+    """The intrinsic of that name of any kind that is known."""
+    return intrinsic_named(name)
 
 
 def parse_target(text: str | Target) -> Target:

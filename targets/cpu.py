@@ -8,10 +8,13 @@ from functools import lru_cache
 from pathlib import Path
 
 from ansor.errors import TargetError
-from ansor.ir.intrinsics import FEATURES
+from ansor.ir import intrinsics
 from ansor.support import settings
+from ansor.targets import neon, x86_intrinsics
 from ansor.targets.base import MCPU, Kind, Option, Target, register_kind
 
+INTRINSICS = (*x86_intrinsics.INTRINSICS, *neon.DOTS)
+FEATURES = intrinsics.features_of(INTRINSICS)
 RULES = (
     "always_inline",  # first and exclusive: everything below sees through what costs nothing
     "simplify_const_tensor",  # exclusive: a stage that multiplies with constants is unrolled, never tiled for reuse
@@ -165,4 +168,4 @@ def caches_of(folder: Path) -> dict[tuple[int, str], tuple[int, int]]:
     return found
 
 
-CPU = register_kind(Kind("cpu", default, OPTIONS))
+CPU = register_kind(Kind("cpu", default, OPTIONS, intrinsics=INTRINSICS))

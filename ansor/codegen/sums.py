@@ -14,7 +14,7 @@ from dataclasses import replace
 from ansor.codegen.tensorized import InnerProduct, inner_product
 from ansor.codegen.values import mentions
 from ansor.ir.columns import product
-from ansor.ir.intrinsics import INTRINSICS, Intrinsic
+from ansor.ir.intrinsics import Intrinsic
 from ansor.ir.linear import Var, of, substituted
 from ansor.ir.loops import Access, Buffer, For, Loops, Node, Store, stores
 from ansor.te.expr import Binary, Cast, Const
@@ -49,7 +49,7 @@ def _operand(path: Sequence[For], store: Store) -> tuple[InnerProduct, Access, I
     if inner is None or not inner.intrinsic.offset or not isinstance(inner.b, Access):
         return None
     walked = _walked(inner.b)
-    plain = next((one for one in INTRINSICS if one.operands == ("uint8", inner.b.dtype) and one.features == inner.intrinsic.features and not one.offset), None)
+    plain = inner.intrinsic.plain
     if plain is None or walked is None or inner.b.buffer.scope == "local" or inner.lanes not in walked or walked[-1] is not inner.group:
         return None
     columns = [var for var in walked if var not in store.reduce_vars]
@@ -83,7 +83,7 @@ def _nest(inner: InnerProduct, b: Access, plain: Intrinsic, path: Sequence[For],
     value = Binary("mul", Cast(Const(inner.intrinsic.offset, "uint8"), "int32"), Cast(source, "int32"), "int32")
     summed = tuple(own[var] for var in (*reductions, inner.group))
     nest: Node = Store(name, buffer, tuple(of(own[var]) for var in columns), value, "sum", 0, summed)
-    nest = For(own[inner.group], "reduce", name, (nest,), intrinsic=plain.name)
+    nest = For(own[inner.group], "reduce", name, (nest,), intrinsic=plain)
     nest = For(own[inner.lanes], "spatial", name, (nest,), vectorized=True)
     for var in reversed(reductions):
         nest = For(own[var], "reduce", name, (nest,))

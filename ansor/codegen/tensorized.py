@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from ansor.codegen.dialect import C_TYPES, Helpers, literal, vector_type
 from ansor.codegen.values import Lanes, Writer, combined, depends, mentions
-from ansor.ir.intrinsics import Intrinsic, intrinsic_named
+from ansor.ir.intrinsics import Intrinsic
 from ansor.ir.linear import Var
 from ansor.ir.loops import Access, For, Store
 from ansor.te.expr import Binary, Cast, Expr, Select
@@ -50,7 +50,7 @@ class TileText:
 
 def inner_product(loops: Sequence[For], store: Store) -> InnerProduct | None:
     """The innermost part of a nest as an instruction, where a schedule says so and simplifying has left it in place; None where plain code is right."""
-    intrinsic = intrinsic_named(loops[-1].intrinsic) if loops else None
+    intrinsic = loops[-1].intrinsic if loops else None
     if intrinsic is None or len(loops) < 2 or store.combiner != "sum" or store.buffer.dtype != "int32":
         return None
     group, lanes, value = loops[-1].var, loops[-2], store.value

@@ -1,5 +1,7 @@
 """Instructions that multiply small groups of narrow integers and add the products up, each a declaration with C text attached.
 
+Targets list those they have (`ansor.targets.x86_intrinsics`, `ansor.targets.neon`); a name, as steps hold it, stands for the one that was declared under it.
+
 A stage whose body is that declaration at larger extents may be computed with the instruction: `matched` says along which of its axes.
 
     declaration    acc[l] += int32(a[q]) * int32(b[l, q])              l: lanes of a vector, q: the group that one instruction sums
@@ -11,9 +13,10 @@ All are exact: whatever the values, the result is that of 32-bit arithmetic that
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from ansor.errors import TargetError
 from ansor.ir import access
 from ansor.te.expr import Axis, Binary, Cast, Expr, Reduce
 from ansor.te.fold import walk
@@ -28,6 +31,7 @@ class Intrinsic:
     code: lanes -> C expression over the vectors `acc`, `a`, `b` of as many 32-bit lanes; a group of `a` stands in every lane, `b` has a group for each.
     widened: elements become int16 before they are multiplied (a group of two fills a lane), else they stay int8 (a group of four does).
     offset: added to every element of `a`, as a change of its sign bit, because the instruction takes it as unsigned; `offset * sum(b)` is taken off at the end.
+    plain: with an offset, the same instruction where `a` is unsigned to begin with: it sums `b` ahead of the tiles.
     """
 
     name: str
@@ -38,6 +42,13 @@ class Intrinsic:
     code: tuple[tuple[int, str], ...]
     widened: bool = False
     offset: int = 0
+    plain: Intrinsic | None = None
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> tuple[Callable[[str], Intrinsic | None], tuple[str]]:
+        return intrinsic_named, (self.name,)
 
     @property
     def group(self) -> int:
@@ -120,63 +131,26 @@ def _uses(read: Read, axis: Axis) -> bool:
     return any(node is axis for index in read.indices for node in walk(index))
 
 
-def _x86(name: str, lanes: tuple[int, ...]) -> tuple[tuple[int, str], ...]:
-    """C text in the words of immintrin.h: `name` with {bits} for the vector's."""
-    bits = {16: "512", 8: "256", 4: ""}
-    return tuple((n, name.format(mm=f"_mm{bits[n]}", m=f"(__m{bits[n] or '128'}i)")) for n in lanes)
+_declared: dict[str, Intrinsic] = {}
 
 
-def _dot(name: str, operands: tuple[str, str], features: str, macro: str, code: tuple[tuple[int, str], ...], offset: int = 0, widened: bool = False,
-         header: str = "immintrin.h") -> Intrinsic:
-    declaration = inner_product(*operands, code[0][0], 2 if widened else 4)
-    return Intrinsic(name, declaration, frozenset(features.split()), header, macro, code, widened, offset)
-
-
-_VNNI = "defined(__AVX512VNNI__) && defined(__AVX512VL__)"
-_U8S8 = "{mm}_dpbusd_epi32({m}acc, {m}a, {m}b)"
-_S8U8 = "{mm}_dpbusd_epi32({m}acc, {m}b, {m}a)"
-_AVX = "{mm}_dpbusd_avx_epi32({m}acc, {m}a, {m}b)"
-_AVX_SWAPPED = "{mm}_dpbusd_avx_epi32({m}acc, {m}b, {m}a)"
-_MADD = "{mm}_add_epi32({m}acc, {mm}_madd_epi16({m}a, {m}b))"
-_PAIRS = (("int8", "int8"), ("uint8", "int8"), ("int8", "uint8"), ("uint8", "uint8"))
-_SHORT = {"int8": "s8", "uint8": "u8"}
-
-
-def _madds(name: str, feature: str, macro: str, lanes: tuple[int, ...]) -> tuple[Intrinsic, ...]:
-    """Products of sixteen-bit numbers, summed in pairs: exact for 8-bit numbers of either sign, on both sides."""
-    return tuple(_dot(f"{name}_{_SHORT[a]}{_SHORT[b]}", (a, b), feature, macro, _x86(_MADD, lanes), widened=True) for a, b in _PAIRS)
-
-
-INTRINSICS: tuple[Intrinsic, ...] = (
-    _dot("avx512_dpbusd_u8s8", ("uint8", "int8"), "avx512vnni avx512vl", _VNNI, _x86(_U8S8, (16, 8, 4))),
-    _dot("avx512_dpbusd_s8u8", ("int8", "uint8"), "avx512vnni avx512vl", _VNNI, _x86(_S8U8, (16, 8, 4))),
-    _dot("avx512_dpbusd_s8s8", ("int8", "int8"), "avx512vnni avx512vl", _VNNI, _x86(_U8S8, (16, 8, 4)), offset=128),
-    _dot("avx_dpbusd_u8s8", ("uint8", "int8"), "avxvnni", "defined(__AVXVNNI__)", _x86(_AVX, (8, 4))),
-    _dot("avx_dpbusd_s8u8", ("int8", "uint8"), "avxvnni", "defined(__AVXVNNI__)", _x86(_AVX_SWAPPED, (8, 4))),
-    _dot("avx_dpbusd_s8s8", ("int8", "int8"), "avxvnni", "defined(__AVXVNNI__)", _x86(_AVX, (8, 4)), offset=128),
-    *_madds("avx512_pmaddwd", "avx512bw", "defined(__AVX512BW__)", (16, 8, 4)),
-    *_madds("avx2_pmaddwd", "avx2", "defined(__AVX2__)", (8, 4)),
-    *_madds("sse2_pmaddwd", "sse2", "defined(__SSE2__)", (4,)),
-    _dot("neon_sdot", ("int8", "int8"), "dotprod", "defined(__ARM_FEATURE_DOTPROD)", ((4, "vdotq_s32((int32x4_t)acc, (int8x16_t)a, (int8x16_t)b)"),),
-         header="arm_neon.h"),
-    _dot("neon_udot", ("uint8", "uint8"), "dotprod", "defined(__ARM_FEATURE_DOTPROD)",
-         ((4, "vdotq_u32((uint32x4_t)acc, (uint8x16_t)a, (uint8x16_t)b)"),), header="arm_neon.h"),
-    _dot("neon_usdot_u8s8", ("uint8", "int8"), "i8mm", "defined(__ARM_FEATURE_MATMUL_INT8)",
-         ((4, "vusdotq_s32((int32x4_t)acc, (uint8x16_t)a, (int8x16_t)b)"),), header="arm_neon.h"),
-    _dot("neon_usdot_s8u8", ("int8", "uint8"), "i8mm", "defined(__ARM_FEATURE_MATMUL_INT8)",
-         ((4, "vusdotq_s32((int32x4_t)acc, (uint8x16_t)b, (int8x16_t)a)"),), header="arm_neon.h"),
-)
-"""In the order in which they are preferred."""
-
-FEATURES = tuple(sorted({feature for intrinsic in INTRINSICS for feature in intrinsic.features}))
-_BY_NAME = {intrinsic.name: intrinsic for intrinsic in INTRINSICS}
+def declare(intrinsics: Iterable[Intrinsic]) -> None:
+    """Make names known. Raises TargetError when another intrinsic has one of them."""
+    for one in intrinsics:
+        if _declared.setdefault(one.name, one) is not one:
+            raise TargetError(f"asked to declare the intrinsic {one.name!r}, which exists already; choose another name")
 
 
 def intrinsic_named(name: str) -> Intrinsic | None:
-    """The intrinsic of that name."""
-    return _BY_NAME.get(name)
+    """The intrinsic that was declared under that name."""
+    return _declared.get(name)
 
 
-def available(features: frozenset[str], vector_bytes: int) -> tuple[Intrinsic, ...]:
+def available(intrinsics: Iterable[Intrinsic], features: frozenset[str], vector_bytes: int) -> tuple[Intrinsic, ...]:
     """Those a processor with these features has in vectors of that size or less."""
-    return tuple(one for one in INTRINSICS if one.features <= features and 4 * min(one.lanes) <= vector_bytes)
+    return tuple(one for one in intrinsics if one.features <= features and 4 * min(one.lanes) <= vector_bytes)
+
+
+def features_of(intrinsics: Iterable[Intrinsic]) -> tuple[str, ...]:
+    """All features that these need, sorted."""
+    return tuple(sorted({feature for one in intrinsics for feature in one.features}))

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ansor.ir.columns import Flag, Int, product
+from ansor.ir.intrinsics import Intrinsic
 from ansor.ir.linear import Linear, Var
 from ansor.ir.printer import linear_text, number_text
 from ansor.te.expr import INDEX, Expr, Number
@@ -114,7 +115,7 @@ class Store:
 class For:
     """One loop. The flags say how it runs; a parallel loop is collapsed with the parallel loops directly inside it.
 
-    intrinsic: the instruction that runs this innermost reduction loop and the lanes of the vectorised loop around it at once, '' for none.
+    intrinsic: the instruction that runs this innermost reduction loop and the lanes of the vectorised loop around it at once.
     """
 
     var: Var
@@ -126,7 +127,7 @@ class For:
     unrolled: Flag = False
     unroll_limit: Int = 0
     locals: tuple[Buffer, ...] = ()
-    intrinsic: str = ""
+    intrinsic: Intrinsic | None = None
 
     def lines(self, depth: int = 0) -> list[str]:
         """The nest as text, indented."""

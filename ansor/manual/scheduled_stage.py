@@ -13,6 +13,7 @@ from ansor.manual.loop import AnyLoop, Loop
 from ansor.manual.running import Running
 from ansor.schedule.state import FuseRelation, Lengths, Relation, SplitRelation, Stage, State
 from ansor.schedule.steps import ComputeAt, ComputeInline, ComputeRoot, Fuse, Reorder, Split, SplitOuter, Step
+from ansor.targets.base import find_intrinsic
 from ansor.te.expr import Axis
 from ansor.te.tensor import Operation, Tensor
 
@@ -169,12 +170,14 @@ class ScheduledStage:
         self._run(var, "parallel")
 
     def tensorize(self, var: AnyLoop, tensor_intrin: str | Intrinsic) -> None:
-        """Compute a loop and the reduction inside it, the two innermost, with an instruction of `ansor.ir.intrinsics`.
+        """Compute a loop and the reduction inside it, the two innermost, with an instruction that targets list in `intrinsics`.
 
         The loop runs along the lanes of a vector, the reduction has as many iterations as one instruction sums.
         """
         self._run(var, "tensorize")
-        self._schedule.running(self.name).intrinsic = tensor_intrin if isinstance(tensor_intrin, str) else tensor_intrin.name
+        if isinstance(tensor_intrin, str) and find_intrinsic(tensor_intrin) is None:
+            raise ScheduleError(f"asked to tensorize stage {self.name} with {tensor_intrin!r}, which no known target has; see `intrinsics` of a target")
+        self._schedule.running(self.name).intrinsic = str(tensor_intrin)
 
     def pragma(self, var: AnyLoop, pragma_type: str, pragma_value: SupportsIndex | None = None) -> None:
         """`auto_unroll_max_step`: reductions of the stage are unrolled as long as their body has no more than that many statements.

@@ -11,29 +11,74 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ansor.ir.columns import Flag, Int, choose, larger, negated, product
-from ansor.ir.intrinsics import intrinsic_named
 from ansor.ir.loops import For, Loops, Node, Store, stores
-from ansor.schedule.machine import Machine
+from ansor.schedule.machine import Limit, Machine
 
 MAX_STATEMENTS = 4096
 BYTES = {"float16": 2, "float32": 4, "float64": 8, "int8": 1, "uint8": 1, "int16": 2, "int32": 4, "int64": 8, "bool": 1}
 
 
 def legal(loops: Loops, machine: Machine) -> Flag:
-    """True (for each program) when nothing exceeds what the machine has."""
+    """True (for each program) when it keeps all limits of the machine."""
+    result: Flag = True
+    for limit in machine.limits:
+        result = result & limit.holds(loops, machine)
+    return result
+
+
+def fits_registers(loops: Loops, machine: Machine) -> Flag:
+    """Register tiles leave registers for their operands."""
     result: Flag = True
     for path, store in stores(loops.body):
-        tile = register_tile(path, store, machine.vector_bytes)
         if store.combiner is not None:
+            tile = register_tile(path, store, machine.vector_bytes)
             held = tile + offsets(path, store, machine.vector_bytes)
             result = result & (held <= accumulators(machine.vector_registers))
             result = result & (held + operands(path, store, tile, machine.vector_bytes) < machine.vector_registers)
+    return result
+
+
+def fills_instructions(loops: Loops, machine: Machine) -> Flag:
+    """Vectors around an intrinsic are whole instructions, of its narrowest form at least."""
+    result: Flag = True
+    for path, store in stores(loops.body):
+        if store.combiner is not None:
             result = result & _fills_lanes(path)
-        result = result & (tile * _written_out(path) <= MAX_STATEMENTS)
+    return result
+
+
+def bounded_code(loops: Loops, machine: Machine) -> Flag:
+    """No more than `MAX_STATEMENTS` are written out in one place."""
+    result: Flag = True
+    for path, store in stores(loops.body):
+        result = result & (register_tile(path, store, machine.vector_bytes) * _written_out(path) <= MAX_STATEMENTS)
+    return result
+
+
+def parallel_once(loops: Loops, machine: Machine) -> Flag:
+    """No parallel loop inside another stage's parallel loop."""
+    result: Flag = True
+    for path, _ in stores(loops.body):
         result = result & _no_nested_parallel(path)
+    return result
+
+
+def fits_stack(loops: Loops, machine: Machine) -> Flag:
+    """Local buffers of one thread fit its stack."""
+    result: Flag = True
     for node in loops.body:
         result = result & (local_bytes(node) <= machine.stack_bytes)
     return result
+
+
+LIMITS = (
+    Limit("registers", fits_registers),
+    Limit("whole instructions", fills_instructions),
+    Limit("code", bounded_code),
+    Limit("parallel once", parallel_once),
+    Limit("stack", fits_stack),
+)
+"""Of processors with vectors and a stack."""
 
 
 def accumulators(registers: int) -> int:
@@ -102,21 +147,20 @@ def reduces_in_vectors(loops: Sequence[For]) -> bool:
 
 def _lanes(path: tuple[For, ...], store: Store, vector_bytes: int) -> int:
     """Elements of the widest vector, or of the widest form of an intrinsic that fits it."""
-    lanes, intrinsic = max(1, vector_bytes // BYTES[store.buffer.dtype]), intrinsic_named(path[-1].intrinsic) if path else None
+    lanes, intrinsic = max(1, vector_bytes // BYTES[store.buffer.dtype]), path[-1].intrinsic if path else None
     return lanes if intrinsic is None else min(lanes, max(intrinsic.lanes))
 
 
 def offsets(path: tuple[For, ...], store: Store, vector_bytes: int) -> Int:
     """Vectors an intrinsic holds besides the tile, one for each along the lanes: what it takes off at the end."""
-    intrinsic = intrinsic_named(path[-1].intrinsic) if path else None
+    intrinsic = path[-1].intrinsic if path else None
     if intrinsic is None or not intrinsic.offset:
         return 0
     return vector_pieces(path[-2].var.extent, _lanes(path, store, vector_bytes))
 
 
 def _fills_lanes(path: tuple[For, ...]) -> Flag:
-    """The vectorised loop around an intrinsic is made of whole instructions, of its narrowest form at least."""
-    intrinsic = intrinsic_named(path[-1].intrinsic) if path else None
+    intrinsic = path[-1].intrinsic if path else None
     return True if intrinsic is None else path[-2].var.extent % min(intrinsic.lanes) == 0
 
 
@@ -151,7 +195,6 @@ def _written_out(path: tuple[For, ...]) -> Int:
 
 
 def _no_nested_parallel(path: tuple[For, ...]) -> Flag:
-    """No parallel loop inside another stage's parallel loop."""
     result: Flag = True
     for k, loop in enumerate(path):
         for outer in path[:k]:

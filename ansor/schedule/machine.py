@@ -1,12 +1,17 @@
-"""What scheduling asks of a machine. Targets have these fields and more."""
+"""What scheduling asks of a machine, and limits: named tests of whether a program is worth building for it. Targets have these fields and more."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
+
+from ansor.ir.columns import Flag
+from ansor.ir.loops import Loops
 
 
 class Machine(Protocol):
-    """Threads, the vector unit of one core, and how much a kernel may keep in local buffers."""
+    """Threads, the vector unit of one core, how much a kernel may keep in local buffers, and what programs may not exceed."""
 
     @property
     def threads(self) -> int: ...
@@ -16,3 +21,18 @@ class Machine(Protocol):
     def vector_registers(self) -> int: ...
     @property
     def stack_bytes(self) -> int: ...
+    @property
+    def limits(self) -> tuple[Limit, ...]: ...
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What a program may not exceed. `holds(loops, machine)`: True when it does not; the same arithmetic for one program (ints, a bool) and for a
+    population (arrays [n], a bool array).
+    """
+
+    name: str
+    holds: Callable[[Loops, Machine], Flag]
+
+    def __str__(self) -> str:
+        return self.name

@@ -48,7 +48,7 @@ def _for(frame: Frame, k: int, numbers: Numbers, body: tuple[Node, ...], local: 
         unrolled=loop in notes.unroll,
         unroll_limit=_amount(notes.unroll_limit, numbers),
         locals=local,
-        intrinsic=notes.intrinsics.get(loop, ""),
+        intrinsic=notes.intrinsics.get(loop),
     )
 
 

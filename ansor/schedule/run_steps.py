@@ -83,7 +83,7 @@ class Tensorize(Step):
     def apply(self, state: State) -> State:
         stage, intrinsic = state[self.stage], intrinsic_named(self.intrinsic)
         if intrinsic is None:
-            raise ScheduleError(f"asked to compute stage {self.stage} with {self.intrinsic}, which is no intrinsic; ansor.ir.intrinsics lists them")
+            raise ScheduleError(f"asked to compute stage {self.stage} with {self.intrinsic}, which no known target has; `intrinsics` of a target lists them")
         if stage.loops[-2:] != (self.lanes, self.group):
             raise ScheduleError(f"asked to compute loops {self.lanes}, {self.group} of stage {self.stage} with {self.intrinsic}; its innermost loops are "
                                 f"{', '.join(stage.loops[-2:])}; reorder first")
@@ -95,7 +95,7 @@ class Tensorize(Step):
             raise ScheduleError(f"asked to compute loop {self.group} of stage {self.stage} with {self.intrinsic}, which sums {intrinsic.group} elements; "
                                 f"split it to that length")
         notes = stage.annotations
-        vectorize, intrinsics = dict(notes.vectorize) | {self.lanes: 1}, dict(notes.intrinsics) | {self.group: self.intrinsic}
+        vectorize, intrinsics = dict(notes.vectorize) | {self.lanes: 1}, dict(notes.intrinsics) | {self.group: intrinsic}
         return state.updated(replace(stage, annotations=replace(notes, vectorize=vectorize, intrinsics=intrinsics)))
 
 

@@ -12,6 +12,7 @@ from functools import cached_property
 from ansor.errors import ScheduleError
 from ansor.ir import access
 from ansor.ir.dag import Dag
+from ansor.ir.intrinsics import Intrinsic
 from ansor.te.expr import Axis, Expr
 from ansor.te.fold import fold, with_operands
 from ansor.te.tensor import Compute, Read, Tensor
@@ -75,7 +76,7 @@ class Annotations:
     vectorize: Mapping[str, Amount] = field(default_factory=dict)
     unroll: tuple[str, ...] = ()
     unroll_limit: Amount = 0
-    intrinsics: Mapping[str, str] = field(default_factory=dict)
+    intrinsics: Mapping[str, Intrinsic] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,11 @@ from ansor.codegen.generate import Machine, generate
 from ansor.codegen.tensorized import dot_function
 from ansor.codegen.toolchain import compile_shared
 from ansor.ir.dag import Dag
-from ansor.ir.intrinsics import INTRINSICS, Intrinsic
+from ansor.ir.intrinsics import Intrinsic
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.steps import ComputeInline, Pack, Reorder, Split, Step, Tensorize
 from ansor.targets.base import parse_target
+from ansor.targets.cpu import INTRINSICS
 from ansor.te.tensor import Tensor
 from tests.programs import Bench, Program, case_of, sanitized_problems, sanitizer_compiler
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import pickle
+from dataclasses import replace
+
 import pytest
 
 from ansor import te
-from ansor.ir.intrinsics import FEATURES, INTRINSICS, Intrinsic, available, intrinsic_named, matched
+from ansor.errors import TargetError
+from ansor.ir.intrinsics import Intrinsic, available, declare, intrinsic_named, matched
+from ansor.targets.base import find_intrinsic
+from ansor.targets.cpu import FEATURES, INTRINSICS
 from ansor.te import nn
 from ansor.te.tensor import Tensor
 
 
 def named(name: str) -> Intrinsic:
-    found = intrinsic_named(name)
+    found = find_intrinsic(name)
     assert found is not None
     return found
 
@@ -76,7 +82,7 @@ def test_what_is_not_that_declaration() -> None:
     ],
 )
 def test_a_processor_has_what_its_features_give(features: str, vector_bytes: int, first: str | None) -> None:
-    found = [one.name for one in available(frozenset(features.split()), vector_bytes) if one.operands == ("int8", "int8")]
+    found = [one.name for one in available(INTRINSICS, frozenset(features.split()), vector_bytes) if one.operands == ("int8", "int8")]
     assert (found[0] if found else None) == first
 
 
@@ -87,3 +93,11 @@ def test_every_intrinsic_is_its_own_declaration() -> None:
         assert found is not None and (found.lanes.name, found.group.name) == ("l", "q")
         assert one.features <= frozenset(FEATURES) and max(one.lanes) == one.declaration.shape[0]
         assert all(one.text(lanes) for lanes in one.lanes)
+
+
+def test_a_name_stands_for_one_intrinsic() -> None:
+    assert intrinsic_named("avx512_dpbusd_s8s8") is SIGNED and pickle.loads(pickle.dumps(SIGNED)) is SIGNED
+    declare([SIGNED])  # again is fine: several kinds of targets may list it
+    with pytest.raises(TargetError, match="asked to declare the intrinsic 'avx512_dpbusd_s8s8', which exists already"):
+        declare([replace(SIGNED, features=frozenset())])
+    assert find_intrinsic("abacus") is None

@@ -9,11 +9,11 @@ import pytest
 
 from ansor import te
 from ansor.errors import DeclarationError, ScheduleError
-from ansor.ir.intrinsics import intrinsic_named
 from ansor.ir.loops import For, Node
 from ansor.manual.loop import AnyLoop, Loop
 from ansor.manual.schedule import Schedule, create_schedule
 from ansor.manual.scheduled_stage import ScheduledStage
+from ansor.targets.base import find_intrinsic
 from ansor.te.tensor import Tensor
 
 
@@ -222,7 +222,7 @@ def test_tensorize_the_two_innermost_loops() -> None:
     (i, j), (k,) = product.op.axis, product.op.reduce_axis
     outer, group = s[product].split(k, factor=4)
     s[product].reorder(i, outer, j, group)
-    intrinsic = intrinsic_named("avx512_dpbusd_s8s8")
+    intrinsic = find_intrinsic("avx512_dpbusd_s8s8")
     assert intrinsic is not None
     s[product].tensorize(j, intrinsic)
     assert "for C_k_1 in 4  (avx512_dpbusd_s8s8)" in str(s.sketch().lower_row(()))

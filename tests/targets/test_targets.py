@@ -6,8 +6,13 @@ from pathlib import Path
 import pytest
 
 from ansor.errors import TargetError
+from ansor.ir.dag import Dag
+from ansor.schedule.legality import legal
+from ansor.schedule.machine import Limit
+from ansor.schedule.sketch import Sketch
 from ansor.targets.base import Kind, Target, find_kind, kind_names, parse_target, register_kind
 from ansor.targets.cpu import PROCESSORS, caches_of, features_of, vectors_of
+from ansor.te import workloads
 
 
 def test_the_plain_cpu_is_this_machine() -> None:
@@ -132,3 +137,17 @@ def test_features_are_added_and_taken_away() -> None:
     before = parse_target("cpu -mcpu=haswell").features
     assert parse_target("cpu -mcpu=haswell -mattr=+avxvnni,-avx2").features == before - {"avx2"} | {"avxvnni"}
     assert parse_target("cpu -mcpu=haswell -mattr -avx2").features == before - {"avx2"}
+
+
+def test_a_target_has_the_intrinsics_of_its_kind_that_its_features_allow() -> None:
+    assert [one.name for one in parse_target("cpu -mcpu=neoverse-v1").intrinsics] == ["neon_sdot", "neon_udot", "neon_usdot_u8s8", "neon_usdot_s8u8"]
+    assert not parse_target("cpu -mcpu=cortex-a72").intrinsics
+    assert {one.name.partition("_")[0] for one in parse_target("cpu -mcpu=haswell").intrinsics} == {"avx2", "sse2"}
+
+
+def test_limits_of_a_kind_hold_for_its_programs() -> None:
+    nothing = Limit("nothing", lambda loops, machine: False)
+    strict = replace(find_kind("cpu"), name="strict", default=lambda mcpu: replace(parse_target("cpu -mcpu=x86-64"), kind="strict"), limits=(nothing,))
+    register_kind(strict)
+    loops = Sketch(Dag(workloads.matmul(4, 4, 4))).lower_row(())
+    assert legal(loops, parse_target("cpu -mcpu=x86-64")) and not legal(loops, parse_target("strict"))

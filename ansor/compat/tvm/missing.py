@@ -56,10 +56,10 @@ TE = {
     "extern": "write what it computes with te.compute; a library's kernel cannot be inside of a program",
     "extern_primfunc": "write what it computes with te.compute", "scan": "write a reduction with te.sum, te.max, te.min or te.prod, or one stage for each step",
     "hybrid": "write the declaration with te.compute",
-    "decl_tensor_intrin": "instructions are declared in ansor/ir/intrinsics.py, and s[C].tensorize takes their names",
+    "decl_tensor_intrin": "instructions are declared by targets, ansor.targets.x86_intrinsics and ansor.targets.neon, and s[C].tensorize takes their names",
     "tag_scope": "give te.compute its tag=", "gradient": "derivatives are PyTorch's: torch.func.grad",
     "ScanOp": _KINDS, "HybridOp": _KINDS, "ExternOp": _KINDS, "TensorComputeOp": _KINDS,
-    "create_prim_func": _TIR, "tensor_intrin": "instructions are declared in ansor/ir/intrinsics.py",
+    "create_prim_func": _TIR, "tensor_intrin": "instructions are declared by targets, ansor.targets.x86_intrinsics and ansor.targets.neon",
     "trace": "print(tvm.lower(s, args)) shows the loops; evaluate a stage by giving it as an output",
 }  # fmt: skip
 """Names of `tvm.te`."""

@@ -11,10 +11,9 @@ import pytest
 from ansor import te
 from ansor.codegen.generate import Machine, generate
 from ansor.codegen.toolchain import compile_shared
-from ansor.ir.intrinsics import INTRINSICS
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.steps import CacheWrite, ComputeAt, Pack, PackInside, Reorder, Split, Step, Tensorize
-from ansor.targets.base import parse_target
+from ansor.targets.base import find_intrinsic, parse_target
 from tests.codegen.test_tensorized import extremes
 from tests.programs import Bench, Program, case_of, sanitized_problems, sanitizer_compiler
 
@@ -30,7 +29,8 @@ def program(name: str = SIGNED, n: int = 40, m: int = 96, k: int = 24, columns: 
 
     outside: k is summed in blocks around tiles half as wide, which are stored and loaded again.
     """
-    intrinsic = next(one for one in INTRINSICS if one.name == name)
+    intrinsic = find_intrinsic(name)
+    assert intrinsic is not None
     left, right = intrinsic.operands
     a, b = te.placeholder((n, k), left, name="A"), te.placeholder((k, m), right, name="B", constant=constant)
     tensors = [a, b, te.nn.matmul(a, b, out_dtype="int32", name="C")]

@@ -1,0 +1,48 @@
+"""Instructions of x86 processors, in the words of immintrin.h. docs/int8.md tells which is right when."""
+
+from __future__ import annotations
+
+from ansor.ir.intrinsics import Intrinsic, inner_product
+
+_VNNI = ("avx512vnni avx512vl", "defined(__AVX512VNNI__) && defined(__AVX512VL__)", (16, 8, 4))
+_AVX_VNNI = ("avxvnni", "defined(__AVXVNNI__)", (8, 4))
+_PAIRS = (("int8", "int8"), ("uint8", "int8"), ("int8", "uint8"), ("uint8", "uint8"))
+_SHORT = {"int8": "s8", "uint8": "u8"}
+
+
+def _code(form: str, lanes: tuple[int, ...]) -> tuple[tuple[int, str], ...]:
+    """C text for each number of lanes: `form` with {mm} for the prefix of a function, and {m} for a cast to the vector's type."""
+    bits = {16: "512", 8: "256", 4: ""}
+    return tuple((n, form.format(mm=f"_mm{bits[n]}", m=f"(__m{bits[n] or '128'}i)")) for n in lanes)
+
+
+def _dots(prefix: str, function: str, features: str, macro: str, lanes: tuple[int, ...]) -> tuple[Intrinsic, ...]:
+    """The product of unsigned with signed bytes, both ways round; an offset makes signed ones unsigned."""
+    straight, swapped = (f"{{mm}}_{function}({{m}}acc, {{m}}{one}, {{m}}{other})" for one, other in (("a", "b"), ("b", "a")))
+
+    def one(a: str, b: str, form: str, offset: int = 0, plain: Intrinsic | None = None) -> Intrinsic:
+        declaration = inner_product(a, b, lanes[0], 4)
+        name = f"{prefix}_{_SHORT[a]}{_SHORT[b]}"
+        return Intrinsic(name, declaration, frozenset(features.split()), "immintrin.h", macro, _code(form, lanes), offset=offset, plain=plain)
+
+    mixed = one("uint8", "int8", straight)
+    return mixed, one("int8", "uint8", swapped), one("int8", "int8", straight, 128, mixed)
+
+
+def _madds(prefix: str, feature: str, macro: str, lanes: tuple[int, ...]) -> tuple[Intrinsic, ...]:
+    """Products of sixteen-bit numbers, summed in pairs: exact for 8-bit numbers of either sign, on both sides."""
+    code = _code("{mm}_add_epi32({m}acc, {mm}_madd_epi16({m}a, {m}b))", lanes)
+    return tuple(
+        Intrinsic(f"{prefix}_{_SHORT[a]}{_SHORT[b]}", inner_product(a, b, lanes[0], 2), frozenset({feature}), "immintrin.h", macro, code, widened=True)
+        for a, b in _PAIRS
+    )
+
+
+INTRINSICS = (
+    *_dots("avx512_dpbusd", "dpbusd_epi32", *_VNNI),
+    *_dots("avx_dpbusd", "dpbusd_avx_epi32", *_AVX_VNNI),
+    *_madds("avx512_pmaddwd", "avx512bw", "defined(__AVX512BW__)", (16, 8, 4)),
+    *_madds("avx2_pmaddwd", "avx2", "defined(__AVX2__)", (8, 4)),
+    *_madds("sse2_pmaddwd", "sse2", "defined(__SSE2__)", (4,)),
+)
+"""In the order in which they are preferred."""

@@ -1,0 +1,37 @@
+"""Rules by name, and the knobs that a target may set."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansor.errors import ScheduleError
+from ansor.rules.multi_level_tiling import MultiLevelTiling
+from ansor.rules.pack_operands import PackOperands
+from ansor.rules.registry import resolve, rule_named
+
+
+def test_a_name_stands_for_a_rule_with_its_defaults() -> None:
+    assert rule_named("pack_operands") == rule_named("pack_operands()") == PackOperands()
+
+
+def test_knobs_stand_behind_the_name() -> None:
+    assert resolve(["pack_operands(reuse=4)", "multi_level_tiling(structure='SSRS', uneven=None)"]) == (
+        PackOperands(reuse=4), MultiLevelTiling("SSRS", uneven=None),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("pack_operands(amount=4)", "has no knob 'amount'; it has reuse, exclusive"),
+        ("pack_operands(4)", "cannot be read"),
+        ("pack_operands(reuse=4", "cannot be read"),
+        ("pack_operands(reuse=open('x'))", "cannot be read"),
+        ("pack_operands(**{})", "cannot be read"),
+        ("magic(reuse=4)", "asked for sketch rule 'magic'; the rules are"),
+    ],
+)
+def test_what_there_is_not_is_told(text: str, words: str) -> None:
+    with pytest.raises(ScheduleError) as caught:
+        rule_named(text)
+    assert words in str(caught.value)
