@@ -133,9 +133,13 @@ def auto_schedule(
     Returns a kernel: call it with NumPy arrays or torch tensors. Constants are arguments like any other unless `bind_constants` binds them.
     Raises BudgetError, ArgumentError and TargetError for arguments that cannot be meant, DeclarationError and ScheduleError for what they describe.
     """
+    check_names("auto_schedule", options, ScheduleKeywords)
+    return _scheduled(func, args, target, options)
+
+
+def _scheduled(func: Workload | SearchTask, args: Sequence[object], target: str | Target | None, options: ScheduleKeywords) -> Kernel:
     if func is None:
         raise DeclarationError("asked to schedule None; give a function that returns tensors, the name of an operator, tensors, or a SearchTask")
-    check_names("auto_schedule", options, ScheduleKeywords)
     asked = RunOptions.of(options, options.get("model"))  # mistakes show before sketches are derived
     asked.check_place(written=asked.measures)
     task = _task_of(func, args, target, options)

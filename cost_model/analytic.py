@@ -125,7 +125,6 @@ def register_tile(statement: Statement, lanes: int) -> Tile:
     running: Flag = True
     partial: Flag = False
     reduces = nest.store.combiner is not None
-    groups = bool(nest.loops) and bool(nest.loops[-1].intrinsic)  # neighbours in a vector are a group apart
     for level in range(len(nest.loops) - 1, -1, -1):
         loop, extent = nest.loops[level], nest.extents[level]
         if loop.stage != nest.store.stage:
@@ -149,17 +148,21 @@ def register_tile(statement: Statement, lanes: int) -> Tile:
         pieces = choose(vectorized, in_vectors, extent)
         elements = choose(written, elements * extent, elements)
         vectors = choose(written, vectors * pieces, vectors)
-        for buffer in loads:
-            moves = statement.footprints[buffer].moves[level]
-            if moves is False:
-                continue
-            factor = choose(vectorized & (_moves_by(1.0, statement, buffer, level) | groups), pieces, extent)
-            # Every second element: two vectors and a shuffle.
-            factor = choose(vectorized & _moves_by(2.0, statement, buffer, level), smaller(3.0 * pieces, extent), factor)
-            loads[buffer] = choose(written & moves, loads[buffer] * factor, loads[buffer])
+        for buffer, moves in [(one, statement.footprints[one].moves[level]) for one in loads]:
+            if moves is not False:
+                loads[buffer] = choose(written & moves, loads[buffer] * _loads_of(statement, buffer, level, vectorized, pieces), loads[buffer])
     packed = lanes_by_compiler(statement, elements, lanes)
     bodies = nest.iterations / (elements * packed)
     return Tile(elements, vectors, packed, loads, bodies / held, bodies, partial)
+
+
+def _loads_of(statement: Statement, buffer: Buffer, level: int, vectorized: Flag, pieces: Row) -> Row:
+    """Loads of a buffer for a loop that is written out: one for each iteration, or for each of the vectors that it is in."""
+    nest = statement.nest
+    groups = bool(nest.loops) and bool(nest.loops[-1].intrinsic)  # neighbours in a vector are a group apart
+    factor = choose(vectorized & (_moves_by(1.0, statement, buffer, level) | groups), pieces, nest.extents[level])
+    # Every second element: two vectors and a shuffle.
+    return choose(vectorized & _moves_by(2.0, statement, buffer, level), smaller(3.0 * pieces, nest.extents[level]), factor)
 
 
 def lanes_of(statement: Statement, core: Core) -> int:

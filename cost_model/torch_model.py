@@ -114,7 +114,7 @@ class TorchModel:
                 total = torch.zeros(part.count).index_add(0, torch.from_numpy(part.segment), times)
                 loss = (weight * (torch.log(total + TINY) - target) ** 2).mean()
                 optimizer.zero_grad()
-                loss.backward()  # type: ignore[no-untyped-call]
+                loss.backward()  # type: ignore[no-untyped-call]  # of torch
                 torch.nn.utils.clip_grad_norm_(moving, 0.5)
                 optimizer.step()
             return start[:2] + [tensor.detach().numpy() for tensor in moving]

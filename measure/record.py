@@ -31,7 +31,6 @@ from ansor.codegen.building import Toolchain
 from ansor.codegen.toolchain import processor_name
 from ansor.errors import ArgumentError, RecordError
 from ansor.measure.failure import Failure
-from ansor.measure.measurer import Measurement
 from ansor.measure.record_fields import is_duration, is_name, is_whole, wrong_about_device, wrong_in_comparison, wrong_in_head, wrong_in_tail
 from ansor.measure.record_place import check_place, make_place, sync
 from ansor.support import settings
@@ -156,26 +155,6 @@ def _package() -> str:
         return version("ansor")
     except PackageNotFoundError:
         return "unknown"
-
-
-def make_record(
-    measurement: Measurement,
-    *,
-    workload: str,
-    target: str,
-    sketch: Json,
-    row: Iterable[int],
-    algorithm: str = "",
-    device: str = LOCAL,
-    seed: int = 0,
-    round: int = 0,
-) -> Record:
-    """The record of a measurement."""
-    m = measurement
-    return Record(
-        workload, target, _frozen(sketch), tuple(int(choice) for choice in row), m.costs, m.failure, m.cut_short,
-        round_to(m.elapsed), round_to(m.timestamp), seed, round, algorithm, m.unit, device,
-    )  # fmt: skip
 
 
 def round_to(seconds: float) -> float:
@@ -400,11 +379,11 @@ class Reader:
             fields = json.loads(head + b"}")
             workload, target, sketch, algorithm = fields["workload"], fields["target"], fields["sketch"], fields.get("algorithm", "")
             device, unit = fields.get("device", LOCAL), fields.get("unit", SECONDS.to_text())
-            frozen = _frozen(sketch)
+            steps = frozen(sketch)
         except _UNREADABLE:
             return None
         wrong = wrong_in_head(workload, target, algorithm, sketch) or wrong_about_device(device, unit) or self._unwanted(workload, target)
-        return wrong or (workload, target, frozen, algorithm, Unit.from_text(unit), device)
+        return wrong or (workload, target, steps, algorithm, Unit.from_text(unit), device)
 
     def read_comparison(self, line: bytes) -> Comparison | str:
         """The comparison of a line, or why it is left out."""
@@ -510,5 +489,6 @@ def _dumps(value: object) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=True)
 
 
-def _frozen(value: Json) -> Json:
-    return tuple(_frozen(item) for item in value) if isinstance(value, (list, tuple)) else value
+def frozen(value: Json) -> Json:
+    """Lists as tuples."""
+    return tuple(frozen(item) for item in value) if isinstance(value, (list, tuple)) else value

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self, cast
@@ -41,6 +41,18 @@ class WorkerLost(MeasureError):
     """The worker process died or fell silent."""
 
 
+@dataclass(frozen=True)
+class Filling:
+    """With which values a task's programs run, and how far results may be off: see `MeasureTask`."""
+
+    reduction: int = 1
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    seed: int = 0
+    threads: int = 1
+    files: Mapping[str, str] = field(default_factory=dict)
+    rounding: str = ""
+
+
 class Runner:
     """One long-lived worker process. Use it in a `with` statement, or call `close`. `say` is told when another run measures for long."""
 
@@ -60,21 +72,17 @@ class Runner:
         *,
         reference_library: Path | None = None,
         reference: CSource | None = None,
-        reduction: int = 1,
-        ranges: Mapping[str, tuple[float, float]] | None = None,
-        seed: int = 0,
-        threads: int = 1,
-        files: Mapping[str, str] | None = None,
-        rounding: str = "",
+        how: Filling | None = None,
     ) -> None:
         """Say what a task's arguments (those of `declared`) and reference are; nothing runs yet."""
+        how = how or Filling()
         call = None
         if reference is not None and reference_library is not None:
             call = call_data(reference, str(reference_library))
         self._tasks[task] = {
             "command": "task", "task": task, "arguments": [argument.to_data() for argument in declared.arguments],
-            "reference": call, "reduction": reduction, "ranges": dict(ranges or {}), "seed": seed, "threads": threads,
-            "files": dict(files or {}), "rounding": rounding,
+            "reference": call, "reduction": how.reduction, "ranges": dict(how.ranges), "seed": how.seed, "threads": how.threads,
+            "files": dict(how.files), "rounding": how.rounding,
             "timeout": REFERENCE_SECONDS,
         }  # fmt: skip
 

@@ -44,10 +44,8 @@ def tile(sketch: Sketch, stage: str, structure: str = STRUCTURE, *, private: boo
     Axes that the attribute `auto_scheduler_no_split_at_inner` names stay whole and start the innermost level of their kind. Where a packed constant
     has output axes of its own (output channels), those come last in every level, so that the vectors run along them; but only for a `private` tile,
     which is stored in the order of its loops, while a whole tensor is stored as declared. The innermost lengths of axes
-    of `uneven` elements or more need not divide; with None those of no axis.
-
-    With `inner`, its group is cut off first and stands inside everything else, and the vectors run along its lanes:
-    for i_0, j_0, i_1, j_1, k_0_0, i_2, j_2, k_0_1, i_3, j_3, k_1.
+    of `uneven` elements or more need not divide; with None those of no axis. With `inner`, its group is cut off first and stands inside
+    everything else, and the vectors run along its lanes: for i_0, j_0, i_1, j_1, k_0_0, i_2, j_2, k_0_1, i_3, j_3, k_1.
     """
     state = sketch.state
     letters = _checked(structure)

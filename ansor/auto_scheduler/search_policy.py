@@ -31,8 +31,8 @@ from ansor.rules.registry import resolve
 from ansor.run.states import TaskState
 from ansor.schedule.sketch import Sketch
 from ansor.search.derive import derive_sketches
-from ansor.search.evolution import EvolutionOptions, evolve
-from ansor.search.population import Population, empty_population, sample_population
+from ansor.search.evolution import EvolutionOptions, Quest, evolve
+from ansor.search.population import Population, sample_population
 from ansor.search.sampling import SampledSpace
 from ansor.search.tuner import Outcome, Tuner, TunerOptions
 from ansor.support.notices import log, warn
@@ -217,8 +217,8 @@ class SketchPolicy(SearchPolicy):
         local = self._told.local
         spaces = [SampledSpace(space) for space in local.spaces]
         start = self._population(spaces, init_populations)
-        rng, nothing = np.random.default_rng([self.seed, 2]), [np.zeros(0, np.uint64)] * len(spaces)
-        hall = evolve(spaces, self._told.model.predict, start, empty_population(spaces), 0.0, np.ones(len(spaces)), nothing, out_size, rng, self.evolution)
+        rng = np.random.default_rng([self.seed, 2])
+        hall = evolve(spaces, self._told.model.predict, start, Quest.anywhere(spaces, out_size), rng, self.evolution)
         best = [hall.members.member(int(index)) for index in np.argsort(-hall.scores, kind="stable")]
         states = (self._state(number, row) for number, row in best)
         return list(islice((state for state in states if state is not None), out_size))

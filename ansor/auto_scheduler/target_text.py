@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import ClassVar, Self, TypeAlias
+from typing import ClassVar, Self, TypeAlias, cast
 
 from ansor.compat.common.hardware import PROCESSOR_KINDS, kind_of_target
 from ansor.compat.common.local_target import local_target, options_of
@@ -43,7 +43,8 @@ class Target(str):
 
     def __new__(cls, target: str | Mapping[str, object], host: str | Mapping[str, object] | None = None) -> Self:
         fields = dict(target) if isinstance(target, Mapping) else {}
-        host = host or fields.pop("host", None) or getattr(target, "host", None)  # type: ignore[assignment]
+        inner = cast("str | Mapping[str, object] | None", fields.pop("host", None) or getattr(target, "host", None))  # which is checked as a target below
+        host = host or inner
         text = _text(fields) if isinstance(target, Mapping) else str(target)
         kind = kind_of_target(text)
         if kind in PROCESSOR_KINDS:

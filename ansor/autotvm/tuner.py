@@ -85,10 +85,8 @@ class Tuner(ABC):
         """Measure up to `n_trial` configurations, in batches as the builder likes them, each told to the tuner and then to every callback.
 
         early_stopping: end when so many trials brought nothing better. si_prefix: unit of the speeds that are logged. When all trials fail, a warning names a
-        file with their errors.
-
-        Raises ConfigError for a tuner of a bare space, and for an `si_prefix` that there is not; MachineTrouble when the machine runs out of something, after
-        telling what was measured before.
+        file with their errors. Raises ConfigError for a tuner of a bare space, and for an `si_prefix` that there is not; MachineTrouble when the machine runs
+        out of something, after telling what was measured before.
         """
         format_si_prefix(0, si_prefix)
         task, level = self._measurable(), _logger.level

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from ansor.codegen.optional_library import loaded_if_built
 from ansor.codegen.toolchain import Compiler, cached_library, find_compiler
-from ansor.ir.tape import Matrix, Op, Rows, Tape, gene_error
+from ansor.ir.tape import Matrix, Rows, Tape, gene_error
+from ansor.ir.tape_operations import Op
 
 SOURCE = Path(__file__).with_name("tape.c")
 BLOCK = 64

@@ -14,7 +14,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ansor.ir.tape import Column, Op, lowest_bit
+from ansor.ir.tape import Column
+from ansor.ir.tape_operations import Op, lowest_bit
 
 Int = int | NDArray[np.int64]
 """An integer of a program, or one for each of a population."""

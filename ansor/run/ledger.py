@@ -8,7 +8,8 @@ from types import TracebackType
 from typing import Self
 
 from ansor.measure.measurer import Measurement, Measurer
-from ansor.measure.record import Record, RecordFile, make_header, make_record
+from ansor.measure.new_record import Trial, make_record
+from ansor.measure.record import Record, RecordFile, make_header
 from ansor.measure.record_target import record_target
 from ansor.run.first_failures import FirstFailures
 from ansor.run.options import Trials
@@ -71,7 +72,5 @@ class Ledger:
 
     def _record(self, state: TaskState, pick: Pick, measurement: Measurement, round_: int) -> Record:
         space = state.task.spaces[pick.space]
-        return make_record(
-            measurement, workload=state.task.workload_key, target=record_target(state.task.target), algorithm=space.algorithm, sketch=space.sketch.to_json(),
-            row=pick.row, device=self._measurer.model, seed=self._seed, round=round_,
-        )  # fmt: skip
+        trial = Trial(state.task.workload_key, record_target(state.task.target), space.sketch.to_json(), pick.row, space.algorithm)
+        return make_record(measurement, trial, device=self._measurer.model, seed=self._seed, round=round_)

@@ -29,8 +29,8 @@ from ansor.run.states import Best, Guess
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.state import Inlined
 from ansor.schedule.steps import ComputeAt, Parallel, PragmaUnroll, Step, Vectorize
-from ansor.search.evolution import EvolutionOptions, Hall, Score, evolve
-from ansor.search.population import empty_population, sample_population
+from ansor.search.evolution import EvolutionOptions, Hall, Quest, Score, evolve
+from ansor.search.population import sample_population
 from ansor.search.sampling import SampledSpace
 from ansor.tasks.origins import origin_of
 from ansor.tasks.sketch_space import SketchSpace
@@ -206,7 +206,7 @@ def _searched(spaces: Sequence[SketchSpace], score: Score, rng: np.random.Genera
     stages = max(len(space.sketch.state.stages) for space in spaces)
     search = replace(SEARCH, population=max(SEARCH.population * STATEMENTS // max(stages, STATEMENTS), 2 * KEPT))
     start = sample_population(sampled, search.population, chances, rng, nothing)
-    return evolve(sampled, score, start, empty_population(sampled), 0.0, chances, nothing, KEPT, rng, search)
+    return evolve(sampled, score, start, Quest.anywhere(sampled, KEPT), rng, search)
 
 
 def _program(spaces: Sequence[SketchSpace], hall: Hall, place: int) -> Best:

@@ -4,6 +4,8 @@ Everything but `legal`, `features` and the model's `predict` is array arithmetic
 few costs nearly as much as lowering a hundred: so each generation asks once for each space, and leaves out spaces of which it holds only a few.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -51,7 +53,7 @@ class Ranked:
     members: Population
     scores: NDArray[np.float64]
 
-    def take(self, index: NDArray[np.int64]) -> "Ranked":
+    def take(self, index: NDArray[np.int64]) -> Ranked:
         """These members; `index` ascending, so that scores stay aligned."""
         return Ranked(self.members.take(index), self.scores[index])
 
@@ -73,18 +75,37 @@ class Hall:
         """Their scores, `[n]`."""
         return self.ranked.scores
 
-    def take(self, index: NDArray[np.int64]) -> "Hall":
+    def take(self, index: NDArray[np.int64]) -> Hall:
         """These members; `index` ascending."""
         return Hall(self.ranked.take(index), self.features.take(index))
 
 
-def evolve(spaces: Sequence[SampledSpace], score: Score, start: Population, anchors: Population, local_share: float,
-           space_weights: NDArray[np.float64], excluded: Keys, wanted: int, rng: np.random.Generator,
-           options: EvolutionOptions) -> Hall:
-    """The best distinct programs met that are not `excluded`: at least the best `wanted` of all, and of each space.
+@dataclass(frozen=True, eq=False)
+class Quest:
+    """What an evolution looks for.
 
-    `anchors` are the best measured programs: each generation holds `local_share` of mutations of them. Deterministic for
-    the state of `rng`. May hold fewer than `wanted` where spaces are small.
+    wanted: programs, at least the best of so many. excluded: keys of programs, of each space, that are none. weights: chances of spaces where programs are
+    drawn. anchors: the best measured programs; each generation holds `local_share` of mutations of them.
+    """
+
+    wanted: int
+    excluded: Keys
+    weights: NDArray[np.float64]
+    anchors: Population
+    local_share: float = 0.0
+
+    @staticmethod
+    def anywhere(spaces: Sequence[SampledSpace], wanted: int) -> Quest:
+        """Of programs of which nothing was measured, in all spaces alike."""
+        return Quest(wanted, [np.zeros(0, np.uint64)] * len(spaces), np.ones(len(spaces)), empty_population(spaces))
+
+
+def evolve(
+    spaces: Sequence[SampledSpace], score: Score, start: Population, quest: Quest, rng: np.random.Generator, options: EvolutionOptions
+) -> Hall:
+    """The best distinct programs met: at least the best of all that the quest wants, and of each space.
+
+    Deterministic for the state of `rng`. May hold fewer than are wanted where spaces are small.
     """
     hall = Hall(Ranked(empty_population(spaces), np.zeros(0)), FeatureRows(np.zeros((0, 0), np.float32), np.zeros(0, np.int64), 0))
     elites, newcomers, usable = hall.ranked, start, USABLE
@@ -93,12 +114,12 @@ def evolve(spaces: Sequence[SampledSpace], score: Score, start: Population, anch
             break
         features = newcomers.features(spaces)
         scored = Ranked(newcomers, finite_scores(score, features))
-        hall = _admitted(hall, Hall(scored, features), spaces, excluded, wanted)
+        hall = _admitted(hall, Hall(scored, features), spaces, quest.excluded, quest.wanted)
         if generation == options.generations:
             break
         current = _merged(elites, scored)
         elites = current.take(np.sort(np.argsort(-current.scores, kind="stable")[: int(options.elites * options.population)]))
-        newcomers, usable = _offspring(spaces, current, elites, anchors, local_share, space_weights, usable, rng, options)
+        newcomers, usable = _offspring(spaces, current, elites, quest, usable, rng, options)
     return hall
 
 
@@ -134,16 +155,17 @@ def gathered(chosen: NDArray[np.int64], owners: NDArray[np.int64], block: int, r
     return np.concatenate([chosen[few[whose] == 0], *again])
 
 
-def _offspring(spaces: Sequence[SampledSpace], current: Ranked, elites: Ranked, anchors: Population, local_share: float,
-               space_weights: NDArray[np.float64], usable: float, rng: np.random.Generator,
-               options: EvolutionOptions) -> tuple[Population, float]:
+def _offspring(
+    spaces: Sequence[SampledSpace], current: Ranked, elites: Ranked, quest: Quest, usable: float, rng: np.random.Generator, options: EvolutionOptions
+) -> tuple[Population, float]:
     """New legal members beside the elites: mutations of the anchors, children of the current ones, fresh ones.
 
     `usable`: share of candidates that were legal and new in the last generation; the second result is this generation's.
     """
     room = options.population - len(elites.scores)
     surplus = min(1 / usable, MOST_SURPLUS)
-    local = int(local_share * options.population * surplus) if len(anchors) else 0
+    anchors = quest.anchors
+    local = int(quest.local_share * options.population * surplus) if len(anchors) else 0
     fresh = int(options.fresh * options.population * surplus)
     bred = max(int(room * surplus) - local - fresh, 0)
     block = max(int(room * surplus / BLOCKS), 1)
@@ -151,7 +173,7 @@ def _offspring(spaces: Sequence[SampledSpace], current: Ranked, elites: Ranked, 
     candidates = joined(
         _mutated(spaces, anchors.take(np.arange(local) % max(len(anchors), 1)), rng, options),
         _bred(spaces, current.members.take(chosen), rng, options),
-        _drawn(spaces, fresh, space_weights, block, rng),
+        _drawn(spaces, fresh, quest.weights, block, rng),
     )
     present = [np.sort(sampled.tables.keys(block)) for sampled, block in zip(spaces, elites.members.blocks, strict=True)]
     new = candidates.distinct(spaces, present).legal(spaces)
@@ -162,7 +184,7 @@ def _offspring(spaces: Sequence[SampledSpace], current: Ranked, elites: Ranked, 
         return new, share
     # Hardly anything is legal or new: sampling may still find some.
     present = [np.sort(np.concatenate([keys, sampled.tables.keys(block)])) for sampled, keys, block in zip(spaces, present, new.blocks, strict=True)]
-    return joined(new, sample_population(spaces, room - len(new), space_weights, rng, present)), share
+    return joined(new, sample_population(spaces, room - len(new), quest.weights, rng, present)), share
 
 
 def _drawn(spaces: Sequence[SampledSpace], count: int, weights: NDArray[np.float64], block: int, rng: np.random.Generator) -> Population:

@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypedDict, TypeVar, Unpack
@@ -96,33 +96,17 @@ class SearchTask:
     ) -> None:
         check_names("SearchTask", scope, Scope)
         check_arguments(args=args, **scope)
-        rules, templates = scope.get("rules"), scope.get("templates", ())
-        args = tuple(args)
         self.target = parse_target(target)
         if (func is None) == (tensors is None):
             raise DeclarationError("a task takes either func (with args) or tensors, not both and not neither")
-        if func is not None:
-            function = _function_or_tensors(func, args)
-            if not callable(function):
-                tensors = function
-            elif hasattr(function, "template_name"):
-                templates, rules = (function, *templates), () if rules is None else rules
-            else:
-                tensors = tensors_of(call(function, args), f"workload {getattr(function, '__name__', function)}")
-            if callable(function):
-                name = name or f"{getattr(function, '__name__', 'task')}{_argument_text(args)}"
+        declared = Declared(tensors, name) if func is None else _declared(func, tuple(args), name)
+        rules, algorithms = scope.get("rules"), scope.get("algorithms")
+        rules = () if rules is None and declared.templates else rules
         self.rules = self.target.rules if rules is None else resolve(rules)
-        self.templates: tuple[TemplateTask, ...] = ()
-        if templates:
-            from ansor.tasks.beside_rules import tasks_of
-
-            self.templates, arguments = tasks_of(templates, args)
-            tensors = arguments if tensors is None else tensors
-        assert tensors is not None
-        self.tensors = tuple(tensors)
+        self.templates, found = _of_templates((*declared.templates, *scope.get("templates", ())), tuple(args))
+        self.tensors = tuple(found if declared.tensors is None else declared.tensors)
         self.dag = Dag(self.tensors)
-        self.name = name or self.dag.outputs[0].name
-        algorithms = scope.get("algorithms")
+        self.name = declared.name or self.dag.outputs[0].name
         self.algorithms = None if algorithms is None else tuple(algorithms)
         self.pins = tuple(scope.get("pins", ()))
         self.inputs = _checked_inputs(self.tensors, self.dag, inputs or {})
@@ -220,6 +204,34 @@ def _as_called(source: CSource, alternative: Alternative, dag: Dag) -> CSource:
     shapes = {tensor.name: tensor.shape for tensor in dag.tensors}
     arguments = [replace(one, shape=shapes[one.name], transform=alternative.transforms.get(one.name)) for one in source.arguments]
     return replace(source, arguments=tuple(arguments), tolerance=alternative.tolerance)
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What a function or tensors declare. templates: the function, where it is one; then the tensors are those of its programs."""
+
+    tensors: Sequence[Tensor] | None
+    name: str
+    templates: tuple[Template, ...] = ()
+
+
+def _declared(func: Workload, args: tuple[object, ...], name: str) -> Declared:
+    function = _function_or_tensors(func, args)
+    if not callable(function):
+        return Declared(function, name)
+    name = name or f"{getattr(function, '__name__', 'task')}{_argument_text(args)}"
+    if hasattr(function, "template_name"):
+        return Declared(None, name, (function,))
+    return Declared(tensors_of(call(function, args), f"workload {getattr(function, '__name__', function)}"), name)
+
+
+def _of_templates(templates: Sequence[Template], args: tuple[object, ...]) -> tuple[tuple[TemplateTask, ...], tuple[Tensor, ...]]:
+    """Each template as a task of its own, and the tensors of the first one."""
+    if not templates:
+        return (), ()
+    from ansor.tasks.beside_rules import tasks_of
+
+    return tasks_of(templates, args)
 
 
 def _function_or_tensors(func: object, args: Sequence[object]) -> Callable[..., object] | tuple[Tensor, ...]:

@@ -58,7 +58,7 @@ class Expr(Operators["Expr"]):
     def __eq__(self, other: object) -> Expr:  # type: ignore[override]  # comparisons build expressions
         return binary("eq", self, _operand(other))
 
-    def __ne__(self, other: object) -> Expr:  # type: ignore[override]
+    def __ne__(self, other: object) -> Expr:  # type: ignore[override]  # as above
         return binary("ne", self, _operand(other))
 
     def __hash__(self) -> int:

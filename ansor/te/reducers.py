@@ -84,7 +84,7 @@ def _of_one(fcombine: Combine, fidentity: Combine, name: str, source: Expr, axis
     combiner = _combiner(found, x, y) if isinstance(found, Expr) else None
     if combiner is None:
         raise DeclarationError(_others(name, found))
-    return reduction(combiner, source, axis, where, _start(combiner, source.dtype, fidentity(source.dtype)) if init is None else init)  # type: ignore[arg-type]
+    return reduction(combiner, source, axis, where, _start(combiner, source.dtype, fidentity(source.dtype)) if init is None else init)  # type: ignore[arg-type]  # it refuses what is none
 
 
 def _start(combiner: str, dtype: str, given: object) -> Expr | None:

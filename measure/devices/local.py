@@ -12,7 +12,7 @@ from ansor.measure.device import Job, Observation
 from ansor.measure.device_kinds import DeviceKind
 from ansor.measure.failure import Failure
 from ansor.measure.harness import harness_library
-from ansor.measure.runner import Runner
+from ansor.measure.runner import Filling, Runner
 from ansor.measure.turns import Say
 from ansor.support.notices import warn
 from ansor.targets.base import LOCAL, Target
@@ -40,9 +40,10 @@ class LocalDevice:
         if self._references.get(task.key, Path()) != reference:  # a run that is over takes its files along
             self._references[task.key] = reference
             runner.define(
-                task.key, job.artifact.source, reduction=task.reduction, seed=task.seed, threads=task.threads,
-                ranges={name: (low, high) for name, low, high in task.ranges}, files=dict(task.files), rounding=task.rounding,
-                reference=None if job.reference is None else called(job.reference), reference_library=reference,
+                task.key, job.artifact.source, reference=None if job.reference is None else called(job.reference), reference_library=reference,
+                how=Filling(
+                    task.reduction, {name: (low, high) for name, low, high in task.ranges}, task.seed, task.threads, dict(task.files), task.rounding
+                ),
             )  # fmt: skip
         run = runner.run(task.key, called(job.artifact), job.artifact.path, best_seconds=job.best)
         if run.failure is not None:

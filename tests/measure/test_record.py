@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ansor.errors import RecordError
 from ansor.measure.failure import Failure
 from ansor.measure.measurer import Measurement
+from ansor.measure.new_record import Trial, make_record
 from ansor.measure.record import (
     NOT_A_TRIAL,
     OTHER_TARGET,
@@ -23,7 +24,6 @@ from ansor.measure.record import (
     RecordFile,
     best,
     load,
-    make_record,
     record_line,
 )
 from ansor.targets.unit import INSTRUCTIONS, SECONDS, cycles, ticks
@@ -184,7 +184,7 @@ def test_best_is_the_smallest_median(tmp_path: Path) -> None:
 
 def test_measurements_become_records() -> None:
     measurement = Measurement((0.5,), build_seconds=0.25, run_seconds=0.5, timestamp=3.25)
-    record = make_record(measurement, workload="w", target="t", sketch=[["SP", [1, 2]]], row=[1], seed=3, round=4)
+    record = make_record(measurement, Trial("w", "t", [["SP", [1, 2]]], [1]), seed=3, round=4)
     assert record == Record("w", "t", (("SP", (1, 2)),), (1,), (0.5,), None, False, 0.75, 3.25, 3, 4)
 
 

@@ -6,6 +6,8 @@ a group of a single channel leaves no loop over channels at all, which is the de
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ansor.errors import DeclarationError
 from ansor.te.expr import Axis, Expr
 from ansor.te.nn.layout import (
@@ -28,7 +30,7 @@ from ansor.te.tensor import Tensor, declared
 def conv1d(data: Tensor, kernel: Tensor, strides: Sizes = 1, padding: Padding = 0, dilation: Sizes = 1, groups: int = 1, data_layout: str = "NCW",
            kernel_layout: str = "", out_dtype: str | None = None, name: str = "conv1d") -> Tensor:
     """Convolution over one spatial dimension, see `conv2d`. Layouts NCW with kernel OIW, NWC with kernel WIO."""
-    return convolution("W", data, kernel, strides, padding, dilation, groups, data_layout, kernel_layout, out_dtype, name)
+    return convolution("W", data, kernel, How(strides, padding, dilation, groups, data_layout, kernel_layout, out_dtype), name)
 
 
 def conv2d(data: Tensor, kernel: Tensor, strides: Sizes = 1, padding: Padding = 0, dilation: Sizes = 1, groups: int = 1, data_layout: str = "NCHW",
@@ -38,25 +40,38 @@ def conv2d(data: Tensor, kernel: Tensor, strides: Sizes = 1, padding: Padding = 
     `padding`: an integer, (height, width), (top, left, bottom, right), "VALID" or "SAME". Depthwise: `groups` equal to C.
     `out_dtype`: both operands are converted to it before multiplying (int8 to int32, say); needed when their dtypes differ.
     """
-    return convolution("HW", data, kernel, strides, padding, dilation, groups, data_layout, kernel_layout, out_dtype, name)
+    return convolution("HW", data, kernel, How(strides, padding, dilation, groups, data_layout, kernel_layout, out_dtype), name)
 
 
 def conv3d(data: Tensor, kernel: Tensor, strides: Sizes = 1, padding: Padding = 0, dilation: Sizes = 1, groups: int = 1, data_layout: str = "NCDHW",
            kernel_layout: str = "", out_dtype: str | None = None, name: str = "conv3d") -> Tensor:
     """Convolution over three spatial dimensions, see `conv2d`. Layouts NCDHW with kernel OIDHW, NDHWC with kernel DHWIO."""
-    return convolution("DHW", data, kernel, strides, padding, dilation, groups, data_layout, kernel_layout, out_dtype, name)
+    return convolution("DHW", data, kernel, How(strides, padding, dilation, groups, data_layout, kernel_layout, out_dtype), name)
 
 
-def convolution(spatial: str, data: Tensor, kernel: Tensor, strides: Sizes, padding: Padding, dilation: Sizes, groups: int, data_layout: str,
-                kernel_layout: str, out_dtype: str | None, name: str) -> Tensor:
+@dataclass(frozen=True)
+class How:
+    """How a kernel slides over data, and how both are stored: the arguments that convolutions have in common. groups: 0 for a depthwise one."""
+
+    strides: Sizes
+    padding: Padding
+    dilation: Sizes
+    groups: int
+    data_layout: str
+    kernel_layout: str
+    out_dtype: str | None
+
+
+def convolution(spatial: str, data: Tensor, kernel: Tensor, how: How, name: str) -> Tensor:
     """The convolution over the `spatial` letters that the functions above name."""
+    data_layout, kernel_layout, groups = how.data_layout, how.kernel_layout, how.groups
     checked_layout(name, "data_layout", data_layout, "NC" + spatial, f"NC{spatial} or N{spatial}C")
     kernel_layout = kernel_layout or default_kernel_layout(data_layout, spatial)
     checked_layout(name, "kernel_layout", kernel_layout, "OI" + spatial, f"OI{spatial} or {spatial}IO")
     sizes, taps = extents(name, data, "data", data_layout), extents(name, kernel, "kernel", kernel_layout)
     _check_channels(name, data, kernel, sizes["C"], taps, groups)
-    dtype = product_dtype(name, data, kernel, out_dtype)
-    slides = windows(name, data, sizes, taps, strides, padding, dilation, spatial)
+    dtype = product_dtype(name, data, kernel, how.out_dtype)
+    slides = windows(name, data, sizes, taps, how.strides, how.padding, how.dilation, spatial)
     padded = pad_windows(data, data_layout, slides)
 
     out = {"N": Axis("n", sizes["N"]), "C": Axis("co", taps["O"])} | {x: Axis(x.lower(), slides[x].output) for x in spatial}
@@ -73,37 +88,37 @@ def convolution(spatial: str, data: Tensor, kernel: Tensor, strides: Sizes, padd
 def conv2d_nchw(data: Tensor, kernel: Tensor, stride: Sizes = 1, padding: Padding = 0, dilation: Sizes = 1, out_dtype: str | None = None,
                 name: str = "conv2d") -> Tensor:
     """`conv2d` of NCHW data with an OIHW kernel."""
-    return convolution("HW", data, kernel, stride, padding, dilation, 1, "NCHW", "OIHW", out_dtype, name)
+    return convolution("HW", data, kernel, How(stride, padding, dilation, 1, "NCHW", "OIHW", out_dtype), name)
 
 
 def conv2d_nhwc(data: Tensor, kernel: Tensor, stride: Sizes = 1, padding: Padding = 0, dilation: Sizes = 1, out_dtype: str | None = None,
                 name: str = "conv2d") -> Tensor:
     """`conv2d` of NHWC data with an HWIO kernel."""
-    return convolution("HW", data, kernel, stride, padding, dilation, 1, "NHWC", "HWIO", out_dtype, name)
+    return convolution("HW", data, kernel, How(stride, padding, dilation, 1, "NHWC", "HWIO", out_dtype), name)
 
 
 def depthwise_conv2d_nchw(data: Tensor, kernel: Tensor, stride: Sizes = 1, padding: Padding = 0, dilation: Sizes = 1, out_dtype: str | None = None,
                           name: str = "depthwise_conv2d") -> Tensor:
     """Depthwise convolution of NCHW data; kernel [C, multiplier, KH, KW], output channel c * multiplier + m."""
-    return _depthwise(data, kernel, stride, padding, dilation, out_dtype, name, "NCHW", "CMHW")
+    return _depthwise(data, kernel, How(stride, padding, dilation, 0, "NCHW", "CMHW", out_dtype), name)
 
 
 def depthwise_conv2d_nhwc(data: Tensor, kernel: Tensor, stride: Sizes = 1, padding: Padding = 0, dilation: Sizes = 1, out_dtype: str | None = None,
                           name: str = "depthwise_conv2d") -> Tensor:
     """Depthwise convolution of NHWC data; kernel [KH, KW, C, multiplier], output channel c * multiplier + m."""
-    return _depthwise(data, kernel, stride, padding, dilation, out_dtype, name, "NHWC", "HWCM")
+    return _depthwise(data, kernel, How(stride, padding, dilation, 0, "NHWC", "HWCM", out_dtype), name)
 
 
-def _depthwise(data: Tensor, kernel: Tensor, stride: Sizes, padding: Padding, dilation: Sizes, out_dtype: str | None, name: str, data_layout: str,
-               kernel_layout: str) -> Tensor:
+def _depthwise(data: Tensor, kernel: Tensor, how: How, name: str) -> Tensor:
+    data_layout, kernel_layout = how.data_layout, how.kernel_layout
     sizes, taps = extents(name, data, "data", data_layout), extents(name, kernel, "kernel", kernel_layout)
     if sizes["C"] != taps["C"]:
         raise DeclarationError(
             f"asked for {name} of {data.name} with {sizes['C']} channels and kernel {kernel.name} of shape {kernel.shape}, which has {taps['C']} in "
             f"dimension {kernel_layout.index('C')}; both have to be equal"
         )
-    dtype = product_dtype(name, data, kernel, out_dtype)
-    slides = windows(name, data, sizes, taps, stride, padding, dilation, "HW")
+    dtype = product_dtype(name, data, kernel, how.out_dtype)
+    slides = windows(name, data, sizes, taps, how.strides, how.padding, how.dilation, "HW")
     padded = pad_windows(data, data_layout, slides)
     out = {"N": Axis("n", sizes["N"]), "C": Axis("co", sizes["C"] * taps["M"])} | {x: Axis(x.lower(), slides[x].output) for x in "HW"}
     tap = {x: tap_axis(f"r{x.lower()}", taps[x]) for x in "HW"}

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from ansor.errors import DeclarationError
 from ansor.te.expr import Axis, Const, Expr
-from ansor.te.nn.conv import input_channel
+from ansor.te.nn.conv import How, input_channel
 from ansor.te.nn.layout import Padding, Sizes, checked_layout, extents, in_layout, paddings, product, product_dtype, sizes, summed, tap_axis
 from ansor.te.nn.padding import pad
 from ansor.te.tensor import Tensor, declared
@@ -28,7 +28,7 @@ from ansor.te.tensor import Tensor, declared
 def conv1d_transpose(data: Tensor, kernel: Tensor, strides: Sizes = 1, padding: Padding = 0, out_dtype: str | None = None, output_padding: Sizes = 0,
                      groups: int = 1, data_layout: str = "NCW", kernel_layout: str = "", name: str = "conv1d_transpose") -> Tensor:
     """Transposed convolution over one spatial dimension, see `conv2d_transpose`. Layouts NCW with kernel IOW, NWC with kernel WIO."""
-    return transposed("W", data, kernel, strides, padding, out_dtype, output_padding, groups, data_layout, kernel_layout, name)
+    return transposed("W", data, kernel, How(strides, padding, 1, groups, data_layout, kernel_layout, out_dtype), output_padding, name)
 
 
 def conv2d_transpose(data: Tensor, kernel: Tensor, strides: Sizes = 1, padding: Padding = 0, out_dtype: str | None = None, output_padding: Sizes = 0,
@@ -37,13 +37,13 @@ def conv2d_transpose(data: Tensor, kernel: Tensor, strides: Sizes = 1, padding: 
 
     Output height: (H - 1) * stride - top - bottom + KH + output_padding, as PyTorch's.
     """
-    return transposed("HW", data, kernel, strides, padding, out_dtype, output_padding, groups, data_layout, kernel_layout, name)
+    return transposed("HW", data, kernel, How(strides, padding, 1, groups, data_layout, kernel_layout, out_dtype), output_padding, name)
 
 
 def conv3d_transpose(data: Tensor, kernel: Tensor, strides: Sizes = 1, padding: Padding = 0, out_dtype: str | None = None, output_padding: Sizes = 0,
                      groups: int = 1, data_layout: str = "NCDHW", kernel_layout: str = "", name: str = "conv3d_transpose") -> Tensor:
     """Transposed convolution over three spatial dimensions, see `conv2d_transpose`. Layouts NCDHW with kernel IODHW, NDHWC with kernel DHWIO."""
-    return transposed("DHW", data, kernel, strides, padding, out_dtype, output_padding, groups, data_layout, kernel_layout, name)
+    return transposed("DHW", data, kernel, How(strides, padding, 1, groups, data_layout, kernel_layout, out_dtype), output_padding, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,16 +104,16 @@ class _Phases:
         return phase if self.stride == 2 else (phase + crop) // self.stride
 
 
-def transposed(spatial: str, data: Tensor, kernel: Tensor, strides: Sizes, padding: Padding, out_dtype: str | None, output_padding: Sizes, groups: int,
-               data_layout: str, kernel_layout: str, name: str) -> Tensor:
+def transposed(spatial: str, data: Tensor, kernel: Tensor, how: How, output_padding: Sizes, name: str) -> Tensor:
     """The transposed convolution over the `spatial` letters that the functions above name."""
+    data_layout, kernel_layout, groups = how.data_layout, how.kernel_layout, how.groups
     checked_layout(name, "data_layout", data_layout, "NC" + spatial, f"NC{spatial} or N{spatial}C")
     kernel_layout = kernel_layout or (spatial + "IO" if data_layout.endswith("C") else "IO" + spatial)
     checked_layout(name, "kernel_layout", kernel_layout, "IO" + spatial, f"IO{spatial} or {spatial}IO")
     given, taps = extents(name, data, "data", data_layout), extents(name, kernel, "kernel", kernel_layout)
     _check_channels(name, data, kernel, given["C"], taps["I"], groups)
-    dtype = product_dtype(name, data, kernel, out_dtype)
-    dims = _phases(name, data, spatial, given, taps, strides, padding, output_padding)
+    dtype = product_dtype(name, data, kernel, how.out_dtype)
+    dims = _phases(name, data, spatial, given, taps, how.strides, how.padding, output_padding)
     padded = _extended(data, data_layout, {x: (dim.before, dim.after) for x, dim in dims.items()}, "pad")
     weights = _extended(kernel, kernel_layout, {x: (0, dim.kernel_tail) for x, dim in dims.items()}, "kernel_pad")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import reduce as fold
 
 from ansor.errors import DeclarationError
@@ -18,7 +19,7 @@ from ansor.te.tensor import Tensor, declared
 def pool1d(data: Tensor, kernel: Sizes, stride: Sizes = 1, dilation: Sizes = 1, padding: Padding = 0, pool_type: str = "max", ceil_mode: bool = False,
            layout: str = "NCW", count_include_pad: bool = True, name: str = "pool1d") -> Tensor:
     """Pooling over one spatial dimension, see `pool2d`."""
-    return pooled("W", data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad, name)
+    return pooled("W", data, Pooling(kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad), name)
 
 
 def pool2d(data: Tensor, kernel: Sizes, stride: Sizes = 1, dilation: Sizes = 1, padding: Padding = 0, pool_type: str = "max", ceil_mode: bool = False,
@@ -28,24 +29,38 @@ def pool2d(data: Tensor, kernel: Sizes, stride: Sizes = 1, dilation: Sizes = 1, 
     `ceil_mode`: also windows that begin inside the (front-padded) data and end after it. `count_include_pad`: the average divides by
     all elements of the window including padding, else only by those of the data. Shapes and results are PyTorch's.
     """
-    return pooled("HW", data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad, name)
+    return pooled("HW", data, Pooling(kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad), name)
 
 
 def pool3d(data: Tensor, kernel: Sizes, stride: Sizes = 1, dilation: Sizes = 1, padding: Padding = 0, pool_type: str = "max", ceil_mode: bool = False,
            layout: str = "NCDHW", count_include_pad: bool = True, name: str = "pool3d") -> Tensor:
     """Pooling over three spatial dimensions, see `pool2d`."""
-    return pooled("DHW", data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad, name)
+    return pooled("DHW", data, Pooling(kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad), name)
 
 
-def pooled(spatial: str, data: Tensor, kernel: Sizes, stride: Sizes, dilation: Sizes, padding: Padding, pool_type: str, ceil_mode: bool, layout: str,
-           count_include_pad: bool, name: str) -> Tensor:
+@dataclass(frozen=True)
+class Pooling:
+    """Which windows there are, and what becomes of each: the arguments that the functions above have in common."""
+
+    kernel: Sizes
+    stride: Sizes
+    dilation: Sizes
+    padding: Padding
+    pool_type: str
+    ceil_mode: bool
+    layout: str
+    count_include_pad: bool
+
+
+def pooled(spatial: str, data: Tensor, how: Pooling, name: str) -> Tensor:
     """The pooling over the `spatial` letters that the functions above name."""
+    layout, pool_type = how.layout, how.pool_type
     checked_layout(name, "layout", layout, "NC" + spatial, f"NC{spatial} or N{spatial}C")
     _check_type(name, data, pool_type)
     given = extents(name, data, "data", layout)
-    kernels = dict(zip(spatial, sizes(name, "kernel", kernel, len(spatial)), strict=True))
-    slides = windows(name, data, given, kernels, stride, padding, dilation, spatial)
-    places = {x: places_of(slides[x], ceil_mode) for x in spatial}
+    kernels = dict(zip(spatial, sizes(name, "kernel", how.kernel, len(spatial)), strict=True))
+    slides = windows(name, data, given, kernels, how.stride, how.padding, how.dilation, spatial)
+    places = {x: places_of(slides[x], how.ceil_mode) for x in spatial}
     reach = {x: reaching(slides[x], places[x]) for x in spatial}
     padded = pad_windows(data, layout, reach, min_value(data.dtype).value if pool_type == "max" else 0)
 
@@ -58,7 +73,7 @@ def pooled(spatial: str, data: Tensor, kernel: Sizes, stride: Sizes, dilation: S
         return declared(name, axes, reduced("max", value, order))
     total = declared(f"{name}_sum", axes, reduced("sum", value, order))
     fresh = {letter: Axis(axis.name, axis.extent) for letter, axis in out.items()}
-    counts = [elements_of(slides[x], fresh[x], places[x], count_include_pad) for x in spatial]
+    counts = [elements_of(slides[x], fresh[x], places[x], how.count_include_pad) for x in spatial]
     return declared(name, in_layout(layout, fresh), total[in_layout(layout, fresh)] / cast(data.dtype, fold(lambda a, b: a * b, counts)))
 
 
