@@ -1,0 +1,190 @@
+/* Buffers with guard bands, filled as the recipe says: transformed and packed ahead of time where the program wants that. */
+#ifndef ANSOR_TRIAL_ARGUMENTS_H
+#define ANSOR_TRIAL_ARGUMENTS_H
+
+#include "fill.h"
+#include "recipe.h"
+
+enum { BAND = 4096, GUARD_BYTE = 0x5a, UNWRITTEN_BYTE = 0xa5 };
+
+typedef struct {
+    const char *name;
+    unsigned char *data;
+    uint64_t size; /* bytes */
+    uint64_t sum;  /* of the contents, after filling */
+} guarded;
+
+static guarded buffers[TRIAL_ARGUMENTS + 1]; /* the last is the workspace */
+static void *pointers[TRIAL_ARGUMENTS];
+
+static void set_bytes(unsigned char *data, int byte, uint64_t size) {
+    for (uint64_t i = 0; i < size; ++i) data[i] = (unsigned char)byte;
+}
+
+static void make_guarded(guarded *buffer, const char *name, uint64_t size) {
+    buffer->name = name;
+    buffer->size = size;
+    buffer->data = system_room(size, BAND, name);
+    if (!buffer->data) fail("memory", "no room for ", name, ", bytes: ", (int64_t)size);
+    set_bytes(buffer->data - BAND, GUARD_BYTE, BAND);
+    set_bytes(buffer->data + size, GUARD_BYTE, BAND);
+}
+
+/* A sum that shows changed bytes, of `size` bytes in words; every word decides all bits. */
+static uint64_t sum_of_bytes(const unsigned char *data, uint64_t size) {
+    uint64_t sum = size;
+    for (uint64_t i = 0; i < size / 8; ++i) {
+        sum = (sum ^ number_raw(data, 8, i)) * UINT64_C(0x9e3779b97f4a7c15);
+        sum ^= sum >> 29;
+    }
+    for (uint64_t i = size / 8 * 8; i < size; ++i) sum = (sum ^ data[i]) * UINT64_C(0x100000001b3);
+    return sum;
+}
+
+/* What a fill needs at every element. `bytes`: of the buffer's elements; `moved`: inputs are changed a little, number `move` of such changes. */
+typedef struct {
+    const recipe_fill *fill;
+    int bytes, moved;
+    uint64_t move_key;
+} filling;
+
+static double filled_float(const filling *how, uint64_t index) {
+    const recipe_fill *fill = how->fill;
+    double value = fill->file ? number_float_at(fill->file, fill->bytes, index) : fill_float(fill_bits(fill->key, index), fill->bytes, fill->low, fill->high);
+    if (how->moved) value *= 1 - fill_uniform(fill_bits(how->move_key, index), 8) * asked.move_eps;
+    return value;
+}
+
+/* The bits of a logical element, in the dtype of the buffer. */
+static uint64_t filled(const filling *how, uint64_t index) {
+    const recipe_fill *fill = how->fill;
+    if (fill->kind == 'f') return number_narrow(filled_float(how, index), how->bytes);
+    if (fill->file) return number_raw(fill->file, fill->bytes, index);
+    return (uint64_t)fill_integer(fill_bits(fill->key, index), fill->first, fill->span);
+}
+
+/* Of a transform: the logical place of each inner element, and of each element behind it. */
+static int64_t inner_places[TRIAL_INNER];
+
+static int64_t place_along(const trial_argument *argument, const int *dimensions, int count, int64_t number) {
+    int64_t place = 0;
+    for (int i = count - 1; i >= 0; --i) {
+        const int64_t extent = argument->shape[dimensions[i]];
+        int64_t stride = 1;
+        for (int d = argument->rank - 1; d > dimensions[i]; --d) stride *= argument->shape[d];
+        place += number % extent * stride;
+        number /= extent;
+    }
+    return place;
+}
+
+static void prepare_transform(const trial_argument *argument) {
+    const trial_transform *transform = argument->transform;
+    for (int k = 0; transform && k < transform->inner; ++k) inner_places[k] = place_along(argument, transform->axes, transform->axis_count, k);
+}
+
+/* The bits of an element of the argument as it is before packing. */
+static uint64_t transformed(const trial_argument *argument, const filling *how, uint64_t index, int64_t behind) {
+    const trial_transform *transform = argument->transform;
+    if (!transform) return filled(how, index);
+    const double *row = transform->matrix + index / (uint64_t)behind * (uint64_t)transform->inner;
+    const int64_t place = place_along(argument, transform->rest, transform->rest_count, (int64_t)(index % (uint64_t)behind));
+    double sum = 0;
+    for (int k = 0; k < transform->inner; ++k) sum += row[k] * filled_float(how, (uint64_t)(place + inner_places[k]));
+    return number_narrow(sum, how->bytes);
+}
+
+/* The shape before packing; returns the number of elements behind its first dimension. */
+static int64_t shape_before_packing(const trial_argument *argument, int64_t *shape, int *rank) {
+    const trial_transform *transform = argument->transform;
+    *rank = transform ? transform->rest_count + 1 : argument->rank;
+    int64_t behind = 1;
+    for (int d = 0; d < *rank; ++d) {
+        shape[d] = !transform ? argument->shape[d] : d ? argument->shape[transform->rest[d - 1]] : transform->rows;
+        if (d) behind *= shape[d];
+    }
+    return behind;
+}
+
+/* Where the loops of a pack stand: counters, the coordinates they give, and the coordinates' extents. */
+typedef struct {
+    const trial_pack *pack;
+    int rank;
+    int64_t counters[TRIAL_LOOPS], at[TRIAL_DIMENSIONS], shape[TRIAL_DIMENSIONS];
+} packing;
+
+static void pack_next(packing *state) {
+    const trial_pack *pack = state->pack;
+    for (int loop = pack->loops - 1; loop >= 0; --loop) {
+        const int64_t back = state->counters[loop] + 1 < pack->extents[loop] ? 0 : pack->extents[loop];
+        state->counters[loop] += 1 - back;
+        for (int d = 0; d < state->rank; ++d) state->at[d] += (1 - back) * pack->strides[d * pack->loops + loop];
+        if (!back) return;
+    }
+}
+
+/* The index of the element at the loops' place, -1 outside of the shape. */
+static int64_t packed_index(const packing *state) {
+    int64_t index = 0;
+    for (int d = 0; d < state->rank; ++d) {
+        if (state->at[d] < 0 || state->at[d] >= state->shape[d]) return -1;
+        index = index * state->shape[d] + state->at[d];
+    }
+    return index;
+}
+
+static void fill_argument(int place, int64_t move) {
+    const trial_argument *argument = &ansor_trial_manifest.arguments[place];
+    unsigned char *data = buffers[place].data;
+    if (!asked.fills[place].known) fail("load", "the recipe says nothing of ", argument->name, "", -1);
+    const uint64_t key = fill_bits(asked.move_key + (uint64_t)move, (uint64_t)place);
+    const filling how = {&asked.fills[place], argument->bytes, move >= 0 && argument->kind == 'f', key};
+    packing state = {argument->pack, 0, {0}, {0}, {0}};
+    const int64_t behind = shape_before_packing(argument, state.shape, &state.rank);
+    prepare_transform(argument);
+    for (int d = 0; state.pack && d < state.rank; ++d) state.at[d] = state.pack->starts ? state.pack->starts[d] : 0;
+    for (uint64_t i = 0; i < argument->size; ++i) {
+        const int64_t index = state.pack ? packed_index(&state) : (int64_t)i;
+        number_put(data, argument->bytes, i, index < 0 ? 0 : transformed(argument, &how, (uint64_t)index, behind));
+        if (state.pack) pack_next(&state);
+    }
+}
+
+/* Outputs begin with what no right program leaves behind. */
+static void fill_output(int place) {
+    const trial_argument *argument = &ansor_trial_manifest.arguments[place];
+    if (argument->kind != 'f') set_bytes(buffers[place].data, UNWRITTEN_BYTE, buffers[place].size);
+    else for (uint64_t i = 0; i < argument->size; ++i) number_put(buffers[place].data, argument->bytes, i, number_unwritten(argument->bytes));
+}
+
+static void make_buffers(void) {
+    const trial_manifest *manifest = &ansor_trial_manifest;
+    for (int i = 0; i < manifest->count; ++i) {
+        const trial_argument *argument = &manifest->arguments[i];
+        make_guarded(&buffers[i], argument->name, argument->size * (uint64_t)argument->bytes);
+        pointers[i] = buffers[i].data;
+        if (argument->role == 'o') fill_output(i);
+        else fill_argument(i, -1);
+        if (argument->role != 'o') buffers[i].sum = sum_of_bytes(buffers[i].data, buffers[i].size);
+    }
+    make_guarded(&buffers[manifest->count], "workspace", manifest->workspace);
+    set_bytes(buffers[manifest->count].data, 0xff, manifest->workspace); /* NaN for who reads it before writing */
+}
+
+/* Fails where a guard band or an input was changed. */
+static void check_trespass(void) {
+    const trial_manifest *manifest = &ansor_trial_manifest;
+    for (int i = 0; i <= manifest->count; ++i) {
+        const guarded *buffer = &buffers[i];
+        for (int j = 0; j < BAND; ++j)
+            if (buffer->data[buffer->size + (uint64_t)j] != GUARD_BYTE)
+                fail("out_of_bounds", "wrote past the end of ", buffer->name, ", first at byte ", (int64_t)(buffer->size + (uint64_t)j));
+        for (int j = 0; j < BAND; ++j)
+            if (buffer->data[j - BAND] != GUARD_BYTE) fail("out_of_bounds", "wrote before the start of ", buffer->name, ", bytes before it: ", BAND - j);
+    }
+    for (int i = 0; i < manifest->count; ++i)
+        if (manifest->arguments[i].role != 'o' && sum_of_bytes(buffers[i].data, buffers[i].size) != buffers[i].sum)
+            fail("wrong_answer", "input ", buffers[i].name, " was changed", -1);
+}
+
+#endif

@@ -1,0 +1,36 @@
+/* Which element has which value: from a key and the element's index alone, so that any of them is made without those before it, with the same bits
+ * everywhere. `ansor.measure.trial.fill` has the same in NumPy. Compile it with -ffp-contract=off: a product and a sum are two roundings.
+ *
+ * The generator is SplitMix64 (Steele, Lea and Flood 2014), begun at the key and read at a place. */
+#ifndef ANSOR_TRIAL_FILL_H
+#define ANSOR_TRIAL_FILL_H
+
+#include "number.h"
+
+static inline uint64_t fill_bits(uint64_t key, uint64_t index) {
+    uint64_t z = key + (index + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+/* Uniform in [0, 1): 53 bits for doubles, 24 for anything narrower. */
+static inline double fill_uniform(uint64_t bits, int bytes) {
+    if (bytes == 8) return (double)(bits >> 11) * 0x1p-53;
+    return (double)(uint32_t)(bits >> 40) * 0x1p-24;
+}
+
+/* A float of `bytes` bytes in [low, high); what rounds up to `high` is `low`. */
+static inline double fill_float(uint64_t bits, int bytes, double low, double high) {
+    const double value = number_rounded(fill_uniform(bits, bytes) * (high - low) + low, bytes);
+    return value >= high ? number_rounded(low, bytes) : value;
+}
+
+/* An integer in [low, low + span), `low` where span is 0. */
+static inline int64_t fill_integer(uint64_t bits, int64_t low, uint64_t span) {
+    if (span == 0) return low;
+    const uint64_t away = span >> 32 ? bits % span : ((bits >> 32) * span) >> 32;
+    return (int64_t)((uint64_t)low + away);
+}
+
+#endif

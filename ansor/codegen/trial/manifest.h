@@ -1,0 +1,44 @@
+/* What the trial program knows of the program that it is linked with. The manifest's text repeats this file, so that it compiles alone. */
+#ifndef ANSOR_TRIAL_MANIFEST_H
+#define ANSOR_TRIAL_MANIFEST_H
+
+typedef void (*trial_body)(void *ctx, long begin, long end);
+typedef void (*trial_parallel_for)(void *pool, trial_body body, void *ctx, long n);
+typedef void (*trial_entry)(void *const *args, unsigned char *workspace, trial_parallel_for parallel_for, void *pool);
+
+enum { TRIAL_LOOPS = 32, TRIAL_DIMENSIONS = 16, TRIAL_INNER = 1024, TRIAL_ARGUMENTS = 256 };
+
+/* A physical order: `extents` of the loops, `strides[dimension * loops + loop]`, `starts[dimension]`. */
+typedef struct {
+    int loops;
+    const long long *extents, *strides, *starts;
+} trial_pack;
+
+/* matrix[rows][inner] applied to the dimensions `axes`, the others follow in the order of `rest`. */
+typedef struct {
+    int rows, inner, axis_count, rest_count;
+    const int *axes, *rest;
+    const double *matrix;
+} trial_transform;
+
+/* A buffer. `name` is escaped as in JSON; kind is f, i, u or b; role is i(nput), c(onstant) or o(utput); `size` counts elements of the buffer. */
+typedef struct {
+    const char *name;
+    char role, kind;
+    int bytes, rank;
+    const long long *shape;
+    unsigned long long size;
+    const trial_pack *pack;
+    const trial_transform *transform;
+} trial_argument;
+
+typedef struct {
+    trial_entry entry;
+    int count, threads;
+    unsigned long long workspace;
+    const trial_argument *arguments;
+} trial_manifest;
+
+extern const trial_manifest ansor_trial_manifest;
+
+#endif
