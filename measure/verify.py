@@ -52,10 +52,15 @@ def tolerance(dtype: str, reduction: int, scale: float, input_scale: float = 1.0
     limits = np.finfo(dtype)
     if scale <= _NOTHING * input_scale:
         scale = min(1.0, input_scale)
+    return growth(dtype, reduction) * (float(limits.eps) * scale + sway) + float(limits.tiny)
+
+
+def growth(dtype: str, reduction: int) -> float:
+    """How many eps of the scale a result computed in `dtype` may be off."""
     steps = 2 * sqrt(reduction)
     if dtype == "float16":
         steps = max(steps, min(reduction, _ONE_SIDED) / 4)
-    return (8 + steps) * (float(limits.eps) * scale + sway) + float(limits.tiny)
+    return 8 + steps
 
 
 def sway_of(expected: NDArray[np.generic], moved: Sequence[NDArray[np.generic]]) -> float:

@@ -104,7 +104,7 @@ class Worker:
 
     def _reference(self, request: TaskRequest, call: CallData, inputs: Arrays) -> "_Expected":
         outputs = [argument for argument in arguments_of(call["arguments"]) if argument.role == "output"]
-        shared = {argument.name: _shared(argument) for argument in outputs}
+        shared = {argument.name: shared_array(argument) for argument in outputs}
 
         def body(report: Report) -> None:
             loaded = self._load(call, inputs, report)
@@ -232,7 +232,7 @@ def _later_mistake(call: Call, task: Task, first: Arrays, tolerance: float) -> F
     return _mistake(call, task, tolerance)
 
 
-def _shared(argument: Argument) -> NDArray[np.generic]:
+def shared_array(argument: Argument) -> NDArray[np.generic]:
     """An array that a child fills and this process reads."""
     dtype = np.dtype(argument.dtype)
     room = mmap.mmap(-1, max(1, argument.physical_size * dtype.itemsize))

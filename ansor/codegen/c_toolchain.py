@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ansor.codegen.artifact import LIBRARY, Artifact
+from ansor.codegen.artifact import LIBRARY, PROGRAM, Artifact
 from ansor.codegen.building import Making
 from ansor.codegen.identity import code_digests
 from ansor.codegen.source import CSource
 from ansor.codegen.toolchain import Compiled, Compiler, compile_files, prepare
+from ansor.codegen.trial.manifest import program_text
+from ansor.codegen.trial.program import SHARED, link_flags, machine_flags, prepare_program, trial_objects, triple_here
 from ansor.errors import ToolchainError
 
 TOGETHER = 8  # candidates in one compiler call
@@ -43,30 +45,45 @@ class CToolchain:
     def _machine(self) -> tuple[str, ...]:
         return ("-target", self.triple) if self.triple else ()
 
+    @property
+    def _program_triple(self) -> str:
+        return self.triple or triple_here()
+
+    @property
+    def _program_flags(self) -> tuple[str, ...]:
+        kept = (flag for flag in self.compiler.flags(self.mcpu) if flag not in SHARED)
+        return (*kept, *machine_flags(self.compiler, self._program_triple), *self.extra)
+
     def forms(self) -> tuple[str, ...]:
         """What it makes."""
-        return (LIBRARY,)
+        return (LIBRARY, PROGRAM)
 
     def together(self, form: str) -> int:
-        """Texts in one call: as many as one library holds."""
+        """Texts in one call: as many as one library holds, and a program holds one."""
         return TOGETHER if form == LIBRARY else 1
 
     def prepare(self, form: str) -> None:
         """The compiler's first, slow call for this processor. Raises ToolchainError when it cannot build for it."""
         if form not in self.forms():
             raise ToolchainError(f"asked for the form {form!r}, but C compilers build {' and '.join(self.forms())}: choose another device")
-        prepare(self.compiler, self.mcpu, self._machine)
+        if form == PROGRAM:
+            prepare_program(self.compiler, self._program_triple, self._program_flags)
+        else:
+            prepare(self.compiler, self.mcpu, self._machine)
 
     def build(self, sources: Sequence[CSource], form: str, stem: Path, *, timeout: float, cancelled: threading.Event | None = None) -> Making:
         """See `Toolchain`. Equal machine code is told from the object, before it is linked."""
-        symbols, text = together(sources)
-        made, path = stem.with_suffix(".o"), stem.with_suffix(".so")
+        program = form == PROGRAM
+        symbols, text = ([sources[0].entry], program_text(sources[0])) if program else together(sources)
+        made, path = stem.with_suffix(".o"), stem.with_suffix("" if program else ".so")
+        flags = self._program_flags if program else self.flags
         objects = ("-c", "-g0", "-ffunction-sections")
-        compiled = compile_files(self.compiler, [text], made, (*self.flags, *objects), timeout=timeout, cancelled=cancelled)
+        compiled = compile_files(self.compiler, [text], made, (*flags, *objects), timeout=timeout, cancelled=cancelled)
         if not compiled.ok:
             return Making((), compiled)
         digests = code_digests(made, symbols)
-        linked = compile_files(self.compiler, [made], path, self.flags, timeout=timeout, cancelled=cancelled)
+        around = trial_objects(self.compiler, self._program_triple, pool=sources[0].threads > 1) if program else []
+        linked = compile_files(self.compiler, [made, *around], path, link_flags(self.compiler, self._program_triple) if program else flags, timeout=timeout, cancelled=cancelled)
         made.unlink()
         said = Compiled(linked.kind, linked.text, compiled.seconds + linked.seconds, linked.command)
         if not linked.ok:

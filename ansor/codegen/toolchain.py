@@ -298,7 +298,8 @@ def _end(process: "subprocess.Popen[str]") -> None:
         pipe.close()
 
 
-_building = Locked()
+building = Locked()
+"""Held while what the cache keeps is built."""
 
 
 def cached_library(compiler: Compiler, name: str, text: str, *, mcpu: str = "native", flags: Sequence[str] = ()) -> Path:
@@ -318,7 +319,7 @@ def cached_library(compiler: Compiler, name: str, text: str, *, mcpu: str = "nat
             said = f"C compiler {compiler.version!r} cannot build our helper {name!r}: {compiled.text}"
             raise ToolchainError(f"{said}; name another with --cc or $CC")
 
-    with _building.lock:
+    with building.lock:
         return kept_library(f"{name}-{key}", lambda place: _tried_again(lambda: build(place)))
 
 

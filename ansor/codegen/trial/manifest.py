@@ -1,0 +1,92 @@
+"""The text that describes a candidate to the trial program it is linked with: its arguments, orders and transforms as constant tables (`manifest.h`)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from ansor.codegen.source import Argument, CSource, Pack, Transform
+
+HEADER = Path(__file__).with_name("manifest.h")
+LIMITS = {name: int(number) for name, number in re.findall(r"TRIAL_(\w+) = (\d+)", HEADER.read_text())}
+"""The largest numbers of arguments, dimensions, loops of a pack, and inner elements of a transform that tables have room for."""
+
+
+def program_text(source: CSource) -> str:
+    """The candidate and what describes it, as one C text. One that no table has room for does not compile, and says why."""
+    tables = [_tables(number, argument) for number, argument in enumerate(source.arguments)]
+    rows = [_row(number, argument) for number, argument in enumerate(source.arguments)]
+    whole = [
+        f"static const trial_argument trial_arguments[] = {{\n  {''.join(rows) or '{0}'}}};",
+        f"const trial_manifest ansor_trial_manifest = {{(trial_entry){source.entry}, {len(rows)}, {source.threads}, {source.workspace_bytes}ull, trial_arguments}};",
+    ]
+    return "\n".join([source.text, HEADER.read_text(), *_refusals(source), *tables, *whole, ""])
+
+
+def _refusals(source: CSource) -> list[str]:
+    found = {"ARGUMENTS": len(source.arguments), "DIMENSIONS": 0, "LOOPS": 0, "INNER": 0}
+    for argument in source.arguments:
+        dimensions = len(argument.shape) + (argument.transform is not None)
+        loops = len(argument.pack.extents) if argument.pack else 0
+        inner = len(argument.transform.matrix[0]) if argument.transform else 0
+        for name, number in (("DIMENSIONS", dimensions), ("LOOPS", loops), ("INNER", inner)):
+            found[name] = max(found[name], number)
+    return [
+        f"#error a trial program has room for {LIMITS[name]} {name.lower()} of an argument, and {source.entry} has {number}: measure it on the device local"
+        for name, number in found.items() if number > LIMITS[name]
+    ]  # fmt: skip
+
+
+def _tables(number: int, argument: Argument) -> str:
+    parts = [_numbers(f"trial_shape_{number}", "long long", argument.shape)]
+    if argument.pack is not None:
+        parts += _pack(number, argument.pack)
+    if argument.transform is not None:
+        parts += _transform(number, argument.transform)
+    return "\n".join(parts)
+
+
+def _pack(number: int, pack: Pack) -> list[str]:
+    name = f"trial_pack_{number}"
+    starts = f"{name}_starts" if pack.starts else "0"
+    return [
+        _numbers(f"{name}_extents", "long long", pack.extents),
+        _numbers(f"{name}_strides", "long long", [stride for row in pack.strides for stride in row]),
+        *([_numbers(starts, "long long", pack.starts)] if pack.starts else []),
+        f"static const trial_pack {name} = {{{len(pack.extents)}, {name}_extents, {name}_strides, {starts}}};",
+    ]
+
+
+def _transform(number: int, transform: Transform) -> list[str]:
+    name, rows, inner = f"trial_transform_{number}", len(transform.matrix), len(transform.matrix[0])
+    return [
+        _numbers(f"{name}_axes", "int", transform.axes),
+        _numbers(f"{name}_rest", "int", transform.rest),
+        f"static const double {name}_matrix[] = {{{', '.join(float(one).hex() for row in transform.matrix for one in row)}}};",
+        f"static const trial_transform {name} = "
+        f"{{{rows}, {inner}, {len(transform.axes)}, {len(transform.rest)}, {name}_axes, {name}_rest, {name}_matrix}};",
+    ]
+
+
+def _row(number: int, argument: Argument) -> str:
+    dtype = np.dtype(argument.dtype)
+    pack = f"&trial_pack_{number}" if argument.pack is not None else "0"
+    transform = f"&trial_transform_{number}" if argument.transform is not None else "0"
+    return (
+        f"{{{_text(argument.name)}, '{argument.role[0]}', '{dtype.kind}', {dtype.itemsize}, {len(argument.shape)}, trial_shape_{number}, "
+        f"{argument.physical_size}ull, {pack}, {transform}}},\n  "
+    )
+
+
+def _numbers(name: str, kind: str, numbers: Iterable[int]) -> str:
+    return f"static const {kind} {name}[] = {{{', '.join(map(str, numbers)) or '0'}}};"
+
+
+def _text(name: str) -> str:
+    """A name as a C string that is right inside of a JSON string."""
+    escaped = json.dumps(name)[1:-1].replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

@@ -1,0 +1,194 @@
+"""`qemu-aarch64`, `qemu-arm`, `qemu-riscv64`: Linux programs for another processor, under QEMU's user mode, with an exact count of their instructions.
+
+No clock means anything there. Each program runs once; two runs give the same count.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from ansor.codegen.artifact import PROGRAM
+from ansor.codegen.toolchain import cached_library, find_compiler
+from ansor.errors import DeviceError, ToolchainError
+from ansor.measure.device import Job, Observation
+from ansor.measure.device_kinds import DeviceKind
+from ansor.measure.failure import Failure
+from ansor.measure.trial.proof import HostProof
+from ansor.measure.trial.runs import TrialRuns
+from ansor.measure.trial.transport import INSTRUCTIONS, Ended, Limits, failed_by_signal
+from ansor.measure.turns import Say
+from ansor.measure.work_directory import WorkDirectory
+from ansor.support.text import clip
+from ansor.targets.base import Target
+from ansor.targets.unit import INSTRUCTIONS as UNIT
+from ansor.targets.unit import Unit
+
+PLUGIN = Path(__file__).with_name("qemu_count.c")
+INSTALL = "apt-get update && apt-get install -y qemu-user"
+SLOWER = 10.0  # than a processor, for limits of time: from 3 (scalar code) to 50 (vectors of floats)
+MARK_NOTHING, MARK_CALL = 1, 2  # of trial.c
+# What each emulator calls processors; those of a kind that it does not know are its best one, with all it can do.
+_SAME = {
+    "aarch64": ("cortex-a35", "cortex-a53", "cortex-a57", "cortex-a72", "cortex-a76", "neoverse-n1", "a64fx", "max"),
+    "arm": ("cortex-a7", "cortex-a8", "cortex-a9", "cortex-a15", "max"),
+    "riscv64": ("rv64", "sifive-u54"),
+}
+_OTHER = {
+    "aarch64": {"cortex-a55": "cortex-a76", "neoverse-v1": "max,sve-max-vq=2"},
+    "arm": {"cortex-a5": "cortex-a7", "cortex-a53": "max"},
+    "riscv64": {},
+}
+_BEST = {"aarch64": "max", "arm": "max", "riscv64": "rv64"}
+_SIGNAL = re.compile(r"^qemu: uncaught target signal \d+.*\n?", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class QemuTransport:
+    """Runs programs by `qemu-KIND -cpu CPU`, counted by our plugin. `folder`: for what stays and what is passed on."""
+
+    emulator: str
+    cpu: str
+    plugin: Path
+    folder: Path
+
+    def run(self, program: Path, mode: str, kept: str, recipe: str, limits: Limits) -> Ended:
+        """See `Transport`."""
+        with tempfile.TemporaryDirectory(prefix="run-", dir=self.folder) as place:
+            counts = Path(place) / "counts"
+            file = kept if kept == "-" else str(self.folder / kept)
+            command = [self.emulator, "-cpu", self.cpu, "-plugin", f"{self.plugin},out={counts}", str(program.absolute()), mode, file]
+            output, said, status = _call(command, recipe, limits.seconds, place)
+            if status is None:
+                return Ended("", Failure("timeout", f"still running after {limits.seconds:.3g} s"))
+            counters = _counters(counts.read_text() if counts.exists() else "")
+        return Ended(output, _failure(status, said), counters)
+
+    def place(self, path: Path) -> str:
+        """The emulator sees this machine's files."""
+        return str(path.absolute())
+
+    def forget(self, kept: str) -> None:
+        """See `Transport`."""
+        (self.folder / kept).unlink(missing_ok=True)
+
+
+class QemuDevice:
+    """One kind of processor under emulation. Costs are instructions of a call, beyond those of a call that returns at once."""
+
+    unit: Unit = UNIT
+    form = PROGRAM
+    alone = False
+
+    def __init__(self, name: str, kind: str, cpu: str) -> None:
+        self.name = name
+        self.model = f"qemu-{kind}"
+        self._kind, self._cpu = kind, cpu
+        self._work: WorkDirectory | None = None
+        self._runs: TrialRuns | None = None
+
+    def run(self, job: Job) -> Observation | Failure:
+        """See `Device`. Raises DeviceError when the emulator or its plugin cannot be used."""
+        if self._runs is None:
+            self._work = WorkDirectory()
+            transport = QemuTransport(_emulator(self._kind), self._cpu, plugin(), self._work.path)
+            self._runs = TrialRuns(transport, UNIT, slower=SLOWER, proof=HostProof())
+        return self._runs.run(job)
+
+    def close(self) -> None:
+        """Remove what stayed."""
+        if self._work is not None:
+            self._work.close()
+        self._work = self._runs = None
+
+
+def cpu_of(kind: str, mcpu: str) -> str:
+    """What the emulator calls a processor; its best one for a name that it does not know."""
+    name = mcpu.replace("_", "-").partition("+")[0]
+    if kind == "riscv64" and re.search(r"\+v\b", mcpu):
+        return "rv64,v=true,vlen=128"
+    return name if name in _SAME[kind] else _OTHER[kind].get(name, _BEST[kind])
+
+
+def missing(kind: str) -> str:
+    """What this machine lacks to emulate that kind of processor, with the cure; '' for nothing."""
+    return "" if shutil.which(f"qemu-{kind}") else f"there is no program qemu-{kind}; install it with `{INSTALL}` (qemu-user-static does not count)"
+
+
+@lru_cache
+def plugin() -> Path:
+    """The library of the plugin, for the emulator that is installed. Raises DeviceError when it does not build."""
+    flags = ("-DANSOR_PLUGIN_VERSION=2", "-DANSOR_BY_CALL") if _major_version() >= 9 else ()
+    try:
+        return cached_library(find_compiler(), "qemu-count", PLUGIN.read_text(), flags=flags)
+    except ToolchainError as error:
+        raise DeviceError(f"asked to count instructions, but the plugin for QEMU does not build: {error}") from error
+
+
+def _major_version() -> int:
+    found = next((shutil.which(f"qemu-{kind}") for kind in _BEST if shutil.which(f"qemu-{kind}")), None)
+    said = subprocess.run([found, "--version"], capture_output=True, text=True, timeout=60, check=False).stdout if found else ""
+    version = re.search(r"version (\d+)\.", said)
+    return int(version[1]) if version else 0
+
+
+def _emulator(kind: str) -> str:
+    found = shutil.which(f"qemu-{kind}")
+    if found is None:
+        raise DeviceError(f"asked to measure on qemu-{kind}: {missing(kind)}")
+    return found
+
+
+def _call(command: list[str], recipe: str, seconds: float, place: str) -> tuple[str, str, int | None]:
+    """Standard output and error, and how it ended; None when its time was up."""
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", cwd=place,
+                               start_new_session=True)  # fmt: skip
+    try:
+        output, said = process.communicate(recipe, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return "", "", None
+    finally:
+        if process.returncode is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+    return output, said, process.returncode
+
+
+def _counters(lines: str) -> Mapping[str, float]:
+    """What the call took more than one of a function that returns at once; nothing where a mark is missing."""
+    marks: dict[str, list[int]] = {}
+    for _, number, count in (line.split() for line in lines.splitlines() if line.count(" ") == 2):
+        marks.setdefault(number, []).append(int(count))
+    nothing, call = marks.get(str(MARK_NOTHING), []), marks.get(str(MARK_CALL), [])
+    if len(nothing) != 2 or len(call) != 2:
+        return {}
+    return {INSTRUCTIONS: float((call[1] - call[0]) - (nothing[1] - nothing[0]))}
+
+
+def _failure(status: int, said: str) -> Failure | None:
+    """Why a program has no answer: a signal, or a status that is no program's own."""
+    said = clip(_SIGNAL.sub("", said).strip(), 500)
+    if status < 0:
+        return failed_by_signal(signal.Signals(-status).name, -status, said)
+    return Failure("exit", f"ended with status {status}{f'; it said: {said}' if said else ''}") if status else None
+
+
+def _kind(kind: str) -> DeviceKind:
+    def open_qemu(text: str, target: Target, say: Say) -> QemuDevice:
+        del say
+        cpu = text.partition(":")[2]
+        return QemuDevice(text, kind, cpu or cpu_of(kind, target.mcpu))
+
+    name = f"qemu-{kind}"
+    return DeviceKind(name, f"{kind} programs under {name}, counted; {name}:CPU for a processor as it calls them", open_qemu, lambda: missing(kind))
+
+
+KINDS = tuple(_kind(kind) for kind in _BEST)

@@ -1,0 +1,162 @@
+"""What a trial program answers: one JSON object, read into frozen values. What strangers wrote in its place is a ValueError."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from dataclasses import dataclass
+from typing import NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.measure.failure import KINDS, Failure
+
+
+@dataclass(frozen=True, slots=True)
+class OutputCheck:
+    """One output beside the reference's. `place` is that of the argument; `worst`: the largest difference as a share of what is allowed.
+
+    `at`: the flat index of the first wrong element, or of the worst, which holds `found` where `expected` is in the reference.
+    """
+
+    place: int
+    size: int
+    wrong: int
+    unwritten: int
+    worst: float
+    allowed: float
+    at: int
+    found: float
+    expected: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OutputSums:
+    """Sums of an output, a row for each block: signed sums [blocks, count], magnitudes [blocks], and marks of what is not finite [blocks].
+    Outputs that are not floats have a hash, and no blocks."""
+
+    place: int
+    block: int
+    sums: NDArray[np.float64]
+    magnitudes: NDArray[np.float64]
+    odd: NDArray[np.uint64]
+    hash: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeptOutput:
+    """An output of the reference that stayed on the device."""
+
+    size: int
+    nan: int
+    infinite: int
+    sway: float
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a program said. costs: seconds of each repeat; later: outputs were right at first, and wrong after repeated calls."""
+
+    failure: Failure | None = None
+    costs: tuple[float, ...] = ()
+    cut_short: bool = False
+    later: bool = False
+    checks: tuple[OutputCheck, ...] = ()
+    sums: tuple[OutputSums, ...] = ()
+    kept: tuple[KeptOutput, ...] = ()
+    input_scale: float = 1.0
+
+
+def read_answer(text: str) -> Answer:
+    """The answer in `text`. Raises ValueError for anything else."""
+    data = _object(json.loads(text))
+    if "failure" in data:
+        kind, said = _list(data["failure"], 2)
+        if kind not in KINDS:
+            _refused("a kind of failure", kind)
+        return Answer(Failure(_text(kind), _text(said)))
+    if "reference" in data:
+        reference = _object(data["reference"])
+        kept = tuple(_kept(_object(one)) for one in _list(_field(reference, "outputs")))
+        return Answer(kept=kept, input_scale=_double(_field(reference, "input_scale")), sums=_all_sums(data))
+    costs = tuple(_double(one) for one in _list(_field(data, "costs")))
+    if not all(0 <= cost < float("inf") for cost in costs):
+        _refused("costs", costs)
+    checks = tuple(_check(_object(one)) for one in _list(_field(data, "check")))
+    return Answer(None, costs, _field(data, "cut_short") is True, _field(data, "later") is True, checks, _all_sums(data))
+
+
+def _check(data: dict[str, object]) -> OutputCheck:
+    place, size, wrong, unwritten, at = (_count(data, name) for name in ("argument", "size", "wrong", "unwritten", "at"))
+    found, expected = (_number(data[name]) if size else 0.0 for name in ("found", "expected"))
+    return OutputCheck(place, size, wrong, unwritten, _double(data["worst"]), _double(data["allowed"]), at, found, expected)
+
+
+def _kept(data: dict[str, object]) -> KeptOutput:
+    return KeptOutput(_count(data, "size"), _count(data, "nan"), _count(data, "infinite"), _double(_field(data, "sway")))
+
+
+def _all_sums(data: dict[str, object]) -> tuple[OutputSums, ...]:
+    return tuple(_sums(_object(one)) for one in _list(_field(data, "sums")))
+
+
+def _sums(data: dict[str, object]) -> OutputSums:
+    place, block, count = _count(data, "argument"), _count(data, "block"), _count(data, "count")
+    none = np.empty(0)
+    if "hash" in data:
+        return OutputSums(place, block, np.empty((0, count)), none, none.astype(np.uint64), int(_words(data["hash"], 1)[0, 0]))
+    words = _words(_field(data, "blocks"), count + 2)
+    return OutputSums(place, block, words[:, :count].view(np.float64), words[:, count].copy().view(np.float64), words[:, count + 1].copy())
+
+
+def _words(text: object, columns: int) -> NDArray[np.uint64]:
+    if not isinstance(text, str) or columns > 66 or re.fullmatch("[0-9a-f]*", text) is None or len(text) % (16 * columns):
+        _refused("hexadecimal digits", text)
+    return np.frombuffer(bytes.fromhex(text), ">u8").astype(np.uint64).reshape(-1, columns)
+
+
+def _refused(wanted: str, found: object) -> NoReturn:
+    raise ValueError(f"a trial program's answer has {found!r:.80} in the place of {wanted}")
+
+
+def _object(data: object) -> dict[str, object]:
+    if not isinstance(data, dict):
+        _refused("an object", data)
+    return data
+
+
+def _field(data: dict[str, object], name: str) -> object:
+    if name not in data:
+        _refused(f"a field {name!r}", list(data))
+    return data[name]
+
+
+def _list(data: object, length: int | None = None) -> list[object]:
+    if not isinstance(data, list) or length is not None and len(data) != length:
+        _refused("a list", data)
+    return data
+
+
+def _text(data: object) -> str:
+    if not isinstance(data, str):
+        _refused("a text", data)
+    return data
+
+
+def _count(data: dict[str, object], name: str) -> int:
+    number = _field(data, name)
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < 1 << 63:
+        _refused(f"a count {name!r}", number)
+    return number
+
+
+def _double(data: object) -> float:
+    if not isinstance(data, str) or re.fullmatch("x[0-9a-f]{16}", data) is None:
+        _refused("the bits of a double", data)
+    return float(struct.unpack(">d", bytes.fromhex(data[1:]))[0])
+
+
+def _number(data: object) -> float:
+    return data if isinstance(data, int) and not isinstance(data, bool) else _double(data)

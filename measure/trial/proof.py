@@ -1,0 +1,110 @@
+"""A reference that ran on a device, held against the same declaration computed here: by sums of blocks, once for each task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.codegen.c_toolchain import CToolchain
+from ansor.codegen.source import Argument, CSource
+from ansor.codegen.toolchain import Compiler, find_compiler
+from ansor.measure.builder import Builder
+from ansor.measure.call import Call
+from ansor.measure.device import Job
+from ansor.measure.failure import Failure
+from ansor.measure.harness import Harness, harness_library
+from ansor.measure.isolate import Report, isolated
+from ansor.measure.protocol import call_data
+from ansor.measure.trial.answer import Answer, KeptOutput, OutputSums
+from ansor.measure.trial.fill import Fill, key_of
+from ansor.measure.trial.recipe import Source
+from ansor.measure.trial.sums import COUNT, sums_of, unsure_blocks, wrong_blocks
+from ansor.measure.verify import growth
+from ansor.measure.worker import shared_array
+
+SECONDS = 120.0  # of the reference on this machine
+Arrays = dict[str, NDArray[np.generic]]
+Proof = Callable[[Job, Mapping[str, Source], Answer], Failure | None]
+
+
+def no_proof(job: Job, sources: Mapping[str, Source], answer: Answer) -> Failure | None:
+    """Believes every reference."""
+    del job, sources, answer
+    return None
+
+
+class HostProof:
+    """Runs the reference here, in a child process, and compares its sums with those of the device."""
+
+    def __init__(self, compiler: Compiler | None = None) -> None:
+        self._compiler = compiler or find_compiler()
+        self._harness = Harness(harness_library(self._compiler))
+
+    def __call__(self, job: Job, sources: Mapping[str, Source], answer: Answer) -> Failure | None:
+        if job.reference is None:
+            return None
+        source, declared = job.reference.source, {one.name: one for one in job.artifact.source.arguments}
+        made = self.outputs(source, host_inputs(job, sources))
+        if isinstance(made, Failure):
+            return made
+        places = [place for place, one in enumerate(source.arguments) if one.role == "output"]
+        for place, kept, sums in zip(places, answer.kept, answer.sums, strict=False):
+            argument = source.arguments[place]
+            wrong = _wrong_share(argument, declared[argument.name].dtype, made[argument.name], kept, sums, job)
+            if wrong:
+                return Failure("reference", f"the reference {source.entry} gives other numbers on the device than on this machine: output {argument.name!r}, {wrong}")
+        return None
+
+    def outputs(self, source: CSource, inputs: Arrays) -> Arrays | Failure:
+        """What a reference gives on this machine; inputs are logical arrays."""
+        outputs = [one for one in source.arguments if one.role == "output"]
+        shared = {one.name: shared_array(one) for one in outputs}
+        with Builder(CToolchain(self._compiler)) as builder:
+            built = builder.build([source], timeout=SECONDS)[0]
+            if built.artifact is None:
+                return built.failure or Failure("reference", "the reference was not built")
+            library = built.artifact.path
+            failure = self._run(source, library, inputs, shared)
+        return failure or shared
+
+    def _run(self, source: CSource, library: Path, inputs: Arrays, shared: Arrays) -> Failure | None:
+        def body(report: Report) -> None:
+            loaded = Call(self._harness, call_data(source, str(library)), inputs, None)
+            report({"buffers": loaded.buffers()})
+            loaded.run(1)
+            for name, array in shared.items():
+                array[...] = loaded.output(name)
+
+        failure = isolated(self._harness, body, timeout=SECONDS).failure
+        return failure and Failure("reference", f"the reference {source.entry} failed on this machine: {failure}")
+
+
+def host_inputs(job: Job, sources: Mapping[str, Source]) -> Arrays:
+    """The logical inputs that a device fills, for a candidate's dtypes."""
+    files = dict(job.task.files)
+    found: Arrays = {}
+    for one in job.artifact.source.arguments:
+        if one.role != "output":
+            source = sources[one.name]
+            found[one.name] = source.array(one.shape) if isinstance(source, Fill) else np.load(files[one.name], allow_pickle=False)
+    return found
+
+
+def rounding_bound(dtype: str, reduction: int, scale: float, kept: KeptOutput, moved_eps: float) -> float:
+    """How far two evaluations in double precision may be apart. `moved_eps`: the change of inputs that gave the sway."""
+    limits = np.finfo("float64")
+    return growth(dtype, reduction) * float(limits.eps) * (scale + kept.sway / moved_eps) + float(limits.tiny)
+
+
+def _wrong_share(argument: Argument, dtype: str, made: NDArray[np.generic], kept: KeptOutput, sums: OutputSums, job: Job) -> str:
+    """Which blocks are wrong, in words; '' for none."""
+    expected = sums_of(sums.place, made, sums.block, COUNT, key_of(job.task.seed, f"sums of {argument.name}"))
+    floats = made.dtype.kind == "f"
+    finite = made[np.isfinite(made)] if floats else made
+    scale = float(np.abs(finite).max()) if floats and finite.size else 0.0
+    bound = rounding_bound("float64", job.task.reduction, scale, kept, float(np.finfo(job.task.rounding or "float32").eps))
+    wrong = wrong_blocks(sums, expected, made.size, bound, unsure_blocks(made, dtype, sums.block) if floats else ())
+    return "" if not wrong else f"{len(wrong)} of {len(expected.sums)} blocks of {sums.block} elements" if floats else "its hash"

@@ -1,0 +1,211 @@
+"""Jobs on a device that runs trial programs: what the programs are told, and what becomes of their answers. Which wire leads there is the transport's."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ansor.codegen.artifact import Artifact
+from ansor.codegen.source import Argument
+from ansor.measure.device import Job, Observation
+from ansor.measure.failure import Failure
+from ansor.measure.measure_task import MeasureTask
+from ansor.measure.trial.answer import Answer, OutputCheck, read_answer
+from ansor.measure.trial.fill import fills_of, key_of
+from ansor.measure.trial.proof import Proof, no_proof
+from ansor.measure.trial.recipe import (
+    File,
+    Source,
+    SumsRequest,
+    check_lines,
+    input_lines,
+    moves_line,
+    recipe_text,
+    sums_lines,
+    time_line,
+)
+from ansor.measure.trial.sums import COUNT, block_for
+from ansor.measure.trial.transport import INSTRUCTIONS, Ended, Limits, Transport
+from ansor.measure.worker import NOT_FINITE, POSITIVE
+from ansor.support.text import clip
+from ansor.targets.unit import INSTRUCTIONS as COUNTED
+from ansor.targets.unit import Unit
+
+REFERENCE_SECONDS = 120.0  # of its run on the device, at least
+TASKS_KEPT = 16  # references whose outputs stay on the device
+PASSING = ("machine", "link_lost", "reset", "queue")  # failures that say nothing of the program
+_NO_TIME = 1e-9  # seconds: what a clock too coarse for a call says of it
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What is known of a task: how its inputs are filled, and which file has the outputs. failure: why nothing can be compared; '' in `kept`: nothing is."""
+
+    sources: Mapping[str, Source]
+    outputs: tuple[Argument, ...] = ()
+    kept: str = ""
+    failure: Failure | None = None
+
+
+class TrialRuns:
+    """Runs jobs through a transport. unit: INSTRUCTIONS are counted, once; for SECONDS the program times itself.
+
+    slower: how many times slower than a processor the device is, for limits of time. proof: what holds a reference against the same on this machine.
+    """
+
+    def __init__(self, transport: Transport, unit: Unit, *, slower: float = 1.0, proof: Proof = no_proof) -> None:
+        self._transport = transport
+        self._unit = unit
+        self._slower = slower
+        self._proof = proof
+        self._references: OrderedDict[str, Reference] = OrderedDict()
+
+    def run(self, job: Job) -> Observation | Failure:
+        """See `Device.run`."""
+        reference = self._reference(job)
+        if reference.failure is not None:
+            return reference.failure
+        source, task = job.artifact.source, job.task
+        lines = input_lines(source.arguments, reference.sources)
+        if reference.kept:
+            lines += check_lines(source, reference.outputs, task.reduction, task.rounding)
+        lines += ["count"] if self._counts else [f"threads {source.threads}", time_line(job.timing, job.best, task.threads > 1)]
+        limits = Limits(job.timing.timeout_seconds * self._slower, job.timing.memory_bytes)
+        ended = self._transport.run(job.artifact.path, "trial", reference.kept or "-", recipe_text(lines), limits)
+        answer = answer_of(ended)
+        failure = answer.failure or _mistake(answer, source.arguments, {one.name: one for one in source.arguments})
+        return failure or self._observation(answer, ended, bool(reference.kept))
+
+    @property
+    def _counts(self) -> bool:
+        return self._unit == COUNTED
+
+    def _observation(self, answer: Answer, ended: Ended, checked: bool) -> Observation | Failure:
+        costs = (ended.counters.get(INSTRUCTIONS, 0.0),) if self._counts else tuple(max(cost, _NO_TIME) for cost in answer.costs)
+        if not costs or not costs[0] > 0:
+            return Failure("machine", f"the program ran and was right, but its {self._unit} were not counted")
+        counters = {"tensor_bytes_sent": 0.0, **ended.counters}
+        return Observation(costs, self._unit, answer.cut_short, "compared with the reference on the device" if checked else "", counters)
+
+    def _reference(self, job: Job) -> Reference:
+        """The reference of a job's task; its outputs are made when the task is new, and stay on the device."""
+        key = _key(job)
+        known = self._references.get(key)
+        if known is not None:
+            self._references.move_to_end(key)
+            return known
+        found = self._define(job, f"reference-{key}")
+        if found.failure is None or found.failure.kind not in PASSING:
+            self._references[key] = found
+        while len(self._references) > TASKS_KEPT:
+            gone = self._references.popitem(last=False)[1]
+            if gone.kept:
+                self._transport.forget(gone.kept)
+        return found
+
+    def _define(self, job: Job, kept: str) -> Reference:
+        sources = self._sources(job, positive=False)
+        if job.reference is None:
+            return Reference(sources)
+        found = self._made(job, job.reference, sources, kept)
+        if isinstance(found, Answer) and _not_finite(found):
+            sources = self._sources(job, positive=True)
+            found = self._made(job, job.reference, sources, kept)
+        outputs = tuple(one for one in job.reference.source.arguments if one.role == "output")
+        failure = found if isinstance(found, Failure) else _meaningless(found, outputs) or self._proof(job, sources, found)
+        return Reference(sources, outputs, kept, failure)
+
+    def _sources(self, job: Job, *, positive: bool) -> dict[str, Source]:
+        """Where values come from: the generator, and files."""
+        task, arguments = job.task, job.artifact.source.arguments
+        ranges = {one.name: POSITIVE for one in arguments if positive and np.dtype(one.dtype).kind == "f"}
+        ranges |= {name: (low, high) for name, low, high in task.ranges}
+        sources: dict[str, Source] = dict(fills_of(arguments, task.seed, ranges))
+        for one in arguments:
+            if one.name in dict(task.files):
+                sources[one.name] = self._file(one, Path(dict(task.files)[one.name]))
+        return sources
+
+    def _file(self, argument: Argument, path: Path) -> File:
+        values = np.load(path, allow_pickle=False)
+        if values.dtype != argument.dtype or values.shape != argument.shape or not values.flags.c_contiguous:
+            raise ValueError(f"values of {argument.name!r} in {path} are {values.dtype} of shape {values.shape}; "
+                             f"needed in order are {argument.dtype} of shape {argument.shape}")  # fmt: skip
+        return File(argument.dtype, self._transport.place(path), values.nbytes)
+
+    def _made(self, job: Job, reference: Artifact, sources: Mapping[str, Source], kept: str) -> Answer | Failure:
+        """Run the reference; its outputs stay in the file `kept`."""
+        task, arguments = job.task, reference.source.arguments
+        lines = [
+            *input_lines(arguments, sources), moves_line(task.seed, task.rounding),
+            *sums_lines(arguments, reference_sums(task, job.artifact.source.arguments)), *(["count"] if self._counts else []),
+        ]  # fmt: skip
+        limits = Limits(max(REFERENCE_SECONDS, job.timing.timeout_seconds) * self._slower, job.timing.memory_bytes)
+        answer = answer_of(self._transport.run(reference.path, "reference", kept, recipe_text(lines), limits))
+        if answer.failure is None:
+            return answer
+        if answer.failure.kind in PASSING:
+            return answer.failure
+        return Failure("reference", f"the reference {reference.source.entry} failed: {answer.failure}")
+
+
+def reference_sums(task: MeasureTask, arguments: tuple[Argument, ...]) -> list[SumsRequest]:
+    """The sums that prove a task's reference. `arguments`: of a candidate, whose dtypes say what matters."""
+    return [
+        SumsRequest(one.name, block_for(one.physical_size, one.dtype), COUNT, key_of(task.seed, f"sums of {one.name}"))
+        for one in arguments if one.role == "output"
+    ]  # fmt: skip
+
+
+def answer_of(ended: Ended) -> Answer:
+    """What a program answered; a failure where it answered nothing that can be read."""
+    if ended.failure is not None:
+        return Answer(ended.failure)
+    try:
+        return read_answer(ended.output)
+    except ValueError as error:
+        return Answer(Failure("exit", f"ended without an answer ({error}); it said: {clip(ended.output, 300)!r}"))
+
+
+def wrong_text(check: OutputCheck, argument: Argument) -> str:
+    """A sentence about an output that is wrong, as `ansor.measure.verify` writes it; '' when it is right."""
+    where = tuple(int(one) for one in np.unravel_index(check.at, argument.shape)) if check.size else ()
+    if check.unwritten:
+        return f"output {argument.name!r}: {check.unwritten} of {check.size} elements never written, first at {where}"
+    if not check.wrong:
+        return ""
+    note = f", allowed difference {check.allowed:.3g}" if np.dtype(argument.dtype).kind == "f" else ""
+    return f"output {argument.name!r}: {check.wrong} of {check.size} elements wrong, first at {where}: found {check.found}, expected {check.expected}{note}"
+
+
+def _mistake(answer: Answer, arguments: tuple[Argument, ...], by_name: Mapping[str, Argument]) -> Failure | None:
+    del by_name
+    texts = [wrong_text(check, arguments[check.place]) for check in answer.checks if check.place < len(arguments)]
+    said = next((text for text in texts if text), "")
+    return Failure("wrong_answer", f"after repeated calls: {said}" if answer.later else said) if said else None
+
+
+def _not_finite(answer: Answer) -> bool:
+    return any(one.size and (one.nan + one.infinite) / one.size > NOT_FINITE for one in answer.kept)
+
+
+def _meaningless(answer: Answer, outputs: tuple[Argument, ...]) -> Failure | None:
+    """A failure for a reference that says nothing: NaN is never compared, and infinities are, but not alone."""
+    for one, kept in zip(outputs, answer.kept, strict=False):
+        if kept.size and (kept.nan / kept.size > NOT_FINITE or kept.nan + kept.infinite == kept.size):
+            return Failure("reference", f"output {one.name!r} is NaN in {kept.nan / kept.size:.0%} and infinite in {kept.infinite / kept.size:.0%} of its "
+                           "elements, for floats from -1 to 1 and from 0.5 to 1.5: no result can be verified; declare it so that it is finite there")  # fmt: skip
+    return None
+
+
+def _key(job: Job) -> str:
+    """Of a task, its reference and the shapes of its arguments."""
+    task = job.task
+    declared = sorted((one.name, one.shape, one.dtype, one.role) for one in job.artifact.source.arguments)
+    about = (task.key, task.reduction, task.ranges, task.seed, task.files, task.rounding, declared, job.reference and job.reference.source.text)
+    return hashlib.sha256(repr(about).encode()).hexdigest()[:24]

@@ -1,0 +1,87 @@
+"""An output proved by few numbers: signed sums of blocks of its elements, beside those of a reference on another machine.
+
+In a block of B elements, x_i of the program and r_i of the reference, the sums are S_j = sum s_ji x_i with signs s_ji that the key makes for each
+element, j from 0 to 11. Errors e_i = x_i - r_i of a right program are at most b each (`verify`), so no difference of two such sums is larger than
+
+    B b + 2 B 2^-53 (M + M')        M, M': the sums of |x_i| and |r_i|, which tell how the sums themselves were rounded
+
+An error beyond 16 b shows with B = 16: whatever the others do, with one of its two signs the sum is off by 16 b or more, and each of twelve sums draws
+that sign anew, so 1 in 4096 such blocks passes where errors are made to cancel, and none where it is alone. For outputs that were computed in double and
+are wanted in float32, b is 2^-29 of what matters, and blocks are large.
+
+Elements that are no finite numbers are not summed; what and where they are is hashed beside the sums. Integers are hashed altogether: exact or wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.measure.trial.answer import OutputSums
+from ansor.measure.trial.fill import generated, mix
+
+COUNT = 12  # signed sums of a block
+BLOCK = 16  # elements, for outputs whose errors are as large as their bound
+LARGE_BLOCK = 4096  # elements of a reference in double precision, for outputs of narrower dtypes
+MOST_BLOCKS = 128  # of a reference: its sums fit into a short answer
+_UNIT = 2.0**-53
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+Sum = NDArray[np.float64]
+
+
+def block_for(size: int, dtype: str) -> int:
+    """Elements of a block of the reference of an output of that dtype, which was computed in double precision."""
+    least = LARGE_BLOCK if np.dtype(dtype).itemsize < 8 else BLOCK
+    return max(least, -(-size // MOST_BLOCKS))
+
+
+def sums_of(place: int, array: NDArray[np.generic], block: int, count: int, key: int) -> OutputSums:
+    """What a trial program says of an output with these elements."""
+    flat = array.reshape(-1)
+    keys = generated(key, flat.size)
+    if flat.dtype.kind != "f":
+        words = flat.view(f"u{flat.itemsize}").astype(np.uint64)
+        none = np.empty(0)
+        whole = int(np.add.reduce(mix(keys + (words + np.uint64(1)) * _STEP), dtype=np.uint64))
+        return OutputSums(place, block, np.empty((0, count)), none, none.astype(np.uint64), whole)
+    wide = flat.astype(np.float64)
+    finite = np.isfinite(wide)
+    kinds = np.where(np.isnan(wide), 2, np.where(wide > 0, 3, 4)).astype(np.uint64)  # index + 1
+    marks = np.where(finite, np.uint64(0), mix(keys + kinds * _STEP))
+    values = np.where(finite, wide, 0.0)
+    starts = np.arange(0, flat.size, block)
+    signed = [_by_block(np.where(keys >> np.uint64(j) & np.uint64(1) != 0, values, -values), starts) for j in range(count)]
+    odd = np.add.reduceat(marks, starts) if flat.size else marks
+    return OutputSums(place, block, np.stack(signed, axis=1) if flat.size else np.empty((0, count)), _by_block(np.abs(values), starts), odd)
+
+
+def wrong_blocks(found: OutputSums, expected: OutputSums, size: int, bound: float, unsure: Sequence[int] = ()) -> list[int]:
+    """The blocks that are wrong, for elements that may be off by `bound`; [0] for a wrong hash. `unsure`: blocks that are not compared.
+
+    Raises ValueError when the sums are not of one output.
+    """
+    if found.hash is not None or expected.hash is not None:
+        return [] if found.hash == expected.hash else [0]
+    if found.sums.shape != expected.sums.shape or found.block != expected.block:
+        raise ValueError(f"sums of shape {found.sums.shape} in blocks of {found.block} are no sums of shape {expected.sums.shape} in blocks of {expected.block}")
+    lengths = np.minimum(found.block, size - np.arange(len(found.sums)) * found.block)
+    allowed = lengths * (bound + 2 * _UNIT * (found.magnitudes + expected.magnitudes))
+    with np.errstate(invalid="ignore"):
+        close = (np.abs(found.sums - expected.sums) <= allowed[:, None]).all(axis=1)
+    wrong = ~close | (found.odd != expected.odd)
+    wrong[list(unsure)] = False
+    return [int(block) for block in np.flatnonzero(wrong)]
+
+
+def unsure_blocks(reference: NDArray[np.generic], dtype: str, block: int) -> list[int]:
+    """Blocks of a reference in double precision where a program in `dtype` may lawfully have other numbers that are not finite: NaN, and what overflows."""
+    wide = np.asarray(reference, np.float64).reshape(-1)
+    with np.errstate(over="ignore"):
+        odd = np.isnan(wide) | (np.isfinite(wide) & ~np.isfinite(wide.astype(dtype)))
+    return sorted({int(index) // block for index in np.flatnonzero(odd)})
+
+
+def _by_block(values: Sum, starts: NDArray[np.int64]) -> Sum:
+    return np.add.reduceat(values, starts) if values.size else values

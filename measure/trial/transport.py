@@ -1,0 +1,51 @@
+"""How a trial program is run where it belongs: what a device's transport does, and what it says afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from ansor.measure.failure import Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a program may take: seconds of wall time, and bytes of memory beyond its arguments."""
+
+    seconds: float
+    memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A program that ended: what it wrote to standard output; why it failed, where its transport can tell (a signal, no time left, a lost link).
+    counters: by name; INSTRUCTIONS is what the marked call took, where the transport counts."""
+
+    output: str
+    failure: Failure | None = None
+    counters: Mapping[str, float] = field(default_factory=dict)
+
+
+INSTRUCTIONS = "instructions"
+
+
+class Transport(Protocol):
+    """Runs programs on a device, one at a time."""
+
+    def run(self, program: Path, mode: str, kept: str, recipe: str, limits: Limits) -> Ended:
+        """`program MODE KEPT` with the recipe on standard input. `kept`: the name of a file that stays on the device, '-' for none."""
+
+    def place(self, path: Path) -> str:
+        """Bring a file with values of an argument to the device, unless it is there; its path there."""
+
+    def forget(self, kept: str) -> None:
+        """Remove a file that stayed."""
+
+
+def failed_by_signal(name: str, number: int, said: str = "") -> Failure:
+    """The failure of a program that a fatal signal of that name ended."""
+    kind = {"SIGILL": "instruction", "SIGKILL": "memory"}.get(name, "crash")  # nobody but the system's memory killer sends SIGKILL
+    what = "an instruction that the processor does not have" if kind == "instruction" else f"ended by signal {number}"
+    return Failure(kind, f"{name}: {what}{f'; it said: {said}' if said else ''}")
