@@ -44,3 +44,11 @@ def _lightgbm_loads() -> bool:
     except (ImportError, OSError):
         return False
     return True
+
+
+@pytest.fixture(scope="session")
+def emulators() -> None:
+    """QEMU's user mode is there, or was installed; tests that need it are skipped elsewhere."""
+    from tests.emulators import need_emulators  # not at the top: this file is read before the path is set
+
+    need_emulators()

@@ -52,7 +52,7 @@ class CToolchain:
     @property
     def _program_flags(self) -> tuple[str, ...]:
         kept = (flag for flag in self.compiler.flags(self.mcpu) if flag not in SHARED)
-        return (*kept, *machine_flags(self.compiler, self._program_triple), *self.extra)
+        return (*kept, "-fomit-frame-pointer", *machine_flags(self.compiler, self._program_triple), *self.extra)  # a register more
 
     def forms(self) -> tuple[str, ...]:
         """What it makes."""
@@ -83,7 +83,8 @@ class CToolchain:
             return Making((), compiled)
         digests = code_digests(made, symbols)
         around = trial_objects(self.compiler, self._program_triple, pool=sources[0].threads > 1) if program else []
-        linked = compile_files(self.compiler, [made, *around], path, link_flags(self.compiler, self._program_triple) if program else flags, timeout=timeout, cancelled=cancelled)
+        linking = link_flags(self.compiler, self._program_triple) if program else flags
+        linked = compile_files(self.compiler, [made, *around], path, linking, timeout=timeout, cancelled=cancelled)
         made.unlink()
         said = Compiled(linked.kind, linked.text, compiled.seconds + linked.seconds, linked.command)
         if not linked.ok:

@@ -82,7 +82,7 @@ class QemuTransport:
 
 
 class QemuDevice:
-    """One kind of processor under emulation. Costs are instructions of a call, beyond those of a call that returns at once."""
+    """One kind of processor under emulation. Costs are instructions of a call, its return included."""
 
     unit: Unit = UNIT
     form = PROGRAM
@@ -163,14 +163,14 @@ def _call(command: list[str], recipe: str, seconds: float, place: str) -> tuple[
 
 
 def _counters(lines: str) -> Mapping[str, float]:
-    """What the call took more than one of a function that returns at once; nothing where a mark is missing."""
+    """Instructions of the call, from its first to its return; nothing where a mark is missing. Marks around a function that only returns cost as much."""
     marks: dict[str, list[int]] = {}
     for _, number, count in (line.split() for line in lines.splitlines() if line.count(" ") == 2):
         marks.setdefault(number, []).append(int(count))
     nothing, call = marks.get(str(MARK_NOTHING), []), marks.get(str(MARK_CALL), [])
     if len(nothing) != 2 or len(call) != 2:
         return {}
-    return {INSTRUCTIONS: float((call[1] - call[0]) - (nothing[1] - nothing[0]))}
+    return {INSTRUCTIONS: float((call[1] - call[0]) - (nothing[1] - nothing[0]) + 1)}
 
 
 def _failure(status: int, said: str) -> Failure | None:

@@ -71,7 +71,7 @@ class Answer:
 
 def read_answer(text: str) -> Answer:
     """The answer in `text`. Raises ValueError for anything else."""
-    data = _object(json.loads(text))
+    data = _object(_parsed(text))
     if "failure" in data:
         kind, said = _list(data["failure"], 2)
         if kind not in KINDS:
@@ -88,10 +88,17 @@ def read_answer(text: str) -> Answer:
     return Answer(None, costs, _field(data, "cut_short") is True, _field(data, "later") is True, checks, _all_sums(data))
 
 
+def _parsed(text: str) -> object:
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("a trial program's answer is nested too deep") from error
+
+
 def _check(data: dict[str, object]) -> OutputCheck:
     place, size, wrong, unwritten, at = (_count(data, name) for name in ("argument", "size", "wrong", "unwritten", "at"))
-    found, expected = (_number(data[name]) if size else 0.0 for name in ("found", "expected"))
-    return OutputCheck(place, size, wrong, unwritten, _double(data["worst"]), _double(data["allowed"]), at, found, expected)
+    found, expected = (_number(_field(data, name)) if size else 0.0 for name in ("found", "expected"))
+    return OutputCheck(place, size, wrong, unwritten, _double(_field(data, "worst")), _double(_field(data, "allowed")), at, found, expected)
 
 
 def _kept(data: dict[str, object]) -> KeptOutput:

@@ -55,7 +55,8 @@ class HostProof:
             argument = source.arguments[place]
             wrong = _wrong_share(argument, declared[argument.name].dtype, made[argument.name], kept, sums, job)
             if wrong:
-                return Failure("reference", f"the reference {source.entry} gives other numbers on the device than on this machine: output {argument.name!r}, {wrong}")
+                said = f"the reference {source.entry} gives other numbers on the device than on this machine"
+                return Failure("reference", f"{said}: output {argument.name!r}, {wrong}")
         return None
 
     def outputs(self, source: CSource, inputs: Arrays) -> Arrays | Failure:

@@ -78,7 +78,7 @@ class TrialRuns:
         limits = Limits(job.timing.timeout_seconds * self._slower, job.timing.memory_bytes)
         ended = self._transport.run(job.artifact.path, "trial", reference.kept or "-", recipe_text(lines), limits)
         answer = answer_of(ended)
-        failure = answer.failure or _mistake(answer, source.arguments, {one.name: one for one in source.arguments})
+        failure = answer.failure or _mistake(answer, source.arguments)
         return failure or self._observation(answer, ended, bool(reference.kept))
 
     @property
@@ -183,8 +183,7 @@ def wrong_text(check: OutputCheck, argument: Argument) -> str:
     return f"output {argument.name!r}: {check.wrong} of {check.size} elements wrong, first at {where}: found {check.found}, expected {check.expected}{note}"
 
 
-def _mistake(answer: Answer, arguments: tuple[Argument, ...], by_name: Mapping[str, Argument]) -> Failure | None:
-    del by_name
+def _mistake(answer: Answer, arguments: tuple[Argument, ...]) -> Failure | None:
     texts = [wrong_text(check, arguments[check.place]) for check in answer.checks if check.place < len(arguments)]
     said = next((text for text in texts if text), "")
     return Failure("wrong_answer", f"after repeated calls: {said}" if answer.later else said) if said else None
@@ -198,8 +197,9 @@ def _meaningless(answer: Answer, outputs: tuple[Argument, ...]) -> Failure | Non
     """A failure for a reference that says nothing: NaN is never compared, and infinities are, but not alone."""
     for one, kept in zip(outputs, answer.kept, strict=False):
         if kept.size and (kept.nan / kept.size > NOT_FINITE or kept.nan + kept.infinite == kept.size):
-            return Failure("reference", f"output {one.name!r} is NaN in {kept.nan / kept.size:.0%} and infinite in {kept.infinite / kept.size:.0%} of its "
-                           "elements, for floats from -1 to 1 and from 0.5 to 1.5: no result can be verified; declare it so that it is finite there")  # fmt: skip
+            shares = f"NaN in {kept.nan / kept.size:.0%} and infinite in {kept.infinite / kept.size:.0%} of its elements"
+            why = "no result can be verified; declare it so that it is finite there"
+            return Failure("reference", f"output {one.name!r} is {shares}, for floats from -1 to 1 and from 0.5 to 1.5: {why}")
     return None
 
 

@@ -65,7 +65,8 @@ def wrong_blocks(found: OutputSums, expected: OutputSums, size: int, bound: floa
     if found.hash is not None or expected.hash is not None:
         return [] if found.hash == expected.hash else [0]
     if found.sums.shape != expected.sums.shape or found.block != expected.block:
-        raise ValueError(f"sums of shape {found.sums.shape} in blocks of {found.block} are no sums of shape {expected.sums.shape} in blocks of {expected.block}")
+        asked, given = (f"{one.sums.shape} in blocks of {one.block}" for one in (expected, found))
+        raise ValueError(f"asked to compare sums of shape {asked}, with sums of shape {given}: they are of other outputs")
     lengths = np.minimum(found.block, size - np.arange(len(found.sums)) * found.block)
     allowed = lengths * (bound + 2 * _UNIT * (found.magnitudes + expected.magnitudes))
     with np.errstate(invalid="ignore"):

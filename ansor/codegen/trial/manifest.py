@@ -20,9 +20,10 @@ def program_text(source: CSource) -> str:
     """The candidate and what describes it, as one C text. One that no table has room for does not compile, and says why."""
     tables = [_tables(number, argument) for number, argument in enumerate(source.arguments)]
     rows = [_row(number, argument) for number, argument in enumerate(source.arguments)]
+    numbers = f"{len(rows)}, {source.threads}, {source.workspace_bytes}ull"
     whole = [
         f"static const trial_argument trial_arguments[] = {{\n  {''.join(rows) or '{0}'}}};",
-        f"const trial_manifest ansor_trial_manifest = {{(trial_entry){source.entry}, {len(rows)}, {source.threads}, {source.workspace_bytes}ull, trial_arguments}};",
+        f"const trial_manifest ansor_trial_manifest = {{(trial_entry){source.entry}, {numbers}, trial_arguments}};",
     ]
     return "\n".join([source.text, HEADER.read_text(), *_refusals(source), *tables, *whole, ""])
 

@@ -1,0 +1,164 @@
+"""Devices under QEMU's user mode: the contract, exact counts, and failures by their kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ansor.codegen.artifact import PROGRAM, Artifact
+from ansor.codegen.c_toolchain import CToolchain
+from ansor.codegen.source import Argument, CSource
+from ansor.codegen.toolchain import find_compiler
+from ansor.measure.device import Device, Job, Observation
+from ansor.measure.device_kinds import find_kind
+from ansor.measure.devices.qemu import QemuDevice, cpu_of, missing
+from ansor.measure.failure import Failure
+from ansor.measure.measure_task import MeasureTask
+from ansor.measure.timing import TimingOptions
+from ansor.targets.base import Kind, Target, parse_target, register_kind
+from ansor.targets.base import find_kind as find_target
+from ansor.targets.unit import INSTRUCTIONS
+from ansor.testing.device_contract import DeviceContract
+from tests.trial_programs import AARCH64, ARM, RISCV64, Machine, built, kernel
+
+pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("emulators")]
+MACHINES = {"qemu-aarch64": AARCH64, "qemu-arm": ARM, "qemu-riscv64": RISCV64}
+N = 100
+ADD = "float *a = args[0], *b = args[1], *c = args[2]; for (int i = 0; i < 100; ++i) c[i] = a[i] + b[i];"
+ARGUMENTS = tuple(Argument(name, (N,), "float32", "output" if name == "C" else "input") for name in "ABC")
+REFERENCE = kernel(ADD.replace("float", "double"), [replace(one, dtype="float64") for one in ARGUMENTS])
+TASK = MeasureTask("add", REFERENCE)
+
+
+def _cross(target: Target) -> CToolchain:
+    return CToolchain(find_compiler(target.compiler), "cortex_a53", "aarch64-linux-musl")
+
+
+def _kind() -> Kind:
+    """Programs of 128-bit vectors for aarch64."""
+    cpu = find_target("cpu")
+    return replace(cpu, name="trial-aarch64", default=lambda mcpu: replace(cpu.default("x86-64"), kind="trial-aarch64", mcpu=mcpu, features=frozenset()),
+                   mcpu="cortex-a53", unit=INSTRUCTIONS, device="qemu-aarch64", toolchain=_cross)  # fmt: skip
+
+
+KIND = register_kind(_kind())
+
+
+class TestQemuAarch64(DeviceContract):
+    target = "trial-aarch64"
+
+    def open(self) -> Device:
+        return QemuDevice("qemu-aarch64", "aarch64", "cortex-a53")
+
+
+@pytest.fixture(params=MACHINES)
+def machine(request: pytest.FixtureRequest) -> Machine:
+    return MACHINES[request.param]
+
+
+@pytest.fixture
+def device(machine: Machine) -> Iterator[QemuDevice]:
+    device = QemuDevice(machine.emulator, machine.emulator.removeprefix("qemu-"), machine.cpu)
+    yield device
+    device.close()
+
+
+def artifact(source: CSource, machine: Machine) -> Artifact:
+    return Artifact(source, built(source, machine), source.entry, PROGRAM)
+
+
+def job(machine: Machine, body: str = ADD, task: MeasureTask = TASK, **options: object) -> Job:
+    assert task.reference is not None
+    timing = TimingOptions(**{"timeout_seconds": 5.0, **options})  # type: ignore[arg-type]
+    return Job(task, artifact(kernel(body, ARGUMENTS, workspace_bytes=64), machine), artifact(task.reference, machine), timing)
+
+
+def test_counts_are_exact_and_repeatable(device: QemuDevice, machine: Machine) -> None:
+    empty = device.run(Job(TASK, artifact(kernel("", ARGUMENTS), machine)))
+    loop = 'for (int i = 0; i < 1000; ++i) __asm__ volatile("nop\\nnop");'
+    seen = [device.run(Job(TASK, artifact(kernel(text, ARGUMENTS), machine))) for text in (loop, loop, loop.replace("nop\\nnop", "nop\\nnop\\nnop"))]
+    assert isinstance(empty, Observation) and empty.costs == (1.0,)  # it returns
+    counts = [one.costs[0] for one in seen if isinstance(one, Observation)]
+    assert len(counts) == 3 and counts[0] == counts[1] and counts[2] - counts[0] == 1000 and counts[0] >= 3000
+
+
+def test_real_values_count_the_same_and_travel_nowhere(device: QemuDevice, machine: Machine, tmp_path: Path) -> None:
+    made = job(machine)
+    generated = device.run(made)
+    np.save(tmp_path / "a b.npy", np.linspace(-3, 5, N, dtype=np.float32))
+    real = device.run(replace(made, task=replace(TASK, files=(("A", str(tmp_path / "a b.npy")),))))
+    assert isinstance(generated, Observation) and isinstance(real, Observation), (generated, real)
+    assert generated.costs == real.costs and generated.unit == INSTRUCTIONS and generated.check
+    assert generated.counters["tensor_bytes_sent"] == real.counters["tensor_bytes_sent"] == 0
+
+
+@pytest.mark.parametrize(("body", "kind", "said"), (
+    (ADD.replace("a[i] + b[i]", "a[i] - b[i]"), "wrong_answer", "100 of 100 elements wrong, first at (0,): found "),
+    (ADD.replace("i < 100", "i < 99"), "wrong_answer", "1 of 100 elements never written, first at (99,)"),
+    (ADD + " c[100] = 1;", "out_of_bounds", "wrote past the end of 'C', first at byte 40"),
+    (ADD + " c[-1] = 0;", "out_of_bounds", "wrote before the start of 'C', bytes before it: 4"),
+    (ADD + " c[2000000] = 0;", "out_of_bounds", "touched memory far outside 'C'"),
+    (ADD + " workspace[64] = 0;", "out_of_bounds", "wrote past the end of 'workspace', first at byte 64"),
+    (ADD + " a[3] += 1;", "wrong_answer", "input 'A' was changed"),
+    (ADD + " *(volatile int *)8 = 1;", "crash", "SIGSEGV"),
+    (ADD + " while (args[0]) __asm__ volatile(\"\");", "timeout", "still running"),
+    (ADD + " extern void _exit(int); _exit(3);", "exit", "ended with status 3"),
+    (ADD + " extern void _exit(int); _exit(0);", "exit", "without an answer"),
+))  # fmt: skip
+def test_failures_have_kinds(body: str, kind: str, said: str) -> None:
+    device = QemuDevice("qemu-aarch64", "aarch64", "cortex-a72")
+    found = device.run(job(AARCH64, body, timeout_seconds=0.3 if kind == "timeout" else 5.0))
+    assert isinstance(found, Failure) and found.kind == kind and said in found.text, found
+    assert isinstance(device.run(job(AARCH64)), Observation)  # and the next one runs
+    device.close()
+
+
+@pytest.mark.parametrize(("cpu", "runs"), (("cortex-a72", False), ("cortex-a76", True), ("max", True)))
+def test_an_instruction_that_the_processor_lacks_has_a_kind_of_its_own(cpu: str, runs: bool) -> None:
+    wide = replace(AARCH64, mcpu="cortex_a76")
+    body = '__asm__ volatile("sdot v0.4s, v1.16b, v2.16b" ::: "v0");' + ADD
+    device = QemuDevice(f"qemu-aarch64:{cpu}", "aarch64", cpu)
+    found = device.run(Job(TASK, artifact(kernel(body, ARGUMENTS), wide), artifact(REFERENCE, AARCH64)))
+    assert isinstance(found, Observation) if runs else isinstance(found, Failure) and found.kind == "instruction", found
+    device.close()
+
+
+def test_a_reference_that_is_wrong_on_the_device_is_found_out() -> None:
+    """As a compiler's mistake would be: here another program stands in the place of the reference."""
+    other = kernel(ADD.replace("float", "double").replace("a[i] + b[i]", "a[i] + b[i] + 1e-8 * (i == 50)"), REFERENCE.arguments)
+    device = QemuDevice("qemu-aarch64", "aarch64", "cortex-a72")
+    found = device.run(replace(job(AARCH64), reference=replace(artifact(other, AARCH64), source=REFERENCE)))
+    assert isinstance(found, Failure) and found.kind == "reference" and "other numbers on the device than on this machine: output 'C'" in found.text, found
+    device.close()
+
+
+def test_outputs_that_are_nowhere_finite_are_tried_with_positive_inputs() -> None:
+    root = ADD.replace("a[i] + b[i]", "sqrt(a[i]) + b[i]")
+    task = MeasureTask("root", kernel(root.replace("float", "double"), REFERENCE.arguments))
+    device = QemuDevice("qemu-aarch64", "aarch64", "cortex-a72")
+    assert isinstance(device.run(job(AARCH64, root.replace("sqrt", "sqrtf"), task)), Observation)
+    never = MeasureTask("never", kernel(root.replace("float", "double").replace("sqrt(a", "sqrt(-a"), REFERENCE.arguments))
+    found = device.run(job(AARCH64, root, never))
+    assert isinstance(found, Failure) and found.kind == "reference" and "is NaN in 100%" in found.text, found
+    device.close()
+
+
+def test_processors_as_the_emulator_calls_them() -> None:
+    assert cpu_of("aarch64", "cortex-a72") == "cortex-a72" and cpu_of("aarch64", "cortex_a53") == "cortex-a53"
+    assert cpu_of("aarch64", "neoverse-v1") == "max,sve-max-vq=2" and cpu_of("aarch64", "apple-m1") == "max" and cpu_of("arm", "cortex-a7") == "cortex-a7"
+    assert cpu_of("riscv64", "generic_rv64+m+a+f+d+c+v") == "rv64,v=true,vlen=128" and cpu_of("riscv64", "sifive_u74") == "rv64"
+
+
+def test_what_is_missing_is_said_with_the_cure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert missing("aarch64") == "" and find_kind("qemu-arm:max").missing() == ""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert missing("arm") == "there is no program qemu-arm; install it with `apt-get update && apt-get install -y qemu-user` (qemu-user-static does not count)"
+
+
+def test_its_text_names_a_processor() -> None:
+    opened = find_kind("qemu-aarch64:cortex-a57").open("qemu-aarch64:cortex-a57", parse_target("cpu"), print)
+    assert isinstance(opened, QemuDevice) and opened.name == "qemu-aarch64:cortex-a57" and opened.model == "qemu-aarch64"
