@@ -14,6 +14,9 @@ from ansor.targets.unit import Unit
 SHORTEST_SECONDS, LONGEST_SECONDS = 1e-10, 1e5
 """No call takes less than a tick of a clock of 10 GHz, and no trial, all its repeats together, more than a day."""
 
+LARGEST_COST = 1e18
+"""In units that are not seconds: more instructions than a machine runs in ten years."""
+
 MACHINE = "a failure of the machine, not of the program"
 
 _WORDS = {
@@ -66,7 +69,7 @@ def wrong_in_tail(tail: bytes, fields: Mapping[str, Any], in_seconds: bool = Tru
             return damaged(name)
     if type(row) is not list or type(costs) is not list or type(sum(row)) is not int:  # where a key comes twice, the later one counts
         return damaged("row")
-    if costs and not (min(costs) >= SHORTEST_SECONDS and sum(costs) <= LONGEST_SECONDS if in_seconds else min(costs) > 0):
+    if costs and not (min(costs) >= SHORTEST_SECONDS and sum(costs) <= LONGEST_SECONDS if in_seconds else min(costs) > 0 and sum(costs) <= LARGEST_COST):
         return damaged(name)
     if failure is None:
         return _wrong_about(fields) if costs else NEITHER
@@ -126,7 +129,7 @@ def is_duration(value: object) -> bool:
 
 def is_cost(value: object) -> bool:
     """A number from 0 on, in whatever unit, that is neither infinite nor NaN."""
-    return (type(value) is float or type(value) is int) and 0 <= value < 1e300
+    return (type(value) is float or type(value) is int) and 0 <= value <= LARGEST_COST
 
 
 def is_whole(value: object) -> bool:

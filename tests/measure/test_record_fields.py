@@ -11,10 +11,12 @@ from ansor.errors import RecordError
 from ansor.measure.failure import Failure
 from ansor.measure.record import DAMAGED_HEADER, TORN, Comparison, Header, Record, RecordFile, header_line, load, record_line
 from ansor.measure.record_fields import MACHINE, NEITHER, damaged
+from ansor.targets.unit import INSTRUCTIONS, SECONDS
 
 HEADER = Header("zig cc 0.17.0", ("-O3",), 7, "0.1.0", (("processor", "test"), ("cores", "2")), 1.5)
 GOOD = Record("matmul", "cpu", (("SP", 0, (4, 8)),), (1, 2, 3), (0.25, 0.5), None, False, 0.1, 12.5, 7, 3)
 FAILED = GOOD._replace(costs=(), failure=Failure("crash", "SIGSEGV"))
+ELSEWHERE = GOOD._replace(unit=INSTRUCTIONS, device="qemu-aarch64", costs=(1.5e9, 2e12))
 COMPARED = Comparison("matmul", "cpu", "torch 2.9", "abc", 0.5, 0.25, True, 12.5)
 
 TEXTS = ['"x"', '"\\ud800"', '"\\u001b[2J"', '""']
@@ -46,7 +48,7 @@ def read_between(tmp_path: Path, line: bytes) -> tuple[int, int, int]:
     assert loaded.records[0] == GOOD and loaded.records[-1] == FAILED and len(loaded.headers) in (1, 2)
     for record in loaded.records:
         assert all(type(gene) is int and gene >= 0 for gene in record.row) and bool(record.costs) is (record.failure is None)
-        assert all(1e-10 <= seconds <= 1e5 for seconds in record.costs) and record.elapsed >= 0 <= record.timestamp
+        assert all((1e-10 <= cost <= 1e5 if record.unit == SECONDS else 0 < cost <= 1e18) for cost in record.costs) and record.elapsed >= 0 <= record.timestamp
         hash((record.workload, record.target, record.algorithm, record.row))
     return len(loaded.records) - 2, len(loaded.comparisons), sum(loaded.skipped.values())
 
@@ -58,6 +60,14 @@ def test_a_trial_is_whole_or_left_out(tmp_path: Path, base: Record, field: str) 
     assert all(records + left == 1 for records, _, left in counts.values())
     if field != "sketch":  # which is any list: what it means is asked where the sketches are known
         assert sum(left for _, _, left in counts.values()) >= len(VALUES) - 12
+
+
+@pytest.mark.parametrize("field", [*(name for name in TRIAL_FIELDS if name not in ("seconds", "algorithm")), "costs", "device", "unit"])
+def test_a_trial_of_another_device_is_whole_or_left_out(tmp_path: Path, field: str) -> None:
+    for value in [*VALUES, '"seconds:1"', '"cycles:"', '"ticks:nan Hz"']:
+        records, _, left = read_between(tmp_path, with_field(record_line(ELSEWHERE), field, value))
+        assert records + left == 1
+        assert left or field not in ("costs", "unit") or value in ("[1]", "[1.5]", "[1e-300]")
 
 
 @pytest.mark.parametrize("field", HEADER_FIELDS)
