@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 from typing import Literal
@@ -26,6 +26,7 @@ from ansor.ir.loops import Loops
 from ansor.ir.passes import Shown, shown
 from ansor.schedule.legality import LIMITS
 from ansor.schedule.machine import Limit
+from ansor.schedule.scopes import INSIDE, WHOLE
 from ansor.targets.unit import SECONDS, Unit
 
 GROUP = "ansor.targets"
@@ -42,7 +43,8 @@ class Target:
 
     kind: name of the kind it belongs to; mcpu: processor as the C compiler names it (`native` = this one); threads: how many run a kernel.
     vector_bytes, vector_registers: of one core; l1_bytes, l2_bytes: of one core, l3_bytes: shared, 0 = none; cache_line_bytes.
-    stack_bytes: how much a kernel may keep in local buffers of one thread.
+    stack_bytes: how much a kernel may keep in local buffers of one thread. workspace_bytes: in whole intermediates, 0 = as much as there is.
+    memories: further memories that stages may be kept in, as (scope, bytes).
     compiler: command of the C compiler, '' = the embedded one.
     rules: the sketch rules in the order in which they are tried, by name, with knobs that differ
         from the defaults behind it: `pack_operands(reuse=4)`.
@@ -60,10 +62,12 @@ class Target:
     l3_bytes: int
     cache_line_bytes: int = 64
     stack_bytes: int = 512 * 1024
+    workspace_bytes: int = 0
     compiler: str = ""
     rules: tuple[str, ...] = ()
     features: frozenset[str] = frozenset()
     dialect: Dialect = Dialect()
+    memories: tuple[tuple[str, int], ...] = ()
 
     def __str__(self) -> str:
         """Canonical text: the kind, the processor, the threads, and whatever else differs from what this processor has."""
@@ -101,6 +105,17 @@ class Target:
         """Whether its programs run in processes of this machine."""
         return self.device == LOCAL
 
+    @property
+    def capacities(self) -> Mapping[str, int]:
+        """Bytes that each memory holds, by its scope; those that are not here have no limit."""
+        workspace = {WHOLE: self.workspace_bytes} if self.workspace_bytes else {}
+        return {INSIDE: self.stack_bytes, **workspace, **dict(self.memories)}
+
+    @property
+    def alignment(self) -> int:
+        """Bytes to which buffers are aligned."""
+        return self.dialect.alignment
+
     def emit(self, loops: Loops, entry: str) -> CSource:
         """The text of a program with that entry point, and how to call it."""
         return find_kind(self.kind).emit(self, loops, entry)
@@ -115,7 +130,7 @@ class Target:
     @property
     def machine(self) -> Machine:
         """What C for it depends on."""
-        return Machine(self.vector_bytes, self.threads, self.dialect)
+        return Machine(self.vector_bytes, self.threads, self.dialect, self.workspace_bytes)
 
     def toolchain(self) -> Toolchain:
         """What builds its programs. Raises ToolchainError when it cannot be started."""

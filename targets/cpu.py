@@ -89,6 +89,7 @@ OPTIONS = (
     Option("l3", "l3_bytes", "size", "shared cache", least=0),
     Option("cache-line", "cache_line_bytes", "count", "bytes of a cache line", least=8, most=1 << 12, power=True),
     Option("stack", "stack_bytes", "size", "local buffers of one thread", least=4096),
+    Option("workspace", "workspace_bytes", "size", "whole intermediates of a kernel, 0 for no limit", least=0),
 )
 
 

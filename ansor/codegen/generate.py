@@ -115,6 +115,8 @@ def _check_sizes(program: Loops) -> None:
 
 
 def _sum_ahead(draft: Draft) -> Draft:
+    if draft.machine.workspace_bytes:
+        return draft  # sums ahead take workspace that legality does not know of; tiles then sum on the way
     loops, sums = with_sums(draft.loops)
     return replace(draft, loops=loops, sums=sums)
 

@@ -9,11 +9,12 @@ from ansor.codegen.dialect import Dialect
 
 @dataclass(frozen=True)
 class Machine:
-    """Width of a vector in bytes, number of threads, and how C for the machine is written."""
+    """Width of a vector in bytes, number of threads, how C for the machine is written, and how much a workspace may hold (0: no limit)."""
 
     vector_bytes: int = 32
     threads: int = 1
     dialect: Dialect = Dialect()
+    workspace_bytes: int = 0
 
     @property
     def parallel(self) -> bool:

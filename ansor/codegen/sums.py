@@ -29,12 +29,13 @@ def with_sums(program: Loops) -> tuple[Loops, dict[Store, Access]]:
     buffers: list[Buffer] = []
     taken = {buffer.name for buffer in (*program.arguments, *program.intermediates)}
     taken |= {store.buffer.name for _, store in stores(program.body)} | {loop.var.name for path, _ in stores(program.body) for loop in path}
+    whole = {*program.arguments, *program.intermediates}
     for node in program.body:
         inside = list(stores((node,)))
         written = {store.buffer for _, store in inside}
         for path, store in inside:
             operand = _operand(path, store)
-            if operand is None or operand[1].buffer in written:
+            if operand is None or operand[1].buffer in written or operand[1].buffer not in whole:
                 continue
             nest, found[store] = _nest(*operand, path, taken)
             body.append(nest)

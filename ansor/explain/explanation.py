@@ -24,6 +24,7 @@ from ansor.explain.steps_in_words import Said, in_words
 from ansor.ir.feature_rows import FeatureRows, join
 from ansor.ir.loops import Loops, stores
 from ansor.schedule import legality
+from ansor.schedule.memory import BYTES
 from ansor.schedule.questions import is_follower
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.state import At, FuseRelation, SplitRelation, Stage
@@ -375,7 +376,7 @@ def _floor(task: SearchTask, statement: Statement) -> float | None:
     store = statement.nest.store
     if store.combiner != "sum" or not store.buffer.dtype.startswith("float"):
         return None
-    lanes = task.target.lanes(legality.BYTES[store.buffer.dtype])
+    lanes = task.target.lanes(BYTES[store.buffer.dtype])
     return task.flop / (2 * FUSED_ADDS * lanes * task.target.threads)
 
 

@@ -22,6 +22,7 @@ from ansor.schedule.steps import (
     PragmaUnroll,
     Reorder,
     Rfactor,
+    SetScope,
     Split,
     SplitOuter,
     Step,
@@ -126,6 +127,8 @@ def _text(step: Step, stage: Stage) -> str:
             return "computed in a nest of its own"
         case Fuse():
             return f"{', '.join(step.loops)} run as one loop"
+        case SetScope():
+            return f"kept in {step.scope} memory"
         case StorageAlign():
             return f"rows padded to {step.offset} modulo {step.factor} elements"
         case Tensorize():

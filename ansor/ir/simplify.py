@@ -71,7 +71,7 @@ class _Simplifier:
     def program(self, loops: Loops) -> Loops:
         body, loose = self._nodes(loops.body)
         # A tile left without a loop around it lives as long as the program.
-        moved = {buffer: replace(buffer, scope="workspace") for buffer in loose}
+        moved = {buffer: replace(buffer, scope="workspace" if buffer.scope == "local" else buffer.scope) for buffer in loose}
         if moved:
             self.buffers = moved
             body, _ = self._nodes(body)

@@ -15,7 +15,7 @@ from ansor.measure.machine_trouble import check_trouble
 from ansor.measure.measurer import Candidate, Measurer
 from ansor.measure.reference import measure_task
 from ansor.measure.timing import TimingOptions
-from ansor.schedule.legality import local_bytes
+from ansor.schedule.memory import check_memories
 from ansor.schedule.sketch import Sketch
 from ansor.targets.base import Target, parse_target
 from ansor.te.tensor import Tensor
@@ -46,7 +46,7 @@ def build(
     """
     machine, sketch, entry = parse_target(target), _closed(s, args), c_identifier(name)
     loops = sketch.lower_row((), entry)
-    _check_stack(loops, machine)
+    check_memories(loops, machine)
     source = machine.emit(loops, entry)
     if verify:
         _verify(sketch, source, machine)
@@ -63,16 +63,6 @@ def _closed(s: Schedule, args: Sequence[Tensor] | None) -> Sketch:
         names = ", ".join(choice.name for choice in sketch.choices)
         raise ScheduleError(f"asked for the loops of a schedule whose numbers {names} are open; choose them first")
     return sketch
-
-
-def _check_stack(loops: Loops, target: Target) -> None:
-    """Buffers of stages computed at loops are on the stack."""
-    needed = max((int(local_bytes(node)) for node in loops.body), default=0)
-    if needed > target.stack_bytes:
-        raise ScheduleError(
-            f"asked for a program that needs {needed} bytes for stages computed at loops; a kernel for {target} has {target.stack_bytes}: compute them at "
-            "loops further inside, or at root"
-        )
 
 
 def _verify(sketch: Sketch, source: CSource, target: Target) -> None:

@@ -26,6 +26,7 @@ from ansor.cost_model.pretrained import pretrained
 from ansor.cost_model.training_set import estimated_scores
 from ansor.ir.feature_rows import FeatureRows
 from ansor.run.states import Best, Guess
+from ansor.schedule.memory import check_memories
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.state import Inlined
 from ansor.schedule.steps import ComputeAt, Parallel, PragmaUnroll, Step, Vectorize
@@ -102,8 +103,10 @@ def pick(task: SearchTask, model: CostModel | None = None, among: Sequence[Sketc
 
 
 def as_declared(task: SearchTask, why: str) -> Guess:
-    """The plain loops of the declaration, which always run."""
-    return Guess(Best(Sketch(task.dag), (), math.inf), f"the declaration as it is, as {why}", None)
+    """The plain loops of the declaration, which always run. Raises ScheduleError where even they do not fit the target's memories."""
+    plain = Sketch(task.dag)
+    check_memories(plain.lower_row(()), task.target)
+    return Guess(Best(plain, (), math.inf), f"the declaration as it is, as {why}", None)
 
 
 def least_regret(opinions: NDArray[np.float64]) -> tuple[int, float]:

@@ -1,21 +1,21 @@
-"""Which programs are worth building: register tiles that fit the registers, local buffers that fit the stack, code of bounded length.
+"""Which programs are worth building: register tiles that fit the registers, memories that hold what they have to, code of bounded length.
 
 The same arithmetic for one program (ints, a bool) and for a population (arrays [n], a bool array).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ansor.ir.columns import Flag, Int, choose, larger, negated, product
-from ansor.ir.loops import For, Loops, Node, Store, stores
+from ansor.ir.loops import For, Loops, Store, stores
 from ansor.schedule.machine import Limit, Machine
+from ansor.schedule.memory import BYTES, fits_memories
 
 MAX_STATEMENTS = 4096
-BYTES = {"float16": 2, "float32": 4, "float64": 8, "int8": 1, "uint8": 1, "int16": 2, "int32": 4, "int64": 8, "bool": 1}
 
 
 def legal(loops: Loops, machine: Machine) -> Flag:
@@ -63,22 +63,14 @@ def parallel_once(loops: Loops, machine: Machine) -> Flag:
     return result
 
 
-def fits_stack(loops: Loops, machine: Machine) -> Flag:
-    """Local buffers of one thread fit its stack."""
-    result: Flag = True
-    for node in loops.body:
-        result = result & (local_bytes(node) <= machine.stack_bytes)
-    return result
-
-
 LIMITS = (
     Limit("registers", fits_registers),
     Limit("whole instructions", fills_instructions),
     Limit("code", bounded_code),
     Limit("parallel once", parallel_once),
-    Limit("stack", fits_stack),
+    Limit("memories", fits_memories),
 )
-"""Of processors with vectors and a stack."""
+"""Of processors with vectors and memories of some size."""
 
 
 def accumulators(registers: int) -> int:
@@ -176,18 +168,6 @@ def vector_pieces(extent: Int, lanes: int) -> Int:
         pieces = pieces - extent // lanes  # two half pieces make a whole one
         lanes //= 2
     return pieces
-
-
-def local_bytes(node: Node) -> Int:
-    """Bytes of all local buffers in a nest."""
-    return sum((buffer.size * BYTES[buffer.dtype] for loop in _loops(node) for buffer in loop.locals), start=0)
-
-
-def _loops(node: Node) -> Iterator[For]:
-    if isinstance(node, For):
-        yield node
-        for inner in node.body:
-            yield from _loops(inner)
 
 
 def _written_out(path: tuple[For, ...]) -> Int:

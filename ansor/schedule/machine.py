@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,7 +11,9 @@ from ansor.ir.loops import Loops
 
 
 class Machine(Protocol):
-    """Threads, the vector unit of one core, how much a kernel may keep in local buffers, and what programs may not exceed."""
+    """Threads, the vector unit of one core, how many bytes each memory holds (scope -> bytes, no limit for others), to how many bytes buffers are aligned, and
+    what programs may not exceed.
+    """
 
     @property
     def threads(self) -> int: ...
@@ -20,7 +22,9 @@ class Machine(Protocol):
     @property
     def vector_registers(self) -> int: ...
     @property
-    def stack_bytes(self) -> int: ...
+    def capacities(self) -> Mapping[str, int]: ...
+    @property
+    def alignment(self) -> int: ...
     @property
     def limits(self) -> tuple[Limit, ...]: ...
 

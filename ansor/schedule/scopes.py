@@ -10,13 +10,18 @@ from ansor.ir.loops import Buffer
 from ansor.schedule.regions import Frame
 from ansor.schedule.state import At, Stage, State
 
+WHOLE, INSIDE = "workspace", "local"
+"""The memories of a processor: what a caller gives a kernel, and the stack."""
+
 
 @dataclass(frozen=True)
 class Scopes:
-    """Names of memories. whole: holds intermediates that exist from one nest to another; inside: holds what is computed inside a loop, for that loop."""
+    """Names of memories. whole: holds intermediates that exist from one nest to another; inside: holds what is computed inside a loop, for that
+    loop. A stage may name another (`SetScope`).
+    """
 
-    whole: str = "workspace"
-    inside: str = "local"
+    whole: str = WHOLE
+    inside: str = INSIDE
 
 
 def stage_buffers(state: State, frames: Mapping[str, Frame], scopes: Scopes) -> dict[str, Buffer]:
@@ -24,7 +29,7 @@ def stage_buffers(state: State, frames: Mapping[str, Frame], scopes: Scopes) -> 
     found = {}
     for name, frame in frames.items():
         stage = frame.stage
-        scope = "output" if state.is_output(name) else scopes.inside if isinstance(stage.placement, At) else scopes.whole
+        scope = "output" if state.is_output(name) else stage.scope or (scopes.inside if isinstance(stage.placement, At) else scopes.whole)
         found[name] = Buffer(name, _aligned(stage, tuple(frame.shape[k] for k in frame.order)), stage.tensor.dtype, scope)
     return found
 

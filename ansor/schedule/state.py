@@ -87,7 +87,7 @@ class Stage:
     kept: reduction loops whose partial results are stored (rfactor), each a further dimension of the buffer.
     borrowed: axes whose extent is that of a loop of another stage: axis name -> (stage, loop).
     packed: constant inputs stored in the order of this stage's loops, ahead of time; packed_inside: other tensors, copied into that order by the kernel.
-    align: (factor, offset) of the innermost stored dimension, for storage_align.
+    align: (factor, offset) of the innermost stored dimension, for storage_align. scope: the memory that holds it, '' for the usual one.
     """
 
     tensor: Tensor
@@ -101,6 +101,7 @@ class Stage:
     packed: tuple[str, ...] = ()
     packed_inside: tuple[str, ...] = ()
     align: tuple[int, int] | None = None
+    scope: str = ""
     role: str = ""
 
     @property

@@ -7,7 +7,8 @@ from ansor import te
 from ansor.ir.dag import Dag
 from ansor.ir.loops import stores
 from ansor.schedule.choice import level_choice, tile_choice
-from ansor.schedule.legality import legal, legal_rows, local_bytes, offsets, register_tile, vector_pieces
+from ansor.schedule.legality import legal, legal_rows, offsets, register_tile, vector_pieces
+from ansor.schedule.memory import local_bytes
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.steps import ComputeAt, Parallel, Reorder, Split, Step, Tensorize, Unroll, Vectorize
 from ansor.targets.base import parse_target

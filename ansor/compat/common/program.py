@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 from ansor.codegen.source import CSource
 from ansor.compat.common.local_target import local_target
@@ -12,7 +11,7 @@ from ansor.ir.dag import c_identifier
 from ansor.ir.loops import Loops
 from ansor.ir.simplify import simplified
 from ansor.measure.kernel import Kernel, build_kernels
-from ansor.schedule.legality import local_bytes
+from ansor.schedule.memory import check_memories
 from ansor.schedule.sketch import Sketch
 from ansor.targets.base import Target
 from ansor.te.tensor import Tensor
@@ -39,12 +38,9 @@ def build(sch: Sketch, args: Sequence[Tensor] | None = None, target: str | Targe
 
 
 def source_of(sch: Sketch, target: Target, name: str = "main") -> CSource:
-    """The C text of a schedule. Raises ScheduleError for one whose private buffers do not fit the stack."""
+    """The C text of a schedule. Raises ScheduleError for one that does not fit the target's memories."""
     loops, entry = sch.lower_row((), c_identifier(name)), c_identifier(name)
-    for node in loops.body:
-        if cast(int, local_bytes(node)) > target.stack_bytes:
-            raise ScheduleError(f"asked for a program that keeps {local_bytes(node)} bytes in private buffers of one nest, where {target.stack_bytes} are the "
-                                "most; compute those stages at inner loops, or at root")  # fmt: skip
+    check_memories(loops, target)
     return target.emit(loops, entry)
 
 

@@ -38,7 +38,7 @@ def test_private_buffers_have_to_fit_the_stack() -> None:
     state = dag.get_init_state()
     state.compute_at("one", "two", state["two"].iters[0])
     program, _ = dag.apply_steps_from_state(state)
-    with pytest.raises(ScheduleError, match="4194304 bytes in private buffers"):
+    with pytest.raises(ScheduleError, match="4194304 bytes for stages computed at loops"):
         source_of(program, TARGET)
 
 
