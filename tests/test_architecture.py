@@ -102,6 +102,20 @@ def test_tables_are_read() -> None:
     assert all(name in MODULES for row in ROWS for name in (*row.packages, *row.allowed))
 
 
+def test_every_package_has_its_modules_described() -> None:
+    described = re.findall(r"^\| (`ansor[^|]*`) \|", (ROOT / "docs" / "modules.md").read_text(), re.MULTILINE)
+    assert [_names(cell) for cell in described] == [row.packages for row in ROWS]
+
+
+@pytest.mark.parametrize("page", ["architecture", "modules", "extending"])
+def test_files_that_are_named_exist(page: str) -> None:
+    text = (ROOT / "docs" / f"{page}.md").read_text()
+    named = set(re.findall(r"`((?:[a-z_]+/)+(?:[a-z_]+\.(?:py|c))?)`", text)) | set(re.findall(r"`((?:[a-z_]+/)+[a-z_*]+\.py)`", text))
+    assert named, "it names files by their paths in the package"
+    missing = [name for name in sorted(named) if not any([*ROOT.glob(name), *(ROOT / "ansor").glob(name)])]
+    assert not missing
+
+
 def test_rows_name_what_stands_above_them() -> None:
     above: list[str] = []
     for row in ROWS:
