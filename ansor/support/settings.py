@@ -5,6 +5,7 @@
 | `CC`          | C compiler command, when no option names one                       | the embedded ziglang wheel |
 | `ANSOR_CACHE` | folder for compiler caches, helper libraries and work folders      | `~/.cache/ansor`           |
 | `ANSOR_JOBS`  | compiler processes at a time                                       | the cores we may use       |
+| `ANSOR_AGENT_KEY` | file with the key of agents that listen                         | `~/.config/ansor/agent.key`|
 | `ANSOR_TRACEBACK` | anything: the command also shows where an error comes from     | one sentence               |
 """
 
@@ -47,6 +48,12 @@ def writable_cache() -> Path:
 def cache_part(name: str) -> Path:
     """A folder to write to in `writable_cache`, made when missing and as private. Raises CacheError."""
     return private_folder(writable_cache() / name)
+
+
+def agent_key() -> Path:
+    """The file with the key of agents: `$ANSOR_AGENT_KEY`, else one in this user's home folder. It need not be there."""
+    text = os.environ.get("ANSOR_AGENT_KEY", "").strip()
+    return Path(text).expanduser().absolute() if text else Path.home() / ".config" / "ansor" / "agent.key"
 
 
 def jobs() -> int:

@@ -285,6 +285,7 @@ static int serve_standard(void) {
 
 int main(int count, char **words) {
     umask(077);
+    agent.session.start = now_us();
     read_options(count, words);
     open_store();
     handle_signals();

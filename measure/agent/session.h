@@ -23,6 +23,7 @@ typedef struct {
     Store store;
     Running running;
     int greeted;
+    int64_t start;    /* of the process that listens: another one is another agent */
 } Session;
 
 /* The first line of a file that begins with one of the words, without it. */
@@ -61,6 +62,8 @@ static Outcome say_hello(Session *session) {
     add_value(&body, "processors ", (uint64_t)processors());
     if (sysinfo(&memory) == 0) add_value(&body, "memory ", (uint64_t)memory.totalram * memory.mem_unit);
     add_value(&body, "largest ", session->store.largest);
+    add_value(&body, "start ", (uint64_t)session->start);
+    add_line_of(&body, "/proc/sys/kernel/random/boot_id", "", "boot ");
     add_line_of(&body, "/proc/cpuinfo", "model name", "model ");
     add_line_of(&body, "/proc/cpuinfo", "uarch", "model ");
     add_line_of(&body, "/proc/cpuinfo", "CPU implementer", "implementer ");

@@ -1,0 +1,293 @@
+"""Boards that run the agent: `agent://HOST:PORT`, `agent-stdio:COMMAND`, `ssh://HOST`. Programs time themselves there, by the board's clock."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import signal
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ansor.codegen.artifact import PROGRAM
+from ansor.errors import DeviceError
+from ansor.measure.agent.address import Address, read_address
+from ansor.measure.agent.client import AgentClient, Refused, RunEnd
+from ansor.measure.agent.client import Limits as AgentLimits
+from ansor.measure.agent.wire import LinkLost
+from ansor.measure.device import Job, Observation
+from ansor.measure.device_kinds import DeviceKind
+from ansor.measure.failure import Failure
+from ansor.measure.trial.proof import HostProof
+from ansor.measure.trial.runs import TrialRuns
+from ansor.measure.trial.transport import Ended, Limits, failed_by_signal
+from ansor.measure.turns import Say
+from ansor.support.text import clip
+from ansor.targets.base import Target
+from ansor.targets.unit import SECONDS, Unit
+
+ARGUMENT_BYTES = 1 << 30  # room for a program's arguments, beyond what a candidate may take
+EMULATED = 10.0  # how many times slower programs may be where an emulator runs them
+RETURN_SECONDS = 60.0  # a board that starts anew is back by then
+PAUSE_SECONDS = 0.5
+REFUSALS = {"busy": "queue", "start": "load", "large": "does_not_fit"}
+"""Kinds of failures for the agent's errors; any other is the machine's."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """How the outputs of a reference were made, to make them again where they are gone."""
+
+    content: bytes
+    recipe: str
+    limits: Limits
+
+
+class AgentTransport:
+    """Programs through an agent. A connection that broke is opened again for the next program; what was told to run is never told twice."""
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self.closing = False
+        self._client: AgentClient | None = None
+        self._about: Mapping[str, str] = {}
+        self._name = secrets.token_hex(4)  # the outputs we keep there are ours
+        self._stored: set[str] = set()
+        self._places: dict[str, Path] = {}
+        self._kept: dict[str, _Kept] = {}
+        self._tensor_bytes = 0
+
+    def about(self) -> Mapping[str, str]:
+        """What the agent says of its machine. Raises DeviceError where nobody answers."""
+        return self._about or self._opened().about
+
+    def run(self, program: Path, mode: str, kept: str, recipe: str, limits: Limits) -> Ended:
+        """See `Transport`. Raises DeviceError where the agent does not come back."""
+        content = program.read_bytes()
+        self._tensor_bytes = 0
+        try:
+            ended, moved = self._run(content, mode, kept, recipe, limits)
+        except LinkLost as lost:
+            return Ended("", self._lost(lost))
+        except Refused as refused:
+            return Ended("", Failure(REFUSALS.get(refused.kind, "machine"), f"agent: {refused.text}"))
+        if mode == "reference":
+            self._kept[kept] = _Kept(content, recipe, limits)
+        return Ended(ended.output.decode("utf-8", "replace"), _failure(ended, limits), moved | {"tensor_bytes_sent": float(self._tensor_bytes)})
+
+    def place(self, path: Path) -> str:
+        """See `Transport`; seen from the folder that a job runs in."""
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        self._places[digest] = path
+        return f"../file-{digest}"
+
+    def forget(self, kept: str) -> None:
+        """See `Transport`."""
+        self._kept.pop(kept, None)
+        if self._client is not None:
+            with suppress(LinkLost, Refused):
+                self._client.drop_kept(self._there(kept))
+
+    def interrupt(self) -> None:
+        """Let a program that runs end; from any thread."""
+        self.closing = True
+        client = self._client
+        if client is not None:
+            client.interrupt()
+
+    def close(self) -> None:
+        """Remove what we kept there, and end the connection."""
+        if self._client is not None and not self.closing:
+            for kept in self._kept:
+                with suppress(LinkLost, Refused):
+                    self._client.drop_kept(self._there(kept))
+        self._disconnect()
+
+    def _run(self, content: bytes, mode: str, kept: str, recipe: str, limits: Limits) -> tuple[RunEnd, dict[str, float]]:
+        client, sent, received = self._ready(content, recipe)
+        digest = hashlib.sha256(content).hexdigest()
+        ended = self._told(client, digest, mode, kept, recipe, limits)
+        if ended is None:  # what is missing there: the program, or what it is compared with
+            if mode == "trial" and kept in self._kept and not client.has_kept(self._there(kept)):
+                made = self._kept[kept]
+                client.put(made.content)
+                self._told(client, hashlib.sha256(made.content).hexdigest(), "reference", kept, made.recipe, made.limits)
+            client.put(content)
+            ended = self._told(client, digest, mode, kept, recipe, limits)
+        if ended is None:
+            raise Refused("missing", "what was brought to the board is gone: its space is too small (agent -space)")
+        traffic = {"bytes_sent": client.channel.sent - sent, "bytes_received": client.channel.received - received}
+        return ended, {**traffic, "wall_seconds": ended.wall_seconds, "cpu_seconds": ended.cpu_seconds, "peak_bytes": 1024.0 * ended.peak_kb}
+
+    def _told(self, client: AgentClient, digest: str, mode: str, kept: str, recipe: str, limits: Limits) -> RunEnd | None:
+        """How it ended; None where something is missing."""
+        memory = min(limits.memory_bytes + ARGUMENT_BYTES, _number(client.about, "memory"))
+        allowed = AgentLimits(limits.seconds, memory, _number(client.about, "largest"))
+        try:
+            return client.run(digest, mode, "-" if kept == "-" else self._there(kept), recipe.encode(), allowed)
+        except Refused as refused:
+            if refused.kind == "missing":
+                return None
+            raise
+
+    def _ready(self, content: bytes, recipe: str) -> tuple[AgentClient, int, int]:
+        """A connection that answered just now, with the program on the other side, and what went over it before. Nothing has run: a broken one is replaced."""
+        digest = hashlib.sha256(content).hexdigest()
+        for attempt in range(2):
+            client = self._opened()
+            sent, received = client.channel.sent, client.channel.received
+            try:
+                if digest not in self._stored or not client.has_file(digest):
+                    client.put(content)
+                    self._stored.add(digest)
+                self._bring(client, recipe)
+                return client, sent, received
+            except LinkLost:
+                self._disconnect()
+                if attempt or self.closing:
+                    raise
+        raise AssertionError("not reached")
+
+    def _bring(self, client: AgentClient, recipe: str) -> None:
+        """Files with values that a recipe names."""
+        for digest, path in self._places.items():
+            if digest in recipe and not client.has_file(digest):
+                content = path.read_bytes()
+                client.put(content)
+                self._tensor_bytes += len(content)
+
+    def _opened(self) -> AgentClient:
+        """The connection. The first one is made at once or not at all; one that broke is made again until a board had time to start."""
+        deadline = time.monotonic() + (RETURN_SECONDS if self._about else 0.0)
+        while self._client is None:
+            try:
+                self._client = self.address.connect()
+            except (LinkLost, OSError) as error:
+                if time.monotonic() >= deadline or self.closing:
+                    raise DeviceError(f"asked to measure on {self.address.text}: no agent answers there ({error})") from error
+                time.sleep(PAUSE_SECONDS)
+        self._about = self._client.about
+        return self._client
+
+    def _lost(self, lost: LinkLost) -> Failure:
+        """What a broken connection means for the program that ran: nobody knows what became of it."""
+        before = self._about
+        self._disconnect()
+        if self.closing:
+            return Failure("machine", "the device was closed while the program ran")
+        with suppress(LinkLost, OSError, DeviceError):
+            self._client = self.address.connect()
+            self._about = self._client.about
+        names = ("boot",) if self.address.command else ("boot", "start")
+        if self._client is not None and any(self._about.get(name) != before.get(name) for name in names):
+            return Failure("reset", f"the board, or the agent on it, started anew while the program ran ({lost})")
+        return Failure("link_lost", f"the way to {self.address.text} broke while the program ran: {lost}")
+
+    def _disconnect(self) -> None:
+        client, self._client = self._client, None
+        self._stored.clear()
+        if client is not None:
+            client.close()
+
+    def _there(self, kept: str) -> str:
+        return f"{self._name}-{kept}"
+
+
+class AgentDevice:
+    """A board with an agent on it. Costs are seconds of the board's clock; the outputs are compared there."""
+
+    unit: Unit = SECONDS
+    form = PROGRAM
+
+    def __init__(self, address: Address) -> None:
+        self.name = address.text
+        self._transport = AgentTransport(address)
+        self._runs: TrialRuns | None = None
+        self._one = threading.Lock()
+
+    @property
+    def model(self) -> str:
+        """The processor and the board, as the agent tells."""
+        return model_of(self._told())
+
+    @property
+    def alone(self) -> bool:
+        """Whether the agent is on this machine."""
+        return bool(_boot()) and self._told().get("boot") == _boot()
+
+    def run(self, job: Job) -> Observation | Failure:
+        """See `Device`. Raises DeviceError where no agent answers, or the keys differ."""
+        with self._one:
+            self._transport.closing = False
+            if self._runs is None:
+                slower = EMULATED if "with" in self._transport.about() else 1.0
+                self._runs = TrialRuns(self._transport, SECONDS, slower=slower, proof=HostProof())
+            return self._runs.run(job)
+
+    def close(self) -> None:
+        """End what runs, and the connection."""
+        if not self._one.acquire(blocking=False):
+            self._transport.interrupt()
+            self._one.acquire()
+        try:
+            self._transport.close()
+            self._runs = None
+        finally:
+            self._one.release()
+
+    def _told(self) -> Mapping[str, str]:
+        return self._transport.about()
+
+
+def model_of(about: Mapping[str, str]) -> str:
+    """What costs depend on, from what an agent says of its machine."""
+    processor = about.get("model") or "/".join(about[name] for name in ("implementer", "part") if name in about)
+    words = [about.get("machine", "unknown"), about.get("board", ""), processor, f"with {about['with']}" if "with" in about else ""]
+    return clip(" ".join(word for word in words if word), 200)
+
+
+def _failure(ended: RunEnd, limits: Limits) -> Failure | None:
+    """Why a program has no answer, where the way it ended tells."""
+    said = clip(" ".join(ended.complaint.decode("utf-8", "replace").split()), 300)
+    if ended.way == "timeout":
+        return Failure("timeout", f"still running after {limits.seconds:.3g} s")
+    if ended.way == "signal":
+        known = {one.value: one.name for one in signal.Signals}
+        name = known.get(ended.code, str(ended.code))
+        if name == "SIGXFSZ":
+            return Failure("does_not_fit", "SIGXFSZ: it wrote a larger file than the agent keeps; start that with a larger -space")
+        return failed_by_signal(name, ended.code, said)
+    if ended.code:
+        return Failure("exit", f"ended with status {ended.code}{f'; it said: {said}' if said else ''}")
+    return Failure("exit", "wrote more than an answer has room for") if ended.cut else None
+
+
+def _number(about: Mapping[str, str], name: str) -> int:
+    """A number that an agent told. Raises DeviceError for none."""
+    text = about.get(name, "")
+    if not text.isascii() or not text.isdecimal() or len(text) > 18:
+        raise DeviceError(f"an agent says that its {name} is {text[:40]!r}; update the agent with `ansor agent push`")
+    return int(text)
+
+
+def _boot() -> str:
+    """Which start of this machine it is, as agents tell it; '' where that is not known."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
+def _open(text: str, target: Target, say: Say) -> AgentDevice:
+    del target, say
+    return AgentDevice(read_address(text))
+
+
+KINDS = (
+    DeviceKind("agent", "agent://HOST:PORT: a board whose agent listens there; ?key=FILE for its key", _open),
+    DeviceKind("agent-stdio", "agent-stdio:COMMAND: an agent that is started here, on its standard input and output", _open),
+    DeviceKind("ssh", "ssh://HOST: an agent that is started through ssh, where `ansor agent push` put it", _open),
+)
