@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ansor.codegen.dialect import PRELUDE
-from ansor.codegen.generate import Machine, generate
+from ansor.codegen.generate import generate
 from ansor.codegen.pool_library import pool_library
 from ansor.codegen.source import CSource
 from ansor.codegen.sums import with_sums
@@ -107,7 +107,7 @@ class Program:
     @property
     def source(self) -> CSource:
         """Its C text."""
-        return generate(self.loops, Machine(self.target.vector_bytes, self.target.threads), self.entry)
+        return generate(self.loops, self.target.machine, self.entry)
 
     def __str__(self) -> str:
         lines = [f"{self.case.kind}, target {self.target}", str(self.case.dag), f"sketch {self.sketch.name}", f"row {list(self.row)}", str(self.sketch)]

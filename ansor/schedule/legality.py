@@ -6,6 +6,7 @@ The same arithmetic for one program (ints, a bool) and for a population (arrays 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +27,17 @@ def legal(loops: Loops, machine: Machine) -> Flag:
     return result
 
 
+@lru_cache(maxsize=1)  # several limits ask for the same program, one after the other
+def _statements(loops: Loops, vector_bytes: int) -> tuple[tuple[tuple[For, ...], Store, Int], ...]:
+    """Every store with the loops around it, and its register tile in vectors."""
+    return tuple((path, store, register_tile(path, store, vector_bytes)) for path, store in stores(loops.body))
+
+
 def fits_registers(loops: Loops, machine: Machine) -> Flag:
     """Register tiles leave registers for their operands."""
     result: Flag = True
-    for path, store in stores(loops.body):
+    for path, store, tile in _statements(loops, machine.vector_bytes):
         if store.combiner is not None:
-            tile = register_tile(path, store, machine.vector_bytes)
             held = tile + offsets(path, store, machine.vector_bytes)
             result = result & (held <= accumulators(machine.vector_registers))
             result = result & (held + operands(path, store, tile, machine.vector_bytes) < machine.vector_registers)
@@ -41,7 +47,7 @@ def fits_registers(loops: Loops, machine: Machine) -> Flag:
 def fills_instructions(loops: Loops, machine: Machine) -> Flag:
     """Vectors around an intrinsic are whole instructions, of its narrowest form at least."""
     result: Flag = True
-    for path, store in stores(loops.body):
+    for path, store, _ in _statements(loops, machine.vector_bytes):
         if store.combiner is not None:
             result = result & _fills_lanes(path)
     return result
@@ -50,15 +56,15 @@ def fills_instructions(loops: Loops, machine: Machine) -> Flag:
 def bounded_code(loops: Loops, machine: Machine) -> Flag:
     """No more than `MAX_STATEMENTS` are written out in one place."""
     result: Flag = True
-    for path, store in stores(loops.body):
-        result = result & (register_tile(path, store, machine.vector_bytes) * _written_out(path) <= MAX_STATEMENTS)
+    for path, _, tile in _statements(loops, machine.vector_bytes):
+        result = result & (tile * _written_out(path) <= MAX_STATEMENTS)
     return result
 
 
 def parallel_once(loops: Loops, machine: Machine) -> Flag:
     """No parallel loop inside another stage's parallel loop."""
     result: Flag = True
-    for path, _ in stores(loops.body):
+    for path, _, _ in _statements(loops, machine.vector_bytes):
         result = result & _no_nested_parallel(path)
     return result
 

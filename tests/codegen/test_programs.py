@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ansor.codegen.dialect import Dialect
 from ansor.codegen.source import CSource
 from tests.declarations import Draw, hypothesis_draw, seeded_draw
 from tests.mixed_declarations import ALL_KINDS, any_case
@@ -56,6 +57,15 @@ def test_kind_of_declaration_as_shipped(kind: str, shipped: Bench) -> None:
     for program in programs:
         assert not interpreted(program, INTERPRETED), str(program)
     check(programs, shipped.problems(programs))
+
+
+@pytest.mark.parametrize("kind", sorted(ALL_KINDS))
+def test_kind_of_declaration_in_a_dialect_for_boards(kind: str, bench: Bench) -> None:
+    """Indices are ints, nothing runs in parallel, entry points know no thread pool."""
+    programs = [replace(program, target=replace(program.target, dialect=Dialect("int", 16, pool=False))) for program in seeded(kind, 70, 6)]
+    for program in programs:
+        assert "parallel_for" not in program.source.text and "long begin" not in program.source.text
+    check(programs, bench.problems(programs))
 
 
 FOUND = {"quantized": 54, "conv": 45}
