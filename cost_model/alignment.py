@@ -11,25 +11,25 @@ from ansor.cost_model.nest import Nest
 from ansor.cost_model.touched import Footprint
 from ansor.ir.columns import Flag, Row, choose, larger, negated, power_of_two_in, smaller
 
-LINE_BYTES = 64.0
 LEAST_GRAIN = 4.0
 """Bytes; smaller elements are taken to begin at a multiple of them."""
 
 
-def across_lines(nest: Nest, touched: Footprint, element_bytes: int, vector_bytes: int) -> Row:
+def across_lines(nest: Nest, touched: Footprint, element_bytes: int, vector_bytes: int, line_bytes: int) -> Row:
     """Share of the vectors read or written in a buffer that lie in two lines, 0 .. 1; 0 where it is not read or written in vectors of neighbours."""
     lanes = [_in_lanes(nest, touched, level) for level in range(len(nest.loops))]
     if all(flag is False for flag in lanes):
         return 0.0
     width: Row = 0.0
-    grain: Row = LINE_BYTES
+    line = float(line_bytes)
+    grain: Row = line
     for level, step in enumerate(touched.strides):
         if step is None:
             continue
         width = choose(lanes[level], smaller(nest.extents[level] * element_bytes, float(vector_bytes)), width)
         stands = lanes[level] | negated(nest.real[level])
-        grain = smaller(grain, choose(stands, LINE_BYTES, larger(power_of_two_in(step * element_bytes, LINE_BYTES), LEAST_GRAIN)))
-    return larger(width - grain, 0.0) * (1.0 / LINE_BYTES)
+        grain = smaller(grain, choose(stands, line, larger(power_of_two_in(step * element_bytes, line), LEAST_GRAIN)))
+    return larger(width - grain, 0.0) * (1.0 / line)
 
 
 def _in_lanes(nest: Nest, touched: Footprint, level: int) -> Flag:

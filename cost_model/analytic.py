@@ -1,8 +1,8 @@
 """How long a program should take, from first principles: instructions of its register tiles, and bytes between the levels of memory.
 
-Knows nothing about a particular machine but its vector width, registers and cache sizes. It is rough (of the programs of an operator, two thirds are within a
-factor of 1.5 of it, once it is scaled to fit that operator) and costs nothing to have, so it picks the first programs to measure where no model is, has a say
-where nothing is measured, and is what the learned model corrects.
+Knows of a machine its vector width, registers and cache sizes, and the few numbers of its `Prior`. It is rough (of the programs of an operator, two thirds are
+within a factor of 1.5 of it, once it is scaled to fit that operator) and costs nothing to have, so it picks the first programs to measure where no model is,
+has a say where nothing is measured, and is what the learned model corrects.
 
 The model of memory is the classical one: of the loops around a statement, those whose data fit a cache together load it once; what lies outside loads it
 again each time, but for what does not move with it (roofline of the innermost loop, cache footprints as in Halide's and ROLLER's models).
@@ -19,29 +19,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ansor.cost_model.buffer_features import Statement, statements_of
+from ansor.cost_model.cache_sets import FirstCache
 from ansor.cost_model.compiler_vectors import lanes_by_compiler
 from ansor.cost_model.nest import Nest
 from ansor.ir.columns import Flag, Row, anywhere, ceil, choose, larger, log, negated, row, smaller
 from ansor.ir.loops import Buffer, Loops
 from ansor.schedule.legality import accumulators, vector_pieces
 from ansor.schedule.machine import Machine
+from ansor.targets.prior import Prior
 from ansor.te.expr import Call, Select
 from ansor.te.fold import walk
 
-LATENCY = 4.0  # cycles of a multiply-add; two can start in each
-RUNNING, TOGETHER = 4.0, 8.0  # vectors of partial results that one element holds while it is reduced, and that several hold together
-FOLD_CYCLES = 20.0  # to combine those of one element
-CALL_CYCLES = 14.0  # one vector, or one element, of exp, tanh, ...
-RESULT_CYCLES = 1.5  # to begin and to store one vector of results
-LOOP_CYCLES = 2.0  # leaving and entering the loops around a tile, as far as other work does not hide it
-WINDOW = 256.0  # instructions in flight (the reorder window): several short runs of a tile fit
-L2_BYTES, L3_BYTES, MEMORY_BYTES = 64.0, 16.0, 8.0  # bytes a cycle that each level delivers
-FILL = 0.75  # share of a cache that a tile can use
-SPILL = 3.0  # cycles for each accumulator that has no register
-
 
 class Core(Machine, Protocol):
-    """What the estimate needs of a target: what scheduling asks of it, and its caches."""
+    """What the estimate needs of a target: what scheduling asks of it, its caches (0: not there), and what a core is taken to do in a cycle."""
 
     @property
     def l1_bytes(self) -> int: ...
@@ -49,6 +40,15 @@ class Core(Machine, Protocol):
     def l2_bytes(self) -> int: ...
     @property
     def l3_bytes(self) -> int: ...
+    @property
+    def cache_line_bytes(self) -> int: ...
+    @property
+    def prior(self) -> Prior: ...
+
+
+def first_cache(core: Core) -> FirstCache:
+    """How the first cache of a core takes what is touched."""
+    return FirstCache(core.cache_line_bytes, core.prior.way_bytes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +109,7 @@ def estimate(statement: Statement, core: Core) -> Estimate:
 def estimated_cycles(loops: Loops, count: int, core: Core) -> NDArray[np.float64]:
     """Cycles of each program of a population, float64 [count]."""
     total = np.zeros(count)
-    for statement in statements_of(loops, 64):
+    for statement in statements_of(loops, first_cache(core)):
         total += estimate(statement, core).cycles
     return total
 
@@ -180,38 +180,37 @@ def _moves_by(elements: float, statement: Statement, buffer: Buffer, level: int)
 
 def instruction_cycles(statement: Statement, tile: Tile, core: Core) -> Row:
     """Cycles of a statement's arithmetic and loads when all data are in the first cache, of all threads together."""
-    value = statement.nest.store.value
+    value, prior = statement.nest.store.value, core.prior
     calls = sum(isinstance(node, Call) for node in walk(value))
     choices = sum(isinstance(node, Select) for node in walk(value))
-    work = tile.vectors / 2 + choices * tile.vectors + calls * CALL_CYCLES * tile.vectors
+    work = tile.vectors / prior.arithmetic + choices * tile.vectors + calls * prior.call * tile.vectors
     if statement.nest.store.combiner is None:
-        return tile.bodies * larger(larger(work, tile.loads / 2), tile.vectors) + tile.runs
-    spills = SPILL * larger(tile.vectors - accumulators(core.vector_registers), 0.0)
-    running = choose(tile.vectors > 1, larger(TOGETHER // tile.vectors, 1.0), RUNNING)
-    latency = choose(tile.partial, LATENCY / running, LATENCY) / runs_at_once(tile)
-    body = larger(larger(work, tile.loads / 2), latency) + spills
-    return tile.bodies * body + tile.runs * (RESULT_CYCLES * tile.vectors + LOOP_CYCLES + row(tile.partial) * FOLD_CYCLES * tile.vectors)
+        return tile.bodies * larger(larger(work, tile.loads / prior.loads), tile.vectors) + tile.runs
+    spills = prior.spill * larger(tile.vectors - accumulators(core.vector_registers), 0.0)
+    running = choose(tile.vectors > 1, larger(prior.together // tile.vectors, 1.0), prior.running)
+    latency = choose(tile.partial, prior.latency / running, prior.latency) / runs_at_once(tile, prior)
+    body = larger(larger(work, tile.loads / prior.loads), latency) + spills
+    return tile.bodies * body + tile.runs * (prior.result * tile.vectors + prior.loop + row(tile.partial) * prior.fold * tile.vectors)
 
 
-def runs_at_once(tile: Tile) -> Row:
+def runs_at_once(tile: Tile, prior: Prior) -> Row:
     """Runs of a tile in flight at the same time, at least 1: a processor goes on with the next where one is short, while its sums wait for each other.
 
     A run is its bodies, each with a step of the loop, and three instructions for each vector of results: to begin, to add up and to store it.
     """
     instructions = tile.bodies / tile.runs * (tile.vectors + tile.loads + 1.0) + 3.0 * tile.vectors
-    return larger(WINDOW / instructions, 1.0)
+    return larger(prior.window / instructions, 1.0)
 
 
 def transfers(statement: Statement, core: Core) -> list[Row]:
     """Cycles that a statement's data take on their way into each cache, the first one first, of all threads together; 0 for a cache that is not there."""
-    rates = (L2_BYTES, L3_BYTES, MEMORY_BYTES)
-    return [loaded / rate for loaded, rate in zip(cache_loads(statement, core), rates, strict=True)]
+    return [loaded / rate for loaded, rate in zip(cache_loads(statement, core), core.prior.rates, strict=True)]
 
 
 def cache_loads(statement: Statement, core: Core) -> list[Row]:
     """Bytes that enter each cache while a statement runs, the first one first; 0 for a cache that is not there."""
     caches = ((core.l1_bytes, statement.room), (core.l2_bytes, statement.bytes), (core.l3_bytes, statement.bytes))
-    return [_loaded(statement, FILL * size, taken) if size else 0.0 for size, taken in caches]
+    return [_loaded(statement, core.prior.fill * size, taken) if size else 0.0 for size, taken in caches]
 
 
 def _loaded(statement: Statement, capacity: float, taken: Sequence[Row]) -> Row:

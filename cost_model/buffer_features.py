@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ansor.cost_model.cache_sets import USUAL, FirstCache
 from ansor.cost_model.feature_table import BUFFER_BLOCKS
 from ansor.cost_model.nest import Nest, nest_of
 from ansor.cost_model.touched import Footprint, Layout, accesses, footprint, layout_of, reads_of
@@ -35,7 +36,7 @@ class Statement:
     resident: Row
 
 
-def statements_of(loops: Loops, line_bytes: int) -> list[Statement]:
+def statements_of(loops: Loops, cache: FirstCache = USUAL) -> list[Statement]:
     """Every store of the program, in order."""
     layouts: dict[Buffer, Layout] = {}
     nests = [nest_of(path, store) for path, store in stores(loops.body)]
@@ -48,7 +49,7 @@ def statements_of(loops: Loops, line_bytes: int) -> list[Statement]:
             layout = layouts.get(buffer)
             if layout is None:
                 layout = layouts[buffer] = layout_of(buffer)
-            touched[buffer] = footprint(nest, layout, indices, line_bytes)
+            touched[buffer] = footprint(nest, layout, indices, cache)
         walked = {buffer: len({var for index in indices for one in index for var in variables(one)}) for buffer, indices in reads.items()}
         prints.append(touched)
         shown.append(_shown(nest.store.buffer, walked))

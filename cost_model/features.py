@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ansor.cost_model.analytic import Core, Estimate, estimate
+from ansor.cost_model.analytic import Core, Estimate, estimate, first_cache
 from ansor.cost_model.annotations import FLAGS, Stages, annotation_columns, stages_of
 from ansor.cost_model.buffer_features import Statement, allocation, block, statements_of
+from ansor.cost_model.cache_sets import FirstCache
 from ansor.cost_model.feature_table import COLUMN, FEATURES, WIDTH
 from ansor.cost_model.intensity import intensity_curve
 from ansor.cost_model.machine_features import machine_columns
@@ -23,19 +24,17 @@ from ansor.ir.columns import Int, Row, larger, log2_of_one_more, row
 from ansor.ir.feature_rows import FeatureRows
 from ansor.ir.loops import Loops
 
-CACHE_LINE_BYTES = 64
-
 _PLAIN = tuple(feature.plain for feature in FEATURES)
 _CURVE = COLUMN["arith_intensity_curve_0"]
 _DEVICE = range(COLUMN["blockIdx_x_len"], COLUMN["vthread_len"] + 1)
 
 
-def extract(loops: Loops, count: int = 1, *, cache_line_bytes: int = CACHE_LINE_BYTES, core: Core | None = None) -> FeatureRows:
+def extract(loops: Loops, count: int = 1, *, cache_line_bytes: int = 64, core: Core | None = None) -> FeatureRows:
     """One row of `WIDTH` features per statement of each of `count` programs, statements in program order.
 
-    loops: one program (extents are ints, count 1) or a population that shares a structure (extents are ints or int64 [count]).
+    loops: one program (extents are ints, count 1) or a population that shares a structure (extents are ints or int64 [count]). A core has its own lines.
     """
-    program, stages = statements_of(loops, cache_line_bytes), stages_of(loops)
+    program, stages = statements_of(loops, FirstCache(cache_line_bytes) if core is None else first_cache(core)), stages_of(loops)
     rows = np.zeros((count, len(program), WIDTH), dtype=np.float32)
     for k, statement in enumerate(program):
         for column, value in statement_columns(statement, program, stages, None if core is None else (estimate(statement, core), core)).items():

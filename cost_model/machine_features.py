@@ -41,7 +41,7 @@ def _values(statement: Statement, estimate: Estimate, operations: float, core: C
     for load in estimate.transfers:
         yield log2((1e-3 + load) / total)
     run = _of_a_run(statement, statement.bytes, tile.runs)
-    yield log2(run / core.l1_bytes)
+    yield _share(run, core.l1_bytes)
     yield log2(_of_a_run(statement, statement.room, tile.runs) / run)
     yield _share(run, core.l2_bytes)
     yield _share(statement.bytes[0], core.l2_bytes)
@@ -51,7 +51,7 @@ def _values(statement: Statement, estimate: Estimate, operations: float, core: C
 
 
 def _across_lines(statement: Statement, buffer: Buffer, core: Core) -> Row:
-    return across_lines(statement.nest, statement.footprints[buffer], statement.layouts[buffer].element_bytes, core.vector_bytes)
+    return across_lines(statement.nest, statement.footprints[buffer], statement.layouts[buffer].element_bytes, core.vector_bytes, core.cache_line_bytes)
 
 
 def _share(touched: Row, cache: int) -> Row:

@@ -1,6 +1,7 @@
 """The model that comes with the package: trained on the programs of many operators, so that it ranks those of others before any is measured.
 
-`ansor dataset train` makes such files; `about` in this one says of what, and which tasks were held out.
+`ansor dataset train` makes such files; `about` in this one says of what, and which tasks were held out. It answers for processors like those that it was
+trained on, and for seconds. Of others nothing is known but the estimate, which what is measured corrects.
 """
 
 from __future__ import annotations
@@ -8,14 +9,29 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
+from ansor.cost_model.base import CostModel
+from ansor.cost_model.lightgbm_model import LightGBMModel
 from ansor.cost_model.network_model import NetworkModel
+from ansor.targets.prior import PROCESSORS
 
 WEIGHTS = Path(__file__).with_name("pretrained.json.gz")
+KNOWN = (PROCESSORS, "seconds")
+"""The family of targets, and the unit, that it was trained for."""
 
 
 def pretrained() -> NetworkModel:
     """The package's model; what is measured corrects it."""
     return _loaded().another()
+
+
+def knows(family: str, unit: str) -> bool:
+    """Whether the package's model was trained for targets of this family (`Prior.family`), and for costs in this unit."""
+    return (family, unit) == KNOWN
+
+
+def first_model(family: str, unit: str, seed: int = 0) -> CostModel:
+    """The model that a search begins with: the package's where it knows the target, else one that has the estimate and learns."""
+    return pretrained() if knows(family, unit) else LightGBMModel(seed, informed=True)
 
 
 @lru_cache(maxsize=1)

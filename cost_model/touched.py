@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ansor.cost_model.cache_sets import room
+from ansor.cost_model.cache_sets import FirstCache, room
 from ansor.cost_model.nest import Nest
 from ansor.ir.columns import Flag, Int, Row, anywhere, ceil, choose, larger, magnitude, negated, row, smaller
 from ansor.ir.linear import Atom, Linear, Opaque, Quotient, Remainder, Var, variables
@@ -103,7 +103,7 @@ def reads_of(store: Store) -> set[Buffer]:
     return set(found)
 
 
-def footprint(nest: Nest, layout: Layout, indices: Sequence[Index], line_bytes: int) -> Footprint:
+def footprint(nest: Nest, layout: Layout, indices: Sequence[Index], cache: FirstCache) -> Footprint:
     """What the accesses at `indices`, all of one buffer, touch together.
 
     Accesses that walk along the same loops overlap and are taken as one with a wider start (a stencil); others are taken to lie apart.
@@ -114,7 +114,7 @@ def footprint(nest: Nest, layout: Layout, indices: Sequence[Index], line_bytes: 
     alike: dict[Pattern, list[list[Index]]] = {}
     for group in groups.values():
         alike.setdefault(_pattern(group), []).append(group)
-    parts = [(_group_footprint(nest, layout, same[0], line_bytes), float(len(same))) for same in alike.values()]
+    parts = [(_group_footprint(nest, layout, same[0], cache), float(len(same))) for same in alike.values()]
     return parts[0][0] if len(groups) == 1 else _together(parts, layout)
 
 
@@ -175,10 +175,10 @@ def _any(values: Sequence[Flag]) -> Flag:
     return result
 
 
-def _group_footprint(nest: Nest, layout: Layout, group: list[Index], line_bytes: int) -> Footprint:
+def _group_footprint(nest: Nest, layout: Layout, group: list[Index], cache: FirstCache) -> Footprint:
     dimensions = [_dimension(nest, layout, d, [index[d] for index in group]) for d in range(len(layout.shape))]
     elements: list[Row] = [_touched(dimensions)]
-    taken: list[Row] = [_room(dimensions, elements[0], layout, line_bytes)]
+    taken: list[Row] = [_room(dimensions, elements[0], layout, cache)]
     walked, crossing = _walked(dimensions, len(nest.loops))
     points: Row = float(len(group))
     for level in range(len(nest.loops) - 1, -1, -1):
@@ -190,13 +190,13 @@ def _group_footprint(nest: Nest, layout: Layout, group: list[Index], line_bytes:
             points = points * choose(walked[level], nest.extents[level], 1.0)
             touched = choose(crossing, smaller(touched, points), touched)
         elements.append(touched)
-        taken.append(_room(dimensions, touched, layout, line_bytes) if here else taken[-1])
+        taken.append(_room(dimensions, touched, layout, cache) if here else taken[-1])
     elements.reverse()
     taken.reverse()
     strides = _strides(nest, dimensions, layout)
     moves = tuple(False if stride is None else stride != 0.0 for stride in strides)
-    lines = _line_visits(nest, layout, elements, strides, moves, line_bytes)
-    unique_lines = _unique_lines(dimensions, elements[0], layout, line_bytes)
+    lines = _line_visits(nest, layout, elements, strides, moves, cache.line_bytes)
+    unique_lines = _unique_lines(dimensions, elements[0], layout, cache.line_bytes)
     return Footprint(_places(group), tuple(elements), strides, moves, unique_lines, lines, tuple(taken))
 
 
@@ -438,12 +438,13 @@ def _unique_lines(dimensions: list[_Dimension], touched: Row, layout: Layout, li
     return larger(touched / run_count, 1.0) * larger(per_run, 1.0)
 
 
-def _room(dimensions: list[_Dimension], touched: Row, layout: Layout, line_bytes: int) -> Row:
+def _room(dimensions: list[_Dimension], touched: Row, layout: Layout, cache: FirstCache) -> Row:
+    line_bytes = cache.line_bytes
     if not dimensions:
         return float(line_bytes)
     lines = _unique_lines(dimensions, touched, layout, line_bytes)
     strides = [stride * layout.element_bytes for stride in layout.strides[:-1]]
-    return room([dimension.count for dimension in dimensions[:-1]], dimensions[-1].covered * layout.element_bytes, lines, strides, line_bytes)
+    return room([dimension.count for dimension in dimensions[:-1]], dimensions[-1].covered * layout.element_bytes, lines, strides, cache)
 
 
 def _line_visits(nest: Nest, layout: Layout, elements: list[Row], strides: tuple[Row | None, ...], moves: tuple[Flag, ...], line_bytes: int) -> Row:

@@ -27,6 +27,7 @@ from ansor.ir.passes import Shown, shown
 from ansor.schedule.legality import LIMITS
 from ansor.schedule.machine import Limit
 from ansor.schedule.scopes import INSIDE, WHOLE
+from ansor.targets.prior import Prior
 from ansor.targets.unit import SECONDS, Unit
 
 GROUP = "ansor.targets"
@@ -50,6 +51,7 @@ class Target:
         from the defaults behind it: `pack_operands(reuse=4)`.
     features: instructions beyond arithmetic that the processor has, of those that intrinsics need, as compilers name them.
     dialect: how C for it is written.
+    prior: what the estimate of its programs' times goes by.
     """
 
     kind: str
@@ -68,6 +70,7 @@ class Target:
     features: frozenset[str] = frozenset()
     dialect: Dialect = Dialect()
     memories: tuple[tuple[str, int], ...] = ()
+    prior: Prior = Prior()
 
     def __str__(self) -> str:
         """Canonical text: the kind, the processor, the threads, and whatever else differs from what this processor has."""

@@ -12,6 +12,7 @@ from ansor.ir import intrinsics
 from ansor.support import settings
 from ansor.targets import neon, x86_intrinsics
 from ansor.targets.base import MCPU, Kind, Option, Target, register_kind
+from ansor.targets.prior import OUT_OF_ORDER
 
 INTRINSICS = (*x86_intrinsics.INTRINSICS, *neon.DOTS)
 FEATURES = intrinsics.features_of(INTRINSICS)
@@ -106,7 +107,7 @@ def default(mcpu: str) -> Target:
 def _target(mcpu: str, core: Processor, line: int) -> Target:
     l1, l2, l3 = core.l1 << 10, core.l2 << 10, core.l3 << 10
     return Target("cpu", mcpu, settings.cores(), core.vector_bytes, core.vector_registers, l1, l2, l3, cache_line_bytes=line, rules=RULES,
-                  features=core.features)
+                  features=core.features, prior=OUT_OF_ORDER)
 
 
 def _native() -> Target:

@@ -14,7 +14,7 @@ from ansor import api
 from ansor.commands.common import made, make_console
 from ansor.commands.recorded_target import nothing_for, target_for
 from ansor.commands.subject import OperatorSubject, Subject, resolve
-from ansor.cost_model.pretrained import pretrained
+from ansor.cost_model.pretrained import first_model
 from ansor.errors import AnsorError, RecordError
 from ansor.explain.explanation import explain
 from ansor.explain.text import WIDTH, explanation_text
@@ -51,7 +51,8 @@ def run_explain(given: argparse.Namespace) -> int:
     shown = explained if given.all else explained[:1]
     width = max(NARROWEST, min(WIDEST, console.width)) if console.is_terminal else WIDTH
     for k, (task, _, recorded) in enumerate(shown):
-        one = explain(task, [outcome for outcome, _ in recorded.known], peak_gflops=given.peak, model=pretrained)
+        model = partial(first_model, target.prior.family, recorded.unit.name)
+        one = explain(task, [outcome for outcome, _ in recorded.known], peak_gflops=given.peak, model=model)
         console.print(("\n\n" if k else "") + explanation_text(one, width), soft_wrap=True, markup=False)
         _say_left_out([recorded], given.records, console)
     if len(explained) > len(shown):

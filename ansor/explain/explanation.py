@@ -178,14 +178,15 @@ class Rival:
 class Explanation:
     """Everything that is told of a workload's best program.
 
-    flop: of one run, as declared; peak_gflops: of the target, None when it is not known; floor: cycles that the arithmetic takes at least, None for other than
-    floating-point sums; median: seconds of the median valid trial; other_sketch, other_tiles: the best programs of another sketch, and of the same with other
-    numbers; algorithms: the others that were searched, "" for the declaration as it is.
+    fill: share of a cache that a piece may take; flop: of one run, as declared; peak_gflops: of the target, None when it is not known; floor: cycles that the
+    arithmetic takes at least, None for other than floating-point sums; median: seconds of the median valid trial; other_sketch, other_tiles: the best programs
+    of another sketch, and of the same with other numbers; algorithms: the others that were searched, "" for the declaration as it is.
     """
 
     name: str
     target: str
     caches: tuple[tuple[str, int], ...]
+    fill: float
     trials: int
     valid: int
     failures: tuple[tuple[str, int], ...]
@@ -215,7 +216,7 @@ def explain(
         raise RecordError(f"asked to explain {task.name}, of which {len(outcomes)} trials are recorded and none is valid; tune with more trials")
     best, space = valid[0], task.spaces[valid[0].pick.space]
     loops = space.sketch.lower_row(best.pick.row)
-    statements = statements_of(loops, task.target.cache_line_bytes)
+    statements = statements_of(loops, analytic.first_cache(task.target))
     statement = _main_statement(statements)
     program = _program(task, best)
     features = _features(task, outcomes)
@@ -223,6 +224,7 @@ def explain(
         name=task.name,
         target=str(task.target),
         caches=_caches(task.target),
+        fill=task.target.prior.fill,
         trials=len(outcomes),
         valid=len(valid),
         failures=tuple(Counter(one.failure or "no time" for one in outcomes if not one.valid).most_common()),
@@ -260,7 +262,7 @@ def _tried(task: SearchTask, outcomes: Sequence[Outcome], algorithm: str) -> Tri
 def _program(task: SearchTask, outcome: Outcome) -> Program:
     space, row = task.spaces[outcome.pick.space], outcome.pick.row
     loops = space.sketch.lower_row(row)
-    statements = statements_of(loops, task.target.cache_line_bytes)
+    statements = statements_of(loops, analytic.first_cache(task.target))
     costs = tuple(_cost(one, task.target) for one in statements)
     tiles = tuple(tiles for stage in space.sketch.state.stages for tiles in stage_tiles(space.sketch, row, stage, loops))
     main = _main_statement(statements).nest.store.stage
@@ -368,7 +370,7 @@ def _levels(statement: Statement, target: Target) -> tuple[Level, ...]:
 
 def _fits(count: float, taken: float, target: Target) -> str:
     """The first cache of which these bytes fill no more than the share the estimate takes for usable. taken: of the first one, as its sets crowd."""
-    return next((name for name, size in _caches(target) if (taken if name == CACHES[0] else count) <= analytic.FILL * size), "memory")
+    return next((name for name, size in _caches(target) if (taken if name == CACHES[0] else count) <= target.prior.fill * size), "memory")
 
 
 def _floor(task: SearchTask, statement: Statement) -> float | None:

@@ -6,7 +6,6 @@ import math
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from ansor.cost_model import analytic
 from ansor.explain.explanation import FOLDS, AxisTiles, Explanation, Main, Program, Ranking, RegisterTile, Rival, Rules, Tried
 from ansor.explain.steps_in_words import Said
 from ansor.support.text import counted, format_bytes, format_count, format_rate, format_seconds
@@ -143,7 +142,7 @@ def _levels(main: Main) -> list[str]:
 def _caches(one: Explanation) -> list[str]:
     sizes, enter = dict(one.caches), dict(one.main.loaded)
     texts = [f"{name} ({_bytes(size)}) {_bytes(enter[name])}" for name, size in sizes.items()]
-    fits = f"a piece fits when it fills {100 * analytic.FILL:.0f} % of a cache or less (of L1: of the sets that it meets)"
+    fits = f"a piece fits when it fills {100 * one.fill:.0f} % of a cache or less (of L1: of the sets that it meets)"
     return [f"  loaded over the whole run: into {', '.join(texts)}; {fits}"] if texts else []
 
 

@@ -13,7 +13,8 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 
-from ansor.cost_model.pretrained import pretrained
+from ansor.cost_model.base import CostModel
+from ansor.cost_model.pretrained import first_model
 from ansor.errors import AnsorError
 from ansor.measure.failure import Failure
 from ansor.measure.machine_trouble import KIND as MACHINE
@@ -59,7 +60,7 @@ class TuningRun:
         self.measurer, self.budget = measurer, budget
         self.search, self.rounds, self.hearers = search or SearchOptions(), rounds or Rounds(), hearers or Hearers()
         self.on_round: OnRound | None = None
-        self.model = self.search.model or pretrained()
+        self.model = self.search.model or self._first_model(tasks)
         self.failures: Counter[str] = Counter()
         given = weights if weights is not None else [1.0] * len(tasks)
         self.states = [TaskState(task, weight) for task, weight in zip(tasks, given, strict=True)]
@@ -70,6 +71,10 @@ class TuningRun:
         self.tuners = {id(state): self._tuner(state, number) for number, state in enumerate(self.states)}
         for state, outcomes in zip(self.states, trials.known if trials else (), strict=False):
             self._tell_known(state, outcomes)
+
+    def _first_model(self, tasks: Sequence[SearchTask]) -> CostModel:
+        family = tasks[0].target.prior.family if tasks else ""
+        return first_model(family, self.measurer.unit.name, int(self.search.seed))
 
     def _tuner(self, state: TaskState, number: int) -> Tuner:
         """The search for programs of a task, whose sketches are derived now if they were not before."""

@@ -6,8 +6,8 @@ in one stage only, the second one over families that combine the best of these, 
 
 The model is several networks, and a search finds what any of them is wrong about. So the program is taken that none of them finds much slower than
 its own favourite; how much one does at most is the confidence. Where they disagree too much, the program with the fewest estimated cycles is taken, which is
-never far off. Where they agree they may be wrong together, as they learned from the same programs; so the estimate has a part in what each of them says. Where
-no program is legal, the plain loops of the declaration serve.
+never far off; so it is for targets that no model knows. Where they agree they may be wrong together, as they learned from the same programs; so the estimate
+has a part in what each of them says. Where no program is legal, the plain loops of the declaration serve.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ansor.cost_model.base import CostModel
 from ansor.cost_model.network_model import NetworkModel
-from ansor.cost_model.pretrained import pretrained
+from ansor.cost_model.pretrained import knows, pretrained
 from ansor.cost_model.training_set import estimated_scores
 from ansor.ir.feature_rows import FeatureRows
 from ansor.run.states import Best, Guess
@@ -84,8 +84,10 @@ SURE = 0.5
 def pick(task: SearchTask, model: CostModel | None = None, among: Sequence[SketchSpace] | None = None, *, seed: int = 0) -> Guess:
     """The most promising program of a task, the same for a seed. `model`: what judges, the package's own by default; `among`: some of the task's spaces."""
     candidates = task.spaces if among is None else among
-    judge = pretrained() if model is None else model
     rng = np.random.default_rng(seed)
+    if model is None and not knows(task.target.prior.family, task.target.unit.name):
+        return _by_estimate(task, candidates, f"no model knows {task.target.kind}", rng)
+    judge = pretrained() if model is None else model
     score = partial(_scores, judge)
     spaces = _promising(candidates, score, rng)
     hall = _searched(spaces, score, rng)
@@ -95,11 +97,16 @@ def pick(task: SearchTask, model: CostModel | None = None, among: Sequence[Sketc
     sure = AGREED * math.exp(-regret)
     if sure >= SURE or math.isinf(regret):
         return Guess(_program(spaces, hall, place), "chosen by the model", None if math.isinf(regret) else sure)
+    return _by_estimate(task, candidates, "the model is not sure", rng)
+
+
+def _by_estimate(task: SearchTask, candidates: Sequence[SketchSpace], why: str, rng: np.random.Generator) -> Guess:
+    """The program with the fewest estimated cycles."""
     spaces = _promising(candidates, estimated_scores, rng)
     estimated = _searched(spaces, estimated_scores, rng)
     if not len(estimated.members):
-        return as_declared(task, "the model is not sure")
-    return Guess(_program(spaces, estimated, int(np.argmax(estimated.scores))), "chosen by the estimate, as the model is not sure", None)
+        return as_declared(task, "no program of its sketches is legal")
+    return Guess(_program(spaces, estimated, int(np.argmax(estimated.scores))), f"chosen by the estimate, as {why}", None)
 
 
 def as_declared(task: SearchTask, why: str) -> Guess:

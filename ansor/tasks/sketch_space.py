@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ansor.codegen.tape_library import Run, runner
-from ansor.cost_model.analytic import estimate
+from ansor.cost_model.analytic import estimate, first_cache
 from ansor.cost_model.annotations import stages_of
 from ansor.cost_model.buffer_features import statements_of
 from ansor.cost_model.feature_table import WIDTH
@@ -118,7 +118,7 @@ def recorded(sketch: Sketch, target: Target) -> Recorded:
         named = [choice.named(recorder.numbers(k, choice.table)) for k, choice in enumerate(sketch.choices)]
         numbers = {name: parts for one in named for name, parts in one.items()}
         loops = lower(sketch.state, numbers)
-        program, stages = statements_of(loops, target.cache_line_bytes), stages_of(loops)
+        program, stages = statements_of(loops, first_cache(target)), stages_of(loops)
         flag = matrix([legal(loops, target)], np.bool_)
         estimates = [estimate(statement, target) for statement in program]
         columns = [statement_columns(statement, program, stages, (one, target)) for statement, one in zip(program, estimates, strict=True)]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ansor import te
-from ansor.cost_model.alignment import LINE_BYTES, across_lines
+from ansor.cost_model.alignment import across_lines
 from ansor.cost_model.buffer_features import Statement, statements_of
 from ansor.cost_model.touched import accesses
 from ansor.ir.dag import Dag
@@ -18,6 +18,7 @@ from ansor.schedule.choice import tile_choice
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.steps import Reorder, Split, Vectorize
 
+LINE_BYTES = 64
 ELEMENT = 4
 VECTOR_BYTES = (16, 32, 64)
 
@@ -37,12 +38,12 @@ def transposed(rows: int, columns: int) -> Sketch:
 
 
 def only_statement(sketch: Sketch) -> Statement:
-    [statement] = statements_of(sketch.lower_row([]), int(LINE_BYTES))
+    [statement] = statements_of(sketch.lower_row([]))
     return statement
 
 
 def share(statement: Statement, buffer: Buffer, vector_bytes: int) -> float:
-    return float(across_lines(statement.nest, statement.footprints[buffer], ELEMENT, vector_bytes))
+    return float(across_lines(statement.nest, statement.footprints[buffer], ELEMENT, vector_bytes, LINE_BYTES))
 
 
 def counted(statement: Statement, buffer: Buffer, vector_bytes: int) -> float:
@@ -88,9 +89,9 @@ def test_a_population_has_what_its_rows_have() -> None:
         Split("Y", "j", "j", 2), Reorder("Y", ("i", "j_0", "j_1")), Vectorize("Y", "j_1"), choices=(tile_choice("j", 48, 1),)
     )
     rows = np.arange(sketch.sizes[0])[:, None]
-    [together] = statements_of(sketch.lower_rows(rows), int(LINE_BYTES))
-    values = across_lines(together.nest, together.footprints[together.nest.store.buffer], ELEMENT, 64)
+    [together] = statements_of(sketch.lower_rows(rows))
+    values = across_lines(together.nest, together.footprints[together.nest.store.buffer], ELEMENT, 64, LINE_BYTES)
     found = np.broadcast_to(np.asarray(values), len(rows)).tolist()
     for value, row in zip(found, rows.tolist(), strict=True):
-        [alone] = statements_of(sketch.lower_row(row), int(LINE_BYTES))
+        [alone] = statements_of(sketch.lower_row(row))
         assert value == share(alone, alone.nest.store.buffer, 64)

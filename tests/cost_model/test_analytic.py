@@ -1,10 +1,13 @@
 """The analytic estimate: the same for a row and for many, and right about what matters."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from ansor.cost_model.analytic import cache_loads, estimated_cycles, register_tile, runs_at_once
+from ansor.cost_model.analytic import cache_loads, estimated_cycles, first_cache, register_tile, runs_at_once
 from ansor.cost_model.buffer_features import statements_of
+from ansor.cost_model.features import extract
 from ansor.ir.dag import Dag
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.steps import Reorder
@@ -57,12 +60,30 @@ def test_two_threads_have_at_most_twice_the_speed() -> None:
 
 @pytest.mark.parametrize(("reduction", "found"), [(4096, 1.0), (16, 256 / (16 * (1 + 2 + 1) + 3))])
 def test_short_runs_of_a_tile_overlap(reduction: int, found: float) -> None:
-    (one,) = statements_of(Sketch(Dag(workloads.matmul(8, 8, reduction))).lower_row(()), 64)
-    assert float(np.asarray(runs_at_once(register_tile(one, 8)))) == found
+    (one,) = statements_of(Sketch(Dag(workloads.matmul(8, 8, reduction))).lower_row(()))
+    assert float(np.asarray(runs_at_once(register_tile(one, 8), TARGET.prior))) == found
 
 
 def test_what_does_not_move_with_a_loop_stays_while_it_goes_on() -> None:
     """Rows of a and c enter the first cache once, b as often as there are rows: it is too large to stay."""
-    (one,) = statements_of(Sketch(Dag(workloads.matmul(64, 256, 1024)), (Reorder("C", ("i", "k", "j")),)).lower_row(()), 64)
+    (one,) = statements_of(Sketch(Dag(workloads.matmul(64, 256, 1024)), (Reorder("C", ("i", "k", "j")),)).lower_row(()))
     a, b, c = 4 * 64 * 1024, 4 * 1024 * 256, 4 * 64 * 256
     assert cache_loads(one, TARGET)[0] == a + 64 * b + c
+
+
+@pytest.mark.parametrize("missing", [{"l3_bytes": 0}, {"l2_bytes": 0, "l3_bytes": 0}, {"l1_bytes": 0, "l2_bytes": 0, "l3_bytes": 0}])
+def test_caches_may_be_missing(missing: dict[str, int]) -> None:
+    """What is not there costs nothing and is no divisor."""
+    target = replace(TARGET, **missing)  # type: ignore[arg-type]  # sizes
+    dag = Dag(workloads.matmul(64, 64, 64))
+    loops = Sketch(dag).lower_row(())
+    (one,) = statements_of(loops, first_cache(target))
+    loads = dict(zip(("l1_bytes", "l2_bytes", "l3_bytes"), cache_loads(one, target), strict=True))
+    assert [loads[name] for name in missing] == [0.0] * len(missing)
+    assert np.isfinite(extract(loops, core=target).rows).all() and (estimated_cycles(loops, 1, target) > 0).all()
+
+
+def test_a_core_that_waits_takes_longer() -> None:
+    loops = Sketch(Dag(workloads.matmul(64, 64, 64))).lower_row(())
+    waiting = replace(TARGET, prior=replace(TARGET.prior, arithmetic=1.0, latency=8.0, window=8.0))
+    assert estimated_cycles(loops, 1, waiting)[0] > estimated_cycles(loops, 1, TARGET)[0]

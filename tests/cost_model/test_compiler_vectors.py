@@ -20,7 +20,7 @@ LANES = 16
 
 def statement(tensors: list[Tensor], *steps: Step) -> Statement:
     """The last statement of a program."""
-    return statements_of(Sketch(Dag(tensors), steps).lower_row(()), 64)[-1]
+    return statements_of(Sketch(Dag(tensors), steps).lower_row(()))[-1]
 
 
 def at_once(tensors: list[Tensor], *steps: Step) -> float:

@@ -9,6 +9,7 @@ import pytest
 
 from ansor import te
 from ansor.cost_model.buffer_features import Statement, reuse_of, statements_of
+from ansor.cost_model.cache_sets import FirstCache
 from ansor.cost_model.touched import Index, accesses
 from ansor.ir.dag import Dag
 from ansor.ir.interpreter import index_value
@@ -100,7 +101,7 @@ SKETCHES = {"grouped": grouped, "repeated": repeated,
 
 def programs(sketch: Sketch, count: int = 12) -> list[list[Statement]]:
     generator = np.random.default_rng(3)
-    return [statements_of(sketch.lower_row([int(generator.integers(size)) for size in sketch.sizes]), LINE) for _ in range(count)]
+    return [statements_of(sketch.lower_row([int(generator.integers(size)) for size in sketch.sizes]), FirstCache(LINE)) for _ in range(count)]
 
 
 def places(statement: Statement, indices: list[Index], boundary: int, outer: dict[Var, int]) -> list[Place]:
@@ -209,6 +210,6 @@ def test_data_dependent_places_may_be_anywhere_but_no_more_than_iterations() -> 
     table = te.placeholder((50, 8), name="T")
     picks = te.placeholder((12,), dtype="int32", name="P")
     out = te.compute((12, 8), lambda i, j: table[picks[i], j], name="G")
-    (statement,) = statements_of(Sketch(Dag([table, picks, out])).lower_row([]), LINE)
+    (statement,) = statements_of(Sketch(Dag([table, picks, out])).lower_row([]), FirstCache(LINE))
     touched = {buffer.name: [float(np.max(e)) for e in print_.elements] for buffer, print_ in statement.footprints.items()}
     assert touched == {"G": [96, 8, 1], "T": [96, 8, 1], "P": [12, 1, 1]}

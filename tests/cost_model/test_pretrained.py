@@ -7,14 +7,16 @@ import pytest
 
 from ansor.cost_model.base import read_document
 from ansor.cost_model.feature_table import FEATURES_VERSION, WIDTH
+from ansor.cost_model.lightgbm_model import LightGBMModel
 from ansor.cost_model.network_model import NetworkModel
-from ansor.cost_model.pretrained import WEIGHTS, pretrained
+from ansor.cost_model.pretrained import WEIGHTS, first_model, knows, pretrained
 from ansor.dataset.train import MEMBERS
 from ansor.errors import CostModelError
 from ansor.ir.feature_rows import FeatureRows
 from ansor.measure.measurer import Measurer
 from ansor.run.budget import Budget
 from ansor.run.tuning import TuningRun
+from ansor.targets.prior import PROCESSORS
 from ansor.tasks.task import SearchTask
 from ansor.te import workloads
 
@@ -87,3 +89,10 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
         (tmp_path / "torn.json.gz").write_bytes(damaged)
         with pytest.raises(CostModelError, match="found no readable one"):
             NetworkModel.load(tmp_path / "torn.json.gz")
+
+
+def test_it_answers_for_what_it_was_trained_on() -> None:
+    assert knows(PROCESSORS, "seconds") and isinstance(first_model(PROCESSORS, "seconds"), NetworkModel)
+    assert not knows(PROCESSORS, "instructions") and not knows("", "seconds")
+    other = first_model("", "instructions")
+    assert isinstance(other, LightGBMModel) and other.fitted  # the estimate, before anything is measured

@@ -37,7 +37,7 @@ def matmul(rows: int, columns: int, inner: int, tiles: tuple[int, int, int]) -> 
 
 
 def only_nest(sketch: Sketch) -> Nest:
-    [statement] = statements_of(sketch.lower_row([]), 64)
+    [statement] = statements_of(sketch.lower_row([]))
     return statement.nest
 
 
@@ -83,10 +83,10 @@ def test_a_population_has_what_its_rows_have() -> None:
     uneven = 0
     for sketch in spaces(Dag(workloads.matmul(50, 51, 35)), parse_target("cpu -mcpu=znver3 -threads=1")):
         rows = np.stack([rng.integers(0, size, 12) for size in sketch.sizes], axis=1)
-        for k, statement in enumerate(statements_of(sketch.lower_rows(rows), 64)):
+        for k, statement in enumerate(statements_of(sketch.lower_rows(rows))):
             found = rests_of(statement.nest)
             together = np.stack([np.broadcast_to(one, 12) for one in (found.excess, found.inner_excess, found.cut)], axis=1)
-            alone = [_numbers(rests_of(statements_of(sketch.lower_row(row), 64)[k].nest)) for row in rows.tolist()]
+            alone = [_numbers(rests_of(statements_of(sketch.lower_row(row))[k].nest)) for row in rows.tolist()]
             assert together.tolist() == alone
             uneven += int((together > 0).any())
     assert uneven

@@ -1,6 +1,7 @@
 import math
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from ansor.cost_model.random_model import RandomModel
 from ansor.ir.feature_rows import FeatureRows
 from ansor.run.zero_tuning import DESCRIBED, ESTIMATED, _combines, _differences, _family, _kept_stages, _opinions, _scores, least_regret, pick
 from ansor.schedule.sketch import Rows
+from ansor.targets.base import parse_target
 from ansor.tasks.sketch_space import SketchSpace
 from ansor.tasks.task import SearchTask
 from ansor.te import nn, workloads
@@ -148,3 +150,12 @@ def test_the_least_regret() -> None:
     place, regret = least_regret(np.log([[1.0, 0.7, 0.2], [0.1, 0.8, 0.9]]))  # neither favourite: the other judge finds it bad
     assert place == 1 and regret == pytest.approx(math.log(1 / 0.7))
     assert least_regret(np.log([[0.2, 0.4]])) == (1, math.inf)
+
+
+def test_where_no_model_knows_the_target_the_estimate_chooses_and_nothing_is_promised() -> None:
+    """The same machine, of which nothing was learned."""
+    known = parse_target(TARGET)
+    task = SearchTask(matmul, target=replace(known, prior=replace(known.prior, family="")))
+    choice = pick(task)
+    assert (choice.how, choice.confidence) == ("chosen by the estimate, as no model knows cpu", None)
+    assert pick(task, pretrained()).how == "chosen by the model"  # one that is given is asked

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ansor import te
 from ansor.codegen import tape_library
-from ansor.cost_model.analytic import estimate
+from ansor.cost_model.analytic import estimate, first_cache
 from ansor.cost_model.buffer_features import statements_of
 from ansor.cost_model.features import extract
 from ansor.ir.dag import Dag
@@ -42,14 +42,14 @@ def random_rows(sketch: Sketch, count: int) -> Rows:
 
 
 def direct_prior(sketch: Sketch, target: Target, rows: Rows) -> NDArray[np.float64]:
-    statements = statements_of(sketch.lower_rows(rows), target.cache_line_bytes)
+    statements = statements_of(sketch.lower_rows(rows), first_cache(target))
     return np.stack([np.broadcast_to(estimate(statement, target).log_cycles, len(rows)) for statement in statements], axis=1).reshape(-1)
 
 
 def check(sketch: Sketch, target: Target, rows: Rows) -> None:
     """A population together, and one of its programs alone, against lowering the rows themselves."""
     space, loops = SketchSpace(sketch, target), sketch.lower_rows(rows)
-    found, expected = space.features(rows), extract(loops, len(rows), cache_line_bytes=target.cache_line_bytes, core=target)
+    found, expected = space.features(rows), extract(loops, len(rows), core=target)
     np.testing.assert_array_equal(space.legal(rows), legal_rows(loops, target, len(rows)), err_msg=str(sketch))
     np.testing.assert_allclose(found.rows, expected.rows, rtol=1e-6, atol=1e-6, err_msg=str(sketch))
     np.testing.assert_allclose(found.prior_logs(), direct_prior(sketch, target, rows), rtol=1e-12, err_msg=str(sketch))
