@@ -1,4 +1,4 @@
-"""The command `ansor`: tune, compile, show, explain, dataset, doctor, and what packages add. Each `--help` teaches; errors are one sentence."""
+"""The command `ansor`: tune, compile, show, explain, dataset, agent, doctor, and what packages add. Each `--help` teaches; errors are one sentence."""
 
 from __future__ import annotations
 
@@ -62,6 +62,13 @@ Measured programs of several hundred operators, and cost models trained on them.
   ansor dataset collect DIR2 --threads 1 --search tuning    what tuning would pick: there shows what the model is wrong about
   ansor dataset train DIR DIR2 --threads 1 --output m.gz    a model that ranks programs before anything is measured
   ansor dataset eval DIR --threads 1 --split kind      how well such models rank operators of kinds they have not seen"""
+
+AGENT_HELP = """\
+The agent: a small program that runs candidates on a board for `--devices`. It needs nothing but Linux there.
+
+  ansor agent push pi@board                            build it for that board and copy it there by ssh; then --devices ssh://pi@board
+  ansor agent build aarch64 --output agent             build it, for aarch64, armv7, riscv64 or x86-64
+  ansor agent serve --listen 127.0.0.1:9190            run one on this machine, for peers that know its key; --devices agent://127.0.0.1:9190"""
 
 DOCTOR_HELP = "Check this machine in seconds: C compiler, threads, timer noise, peak arithmetic and memory bandwidth, cost model library."
 
@@ -149,6 +156,10 @@ def _run(given: argparse.Namespace) -> int:
         from ansor.commands.targets import run_devices, run_targets
 
         return run_targets(given) if given.command == "targets" else run_devices(given)
+    if given.command == "agent":
+        from ansor.commands.agent import run_agent
+
+        return run_agent(given)
     from ansor.commands.doctor import run_doctor
 
     return run_doctor(given)
@@ -165,6 +176,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_dataset(commands)
     command(commands, "targets", "List what programs can be generated for.")
     command(commands, "devices", "List what programs can be measured on, and what is missing here.")
+    _add_agent(commands)
     _add_doctor(commands)
     for package in _packages_with_commands():
         import_module(f"{package}.command_line").add(commands)
@@ -268,6 +280,24 @@ def _add_dataset(commands: Commands) -> None:
 
 def _add_beside(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--beside", action="append", default=[], metavar="TARGET", help="a further target that DIR has records of; may be repeated")
+
+
+def _add_agent(commands: Commands) -> None:
+    actions = command(commands, "agent", AGENT_HELP).add_subparsers(dest="action", metavar="ACTION", required=True)
+    parser = command(actions, "build", "Build the agent.")
+    parser.add_argument("system", nargs="?", default="", metavar="PROCESSOR", help="aarch64, armv7, riscv64 or x86-64 (default: as here)")
+    parser.add_argument("--output", metavar="FILE", default="agent", help="where to write it (default %(default)s)")
+    parser = command(actions, "push", "Build the agent for a board, and copy it there by ssh.")
+    parser.add_argument("host", metavar="[USER@]HOST[:PORT]", help="as ssh names it; it has to work without a password")
+    parser.add_argument("--system", default="", metavar="PROCESSOR", help="what it is (default: asked by `uname -m`)")
+    parser.add_argument("--path", default="", metavar="PATH", help="where to put it there (default: .ansor/agent)")
+    parser = command(actions, "serve", "Run an agent on this machine, for peers that know its key.")
+    parser.add_argument("--listen", default="127.0.0.1:9190", metavar="HOST:PORT", help="where (default %(default)s: this machine alone)")
+    parser.add_argument("--key", default="", metavar="FILE", help="its key, made when missing (default: $ANSOR_AGENT_KEY, else ~/.config/ansor/agent.key)")
+    parser.add_argument("--with", dest="before", default="", metavar="COMMAND", help="put in front of every program, such as an emulator")
+    parser.add_argument("--store", default="", metavar="DIR", help="where its files are; agents of one folder run one program at a time")
+    parser.add_argument("--space", type=positive, metavar="MB", help="of its files together (default 256)")
+    parser.add_argument("--wait", type=positive, metavar="SECONDS", help="how long a program waits for the one before it (default 60)")
 
 
 def _add_doctor(commands: Commands) -> None:
