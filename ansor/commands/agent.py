@@ -72,9 +72,8 @@ def _serve(given: argparse.Namespace) -> int:
         print(f"made a key: {key}; copy it to the machine that measures, where $ANSOR_AGENT_KEY or ?key=FILE names it")
     read_key(key)
     host, _, port = given.listen.rpartition(":")
-    everywhere = host == "0.0.0.0"
-    print(f"measure here with --devices agent://{os.uname().nodename if everywhere else host or '127.0.0.1'}:{port if port != '0' else 'PORT'}; Ctrl-C ends the agent",
-          flush=True)  # fmt: skip
+    name = os.uname().nodename if host == "0.0.0.0" else host or "127.0.0.1"
+    print(f"measure here with --devices agent://{name}:{port if port != '0' else 'PORT'}; Ctrl-C ends the agent", flush=True)
     words = ["-listen", given.listen, "-key", str(key)]
     for name in ("store", "space", "wait"):
         value = getattr(given, name)
