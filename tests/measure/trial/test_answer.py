@@ -6,7 +6,7 @@ import contextlib
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansor.measure.failure import Failure
@@ -56,6 +56,7 @@ def test_damaged_answers_are_values_or_refused(data: st.DataObject) -> None:
         assert isinstance(read_answer(text.decode()), Answer)
 
 
+@settings(max_examples=40)
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(
     st.sampled_from(("costs", "check", "sums", "reference", "outputs", "failure", "size")), inner)))
 def test_other_json_is_refused(value: object) -> None:

@@ -1,0 +1,38 @@
+"""The file in which a reference's outputs stay on a device, read back: for tests, and for who wants to see them."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.codegen.source import Argument
+
+MAGIC = 0x31747065736E616B
+HEADER_WORDS, ENTRY_WORDS = 4, 8  # of trial.c
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeptFile:
+    """Outputs by name, in their shapes, floats as doubles; how far each moves; the largest magnitude of an input."""
+
+    outputs: dict[str, NDArray[np.generic]]
+    sway: dict[str, float]
+    input_scale: float
+
+
+def read_kept(content: bytes, outputs: Sequence[Argument]) -> KeptFile:
+    """The contents of the file. `outputs`: of the reference, in order. Raises ValueError for anything else."""
+    head = HEADER_WORDS * 8
+    magic, count, scale, _ = struct.unpack_from("<QQdQ", content) if len(content) >= head else (0, 0, 0.0, 0)
+    if magic != MAGIC or count != len(outputs) or len(content) < head + count * ENTRY_WORDS * 8:
+        raise ValueError(f"asked to read {len(outputs)} outputs of a reference from {len(content)} bytes, which are not of such a file")
+    arrays, sway = {}, {}
+    for number, one in enumerate(outputs):
+        offset, size, kind, itemsize, moved = struct.unpack_from("<QQQQd", content, head + number * ENTRY_WORDS * 8)
+        arrays[one.name] = np.frombuffer(content, f"{chr(kind)}{itemsize}", size, offset).reshape(one.shape)
+        sway[one.name] = moved
+    return KeptFile(arrays, sway, scale)
