@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ansor.measure.failure import Failure
@@ -32,34 +33,99 @@ class Best:
         return f"Best({measured}, {self.origin or 'the declaration as it is'}, row={self.row})"
 
 
-@dataclass(frozen=True, repr=False)
-class Progress:
-    """Where a run stands, after a trial of `task`.
+@dataclass(frozen=True)
+class Spent:
+    """How much of the budget is used.
 
-    trials: of the budget, those continued from included; measured: by this run; elapsed: seconds; failures: by kind; latest: that trial.
-    budget: trials, None where only the time is limited; left: seconds of the time, None where only trials are limited; gain: share of the time of
-    all kernels that the rest of the budget is expected to save, None before that can be said.
-    pace: seconds a trial takes where programs are searched for, None before that is known.
-    tasks: how many there are; waiting: those without a valid program yet; cost, flop: of one run of all the others, as often as they are used, each kernel
-    timed alone with warm caches. fewer_operations: some of these programs need fewer operations than `flop`, which counts them as declared.
+    trials: of the budget, those continued from included; measured: by this run; budget: trials, None where only the time is limited; elapsed: seconds;
+    left: seconds of the time, None where only trials are limited; pace: seconds a trial takes where programs are searched for, None before that is known.
     """
 
-    task: SearchTask
     trials: int
     measured: int
     budget: int | None
     elapsed: float
+    left: float | None = None
+    pace: float | None = None
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What all tasks have come to.
+
+    tasks: how many there are; waiting: those without a valid program yet; cost, flop: of one run of all the others, as often as they are used, each kernel
+    timed alone with warm caches. fewer_operations: some of these programs need fewer operations than `flop`, which counts them as declared.
+    """
+
     tasks: int
     waiting: int
     cost: float
     flop: float
-    failures: dict[str, int]
-    latest: Measurement
-    left: float | None = None
-    gain: float | None = None
-    pace: float | None = None
     fewer_operations: bool = False
     unit: Unit = SECONDS
+
+
+@dataclass(frozen=True, repr=False)
+class Progress:
+    """Where a run stands, after a trial of `task`: all that `spent` and `reached` have can be asked of it.
+
+    latest: that trial; failures: by kind; gain: share of the time of all kernels that the rest of the budget is expected to save, None before that can be said.
+    """
+
+    task: SearchTask
+    latest: Measurement
+    spent: Spent
+    reached: Reached
+    failures: Mapping[str, int] = field(default_factory=dict)
+    gain: float | None = None
+
+    @property
+    def trials(self) -> int:
+        return self.spent.trials
+
+    @property
+    def measured(self) -> int:
+        return self.spent.measured
+
+    @property
+    def budget(self) -> int | None:
+        return self.spent.budget
+
+    @property
+    def elapsed(self) -> float:
+        return self.spent.elapsed
+
+    @property
+    def left(self) -> float | None:
+        return self.spent.left
+
+    @property
+    def pace(self) -> float | None:
+        return self.spent.pace
+
+    @property
+    def tasks(self) -> int:
+        return self.reached.tasks
+
+    @property
+    def waiting(self) -> int:
+        return self.reached.waiting
+
+    @property
+    def cost(self) -> float:
+        return self.reached.cost
+
+    @property
+    def flop(self) -> float:
+        return self.reached.flop
+
+    @property
+    def fewer_operations(self) -> bool:
+        return self.reached.fewer_operations
+
+    @property
+    def unit(self) -> Unit:
+        return self.reached.unit
 
     def __repr__(self) -> str:
         of = "" if self.budget is None else f" of {self.budget}"
@@ -92,16 +158,16 @@ class TaskState:
     weight: float = 1.0
     best: Best | None = None
     guess: Guess | None = None
-    resumed: int = 0
     trials: int = 0
-    rounds: int = 0
-    best_at: int = 0
-    searched: bool = False
-    spent: float = 0.0
-    timed: int = 0
-    by_origin: dict[str, float] = field(default_factory=dict)
     failures: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
+    resumed: int = field(default=0, init=False)
+    rounds: int = field(default=0, init=False)
+    best_at: int = field(default=0, init=False)
+    searched: bool = field(default=False, init=False)
+    spent: float = field(default=0.0, init=False)
+    timed: int = field(default=0, init=False)
+    by_origin: dict[str, float] = field(default_factory=dict, init=False)
 
     @property
     def cost(self) -> float | None:

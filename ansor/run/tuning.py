@@ -24,7 +24,7 @@ from ansor.run.budget import FEWEST_TRIALS, Budget
 from ansor.run.ledger import Ledger
 from ansor.run.options import SMALL_ROUND, Rounds, SearchOptions, Trials
 from ansor.run.pace import Pace
-from ansor.run.states import Progress, TaskState, best_of, origins_of
+from ansor.run.states import Progress, Reached, Spent, TaskState, best_of, origins_of
 from ansor.run.summary import last_lines
 from ansor.run.voice import Hearers
 from ansor.search.task_scheduler import TaskInfo, TaskScheduler
@@ -263,11 +263,9 @@ class TuningRun:
     def _progress(self, state: TaskState, measurement: Measurement) -> Progress:
         trials = self.pace.trials
         measured = trials - sum(s.resumed for s in self.states)
+        left = None if self.budget.seconds is None else self.pace.seconds_left
         known = [s for s in self.states if s.best is not None]
         cost, flop = sum(s.weight * s.best.cost for s in known if s.best), sum(s.weight * s.task.flop for s in known)
-        return Progress(
-            state.task, trials, measured, self.budget.trials, self.pace.elapsed,
-            len(self.states), len(self.states) - len(known), cost, flop, dict(self.failures), measurement,
-            None if self.budget.seconds is None else self.pace.seconds_left, self.pace.gain_of_rest(), self.pace.known,
-            any(s.fewer_operations for s in known), self.measurer.unit,
-        )  # fmt: skip
+        spent = Spent(trials, measured, self.budget.trials, self.pace.elapsed, left, self.pace.known)
+        reached = Reached(len(self.states), len(self.states) - len(known), cost, flop, any(s.fewer_operations for s in known), self.measurer.unit)
+        return Progress(state.task, measurement, spent, reached, dict(self.failures), self.pace.gain_of_rest())

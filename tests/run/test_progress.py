@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from rich.cells import cell_len
@@ -13,7 +14,7 @@ from ansor.measure.failure import Failure
 from ansor.measure.measurer import Measurement
 from ansor.run.progress import Picture, ProgressView, task_table
 from ansor.run.progress_text import progress_parts, share_done
-from ansor.run.states import Best, Progress, TaskState
+from ansor.run.states import Best, Progress, Reached, Spent, TaskState
 from ansor.tasks.task import SearchTask
 from ansor.zoo.operators import conv2d, matmul
 
@@ -21,7 +22,13 @@ TASK = SearchTask(matmul, (64, 64, 64), "cpu -threads=1")
 
 
 def progress(trials: int, seconds: float, flop: float, tasks: int = 1, waiting: int = 0, failures: dict[str, int] | None = None) -> Progress:
-    return Progress(TASK, trials, trials, 64, 4.0, tasks, waiting, seconds, flop, failures or {}, Measurement(costs=(1e-3,)), pace=0.5)
+    spent, reached = Spent(trials, trials, 64, 4.0, pace=0.5), Reached(tasks, waiting, seconds, flop)
+    return Progress(TASK, Measurement(costs=(1e-3,)), spent, reached, failures or {})
+
+
+def later(before: Progress, **spent: Any) -> Progress:
+    """The same with more of the budget used."""
+    return replace(before, spent=replace(before.spent, **spent))
 
 
 def test_an_operator_shows_rate_share_speed_and_failures() -> None:
@@ -31,13 +38,13 @@ def test_an_operator_shows_rate_share_speed_and_failures() -> None:
 
 
 def test_a_budget_of_time_shows_what_is_left_of_it_and_what_to_expect() -> None:
-    timed = replace(progress(8, 1e-3, 5e7), budget=None, left=130.0, gain=0.0234)
+    timed = replace(later(progress(8, 1e-3, 5e7), budget=None, left=130.0), gain=0.0234)
     assert progress_parts(timed, None)[:2] == ["8 trials, 2.0 trials/s, 2 min 10 s left", "best 1 ms, 50.0 GFLOP/s"]
     assert progress_parts(timed, None)[3] == "the rest of the budget is expected to save 2.3 %"
 
 
 def test_the_nearer_end_of_two_budgets_is_shown() -> None:
-    both = [replace(progress(8, 1e-3, 5e7), left=left) for left in (10.0, 100.0)]
+    both = [later(progress(8, 1e-3, 5e7), left=left) for left in (10.0, 100.0)]
     assert [progress_parts(one, None)[0] for one in both] == ["8/64 trials, 2.0 trials/s, 10 s left", "8/64 trials, 2.0 trials/s, 28 s left"]
 
 
@@ -48,7 +55,7 @@ def test_a_network_shows_the_sum() -> None:
 
 
 def test_a_share_above_the_peak_is_explained_where_it_stands() -> None:
-    winograd = replace(progress(8, 1e-3, 5e7), fewer_operations=True)
+    winograd = replace(progress(8, 1e-3, 5e7), reached=Reached(1, 0, 1e-3, 5e7, fewer_operations=True))
     assert progress_parts(winograd, 25.0)[1] == "best 1 ms, 50.0 GFLOP/s (200 % of peak, operations as declared)"
     assert progress_parts(progress(8, 1e-3, 5e7), 25.0)[1].endswith("(200 % of peak, which was measured while the machine was busy)")
     assert progress_parts(winograd, None)[1] == "best 1 ms, 50.0 GFLOP/s (operations as declared)"
@@ -72,7 +79,7 @@ def test_the_last_line_of_a_budget_of_time_is_there() -> None:
     out = io.StringIO()
     with ProgressView(Console(file=out, width=200)) as view:
         for left in (2.0, 1.0, 0.0):
-            view.update(replace(progress(int(9 - left), 1e-3, 1e6), budget=None, left=left))
+            view.update(later(progress(int(9 - left), 1e-3, 1e6), budget=None, left=left))
     assert [line.split()[0] for line in out.getvalue().splitlines()] == ["7", "9"]
 
 
@@ -94,9 +101,10 @@ def test_lines_fit_and_nothing_is_cut(width: int) -> None:
     out, console = terminal(width)
     picture = Picture()
     name = "conv2d_transpose_with_a_long_name_512x512_3x3_bias_add_relu_and_more_of_it"
-    long = replace(progress(398, 7.65e-3, 5e9, tasks=32, waiting=12, failures={"timeout": 1, "compile": 2}), budget=400, task=SearchTask(matmul, name=name))
+    many = later(progress(398, 7.65e-3, 5e9, tasks=32, waiting=12, failures={"timeout": 1, "compile": 2}), budget=400)
+    long = replace(many, task=SearchTask(matmul, name=name))
     for number in range(2):
-        picture.update(replace(long, gain=0.001, trials=399 + number))
+        picture.update(replace(later(long, trials=399 + number), gain=0.001))
     picture.now("building 32 kernels")
     console.print(picture)
     lines = out.getvalue().splitlines()
@@ -118,9 +126,9 @@ def test_what_goes_on_before_the_first_trial_is_said() -> None:
 
 def test_the_bar_shows_the_share_of_trials_or_of_time() -> None:
     assert share_done(progress(16, 1e-3, 1e6)) == 0.25
-    assert share_done(replace(progress(16, 1e-3, 1e6), left=4.0)) == 0.5
-    assert share_done(replace(progress(16, 1e-3, 1e6), budget=None, left=12.0)) == 0.25
-    assert share_done(replace(progress(0, 1e-3, 1e6), budget=None)) == 0.0
+    assert share_done(later(progress(16, 1e-3, 1e6), left=4.0)) == 0.5
+    assert share_done(later(progress(16, 1e-3, 1e6), budget=None, left=12.0)) == 0.25
+    assert share_done(later(progress(0, 1e-3, 1e6), budget=None)) == 0.0
 
 
 def _table(*states: TaskState, peak: float | None = 100.0) -> list[str]:

@@ -17,14 +17,14 @@ import pytest
 import ansor
 from ansor.measure.measurer import Measurement
 from ansor.run.progress import ProgressView
-from ansor.run.states import Progress
+from ansor.run.states import Progress, Reached, Spent
 from ansor.run.views import view_of
 from ansor.run.voice import NoView, Voice
 from ansor.tasks.task import SearchTask
 from ansor.zoo.operators import matmul
 
 ONE = "cpu -threads=1"
-PROGRESS = Progress(SearchTask(matmul, (8, 8, 8), ONE), 3, 3, 8, 1.0, 1, 0, 1e-3, 1e6, {}, Measurement(costs=(1e-3,)))
+PROGRESS = Progress(SearchTask(matmul, (8, 8, 8), ONE), Measurement(costs=(1e-3,)), Spent(3, 3, 8, 1.0), Reached(1, 0, 1e-3, 1e6))
 SCRIPT = """
 import sys
 import ansor
@@ -171,7 +171,7 @@ def test_a_notebook_has_one_output_that_changes(monkeypatch: pytest.MonkeyPatch)
     with view_of(None) as view:
         view.now("reading <the> model")
         view.update(PROGRESS)
-        view.update(replace(PROGRESS, trials=4))
+        view.update(replace(PROGRESS, spent=replace(PROGRESS.spent, trials=4)))
         view.say("a line that stays")
     texts = [one["text/plain"] for one in shown]
     assert "reading <the> model" in texts[1] and "reading &lt;the&gt; model" in shown[1]["text/html"]
