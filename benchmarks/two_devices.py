@@ -2,8 +2,8 @@
 
     python benchmarks/two_devices.py [--trials 16] [--milliseconds 300]
 
-The same programs, drawn from the spaces of a product of matrices, are measured by one agent and by two. Each program runs for about `--milliseconds` a repeat, so
-that running is what takes the time, as it does on boards. The table has trials a second, and how many programs ran on each agent; every program runs once.
+The same programs, drawn from the spaces of a product of matrices, are measured by one agent and by two. Each program runs for about `--milliseconds` a
+repeat, so that running is what takes the time, as it does on boards. It prints trials a second, and how many programs ran on each agent.
 """
 
 from __future__ import annotations
