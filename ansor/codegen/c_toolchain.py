@@ -55,8 +55,8 @@ class CToolchain:
         return (*kept, "-fomit-frame-pointer", *machine_flags(self.compiler, self._program_triple), *self.extra)  # a register more
 
     def forms(self) -> tuple[str, ...]:
-        """What it makes."""
-        return (LIBRARY, PROGRAM)
+        """What it makes: no libraries for other systems, as nothing here loads them."""
+        return (PROGRAM,) if self.triple else (LIBRARY, PROGRAM)
 
     def together(self, form: str) -> int:
         """Texts in one call: as many as one library holds, and a program holds one."""

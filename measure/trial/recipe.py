@@ -79,9 +79,9 @@ def sums_lines(arguments: Sequence[Argument], requests: Sequence[SumsRequest]) -
     return [f"sums {places[one.name]} {one.block} {one.count} {one.key:016x}" for one in requests]
 
 
-def moves_line(seed: int, rounding: str, moves: int = MOVES) -> str:
-    """How a reference finds out how far its outputs move."""
-    return f"moves {moves} {key_of(seed, 'moves'):016x} {double(float(np.finfo(rounding or 'float32').eps))} {double(MOVE_SECONDS)}"
+def moves_line(seed: int, rounding: str, *, slower: float = 1.0) -> str:
+    """How a reference finds out how far its outputs move. `slower`: than a processor, so many times, the device is."""
+    return f"moves {MOVES} {key_of(seed, 'moves'):016x} {double(float(np.finfo(rounding or 'float32').eps))} {double(MOVE_SECONDS * slower)}"
 
 
 def time_line(options: TimingOptions, best: float | None, wall: bool) -> str:

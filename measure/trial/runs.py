@@ -12,6 +12,7 @@ import numpy as np
 
 from ansor.codegen.artifact import Artifact
 from ansor.codegen.source import Argument
+from ansor.errors import MeasureError
 from ansor.measure.device import Job, Observation
 from ansor.measure.failure import Failure
 from ansor.measure.measure_task import MeasureTask
@@ -134,15 +135,15 @@ class TrialRuns:
     def _file(self, argument: Argument, path: Path) -> File:
         values = np.load(path, allow_pickle=False)
         if values.dtype != argument.dtype or values.shape != argument.shape or not values.flags.c_contiguous:
-            raise ValueError(f"values of {argument.name!r} in {path} are {values.dtype} of shape {values.shape}; "
-                             f"needed in order are {argument.dtype} of shape {argument.shape}")  # fmt: skip
+            raise MeasureError(f"asked to measure with values of {argument.name!r} in {path} are {values.dtype} of shape {values.shape}; "
+                               f"needed in order are {argument.dtype} of shape {argument.shape}")  # fmt: skip
         return File(argument.dtype, self._transport.place(path), values.nbytes)
 
     def _made(self, job: Job, reference: Artifact, sources: Mapping[str, Source], kept: str) -> Answer | Failure:
         """Run the reference; its outputs stay in the file `kept`."""
         task, arguments = job.task, reference.source.arguments
         lines = [
-            *input_lines(arguments, sources), moves_line(task.seed, task.rounding),
+            *input_lines(arguments, sources), moves_line(task.seed, task.rounding, slower=self._slower),
             *sums_lines(arguments, reference_sums(task, job.artifact.source.arguments)), *(["count"] if self._counts else []),
         ]  # fmt: skip
         limits = Limits(max(REFERENCE_SECONDS, job.timing.timeout_seconds) * self._slower, job.timing.memory_bytes)
@@ -156,10 +157,9 @@ class TrialRuns:
 
 def reference_sums(task: MeasureTask, arguments: tuple[Argument, ...]) -> list[SumsRequest]:
     """The sums that prove a task's reference. `arguments`: of a candidate, whose dtypes say what matters."""
-    return [
-        SumsRequest(one.name, block_for(one.physical_size, one.dtype), COUNT, key_of(task.seed, f"sums of {one.name}"))
-        for one in arguments if one.role == "output"
-    ]  # fmt: skip
+    outputs = [one for one in arguments if one.role == "output"]
+    blocks = [block_for(one.physical_size, one.dtype, len(outputs)) for one in outputs]
+    return [SumsRequest(one.name, block, COUNT, key_of(task.seed, f"sums of {one.name}")) for one, block in zip(outputs, blocks, strict=True)]
 
 
 def answer_of(ended: Ended) -> Answer:

@@ -25,16 +25,16 @@ from ansor.measure.trial.fill import generated, mix
 COUNT = 12  # signed sums of a block
 BLOCK = 16  # elements, for outputs whose errors are as large as their bound
 LARGE_BLOCK = 4096  # elements of a reference in double precision, for outputs of narrower dtypes
-MOST_BLOCKS = 128  # of a reference: its sums fit into a short answer
+MOST_BLOCKS = 192  # of a reference: its sums fit into an answer of 64 KiB
 _UNIT = 2.0**-53
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 Sum = NDArray[np.float64]
 
 
-def block_for(size: int, dtype: str) -> int:
-    """Elements of a block of the reference of an output of that dtype, which was computed in double precision."""
+def block_for(size: int, dtype: str, outputs: int = 1) -> int:
+    """Elements of a block of the reference of an output of that dtype, one of so many, which was computed in double precision."""
     least = LARGE_BLOCK if np.dtype(dtype).itemsize < 8 else BLOCK
-    return max(least, -(-size // MOST_BLOCKS))
+    return max(least, -(-size // max(1, MOST_BLOCKS // outputs)))
 
 
 def sums_of(place: int, array: NDArray[np.generic], block: int, count: int, key: int) -> OutputSums:

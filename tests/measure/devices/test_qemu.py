@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ansor.cli import main
 from ansor.codegen.artifact import PROGRAM, Artifact
 from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.source import Argument, CSource
@@ -27,9 +28,8 @@ from tests.trial_programs import AARCH64, ARM, RISCV64, Machine, built, kernel
 
 pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("emulators")]
 MACHINES = {"qemu-aarch64": AARCH64, "qemu-arm": ARM, "qemu-riscv64": RISCV64}
-N = 100
 ADD = "float *a = args[0], *b = args[1], *c = args[2]; for (int i = 0; i < 100; ++i) c[i] = a[i] + b[i];"
-ARGUMENTS = tuple(Argument(name, (N,), "float32", "output" if name == "C" else "input") for name in "ABC")
+ARGUMENTS = tuple(Argument(name, (100,), "float32", "output" if name == "C" else "input") for name in "ABC")
 REFERENCE = kernel(ADD.replace("float", "double"), [replace(one, dtype="float64") for one in ARGUMENTS])
 TASK = MeasureTask("add", REFERENCE)
 
@@ -89,7 +89,7 @@ def test_counts_are_exact_and_repeatable(device: QemuDevice, machine: Machine) -
 def test_real_values_count_the_same_and_travel_nowhere(device: QemuDevice, machine: Machine, tmp_path: Path) -> None:
     made = job(machine)
     generated = device.run(made)
-    np.save(tmp_path / "a b.npy", np.linspace(-3, 5, N, dtype=np.float32))
+    np.save(tmp_path / "a b.npy", np.linspace(-3, 5, 100, dtype=np.float32))
     real = device.run(replace(made, task=replace(TASK, files=(("A", str(tmp_path / "a b.npy")),))))
     assert isinstance(generated, Observation) and isinstance(real, Observation), (generated, real)
     assert generated.costs == real.costs and generated.unit == INSTRUCTIONS and generated.check
@@ -157,6 +157,14 @@ def test_what_is_missing_is_said_with_the_cure(monkeypatch: pytest.MonkeyPatch, 
     assert missing("aarch64") == "" and find_kind("qemu-arm:max").missing() == ""
     monkeypatch.setenv("PATH", str(tmp_path))
     assert missing("arm") == "there is no program qemu-arm; install it with `apt-get update && apt-get install -y qemu-user` (qemu-user-static does not count)"
+
+
+def test_doctor_says_what_is_missing_and_how_it_is_installed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert main(["doctor", "--target", "trial-aarch64"]) == 0
+    assert "qemu-aarch64" in capsys.readouterr().out
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert main(["doctor", "--target", "trial-aarch64"]) == 1
+    assert "apt-get install -y qemu-user" in capsys.readouterr().out
 
 
 def test_its_text_names_a_processor() -> None:

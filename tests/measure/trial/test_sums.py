@@ -82,6 +82,7 @@ def test_sums_of_other_outputs_are_refused() -> None:
 
 
 def test_a_reference_needs_few_blocks() -> None:
-    assert block_for(10, "float32") == 4096 and block_for(10**6, "float32") == 7813 and block_for(100, "float64") == 16
+    assert block_for(10, "float32") == 4096 and block_for(10**6, "float32") == 5209 and block_for(10**6, "float32", 4) == 20834
+    assert block_for(100, "float64") == 16
     empty = sums_of(0, np.zeros(0), 16, COUNT, 0)
     assert wrong_blocks(empty, empty, 0, 0.0) == []
