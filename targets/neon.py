@@ -18,3 +18,6 @@ DOTS = (
     _dot("neon_usdot_s8u8", "int8", "uint8", "i8mm", "vusdotq_s32((int32x4_t)acc, (uint8x16_t)b, (int8x16_t)a)"),
 )
 """In the order in which they are preferred."""
+
+MATRICES: tuple[Intrinsic, ...] = ()
+VECTOR_BYTES = 16

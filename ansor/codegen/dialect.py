@@ -78,11 +78,12 @@ QUAD = 4  # lanes between which processors move elements cheaply
 class Dialect:
     """What of the C text a target decides.
 
-    index: the C type of loop variables and places in buffers. alignment: bytes to which every buffer is aligned. pool: whether entry points take a thread
-    pool; without one they take arguments and workspace only, and nothing runs in parallel.
+    index: the C type of loop variables and places in buffers, of so many bits. alignment: bytes to which every buffer is aligned. pool: whether entry points
+    take a thread pool; without one they take arguments and workspace only, and nothing runs in parallel.
     """
 
     index: str = "long"
+    index_bits: int = 64
     alignment: int = ALIGNMENT
     pool: bool = True
 
@@ -137,6 +138,7 @@ class Helpers:
     instructions: dict[str, str] = field(default_factory=dict)
     ranges: Ranges = field(default_factory=Ranges)
     index: str = "long"
+    index_bits: int = 64
 
     def vector(self, dtype: str, lanes: int) -> str:
         """The name of a vector type; loads and stores through it need only element alignment."""
@@ -338,22 +340,32 @@ class Helpers:
             name, f"static inline void {name}({kind} *a, {kind} *b) {{ const {kind} x = *a, y = *b; *a = {values[0]}; *b = {values[1]}; }}"
         )
 
-    def floor_division(self, op: str) -> str:
-        """The name of floor division or modulo of possibly negative integers."""
-        name = f"ansor_{op}"
+    def floor_division(self, op: str, dtype: str = "") -> str:
+        """The name of floor division or modulo of possibly negative integers: indices, or values of `dtype`."""
+        wide = dtype == "int64" and self.index_bits < 64
+        name, kind = (f"ansor_{op}_i64", C_TYPES["int64"]) if wide else (f"ansor_{op}", self.index)
         body = "(a % b != 0 && (a < 0) != (b < 0)) ? a / b - 1 : a / b" if op == "floordiv" else "(a % b != 0 && (a < 0) != (b < 0)) ? a % b + b : a % b"
-        self.functions.setdefault(name, f"static inline {self.index} {name}({self.index} a, {self.index} b) {{ return {body}; }}")
+        self.functions.setdefault(name, f"static inline {kind} {name}({kind} a, {kind} b) {{ return {body}; }}")
         return name
 
     def any_division(self, op: str, dtype: str) -> str:
         """The name of a division by anything: quotient and remainder by 0 are 0, and the least integer divided by -1 is itself."""
         name, kind = f"{op}_any_{SHORT[dtype]}", C_TYPES[dtype]
         floored = op in ("floordiv", "floormod")
-        plain = f"({kind}){self.floor_division(op)}(a, b)" if floored else f"({kind})(a {'/' if op == 'truncdiv' else '%'} b)"
+        plain = f"({kind}){self.floor_division(op, dtype)}(a, b)" if floored else f"({kind})(a {'/' if op == 'truncdiv' else '%'} b)"
         negated = self.unsigned("(0 - {})", dtype, "a") if op in ("floordiv", "truncdiv") else "0"
         value = f"b == 0 ? 0 : b == -1 ? {negated} : {plain}" if dtype != "uint8" else f"b == 0 ? 0 : {plain}"
         self.functions.setdefault(name, f"static inline {kind} {name}({kind} a, {kind} b) {{ return {value}; }}")
         return name
+
+    def as_index(self, text: str, dtype: str) -> str:
+        """C text of a value of `dtype` as an index; one that no index holds becomes the nearest that there is."""
+        if dtype != "int64" or self.index_bits >= 64:
+            return f"({self.index}){text}"
+        most = 2 ** (self.index_bits - 1) - 1
+        body = f"x < -{most}LL ? -{most} : x > {most}LL ? {most} : ({self.index})x"
+        self.functions.setdefault("ansor_index", f"static inline {self.index} ansor_index(long long x) {{ return {body}; }}")
+        return f"ansor_index({text})"
 
     def inside(self) -> str:
         """The name of the nearest place in a buffer of a length."""

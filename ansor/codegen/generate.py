@@ -102,16 +102,19 @@ _DECLARED = re.compile(
 
 def _simplify(draft: Draft) -> Draft:
     loops = simplified(draft.loops)
-    _check_sizes(loops)
+    _check_sizes(loops, draft.machine.dialect.index_bits)
     return replace(draft, loops=loops)
 
 
-def _check_sizes(program: Loops) -> None:
-    """DeclarationError for a buffer with more bytes than a pointer can reach."""
+def _check_sizes(program: Loops, bits: int) -> None:
+    """DeclarationError for a buffer with more bytes, or a loop with more iterations, than an index of so many bits can count."""
     for buffer in (*program.arguments, *program.intermediates):
-        if int(buffer.size) * BYTES[buffer.dtype] >= 2**63:
-            raise DeclarationError(f"asked for C of a program with {buffer.name} of shape {buffer.shape} ({buffer.dtype}), which is 2^63 bytes or more; "
-                                   "no memory holds it: make it smaller")
+        if int(buffer.size) * BYTES[buffer.dtype] >= 2 ** (bits - 1):
+            raise DeclarationError(f"asked for C of a program with {buffer.name} of shape {buffer.shape} ({buffer.dtype}), which is 2^{bits - 1} bytes or "
+                                   "more; no memory holds it: make it smaller")
+    for loop in (loop for path, _ in stores(program.body) for loop in path):
+        if int(loop.var.extent) >= 2 ** (bits - 1):
+            raise DeclarationError(f"asked for C of a program with a loop of {loop.var.extent} iterations, 2^{bits - 1} or more; make it shorter")
 
 
 def _sum_ahead(draft: Draft) -> Draft:
@@ -144,7 +147,7 @@ def _find_patterns(draft: Draft) -> Draft:
 
 def _make_tree(draft: Draft) -> Draft:
     dialect = draft.machine.dialect
-    helpers = Helpers(index=dialect.index)
+    helpers = Helpers(index=dialect.index, index_bits=dialect.index_bits)
     emit = Emitter(draft.machine, Writer(helpers), _names(draft.loops))
     functions: list[Code] = [one for function in draft.functions for one in function_code(function, emit)]
     top = heading(draft.entry, draft.loops, draft.workspace_bytes, dialect)

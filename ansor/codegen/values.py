@@ -88,7 +88,7 @@ class Writer:
         if isinstance(atom, Var):
             return atom.name
         if isinstance(atom, Opaque):
-            return f"({self.helpers.index}){replace(self, lanes=None).scalar(atom.value)}"
+            return self.helpers.as_index(replace(self, lanes=None).scalar(atom.value), atom.value.dtype)
         inner, divisor = self.index(atom.value), int(atom.divisor)
         found = bounds(atom.value) if not is_opaque(atom) else None
         if found is not None and found[0] >= 0:
@@ -217,7 +217,7 @@ class Writer:
         if expr.op in DIVISIONS and not self.helpers.ranges.divides_safely(expr):
             return f"{self.helpers.any_division(expr.op, operand)}({self.scalar(expr.left)}, {self.scalar(expr.right)})", False
         if expr.op in ("floordiv", "floormod"):
-            name = self.helpers.floor_division(expr.op)
+            name = self.helpers.floor_division(expr.op, operand)
             return f"({C_TYPES[operand]}){name}({self.scalar(expr.left)}, {self.scalar(expr.right)})", False
         if expr.op in ("and", "or"):
             return self._logic(expr)

@@ -1,0 +1,147 @@
+"""The kinds `arm` (64-bit) and `armv7` (32-bit): processors of boards and servers that run Linux, built for from any machine.
+
+Each processor is a row of data. Sizes of caches are those of common products; `-l2` and the like say what a board has. Vectors are those of NEON, 16 bytes,
+also where there is SVE: kernels are written for vectors of a known length, and cores with wider ones start two or four of these at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from ansor.codegen.building import Toolchain
+from ansor.codegen.c_toolchain import CToolchain
+from ansor.codegen.dialect import Dialect
+from ansor.codegen.toolchain import find_compiler
+from ansor.errors import TargetError
+from ansor.ir.intrinsics import features_of
+from ansor.targets import neon
+from ansor.targets.base import MCPU, Kind, Option, Target, register_kind
+from ansor.targets.prior import Prior
+from ansor.targets.unit import INSTRUCTIONS
+
+EMBEDDED = "zig"  # the only compiler that has everything for other machines
+INTRINSICS = (*neon.MATRICES, *neon.DOTS)
+COMPILER_NAMES = {"fp16": "fullfp16", "dotprod": "dotprod", "i8mm": "i8mm"}
+FEATURES = tuple(sorted({*features_of(INTRINSICS), "fp16"}))
+RULES = (
+    "always_inline",  # in the order of targets.cpu, for the same reasons
+    "simplify_const_tensor",
+    "add_rfactor",
+    "pack_constants",
+    "add_cache_write",
+    "pack_operands",
+    "reduce_in_vectors",
+    "tensorize",
+    "multi_level_tiling_with_fusion",
+    "multi_level_tiling",
+    "skip_stage",
+)
+
+
+@dataclass(frozen=True)
+class Processor:
+    """One core, and the cache it shares. Sizes in KiB.
+
+    features: of `FEATURES`; sve: bytes of a vector of SVE, 0 for none, -1 for unknown.
+    """
+
+    l1: int
+    l2: int
+    l3: int
+    prior: Prior
+    features: str = ""
+    sve: int = 0
+    registers: int = 32
+
+
+# Cores that start two instructions in order, and wait for what they need: half a vector of 16 bytes a cycle, or a whole one.
+_SMALL = Prior(arithmetic=0.5, loads=0.5, latency=8.0, window=8.0, call=60.0, result=3.0, spill=4.0, loop=4.0, rates=(8.0, 4.0, 2.0), way_bytes=8192)
+_MIDDLE = Prior(arithmetic=1.0, loads=0.5, latency=4.0, window=8.0, call=40.0, result=3.0, spill=4.0, loop=4.0, rates=(8.0, 4.0, 4.0), way_bytes=8192)
+# Cores that start three to eight, out of order.
+_LARGE = Prior(arithmetic=2.0, loads=1.0, latency=7.0, window=128.0, call=20.0, result=2.0, rates=(16.0, 8.0, 4.0), way_bytes=16384)
+_SERVER = Prior(arithmetic=2.0, loads=2.0, latency=4.0, window=128.0, call=16.0, rates=(32.0, 16.0, 8.0), way_bytes=16384)
+_WIDE = Prior(arithmetic=4.0, loads=3.0, latency=4.0, window=256.0, call=12.0, result=1.0, rates=(64.0, 32.0, 8.0), way_bytes=16384)
+_OLD = Prior(arithmetic=0.5, loads=0.5, latency=8.0, window=8.0, call=80.0, result=3.0, spill=4.0, loop=4.0, rates=(8.0, 4.0, 2.0), way_bytes=8192)
+
+_8_2 = "dotprod fp16"
+_8_6 = "dotprod fp16 i8mm"
+ARM = {
+    "cortex-a35": Processor(32, 512, 0, _SMALL),
+    "cortex-a53": Processor(32, 512, 0, _SMALL),
+    "cortex-a55": Processor(32, 128, 1024, _MIDDLE, _8_2),
+    "cortex-a57": Processor(32, 2048, 0, _LARGE),
+    "cortex-a72": Processor(32, 1024, 0, _LARGE),
+    "cortex-a73": Processor(64, 2048, 0, _LARGE),
+    "cortex-a75": Processor(64, 256, 2048, _LARGE, _8_2),
+    "cortex-a76": Processor(64, 512, 2048, _SERVER, _8_2),
+    "cortex-a78": Processor(32, 512, 4096, _SERVER, _8_2),
+    "cortex-a510": Processor(32, 256, 4096, _MIDDLE, _8_6, sve=16),
+    "cortex-a710": Processor(64, 512, 8192, _SERVER, _8_6, sve=16),
+    "cortex-x1": Processor(64, 1024, 8192, _WIDE, _8_2),
+    "cortex-x2": Processor(64, 1024, 8192, _WIDE, _8_6, sve=16),
+    "neoverse-n1": Processor(64, 1024, 32768, _SERVER, _8_2),
+    "neoverse-n2": Processor(64, 1024, 32768, _SERVER, _8_6, sve=16),
+    "neoverse-v1": Processor(64, 1024, 32768, _WIDE, _8_6, sve=32),
+    "neoverse-v2": Processor(64, 2048, 65536, _WIDE, _8_6, sve=16),
+    "a64fx": Processor(64, 8192, 0, _SERVER, "fp16", sve=64),
+    "apple-m1": Processor(128, 12288, 8192, _WIDE, _8_2),
+    "apple-m2": Processor(128, 16384, 8192, _WIDE, _8_6),
+    "apple-m3": Processor(128, 16384, 8192, _WIDE, _8_6),
+}
+ARMV7 = {
+    "cortex-a5": Processor(32, 512, 0, _OLD, registers=16),
+    "cortex-a7": Processor(32, 512, 0, _OLD, registers=16),
+    "cortex-a8": Processor(32, 256, 0, _OLD, registers=16),
+    "cortex-a9": Processor(32, 512, 0, _OLD, registers=16),
+    "cortex-a15": Processor(32, 1024, 0, _LARGE, registers=16),
+    "cortex-a17": Processor(32, 1024, 0, _LARGE, registers=16),
+    "cortex-a53": Processor(32, 512, 0, _SMALL, registers=16),
+}
+
+OPTIONS = (
+    MCPU,
+    Option("threads", "threads", "count", "threads that run a kernel", always=True),
+    Option("mattr", "features", "features", "instructions that it has or lacks", known=FEATURES),
+    Option("l1", "l1_bytes", "size", "first-level data cache of a core", least=1024, most=1 << 26),
+    Option("l2", "l2_bytes", "size", "second-level cache of a core", least=0),
+    Option("l3", "l3_bytes", "size", "shared cache", least=0),
+    Option("stack", "stack_bytes", "size", "local buffers of one thread", least=4096),
+    Option("workspace", "workspace_bytes", "size", "whole intermediates of a kernel, 0 for no limit", least=0),
+)
+
+
+def _default(kind: str, mcpu: str) -> Target:
+    """The target for a processor, on one thread: how many a board has is not known here."""
+    processors = ARM if kind == "arm" else ARMV7
+    core = processors.get(mcpu.replace("_", "-"))
+    if core is None:
+        raise TargetError(f"asked for target {kind} with -mcpu={mcpu}; the processors are {', '.join(processors)}")
+    return Target(
+        kind, mcpu.replace("_", "-"), 1, neon.VECTOR_BYTES, core.registers, core.l1 << 10, core.l2 << 10, core.l3 << 10, stack_bytes=128 * 1024, rules=RULES,
+        features=frozenset(core.features.split()), dialect=_DIALECTS[kind], prior=core.prior,
+    )  # fmt: skip
+
+
+def _toolchain(triple: str, target: Target) -> Toolchain:
+    """The embedded compiler, for the processor and what `-mattr` added to it."""
+    added = target.features - parse_features(target)
+    mcpu = "+".join([target.mcpu, *(COMPILER_NAMES[name] for name in sorted(added))])
+    return CToolchain(find_compiler(EMBEDDED), mcpu, triple)
+
+
+def parse_features(target: Target) -> frozenset[str]:
+    """The features of its processor, as the table has them."""
+    processors = ARM if target.kind == "arm" else ARMV7
+    return frozenset(processors[target.mcpu].features.split())
+
+
+_DIALECTS = {"arm": Dialect(), "armv7": Dialect(index_bits=32)}
+
+AARCH64 = register_kind(
+    Kind("arm", partial(_default, "arm"), OPTIONS, "cortex-a72", unit=INSTRUCTIONS, device="qemu-aarch64", toolchain=partial(_toolchain, "aarch64-linux-musl"),
+         intrinsics=INTRINSICS)
+)  # fmt: skip
+AARCH32 = register_kind(
+    Kind("armv7", partial(_default, "armv7"), OPTIONS, "cortex-a7", unit=INSTRUCTIONS, device="qemu-arm", toolchain=partial(_toolchain, "arm-linux-musleabihf"))
+)
