@@ -1,5 +1,6 @@
 """What all tests share: helpers importable as `tests.<name>`, property tests that draw the same examples in every run, and what a bare machine lacks."""
 
+import contextlib
 import importlib
 import os
 import shutil
@@ -24,7 +25,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """Before anything is collected."""
     if worker := os.environ.get("PYTEST_XDIST_WORKER", ""):
         # Measurements take turns by a lock in the cache folder. Two workers of one run need not wait for each other: no test says how long anything takes.
-        os.environ["ANSOR_CACHE"] = str(cache_part(f"tests-{worker}"))
+        own, compilers = cache_part(f"tests-{worker}"), cache_part("zig")
+        with contextlib.suppress(FileExistsError):
+            (own / "zig").symlink_to(compilers)  # the C library of each system that programs are built for is 40 s of a processor
+        os.environ["ANSOR_CACHE"] = str(own)
     if sys.dont_write_bytecode:  # the hundreds of processes that tests start would each compile all they import: they share a folder instead
         folder = tempfile.mkdtemp(prefix="ansor-tests-bytecode-")
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))

@@ -135,8 +135,8 @@ class TrialRuns:
     def _file(self, argument: Argument, path: Path) -> File:
         values = np.load(path, allow_pickle=False)
         if values.dtype != argument.dtype or values.shape != argument.shape or not values.flags.c_contiguous:
-            raise MeasureError(f"asked to measure with values of {argument.name!r} in {path} are {values.dtype} of shape {values.shape}; "
-                               f"needed in order are {argument.dtype} of shape {argument.shape}")  # fmt: skip
+            given = f"asked to measure with {path} for {argument.name!r}, which has {values.dtype} of shape {values.shape}"
+            raise MeasureError(f"{given}; give {argument.dtype} of shape {argument.shape}, in the order of C")
         return File(argument.dtype, self._transport.place(path), values.nbytes)
 
     def _made(self, job: Job, reference: Artifact, sources: Mapping[str, Source], kept: str) -> Answer | Failure:

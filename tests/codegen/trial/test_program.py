@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansor.codegen.artifact import PROGRAM
+from ansor.codegen.artifact import LIBRARY, PROGRAM
 from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.source import Argument
 from ansor.codegen.toolchain import find_compiler
@@ -35,3 +35,10 @@ def test_objects_are_built_once() -> None:
 def test_a_processor_that_the_compiler_does_not_know_is_said_before_any_candidate() -> None:
     with pytest.raises(ToolchainError, match="cannot build programs for aarch64-linux-musl"):
         CToolchain(find_compiler(), "cortex-z99", "aarch64-linux-musl").prepare(PROGRAM)
+
+
+def test_libraries_are_for_this_system_alone() -> None:
+    compiler = find_compiler()
+    assert CToolchain(compiler).forms() == (LIBRARY, PROGRAM) and CToolchain(compiler, "cortex_a53", "aarch64-linux-musl").forms() == (PROGRAM,)
+    with pytest.raises(ToolchainError, match="asked for the form 'library'"):
+        CToolchain(compiler, "cortex_a53", "aarch64-linux-musl").prepare(LIBRARY)

@@ -12,6 +12,7 @@ import pytest
 
 from ansor.codegen.artifact import PROGRAM, Artifact
 from ansor.codegen.source import Argument
+from ansor.errors import MeasureError
 from ansor.measure.device import Job, Observation
 from ansor.measure.failure import Failure
 from ansor.measure.measure_task import MeasureTask
@@ -131,6 +132,14 @@ def test_real_values_come_from_a_file_on_the_device(tmp_path: Path) -> None:
     made = job()
     TrialRuns(transport, INSTRUCTIONS).run(replace(made, task=replace(made.task, files=(("A", str(tmp_path / "a.npy")),))))
     assert all("file 0 f4 240 /device/a.npy\nfill 1 f4" in recipe for _, _, recipe in transport.asked)
+
+
+@pytest.mark.parametrize("values", (np.ones(59, np.float32), np.ones(60), np.ones((6, 10), np.float32).T))
+def test_other_values_are_refused(values: np.ndarray[tuple[int, ...], np.dtype[np.float32]], tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", values)
+    made = job()
+    with pytest.raises(MeasureError, match=r"a.npy for 'A', which has float.* give float32 of shape \(60,\), in the order of C"):
+        TrialRuns(Said([]), INSTRUCTIONS).run(replace(made, task=replace(made.task, files=(("A", str(tmp_path / "a.npy")),))))
 
 
 @pytest.mark.compiler
