@@ -91,7 +91,7 @@ class Message(TypedDict, total=False):
     fault: FaultReport
     failure: tuple[str, str]
     seconds: list[float]
-    sway: dict[str, float]
+    sensitivity: dict[str, float]
     cut_short: bool
     done: bool
 

@@ -2,16 +2,16 @@
 
 Integers and bools must be equal. For floats the bound on every element x with reference r is
 
-    |x - r| <= (8 + 2 * sqrt(L)) * (eps * scale + sway) + tiny
+    |x - r| <= (8 + 2 * sqrt(L)) * (eps * scale + sensitivity) + tiny
 
 times the tolerance that the program's algorithm states (1 unless it is another one than the declaration's own),
 with eps and tiny (the least normal number) of the output's dtype, L the length of the longest chain of additions behind it,
-scale the largest finite |r| of this output, and sway what this output moves by when every input moves by up to one eps of itself.
+scale the largest finite |r| of this output, and sensitivity how far this output moves when every input moves by up to one eps of itself.
 A narrower dtype that something was computed in on the way (float16) stands in for the output's own.
 Adding L numbers in whatever order makes rounding errors of at most eps/2 of a partial sum each; they are independent enough
 to grow with sqrt(L). The constant 8 pays for the elementwise operations around the sum. The bound is one for the whole output,
 because elements that came out small by cancellation have errors of the size of the large ones; where all of them came out small
-(one long sum that happens to end near 0), `sway` knows: it grows with sqrt(L) times a term. It is tiny where nothing cancels.
+(one long sum that happens to end near 0), `sensitivity` covers it: it grows with sqrt(L) times a term. It is tiny where nothing cancels.
 
 Sums of halves stand still: once a partial sum is 2048 times a term, adding the term changes nothing. Where all terms have one sign, the error of a sum in
 order grows with L (at most L / 4 eps), and L / 4 stands in for 2 * sqrt(L), up to 1024 / 4: a program that is wrong by more than a quarter is refused.
@@ -36,7 +36,7 @@ UNWRITTEN_BYTE = 0xA5  # integers and bools are filled with it
 _UNWRITTEN_NAN = {2: 0x7EA5, 4: 0x7FE5A5A5, 8: 0x7FFDA5A5A5A5A5A5}
 _NOTHING = 1e-10  # of the inputs: what double precision leaves of a zero, and no output of ours that means something
 _ONE_SIDED = 1024  # terms of a sum of halves
-_USUAL = 0.9  # share of elements that `sway` speaks for: the others may have jumped (floor, a comparison)
+_USUAL = 0.9  # share of elements that `sensitivity` is of: the others may have jumped (floor, a comparison)
 
 
 def fill_unwritten(output: NDArray[np.generic]) -> None:
@@ -47,12 +47,12 @@ def fill_unwritten(output: NDArray[np.generic]) -> None:
         output.view(np.uint8)[...] = UNWRITTEN_BYTE
 
 
-def tolerance(dtype: str, reduction: int, scale: float, input_scale: float = 1.0, sway: float = 0.0) -> float:
+def tolerance(dtype: str, reduction: int, scale: float, input_scale: float = 1.0, sensitivity: float = 0.0) -> float:
     """Largest allowed absolute difference of a float output computed in `dtype`, as the head of this file explains."""
     limits = np.finfo(dtype)
     if scale <= _NOTHING * input_scale:
         scale = min(1.0, input_scale)
-    return growth(dtype, reduction) * (float(limits.eps) * scale + sway) + float(limits.tiny)
+    return growth(dtype, reduction) * (float(limits.eps) * scale + sensitivity) + float(limits.tiny)
 
 
 def growth(dtype: str, reduction: int) -> float:
@@ -63,7 +63,7 @@ def growth(dtype: str, reduction: int) -> float:
     return 8 + steps
 
 
-def sway_of(expected: NDArray[np.generic], moved: Sequence[NDArray[np.generic]]) -> float:
+def sensitivity_of(expected: NDArray[np.generic], moved: Sequence[NDArray[np.generic]]) -> float:
     """How far a float output moves, given what it is after small changes of the inputs; 0.0 for other outputs and without changes."""
     if expected.dtype.kind != "f" or not expected.size:
         return 0.0
@@ -78,12 +78,12 @@ def sway_of(expected: NDArray[np.generic], moved: Sequence[NDArray[np.generic]])
 
 
 def difference(
-    name: str, found: NDArray[np.generic], expected: NDArray[np.generic], *, reduction: int = 1, input_scale: float = 1.0, sway: float = 0.0,
+    name: str, found: NDArray[np.generic], expected: NDArray[np.generic], *, reduction: int = 1, input_scale: float = 1.0, sensitivity: float = 0.0,
     stated: float = 1.0, rounding: str = "",
 ) -> str:
     """A sentence about how output `name` differs from the reference (same shape), '' when it is right.
 
-    `reduction`, `input_scale` (largest |input|) and `sway` are what the head of this file calls L, the inputs' scale and sway; `stated`: the algorithm's
+    `reduction`, `input_scale` (largest |input|) and `sensitivity` are what the head of this file calls L, the inputs' scale and sensitivity; `stated`: the algorithm's
     tolerance; `rounding`: a narrower dtype in which it was computed, '' for its own.
     """
     if found.dtype.kind == "b":  # byte for byte: 0xA5 is true to NumPy, but no bool
@@ -91,14 +91,14 @@ def difference(
     if found.dtype.kind != "f":
         return _report(name, found, expected, found != expected, "")
     dtype = rounding or found.dtype.name
-    if _all_close(found, expected, dtype, reduction, input_scale, sway, stated):
+    if _all_close(found, expected, dtype, reduction, input_scale, sensitivity, stated):
         return ""
     with np.errstate(over="ignore", invalid="ignore"):
         wide = np.asarray(expected, dtype=np.float64)
         rounded = wide.astype(found.dtype).astype(np.float64)  # beyond the dtype's range is infinite
         finite = np.isfinite(rounded)
         largest = float(np.abs(rounded[finite]).max()) if finite.any() else 0.0
-        allowed = stated * tolerance(dtype, reduction, largest, input_scale, sway)
+        allowed = stated * tolerance(dtype, reduction, largest, input_scale, sensitivity)
         greatest = float(np.finfo(found.dtype.name).max)
         close = np.abs(np.clip(found.astype(np.float64), -greatest, greatest) - wide) <= allowed  # overflow is near the greatest number
         right = np.where(finite, close, np.isnan(wide) | (found == rounded) | (np.isfinite(wide) & close))
@@ -109,7 +109,7 @@ def difference(
 
 
 def _all_close(
-    found: NDArray[np.generic], expected: NDArray[np.generic], dtype: str, reduction: int, input_scale: float, sway: float, stated: float
+    found: NDArray[np.generic], expected: NDArray[np.generic], dtype: str, reduction: int, input_scale: float, sensitivity: float, stated: float
 ) -> bool:
     """The usual case, in few passes: everything is finite and close. False may mean anything."""
     if not expected.size:
@@ -119,7 +119,7 @@ def _all_close(
         return False
     with np.errstate(invalid="ignore"):
         away = np.subtract(found, expected, dtype=np.float64)
-        allowed = stated * tolerance(dtype, reduction, scale, input_scale, sway)
+        allowed = stated * tolerance(dtype, reduction, scale, input_scale, sensitivity)
         return float(away.max()) <= allowed and float(away.min()) >= -allowed
 
 

@@ -27,7 +27,7 @@ from ansor.measure.isolate import Report, isolated, limit_memory
 from ansor.measure.machine_trouble import KIND
 from ansor.measure.protocol import CallData, Message, NoiseRequest, Reply, Request, RunRequest, TaskRequest, arguments_of
 from ansor.measure.timing import TimingOptions, relative_spread, time_repeats
-from ansor.measure.verify import difference, sway_of
+from ansor.measure.verify import difference, sensitivity_of
 
 CHECK_SECONDS = 10.0  # a child that does nothing
 TASKS_KEPT = 4  # tasks whose arrays stay in memory; the runner sends a forgotten one again
@@ -48,7 +48,7 @@ class Task:
     reduction: int
     rounding: str
     input_scale: float
-    sway: dict[str, float]  # of each output, as `verify` explains
+    sensitivity: dict[str, float]  # of each output, as `verify` explains
     threads: int
 
 
@@ -57,7 +57,7 @@ class _Expected:
     """What a reference gave, or why it gave nothing."""
 
     outputs: Arrays
-    sway: dict[str, float]
+    sensitivity: dict[str, float]
     failure: Failure | None
 
 
@@ -95,7 +95,7 @@ class Worker:
                 found = _meaningful(self._reference(request, request["reference"], inputs))
         floats = [float(np.abs(array).max()) for array in inputs.values() if array.dtype.kind == "f" and array.size]
         self._tasks[request["task"]] = Task(
-            inputs, found.outputs, found.failure, request["reduction"], request["rounding"], max(floats, default=1.0), found.sway,
+            inputs, found.outputs, found.failure, request["reduction"], request["rounding"], max(floats, default=1.0), found.sensitivity,
             request["threads"],
         )
         while len(self._tasks) > TASKS_KEPT:
@@ -117,18 +117,18 @@ class Worker:
                 return
             for name, array in shared.items():
                 array[...] = loaded.output(name)
-            sway = dict.fromkeys(shared, 0.0)
+            sensitivity = dict.fromkeys(shared, 0.0)
             for number in range(MOVES if seconds < LONG_SECONDS else 0):
                 loaded.move_inputs(number, request["rounding"] or "float32")
                 loaded.run(1)
-                sway = {name: max(sway[name], sway_of(array, [loaded.output(name)])) for name, array in shared.items()}
-            report({"sway": sway})
+                sensitivity = {name: max(sensitivity[name], sensitivity_of(array, [loaded.output(name)])) for name, array in shared.items()}
+            report({"sensitivity": sensitivity})
 
         outcome = isolated(self._harness, body, timeout=request["timeout"], close=self._close)
         if outcome.failure is not None:
             return _Expected({}, {}, Failure("reference", f"the reference {call['entry']} failed: {outcome.failure}"))
-        sway = next((message["sway"] for message in outcome.messages if "sway" in message), {})
-        return _Expected(shared, sway, None)
+        sensitivity = next((message["sensitivity"] for message in outcome.messages if "sensitivity" in message), {})
+        return _Expected(shared, sensitivity, None)
 
     def _load(self, call: CallData, inputs: Arrays, report: Report, wall: bool = True) -> Call | None:
         try:
@@ -218,7 +218,7 @@ def _mistake(call: Call, task: Task, tolerance: float) -> Failure | None:
     for name, expected in task.expected.items():
         text = difference(
             name, call.output(name), expected, reduction=task.reduction, rounding=task.rounding, input_scale=task.input_scale,
-            sway=task.sway.get(name, 0.0), stated=tolerance,
+            sensitivity=task.sensitivity.get(name, 0.0), stated=tolerance,
         )  # fmt: skip
         if text:
             return Failure("wrong_answer", text)

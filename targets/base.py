@@ -308,7 +308,7 @@ def _given(kind: Kind, words: list[str]) -> dict[str, str]:
         name, equals, value = word.lstrip("-").partition("=")
         if not word.startswith("-") or name not in known:
             listed = ", ".join(f"-{option.name} ({option.help})" for option in kind.options)
-            raise TargetError(f"asked for target {kind.name} with {word!r}, which is no option of it; the options are {listed}")
+            raise TargetError(f"asked for target {kind.name} with {word!r}, which is not one of its options; the options are {listed}")
         if not equals:
             if not rest or rest[0].startswith("-") and known[name].reading != "features":
                 raise TargetError(f"asked for target {kind.name} with -{name} and no value; write -{name}=VALUE ({known[name].help})")

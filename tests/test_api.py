@@ -171,7 +171,7 @@ def test_workloads_have_names() -> None:
 
 
 def test_mistakes_are_explained() -> None:
-    with pytest.raises(TargetError, match="no option of it"):
+    with pytest.raises(TargetError, match="not one of its options"):
         ansor.SearchTask(workloads.matmul, (4, 4, 4), "cpu -treads=1")
     with pytest.raises(DeclarationError, match=r"returned an int; it has to return the list"):
         ansor.auto_schedule(lambda: 3, (), ONE, trials=0)  # type: ignore[arg-type]  # the mistake

@@ -92,7 +92,7 @@ def test_who_would_measure_nothing_hears_of_the_other_command(capsys: pytest.Cap
     ("arguments", "sentence"),
     [
         (["tune", "matmul", "--args", "0,4,4"], "placeholder A with extent 0"),
-        (["tune", "matmul", "--target", "cpu -bogus=3"], "no option of it; the options are -mcpu"),
+        (["tune", "matmul", "--target", "cpu -bogus=3"], "not one of its options; the options are -mcpu"),
         (["tune", "matmul", "--target", "gpu"], "gpu programs cannot be generated yet; the kinds are cpu"),
         (["tune", "matmul", "--target", "cuda -arch=sm_80"], "cuda programs cannot be generated yet; the kinds are cpu"),
         (["tune", "matmul", "--threads", "100000"], "times would mean nothing; give -threads="),
@@ -294,7 +294,7 @@ def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
     said = capsys.readouterr().out
     assert said.startswith("matmul(16, 16, 16) for cpu -mcpu=native -threads=1\n  2 trials, all valid; best 1 ms") and "of the peak of 50 GFLOP/s" in said
     assert main(["explain", "small.jsonl", "--threads", "1"]) == 1
-    assert "whose workload is no built-in operator of its default sizes; name it" in capsys.readouterr().err
+    assert "whose workload is not a built-in operator with its default sizes; name it" in capsys.readouterr().err
 
     _recorded("default.jsonl", default)
     assert main(["explain", "default.jsonl", "--threads", "1"]) == 0

@@ -54,7 +54,7 @@ def _attribute(value: object, number: Mapping[int, int]) -> Json:
         return [_attribute(item, number) for item in value]
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    raise RecordError(f"asked to write a declaration with the attribute {value!r:.80}, which is no plain value; leave it out")
+    raise RecordError(f"asked to write a declaration with the attribute {value!r:.80}, which is not plain data; leave it out")
 
 
 def _node(expr: Expr, nodes: list[Json], axes: Mapping[int, int], number: Mapping[int, int], known: dict[int, int]) -> int:

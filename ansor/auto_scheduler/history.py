@@ -118,7 +118,7 @@ class Rows:
     left_out: dict[str, int]
 
 
-NO_ROW = "they are no programs of our search"
+NO_ROW = "they are not programs of this search"
 OTHER_TASK = "they are of other workloads or targets"
 
 

@@ -42,6 +42,6 @@ def free_placeholders(dag: Declaration) -> list[Tensor]:
         given = op.attrs.get(ATTRIBUTE, ())
         for tensor in given if isinstance(given, list | tuple) else (given,):
             if not isinstance(tensor, Tensor) or id(tensor) not in dag.renamed or tensor.compute is not None:
-                raise ScheduleError(f"the attribute {ATTRIBUTE} of {op.name} names {tensor!r:.80}, which is no placeholder that it reads; list placeholders")
+                raise ScheduleError(f"the attribute {ATTRIBUTE} of {op.name} names {tensor!r:.80}, which is not a placeholder that it reads; list placeholders")
             found[id(tensor)] = tensor
     return list(found.values())

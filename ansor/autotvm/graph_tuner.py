@@ -13,7 +13,7 @@ class DPTuner:
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         raise TargetError(
-            f"asked for {type(self).__name__}, but layouts are no choice of single operators here: use ansor.compile(model, example_inputs, trials=...), "
+            f"asked for {type(self).__name__}, but single operators have no choice of layouts here: use ansor.compile(model, example_inputs, trials=...), "
             "which tunes a network as a whole"
         )
 

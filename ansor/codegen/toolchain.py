@@ -99,7 +99,7 @@ def find_compiler(command: str = "") -> Compiler:
     """The compiler `command` names, else `$CC`, else the embedded one.
 
     `command` is a command line ("clang-19", "/opt/bin/gcc -m64") or "zig" for the embedded one.
-    Raises ToolchainError when it cannot be started or is no compiler we know, MachineTrouble when the machine lacks what starting it takes.
+    Raises ToolchainError when it cannot be started or is neither clang nor gcc, MachineTrouble when the machine lacks what starting it takes.
     """
     return _find(command.strip() or settings.compiler_command() or "zig")
 

@@ -74,7 +74,7 @@ def _examples(given: argparse.Namespace, console: Console) -> list[tuple[Target,
     folders = [Path(folder) for folder in given.folders]
     for folder in folders:
         if not folder.is_dir():
-            raise AnsorError(f"asked for the data set in {folder}, which is no folder; run `ansor dataset collect {folder}` first")
+            raise AnsorError(f"asked for the data set in {folder}, which is not a folder; run `ansor dataset collect {folder}` first")
     return [(target, _of_target(target, folders, given, console)) for target in (target_of(given), *map(parse_target, given.beside))]
 
 

@@ -86,7 +86,7 @@ def _builtin(records: str, target: Target) -> tuple[SearchTask, int]:
         if Dag(operator.function(*args)).key in found:
             return SearchTask(operator.function, args, target), 1
     raise RecordError(
-        f"asked to explain {records}, whose workload{f' {names[0]}' if names[0] else ''} is no built-in operator of its default sizes; "
+        f"asked to explain {records}, whose workload{f' {names[0]}' if names[0] else ''} is not a built-in operator with its default sizes; "
         "name it: NAME, or FILE.py[:function], and --args"
     )
 

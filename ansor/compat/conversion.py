@@ -39,7 +39,7 @@ M = TypeVar("M")
 DEFAULT = {LogKind.RECORDS: LogKind.AUTO_SCHEDULER, LogKind.AUTO_SCHEDULER: LogKind.RECORDS, LogKind.AUTOTVM: LogKind.AUTOTVM}
 """What a file becomes when nothing is said."""
 
-NO_PROGRAM = "a configuration means something only to its template: they are no programs that another format could hold"
+NO_PROGRAM = "a configuration means something only to its template: another format cannot hold such programs"
 NO_CONFIG = "they are programs, not configurations of a template: a log of AutoTVM cannot hold them"
 
 

@@ -169,7 +169,7 @@ class _Reader:
         held = self.held[name]
         value = value_of(held.tensor)
         call = TorchCall(name, "aten.clone.default", (held,))
-        self.reasons[name] = f"kernels have no dtype {value.dtype}"
+        self.reasons[name] = f"networks have no kernels of dtype {value.dtype}"
         return self.build.add("torch", [], value.shape, value.dtype, name, call=call, index=0)
 
     def _read_call(self, node: torch.fx.Node) -> None:
@@ -177,7 +177,7 @@ class _Reader:
             self._read_item(node)
             return
         if not isinstance(node.target, torch._ops.OpOverload):
-            raise ModelError(f"the model calls {node.target}, which is no plain operator (control flow?); export a straight-line model")
+            raise ModelError(f"the model calls {node.target}, which is not a plain operator (control flow?); export a straight-line model")
         results = _results(node)
         if not results:
             return  # assertions and the like

@@ -17,7 +17,7 @@ from ansor.graph.tasks import ExtractedGraph
 
 SECONDS_PER_GROUP = 0.05
 ROUNDS = 30
-MARGIN = 1.05  # how much faster PyTorch's kernel has to be: ours needs no PyTorch, and times sway
+MARGIN = 1.05  # how much faster PyTorch's kernel has to be: ours needs no PyTorch, and times vary
 Clock = Callable[[], float]
 T = TypeVar("T")
 

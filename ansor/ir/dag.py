@@ -199,7 +199,7 @@ def _unread(tensor: Tensor, stages: Sequence[Tensor]) -> Tensor:
     """An argument that none of the stages reads, under a name of its own."""
     if not tensor.is_placeholder:
         names = ", ".join(stage.name for stage in stages)
-        raise DeclarationError(f"asked for the argument {tensor.name}, which is no tensor of this program; its tensors are {names}")
+        raise DeclarationError(f"asked for the argument {tensor.name}, which is not a tensor of this program; its tensors are {names}")
     return replace(tensor, name=_free_name(tensor.name, {stage.name for stage in stages}))
 
 

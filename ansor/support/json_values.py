@@ -85,4 +85,4 @@ def _nested_within(value: object, depth: int) -> bool:
 
 
 def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no number of JSON")
+    raise ValueError(f"{text} is not a JSON number")

@@ -48,7 +48,7 @@ def private_folder(folder: Path) -> Path:
 def write_whole(path: Path, content: bytes, mode: int = 0o644) -> None:
     """Put a file in place in one step: readers see the old bytes or the new ones, and so does who comes after a power loss.
 
-    Whoever has the old file open or loaded keeps it. A link stays one, and what is no file (/dev/stdout) is written to as it is. Raises OSError when it
+    Whoever has the old file open or loaded keeps it. A link stays one, and a device (/dev/stdout) is written to directly. Raises OSError when it
     cannot be written; nothing is left behind then.
     """
     path = path.resolve()
@@ -141,12 +141,12 @@ def _place(note: Path, suffix: str, found: str) -> Path:
 
 
 def _own(path: Path) -> bytes:
-    """The bytes of a file that only we can have written. Raises OSError for any other, and at once for what is no file: a pipe would never end."""
+    """The bytes of a file that only we can have written. Raises OSError for any other, and at once for what is not a regular file: a pipe has no end."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            raise OSError(f"{path} is no file")
+            raise OSError(f"{path} is not a regular file")
         if not only_ours(found):
             raise PermissionError(f"{path} can be written by others")
         with open(descriptor, "rb", closefd=False) as file:

@@ -190,7 +190,7 @@ def _checked_inputs(tensors: Sequence[Tensor], dag: Dag, inputs: Mapping[str, ND
     known = {tensor.name: renamed for tensor, renamed in zip(tensors, dag.tensors, strict=True) if tensor.is_placeholder}
     for name, value in inputs.items():
         if name not in known:
-            raise DeclarationError(f"asked to measure with values for {name!r}, which is no input; the inputs are {', '.join(known)}")
+            raise DeclarationError(f"asked to measure with values for {name!r}, which is not an input; the inputs are {', '.join(known)}")
         if not isinstance(value, np.ndarray):
             raise ArgumentError(f"asked to measure with a {type(value).__name__} for {name!r}; give a NumPy array")
         if value.shape != known[name].shape or value.dtype != known[name].dtype:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
 from ansor.errors import DeclarationError
 from ansor.support.text import counted
-from ansor.te.expr import INDEX, Axis, Const, Expr, Operand, Reduce, Select, as_expr, binary, identity_of, is_float, substitute
+from ansor.te.expr import INDEX, Axis, Const, Expr, Operand, Reduce, Select, as_expr, binary, identity_of, substitute
+from ansor.te.extreme_place import place_of_extreme
 from ansor.te.tensor import Tensor, checked_shape, declared, with_axes
 
 
@@ -64,25 +66,17 @@ def _copied(axes: tuple[Axis, ...], body: Expr) -> tuple[tuple[Axis, ...], Expr]
 def _places(name: str, axes: tuple[Axis, ...], wanted: Extreme) -> tuple[Tensor, Tensor]:
     """The stages of an extreme and the other member there: the value, the place of its first occurrence, and what is found at that place."""
     value, other = wanted.sources[wanted.at], wanted.sources[1 - wanted.at]
-    counted = wanted.where if wanted.where is not None else Const(True, "bool")
     start = Const(identity_of(wanted.extreme, value.dtype), value.dtype)
     kept = value if wanted.where is None else Select(wanted.where, value, start, value.dtype)
     best = declared(f"{name}_v{wanted.at}", *_copied(axes, Reduce(wanted.extreme, kept, wanted.axes, value.dtype)))
-    found = binary("eq", value, best[axes])
-    if is_float(value.dtype):
-        found = binary("or", found, binary("ne", value, value))  # the extreme of values with a NaN is NaN, which equals nothing
-    place: Expr = Const(0, INDEX)
-    count = 1
-    for axis in wanted.axes:
-        place, count = place * axis.extent + (axis - axis.start), count * axis.extent
-    nowhere = Const(-1 if wanted.last else count, INDEX)
-    source = Select(binary("and", counted, found), place, nowhere, INDEX)
+    nowhere = -1 if wanted.last else math.prod(axis.extent for axis in wanted.axes)
+    source = place_of_extreme(value, best[axes], [(axis - axis.start, axis.extent) for axis in wanted.axes], nowhere, wanted.where)
     places = declared(f"{name}_place", *_copied(axes, Reduce("max" if wanted.last else "min", source, wanted.axes, INDEX)))
     at, apart = places[axes], {}
     for axis in reversed(wanted.axes):
         apart[axis] = at % axis.extent + axis.start
         at = at // axis.extent
-    there = Select(binary("eq", places[axes], nowhere), wanted.identity, substitute(other, apart), other.dtype)
+    there = Select(binary("eq", places[axes], Const(nowhere, INDEX)), wanted.identity, substitute(other, apart), other.dtype)
     second = declared(f"{name}_v{1 - wanted.at}", *_copied(axes, there))
     return (best, second) if wanted.at == 0 else (second, best)
 

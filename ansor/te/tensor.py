@@ -434,7 +434,7 @@ def applied(op: str, x: object, y: object) -> Tensor:
     """What an operator between a tensor and a tensor, an element or a number gives."""
     for operand in (x, y):
         if not isinstance(operand, Tensor):
-            as_expr(cast_type("Operand", operand))  # which refuses what is no operand
+            as_expr(cast_type("Operand", operand))  # which refuses anything else
     both = isinstance(x, Tensor) and isinstance(y, Tensor)
     return broadcast(op, cast_type("Whole", x), cast_type("Whole", y), _NAMES[op], "broadcast" if both else "elemwise")
 

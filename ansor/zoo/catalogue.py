@@ -86,4 +86,6 @@ def find(name: str) -> ZooNetwork | ZooOperator:
     names = [*NETWORKS, *OPERATORS]
     close = difflib.get_close_matches(name, names, 1)
     hint = f" (did you mean {close[0]}?)" if close else ""
-    raise ModelError(f"asked for {name!r}, which is no built-in network or operator{hint}; built in are {', '.join(names)}; or name a file: FILE.py[:function]")
+    raise ModelError(
+        f"asked for {name!r}, which is not a built-in network or operator{hint}; built in are {', '.join(names)}; or name a file: FILE.py[:function]"
+    )

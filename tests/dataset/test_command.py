@@ -129,7 +129,7 @@ def test_mistakes_are_one_sentence(folder: Path, capsys: pytest.CaptureFixture[s
     assert main(["dataset", "eval", str(folder), "--threads", "2"]) == 1
     said = capsys.readouterr()
     assert "36 records are left out: made for another target" in said.out and "has no valid records of the data set's tasks for cpu" in said.err
-    assert main(["dataset", "eval", str(tmp_path / "nowhere")]) == 1 and "which is no folder" in capsys.readouterr().err
+    assert main(["dataset", "eval", str(tmp_path / "nowhere")]) == 1 and "which is not a folder" in capsys.readouterr().err
     assert main(["dataset", "train", str(folder), "--output", str(tmp_path / "nowhere" / "m.gz")]) == 1
     assert "there is no folder" in capsys.readouterr().err
     assert main(["dataset", "eval", str(folder), "--model", "package", "--split", "kind"]) == 1

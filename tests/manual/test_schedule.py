@@ -346,7 +346,7 @@ def test_only_computed_tensors_have_schedules(what: object) -> None:
     [
         (lambda m: [m.a, m.d], "reads placeholder B, which it does not list"),
         (lambda m: [m.a, m.b], "a workload needs a computed tensor"),
-        (lambda m: [m.a, m.b, Matmul().d], "asked for the argument D, which is no tensor of this program; its tensors are A, B, C, D"),
+        (lambda m: [m.a, m.b, Matmul().d], "asked for the argument D, which is not a tensor of this program; its tensors are A, B, C, D"),
         (lambda m: [m.a, m.b, m.d.op], "arguments are tensors"),
     ],
 )

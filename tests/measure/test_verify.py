@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ansor.measure.verify import difference, fill_unwritten, sway_of, tolerance
+from ansor.measure.verify import difference, fill_unwritten, sensitivity_of, tolerance
 
 
 @given(st.integers(1, 3000), st.sampled_from(["float32", "float64"]), st.booleans(), st.integers(0, 2**32))
@@ -70,8 +70,8 @@ def test_sums_of_halves_in_order_are_right(length: int, low: int) -> None:
     found = np.zeros(32, np.float16)
     for k in range(length):
         found = found + a[:, k]
-    assert difference("C", found, a.astype(np.float64).sum(axis=1), reduction=length, sway=length**0.5 * 2.0**-10) == ""
-    assert difference("C", np.zeros(32, np.float16), a.astype(np.float64).sum(axis=1), reduction=length, sway=0.0)
+    assert difference("C", found, a.astype(np.float64).sum(axis=1), reduction=length, sensitivity=length**0.5 * 2.0**-10) == ""
+    assert difference("C", np.zeros(32, np.float16), a.astype(np.float64).sum(axis=1), reduction=length, sensitivity=0.0)
 
 
 def test_a_float32_output_computed_in_halves_is_as_exact_as_halves() -> None:
@@ -158,11 +158,11 @@ def test_long_sums_and_means_however_small_they_end(length: int, order: Sum) -> 
             wide = np.atleast_1d(x.astype(np.float64).mean())
             moved = [np.atleast_1d((x * (1 - generator.random(length) * 2**-23)).mean()) for _ in range(3)]
             mean = np.atleast_1d(order(x) / np.float32(length))
-            sway = sway_of(wide, moved)
-            assert difference("C", mean, wide, reduction=length, input_scale=2, sway=sway) == ""
+            sensitivity = sensitivity_of(wide, moved)
+            assert difference("C", mean, wide, reduction=length, input_scale=2, sensitivity=sensitivity) == ""
             if not near_zero:
                 for wrong in (0 * mean, mean / 2, mean * np.float32(1.01)):
-                    assert difference("C", wrong, wide, reduction=length, input_scale=2, sway=sway)
+                    assert difference("C", wrong, wide, reduction=length, input_scale=2, sensitivity=sensitivity)
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -188,10 +188,10 @@ def test_layer_norm(order: Sum) -> None:
     assert "1 of" in difference("C", found, wide, reduction=2 * 768)
 
 
-def test_sway_is_not_moved_by_jumps() -> None:
+def test_sensitivity_is_not_moved_by_jumps() -> None:
     expected = np.zeros(100)
     jumped = expected + 1e-7
     jumped[3] = 1
-    assert sway_of(expected, [jumped, expected]) == pytest.approx(1e-7)
-    assert sway_of(expected, []) == sway_of(np.zeros(3, np.int32), [np.ones(3, np.int32)]) == 0.0
-    assert sway_of(np.array([np.inf, np.nan]), [np.array([np.inf, 1.0])]) == 0.0
+    assert sensitivity_of(expected, [jumped, expected]) == pytest.approx(1e-7)
+    assert sensitivity_of(expected, []) == sensitivity_of(np.zeros(3, np.int32), [np.ones(3, np.int32)]) == 0.0
+    assert sensitivity_of(np.array([np.inf, np.nan]), [np.array([np.inf, 1.0])]) == 0.0

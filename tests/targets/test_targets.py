@@ -65,8 +65,8 @@ def test_every_listed_processor_parses() -> None:
     [
         ("", "empty text; name a kind: cpu"),
         ("toaster", "asked for target kind 'toaster'; the kinds are cpu"),
-        ("cpu -speed=9", "'-speed=9', which is no option of it; the options are -mcpu (processor"),
-        ("cpu fast", "'fast', which is no option"),
+        ("cpu -speed=9", "'-speed=9', which is not one of its options; the options are -mcpu (processor"),
+        ("cpu fast", "'fast', which is not one of its options"),
         ("cpu -mcpu=z80", "-mcpu=z80; the processors are native, x86-64"),
         ("cpu -threads=0", "-threads=0; -threads (threads that run a kernel) is an integer, at least 1"),
         ("cpu -threads=two", "is an integer"),

@@ -9,7 +9,7 @@ from ansor.errors import DeclarationError
 
 
 class SymbolicSizeError(MissingNameError, DeclarationError):
-    """A size that is no number. Cure: a number, or a declaration for each size."""
+    """A symbolic size. Write a number in its place, or make a declaration for each size."""
 
 
 def var(name: str = "tindex", dtype: str = "int32") -> NoReturn:

@@ -219,6 +219,6 @@ def check_values(values: Sequence[Value]) -> None:
     """Unsupported unless kernels can hold arrays like these."""
     for value in values:
         if value.dtype not in OF_KERNELS:
-            raise Unsupported(f"kernels have no dtype {value.dtype}")
+            raise Unsupported(f"networks have no kernels of dtype {value.dtype}")
         if value.size == 0:
             raise Unsupported(f"kernels have no arrays without elements (shape {value.shape})")

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from ansor.errors import DeclarationError
 from ansor.te.expr import Axis, Const, Expr, Reduce, cast
+from ansor.te.extreme_place import flat_place, place_of_extreme
 from ansor.te.nn.layout import Padding, Sizes, Window, checked_layout, extents, in_layout, sizes, spatial_of, tap_position, windows
 from ansor.te.nn.padding import pad_windows
 from ansor.te.nn.pooling import elements_of, places_of, reaching
 from ansor.te.scalar import all as all_of
-from ansor.te.scalar import any as any_of
 from ansor.te.scalar import if_then_else, min_value
 from ansor.te.scalar import max as greater
 from ansor.te.scalar import min as lesser
@@ -45,7 +45,7 @@ def pool_grad(grads: Tensor, data: Tensor, kernel: Sizes, stride: Sizes, padding
     index = in_layout(layout, dict(out) | near)
     if first is not None:
         value = grads[index]
-        covering.append(first[index] == _flat(tap, kernels))
+        covering.append(first[index] == flat_place((tap[x], kernels[x]) for x in kernels))
     else:
         count: Expr = Const(1, "int32")
         for x in spatial:
@@ -68,16 +68,7 @@ def _first_maximum(data: Tensor, layout: str, slides: Mapping[str, Window], plac
         value, axes = padded[in_layout(layout, index)], in_layout(layout, out)
         if best is None:
             return declared(label, axes, Reduce("max", value, tuple(taps.values()), data.dtype))
-        found = any_of(value == best[axes], value != value)
-        nowhere = Const(2**31 - 1, "int32")
-        body = if_then_else(found, _flat(dict(taps), {x: slides[x].kernel for x in slides}), nowhere)
+        body = place_of_extreme(value, best[axes], [(taps[x], slides[x].kernel) for x in slides], 2**31 - 1)
         return declared(label, axes, Reduce("min", body, tuple(taps.values()), "int32"))
 
     return one(f"{name}_first", one(f"{name}_max", None))
-
-
-def _flat(tap: Mapping[str, Expr], kernels: Mapping[str, int]) -> Expr:
-    place: Expr = Const(0, "int32")
-    for x in kernels:
-        place = place * kernels[x] + tap[x]
-    return place

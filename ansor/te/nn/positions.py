@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from ansor.te import scalar
-from ansor.te.expr import Axis, Const, Expr, Reduce, as_expr, is_float
+import math
+
+from ansor.te.expr import Axis, Reduce, as_expr
+from ansor.te.extreme_place import place_of_extreme
 from ansor.te.nn.reduction import Dimensions, dimensions_of, over_dimensions
 from ansor.te.tensor import Tensor, axes_of, declared
 
@@ -30,17 +32,6 @@ def _place_of(extreme: str, data: Tensor, axis: Dimensions, keepdims: bool, last
     taps = {d: Axis(f"r{d}", data.shape[d], "reduce") for d in chosen}
     index: list[Axis] = [taps[d] if d in taps else where[d] for d in range(data.ndim)]
     value = data[tuple(index)]
-    found = value == best[tuple(where[d] for d in kept)]
-    if is_float(data.dtype):
-        found = scalar.any(found, value != value)      # the extreme of values with a NaN is NaN, which equals nothing
-    place, count = _flat(list(taps.values()))
-    body = scalar.if_then_else(found, place, Const(-1 if last else count, "int32"))
+    nowhere = -1 if last else math.prod(tap.extent for tap in taps.values())
+    body = place_of_extreme(value, best[tuple(where[d] for d in kept)], [(tap, tap.extent) for tap in taps.values()], nowhere)
     return declared(name, out, Reduce("max" if last else "min", body, tuple(taps.values()), "int32") if taps else as_expr(0))
-
-
-def _flat(taps: list[Axis]) -> tuple[Expr, int]:
-    place: Expr = Const(0, "int32")
-    count = 1
-    for tap in taps:
-        place, count = place * tap.extent + tap, count * tap.extent
-    return place, count

@@ -71,7 +71,7 @@ def test_corner_cases_of_packing() -> None:
     state.fuse(c, state[c].iters)
     check_interpreted(dag, dag.replay(state, LayoutRewriteOption.INSERT_TRANSFORM_STAGE).sketch)
     wrong = te.compute((1, 1), lambda i, j: c[i, j], name="D", attrs={"layout_free_placeholders": [c]})
-    with pytest.raises(ScheduleError, match="which is no placeholder that it reads"):
+    with pytest.raises(ScheduleError, match="which is not a placeholder that it reads"):
         ComputeDAG([a, b, wrong]).replay(ComputeDAG([a, b, wrong]).init_state.state_object, LayoutRewriteOption.INSERT_TRANSFORM_STAGE)
 
 
