@@ -37,7 +37,7 @@ class DirectCall:
         if not self._plain or len(inputs) != len(self._given):
             return None
         try:
-            for (k, shape, dtype), value in zip(self._given, inputs, strict=True):
+            for (k, shape, dtype), value in zip(self._given, inputs):  # noqa: B905  # as many, see above; the keyword costs more than a check below
                 if value.dtype is not dtype or value.shape != shape or not value.is_cpu or value.is_neg() or not value.is_contiguous():
                     return None
                 address = value.data_ptr()

@@ -141,6 +141,12 @@ class Kernel(Locked):
                 direct = self._call_directly(inputs)
                 if direct is not None:
                     return direct[0] if len(direct) == 1 else tuple(direct)
+        return self._call_checked(inputs, out, named)
+
+    def _call_checked(
+        self, inputs: "tuple[Tensor, ...]", out: "Tensor | Sequence[Tensor] | None", named: "Mapping[str, Tensor]"
+    ) -> "Tensor | tuple[Tensor, ...]":
+        """The call of whatever may have to be looked at, converted or copied. Apart from `__call__`, whose short way its closures would make slower."""
         wanted = [a for a in self.arguments if a.role != "output" and a.name not in self._bound]
         if named:
             inputs = self._in_order(wanted, inputs, named)

@@ -83,8 +83,8 @@ def difference(
 ) -> str:
     """A sentence about how output `name` differs from the reference (same shape), '' when it is right.
 
-    `reduction`, `input_scale` (largest |input|) and `sensitivity` are what the head of this file calls L, the inputs' scale and sensitivity; `stated`: the algorithm's
-    tolerance; `rounding`: a narrower dtype in which it was computed, '' for its own.
+    `reduction`, `input_scale` (largest |input|) and `sensitivity` are explained at the head of this file; `stated`: the algorithm's tolerance;
+    `rounding`: a narrower dtype in which it was computed, '' for its own.
     """
     if found.dtype.kind == "b":  # byte for byte: 0xA5 is true to NumPy, but no bool
         found, expected = found.view(np.uint8), expected.astype(np.bool_).view(np.uint8)

@@ -139,6 +139,23 @@ def test_a_tensor_that_requires_gradients_is_warned_of_once(direct: bool) -> Non
 
 
 @pytest.mark.compiler
+@pytest.mark.torch
+def test_of_direct_calls_the_first_alone_is_watched_for_gradients() -> None:
+    """They have no time for more; any other call is watched, until one has warned."""
+    import torch as library
+
+    torch: Any = library
+    kernel = ansor.auto_schedule("matmul", (4, 5, 6), ONE)
+    a, b = torch.from_numpy(A.copy()), torch.from_numpy(B.copy())
+    kernel(a, b)
+    a.requires_grad_()
+    kernel(a, b)
+    with pytest.warns(ansor.AnsorWarning, match="'A' requires gradients"):
+        kernel(a, B=b)
+    kernel(a, B=b)
+
+
+@pytest.mark.compiler
 def test_the_name_of_a_kernel_is_the_tasks_also_when_it_was_saved(kernel: ansor.Kernel, tmp_path: Path) -> None:
     assert repr(kernel).startswith("Kernel(matmul(4, 5, 6): ") and "matmul_4__5__6_" in kernel.source
     assert repr(ansor.Kernel.load(kernel.save(tmp_path / "k"))) == repr(kernel)

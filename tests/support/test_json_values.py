@@ -12,7 +12,7 @@ def test_what_is_read() -> None:
 
 
 @pytest.mark.parametrize("text, reason", [
-    ("", "it is not JSON"), ("NaN", "NaN is not a JSON number"), ("-Infinity", "-Infinity is not a JSON number"), ("1e999", "1e999 is no number"),
+    ("", "it is not JSON"), ("NaN", "NaN is not a JSON number"), ("-Infinity", "-Infinity is not a JSON number"), ("1e999", "1e999 is not a JSON number"),
     ("9" * 5000, "it is not JSON"), ("[" * 100_000, "nested more than 50 deep"), ("[" * (DEEPEST + 2) + "]" * (DEEPEST + 2), "nested more than 50 deep"),
     ('{"a":' * 60 + "1" + "}" * 60, "nested more than 50 deep"), (" " * LONGEST + "1", "it has 1048577 characters, the longest that is read has 1048576"),
 ])  # fmt: skip
