@@ -146,7 +146,7 @@ def test_of_direct_calls_the_first_alone_is_watched_for_gradients() -> None:
 
     torch: Any = library
     kernel = ansor.auto_schedule("matmul", (4, 5, 6), ONE)
-    a, b = torch.from_numpy(A.copy()), torch.from_numpy(B.copy())
+    a, b = torch.tensor(A), torch.tensor(B)
     kernel(a, b)
     a.requires_grad_()
     kernel(a, b)
