@@ -261,7 +261,7 @@ class Subject:
     ) -> bool:
         measured, expected = self.task.measure_task, kept.outputs[one.name]
         text = difference(one.name, found, expected, reduction=measured.reduction, rounding=measured.rounding, input_scale=kept.input_scale,
-                          sway=kept.sway[one.name])  # fmt: skip
+                          sensitivity=kept.sway[one.name])  # fmt: skip
         if bool(text) != bool(check.wrong or check.unwritten):
             tally.disagreed.append(f"{what}: here {text!r}, on the device {check}")
         floats = found.dtype.kind == "f"

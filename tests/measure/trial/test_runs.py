@@ -22,7 +22,7 @@ from ansor.measure.trial.kept import read_kept
 from ansor.measure.trial.recipe import input_lines, moves_line, recipe_text
 from ansor.measure.trial.runs import TASKS_KEPT, TrialRuns
 from ansor.measure.trial.transport import Ended, Limits, failed_by_signal
-from ansor.measure.verify import sway_of
+from ansor.measure.verify import sensitivity_of
 from ansor.targets.unit import INSTRUCTIONS, SECONDS
 from tests.trial_programs import built, kernel, said
 
@@ -189,7 +189,7 @@ def test_how_far_outputs_move_is_found_on_the_device_as_here(tmp_path: Path) -> 
     for move in range(3):
         keys = generated(key + move, 2)
         moved.append(outputs([one * (1 - uniform(generated(int(keys[place]), 60), 8) * eps) for place, one in enumerate(inputs)]))
-    assert kept.sway["C"] == pytest.approx(max(sway_of(expected, [one]) for one in moved), rel=1e-6)
+    assert kept.sway["C"] == pytest.approx(max(sensitivity_of(expected, [one]) for one in moved), rel=1e-6)
 
 
 def test_other_files_are_no_references() -> None:
