@@ -11,17 +11,18 @@ import pytest
 
 from ansor.cli import main
 from ansor.codegen.artifact import PROGRAM, Artifact
-from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.source import Argument, CSource
-from ansor.codegen.toolchain import find_compiler
+from ansor.codegen.toolchain import cached_library, find_compiler
 from ansor.measure.device import Device, Job, Observation
 from ansor.measure.device_kinds import find_kind
-from ansor.measure.devices.qemu import QemuDevice, cpu_of, missing
+from ansor.measure.devices.qemu import PLUGIN, QemuDevice, QemuTransport, cpu_of, missing, plugin
 from ansor.measure.failure import Failure
 from ansor.measure.measure_task import MeasureTask
 from ansor.measure.timing import TimingOptions
-from ansor.targets.base import Kind, Target, parse_target, register_kind
-from ansor.targets.base import find_kind as find_target
+from ansor.measure.trial.fill import fills_of
+from ansor.measure.trial.recipe import input_lines, recipe_text
+from ansor.measure.trial.transport import Limits
+from ansor.targets.base import parse_target
 from ansor.targets.unit import INSTRUCTIONS
 from ansor.testing.device_contract import DeviceContract
 from tests.trial_programs import AARCH64, ARM, RISCV64, Machine, built, kernel
@@ -34,25 +35,19 @@ REFERENCE = kernel(ADD.replace("float", "double"), [replace(one, dtype="float64"
 TASK = MeasureTask("add", REFERENCE)
 
 
-def _cross(target: Target) -> CToolchain:
-    return CToolchain(find_compiler(target.compiler), "cortex_a53", "aarch64-linux-musl")
-
-
-def _kind() -> Kind:
-    """Programs of 128-bit vectors for aarch64."""
-    cpu = find_target("cpu")
-    return replace(cpu, name="trial-aarch64", default=lambda mcpu: replace(cpu.default("x86-64"), kind="trial-aarch64", mcpu=mcpu, features=frozenset()),
-                   mcpu="cortex-a53", unit=INSTRUCTIONS, device="qemu-aarch64", toolchain=_cross)  # fmt: skip
-
-
-KIND = register_kind(_kind())
-
-
 class TestQemuAarch64(DeviceContract):
-    target = "trial-aarch64"
+    target = "arm -mcpu=cortex-a53"
 
     def open(self) -> Device:
         return QemuDevice("qemu-aarch64", "aarch64", "cortex-a53")
+
+
+class TestQemuArm(DeviceContract):
+    target = "armv7 -mcpu=cortex-a7"
+    trials = 3
+
+    def open(self) -> Device:
+        return QemuDevice("qemu-arm", "arm", "cortex-a7")
 
 
 @pytest.fixture(params=MACHINES)
@@ -84,6 +79,16 @@ def test_counts_are_exact_and_repeatable(device: QemuDevice, machine: Machine) -
     assert isinstance(empty, Observation) and empty.costs == (1.0,)  # it returns
     counts = [one.costs[0] for one in seen if isinstance(one, Observation)]
     assert len(counts) == 3 and counts[0] == counts[1] and counts[2] - counts[0] == 1000 and counts[0] >= 3000
+
+
+def test_later_emulators_count_the_same_by_calls(machine: Machine, tmp_path: Path) -> None:
+    """Their plugins cannot add inside of a block."""
+    by_call = cached_library(find_compiler(), "qemu-count-by-call", PLUGIN.read_text(), flags=("-DANSOR_BY_CALL",))
+    made = job(machine)
+    recipe = recipe_text([*input_lines(ARGUMENTS, dict(fills_of(ARGUMENTS, 0, {}))), "count"])
+    transports = [QemuTransport(machine.emulator, machine.cpu, library, tmp_path) for library in (plugin(), by_call)]
+    ended = [one.run(made.artifact.path, "trial", "-", recipe, Limits(20, 0)) for one in transports]
+    assert ended[0].counters == ended[1].counters and ended[0].counters["instructions"] > 50
 
 
 def test_real_values_count_the_same_and_travel_nowhere(device: QemuDevice, machine: Machine, tmp_path: Path) -> None:
@@ -160,10 +165,10 @@ def test_what_is_missing_is_said_with_the_cure(monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_doctor_says_what_is_missing_and_how_it_is_installed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert main(["doctor", "--target", "trial-aarch64"]) == 0
+    assert main(["doctor", "--target", "arm"]) == 0
     assert "qemu-aarch64" in capsys.readouterr().out
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert main(["doctor", "--target", "trial-aarch64"]) == 1
+    assert main(["doctor", "--target", "arm"]) == 1
     assert "apt-get install -y qemu-user" in capsys.readouterr().out
 
 
