@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import entry_points
 
+from ansor.codegen.building import Toolchain
 from ansor.errors import DeviceError
 from ansor.measure import devices
 from ansor.measure.device import Device
 from ansor.measure.turns import Say
 from ansor.support.notices import warn
 from ansor.targets.base import Target
+from ansor.targets.unit import Unit
 
 GROUP = "ansor.devices"
 
@@ -53,15 +55,55 @@ def open_devices(texts: Sequence[str | Device] | str | Device | None, target: Ta
     given = [target.device] if texts is None else list(texts) if isinstance(texts, Sequence) and not isinstance(texts, str) else [texts]
     if not given:
         raise DeviceError("asked to measure on no device: name one (`ansor devices` lists the kinds), or leave devices out")
-    opened = tuple(open_device(one, target, say) for one in given)
-    names = [one.name for one in opened]
+    _check_once([one for one in given if isinstance(one, str)])  # before they are opened: many devices let one in at a time
+    opened: list[Device] = []
+    try:
+        for one in given:
+            device = open_device(one, target, say)
+            _check_attributes(device)
+            opened.append(device)
+        _check_once([one.name for one in opened])
+        models = list(dict.fromkeys(f"{one.model} ({one.unit})" for one in opened))
+        if len(models) > 1:
+            raise DeviceError(f"asked to measure on {' and '.join(models)} together: their costs do not compare; use devices of one model")
+    except BaseException:
+        for device, one in zip(opened, given, strict=False):
+            if isinstance(one, str):  # what was given as a device is its owner's
+                device.close()
+        raise
+    return tuple(opened)
+
+
+def _check_once(names: Sequence[str]) -> None:
     twice = next((name for name in names if names.count(name) > 1), "")
     if twice:
         raise DeviceError(f"asked to measure on {twice} twice: name each device once")
-    models = list(dict.fromkeys(f"{one.model} ({one.unit})" for one in opened))
-    if len(models) > 1:
-        raise DeviceError(f"asked to measure on {' and '.join(models)} together: their costs do not compare; use devices of one model")
-    return opened
+
+
+def _check_attributes(device: object) -> None:
+    """Raises DeviceError for what lacks something that every device has, or has another thing in its place."""
+    what = f"asked to measure on {device!r:.200}, whose"
+    for name in ("name", "model", "form"):
+        if not isinstance(getattr(device, name, None), str) or not getattr(device, name):
+            raise DeviceError(f"{what} {name} is {getattr(device, name, 'missing')!r}, not a text; give a device of ansor.measure.device, or its text")
+    if not isinstance(getattr(device, "unit", None), Unit):
+        raise DeviceError(f"{what} unit is {getattr(device, 'unit', 'missing')!r}, not a Unit; ansor.targets.unit has them, such as ticks(1e6)")
+    if not isinstance(getattr(device, "alone", None), bool):
+        raise DeviceError(f"{what} alone is {getattr(device, 'alone', 'missing')!r}, not True or False: whether building beside it disturbs what it counts")
+    lacking = next((name for name in ("run", "close") if not callable(getattr(device, name, None))), "")
+    if lacking:
+        raise DeviceError(f"{what} method {lacking} is missing; ansor.measure.device.Device says what it does")
+
+
+def check_forms(devices: Sequence[Device], toolchain: Toolchain, target: Target) -> None:
+    """Raises DeviceError for a device that runs none of what a toolchain makes."""
+    made = toolchain.forms()
+    other = next((one for one in devices if one.form not in made), None)
+    if other is not None:
+        raise DeviceError(
+            f"asked to measure programs for {target} on {other.name}, which runs the form {other.form!r}; {toolchain.version} makes {' and '.join(made)}: "
+            "choose another device (`ansor devices` lists the kinds), or mend the target's toolchain"
+        )
 
 
 def find_kind(text: str) -> DeviceKind:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import queue
+import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
-from ansor.errors import DeviceError
+from ansor.errors import AnsorError, DeviceError
 from ansor.measure.device import Device, Job, Observation
 from ansor.measure.failure import Failure
+from ansor.measure.turns import Say
+from ansor.support.notices import warn
 
 LOST = ("link_lost", "reset")
-"""Kinds of failures that are the device's, or the way to it: the job is tried once more, on the next free one."""
+"""Kinds of failures that are the device's, or the way to it: the job is tried once more, on another one if there is one."""
+
+MOST_LOST = 6
+"""Runs in a row that a device may lose: those of three jobs, where it is the only one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +30,16 @@ class Ran:
 
 
 class DeviceQueue:
-    """Hands jobs to devices. A single device runs its jobs in the caller's thread, when their results are asked for."""
+    """Hands jobs to devices. A single device runs its jobs in the caller's thread, when their results are asked for.
 
-    def __init__(self, devices: Sequence[Device]) -> None:
+    A device that raises DeviceError, or loses `MOST_LOST` runs in a row, gets no more jobs: `say` is told, and the others go on. Where it was the last one, the
+    job's result is the DeviceError.
+    """
+
+    def __init__(self, devices: Sequence[Device], say: Say = warn) -> None:
         self._devices = tuple(devices)
-        self._free: queue.SimpleQueue[Device] = queue.SimpleQueue()
-        for device in self._devices:
-            self._free.put(device)
+        self._usable, self._free, self._lost = list(devices), list(devices), [0] * len(devices)
+        self._changed, self._say, self._stopping = threading.Condition(), say, False
         self._threads = ThreadPoolExecutor(len(devices), thread_name_prefix="ansor-device") if len(devices) > 1 else None
         self._running: list[Future[Ran]] = []
 
@@ -50,12 +58,13 @@ class DeviceQueue:
 
     def stop(self) -> None:
         """End what runs, and forget what waits."""
+        self._stopping = True
         waiting = [one for one in self._running if not one.cancel()]
         if any(not one.done() for one in waiting):
             for device in self._devices:
                 device.close()
         wait(waiting)
-        self._running = []
+        self._running, self._stopping = [], False
 
     def close(self) -> None:
         """End everything, and let go of the devices."""
@@ -67,22 +76,93 @@ class DeviceQueue:
 
     def _run(self, job: Job) -> Ran:
         started = time.monotonic()
-        outcome = self._once(job)
-        if isinstance(outcome, Failure) and outcome.kind in LOST:
-            outcome = self._once(job)
+        outcome, device = self._once(job, None)
+        if isinstance(outcome, Failure) and outcome.kind in LOST and not self._stopping:
+            outcome, _ = self._once(job, device)
         return Ran(outcome, time.monotonic() - started)
 
-    def _once(self, job: Job) -> Observation | Failure:
-        device = self._free.get()
-        try:
-            outcome = device.run(job)
-        finally:
-            self._free.put(device)
-        if isinstance(outcome, Observation) and (not outcome.costs or not all(0 < cost < float("inf") for cost in outcome.costs)):
-            raise DeviceError(f"device {device.name} gave the costs {outcome.costs}; it must give at least one, each above 0: mend the device")
-        if isinstance(outcome, Observation) and outcome.unit != device.unit:
-            raise DeviceError(f"device {device.name}, which counts {device.unit}, gave costs in {outcome.unit}: mend the device")
-        return outcome
+    def _once(self, job: Job, other_than: Device | None) -> tuple[Observation | Failure, Device]:
+        """What the next free device says of a job, and which that was: another than `other_than` if there is one."""
+        while True:
+            device = self._take(other_than)
+            try:
+                outcome = _outcome(device, job)
+                self._count(device, outcome)
+                return outcome, device
+            except _Unusable as error:
+                self._leave_out(device, error)
+            finally:
+                self._give_back(device)
+
+    def _take(self, other_than: Device | None) -> Device:
+        with self._changed:
+            while True:
+                wanted = [one for one in self._usable if one is not other_than] or self._usable
+                free = next((one for one in self._free if any(one is usable for usable in wanted)), None)
+                if free is not None:
+                    self._free = [one for one in self._free if one is not free]
+                    return free
+                self._changed.wait()
+
+    def _give_back(self, device: Device) -> None:
+        with self._changed:
+            self._free.append(device)
+            self._changed.notify_all()
+
+    def _count(self, device: Device, outcome: Observation | Failure) -> None:
+        """Raises _Unusable for a device that lost too many runs in a row."""
+        at = next(k for k, one in enumerate(self._devices) if one is device)
+        lost = isinstance(outcome, Failure) and outcome.kind in LOST and not self._stopping
+        self._lost[at] = self._lost[at] + 1 if lost else 0
+        if self._lost[at] >= MOST_LOST:
+            self._lost[at] = 0
+            raise _Unusable(f"device {device.name} lost {MOST_LOST} runs in a row, the last one with {outcome}; see whether it is on, and reached")
+
+    def _leave_out(self, device: Device, error: _Unusable) -> None:
+        """Go on without a device; the last one stays in, so that a later job may try it again, and its error is the job's."""
+        with self._changed:
+            others = [one for one in self._usable if one is not device]
+            if not others:
+                raise DeviceError(str(error)) from error
+            self._usable = others
+            self._changed.notify_all()
+        names = ", ".join(one.name for one in others)
+        self._say(f"device {device.name} is left out, {names} {'goes' if len(others) == 1 else 'go'} on: {error}")
+
+
+class _Unusable(DeviceError):
+    """A device cannot be used any more."""
+
+
+def _outcome(device: Device, job: Job) -> Observation | Failure:
+    """What a device says of a job. Raises _Unusable when it cannot be used, DeviceError when it breaks its word."""
+    try:
+        outcome = device.run(job)
+    except DeviceError as error:
+        raise _Unusable(str(error)) from error
+    except AnsorError:
+        raise
+    except Exception as error:
+        raise DeviceError(f"device {device.name} raised {type(error).__name__}: {error}; it must give an observation or a failure: mend the device") from error
+    _check(device, outcome)
+    return outcome
+
+
+def _check(device: Device, outcome: object) -> None:
+    """Raises DeviceError for an outcome that a device may not give."""
+    if isinstance(outcome, Failure):
+        return
+    if not isinstance(outcome, Observation):
+        raise DeviceError(f"device {device.name} gave {outcome!r:.200}, which is neither an Observation nor a Failure: mend the device")
+    if not _are_costs(outcome.costs):
+        raise DeviceError(f"device {device.name} gave the costs {outcome.costs!r:.200}; it must give a tuple of at least one, each above 0: mend the device")
+    if outcome.unit != device.unit:
+        raise DeviceError(f"device {device.name}, which counts {device.unit}, gave costs in {outcome.unit}: mend the device")
+
+
+def _are_costs(costs: object) -> bool:
+    """Whether these are numbers that compare, and go into a record."""
+    return isinstance(costs, tuple) and bool(costs) and all(isinstance(cost, int | float) and 0 < cost < float("inf") for cost in costs)
 
 
 class _Done(Future[Ran]):

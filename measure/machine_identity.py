@@ -16,6 +16,7 @@ from ansor.codegen.toolchain import processor_name
 from ansor.targets.cpu import caches_of
 
 CPUINFO, CACHES = Path("/proc/cpuinfo"), Path("/sys/devices/system/cpu/cpu0/cache")
+_GCC = re.compile(r"cc\b|cc-\d|GCC|\+\+|\bc\d\d\b")  # it calls itself by the name that it was started with
 Caches = Mapping[tuple[int, str], tuple[int, int]]
 """(level, type) -> (KiB, bytes of a line)."""
 
@@ -58,12 +59,15 @@ def identity_of(cpuinfo: str, caches: Caches) -> str:
 
 
 def compiler_identity(version: str) -> str:
-    """Kind and major.minor of a compiler by what it says it is: `zig cc 0.17`, `gcc 12.2`, `clang 19.1`; all of the text where no number is in it."""
+    """Kind and major.minor of what builds, by what it says it is: `zig cc 0.17`, `gcc 12.2`, `clang 19.1`, `myasm 1.0`; else all of the text."""
     bare = re.sub(r"\([^()]*\)", " ", version)
-    kind = next((kind for kind, word in (("zig cc", "zig"), ("Apple clang", "Apple clang"), ("clang", "clang")) if word in bare), "gcc")
-    named = re.search(r"version\s+(\d+\.\d+)", bare)
-    numbers = [named[1]] if named else re.findall(r"(?<![\w.])(\d+\.\d+)", bare)
-    return f"{kind} {numbers[-1]}" if numbers else _plain(version)
+    kind = next((kind for kind, word in (("zig cc", "zig"), ("Apple clang", "Apple clang"), ("clang", "clang")) if word in bare), "")
+    stated = re.search(r"version\s+(\d+\.\d+)", bare)
+    numbers = [stated[1]] if stated else re.findall(r"(?<![\w.])(\d+\.\d+)", bare)
+    if not numbers:
+        return _plain(version)
+    named = "gcc" if _GCC.search(version) else _plain(bare.partition(numbers[-1])[0]).removesuffix("version").rstrip()
+    return f"{kind or named or 'gcc'} {numbers[-1]}"
 
 
 def _fields(block: str) -> list[tuple[str, str]]:

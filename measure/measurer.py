@@ -19,9 +19,10 @@ from typing import Self
 from ansor.codegen.artifact import Artifact
 from ansor.codegen.building import Toolchain
 from ansor.codegen.source import CSource
+from ansor.errors import DeviceError
 from ansor.measure.builder import Builder, Built
 from ansor.measure.device import Device, Job
-from ansor.measure.device_kinds import open_devices
+from ansor.measure.device_kinds import check_forms, open_devices
 from ansor.measure.device_queue import DeviceQueue, Ran
 from ansor.measure.failure import Failure
 from ansor.measure.machine_trouble import check_trouble
@@ -93,9 +94,15 @@ class Measurer:
         self.toolchain = toolchain or self.target.toolchain()
         self.timing = timing or TimingOptions()
         self.devices = open_devices(devices, self.target, say)
+        try:
+            check_forms(self.devices, self.toolchain, self.target)
+        except DeviceError:
+            for device in self.devices:
+                device.close()
+            raise
         self._overlap = not any(one.alone for one in self.devices) if overlap is None else overlap
         self._builder = Builder(self.toolchain, self.devices[0].form, timeout=build_timeout, jobs=jobs)
-        self._queue = DeviceQueue(self.devices)
+        self._queue = DeviceQueue(self.devices, say)
         self._best: dict[str, float] = {}
         self._seen: dict[_Key, Measurement] = {}
         self._references: dict[str, Artifact | None] = {}

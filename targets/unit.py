@@ -22,7 +22,8 @@ class Unit:
     scale: float = 0.0
 
     def __str__(self) -> str:
-        return f"{self.name} ({self.detail})" if self.detail else self.name
+        detail = f"{float(self.detail.removesuffix(' Hz')):.15g} Hz" if self.name == "ticks" and _is_rate(self.detail) else self.detail
+        return f"{self.name} ({detail})" if detail else self.name
 
     def to_text(self) -> str:
         """What `from_text` reads back: the name, and what belongs to it after a colon."""

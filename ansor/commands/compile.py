@@ -20,7 +20,7 @@ from ansor.measure.record import check_file
 from ansor.measure.record_place import make_place
 from ansor.run.choosing import chosen, recorded_state, say_guesses, say_unused
 from ansor.run.kernels import built
-from ansor.run.machine_checks import check_machine, check_tools
+from ansor.run.machine_checks import check_loads_here, check_machine, check_tools
 from ansor.run.progress import ProgressView, say
 from ansor.run.states import TaskState
 from ansor.support.text import counted, format_seconds
@@ -39,6 +39,7 @@ def run_compile(given: argparse.Namespace) -> int:
         raise RecordError(f"asked to compile from {records}, which does not exist; tune first, or leave --records out")
     check_file(records)
     target = target_for(given, records, console)
+    check_loads_here(target, subject.name if isinstance(subject, OperatorSubject) else "")
     check_machine(target, measures=False)
     check_tools(target)
     if isinstance(subject, OperatorSubject):

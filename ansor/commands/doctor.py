@@ -59,7 +59,7 @@ def _elsewhere(target: Target, console: Console) -> bool:
     for form in toolchain.forms():
         toolchain.prepare(form)
     console.print(f"toolchain  {toolchain.version} (ready in {format_seconds(time.monotonic() - start)})", soft_wrap=True)
-    return say_device(console, target.device)
+    return say_device(console, target)
 
 
 def _measured(target: Target, console: Console, load: float) -> None:

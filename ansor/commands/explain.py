@@ -52,7 +52,7 @@ def run_explain(given: argparse.Namespace) -> int:
     width = max(NARROWEST, min(WIDEST, console.width)) if console.is_terminal else WIDTH
     for k, (task, _, recorded) in enumerate(shown):
         model = partial(first_model, target.prior.family, recorded.unit.name)
-        one = explain(task, [outcome for outcome, _ in recorded.known], peak_gflops=given.peak, model=model)
+        one = explain(task, [outcome for outcome, _ in recorded.known], peak_gflops=given.peak, model=model, unit=recorded.unit)
         console.print(("\n\n" if k else "") + explanation_text(one, width), soft_wrap=True, markup=False)
         _say_left_out([recorded], given.records, console)
     if len(explained) > len(shown):

@@ -8,9 +8,10 @@ from rich.console import Console
 from rich.table import Table
 
 from ansor.commands.common import make_console
-from ansor.measure.device_kinds import device_kinds
+from ansor.errors import DeviceError
+from ansor.measure.device_kinds import device_kinds, open_devices
 from ansor.measure.device_kinds import find_kind as find_device_kind
-from ansor.targets.base import find_kind, kind_names
+from ansor.targets.base import Target, find_kind, kind_names
 
 
 def run_targets(given: argparse.Namespace) -> int:
@@ -44,9 +45,18 @@ def _table(*headings: str) -> Table:
     return table
 
 
-def say_device(console: Console, device: str) -> bool:
-    """Whether a device can be used here; if not, a line says what is missing."""
-    kind = find_device_kind(device)
-    lacking = kind.missing()
-    console.print(f"device     {device} ({kind.help}): {lacking or 'ready'}", soft_wrap=True)
+def say_device(console: Console, target: Target) -> bool:
+    """Whether a target's own device can be used here: it is opened once; if it cannot be, a line says why."""
+    kind = find_device_kind(target.device)
+    lacking = kind.missing() or _why_closed(target)
+    console.print(f"device     {target.device} ({kind.help}): {lacking or 'ready'}", soft_wrap=True)
     return not lacking
+
+
+def _why_closed(target: Target) -> str:
+    try:
+        (device,) = open_devices(None, target)
+        device.close()
+    except DeviceError as error:
+        return str(error)
+    return ""

@@ -75,7 +75,7 @@ def _tune_network(given: argparse.Namespace, subject: NetworkSubject, target: Ta
 
 def _devices(given: argparse.Namespace) -> list[str] | None:
     """What programs are measured on, the target's own device by default."""
-    return given.devices.split(",") if given.devices else None
+    return None if given.devices is None else [one.strip() for one in given.devices.split(",") if one.strip()]
 
 
 def _trials(given: argparse.Namespace, default: int) -> int | None:

@@ -30,6 +30,7 @@ from ansor.schedule.sketch import Sketch
 from ansor.schedule.state import At, FuseRelation, SplitRelation, Stage
 from ansor.search.tuner import Outcome
 from ansor.targets.base import Target
+from ansor.targets.unit import SECONDS, Unit
 from ansor.tasks.origins import RULES, origin_of
 from ansor.tasks.sketch_space import SketchSpace
 from ansor.tasks.task import SearchTask
@@ -179,7 +180,7 @@ class Explanation:
     """Everything that is told of a workload's best program.
 
     fill: share of a cache that a piece may take; flop: of one run, as declared; peak_gflops: of the target, None when it is not known; floor: cycles that the
-    arithmetic takes at least, None for other than floating-point sums; median: seconds of the median valid trial; other_sketch, other_tiles: the best programs
+    arithmetic takes at least, None for other than floating-point sums; median: of the valid trials' costs; unit: of all costs; other_sketch, other_tiles: the best programs
     of another sketch, and of the same with other numbers; algorithms: the others that were searched, "" for the declaration as it is.
     """
 
@@ -202,14 +203,17 @@ class Explanation:
     by_model: Ranking | None
     other_sketch: Rival | None
     other_tiles: Rival | None
+    unit: Unit = SECONDS
 
 
 def explain(
-    task: SearchTask, outcomes: Sequence[Outcome], *, peak_gflops: float | None = None, model: Callable[[], CostModel] | None = None
+    task: SearchTask, outcomes: Sequence[Outcome], *, peak_gflops: float | None = None, model: Callable[[], CostModel] | None = None,
+    unit: Unit = SECONDS,
 ) -> Explanation:
     """What a task's trials tell about its best program. Raises RecordError when none is valid.
 
-    `model` makes the cost model to be trained on the trials, where there are enough of them; None asks none. `peak_gflops`: of all threads, if it is known.
+    `model` makes the cost model to be trained on the trials, where there are enough of them; None asks none. `peak_gflops`: of all threads, if it is known;
+    `unit`: of the trials' costs.
     """
     valid = sorted((one for one in outcomes if one.valid), key=_seconds)
     if not valid:
@@ -240,6 +244,7 @@ def explain(
         by_model=_learned(features, outcomes, model) if model is not None and len(valid) >= ENOUGH else None,
         other_sketch=_rival(task, program, [one for one in valid if one.pick.space != best.pick.space]),
         other_tiles=_rival(task, program, [one for one in valid[1:] if one.pick.space == best.pick.space and one.pick.row != best.pick.row]),
+        unit=unit,
     )
 
 

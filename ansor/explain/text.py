@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from ansor.explain.explanation import FOLDS, AxisTiles, Explanation, Main, Program, Ranking, RegisterTile, Rival, Rules, Tried
 from ansor.explain.steps_in_words import Said
-from ansor.support.text import counted, format_bytes, format_count, format_rate, format_seconds
+from ansor.support.text import counted, format_bytes, format_count
 from ansor.tasks.origins import RULES, origin_of
 
 WIDTH = 110
@@ -45,9 +45,9 @@ def _summary(one: Explanation) -> list[str]:
     best = one.best.seconds
     valid = "all valid" if one.valid == one.trials else f"{one.valid} valid"
     lines = [f"{one.name} for {one.target}"]
-    lines.append(f"  {counted(one.trials, 'trial')}, {valid}; best {format_seconds(best)}, {format_rate(one.flop, best)}{_of_peak(one)}")
+    lines.append(f"  {counted(one.trials, 'trial')}, {valid}; best {one.unit.text(best)}, {one.unit.rate(one.flop, best)}{_of_peak(one)}")
     if one.valid > 1:
-        lines.append(f"  the median of the valid ones takes {format_seconds(one.median)}, {one.median / best:.2f} times as long")
+        lines.append(f"  the median of the valid ones takes {one.unit.text(one.median)}, {one.median / best:.2f} times as long")
     if one.failures:
         lines.append(f"  failures: {', '.join(f'{kind} {count}' for kind, count in one.failures)}")
     return lines
@@ -156,12 +156,19 @@ def _expected(one: Explanation) -> list[str]:
     wide = max(len("in all"), *(len(cost.stage) for cost in best.costs))
     lines = ["Expected: cycles by the estimate", f"  {'':<{wide}}  instructions  transfers     sum"]
     lines += [f"  {name:<{wide}}  {_count(a):>12}  {_count(b):>9}  {_count(a + b):>6}" for name, a, b in rows]
-    lines.append(f"  measured {format_seconds(best.seconds)}, which would be exact at a clock of {best.cycles / best.seconds / 1e9:.2f} GHz{_floor(one)}")
+    lines.append(f"  measured {one.unit.text(best.seconds)}{_clock(one)}{_floor(one)}")
     if one.valid > 1:
         lines.append(f"  the estimate {_ranking(one.by_estimate)}")
     if one.by_model is not None:
         lines.append(f"  the learned model, told {FOLDS - 1} of {FOLDS} trials and asked about the rest, {_ranking(one.by_model)}")
     return lines
+
+
+def _clock(one: Explanation) -> str:
+    """The clock at which the estimate would be exact, where costs are times."""
+    if not one.unit.scale:
+        return ""
+    return f", which would be exact at a clock of {one.best.cycles / one.best.seconds / one.unit.scale / 1e9:.2f} GHz"
 
 
 def _floor(one: Explanation) -> str:
@@ -181,14 +188,14 @@ def _lost(one: Explanation) -> list[str]:
     lines = ["Lost:" if one.other_sketch or one.other_tiles else "Lost: nothing else was valid"]
     for rival, what in ((one.other_sketch, "the best of another sketch"), (one.other_tiles, "the best of the same sketch with other numbers")):
         if rival is not None:
-            lines += _rival(one.best, rival, what)
+            lines += _rival(one, rival, what)
     return lines
 
 
-def _rival(best: Program, rival: Rival, what: str) -> list[str]:
-    other = rival.program
+def _rival(one: Explanation, rival: Rival, what: str) -> list[str]:
+    best, other = one.best, rival.program
     by = "" if other.algorithm == best.algorithm else f", {_way(other.algorithm)}"
-    lines = [f"  {what}: {format_seconds(other.seconds)}, {other.seconds / best.seconds:.2f} times as long{by}"]
+    lines = [f"  {what}: {one.unit.text(other.seconds)}, {other.seconds / best.seconds:.2f} times as long{by}"]
     rows = [("only the best", _listed(rival.ours)), ("only this one", _listed(rival.theirs))]
     rows += [("tiles", _changed(rival))]
     rows += [("estimate", _blamed(best, other))]

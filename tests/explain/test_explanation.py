@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -17,6 +18,7 @@ from ansor.explain.text import WIDTH, explanation_text
 from ansor.ir.feature_rows import FeatureRows
 from ansor.schedule.legality import legal
 from ansor.search.tuner import Outcome, Pick
+from ansor.targets.unit import INSTRUCTIONS
 from ansor.tasks.task import SearchTask
 from ansor.te import workloads
 
@@ -69,6 +71,16 @@ def test_what_it_is_about() -> None:
     assert (one.name, one.target, one.trials, one.valid, one.failures) == ("product", TARGET, 5, 4, (("compile", 1),))
     assert one.best.seconds == 10e-6 and one.median == pytest.approx(13.5e-6) and one.flop == 2 * 64**3
     assert one.floor == 2 * 64**3 / (2 * 2 * 16), "two multiply-adds of 16 lanes a cycle"
+
+
+def test_costs_are_told_in_their_unit() -> None:
+    task = _task()
+    trials = [replace(one, cost=one.cost and one.cost * 1e9) for one in _trials(task)]
+    text = explanation_text(explain(task, trials, unit=INSTRUCTIONS))
+    assert "best 10.0 k instructions, 52.4 operations per instruction" in text
+    assert "the median of the valid ones takes 13.5 k instructions, 1.35 times as long" in text
+    assert "measured 10.0 k instructions; the arithmetic" in text and "GHz" not in text and " s," not in text
+    assert "at a clock of" in explanation_text(explain(task, _trials(task)))
 
 
 def test_tiles_and_registers_are_those_of_the_row() -> None:

@@ -1,7 +1,10 @@
+from types import SimpleNamespace
+
 import pytest
 
 from ansor.errors import DeviceError
-from ansor.measure.device_kinds import device_kinds, find_kind, open_devices
+from ansor.measure import device_kinds as device_kinds_module
+from ansor.measure.device_kinds import DeviceKind, check_forms, device_kinds, find_kind, open_devices
 from ansor.measure.devices.local import LocalDevice
 from ansor.targets.base import parse_target
 from ansor.targets.unit import INSTRUCTIONS
@@ -33,3 +36,44 @@ def test_devices_that_do_not_compare_are_refused() -> None:
     with pytest.raises(DeviceError, match="no device"):
         open_devices([], CPU)
     assert [one.name for one in open_devices(None, CPU)] == ["local"]
+
+
+class Opened(LocalDevice):
+    """Of a model of its own; counts what is open."""
+
+    unit, open = INSTRUCTIONS, 0
+
+    def __init__(self, name: str) -> None:
+        self.name = self.model = name
+        Opened.open += 1
+
+    def close(self) -> None:
+        Opened.open -= 1
+
+
+def test_devices_are_let_go_of_when_they_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device_kinds_module, "device_kinds", lambda: (DeviceKind("board", "a board", lambda text, target, say: Opened(text)),))
+    with pytest.raises(DeviceError, match="do not compare"):
+        open_devices(["board:1", "board:2"], CPU)
+    with pytest.raises(DeviceError, match="board:1 twice"):
+        open_devices(["board:1", "board:1"], CPU)
+    assert Opened.open == 0
+
+
+@pytest.mark.parametrize(("lacking", "told"), [
+    ({"name": ""}, "whose name is ''"), ({"model": None}, "whose model is None, not a text"), ({"form": 3}, "whose form is 3"),
+    ({"unit": "ticks"}, "whose unit is 'ticks', not a Unit"), ({"alone": 1}, "whose alone is 1, not True or False"),
+    ({"run": None}, "whose method run is missing"),
+])  # fmt: skip
+def test_what_is_no_device_is_told(lacking: dict[str, object], told: str) -> None:
+    device = Other()
+    vars(device).update(lacking)
+    with pytest.raises(DeviceError, match=told):
+        open_devices(device, CPU)
+
+
+def test_a_form_that_nobody_makes_is_told() -> None:
+    device = Other()
+    device.form = "tape"
+    with pytest.raises(DeviceError, match="on other, which runs the form 'tape'; mine 1.0 makes library and program: choose another device"):
+        check_forms([device], SimpleNamespace(version="mine 1.0", forms=lambda: ("library", "program")), CPU)

@@ -11,7 +11,7 @@ from ansor.codegen.artifact import Artifact
 from ansor.codegen.source import CSource
 from ansor.errors import DeviceError
 from ansor.measure.device import Job, Observation
-from ansor.measure.device_queue import DeviceQueue
+from ansor.measure.device_queue import MOST_LOST, DeviceQueue
 from ansor.measure.failure import Failure
 from ansor.measure.measure_task import MeasureTask
 from ansor.targets.unit import INSTRUCTIONS, SECONDS, Unit
@@ -79,3 +79,73 @@ def test_what_waits_is_forgotten_when_a_run_stops() -> None:
     queue.stop()
     assert len(boards[0].ran) + len(boards[1].ran) <= 4 and boards[0].closed == boards[1].closed == 1
     assert isinstance(queue.submit(job(9)).result().outcome, Observation)
+
+
+@pytest.mark.parametrize("outcome", [None, 3.0, Observation(("3",), INSTRUCTIONS), Observation(3.0, INSTRUCTIONS)])  # type: ignore[arg-type]
+def test_an_outcome_of_another_kind_is_told(outcome: Observation) -> None:
+    with pytest.raises(DeviceError, match="device a gave .*mend the device"):
+        DeviceQueue([Board("a", [outcome])]).submit(job(1)).result()
+
+
+class Raising(Board):
+    """Raises, always."""
+
+    def __init__(self, name: str, error: Exception) -> None:
+        super().__init__(name)
+        self._error = error
+
+    def run(self, job: Job) -> Observation | Failure:
+        raise self._error
+
+
+def test_a_device_that_raises_something_else_is_told() -> None:
+    with pytest.raises(DeviceError, match="device a raised ValueError: oops; it must give an observation or a failure"):
+        DeviceQueue([Raising("a", ValueError("oops"))]).submit(job(1)).result()
+
+
+def test_the_second_try_is_on_another_device() -> None:
+    lost = Failure("link_lost", "the cable was cut")
+    boards = [Board("a", [lost] * 9), Board("b")]
+    queue = DeviceQueue(boards)
+    assert all(isinstance(queue.submit(job(number)).result().outcome, Observation) for number in range(1, 5))
+    queue.close()
+
+
+def test_a_device_that_is_gone_gets_no_more_jobs() -> None:
+    said: list[str] = []
+    queue = DeviceQueue([Raising("a", DeviceError("no power")), Board("b")], said.append)
+    outcomes = [future.result().outcome for future in [queue.submit(job(number)) for number in range(1, 9)]]
+    assert all(isinstance(outcome, Observation) for outcome in outcomes) and said == ["device a is left out, b goes on: no power"]
+    queue.close()
+
+
+def test_a_device_that_loses_everything_ends_the_run_when_it_is_the_last_one() -> None:
+    lost = Failure("reset", "no answer")
+    queue = DeviceQueue([board := Board("a", [lost] * MOST_LOST)])
+    assert [queue.submit(job(number)).result().outcome for number in (1, 2)] == [lost, lost]
+    with pytest.raises(DeviceError, match="device a lost 6 runs in a row, the last one with .*no answer"):
+        queue.submit(job(3))
+    assert len(board.ran) == MOST_LOST
+    with pytest.raises(DeviceError, match="no power"):
+        DeviceQueue([Raising("a", DeviceError("no power"))]).submit(job(1))
+
+
+class Closing(Board):
+    """Loses what runs when it is closed."""
+
+    def run(self, job: Job) -> Observation | Failure:
+        self.ran.append(job.artifact.symbol)
+        before = self.closed
+        while self.closed == before:
+            time.sleep(0.001)
+        return Failure("link_lost", "closed")
+
+
+def test_what_is_ended_by_stopping_is_not_tried_again() -> None:
+    boards = [Closing("a"), Closing("b")]
+    queue = DeviceQueue(boards)
+    futures = [queue.submit(job(number)) for number in (1, 2)]
+    while not boards[0].ran or not boards[1].ran:
+        time.sleep(0.001)
+    queue.stop()
+    assert all(future.done() for future in futures) and len(boards[0].ran) == len(boards[1].ran) == 1

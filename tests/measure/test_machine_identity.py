@@ -85,7 +85,8 @@ def test_machines_without_proc_and_sys(tmp_path: Path, monkeypatch: pytest.Monke
     ("x86_64-linux-gnu-gcc-13 (Ubuntu 13.2.0-23ubuntu4) 13.2.0", "gcc 13.2"), ("gcc (crosstool-NG 1.25.0) 12.2.0", "gcc 12.2"),
     ("cc (GCC) 13.2.1 20240101 (Red Hat 13.2.1-6)", "gcc 13.2"), ("Debian clang version 14.0.6", "clang 14.0"),
     ("Ubuntu clang version 19.1.7 (++20250114-1~exp1~20250114.102)", "clang 19.1"), ("Apple clang version 15.0.0 (clang-1500.3.9.4)", "Apple clang 15.0"),
-    ("my own compiler", "my own compiler"),
+    ("my own compiler", "my own compiler"), ("myasm 1.0", "myasm 1.0"), ("Board assembler version 3.14.2", "Board assembler 3.14"),
+    ("c99 (Debian 12.2) 12.2.0", "gcc 12.2"), ("1.5", "gcc 1.5"),
 ])  # fmt: skip
 def test_compilers_are_major_and_minor(version: str, identity: str) -> None:
     assert compiler_identity(version) == identity == compiler_identity(identity)

@@ -22,6 +22,7 @@ def test_other_texts_are_refused(text: str) -> None:
 def test_costs_are_said_in_their_unit() -> None:
     assert SECONDS.text(0.001234) == "1.234 ms" and INSTRUCTIONS.text(1.83e6) == "1.83 M instructions" and cycles("x").text(12) == "12 cycles"
     assert SECONDS.rate(2e9, 0.5) == "4 GFLOP/s" and INSTRUCTIONS.rate(6e6, 2e6) == "3 operations per instruction" and INSTRUCTIONS.rate(1, 0) == "n/a"
+    assert str(ticks(1e6)) == "ticks (1000000 Hz)" and str(ticks(1 / 3)) == "ticks (0.333333333333333 Hz)" and str(cycles("x")) == "cycles (x)"
 
 
 def test_costs_of_two_units_do_not_compare() -> None:
