@@ -180,8 +180,8 @@ class Explanation:
     """Everything that is told of a workload's best program.
 
     fill: share of a cache that a piece may take; flop: of one run, as declared; peak_gflops: of the target, None when it is not known; floor: cycles that the
-    arithmetic takes at least, None for other than floating-point sums; median: of the valid trials' costs; unit: of all costs; other_sketch, other_tiles: the best programs
-    of another sketch, and of the same with other numbers; algorithms: the others that were searched, "" for the declaration as it is.
+    arithmetic takes at least, None for other than floating-point sums; median: of the valid trials' costs; unit: of all costs; other_sketch, other_tiles: the
+    best programs of another sketch, and of the same with other numbers; algorithms: the others that were searched, "" for the declaration as it is.
     """
 
     name: str
