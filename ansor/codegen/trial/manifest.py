@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,12 @@ import numpy as np
 from ansor.codegen.source import Argument, CSource, Pack, Transform
 
 HEADER = Path(__file__).with_name("manifest.h")
-LIMITS = {name: int(number) for name, number in re.findall(r"TRIAL_(\w+) = (\d+)", HEADER.read_text())}
-"""The largest numbers of arguments, dimensions, loops of a pack, and inner elements of a transform that tables have room for."""
+
+
+@cache
+def _limits() -> dict[str, int]:
+    """The largest numbers of arguments, dimensions, loops of a pack, and inner elements of a transform that tables have room for."""
+    return {name: int(number) for name, number in re.findall(r"TRIAL_(\w+) = (\d+)", HEADER.read_text())}
 
 
 def program_text(source: CSource) -> str:
@@ -36,9 +41,10 @@ def _refusals(source: CSource) -> list[str]:
         inner = len(argument.transform.matrix[0]) if argument.transform else 0
         for name, number in (("DIMENSIONS", dimensions), ("LOOPS", loops), ("INNER", inner)):
             found[name] = max(found[name], number)
+    room = _limits()
     return [
-        f"#error a trial program has room for {LIMITS[name]} {name.lower()} of an argument, and {source.entry} has {number}: measure it on the device local"
-        for name, number in found.items() if number > LIMITS[name]
+        f"#error a trial program has room for {room[name]} {name.lower()} of an argument, and {source.entry} has {number}: measure it on the device local"
+        for name, number in found.items() if number > room[name]
     ]  # fmt: skip
 
 
