@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from ansor.errors import ArgumentError, DeclarationError, RecordError, TargetError
 from ansor.measure.kernel import Kernel
@@ -14,6 +14,7 @@ from ansor.run.choosing import chosen, is_tunable, recorded_state, recorded_stat
 from ansor.run.kernels import built
 from ansor.run.keywords import ModelKeywords, RunOptions, TuningKeywords, check_records
 from ansor.run.machine_checks import check_loads_here, check_machine, check_tools
+from ansor.run.program import Program, program_of
 from ansor.run.session import tuned
 from ansor.run.states import TaskState
 from ansor.run.voice import Report, Voice, quiet
@@ -101,7 +102,7 @@ def _weighted(
 
 def auto_schedule(
     func: Workload | SearchTask, args: Sequence[object] = (), target: str | Target | None = None, **options: Unpack[ScheduleKeywords]
-) -> Kernel:
+) -> Kernel | Any:
     """Find a fast program for a declaration and build it.
 
     Args:
@@ -130,14 +131,15 @@ def auto_schedule(
         report: gets each line worth keeping, such as `print`, instead of the progress display. The logger `ansor` gets them, too, as INFO.
         on_progress: is called with an `ansor.Progress` after each trial; raise KeyboardInterrupt in it to end with the best program so far.
 
-    Returns a kernel: call it with NumPy arrays or torch tensors. Constants are arguments like any other unless `bind_constants` binds them.
+    Returns a kernel: call it with NumPy arrays or torch tensors. Constants are arguments like any other unless `bind_constants` binds them. For a target
+    other than this machine it returns a `Program`, which has the same names (`source`, `schedule`, `cost`, `unit`, `stats`, `save`) and is not called.
     Raises BudgetError, ArgumentError and TargetError for arguments that cannot be meant, DeclarationError and ScheduleError for what they describe.
     """
     check_names("auto_schedule", options, ScheduleKeywords)
     return _scheduled(func, args, target, options)
 
 
-def _scheduled(func: Workload | SearchTask, args: Sequence[object], target: str | Target | None, options: ScheduleKeywords) -> Kernel:
+def _scheduled(func: Workload | SearchTask, args: Sequence[object], target: str | Target | None, options: ScheduleKeywords) -> Kernel | Program:
     if func is None:
         raise DeclarationError("asked to schedule None; give a function that returns tensors, the name of an operator, tensors, or a SearchTask")
     asked = RunOptions.of(options, options.get("model"))  # mistakes show before sketches are derived
@@ -151,7 +153,11 @@ def _scheduled(func: Workload | SearchTask, args: Sequence[object], target: str 
         voice.now(f"building {task.name}")
         program = chosen(state, asked.search.model, asked.search.seed)
         say_guesses([state], voice.say, hint=not asked.given)
-        return built([task], [program], toolchain, voice.alarm)[0]
+        if not task.target.is_local:
+            return program_of(task, program, state.counters)
+        kernel = built([task], [program], toolchain, voice.alarm)[0]
+        kernel.stats = dict(state.counters)
+        return kernel
 
 
 def _operator_state(task: SearchTask, asked: RunOptions, voice: Voice) -> TaskState:

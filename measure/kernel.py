@@ -25,6 +25,7 @@ from ansor.measure.saved_kernel import SavedKernel
 from ansor.support.forked import Locked
 from ansor.support.notices import warn
 from ansor.support.text import counted, format_seconds
+from ansor.targets.unit import SECONDS, Unit
 
 if TYPE_CHECKING:
     import torch
@@ -71,6 +72,9 @@ class Kernel(Locked):
         self.latency_s = latency_s
         self.schedule = schedule
         self.name = source.entry  # for people; the task's, where there is one
+        self.cost: float | None = latency_s  # in `unit`; None where nothing was measured
+        self.unit: Unit = SECONDS
+        self.stats: dict[str, float] = {}  # counters of all trials by name
         self.origin = ""  # "the rules", "template 'matmul'"; "" for the plain declaration, and where nobody searched
         self._symbol = symbol or source.entry
         self._content = library.read_bytes()

@@ -93,8 +93,8 @@ def test_who_would_measure_nothing_hears_of_the_other_command(capsys: pytest.Cap
     [
         (["tune", "matmul", "--args", "0,4,4"], "placeholder A with extent 0"),
         (["tune", "matmul", "--target", "cpu -bogus=3"], "not one of its options; the options are -mcpu"),
-        (["tune", "matmul", "--target", "gpu"], "gpu programs cannot be generated yet; the kinds are cpu"),
-        (["tune", "matmul", "--target", "cuda -arch=sm_80"], "cuda programs cannot be generated yet; the kinds are cpu"),
+        (["tune", "matmul", "--target", "gpu"], "gpu programs cannot be generated yet; the kinds are arm, armv7, cpu"),
+        (["tune", "matmul", "--target", "cuda -arch=sm_80"], "cuda programs cannot be generated yet; the kinds are arm, armv7, cpu"),
         (["tune", "matmul", "--threads", "100000"], "times would mean nothing; give -threads="),
         (["tune", "matmul", "--output", "scaled.py/kernels"], "asked for --output scaled.py/kernels, where nothing can be written"),
         (["compile", "scaled.py", "--output", "scaled.py"], "asked for --output scaled.py, where nothing can be written"),

@@ -41,6 +41,7 @@ def built(tasks: Sequence[SearchTask], bests: Sequence[Best], toolchain: Toolcha
     for kernel, task, best in zip(kernels, tasks, bests, strict=True):
         kernel.name = task.name
         kernel.latency_s = best.cost if np.isfinite(best.cost) and best.unit == SECONDS else None
+        kernel.cost, kernel.unit = (best.cost, best.unit) if np.isfinite(best.cost) else (None, best.unit)
         kernel.schedule = schedule_text(task, best)
         kernel.origin = best.origin
     return kernels

@@ -256,6 +256,7 @@ class TuningRun:
         """A trial is over: it is recorded and counted."""
         failure = measurement.failure
         outcome = Outcome(pick, measurement.cost if failure is None else None, failure.kind if failure is not None else None)
+        state.counters.update(dict(measurement.counters))
         self.ledger.keep(state, pick, measurement)
         self._note(state, outcome, failure)
         return outcome

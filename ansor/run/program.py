@@ -1,0 +1,177 @@
+"""A program for another machine: what `auto_schedule` gives where the result cannot be loaded into this process."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NoReturn
+
+from ansor.codegen.c_toolchain import CToolchain
+from ansor.codegen.pool_library import SOURCE as POOL
+from ansor.codegen.source import Argument, CSource
+from ansor.codegen.trial.manifest import program_text
+from ansor.codegen.trial.program import FOLDER, SOURCES
+from ansor.errors import MeasureError
+from ansor.ir.dag import c_identifier
+from ansor.measure.measure_task import MeasureTask
+from ansor.measure.trial.fill import fills_of
+from ansor.measure.trial.recipe import check_lines, input_lines, moves_line, recipe_text
+from ansor.run.kernels import schedule_text
+from ansor.run.states import Best
+from ansor.support.safe_files import make_folder, write_whole
+from ansor.support.text import counted
+from ansor.targets.base import Target
+from ansor.targets.unit import SECONDS, Unit
+from ansor.tasks.task import SearchTask
+
+TEST = "selftest"
+"""The folder of the self-test."""
+
+
+@dataclass(frozen=True, repr=False)
+class Program:
+    """C of a program and what is known of it; the names are those of `Kernel`.
+
+    cost: of one run in `unit`, None where nothing was measured. schedule: its loops as text. stats: counters of all trials by name, such as
+    `tensor_bytes_sent`. origin: who made it, "" for the plain declaration. task: what its outputs are compared with.
+    """
+
+    name: str
+    target: Target
+    code: CSource
+    task: MeasureTask
+    schedule: str = ""
+    cost: float | None = None
+    unit: Unit = SECONDS
+    stats: Mapping[str, float] = field(default_factory=dict)
+    origin: str = ""
+
+    def __repr__(self) -> str:
+        inputs, outputs = (", ".join(f"{one.name} {one.dtype}{list(one.shape)}" for one in self.arguments if (one.role == "output") is wanted)
+                           for wanted in (False, True))  # fmt: skip
+        measured = f", measured {self.unit.text(self.cost)}" if self.cost is not None else ""
+        return f"Program({self.name} for {self.target}: {inputs} -> {outputs}; {counted(self.code.threads, 'thread')}{measured})"
+
+    @property
+    def source(self) -> str:
+        """The C text."""
+        return self.code.text
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """Inputs, constants and outputs in declaration order."""
+        return self.code.arguments
+
+    def __call__(self, *inputs: object, **named: object) -> NoReturn:
+        """A program for another machine cannot be called: raises MeasureError."""
+        raise MeasureError(f"asked to call {self.name}, a program for {self.target}, which does not run in this process; save(folder) writes it as C for there")
+
+    def save(self, folder: str | Path) -> Path:
+        """Write C, a header, a build script and a self-test, all of which need a C compiler and nothing else. Files that are there are replaced.
+
+        `sh build.sh` builds a static library, `sh build.sh test` the self-test as well, and runs it: it fills the inputs from a seed, computes the outputs by
+        plain loops in double precision, and compares. Raises MeasureError when the folder cannot be written to.
+        """
+        place = Path(folder)
+        if not isinstance(self.target.toolchain(), CToolchain):
+            raise MeasureError(f"asked to save {self.name}, a program for {self.target}, as C, but no C compiler builds programs of this kind; keep `source`")
+        try:
+            make_folder(place / TEST)
+            for name, text in files_of(self).items():
+                write_whole(place / name, text.encode(), 0o755 if name.endswith(".sh") else 0o644)
+        except OSError as error:
+            raise MeasureError(f"asked to save a program in {place}, which cannot be written to ({error.strerror or error}); name another folder") from error
+        return place
+
+
+def program_of(task: SearchTask, best: Best, stats: Mapping[str, float] | None = None) -> Program:
+    """The chosen program of a task."""
+    code = task.source(best.sketch, best.row, c_identifier(task.name))
+    cost = best.cost if math.isfinite(best.cost) else None
+    unit = task.target.unit if cost is None else best.unit
+    return Program(task.name, task.target, code, task.measure_task, schedule_text(task, best), cost, unit, dict(stats or {}), best.origin)
+
+
+def files_of(program: Program) -> dict[str, str]:
+    """Texts by their place in the folder."""
+    code = program.code
+    found = {f"{code.entry}.c": code.text, f"{code.entry}.h": header_text(program), "build.sh": build_text(program)}
+    reference = program.task.reference
+    if reference is None:
+        return found
+    found |= {f"{TEST}/{path.name}": path.read_text() for path in (*SOURCES, *sorted(FOLDER.glob("*.h")))}
+    if code.threads > 1:
+        found[f"{TEST}/{POOL.name}"] = POOL.read_text()
+    found[f"{TEST}/kernel.c"] = f'#include "../{code.entry}.h"\n{program_text(code).removeprefix(code.text)}'
+    found[f"{TEST}/reference.c"] = program_text(reference)
+    return found | {f"{TEST}/{name}.txt": text for name, text in _recipes(program, reference).items()}
+
+
+def _recipes(program: Program, reference: CSource) -> dict[str, str]:
+    """What the self-test's two programs are told: the same inputs, and the bounds that results have to keep."""
+    task, outputs = program.task, tuple(one for one in reference.arguments if one.role == "output")
+    fills = fills_of(program.arguments, task.seed, {name: (low, high) for name, low, high in task.ranges})
+    expected = [*input_lines(reference.arguments, fills), moves_line(task.seed, task.rounding)]
+    return {
+        "reference": recipe_text(expected),
+        "kernel": recipe_text([*input_lines(program.arguments, fills), *check_lines(program.code, outputs, task.reduction, task.rounding),
+                               f"threads {program.code.threads}"]),
+    }  # fmt: skip
+
+
+def header_text(program: Program) -> str:
+    """The entry point, with what each argument is."""
+    code = program.code
+    guard = f"ANSOR_{code.entry.upper()}_H"
+    lines = [f"/* {program.name} for {program.target}.", " *"]
+    for number, one in enumerate(program.arguments):
+        stored = "" if one.as_given else f", {one.physical_size} elements in the order that the self-test shows"
+        lines.append(f" * args[{number}]  {one.role:8s} {one.name}: {one.dtype}[{', '.join(map(str, one.shape))}]{stored}")
+    lines += [" *", " * Every buffer and the workspace begin at a multiple of 64 bytes. parallel_for and pool: NULL where a program has one thread. */"]
+    bounds = [f"#define {code.entry.upper()}_WORKSPACE_BYTES {code.workspace_bytes}", f"#define {code.entry.upper()}_THREADS {code.threads}"]
+    parallel = "void (*parallel_for)(void *pool, void (*body)(void *ctx, long begin, long end), void *ctx, long n), void *pool"
+    entry = f"void {code.entry}(void *const *args, unsigned char *workspace, {parallel});"
+    if not program.target.dialect.pool:
+        entry = f"void {code.entry}(void *const *args, unsigned char *workspace);"
+    return "\n".join([*lines, f"#ifndef {guard}", f"#define {guard}", "", *bounds, "", entry, "", "#endif", ""])
+
+
+def build_text(program: Program) -> str:
+    """A shell script that builds with whatever C compiler CC names."""
+    code = program.code
+    machine = shlex.quote(f"-mcpu={program.target.mcpu}") if program.target.mcpu not in ("", "native") else ""
+    objects = " ".join([f"{TEST}/{path.stem}" for path in SOURCES] + ([f"{TEST}/{POOL.stem}"] if code.threads > 1 else []))
+    test = f"""
+[ "$1" = test ] || exit 0
+plain="$CFLAGS_TEST -I{TEST}"
+for one in {objects}; do $CC $plain -c $one.c -o $one.o; done
+$CC $CFLAGS -c {TEST}/reference.c -o {TEST}/reference.o
+$CC $CFLAGS -c {TEST}/kernel.c -o {TEST}/kernel.o
+around="{' '.join(f'{one}.o' for one in objects.split())}"
+$CC -static $LDFLAGS {TEST}/reference.o $around -lm -o {TEST}/reference
+$CC -static $LDFLAGS {TEST}/kernel.o {code.entry}.o $around -lm -o {TEST}/kernel
+$RUN ./{TEST}/reference reference {TEST}/expected < {TEST}/reference.txt > {TEST}/reference.json
+$RUN ./{TEST}/kernel trial {TEST}/expected < {TEST}/kernel.txt > {TEST}/kernel.json
+if grep -q '"failure"' {TEST}/reference.json {TEST}/kernel.json || grep -Eq '"(wrong|unwritten)": [1-9]' {TEST}/kernel.json ||
+   ! grep -q '"wrong": 0' {TEST}/kernel.json; then cat {TEST}/reference.json {TEST}/kernel.json; echo "{code.entry}: wrong"; exit 1; fi
+echo "{code.entry}: right"
+"""
+    return f"""#!/bin/sh
+# Builds lib{code.entry}.a: sh build.sh. And its self-test, which it runs: sh build.sh test.
+#
+#   CC    a C compiler for {program.target}: gcc or clang (cc)        AR    its archiver (ar)
+#   MCPU  how it is told the processor ({machine or 'nothing'})        RUN   what is put in front of programs, such as qemu-aarch64 (nothing)
+set -e
+cd "$(dirname "$0")"
+CC=${{CC:-cc}}
+AR=${{AR:-ar}}
+MCPU=${{MCPU-{machine}}}
+CFLAGS="${{CFLAGS:--O3}} -std=gnu99 -ffp-contract=fast -fno-math-errno -fno-trapping-math -w $MCPU"
+CFLAGS_TEST="-Os -std=gnu99 -ffp-contract=off -fno-math-errno -w"
+$CC $CFLAGS -c {code.entry}.c -o {code.entry}.o
+$AR rcs lib{code.entry}.a {code.entry}.o
+{test if program.task.reference is not None else ''}"""
+

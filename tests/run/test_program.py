@@ -1,0 +1,70 @@
+"""Programs for other machines, as C with a self-test that builds and runs there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import ansor
+from ansor import te
+from ansor.codegen.toolchain import find_compiler
+from ansor.errors import MeasureError
+from ansor.run.program import Program
+from ansor.support import settings
+from ansor.targets.unit import INSTRUCTIONS
+from ansor.te import nn
+from ansor.te.tensor import Tensor
+
+ARM = "arm -mcpu=cortex-a72"
+
+
+def convolution() -> list[Tensor]:
+    data, weight = te.placeholder((1, 8, 14, 14), name="data"), te.placeholder((16, 8, 3, 3), name="weight", constant=True)
+    return [data, weight, nn.relu(nn.conv2d(data, weight, padding=1))]
+
+
+@pytest.fixture(scope="module")
+def program() -> Program:
+    said: list[str] = []
+    found = ansor.auto_schedule(convolution, target=ARM, trials=0, report=said.append)
+    assert isinstance(found, Program) and said == ["convolution: chosen by the estimate, as no model knows arm"]
+    return found
+
+
+def self_test(folder: Path, triple: str, mcpu: str, run: str) -> subprocess.CompletedProcess[str]:
+    zig = find_compiler("zig").command
+    names = {"CC": f"{' '.join(zig)} -target {triple}", "MCPU": f"-mcpu={mcpu}", "AR": f"{zig[0]} ar", "RUN": run}
+    caches = {"ZIG_GLOBAL_CACHE_DIR": str(settings.cache_part("zig")), "ZIG_LOCAL_CACHE_DIR": str(folder / "zig")}
+    environment = {**os.environ, **names, **caches}
+    return subprocess.run(["sh", str(folder / "build.sh"), "test"], env=environment, capture_output=True, text=True, timeout=600, check=False)
+
+
+def test_it_has_what_a_kernel_has_and_is_not_called(program: Program) -> None:
+    assert program.source == program.code.text and "for " in program.schedule and (program.cost, program.unit) == (None, INSTRUCTIONS)
+    assert "for arm -mcpu=cortex-a72 -threads=1: data float32[1, 8, 14, 14]" in repr(program) and program.stats == {}
+    with pytest.raises(MeasureError, match="asked to call convolution, a program for arm .* which does not run in this process; save"):
+        program(1)
+
+
+@pytest.mark.compiler
+@pytest.mark.skipif(shutil.which("qemu-aarch64") is None, reason="no qemu-user")
+def test_what_is_saved_builds_by_itself_and_proves_itself(program: Program, tmp_path: Path) -> None:
+    folder = program.save(tmp_path / "saved")
+    assert "#define CONVOLUTION_WORKSPACE_BYTES" in (folder / "convolution.h").read_text()
+    done = self_test(folder, "aarch64-linux-musl", "cortex_a72", "qemu-aarch64")
+    assert (done.returncode, done.stdout) == (0, "convolution: right\n"), done.stderr
+    assert (folder / "libconvolution.a").stat().st_size > 0
+    text = (folder / "convolution.c").read_text()
+    (folder / "convolution.c").write_text(f"{text[: text.rindex('}')]}  ((float *)args[2])[5] += 0.5f;\n}}\n")
+    broken = self_test(folder, "aarch64-linux-musl", "cortex_a72", "qemu-aarch64")
+    assert broken.returncode == 1 and "convolution: wrong" in broken.stdout
+
+
+def test_a_folder_that_cannot_be_written_to_is_told(program: Program, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(MeasureError, match="asked to save a program in .* which cannot be written to"):
+        program.save(tmp_path / "file")
