@@ -145,7 +145,6 @@ def _scheduled(func: Workload | SearchTask, args: Sequence[object], target: str 
     asked = RunOptions.of(options, options.get("model"))  # mistakes show before sketches are derived
     asked.check_place(written=asked.measures)
     task = _task_of(func, args, target, options)
-    check_loads_here(task.target, task.name)
     check_machine(task.target, measures=asked.measures)
     toolchain = check_tools(task.target)
     with asked.audience.voice(task.target) as voice:

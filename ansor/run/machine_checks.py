@@ -69,7 +69,7 @@ def check_loads_here(target: Target, kernel: str = "") -> None:
         return
     where = f"for {target}, whose programs run on {target.device}, not in this process"
     if kernel:
-        cure = "tune it with ansor.tune_tasks([task], ...) or `ansor tune`; `ansor show --source` has its text"
+        cure = "ansor.auto_schedule gives it as a Program, whose save(folder) writes C; `ansor show --source` has its text"
         raise TargetError(f"asked for a kernel of {kernel} {where}; {cure}")
     raise TargetError(
         f"asked to compile a network {where}; tune its kernels with ansor.extract_tasks(model, inputs, target) and ansor.tune_tasks(tasks, ...)"
