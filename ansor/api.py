@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 from ansor.errors import ArgumentError, DeclarationError, RecordError, TargetError
 from ansor.measure.kernel import Kernel
 from ansor.rules.base import SketchRule
 from ansor.run.choosing import chosen, is_tunable, recorded_state, recorded_states, say_guesses, say_unused
-from ansor.run.kernels import built
 from ansor.run.keywords import ModelKeywords, RunOptions, TuningKeywords, check_records
 from ansor.run.machine_checks import check_loads_here, check_machine, check_tools
-from ansor.run.program import Program, program_of
+from ansor.run.program import Program, results
 from ansor.run.session import tuned
 from ansor.run.states import TaskState
 from ansor.run.voice import Report, Voice, quiet
@@ -102,7 +101,7 @@ def _weighted(
 
 def auto_schedule(
     func: Workload | SearchTask, args: Sequence[object] = (), target: str | Target | None = None, **options: Unpack[ScheduleKeywords]
-) -> Kernel | Any:
+) -> Kernel | Program:
     """Find a fast program for a declaration and build it.
 
     Args:
@@ -152,11 +151,7 @@ def _scheduled(func: Workload | SearchTask, args: Sequence[object], target: str 
         voice.now(f"building {task.name}")
         program = chosen(state, asked.search.model, asked.search.seed)
         say_guesses([state], voice.say, hint=not asked.given)
-        if not task.target.is_local:
-            return program_of(task, program, state.counters)
-        kernel = built([task], [program], toolchain, voice.alarm)[0]
-        kernel.stats = dict(state.counters)
-        return kernel
+        return results([task], [program], toolchain, voice.alarm, state.counters)[0]
 
 
 def _operator_state(task: SearchTask, asked: RunOptions, voice: Voice) -> TaskState:

@@ -21,6 +21,7 @@ from ansor.measure.record import load
 from ansor.rules.base import Derived, SketchRule
 from ansor.run.choosing import say_guesses
 from ansor.run.kernels import built
+from ansor.run.program import Program
 from ansor.run.states import Best, Guess, TaskState
 from ansor.run.zero_tuning import pick
 from ansor.schedule.sketch import Sketch
@@ -85,7 +86,7 @@ def inputs_of(tensors: Sequence[Tensor]) -> list[np.ndarray[tuple[int, ...], np.
     return made
 
 
-def check(kernel: Kernel, tensors: Sequence[Tensor]) -> None:
+def check(kernel: Kernel | Program, tensors: Sequence[Tensor]) -> None:
     """The kernel agrees with NumPy."""
     inputs = inputs_of(tensors)
     placeholders = [tensor for tensor in tensors if tensor.is_placeholder]

@@ -15,9 +15,14 @@ ONE = "cpu -threads=1"
 A, B = np.ones((4, 6), np.float32), np.ones((6, 5), np.float32)
 
 
+def kernel_of(found: object) -> ansor.Kernel:
+    assert isinstance(found, ansor.Kernel)
+    return found
+
+
 @pytest.fixture(scope="module")
 def kernel() -> ansor.Kernel:
-    return ansor.auto_schedule("matmul", (4, 5, 6), ONE)
+    return kernel_of(ansor.auto_schedule("matmul", (4, 5, 6), ONE))
 
 
 @pytest.mark.compiler
@@ -127,7 +132,7 @@ def test_a_tensor_that_requires_gradients_is_warned_of_once(direct: bool) -> Non
     import torch as library
 
     torch: Any = library
-    kernel = ansor.auto_schedule("matmul", (4, 5, 6), ONE)
+    kernel = kernel_of(ansor.auto_schedule("matmul", (4, 5, 6), ONE))
     a, b = torch.from_numpy(A.copy()).requires_grad_(), torch.from_numpy(B.copy())
     call: Callable[[], object] = (lambda: kernel(a, b)) if direct else (lambda: kernel(A=a, B=b))
     with torch.no_grad():

@@ -18,7 +18,7 @@ from rich.console import Console
 from ansor.commands.subject import NetworkSubject, Subject
 from ansor.errors import AnsorError, DeclarationError
 from ansor.ir.dag import c_identifier
-from ansor.run.kernels import built
+from ansor.run.program import results
 from ansor.run.states import TaskState
 from ansor.support.text import with_article
 from ansor.targets.base import Target, parse_target
@@ -73,11 +73,11 @@ def check_folder(folder: str | None) -> None:
 
 
 def save_kernels(states: Sequence[TaskState], folder: str | Path, target: Target, chosen: Callable[[TaskState], object]) -> int:
-    """One folder for each kernel: C text, library, arguments. Gives their number."""
+    """One folder for each kernel: C text, library, arguments; for another machine a self-test. Gives their number."""
     from ansor.run.states import Best
 
     bests = [best for state in states if isinstance(best := chosen(state), Best)]
-    kernels = built([state.task for state in states], bests, target.toolchain())
+    kernels = results([state.task for state in states], bests, target.toolchain())
     for number, (state, kernel) in enumerate(zip(states, kernels, strict=True)):
         kernel.save(Path(folder) / f"{number:02d}_{c_identifier(state.task.name)}")
     return len(kernels)

@@ -19,8 +19,8 @@ from ansor.errors import RecordError
 from ansor.measure.record import check_file
 from ansor.measure.record_place import make_place
 from ansor.run.choosing import chosen, recorded_state, say_guesses, say_unused
-from ansor.run.kernels import built
 from ansor.run.machine_checks import check_loads_here, check_machine, check_tools
+from ansor.run.program import results
 from ansor.run.progress import ProgressView, say
 from ansor.run.states import TaskState
 from ansor.support.text import counted, format_seconds
@@ -39,7 +39,8 @@ def run_compile(given: argparse.Namespace) -> int:
         raise RecordError(f"asked to compile from {records}, which does not exist; tune first, or leave --records out")
     check_file(records)
     target = target_for(given, records, console)
-    check_loads_here(target, subject.name if isinstance(subject, OperatorSubject) else "")
+    if not isinstance(subject, OperatorSubject):
+        check_loads_here(target)
     check_machine(target, measures=False)
     check_tools(target)
     if isinstance(subject, OperatorSubject):
@@ -52,7 +53,7 @@ def _compile_operator(given: argparse.Namespace, subject: OperatorSubject, targe
     states = [recorded_state(SearchTask(subject.function, subject.args, target), records)]
     say_unused(states, records, partial(say, console), partial(say, console))
     _say_origin(states, target, console)
-    built([state.task for state in states], [chosen(state) for state in states], target.toolchain())
+    results([state.task for state in states], [chosen(state) for state in states], target.toolchain())
     say_guesses(states, lambda line: say(console, line))
     console.print(f"compiled in {format_seconds(time.monotonic() - start)}")
     _save(given, states, target, console)

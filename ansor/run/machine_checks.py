@@ -63,14 +63,11 @@ def _article(architecture: str) -> str:
     return f"an {architecture}" if architecture[0] in "aAxX" else f"a {architecture}"
 
 
-def check_loads_here(target: Target, kernel: str = "") -> None:
-    """Raises TargetError for a target whose programs do not run in this process: a kernel (that name), or a network, is a callable here."""
+def check_loads_here(target: Target) -> None:
+    """Raises TargetError for a target whose programs do not run in this process: a network is one callable here."""
     if target.is_local:
         return
-    where = f"for {target}, whose programs run on {target.device}, not in this process"
-    if kernel:
-        cure = "ansor.auto_schedule gives it as a Program, whose save(folder) writes C; `ansor show --source` has its text"
-        raise TargetError(f"asked for a kernel of {kernel} {where}; {cure}")
     raise TargetError(
-        f"asked to compile a network {where}; tune its kernels with ansor.extract_tasks(model, inputs, target) and ansor.tune_tasks(tasks, ...)"
+        f"asked to compile a network for {target}, whose programs run on {target.device}, not in this process; tune its kernels with "
+        "ansor.extract_tasks(model, inputs, target) and ansor.tune_tasks(tasks, ...)"
     )

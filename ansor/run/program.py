@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
+from ansor.codegen.building import Toolchain
 from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.pool_library import SOURCE as POOL
 from ansor.codegen.source import Argument, CSource
@@ -16,11 +17,14 @@ from ansor.codegen.trial.manifest import program_text
 from ansor.codegen.trial.program import FOLDER, SOURCES
 from ansor.errors import MeasureError
 from ansor.ir.dag import c_identifier
+from ansor.measure.kernel import Kernel
 from ansor.measure.measure_task import MeasureTask
 from ansor.measure.trial.fill import fills_of
 from ansor.measure.trial.recipe import check_lines, input_lines, moves_line, recipe_text
-from ansor.run.kernels import schedule_text
+from ansor.run.kernels import built, schedule_text
 from ansor.run.states import Best
+from ansor.run.voice import Report
+from ansor.support.notices import warn
 from ansor.support.safe_files import make_folder, write_whole
 from ansor.support.text import counted
 from ansor.targets.base import Target
@@ -65,6 +69,15 @@ class Program:
         """Inputs, constants and outputs in declaration order."""
         return self.code.arguments
 
+    @property
+    def latency_s(self) -> float | None:
+        """The cost where it is in seconds."""
+        return self.cost if self.unit == SECONDS else None
+
+    def bind_constants(self, constants: object) -> NoReturn:
+        """A program for another machine gets its constants there: raises MeasureError."""
+        raise MeasureError(f"asked to bind constants of {self.name}, a program for {self.target}, which does not run here; use save(folder)")
+
     def __call__(self, *inputs: object, **named: object) -> NoReturn:
         """A program for another machine cannot be called: raises MeasureError."""
         raise MeasureError(f"asked to call {self.name}, a program for {self.target}, which does not run in this process; save(folder) writes it as C for there")
@@ -85,6 +98,18 @@ class Program:
         except OSError as error:
             raise MeasureError(f"asked to save a program in {place}, which cannot be written to ({error.strerror or error}); name another folder") from error
         return place
+
+
+def results(
+    tasks: Sequence[SearchTask], bests: Sequence[Best], toolchain: Toolchain | None = None, report: Report = warn, stats: Mapping[str, float] | None = None
+) -> Sequence[Kernel | Program]:
+    """What a person gets for each task, of one target: a kernel where it runs in this process, else a program."""
+    if tasks and not tasks[0].target.is_local:
+        return [program_of(task, best, stats) for task, best in zip(tasks, bests, strict=True)]
+    kernels = built(tasks, bests, toolchain, report)
+    for kernel in kernels:
+        kernel.stats = dict(stats or {})
+    return kernels
 
 
 def program_of(task: SearchTask, best: Best, stats: Mapping[str, float] | None = None) -> Program:

@@ -24,7 +24,9 @@ View = Callable[[torch.Tensor], torch.Tensor]
 
 @pytest.fixture(scope="module")
 def product() -> Kernel:
-    return ansor.auto_schedule(matmul, (16, 16, 16), "cpu -threads=1", trials=0)
+    found = ansor.auto_schedule(matmul, (16, 16, 16), "cpu -threads=1", trials=0)
+    assert isinstance(found, Kernel)
+    return found
 
 
 READ: dict[str, View] = {

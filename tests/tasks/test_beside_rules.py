@@ -13,6 +13,7 @@ from ansor.explain.explanation import explain
 from ansor.explain.text import explanation_text
 from ansor.measure.kernel import Kernel
 from ansor.measure.record import load
+from ansor.run.program import Program
 from ansor.tasks.beside_rules import Template
 from ansor.tasks.origins import RULES
 from ansor.tasks.recorded import recorded_outcomes
@@ -30,7 +31,7 @@ def matmul(n: int, m: int, k: int) -> list[Tensor]:
     return list(autotvm.task.collect("tests/matmul", (n, m, k))[1][1])
 
 
-def right(kernel: Kernel) -> bool:
+def right(kernel: Kernel | Program) -> bool:
     n, m, k = SIZES
     a, b = np.random.default_rng(0).random((n, k), np.float32), np.random.default_rng(1).random((k, m), np.float32)
     return bool(np.allclose(np.asarray(kernel(a, b)), a @ b, rtol=1e-4))
