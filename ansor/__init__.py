@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ansor.measure.kernel import Kernel as Kernel
     from ansor.measure.record import load as load_records
     from ansor.measure.timing import TimingOptions as TimingOptions
+    from ansor.run.program import Program as Program
     from ansor.run.states import Progress as Progress
     from ansor.run.states import TaskState as TaskState
     from ansor.tasks.pins import Pin as Pin
@@ -37,14 +38,15 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "te": "ansor.te", "AnsorError": "ansor.errors", "AnsorWarning": "ansor.errors", "CompiledNetwork": "ansor.graph.network",
-    "Kernel": "ansor.measure.kernel", "Pin": "ansor.tasks.pins", "Progress": "ansor.run.states", "RecordToFile": "ansor.api", "SearchTask": "ansor.tasks.task",
+    "Kernel": "ansor.measure.kernel", "Pin": "ansor.tasks.pins", "Program": "ansor.run.program", "Progress": "ansor.run.states",
+    "RecordToFile": "ansor.api", "SearchTask": "ansor.tasks.task",
     "SketchPolicy": "ansor.api", "TaskState": "ansor.run.states", "TimingOptions": "ansor.measure.timing", "TuningOptions": "ansor.api",
     "auto_schedule": "ansor.api", "build": "ansor.manual.program", "compile": "ansor.api", "create_schedule": "ansor.manual.schedule",
     "extract_tasks": "ansor.api", "load_records": "ansor.measure.record:load", "lower": "ansor.manual.program", "register_workload": "ansor.tasks.workloads",
     "tune_tasks": "ansor.api",
 }
 
-__all__ = ["AnsorError", "AnsorWarning", "CompiledNetwork", "Kernel", "Pin", "Progress", "RecordToFile", "SearchTask", "SketchPolicy", "TaskState",
+__all__ = ["AnsorError", "AnsorWarning", "CompiledNetwork", "Kernel", "Pin", "Program", "Progress", "RecordToFile", "SearchTask", "SketchPolicy", "TaskState",
            "TimingOptions", "TuningOptions", "auto_schedule", "build", "compile", "create_schedule", "extract_tasks", "load_records", "lower",
            "register_workload", "te", "tune_tasks"]
 
