@@ -190,6 +190,8 @@ def instruction_cycles(statement: Statement, tile: Tile, core: Core) -> Row:
     running = choose(tile.vectors > 1, larger(prior.together // tile.vectors, 1.0), prior.running)
     latency = choose(tile.partial, prior.latency / running, prior.latency) / runs_at_once(tile, prior)
     body = larger(larger(work, tile.loads / prior.loads), latency) + spills
+    if prior.each:
+        body = body + prior.each * (tile.vectors + tile.loads)
     return tile.bodies * body + tile.runs * (prior.result * tile.vectors + prior.loop + row(tile.partial) * prior.fold * tile.vectors)
 
 

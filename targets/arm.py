@@ -56,13 +56,13 @@ class Processor:
 
 
 # Cores that start two instructions in order, and wait for what they need: half a vector of 16 bytes a cycle, or a whole one.
-_SMALL = Prior(arithmetic=0.5, loads=0.5, latency=8.0, window=8.0, call=60.0, result=3.0, spill=4.0, loop=4.0, rates=(8.0, 4.0, 2.0), way_bytes=8192)
-_MIDDLE = Prior(arithmetic=1.0, loads=0.5, latency=4.0, window=8.0, call=40.0, result=3.0, spill=4.0, loop=4.0, rates=(8.0, 4.0, 4.0), way_bytes=8192)
+_SMALL = Prior(each=0.5, arithmetic=0.5, loads=0.5, latency=8.0, window=8.0, call=60.0, result=3.0, spill=4.0, loop=4.0, rates=(8.0, 4.0, 2.0), way_bytes=8192)
+_MIDDLE = Prior(each=0.3, arithmetic=1.0, loads=0.5, latency=4.0, window=8.0, call=40.0, result=3.0, spill=4.0, loop=4.0, rates=(8.0, 4.0, 4.0), way_bytes=8192)
 # Cores that start three to eight, out of order.
-_LARGE = Prior(arithmetic=2.0, loads=1.0, latency=7.0, window=128.0, call=20.0, result=2.0, rates=(16.0, 8.0, 4.0), way_bytes=16384)
-_SERVER = Prior(arithmetic=2.0, loads=2.0, latency=4.0, window=128.0, call=16.0, rates=(32.0, 16.0, 8.0), way_bytes=16384)
-_WIDE = Prior(arithmetic=4.0, loads=3.0, latency=4.0, window=256.0, call=12.0, result=1.0, rates=(64.0, 32.0, 8.0), way_bytes=16384)
-_OLD = Prior(arithmetic=0.5, loads=0.5, latency=8.0, window=8.0, call=80.0, result=3.0, spill=4.0, loop=4.0, rates=(8.0, 4.0, 2.0), way_bytes=8192)
+_LARGE = Prior(each=0.1, arithmetic=2.0, loads=1.0, latency=7.0, window=128.0, call=20.0, result=2.0, rates=(16.0, 8.0, 4.0), way_bytes=16384)
+_SERVER = Prior(each=0.1, arithmetic=2.0, loads=2.0, latency=4.0, window=128.0, call=16.0, rates=(32.0, 16.0, 8.0), way_bytes=16384)
+_WIDE = Prior(each=0.1, arithmetic=4.0, loads=3.0, latency=4.0, window=256.0, call=12.0, result=1.0, rates=(64.0, 32.0, 8.0), way_bytes=16384)
+_OLD = Prior(each=0.5, arithmetic=0.5, loads=0.5, latency=8.0, window=8.0, call=80.0, result=3.0, spill=4.0, loop=4.0, rates=(8.0, 4.0, 2.0), way_bytes=8192)
 
 _8_2 = "dotprod fp16"
 _8_6 = "dotprod fp16 i8mm"
@@ -136,7 +136,7 @@ def parse_features(target: Target) -> frozenset[str]:
     return frozenset(processors[target.mcpu].features.split())
 
 
-_DIALECTS = {"arm": Dialect(), "armv7": Dialect(index_bits=32)}
+_DIALECTS = {"arm": Dialect(by_element=True), "armv7": Dialect(index_bits=32, by_element=True)}
 
 AARCH64 = register_kind(
     Kind("arm", partial(_default, "arm"), OPTIONS, "cortex-a72", unit=INSTRUCTIONS, device="qemu-aarch64", toolchain=partial(_toolchain, "aarch64-linux-musl"),

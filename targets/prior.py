@@ -10,6 +10,7 @@ class Prior:
     """Constants of the analytic estimate (`ansor.cost_model.analytic`). Cycles, unless it says otherwise.
 
     arithmetic, loads: vectors that are multiplied and added, and that are read, in each cycle. latency: of a multiply-add. window: instructions in flight.
+    each: what an instruction of a tile costs beside that, however many start together.
     running, together: vectors of partial results that one element holds while it is reduced, and that several hold together; fold: to combine those of one.
     call: one vector, or one element, of exp, tanh, ...; result: to begin and to store a vector of results; spill: an accumulator that has no register;
     loop: leaving and entering the loops around a tile, as far as other work does not hide it.
@@ -22,6 +23,7 @@ class Prior:
     loads: float = 2.0
     latency: float = 4.0
     window: float = 256.0
+    each: float = 0.0
     running: float = 4.0
     together: float = 8.0
     fold: float = 20.0

@@ -79,13 +79,15 @@ class Dialect:
     """What of the C text a target decides.
 
     index: the C type of loop variables and places in buffers, of so many bits. alignment: bytes to which every buffer is aligned. pool: whether entry points
-    take a thread pool; without one they take arguments and workspace only, and nothing runs in parallel.
+    take a thread pool; without one they take arguments and workspace only, and nothing runs in parallel. by_element: whether instructions multiply a vector by
+    one element of another.
     """
 
     index: str = "long"
     index_bits: int = 64
     alignment: int = ALIGNMENT
     pool: bool = True
+    by_element: bool = False
 
     @property
     def prelude(self) -> str:

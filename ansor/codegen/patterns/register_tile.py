@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ansor.codegen.by_element import elements_together
 from ansor.codegen.emitter import Emitter
 from ansor.codegen.patterns.base import Nest, Pattern
 from ansor.codegen.patterns.plain_loops import PlainLoops
@@ -51,7 +52,11 @@ class Arithmetic:
 
     def each(self, held: Held, emit: Emitter) -> list[Code]:
         code: list[Code] = []
-        load = emit.shared(held.number, code)
+        shared, elements = emit.shared(held.number, code), elements_together(held.store, held.places, emit, held.number, code)
+
+        def load(text: str, kind: str) -> str:
+            return elements.get(text) or shared(text, kind)
+
         for name, (fixed, lane) in zip(held.names, held.places, strict=True):
             writer = replace(emit.writer.at(fixed, lane), load=load)
             value = emit.value(writer, held.store.value, code)
