@@ -17,6 +17,7 @@ from ansor.ir.linear import Linear, Var
 from ansor.ir.loops import Access, Buffer, For, Loops, Node, Store
 from ansor.ir.simplify import simplified
 from ansor.targets.base import MCPU, Kind, Option, Target
+from ansor.targets.prior import Prior
 from ansor.targets.unit import cycles
 from ansor.te.expr import Binary, Cast, Const, Expr
 
@@ -26,10 +27,12 @@ OPERATIONS = ("add", "sub", "mul", "div", "max", "min")
 
 
 def default(mcpu: str) -> Target:
-    """One toy is like another: no vectors, eight numbers in registers, a cache of 1 KiB."""
-    return Target("toy", mcpu, threads=1, vector_bytes=4, vector_registers=8, l1_bytes=1024, l2_bytes=0, l3_bytes=0, rules=RULES)
+    """One toy is like another: no vectors, eight numbers in registers, a cache of 512 bytes."""
+    return Target("toy", mcpu, threads=1, vector_bytes=4, vector_registers=8, l1_bytes=512, l2_bytes=0, l3_bytes=0, rules=RULES, prior=PRIOR)
 
 
+# One thing after the other: a number read or computed in a cycle, and 20 cycles for a line of 32 bytes that is not in the cache.
+PRIOR = Prior(arithmetic=0.5, loads=1.0, latency=1.0, window=1.0, result=2.0, spill=2.0, loop=4.0, rates=(1.6, 1.6, 1.6), way_bytes=512)
 RULES = ("always_inline", "multi_level_tiling", "skip_stage")
 OPTIONS = (MCPU, Option("threads", "threads", "count", "threads that run a program: the toy has one", most=1, always=True))
 
