@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -51,7 +50,7 @@ def test_it_has_what_a_kernel_has_and_is_not_called(program: Program) -> None:
 
 
 @pytest.mark.compiler
-@pytest.mark.skipif(shutil.which("qemu-aarch64") is None, reason="no qemu-user")
+@pytest.mark.usefixtures("emulators")
 def test_what_is_saved_builds_by_itself_and_proves_itself(program: Program, tmp_path: Path) -> None:
     folder = program.save(tmp_path / "saved")
     assert "#define CONVOLUTION_WORKSPACE_BYTES" in (folder / "convolution.h").read_text()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +20,7 @@ SIZE = 256
 MORE = 1.15
 """Instructions, of those by hand."""
 
-pytestmark = [pytest.mark.compiler, pytest.mark.skipif(shutil.which("qemu-aarch64") is None, reason="no qemu-user")]
+pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("emulators")]
 
 
 def counted(task: SearchTask, source: CSource) -> float:
