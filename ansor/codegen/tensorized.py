@@ -7,7 +7,7 @@ narrower than any of its forms, is written out as plain arithmetic.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ansor.codegen.dialect import C_TYPES, Helpers, literal, vector_type
 from ansor.codegen.values import Lanes, Writer, combined, depends, mentions
@@ -86,14 +86,37 @@ class _Tile:
         self.signs: dict[int, str] = {}
 
     def text(self, places: Sequence[Place], names: Sequence[str]) -> TileText:
+        alone: dict[str, tuple[str, Writer]] = {}  # by what they are multiplied with: the first of two rows
         for name, (fixed, lanes) in zip(names, places, strict=True):
             writer = self.writer.at(fixed, lanes)
             count = writer.lanes.count if writer.lanes is not None else 1
-            if count in self.inner.intrinsic.lanes:
+            if count in self.inner.intrinsic.lanes and self.inner.intrinsic.rows > 1:
+                columns = _columns(self.inner, writer, count // 2)
+                if columns in alone:
+                    self._block(alone.pop(columns), (name, writer))
+                else:
+                    alone[columns] = name, writer
+            elif count in self.inner.intrinsic.lanes:
                 self._product(name, writer, count)
             else:
                 self._written_out(name, writer, count)
+        for one in alone.values():
+            self._block(one, None)
         return self.lines
+
+    def _block(self, first: tuple[str, Writer], second: tuple[str, Writer] | None) -> None:
+        """Two rows of four results, as the two blocks of two columns that instructions add to. Without a second row the first stands for it."""
+        (name, writer), (other, below) = first, second or first
+        call, kind = dot_function(self.helpers, self.inner.intrinsic, 4), self.helpers.vector("int32", 4)
+        a = self._load(_two_groups(self.inner, writer, below), 4)
+        for part, picked in enumerate(((0, 1, 4, 5), (2, 3, 6, 7))):
+            assert writer.lanes is not None
+            half = writer.at({}, replace(writer.lanes, count=2, start=writer.lanes.start + 2 * part))
+            b = self._load(_columns(self.inner, half, 2), 4)
+            self.lines.before.append(f"{kind} {name}_{part} = {self.helpers.shuffle('int32', 4, name, other, picked)};")
+            self.lines.inside.append(f"{name}_{part} = {call}({name}_{part}, {a}, {b});")
+        for result, picked in ((name, (0, 1, 4, 5)), *(((other, (2, 3, 6, 7)),) if second else ())):
+            self.lines.after.append(f"{result} = {self.helpers.shuffle('int32', 4, f'{name}_0', f'{name}_1', picked)};")
 
     def _product(self, name: str, writer: Writer, count: int) -> None:
         call = dot_function(self.helpers, self.inner.intrinsic, count)
@@ -150,6 +173,19 @@ def _group(inner: InnerProduct, writer: Writer, count: int, sign: str) -> str:
     return _widened(helpers, intrinsic, dtype, text, count)
 
 
+def _two_groups(inner: InnerProduct, first: Writer, second: Writer) -> str:
+    """A group of `a` of one row, and behind it that of another."""
+    helpers, expr, size = first.helpers, inner.a, inner.intrinsic.group
+    kind, bytes_ = helpers.vector("int32", 4), helpers.vector(expr.dtype, 2 * size)
+    one, other = first.at({inner.group: 0}, None), second.at({inner.group: 0}, None)
+    if isinstance(expr, Access) and memory_step(expr, inner.group) == 1:
+        start, behind = (at.flat(expr.buffer, expr.index) for at in (one, other))
+        if start.terms == behind.terms and behind.const - start.const == size:
+            return f"({kind})*(const {bytes_} *)&{expr.buffer.name}[{one.index(start)}]"
+    numbers = (_group_number(inner, at, expr, C_TYPES["int64"]) for at in (one, other))
+    return f"({kind})({helpers.vector('int64', 2)}){{{', '.join(numbers)}}}"
+
+
 def _group_number(inner: InnerProduct, writer: Writer, expr: Expr, kind: str) -> str:
     """The elements of a group side by side in one number."""
     helpers, size = writer.helpers, inner.intrinsic.group
@@ -191,7 +227,7 @@ def _columns(inner: InnerProduct, writer: Writer, count: int) -> str:
         if step == 1 and lane == size:
             return _widened(helpers, intrinsic, expr.dtype, f"*(const {bytes_} *)&{place}", count)
         if step == 1 and lane is not None:
-            number = "int16" if size == 2 else "int32"
+            number = {2: "int16", 4: "int32", 8: "int64"}[size]
             kind = helpers.vector(expr.dtype, size)
             groups = (f"({C_TYPES[number]})*(const {kind} *)&{element(k, 0)}" for k in range(count))
             return _widened(helpers, intrinsic, expr.dtype, f"({helpers.vector(number, count)}){{{', '.join(groups)}}}", count)
@@ -205,7 +241,7 @@ def _columns(inner: InnerProduct, writer: Writer, count: int) -> str:
 
 def _widened(helpers: Helpers, intrinsic: Intrinsic, dtype: str, text: str, count: int) -> str:
     """Groups of bytes as what the instruction takes, in 32-bit lanes."""
-    lanes = helpers.vector("int32", count)
+    lanes = helpers.vector("int32", count * intrinsic.group * (2 if intrinsic.widened else 1) // 4)
     if not intrinsic.widened:
         return f"({lanes}){text}"
     pairs, wide = helpers.vector(dtype, count * intrinsic.group), helpers.vector("int16", count * intrinsic.group)
@@ -229,6 +265,9 @@ def dot_function(helpers: Helpers, intrinsic: Intrinsic, count: int) -> str:
     left, right = ("int16", "int16") if intrinsic.widened else ("uint8" if intrinsic.offset else a, b)
     x, y = (helpers.vector(dtype, count * size) for dtype in (left, right))
     product = f"(({x})a)[l * {size} + q] * (({y})b)[l * {size} + q]"
+    if intrinsic.rows > 1:  # lanes are the results of both rows
+        x, y = (helpers.vector(dtype, 2 * size) for dtype in (a, b))
+        product = f"(({x})a)[l / 2 * {size} + q] * (({y})b)[l % 2 * {size} + q]"
     helpers.functions.setdefault(
         f"{name}_plain",
         f"static inline {kind} {name}_plain({kind} acc, {kind} a, {kind} b) {{ for (int l = 0; l < {count}; ++l) for (int q = 0; q < {size}; ++q) "
@@ -260,6 +299,11 @@ def interleaved_function(helpers: Helpers, dtype: str, count: int, size: int) ->
     if size == 2:
         body = f"return ({all_})__builtin_shufflevector(a, b, {order});"
         parameters = f"{row} a, {row} b"
+    elif size == 8:
+        half, quarter = interleaved_function(helpers, dtype, count, 4), helpers.vector("int32", count)
+        body = (f"{quarter} x = ({quarter}){half}(a, b, c, d), y = ({quarter}){half}(e, f, g, h); "
+                f"return ({all_})__builtin_shufflevector(x, y, {order});")
+        parameters = ", ".join(f"{row} {one}" for one in "abcdefgh")
     else:
         pair = helpers.vector("int16", count)
         body = (f"{pair} x = ({pair})__builtin_shufflevector(a, b, {order}), y = ({pair})__builtin_shufflevector(c, d, {order}); "

@@ -5,6 +5,7 @@ Targets list those they have (`ansor.targets.x86_intrinsics`, `ansor.targets.neo
 A stage whose body is that declaration at larger extents may be computed with the instruction: `matched` says along which of its axes.
 
     declaration    acc[l] += int32(a[q]) * int32(b[l, q])              l: lanes of a vector, q: the group that one instruction sums
+                   acc[r, l] += int32(a[r, q]) * int32(b[l, q])        the same for two rows at once
     stage          c[i, j] += int32(x[i, k]) * int32(w[k, j])          l -> j, q -> a part of k, a -> x, b -> w
 
 All are exact: whatever the values, the result is that of 32-bit arithmetic that wraps. docs/int8.md tells why.
@@ -57,8 +58,13 @@ class Intrinsic:
         return self.declaration.compute.reduce_axes[0].extent
 
     @property
+    def rows(self) -> int:
+        """Rows of `a` that it multiplies at once."""
+        return 1 if self.declaration.ndim == 1 else self.declaration.shape[0]
+
+    @property
     def lanes(self) -> tuple[int, ...]:
-        """Numbers of lanes it comes in, widest first."""
+        """Numbers of lanes it comes in, widest first; of several rows, those of the vector that holds a piece of each."""
         return tuple(lanes for lanes, _ in self.code)
 
     @property
@@ -80,6 +86,14 @@ class Match:
     group: Axis
     a: Tensor
     b: Tensor
+
+
+def matrix_product(a: str, b: str, rows: int, lanes: int, group: int) -> Tensor:
+    """acc[r, l] += int32(a[r, q]) * int32(b[l, q]), with operands of dtypes `a` and `b`."""
+    row, lane, q = Axis("r", rows), Axis("l", lanes), Axis("q", group, "reduce")
+    left, right = Tensor("a", (rows, group), a), Tensor("b", (lanes, group), b)
+    product = Binary("mul", Cast(Read(left, (row, q), a), "int32"), Cast(Read(right, (lane, q), b), "int32"), "int32")
+    return Tensor("acc", (rows, lanes), "int32", Compute((row, lane), (q,), Reduce("sum", product, (q,), "int32")))
 
 
 def inner_product(a: str, b: str, lanes: int, group: int) -> Tensor:
@@ -104,6 +118,8 @@ def _matches(tensor: Tensor, intrinsic: Intrinsic) -> Iterator[Match]:
         for a, b in reads:
             if not fits or _uses(a, lanes) or access.memory_step(a, group) != 1:
                 continue  # a group of `a` is loaded as one number
+            if intrinsic.rows > 1 and not any(_uses(a, axis) and not _uses(b, axis) and axis.extent > 1 for axis in tensor.compute.axes):
+                continue  # one row alone
             if _uses(b, lanes) and _uses(b, group):
                 yield Match(lanes, group, a.tensor, b.tensor)
 

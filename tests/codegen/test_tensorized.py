@@ -22,6 +22,7 @@ from ansor.schedule.sketch import Sketch
 from ansor.schedule.steps import ComputeInline, Pack, Reorder, Split, Step, Tensorize
 from ansor.targets.base import parse_target
 from ansor.targets.cpu import INTRINSICS
+from ansor.targets.neon import MATRICES
 from ansor.te.tensor import Tensor
 from tests.programs import Bench, Program, case_of, sanitized_problems, sanitizer_compiler
 
@@ -75,7 +76,7 @@ def product(a: str = "int8", b: str = "int8", n: int = 6, m: int = 48, k: int = 
 
 
 def tile(tensors: list[Tensor], name: str, rows: int = 3, columns: int = 24, packed: bool = True) -> Program:
-    group = next(one.group for one in INTRINSICS if one.name == name)
+    group = next(one.group for one in (*INTRINSICS, *MATRICES) if one.name == name)
     steps: list[Step] = [Pack("C", "B")] if packed else []
     steps += [Split("C", "i", (rows,), 2), Split("C", "j", (columns,), 2), Split("C", "k", (group,), 2), Split("C", "k_0", (2,), 2)]
     steps += [Reorder("C", ("i_0", "k_0_0", "j_0", "k_0_1", "i_1", "j_1", "k_1")), Tensorize("C", "j_1", "k_1", name)]
@@ -103,8 +104,24 @@ def tiles() -> list[Program]:
     return found
 
 
+def blocks() -> list[Program]:
+    """Instructions that multiply two rows at once: tiles of an odd number of rows, of one, and cut; operands packed and not."""
+    found = []
+    for a, b, name in (("int8", "int8", "neon_smmla"), ("uint8", "int8", "neon_usmmla"), ("uint8", "uint8", "neon_ummla")):
+        found += [
+            tile(product(a, b), name, rows=2),
+            tile(product(a, b), name),
+            tile(product(a, b), name, rows=1),
+            tile(product(a, b), name, packed=False),
+            tile(product(a, b, transposed=True), name, packed=False),
+            tile(product(a, b, m=23), name, columns=23),
+            tile(product(a, b, n=7, m=40, k=32), name, rows=4),
+        ]
+    return found
+
+
 def test_tiles_are_exact(shipped: Bench) -> None:
-    programs = tiles()
+    programs = [*tiles(), *blocks()]
     for program in programs:
         assert "ANSOR_" + next(step.intrinsic for step in program.sketch.steps if isinstance(step, Tensorize)) in program.source.text
     assert shipped.problems(programs) == [""] * len(programs)
@@ -114,7 +131,7 @@ def test_tiles_under_sanitizers(tmp_path: Path) -> None:
     gcc = sanitizer_compiler()
     if not gcc:
         pytest.skip("no gcc with sanitizers")
-    programs = [*tiles()[1:6:2], *tiles()[-1:]]
+    programs = [*tiles()[1:6:2], *tiles()[-1:], *blocks()[-7:]]
     assert sanitized_problems(programs, tmp_path, gcc) == [""] * len(programs)
 
 

@@ -12,6 +12,7 @@ from ansor.errors import TargetError
 from ansor.ir.intrinsics import Intrinsic, available, declare, intrinsic_named, matched
 from ansor.targets.base import find_intrinsic
 from ansor.targets.cpu import FEATURES, INTRINSICS
+from ansor.targets.neon import MATRICES
 from ansor.te import nn
 from ansor.te.tensor import Tensor
 
@@ -93,6 +94,15 @@ def test_every_intrinsic_is_its_own_declaration() -> None:
         assert found is not None and (found.lanes.name, found.group.name) == ("l", "q")
         assert one.features <= frozenset(FEATURES) and max(one.lanes) == one.declaration.shape[0]
         assert all(one.text(lanes) for lanes in one.lanes)
+
+
+def test_instructions_of_two_rows_take_products_with_rows() -> None:
+    for one in MATRICES:
+        assert (one.rows, one.group, one.lanes) == (2, 8, (4,))
+        a, b = one.operands
+        assert places(product(a, b, k=16), one) == ("j", "k", "x", "y")
+        x, y, k = te.placeholder((16,), a, name="x"), te.placeholder((24, 16), b, name="y"), te.reduce_axis((0, 16), name="k")
+        assert matched(te.compute((24,), lambda j, x=x, y=y, k=k: te.sum(x[k].astype("int32") * y[j, k].astype("int32"), axis=k), name="one_row"), one) is None
 
 
 def test_a_name_stands_for_one_intrinsic() -> None:

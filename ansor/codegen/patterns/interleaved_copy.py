@@ -55,7 +55,7 @@ def _match(nest: Nest) -> InterleavedCopy | None:
     lanes, group = loops[-2].var, loops[-1].var
     size, count = int(group.extent), int(lanes.extent)
     access = store.value.then if isinstance(store.value, Select) else store.value
-    if size not in (2, 4) or count > MAX_LANES or not isinstance(access, Access) or access.dtype != store.buffer.dtype:
+    if size not in (2, 4, 8) or count > MAX_LANES or not isinstance(access, Access) or access.dtype != store.buffer.dtype:
         return None
     written = Access(store.buffer, store.index, store.buffer.dtype)
     if (memory_step(written, lanes), memory_step(written, group)) != (size, 1) or memory_step(access, lanes) != 1 or memory_step(access, group) is None:
