@@ -48,7 +48,7 @@ def byte_product(n: int, m: int, k: int) -> list[Tensor]:
 
 
 @pytest.fixture(scope="module")
-def floats() -> float:
+def floats(emulators: None) -> float:
     return tuned(workloads.matmul, "arm -mcpu=cortex-a76")
 
 
