@@ -14,6 +14,7 @@ from ansor import __version__
 from ansor.codegen.toolchain import find_compiler, prepare, processor_name
 from ansor.commands.common import make_console, target_of
 from ansor.commands.targets import say_device
+from ansor.cost_model.pretrained import knows
 from ansor.errors import AnsorError
 from ansor.measure.devices.local import LocalDevice
 from ansor.measure.peak import measure_peak
@@ -34,7 +35,7 @@ def run_doctor(given: argparse.Namespace) -> int:
     cache, written = cache_directory(), writable_cache()
     elsewhere = "" if written == cache else f" (read-only; what it lacks is kept in {written})"
     console.print(f"cache      {cache}{elsewhere}", soft_wrap=True)
-    console.print(f"cost model {_cost_model()}", soft_wrap=True)
+    console.print(f"cost model {_cost_model(target)}", soft_wrap=True)
     try:
         if not target.is_local:
             return 0 if _elsewhere(target, console) else 1
@@ -45,12 +46,14 @@ def run_doctor(given: argparse.Namespace) -> int:
     return 0
 
 
-def _cost_model() -> str:
+def _cost_model(target: Target) -> str:
+    known = knows(target.prior.family, target.unit.name)
+    first = "networks of the package" if known else f"the estimate, as no model knows {target.kind}"
     try:
         importlib.import_module("lightgbm")
     except (ImportError, OSError) as error:
-        return f"networks of the package; what learns anew does not load LightGBM: {error}"
-    return "networks of the package; LightGBM for what learns anew"
+        return f"{first}; what learns anew does not load LightGBM: {error}"
+    return f"{first}; LightGBM for what learns anew"
 
 
 def _elsewhere(target: Target, console: Console) -> bool:
