@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -56,3 +57,16 @@ def emulators() -> None:
     from tests.emulators import need_emulators  # not at the top: this file is read before the path is set
 
     need_emulators()
+
+
+@pytest.fixture(autouse=True)
+def kinds_of_targets() -> Iterator[None]:
+    """Kinds of targets that a test registers are forgotten after it."""
+    base = sys.modules.get("ansor.targets.base")
+    if base is None:
+        yield
+        return
+    known = set(base._kinds)
+    yield
+    for name in set(base._kinds) - known - {"cpu", "arm", "armv7"}:
+        del base._kinds[name]

@@ -14,9 +14,7 @@ import numpy as np
 import pytest
 
 from ansor.codegen.artifact import PROGRAM, Artifact
-from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.source import Argument, CSource
-from ansor.codegen.toolchain import find_compiler
 from ansor.errors import DeviceError
 from ansor.measure.agent import client
 from ansor.measure.agent.address import read_address
@@ -30,8 +28,7 @@ from ansor.measure.devices.agent import AgentDevice, model_of
 from ansor.measure.failure import Failure
 from ansor.measure.measure_task import MeasureTask
 from ansor.measure.timing import TimingOptions
-from ansor.targets.base import Target, parse_target, register_kind
-from ansor.targets.base import find_kind as find_target
+from ansor.targets.base import parse_target
 from ansor.targets.unit import SECONDS
 from ansor.testing.device_contract import DeviceContract
 from tests.measure.agent.serving import serving
@@ -45,17 +42,6 @@ ARGUMENTS = tuple(Argument(name, (N,), "float32", "output" if name == "C" else "
 REFERENCE = kernel(ADD.replace("float", "double"), [replace(one, dtype="float64") for one in ARGUMENTS])
 TASK = MeasureTask("add", REFERENCE)
 QUICK = TimingOptions(repeat=1, min_repeat_ms=0.1, contender_repeats=0, timeout_seconds=5.0)
-
-
-def _cross(target: Target) -> CToolchain:
-    return CToolchain(find_compiler(target.compiler), "cortex_a53", "aarch64-linux-musl")
-
-
-CPU = find_target("cpu")
-BOARD = register_kind(replace(
-    CPU, name="agent-aarch64", mcpu="cortex-a53", unit=SECONDS, device="agent", toolchain=_cross,
-    default=lambda mcpu: replace(CPU.default("x86-64"), kind="agent-aarch64", mcpu=mcpu, features=frozenset()),
-))  # fmt: skip
 
 
 def stdio(folder: Path, *options: str, before: tuple[str, ...] = ()) -> AgentDevice:
@@ -92,7 +78,7 @@ class TestTcp(DeviceContract):
 
 @pytest.mark.usefixtures("emulators")
 class TestEmulated(DeviceContract):
-    target = "agent-aarch64"
+    target = "arm -mcpu=cortex-a53"
     trials = 3
 
     @pytest.fixture(autouse=True)
