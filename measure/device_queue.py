@@ -20,6 +20,8 @@ LOST = ("link_lost", "reset")
 MOST_LOST = 6
 """Runs in a row that a device may lose: those of three jobs, where it is the only one."""
 
+_STOPPED = Failure("queue", "the run was stopped before a device was free")
+
 
 @dataclass(frozen=True, slots=True)
 class Ran:
@@ -86,11 +88,14 @@ class DeviceQueue:
         while True:
             device = self._take(other_than)
             try:
+                if self._stopping:
+                    return _STOPPED, device
                 outcome = _outcome(device, job)
                 self._count(device, outcome)
                 return outcome, device
             except _Unusable as error:
-                self._leave_out(device, error)
+                if not self._stopping:
+                    self._leave_out(device, error)
             finally:
                 self._give_back(device)
 

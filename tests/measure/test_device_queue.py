@@ -149,3 +149,34 @@ def test_what_is_ended_by_stopping_is_not_tried_again() -> None:
         time.sleep(0.001)
     queue.stop()
     assert all(future.done() for future in futures) and len(boards[0].ran) == len(boards[1].ran) == 1
+
+
+def test_a_job_that_waits_for_a_device_does_not_start_when_a_run_stops() -> None:
+    begun, closed, left_out = threading.Event(), threading.Event(), threading.Event()
+
+    class Gone(Board):
+        def run(self, job: Job) -> Observation | Failure:
+            assert begun.wait(60)
+            raise DeviceError("unplugged")
+
+    class Slow(Board):
+        def run(self, job: Job) -> Observation | Failure:
+            self.ran.append(job.artifact.symbol)
+            begun.set()
+            assert closed.wait(60)
+            raise DeviceError("closed")
+
+        def close(self) -> None:
+            closed.set()
+
+    slow, said = Slow("slow"), list[str]()
+
+    def say(text: str) -> None:
+        said.append(text)
+        left_out.set()
+
+    queue = DeviceQueue([slow, Gone("gone")], say)
+    futures = [queue.submit(job(1)), queue.submit(job(2))]
+    assert left_out.wait(60)
+    queue.stop()
+    assert len(slow.ran) == 1 and len(said) == 1 and all(future.done() for future in futures)
