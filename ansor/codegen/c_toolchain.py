@@ -46,6 +46,11 @@ class CToolchain:
         return ("-target", self.triple) if self.triple else ()
 
     @property
+    def architecture(self) -> str:
+        """The processors that its programs run on, as compilers name them: `aarch64`."""
+        return self._program_triple.partition("-")[0]
+
+    @property
     def _program_triple(self) -> str:
         return self.triple or triple_here()
 

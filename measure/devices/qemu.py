@@ -17,6 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from ansor.codegen.artifact import PROGRAM
+from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.toolchain import cached_library, find_compiler
 from ansor.errors import DeviceError, ToolchainError
 from ansor.measure.device import Job, Observation
@@ -181,9 +182,20 @@ def _failure(status: int, said: str) -> Failure | None:
     return Failure("exit", f"ended with status {status}{f'; it said: {said}' if said else ''}") if status else None
 
 
+def _check_architecture(text: str, kind: str, target: Target) -> None:
+    """Raises DeviceError for a target whose programs are for other processors."""
+    toolchain = target.toolchain()
+    if isinstance(toolchain, CToolchain) and toolchain.architecture != kind:
+        raise DeviceError(
+            f"asked to measure programs for {target} on {text}, which runs {kind} programs; they are built for {toolchain.architecture}: leave devices out, or "
+            "choose another one (`ansor devices` lists the kinds)"
+        )
+
+
 def _kind(kind: str) -> DeviceKind:
     def open_qemu(text: str, target: Target, say: Say) -> QemuDevice:
         del say
+        _check_architecture(text, kind, target)
         cpu = text.partition(":")[2]
         return QemuDevice(text, kind, cpu or cpu_of(kind, target.mcpu))
 

@@ -13,6 +13,7 @@ from ansor.cli import main
 from ansor.codegen.artifact import PROGRAM, Artifact
 from ansor.codegen.source import Argument, CSource
 from ansor.codegen.toolchain import cached_library, find_compiler
+from ansor.errors import DeviceError
 from ansor.measure.device import Device, Job, Observation
 from ansor.measure.device_kinds import find_kind
 from ansor.measure.devices.qemu import PLUGIN, QemuDevice, QemuTransport, cpu_of, missing, plugin
@@ -173,5 +174,11 @@ def test_doctor_says_what_is_missing_and_how_it_is_installed(capsys: pytest.Capt
 
 
 def test_its_text_names_a_processor() -> None:
-    opened = find_kind("qemu-aarch64:cortex-a57").open("qemu-aarch64:cortex-a57", parse_target("cpu"), print)
+    opened = find_kind("qemu-aarch64:cortex-a57").open("qemu-aarch64:cortex-a57", parse_target("arm"), print)
     assert isinstance(opened, QemuDevice) and opened.name == "qemu-aarch64:cortex-a57" and opened.model == "qemu-aarch64"
+
+
+@pytest.mark.parametrize("target", ["cpu -threads=1", "armv7"])
+def test_programs_for_other_processors_are_refused(target: str) -> None:
+    with pytest.raises(DeviceError, match="on qemu-aarch64, which runs aarch64 programs; they are built for (x86_64|arm): leave devices out"):
+        find_kind("qemu-aarch64").open("qemu-aarch64", parse_target(target), print)
