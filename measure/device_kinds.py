@@ -41,13 +41,16 @@ class DeviceKind:
 
 def open_device(text: str | Device, target: Target, say: Say = warn) -> Device:
     """The device of that text; a device is given back as it is. Raises DeviceError for an unknown kind, and for one that cannot be used here."""
-    if not isinstance(text, str):
-        return text
+    return usable_kind(text).open(text, target, say) if isinstance(text, str) else text
+
+
+def usable_kind(text: str) -> DeviceKind:
+    """The kind of a device's text. Raises DeviceError for an unknown one, and for one that this machine lacks something for."""
     kind = find_kind(text)
     lacking = kind.missing()
     if lacking:
         raise DeviceError(f"asked to measure on {text}: {lacking}")
-    return kind.open(text, target, say)
+    return kind
 
 
 def open_devices(texts: Sequence[str | Device] | str | Device | None, target: Target, say: Say = warn) -> tuple[Device, ...]:

@@ -32,7 +32,7 @@ class Ran:
 
 
 class DeviceQueue:
-    """Hands jobs to devices. A single device runs its jobs in the caller's thread, when their results are asked for.
+    """Hands jobs to devices. A single device runs its jobs in the caller's thread, as they are handed in.
 
     A device that raises DeviceError, or loses `MOST_LOST` runs in a row, gets no more jobs: `say` is told, and the others go on. Where it was the last one, the
     job's result is the DeviceError.

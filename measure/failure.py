@@ -24,6 +24,13 @@ KINDS = (
 )
 
 
+LINK = ("link_lost", "reset", "queue")
+"""Kinds that are of a device, or the way to it. They say nothing of the program: it is not recorded as a failed one."""
+
+PASSING = ("machine", *LINK)
+"""Kinds that say nothing of the program, and may be gone the next time."""
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """Why a trial has no time; `kind` is one of `KINDS`."""

@@ -24,7 +24,7 @@ from ansor.measure.builder import Builder, Built
 from ansor.measure.device import Device, Job
 from ansor.measure.device_kinds import check_forms, open_devices
 from ansor.measure.device_queue import DeviceQueue, Ran
-from ansor.measure.failure import Failure
+from ansor.measure.failure import PASSING, Failure
 from ansor.measure.machine_trouble import check_trouble
 from ansor.measure.measure_task import MeasureTask
 from ansor.measure.timing import TimingOptions
@@ -34,7 +34,7 @@ from ansor.targets.base import Target, parse_target
 from ansor.targets.unit import SECONDS, Unit
 
 REFERENCE_COMPILE_SECONDS = 120.0
-ACCIDENTS = ("timeout", "memory", "machine", "link_lost", "reset")  # kinds of failures that are remembered within a batch only
+ACCIDENTS = ("timeout", "memory", *PASSING)  # kinds of failures that are remembered within a batch only
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from ansor import api
 from ansor.commands.common import Comparison, check_folder, compare, doing, made, make_console, records_of, save_kernels, target_of
 from ansor.commands.step_times import StepTimes, step_times
 from ansor.commands.subject import NetworkSubject, OperatorSubject, Subject, resolve
+from ansor.measure.device_kinds import usable_kind
 from ansor.measure.record import check_file
 from ansor.measure.record_place import make_place
 from ansor.run.choosing import chosen
@@ -37,6 +38,8 @@ def run_tune(given: argparse.Namespace) -> int:
     records = records_of(given, subject)
     check_machine(target, measures=True)
     check_tools(target)
+    for device in _devices(given) or [target.device]:
+        usable_kind(device)
     check_file(records)
     check_folder(given.output)
     if isinstance(subject, OperatorSubject):

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from ansor.measure.failure import LINK
 from ansor.measure.measurer import Measurement, Measurer
 from ansor.measure.new_record import Trial, make_record
 from ansor.measure.record import Record, RecordFile, make_header
@@ -57,7 +58,9 @@ class Ledger:
             self._file.close()
 
     def keep(self, state: TaskState, pick: Pick, measurement: Measurement) -> None:
-        """Write a trial where it belongs. Raises MeasureError when the first programs all fail alike."""
+        """Write a trial where it belongs, unless its failure says nothing of the program. Raises MeasureError when the first programs all fail alike."""
+        if measurement.failure is not None and measurement.failure.kind in LINK:
+            return  # the next run may try the program again
         round_ = state.rounds  # what is held back is written later
 
         def write() -> None:

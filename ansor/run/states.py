@@ -152,7 +152,7 @@ class TaskState:
     `by_origin`: cost of the fastest program of the rules, and of each template; `failures`: trials that failed, by kind.
     `best_at`: trials when the best was found; `searched`: whether the last round had more than picks; `spent`: seconds of those rounds of this run that ended,
     of `timed` trials. In the round of picks are the reference and the first compilation, so that it says nothing of the pace.
-    `counters`: what devices counted in all trials of this run.
+    `counters`: what else the device counted of the best program, where this run measured it.
     """
 
     task: SearchTask
@@ -169,7 +169,7 @@ class TaskState:
     spent: float = field(default=0.0, init=False)
     timed: int = field(default=0, init=False)
     by_origin: dict[str, float] = field(default_factory=dict, init=False)
-    counters: Counter[str] = field(default_factory=Counter, init=False)
+    counters: dict[str, float] = field(default_factory=dict, init=False)
 
     @property
     def cost(self) -> float | None:

@@ -256,9 +256,11 @@ class TuningRun:
         """A trial is over: it is recorded and counted."""
         failure = measurement.failure
         outcome = Outcome(pick, measurement.cost if failure is None else None, failure.kind if failure is not None else None)
-        state.counters.update(dict(measurement.counters))
         self.ledger.keep(state, pick, measurement)
+        before = state.best
         self._note(state, outcome, failure)
+        if state.best is not before:
+            state.counters = dict(measurement.counters)
         return outcome
 
     def _progress(self, state: TaskState, measurement: Measurement) -> Progress:

@@ -14,7 +14,7 @@ from ansor.codegen.artifact import Artifact
 from ansor.codegen.source import Argument
 from ansor.errors import MeasureError
 from ansor.measure.device import Job, Observation
-from ansor.measure.failure import Failure
+from ansor.measure.failure import PASSING, Failure
 from ansor.measure.measure_task import MeasureTask
 from ansor.measure.trial.answer import Answer, OutputCheck, read_answer
 from ansor.measure.trial.fill import fills_of, key_of
@@ -39,7 +39,6 @@ from ansor.targets.unit import Unit
 
 REFERENCE_SECONDS = 120.0  # of its run on the device, at least
 TASKS_KEPT = 16  # references whose outputs stay on the device
-PASSING = ("machine", "link_lost", "reset", "queue")  # failures that say nothing of the program
 _NO_TIME = 1e-9  # seconds: what a clock too coarse for a call says of it
 
 
@@ -152,7 +151,7 @@ class TrialRuns:
             return answer
         if answer.failure.kind in PASSING:
             return answer.failure
-        return Failure("reference", f"the reference {reference.source.entry} failed: {answer.failure}")
+        return Failure("reference", f"the reference failed: {answer.failure}")
 
 
 def reference_sums(task: MeasureTask, arguments: tuple[Argument, ...]) -> list[SumsRequest]:

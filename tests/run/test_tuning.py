@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -231,6 +231,25 @@ def test_trouble_of_the_machine_is_no_trial(tmp_path: Path) -> None:
     assert tuning.states[0].trials == 6 == len(load(path).records) and not tuning.states[0].failures, "the others of the round count"
     again = run(FakeMeasurer(), 8, path).run()[0]
     assert again.resumed == 6 and again.trials == 8 == len(load(path).records)
+
+
+@pytest.mark.parametrize("kind", ["link_lost", "reset", "queue"])
+def test_a_device_that_is_gone_is_no_failure_of_the_program(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "r.jsonl"
+    state = run(FakeMeasurer(failures={2: Failure(kind, "the cable"), 5: Failure(kind, "the cable")}), 8, path).run()[0]
+    assert state.trials == 8 and state.failures == {kind: 2} and len(load(path).records) == 6
+    again = run(FakeMeasurer(), 8, path).run()[0]
+    assert again.resumed == 6 and again.trials == 8 == len(load(path).records)
+
+
+def test_counters_are_those_of_the_best_program() -> None:
+    class Counting(FakeMeasurer):
+        def measure(self, batch: Sequence[Candidate]) -> Generator[Measurement, None, None]:
+            for found in super().measure(batch):
+                yield replace(found, counters=(("sent", found.cost),))
+
+    state = run(Counting(), 8).run()[0]
+    assert state.counters == {"sent": state.cost}
 
 
 def test_first_programs_that_all_fail_alike_end_the_run(tmp_path: Path) -> None:
