@@ -21,6 +21,7 @@ from ansor.measure.kernel import Kernel
 from ansor.measure.measure_task import MeasureTask
 from ansor.measure.trial.fill import fills_of
 from ansor.measure.trial.recipe import check_lines, input_lines, moves_line, recipe_text
+from ansor.measure.worker import POSITIVE
 from ansor.run.kernels import built, schedule_text
 from ansor.run.states import Best
 from ansor.run.voice import Report
@@ -39,7 +40,7 @@ TEST = "selftest"
 class Program:
     """C of a program and what is known of it; the names are those of `Kernel`.
 
-    cost: of one run in `unit`, None where nothing was measured. schedule: its loops as text. stats: counters of all trials by name, such as
+    cost: of one run in `unit`, None where nothing was measured. schedule: its loops as text. stats: what else the device counted of it, by name, such as
     `tensor_bytes_sent`. origin: who made it, "" for the plain declaration. task: what its outputs are compared with.
     """
 
@@ -136,15 +137,16 @@ def files_of(program: Program) -> dict[str, str]:
 
 
 def _recipes(program: Program, reference: CSource) -> dict[str, str]:
-    """What the self-test's two programs are told: the same inputs, and the bounds that results have to keep."""
+    """What the self-test's two programs are told, for the usual inputs and for positive ones: the same inputs, and the bounds that results have to keep."""
     task, outputs = program.task, tuple(one for one in reference.arguments if one.role == "output")
-    fills = fills_of(program.arguments, task.seed, {name: (low, high) for name, low, high in task.ranges})
-    expected = [*input_lines(reference.arguments, fills), moves_line(task.seed, task.rounding)]
-    return {
-        "reference": recipe_text(expected),
-        "kernel": recipe_text([*input_lines(program.arguments, fills), *check_lines(program.code, outputs, task.reduction, task.rounding),
-                               f"threads {program.code.threads}"]),
-    }  # fmt: skip
+    positive = {one.name: POSITIVE for one in program.arguments if one.dtype.startswith("float")}
+    told = {}
+    for word, floats in (("usual", {}), ("positive", positive)):
+        fills = fills_of(program.arguments, task.seed, floats | {name: (low, high) for name, low, high in task.ranges})
+        told[f"reference-{word}"] = recipe_text([*input_lines(reference.arguments, fills), moves_line(task.seed, task.rounding)])
+        checks = check_lines(program.code, outputs, task.reduction, task.rounding)
+        told[f"kernel-{word}"] = recipe_text([*input_lines(program.arguments, fills), *checks, f"threads {program.code.threads}"])
+    return told
 
 
 def header_text(program: Program) -> str:
@@ -178,8 +180,12 @@ $CC $CFLAGS -c {TEST}/kernel.c -o {TEST}/kernel.o
 around="{' '.join(f'{one}.o' for one in objects.split())}"
 $CC -static $LDFLAGS {TEST}/reference.o $around -lm -o {TEST}/reference
 $CC -static $LDFLAGS {TEST}/kernel.o {code.entry}.o $around -lm -o {TEST}/kernel
-$RUN ./{TEST}/reference reference {TEST}/expected < {TEST}/reference.txt > {TEST}/reference.json
-$RUN ./{TEST}/kernel trial {TEST}/expected < {TEST}/kernel.txt > {TEST}/kernel.json
+# Inputs are from -1 to 1. Where those give what is no number (roots, logarithms), they are from 0.5 to 1.5.
+for inputs in usual positive; do
+    $RUN ./{TEST}/reference reference {TEST}/expected < {TEST}/reference-$inputs.txt > {TEST}/reference.json
+    grep -q '"nan": [1-9]' {TEST}/reference.json || break
+done
+$RUN ./{TEST}/kernel trial {TEST}/expected < {TEST}/kernel-$inputs.txt > {TEST}/kernel.json
 if grep -q '"failure"' {TEST}/reference.json {TEST}/kernel.json || grep -Eq '"(wrong|unwritten)": [1-9]' {TEST}/kernel.json ||
    ! grep -q '"wrong": 0' {TEST}/kernel.json; then cat {TEST}/reference.json {TEST}/kernel.json; echo "{code.entry}: wrong"; exit 1; fi
 echo "{code.entry}: right"

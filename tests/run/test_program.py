@@ -63,6 +63,16 @@ def test_what_is_saved_builds_by_itself_and_proves_itself(program: Program, tmp_
     assert broken.returncode == 1 and "convolution: wrong" in broken.stdout
 
 
+@pytest.mark.compiler
+@pytest.mark.usefixtures("emulators")
+def test_roots_are_tested_with_positive_inputs(tmp_path: Path) -> None:
+    x = te.placeholder((40,), name="x")
+    found = ansor.auto_schedule([x, te.compute((40,), lambda i: te.sqrt(x[i]) + te.log(x[i]), name="y")], target=ARM, trials=0)
+    assert isinstance(found, Program)
+    done = self_test(found.save(tmp_path / "saved"), "aarch64-linux-musl", "cortex_a72", "qemu-aarch64")
+    assert (done.returncode, done.stdout) == (0, "y: right\n"), done.stdout + done.stderr
+
+
 def test_a_folder_that_cannot_be_written_to_is_told(program: Program, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(MeasureError, match="asked to save a program in .* which cannot be written to"):
