@@ -227,7 +227,7 @@ class Subject:
         with np.errstate(over="ignore"):
             rounded = np.abs(kept.outputs[name].astype(one.dtype).astype(np.float64))
         scale = float(rounded[np.isfinite(rounded)].max(initial=0.0))
-        return tolerance(measured.rounding or one.dtype, measured.reduction, scale, kept.input_scale, kept.sway[name])
+        return tolerance(measured.rounding or one.dtype, measured.reduction, scale, kept.input_scale, kept.sensitivity[name])
 
     def sources(self, source: CSource, seed: int) -> dict[str, Source]:
         """How a program's inputs are filled."""
@@ -261,7 +261,7 @@ class Subject:
     ) -> bool:
         measured, expected = self.task.measure_task, kept.outputs[one.name]
         text = difference(one.name, found, expected, reduction=measured.reduction, rounding=measured.rounding, input_scale=kept.input_scale,
-                          sensitivity=kept.sway[one.name])  # fmt: skip
+                          sensitivity=kept.sensitivity[one.name])  # fmt: skip
         if bool(text) != bool(check.wrong or check.unwritten):
             tally.disagreed.append(f"{what}: here {text!r}, on the device {check}")
         floats = found.dtype.kind == "f"

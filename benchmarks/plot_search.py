@@ -6,20 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import cycle
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import matplotlib
 import numpy as np
+from curve import Curve
 
 matplotlib.use("Agg")
 
 from matplotlib import pyplot
 
-if TYPE_CHECKING:
-    from search import Curve
-
 COLOURS = ("#8c8c8c", "#e69f00", "#009e73", "#0072b2", "#cc79a7", "#56b4e9", "#d55e00", "#000000")
-Shares = Callable[[Sequence["Curve"], Callable[["Curve"], float]], Mapping[str, tuple[float, float]]]
+Shares = Callable[[Sequence[Curve], Callable[[Curve], float]], Mapping[str, tuple[float, float]]]
 
 
 def _at_trial(one: Curve, place: float) -> float:

@@ -28,6 +28,7 @@ from functools import partial
 from pathlib import Path
 
 from common import add_target, console, in_one_thread, machine_line, parser, table, target_of
+from curve import Curve
 from rich.console import Console
 from rich.table import Table
 from twelve_operators import OPERATORS
@@ -104,27 +105,6 @@ VARIANTS = {
     "overlap": Search(overlap=True),
 }
 SEARCHES = {**KINDS, **VARIANTS}
-
-
-@dataclass(frozen=True)
-class Curve:
-    """One run. best: seconds of the best program after each trial; elapsed: seconds of wall time by then."""
-
-    operator: str
-    search: str
-    seed: int
-    target: str
-    processor: str
-    best: tuple[float, ...]
-    elapsed: tuple[float, ...]
-
-    def at_trial(self, count: int) -> float:
-        """Seconds of the best program after so many trials."""
-        return self.best[min(count, len(self.best)) - 1]
-
-    def at(self, seconds: float) -> float:
-        """Seconds of the best program after so much wall time; infinite before the first."""
-        return min((best for best, elapsed in zip(self.best, self.elapsed, strict=True) if elapsed <= seconds), default=math.inf)
 
 
 def run(operator: str, search: str, seed: int, trials: int, target: Target) -> Curve:

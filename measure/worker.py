@@ -126,7 +126,7 @@ class Worker:
 
         outcome = isolated(self._harness, body, timeout=request["timeout"], close=self._close)
         if outcome.failure is not None:
-            return _Expected({}, {}, Failure("reference", f"the reference {call['entry']} failed: {outcome.failure}"))
+            return _Expected({}, {}, Failure("reference", f"the reference failed: {outcome.failure}"))
         sensitivity = next((message["sensitivity"] for message in outcome.messages if "sensitivity" in message), {})
         return _Expected(shared, sensitivity, None)
 

@@ -15,7 +15,7 @@ from ansor.codegen.dialect import Dialect
 from ansor.codegen.toolchain import find_compiler
 from ansor.errors import TargetError
 from ansor.ir.intrinsics import features_of
-from ansor.targets import neon
+from ansor.targets import cpu, neon
 from ansor.targets.base import MCPU, Kind, Option, Target, register_kind
 from ansor.targets.prior import Prior
 from ansor.targets.unit import INSTRUCTIONS
@@ -24,19 +24,7 @@ EMBEDDED = "zig"  # the only compiler that has everything for other machines
 INTRINSICS = (*neon.MATRICES, *neon.DOTS)
 COMPILER_NAMES = {"fp16": "fullfp16", "dotprod": "dotprod", "i8mm": "i8mm"}
 FEATURES = tuple(sorted({*features_of(INTRINSICS), "fp16"}))
-RULES = (
-    "always_inline",  # in the order of targets.cpu, for the same reasons
-    "simplify_const_tensor",
-    "add_rfactor",
-    "pack_constants",
-    "add_cache_write",
-    "pack_operands",
-    "reduce_in_vectors",
-    "tensorize",
-    "multi_level_tiling_with_fusion",
-    "multi_level_tiling",
-    "skip_stage",
-)
+RULES = cpu.RULES  # the same programs, of which the search finds others
 
 
 @dataclass(frozen=True)

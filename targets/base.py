@@ -270,7 +270,7 @@ def find_kind(name: str) -> Kind:
 
 
 def find_intrinsic(name: str) -> Intrinsic | None:
-    """The intrinsic of that name of any kind that is known."""
+    """The intrinsic of that name of any kind that is known. Asked here, as kinds are known once this package is imported."""
     return intrinsic_named(name)
 
 

@@ -19,7 +19,7 @@ PLACES: dict[str, str] = SETUPTOOLS["package-dir"]
 DATA = {"ansor/py.typed", "ansor/codegen/tape.c", "ansor/codegen/network.c", "ansor/codegen/distances.c", "ansor/codegen/trees.c",
         "ansor/codegen/thread_pool.c", "ansor/cost_model/pretrained.json.gz", "ansor/measure/devices/qemu_count.c",
         *(f"ansor/codegen/trial/{name}" for name in ("arguments.h", "check.h", "fill.h", "manifest.h", "number.h", "posix.c", "recipe.h", "say.h", "sums.h",
-                                                     "sway.h", "system.h", "timing.h", "trial.c")),
+                                                     "sensitivity.h", "system.h", "timing.h", "trial.c")),
         *(f"ansor/measure/agent/{name}" for name in ("agent.c", "job.h", "link.h", "memory.h", "session.h", "sha256.h", "store.h", "text.h")),
         "ansor/measure/harness.c", "ansor/measure/peak.c"}
 NEEDED_TO_BUILD = ("pyproject.toml", "README.md", "LICENSE")

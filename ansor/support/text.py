@@ -26,11 +26,6 @@ def format_share(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def format_rate(operations: float, seconds: float) -> str:
-    """Floating-point operations per second: '83.2 GFLOP/s'; 'n/a' when no time passed."""
-    return f"{operations / seconds / 1e9:.3g} GFLOP/s" if seconds > 0 else "n/a"
-
-
 def format_bytes(count: float) -> str:
     """Three significant digits and the unit that suits: 98304 -> '96 KiB'."""
     for shift, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -36,8 +35,10 @@ class Address:
     def connect(self) -> AgentClient:
         """A new connection. Raises DeviceError for a key that cannot be read or is another, OSError and LinkLost where nobody answers."""
         key = None if self.key is None else read_key(self.key)
-        opened: Callable[[], Channel] = lambda: ProcessChannel(self.command) if self.command else SocketChannel(self.host, self.port, CONNECT_SECONDS)  # noqa: E731
-        return AgentClient(opened, key)
+        return AgentClient(self._channel, key)
+
+    def _channel(self) -> Channel:
+        return ProcessChannel(self.command) if self.command else SocketChannel(self.host, self.port, CONNECT_SECONDS)
 
 
 def read_address(text: str) -> Address:

@@ -52,7 +52,7 @@ class KeptOutput:
     size: int
     nan: int
     infinite: int
-    sway: float
+    sensitivity: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def _check(data: dict[str, object]) -> OutputCheck:
 
 
 def _kept(data: dict[str, object]) -> KeptOutput:
-    return KeptOutput(_count(data, "size"), _count(data, "nan"), _count(data, "infinite"), _double(_field(data, "sway")))
+    return KeptOutput(_count(data, "size"), _count(data, "nan"), _count(data, "infinite"), _double(_field(data, "sensitivity")))
 
 
 def _all_sums(data: dict[str, object]) -> tuple[OutputSums, ...]:

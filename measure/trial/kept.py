@@ -20,7 +20,7 @@ class KeptFile:
     """Outputs by name, in their shapes, floats as doubles; how far each moves; the largest magnitude of an input."""
 
     outputs: dict[str, NDArray[np.generic]]
-    sway: dict[str, float]
+    sensitivity: dict[str, float]
     input_scale: float
 
 
@@ -30,9 +30,9 @@ def read_kept(content: bytes, outputs: Sequence[Argument]) -> KeptFile:
     magic, count, scale, _ = struct.unpack_from("<QQdQ", content) if len(content) >= head else (0, 0, 0.0, 0)
     if magic != MAGIC or count != len(outputs) or len(content) < head + count * ENTRY_WORDS * 8:
         raise ValueError(f"asked to read {len(outputs)} outputs of a reference from {len(content)} bytes, which are not of such a file")
-    arrays, sway = {}, {}
+    arrays, sensitivity = {}, {}
     for number, one in enumerate(outputs):
         offset, size, kind, itemsize, moved = struct.unpack_from("<QQQQd", content, head + number * ENTRY_WORDS * 8)
         arrays[one.name] = np.frombuffer(content, f"{chr(kind)}{itemsize}", size, offset).reshape(one.shape)
-        sway[one.name] = moved
-    return KeptFile(arrays, sway, scale)
+        sensitivity[one.name] = moved
+    return KeptFile(arrays, sensitivity, scale)

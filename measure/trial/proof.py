@@ -55,7 +55,7 @@ class HostProof:
             argument = source.arguments[place]
             wrong = _wrong_share(argument, declared[argument.name].dtype, made[argument.name], kept, sums, job)
             if wrong:
-                said = f"the reference {source.entry} gives other numbers on the device than on this machine"
+                said = "the reference gives other numbers on the device than on this machine"
                 return Failure("reference", f"{said}: output {argument.name!r}, {wrong}")
         return None
 
@@ -80,7 +80,7 @@ class HostProof:
                 array[...] = loaded.output(name)
 
         failure = isolated(self._harness, body, timeout=SECONDS).failure
-        return failure and Failure("reference", f"the reference {source.entry} failed on this machine: {failure}")
+        return failure and Failure("reference", f"the reference failed on this machine: {failure}")
 
 
 def host_inputs(job: Job, sources: Mapping[str, Source]) -> Arrays:
@@ -95,9 +95,9 @@ def host_inputs(job: Job, sources: Mapping[str, Source]) -> Arrays:
 
 
 def rounding_bound(dtype: str, reduction: int, scale: float, kept: KeptOutput, moved_eps: float) -> float:
-    """How far two evaluations in double precision may be apart. `moved_eps`: the change of inputs that gave the sway."""
+    """How far two evaluations in double precision may be apart. `moved_eps`: the change of inputs that gave the sensitivity."""
     limits = np.finfo("float64")
-    return growth(dtype, reduction) * float(limits.eps) * (scale + kept.sway / moved_eps) + float(limits.tiny)
+    return growth(dtype, reduction) * float(limits.eps) * (scale + kept.sensitivity / moved_eps) + float(limits.tiny)
 
 
 def _wrong_share(argument: Argument, dtype: str, made: NDArray[np.generic], kept: KeptOutput, sums: OutputSums, job: Job) -> str:

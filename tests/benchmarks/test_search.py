@@ -4,7 +4,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-from search import Curve, beside, load, missing, shares
+from curve import Curve
+from search import beside, load, missing, shares
 
 from ansor.targets.base import parse_target
 

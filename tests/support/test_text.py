@@ -1,6 +1,6 @@
 import pytest
 
-from ansor.support.text import clip, counted, format_bytes, format_count, format_left, format_rate, format_seconds, format_share
+from ansor.support.text import clip, counted, format_bytes, format_count, format_left, format_seconds, format_share
 
 
 def test_seconds_pick_their_unit() -> None:
@@ -14,11 +14,6 @@ def test_time_left(seconds: float, text: str) -> None:
 
 def test_shares_are_percent() -> None:
     assert [format_share(share) for share in (0.0234, 0.0, 1.0)] == ["2.3 %", "0.0 %", "100.0 %"]
-
-
-def test_rate() -> None:
-    assert format_rate(2 * 512**3, 0.01) == "26.8 GFLOP/s"
-    assert format_rate(1.0, 0.0) == "n/a"
 
 
 def test_bytes_and_counts_have_three_digits() -> None:

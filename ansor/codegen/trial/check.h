@@ -11,7 +11,7 @@ typedef struct {
     const unsigned char *data;
     uint64_t count;
     int kind, bytes;
-    double sway;
+    double sensitivity;
 } kept_output;
 
 typedef struct {
@@ -19,9 +19,9 @@ typedef struct {
     double worst, allowed; /* worst: as a share of what is allowed; 0 where nothing was compared */
 } checked;
 
-static double allowed_difference(const recipe_check *rules, double scale, double input_scale, double sway) {
+static double allowed_difference(const recipe_check *rules, double scale, double input_scale, double sensitivity) {
     if (scale <= NOTHING * input_scale) scale = input_scale < 1.0 ? input_scale : 1.0;
-    return rules->stated * (rules->factor * (rules->eps * scale + sway) + rules->tiny);
+    return rules->stated * (rules->factor * (rules->eps * scale + sensitivity) + rules->tiny);
 }
 
 static void note_share(checked *result, double away, uint64_t index) {
@@ -40,7 +40,7 @@ static int all_close(const recipe_check *rules, const trial_argument *argument, 
     }
     const double scale = most > -least ? most : -least;
     if (!(scale < number_greatest(argument->bytes))) return 0;
-    result->allowed = allowed_difference(rules, scale, input_scale, kept->sway);
+    result->allowed = allowed_difference(rules, scale, input_scale, kept->sensitivity);
     for (uint64_t i = 0; i < kept->count; ++i) {
         const double away = number_float_at(found, argument->bytes, i) - expected[i];
         if (!(away <= result->allowed && away >= -result->allowed)) return 0;
@@ -76,7 +76,7 @@ static checked check_floats(const recipe_check *rules, const trial_argument *arg
     const double *expected = (const double *)kept->data;
     if (all_close(rules, argument, found, kept, input_scale, &result)) return result;
     result = (checked){0, 0, 0, 0, 0, 0};
-    result.allowed = allowed_difference(rules, largest_finite(argument, kept), input_scale, kept->sway);
+    result.allowed = allowed_difference(rules, largest_finite(argument, kept), input_scale, kept->sensitivity);
     uint64_t first_unwritten = 0;
     for (uint64_t i = 0; i < kept->count; ++i) {
         const double value = number_float_at(found, argument->bytes, i);

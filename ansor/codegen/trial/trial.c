@@ -7,12 +7,12 @@
  * anything else is a crash. What it takes from the system is in system.h; it allocates nothing else. */
 #include "check.h"
 #include "sums.h"
-#include "sway.h"
+#include "sensitivity.h"
 #include "timing.h"
 
 #define KEPT_MAGIC UINT64_C(0x31747065736e616b) /* of the file of outputs: a header, an entry for each output, the contents */
 enum { HEADER_WORDS = 4, ENTRY_WORDS = 8, MARK_NOTHING = 1, MARK_CALL = 2 };
-#define USUAL 0.9 /* the share of elements that a sway speaks for */
+#define USUAL 0.9 /* the share of elements that a sensitivity speaks for */
 
 static kept_output kept[RECIPE_OUTPUTS];
 static int kept_count;
@@ -78,7 +78,7 @@ static void keep_outputs(void) {
 }
 
 /* Runs again with inputs that were moved a little, and notes how far outputs moved. */
-static void find_sway(int64_t move) {
+static void find_sensitivity(int64_t move) {
     for (int i = 0; i < ansor_trial_manifest.count; ++i)
         if (ansor_trial_manifest.arguments[i].role != 'o' && ansor_trial_manifest.arguments[i].kind == 'f') fill_argument(i, move);
     call(ansor_trial_manifest.entry);
@@ -89,8 +89,8 @@ static void find_sway(int64_t move) {
         kept_output *output = &kept[slot++];
         if (argument->kind != 'f' || argument->bytes != 8) continue; /* a reference in double precision, or nothing */
         const distances apart = {(const double *)output->data, (const double *)buffers[i].data, output->count};
-        const double sway = sway_of(&apart, USUAL);
-        if (sway > output->sway) output->sway = sway;
+        const double sensitivity = sensitivity_of(&apart, USUAL);
+        if (sensitivity > output->sensitivity) output->sensitivity = sensitivity;
     }
 }
 
@@ -100,7 +100,7 @@ static void write_kept(const char *path) {
     const uint64_t head = offset;
     for (int i = 0; i < kept_count; ++i) {
         uint64_t *entry = words + HEADER_WORDS + i * ENTRY_WORDS;
-        entry[0] = offset, entry[1] = kept[i].count, entry[2] = (uint64_t)kept[i].kind, entry[3] = (uint64_t)kept[i].bytes, entry[4] = number_bits(kept[i].sway);
+        entry[0] = offset, entry[1] = kept[i].count, entry[2] = (uint64_t)kept[i].kind, entry[3] = (uint64_t)kept[i].bytes, entry[4] = number_bits(kept[i].sensitivity);
         offset += (kept[i].count * (uint64_t)kept[i].bytes + 63) / 64 * 64;
     }
     static const unsigned char padding[64];
@@ -134,7 +134,7 @@ static void say_output(const kept_output *output) {
         infinite += !number_nan(value) && !number_finite(value);
     }
     say("{"), say_field("size", (int64_t)output->count), say(", "), say_field("nan", (int64_t)nan), say(", ");
-    say_field("infinite", (int64_t)infinite), say(", "), say_double_field("sway", output->sway), say("}");
+    say_field("infinite", (int64_t)infinite), say(", "), say_double_field("sensitivity", output->sensitivity), say("}");
 }
 
 static int slot_of(int argument) {
@@ -148,7 +148,7 @@ static void run_reference(const char *path) {
     check_trespass();
     input_scale = scale_of_inputs();
     keep_outputs();
-    for (int64_t move = 0; move < asked.moves && seconds < asked.move_limit; ++move) find_sway(move);
+    for (int64_t move = 0; move < asked.moves && seconds < asked.move_limit; ++move) find_sensitivity(move);
     write_kept(path);
     say("{\"reference\": {"), say_double_field("input_scale", input_scale), say(", \"outputs\": [");
     for (int i = 0; i < kept_count; ++i) say(i ? ", " : ""), say_output(&kept[i]);

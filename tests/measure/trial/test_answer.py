@@ -20,7 +20,7 @@ TRIAL = (
     '{"argument": 3, "block": 2, "count": 1, "hash": "00000000000000ff"}]}'
 )
 REFERENCE = (
-    '{"reference": {"input_scale": "x3ff0000000000000", "outputs": [{"size": 4, "nan": 1, "infinite": 0, "sway": "x0000000000000000"}]}, "sums": []}'
+    '{"reference": {"input_scale": "x3ff0000000000000", "outputs": [{"size": 4, "nan": 1, "infinite": 0, "sensitivity": "x0000000000000000"}]}, "sums": []}'
 )
 
 

@@ -31,7 +31,7 @@ WIDE = tuple(replace(one, dtype="float64") for one in ARGUMENTS)
 ADD = "float *a = args[0], *b = args[1], *c = args[2]; for (int i = 0; i < 60; ++i) c[i] = a[i] + b[i];"
 SUM = kernel(ADD, ARGUMENTS)
 TASK = MeasureTask("add", kernel(ADD.replace("float", "double"), WIDE))
-KEPT = '{"reference": {"input_scale": "x3ff0000000000000", "outputs": [{"size": 60, "nan": 0, "infinite": 0, "sway": "x0000000000000000"}]}, "sums": []}'
+KEPT = '{"reference": {"input_scale": "x3ff0000000000000", "outputs": [{"size": 60, "nan": 0, "infinite": 0, "sensitivity": "x0000000000000000"}]}, "sums": []}'
 RIGHT = '{"costs": [], "cut_short": false, "later": false, "check": [], "sums": []}'
 
 
@@ -189,7 +189,7 @@ def test_how_far_outputs_move_is_found_on_the_device_as_here(tmp_path: Path) -> 
     for move in range(3):
         keys = generated(key + move, 2)
         moved.append(outputs([one * (1 - uniform(generated(int(keys[place]), 60), 8) * eps) for place, one in enumerate(inputs)]))
-    assert kept.sway["C"] == pytest.approx(max(sensitivity_of(expected, [one]) for one in moved), rel=1e-6)
+    assert kept.sensitivity["C"] == pytest.approx(max(sensitivity_of(expected, [one]) for one in moved), rel=1e-6)
 
 
 def test_other_files_are_no_references() -> None:

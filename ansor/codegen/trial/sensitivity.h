@@ -48,7 +48,7 @@ static uint64_t distance_after(const distances *of, uint64_t bits, uint64_t rank
     return not_above > rank + 1 ? bits : next;
 }
 
-static double sway_of(const distances *of, double share) {
+static double sensitivity_of(const distances *of, double share) {
     uint64_t finite = 0;
     for (uint64_t i = 0; i < of->count; ++i) finite += distance_bits(of, i) != UINT64_MAX;
     if (!finite) return 0;

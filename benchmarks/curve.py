@@ -1,0 +1,27 @@
+"""One run of a search: how good its best program was, after how many trials and how much time."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One run. best: seconds of the best program after each trial; elapsed: seconds of wall time by then."""
+
+    operator: str
+    search: str
+    seed: int
+    target: str
+    processor: str
+    best: tuple[float, ...]
+    elapsed: tuple[float, ...]
+
+    def at_trial(self, count: int) -> float:
+        """Seconds of the best program after so many trials."""
+        return self.best[min(count, len(self.best)) - 1]
+
+    def at(self, seconds: float) -> float:
+        """Seconds of the best program after so much wall time; infinite before the first."""
+        return min((best for best, elapsed in zip(self.best, self.elapsed, strict=True) if elapsed <= seconds), default=math.inf)
