@@ -81,12 +81,14 @@ def test_workers_take_part(library: ctypes.CDLL) -> None:
 def test_one_slow_piece_leaves_the_rest_to_others(library: ctypes.CDLL) -> None:
     """The caller is held up in its first piece until everything else is done, by somebody else."""
     done: list[int] = []
-    here = threading.get_ident()
+    here, held_up = threading.get_ident(), threading.Event()
 
     def body(_: int | None, begin: int, end: int) -> None:
         if threading.get_ident() != here:
+            assert held_up.wait(20), "the caller has a piece, before others take from its share"
             done.extend(range(begin, end))
             return
+        held_up.set()
         deadline = time.monotonic() + 20
         while len(done) < 64 - 8 and time.monotonic() < deadline:
             time.sleep(0.001)
