@@ -26,7 +26,8 @@ from ansor.ir.columns import Flag, Row, anywhere, ceil, choose, larger, log, neg
 from ansor.ir.loops import Buffer, Loops
 from ansor.schedule.legality import accumulators, vector_pieces
 from ansor.schedule.machine import Machine
-from ansor.targets.prior import Prior
+from ansor.targets.hardware import Caches
+from ansor.targets.prior import Issue, Prior
 from ansor.te.expr import Call, Select
 from ansor.te.fold import walk
 
@@ -35,20 +36,14 @@ class Core(Machine, Protocol):
     """What the estimate needs of a target: what scheduling asks of it, its caches (0: not there), and what a core is taken to do in a cycle."""
 
     @property
-    def l1_bytes(self) -> int: ...
-    @property
-    def l2_bytes(self) -> int: ...
-    @property
-    def l3_bytes(self) -> int: ...
-    @property
-    def cache_line_bytes(self) -> int: ...
+    def caches(self) -> Caches: ...
     @property
     def prior(self) -> Prior: ...
 
 
 def first_cache(core: Core) -> FirstCache:
     """How the first cache of a core takes what is touched."""
-    return FirstCache(core.cache_line_bytes, core.prior.way_bytes)
+    return FirstCache(core.caches.line_bytes, core.prior.traffic.way_bytes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,39 +175,39 @@ def _moves_by(elements: float, statement: Statement, buffer: Buffer, level: int)
 
 def instruction_cycles(statement: Statement, tile: Tile, core: Core) -> Row:
     """Cycles of a statement's arithmetic and loads when all data are in the first cache, of all threads together."""
-    value, prior = statement.nest.store.value, core.prior
+    value, issue, overhead, reduction = statement.nest.store.value, core.prior.issue, core.prior.overhead, core.prior.reduction
     calls = sum(isinstance(node, Call) for node in walk(value))
     choices = sum(isinstance(node, Select) for node in walk(value))
-    work = tile.vectors / prior.arithmetic + choices * tile.vectors + calls * prior.call * tile.vectors
+    work = tile.vectors / issue.arithmetic + choices * tile.vectors + calls * overhead.call * tile.vectors
     if statement.nest.store.combiner is None:
-        return tile.bodies * larger(larger(work, tile.loads / prior.loads), tile.vectors) + tile.runs
-    spills = prior.spill * larger(tile.vectors - accumulators(core.vector_registers), 0.0)
-    running = choose(tile.vectors > 1, larger(prior.together // tile.vectors, 1.0), prior.running)
-    latency = choose(tile.partial, prior.latency / running, prior.latency) / runs_at_once(tile, prior)
-    body = larger(larger(work, tile.loads / prior.loads), latency) + spills
-    if prior.each:
-        body = body + prior.each * (tile.vectors + tile.loads)
-    return tile.bodies * body + tile.runs * (prior.result * tile.vectors + prior.loop + row(tile.partial) * prior.fold * tile.vectors)
+        return tile.bodies * larger(larger(work, tile.loads / issue.loads), tile.vectors) + tile.runs
+    spills = overhead.spill * larger(tile.vectors - accumulators(core.vector_registers), 0.0)
+    running = choose(tile.vectors > 1, larger(reduction.together // tile.vectors, 1.0), reduction.running)
+    latency = choose(tile.partial, issue.latency / running, issue.latency) / runs_at_once(tile, issue)
+    body = larger(larger(work, tile.loads / issue.loads), latency) + spills
+    if issue.each:
+        body = body + issue.each * (tile.vectors + tile.loads)
+    return tile.bodies * body + tile.runs * (overhead.result * tile.vectors + overhead.loop + row(tile.partial) * reduction.fold * tile.vectors)
 
 
-def runs_at_once(tile: Tile, prior: Prior) -> Row:
+def runs_at_once(tile: Tile, issue: Issue) -> Row:
     """Runs of a tile in flight at the same time, at least 1: a processor goes on with the next where one is short, while its sums wait for each other.
 
     A run is its bodies, each with a step of the loop, and three instructions for each vector of results: to begin, to add up and to store it.
     """
     instructions = tile.bodies / tile.runs * (tile.vectors + tile.loads + 1.0) + 3.0 * tile.vectors
-    return larger(prior.window / instructions, 1.0)
+    return larger(issue.window / instructions, 1.0)
 
 
 def transfers(statement: Statement, core: Core) -> list[Row]:
     """Cycles that a statement's data take on their way into each cache, the first one first, of all threads together; 0 for a cache that is not there."""
-    return [loaded / rate for loaded, rate in zip(cache_loads(statement, core), core.prior.rates, strict=True)]
+    return [loaded / rate for loaded, rate in zip(cache_loads(statement, core), core.prior.traffic.rates, strict=True)]
 
 
 def cache_loads(statement: Statement, core: Core) -> list[Row]:
     """Bytes that enter each cache while a statement runs, the first one first; 0 for a cache that is not there."""
-    caches = ((core.l1_bytes, statement.room), (core.l2_bytes, statement.bytes), (core.l3_bytes, statement.bytes))
-    return [_loaded(statement, core.prior.fill * size, taken) if size else 0.0 for size, taken in caches]
+    touched, fill = (statement.room, statement.bytes, statement.bytes), core.prior.traffic.fill
+    return [_loaded(statement, fill * size, taken) if size else 0.0 for size, taken in zip(core.caches.sizes, touched, strict=True)]
 
 
 def _loaded(statement: Statement, capacity: float, taken: Sequence[Row]) -> Row:

@@ -41,17 +41,17 @@ def _values(statement: Statement, estimate: Estimate, operations: float, core: C
     for load in estimate.transfers:
         yield log2((1e-3 + load) / total)
     run = _of_a_run(statement, statement.bytes, tile.runs)
-    yield _share(run, core.l1_bytes)
+    yield _share(run, core.caches.l1_bytes)
     yield log2(_of_a_run(statement, statement.room, tile.runs) / run)
-    yield _share(run, core.l2_bytes)
-    yield _share(statement.bytes[0], core.l2_bytes)
+    yield _share(run, core.caches.l2_bytes)
+    yield _share(statement.bytes[0], core.caches.l2_bytes)
     yield log2(estimate.threads)
-    for number in (core.vector_bytes, core.vector_registers, core.l1_bytes, core.l2_bytes, core.l3_bytes, core.threads):
+    for number in (core.vector_bytes, core.vector_registers, *core.caches.sizes, core.threads):
         yield log2(1.0 + number)
 
 
 def _across_lines(statement: Statement, buffer: Buffer, core: Core) -> Row:
-    return across_lines(statement.nest, statement.footprints[buffer], statement.layouts[buffer].element_bytes, core.vector_bytes, core.cache_line_bytes)
+    return across_lines(statement.nest, statement.footprints[buffer], statement.layouts[buffer].element_bytes, core.vector_bytes, core.caches.line_bytes)
 
 
 def _share(touched: Row, cache: int) -> Row:

@@ -15,7 +15,8 @@ from ansor.targets.base import Target
 def measure_task(dag: Dag, target: Target) -> MeasureTask:
     """What all programs of a declaration share: the reference in double precision, and inputs that stay in bounds."""
     double = Dag(in_double(dag.tensors))
-    reference = replace(target, threads=1).emit(Sketch(double).lower_row((), "reference"), "reference")
+    alone = replace(target, hardware=replace(target.hardware, threads=1))
+    reference = alone.emit(Sketch(double).lower_row((), "reference"), "reference")
     return MeasureTask(dag.key, reference, dag.reduce_length, _index_ranges(dag), threads=target.threads, rounding=dag.rounding)
 
 

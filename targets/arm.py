@@ -16,8 +16,9 @@ from ansor.codegen.toolchain import find_compiler
 from ansor.errors import TargetError
 from ansor.ir.intrinsics import features_of
 from ansor.targets import cpu, neon
-from ansor.targets.base import MCPU, Kind, Option, Target, register_kind
-from ansor.targets.prior import Prior
+from ansor.targets.base import MCPU, Bounds, CodeGenerator, Kind, Option, Target, register_kind
+from ansor.targets.hardware import Caches, Hardware, Memory
+from ansor.targets.prior import Issue, Overhead, Prior, Traffic
 from ansor.targets.unit import INSTRUCTIONS
 
 EMBEDDED = "zig"  # the only compiler that has everything for other machines
@@ -44,13 +45,19 @@ class Processor:
 
 
 # Cores that start two instructions in order, and wait for what they need: half a vector of 16 bytes a cycle, or a whole one.
-_SMALL = Prior(each=0.5, arithmetic=0.5, loads=0.5, latency=8.0, window=8.0, call=60.0, result=3.0, spill=4.0, loop=4.0, rates=(8.0, 4.0, 2.0), way_bytes=8192)
-_MIDDLE = Prior(each=0.3, arithmetic=1.0, loads=0.5, latency=4.0, window=8.0, call=40.0, result=3.0, spill=4.0, loop=4.0, rates=(8.0, 4.0, 4.0), way_bytes=8192)
+_SMALL = Prior(Issue(arithmetic=0.5, loads=0.5, latency=8.0, window=8.0, each=0.5),
+               Overhead(call=60.0, result=3.0, spill=4.0, loop=4.0), Traffic((8.0, 4.0, 2.0), way_bytes=8192))
+_MIDDLE = Prior(Issue(arithmetic=1.0, loads=0.5, latency=4.0, window=8.0, each=0.3),
+                Overhead(call=40.0, result=3.0, spill=4.0, loop=4.0), Traffic((8.0, 4.0, 4.0), way_bytes=8192))
 # Cores that start three to eight, out of order.
-_LARGE = Prior(each=0.1, arithmetic=2.0, loads=1.0, latency=7.0, window=128.0, call=20.0, result=2.0, rates=(16.0, 8.0, 4.0), way_bytes=16384)
-_SERVER = Prior(each=0.1, arithmetic=2.0, loads=2.0, latency=4.0, window=128.0, call=16.0, rates=(32.0, 16.0, 8.0), way_bytes=16384)
-_WIDE = Prior(each=0.1, arithmetic=4.0, loads=3.0, latency=4.0, window=256.0, call=12.0, result=1.0, rates=(64.0, 32.0, 8.0), way_bytes=16384)
-_OLD = Prior(each=0.5, arithmetic=0.5, loads=0.5, latency=8.0, window=8.0, call=80.0, result=3.0, spill=4.0, loop=4.0, rates=(8.0, 4.0, 2.0), way_bytes=8192)
+_LARGE = Prior(Issue(arithmetic=2.0, loads=1.0, latency=7.0, window=128.0, each=0.1),
+               Overhead(call=20.0, result=2.0), Traffic((16.0, 8.0, 4.0), way_bytes=16384))
+_SERVER = Prior(Issue(arithmetic=2.0, loads=2.0, latency=4.0, window=128.0, each=0.1),
+                Overhead(call=16.0), Traffic((32.0, 16.0, 8.0), way_bytes=16384))
+_WIDE = Prior(Issue(arithmetic=4.0, loads=3.0, latency=4.0, window=256.0, each=0.1),
+              Overhead(call=12.0, result=1.0), Traffic((64.0, 32.0, 8.0), way_bytes=16384))
+_OLD = Prior(Issue(arithmetic=0.5, loads=0.5, latency=8.0, window=8.0, each=0.5),
+             Overhead(call=80.0, result=3.0, spill=4.0, loop=4.0), Traffic((8.0, 4.0, 2.0), way_bytes=8192))
 
 _8_2 = "dotprod fp16"
 _8_6 = "dotprod fp16 i8mm"
@@ -89,13 +96,13 @@ ARMV7 = {
 
 OPTIONS = (
     MCPU,
-    Option("threads", "threads", "count", "threads that run a kernel", always=True),
-    Option("mattr", "features", "features", "instructions that it has or lacks", known=FEATURES),
-    Option("l1", "l1_bytes", "size", "first-level data cache of a core", least=1024, most=1 << 26),
-    Option("l2", "l2_bytes", "size", "second-level cache of a core", least=0),
-    Option("l3", "l3_bytes", "size", "shared cache", least=0),
-    Option("stack", "stack_bytes", "size", "local buffers of one thread", least=4096),
-    Option("workspace", "workspace_bytes", "size", "whole intermediates of a kernel, 0 for no limit", least=0),
+    Option("threads", "hardware.threads", "count", "threads that run a kernel", always=True),
+    Option("mattr", "hardware.features", "features", "instructions that it has or lacks", known=FEATURES),
+    Option("l1", "hardware.caches.l1_bytes", "size", "first-level data cache of a core", Bounds(1024, 1 << 26)),
+    Option("l2", "hardware.caches.l2_bytes", "size", "second-level cache of a core", Bounds(0)),
+    Option("l3", "hardware.caches.l3_bytes", "size", "shared cache", Bounds(0)),
+    Option("stack", "hardware.memory.stack_bytes", "size", "local buffers of one thread", Bounds(4096)),
+    Option("workspace", "hardware.memory.workspace_bytes", "size", "whole intermediates of a kernel, 0 for no limit", Bounds(0)),
 )
 
 
@@ -105,15 +112,14 @@ def _default(kind: str, mcpu: str) -> Target:
     core = processors.get(mcpu.replace("_", "-"))
     if core is None:
         raise TargetError(f"asked for target {kind} with -mcpu={mcpu}; the processors are {', '.join(processors)}")
-    return Target(
-        kind, mcpu.replace("_", "-"), 1, neon.VECTOR_BYTES, core.registers, core.l1 << 10, core.l2 << 10, core.l3 << 10, stack_bytes=128 * 1024, rules=RULES,
-        features=frozenset(core.features.split()), dialect=_DIALECTS[kind], prior=core.prior,
-    )  # fmt: skip
+    caches = Caches(core.l1 << 10, core.l2 << 10, core.l3 << 10)
+    hardware = Hardware(1, neon.VECTOR_BYTES, core.registers, caches, Memory(stack_bytes=128 * 1024), frozenset(core.features.split()))
+    return Target(kind, mcpu.replace("_", "-"), hardware, rules=RULES, dialect=_DIALECTS[kind], prior=core.prior)
 
 
 def _toolchain(triple: str, target: Target) -> Toolchain:
     """The embedded compiler, for the processor and what `-mattr` added to it."""
-    added = target.features - parse_features(target)
+    added = target.hardware.features - parse_features(target)
     mcpu = "+".join([target.mcpu, *(COMPILER_NAMES[name] for name in sorted(added))])
     return CToolchain(find_compiler(EMBEDDED), mcpu, triple)
 
@@ -126,10 +132,7 @@ def parse_features(target: Target) -> frozenset[str]:
 
 _DIALECTS = {"arm": Dialect(by_element=True), "armv7": Dialect(index_bits=32, by_element=True)}
 
-AARCH64 = register_kind(
-    Kind("arm", partial(_default, "arm"), OPTIONS, "cortex-a72", unit=INSTRUCTIONS, device="qemu-aarch64", toolchain=partial(_toolchain, "aarch64-linux-musl"),
-         intrinsics=INTRINSICS)
-)  # fmt: skip
-AARCH32 = register_kind(
-    Kind("armv7", partial(_default, "armv7"), OPTIONS, "cortex-a7", unit=INSTRUCTIONS, device="qemu-arm", toolchain=partial(_toolchain, "arm-linux-musleabihf"))
-)
+_AARCH64 = CodeGenerator(toolchain=partial(_toolchain, "aarch64-linux-musl"), intrinsics=INTRINSICS)
+_AARCH32 = CodeGenerator(toolchain=partial(_toolchain, "arm-linux-musleabihf"))
+AARCH64 = register_kind(Kind("arm", partial(_default, "arm"), OPTIONS, "cortex-a72", INSTRUCTIONS, "qemu-aarch64", _AARCH64))
+AARCH32 = register_kind(Kind("armv7", partial(_default, "armv7"), OPTIONS, "cortex-a7", INSTRUCTIONS, "qemu-arm", _AARCH32))

@@ -12,7 +12,8 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
-from typing import Literal
+from operator import attrgetter
+from typing import Literal, TypeVar
 
 from ansor.codegen.building import Toolchain
 from ansor.codegen.c_toolchain import CToolchain
@@ -26,7 +27,7 @@ from ansor.ir.loops import Loops
 from ansor.ir.passes import Shown, shown
 from ansor.schedule.legality import LIMITS
 from ansor.schedule.machine import Limit
-from ansor.schedule.scopes import INSIDE, WHOLE
+from ansor.targets.hardware import Caches, Hardware
 from ansor.targets.prior import Prior
 from ansor.targets.unit import SECONDS, Unit
 
@@ -42,46 +43,58 @@ DEVICES = ("cuda", "opencl", "vulkan", "metal", "rocm", "hip", "webgpu", "hexago
 class Target:
     """One machine to generate code for.
 
-    kind: name of the kind it belongs to; mcpu: processor as the C compiler names it (`native` = this one); threads: how many run a kernel.
-    vector_bytes, vector_registers: of one core; l1_bytes, l2_bytes: of one core, l3_bytes: shared, 0 = none; cache_line_bytes.
-    stack_bytes: how much a kernel may keep in local buffers of one thread. workspace_bytes: in whole intermediates, 0 = as much as there is.
-    memories: further memories that stages may be kept in, as (scope, bytes).
+    kind: name of the kind it belongs to; mcpu: processor as the C compiler names it (`native` = this one).
+    hardware: its threads, vectors, caches and memories.
     compiler: command of the C compiler, '' = the embedded one.
     rules: the sketch rules in the order in which they are tried, by name, with knobs that differ
         from the defaults behind it: `pack_operands(reuse=4)`.
-    features: instructions beyond arithmetic that the processor has, of those that intrinsics need, as compilers name them.
     dialect: how C for it is written.
     prior: what the estimate of its programs' times goes by.
     """
 
     kind: str
     mcpu: str
-    threads: int
-    vector_bytes: int
-    vector_registers: int
-    l1_bytes: int
-    l2_bytes: int
-    l3_bytes: int
-    cache_line_bytes: int = 64
-    stack_bytes: int = 512 * 1024
-    workspace_bytes: int = 0
+    hardware: Hardware
     compiler: str = ""
     rules: tuple[str, ...] = ()
-    features: frozenset[str] = frozenset()
     dialect: Dialect = Dialect()
-    memories: tuple[tuple[str, int], ...] = ()
     prior: Prior = Prior()
 
     def __str__(self) -> str:
         """Canonical text: the kind, the processor, the threads, and whatever else differs from what this processor has."""
         kind = find_kind(self.kind)
         default = kind.default(self.mcpu)
-        shown = [option for option in kind.options if option.always or getattr(self, option.field) != getattr(default, option.field)]
-        texts = ((option.name, option.text(getattr(self, option.field), getattr(default, option.field))) for option in shown)
+        shown = [option for option in kind.options if option.always or option.of(self) != option.of(default)]
+        texts = ((option.name, option.text(option.of(self), option.of(default))) for option in shown)
         return " ".join([self.kind, *(shlex.quote(f"-{name}={text}") for name, text in texts)])
 
     def __repr__(self) -> str:
         return f"Target({str(self)!r})"
+
+    @property
+    def threads(self) -> int:
+        """How many run a kernel."""
+        return self.hardware.threads
+
+    @property
+    def vector_bytes(self) -> int:
+        """Of a vector register."""
+        return self.hardware.vector_bytes
+
+    @property
+    def vector_registers(self) -> int:
+        """Of one core."""
+        return self.hardware.vector_registers
+
+    @property
+    def caches(self) -> Caches:
+        """The caches of its cores."""
+        return self.hardware.caches
+
+    @property
+    def capacities(self) -> Mapping[str, int]:
+        """Bytes that each memory holds, by its scope; those that are not here have no limit."""
+        return self.hardware.memory.capacities
 
     @property
     def unit(self) -> Unit:
@@ -91,12 +104,12 @@ class Target:
     @property
     def intrinsics(self) -> tuple[Intrinsic, ...]:
         """The instructions that it has, of those that its kind knows, in the order in which they are preferred."""
-        return available(find_kind(self.kind).intrinsics, self.features, self.vector_bytes)
+        return available(find_kind(self.kind).codegen.intrinsics, self.hardware.features, self.vector_bytes)
 
     @property
     def limits(self) -> tuple[Limit, ...]:
         """What a program for it may not exceed."""
-        return find_kind(self.kind).limits
+        return find_kind(self.kind).codegen.limits
 
     @property
     def device(self) -> str:
@@ -109,23 +122,17 @@ class Target:
         return self.device == LOCAL
 
     @property
-    def capacities(self) -> Mapping[str, int]:
-        """Bytes that each memory holds, by its scope; those that are not here have no limit."""
-        workspace = {WHOLE: self.workspace_bytes} if self.workspace_bytes else {}
-        return {INSIDE: self.stack_bytes, **workspace, **dict(self.memories)}
-
-    @property
     def alignment(self) -> int:
         """Bytes to which buffers are aligned."""
         return self.dialect.alignment
 
     def emit(self, loops: Loops, entry: str) -> CSource:
         """The text of a program with that entry point, and how to call it."""
-        return find_kind(self.kind).emit(self, loops, entry)
+        return find_kind(self.kind).codegen.emit(self, loops, entry)
 
     def passes(self, loops: Loops, entry: str) -> Iterator[Shown]:
         """The program after every pass that makes its text."""
-        emit = find_kind(self.kind).emit
+        emit = find_kind(self.kind).codegen.emit
         if emit is _as_c:
             return shown(PASSES, draft_of(loops, self.machine, entry))
         return iter([Shown("text", f"as the kind {self.kind} writes it", emit(self, loops, entry).text)])
@@ -133,11 +140,11 @@ class Target:
     @property
     def machine(self) -> Machine:
         """What C for it depends on."""
-        return Machine(self.vector_bytes, self.threads, self.dialect, self.workspace_bytes)
+        return Machine(self.vector_bytes, self.threads, self.dialect, self.hardware.memory.workspace_bytes)
 
     def toolchain(self) -> Toolchain:
         """What builds its programs. Raises ToolchainError when it cannot be started."""
-        return find_kind(self.kind).toolchain(self)
+        return find_kind(self.kind).codegen.toolchain(self)
 
     def lanes(self, dtype_bytes: int) -> int:
         """Elements of that size in one vector register, at least 1."""
@@ -146,13 +153,26 @@ class Target:
 
 Reading = Literal["text", "count", "size", "features"]
 Value = str | int | frozenset[str]
+Whole = TypeVar("Whole")
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The numbers that an option takes: from `least` to `most`, and with `power` powers of two."""
+
+    least: int = 1
+    most: int = 1 << 40
+    power: bool = False
+
+    def __contains__(self, value: int) -> bool:
+        return self.least <= value <= self.most and not (self.power and value & (value - 1))
 
 
 @dataclass(frozen=True)
 class Option:
-    """`-name=value` sets `field`.
+    """`-name=value` sets `field` of the target: `mcpu`, or a place in it such as `hardware.caches.l1_bytes`.
 
-    A count is an integer from `least` to `most`, and with `power` a power of two; a size takes K, M and G; features are `+one,-other` of those `known`, a
+    A count is an integer, and a size takes K, M and G, within `bounds`; features are `+one,-other` of those `known`, a
     change of what the processor has. `always`: part of every canonical text. `starts_program`: its value names a program that is started, so that texts from
     files may not have it (`program_options`).
     """
@@ -161,12 +181,19 @@ class Option:
     field: str
     reading: Reading
     help: str
-    least: int = 1
-    most: int = 1 << 40
-    power: bool = False
+    bounds: Bounds = Bounds()
     always: bool = False
     starts_program: bool = False
     known: tuple[str, ...] = ()
+
+    def of(self, target: Target) -> Value:
+        """What a target has there."""
+        value: Value = attrgetter(self.field)(target)
+        return value
+
+    def put(self, target: Target, value: Value) -> Target:
+        """The target with that value there."""
+        return _put(target, self.field, value)
 
     def parse(self, kind: str, text: str, default: Value = "") -> Value:
         """The value that `text` stands for, or a TargetError. `default` is what the processor has."""
@@ -176,9 +203,10 @@ class Option:
             return text
         match = re.fullmatch(r"(\d+)([KMG]?)(?:i?B)?" if self.reading == "size" else r"(\d+)()", text)
         value = int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2]] if match else -1
-        if not self.least <= value <= self.most or self.power and value & (value - 1):
-            number = "a power of two" if self.power else "bytes such as 32K or 1M" if self.reading == "size" else "an integer"
-            form = f"{number}, at least {self.least}" + (f" and at most {self.text(self.most)}" if value > self.most else "")
+        if value not in self.bounds:
+            least, most = self.bounds.least, self.bounds.most
+            number = "a power of two" if self.bounds.power else "bytes such as 32K or 1M" if self.reading == "size" else "an integer"
+            form = f"{number}, at least {least}" + (f" and at most {self.text(most)}" if value > most else "")
             raise TargetError(f"asked for target {kind} with -{self.name}={text}; -{self.name} ({self.help}) is {form}")
         return value
 
@@ -202,6 +230,11 @@ class Option:
         return str(value)
 
 
+def _put(whole: Whole, field: str, value: object) -> Whole:
+    first, _, rest = field.partition(".")
+    return replace(whole, **{first: _put(getattr(whole, first), rest, value) if rest else value})  # type: ignore[type-var]  # of dataclasses
+
+
 MCPU = Option("mcpu", "mcpu", "text", "processor, as the C compiler names it", always=True)
 
 
@@ -214,12 +247,23 @@ def _c_compiler(target: Target) -> Toolchain:
 
 
 @dataclass(frozen=True)
+class CodeGenerator:
+    """From loops to what runs. emit: the text of a program; toolchain: what builds it. A kind that is not C brings its own of both.
+
+    intrinsics: instructions that programs may use where a processor has them, preferred ones first; limits: what programs may not exceed.
+    """
+
+    emit: Callable[[Target, Loops, str], CSource] = _as_c
+    toolchain: Callable[[Target], Toolchain] = _c_compiler
+    intrinsics: tuple[Intrinsic, ...] = ()
+    limits: tuple[Limit, ...] = LIMITS
+
+
+@dataclass(frozen=True)
 class Kind:
     """A kind of target. `default(mcpu)` is the target when nothing but the processor is said; it raises TargetError for one it does not know.
 
-    unit, device: what its devices count, and the text of the one that serves when nobody names one.
-    emit: the text of a program; toolchain: what builds it. A kind that is not C brings its own of both.
-    intrinsics: instructions that its processors may have, preferred ones first; limits: what programs may not exceed.
+    unit, device: what its devices count, and the text of the one that serves when nobody names one. codegen: how its programs are written and built.
     """
 
     name: str
@@ -228,10 +272,7 @@ class Kind:
     mcpu: str = "native"
     unit: Unit = SECONDS
     device: str = LOCAL
-    emit: Callable[[Target, Loops, str], CSource] = _as_c
-    toolchain: Callable[[Target], Toolchain] = _c_compiler
-    intrinsics: tuple[Intrinsic, ...] = ()
-    limits: tuple[Limit, ...] = LIMITS
+    codegen: CodeGenerator = CodeGenerator()
 
 
 _kinds: dict[str, Kind] = {}
@@ -242,7 +283,7 @@ def register_kind(kind: Kind) -> Kind:
     """Make a kind of target known. Raises TargetError when another has its name."""
     if kind.name in _kinds and _kinds[kind.name] is not kind or kind.name in _aliases:
         raise TargetError(f"asked to register target kind {kind.name!r}, which exists already; choose another name")
-    declare(kind.intrinsics)
+    declare(kind.codegen.intrinsics)
     _kinds[kind.name] = kind
     return kind
 
@@ -294,8 +335,9 @@ def parse_target(text: str | Target) -> Target:
     given = _given(kind, words[1:])
     target = kind.default(given.pop("mcpu", kind.mcpu))
     options = {option.field: option for option in kind.options}
-    values = {field: options[field].parse(kind.name, value, getattr(target, field)) for field, value in given.items()}
-    return replace(target, **values)  # type: ignore[arg-type]  # Option.parse gives what the field takes
+    for field, value in given.items():
+        target = options[field].put(target, options[field].parse(kind.name, value, options[field].of(target)))
+    return target
 
 
 def _given(kind: Kind, words: list[str]) -> dict[str, str]:

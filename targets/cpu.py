@@ -11,7 +11,8 @@ from ansor.errors import TargetError
 from ansor.ir import intrinsics
 from ansor.support import settings
 from ansor.targets import neon, x86_intrinsics
-from ansor.targets.base import MCPU, Kind, Option, Target, register_kind
+from ansor.targets.base import MCPU, Bounds, CodeGenerator, Kind, Option, Target, register_kind
+from ansor.targets.hardware import Caches, Hardware
 from ansor.targets.prior import OUT_OF_ORDER
 
 INTRINSICS = (*x86_intrinsics.INTRINSICS, *neon.DOTS)
@@ -80,17 +81,17 @@ CPUINFO_NAMES = {"avx512_vnni": "avx512vnni", "avx_vnni": "avxvnni", "asimddp": 
 
 OPTIONS = (
     MCPU,
-    Option("threads", "threads", "count", "threads that run a kernel", always=True),
+    Option("threads", "hardware.threads", "count", "threads that run a kernel", always=True),
     Option("cc", "compiler", "text", "C compiler command, the embedded one when left out", starts_program=True),
-    Option("vector-bytes", "vector_bytes", "count", "bytes of a vector register", least=4, most=1 << 12, power=True),
-    Option("num-registers", "vector_registers", "count", "vector registers", least=8, most=1 << 10),
-    Option("mattr", "features", "features", "instructions that it has or lacks", known=FEATURES),
-    Option("l1", "l1_bytes", "size", "first-level data cache of a core", least=1024, most=1 << 26),
-    Option("l2", "l2_bytes", "size", "second-level cache of a core", least=0),
-    Option("l3", "l3_bytes", "size", "shared cache", least=0),
-    Option("cache-line", "cache_line_bytes", "count", "bytes of a cache line", least=8, most=1 << 12, power=True),
-    Option("stack", "stack_bytes", "size", "local buffers of one thread", least=4096),
-    Option("workspace", "workspace_bytes", "size", "whole intermediates of a kernel, 0 for no limit", least=0),
+    Option("vector-bytes", "hardware.vector_bytes", "count", "bytes of a vector register", Bounds(4, 1 << 12, power=True)),
+    Option("num-registers", "hardware.vector_registers", "count", "vector registers", Bounds(8, 1 << 10)),
+    Option("mattr", "hardware.features", "features", "instructions that it has or lacks", known=FEATURES),
+    Option("l1", "hardware.caches.l1_bytes", "size", "first-level data cache of a core", Bounds(1024, 1 << 26)),
+    Option("l2", "hardware.caches.l2_bytes", "size", "second-level cache of a core", Bounds(0)),
+    Option("l3", "hardware.caches.l3_bytes", "size", "shared cache", Bounds(0)),
+    Option("cache-line", "hardware.caches.line_bytes", "count", "bytes of a cache line", Bounds(8, 1 << 12, power=True)),
+    Option("stack", "hardware.memory.stack_bytes", "size", "local buffers of one thread", Bounds(4096)),
+    Option("workspace", "hardware.memory.workspace_bytes", "size", "whole intermediates of a kernel, 0 for no limit", Bounds(0)),
 )
 
 
@@ -105,9 +106,9 @@ def default(mcpu: str) -> Target:
 
 
 def _target(mcpu: str, core: Processor, line: int) -> Target:
-    l1, l2, l3 = core.l1 << 10, core.l2 << 10, core.l3 << 10
-    return Target("cpu", mcpu, settings.cores(), core.vector_bytes, core.vector_registers, l1, l2, l3, cache_line_bytes=line, rules=RULES,
-                  features=core.features, prior=OUT_OF_ORDER)
+    caches = Caches(core.l1 << 10, core.l2 << 10, core.l3 << 10, line)
+    hardware = Hardware(settings.cores(), core.vector_bytes, core.vector_registers, caches, features=core.features)
+    return Target("cpu", mcpu, hardware, rules=RULES, prior=OUT_OF_ORDER)
 
 
 def _native() -> Target:
@@ -170,4 +171,4 @@ def caches_of(folder: Path) -> dict[tuple[int, str], tuple[int, int]]:
     return found
 
 
-CPU = register_kind(Kind("cpu", default, OPTIONS, intrinsics=INTRINSICS))
+CPU = register_kind(Kind("cpu", default, OPTIONS, codegen=CodeGenerator(intrinsics=INTRINSICS)))

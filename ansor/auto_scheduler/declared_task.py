@@ -120,7 +120,7 @@ def _hardware(text: str, target: Target | None) -> HardwareParams:
         target = local_target(text)
     if target is None:
         return HardwareParams(target=text)
-    return HardwareParams(target.threads, target.vector_bytes, target.cache_line_bytes)
+    return HardwareParams(target.threads, target.vector_bytes, target.caches.line_bytes)
 
 
 Task = TypeVar("Task", bound=DeclaredTask)

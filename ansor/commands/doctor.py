@@ -30,8 +30,8 @@ def run_doctor(given: argparse.Namespace) -> int:
     console = make_console()
     target = target_of(given)
     console.print(f"ansor {__version__} on {processor_name()}, {cores()} cores")
-    console.print(f"target     {target}: vectors of {target.vector_bytes} bytes, {target.vector_registers} registers, "
-                  f"L1 {target.l1_bytes >> 10} KiB, L2 {target.l2_bytes >> 10} KiB, L3 {target.l3_bytes >> 10} KiB", soft_wrap=True)  # fmt: skip
+    caches = ", ".join(f"L{level} {size >> 10} KiB" for level, size in enumerate(target.caches.sizes, 1))
+    console.print(f"target     {target}: vectors of {target.vector_bytes} bytes, {target.vector_registers} registers, {caches}", soft_wrap=True)
     cache, written = cache_directory(), writable_cache()
     elsewhere = "" if written == cache else f" (read-only; what it lacks is kept in {written})"
     console.print(f"cache      {cache}{elsewhere}", soft_wrap=True)

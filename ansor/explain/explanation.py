@@ -228,7 +228,7 @@ def explain(
         name=task.name,
         target=str(task.target),
         caches=_caches(task.target),
-        fill=task.target.prior.fill,
+        fill=task.target.prior.traffic.fill,
         trials=len(outcomes),
         valid=len(valid),
         failures=tuple(Counter(one.failure or "no time" for one in outcomes if not one.valid).most_common()),
@@ -340,7 +340,7 @@ def _main(space: SketchSpace, row: Sequence[int], statement: Statement, target: 
 
 def _caches(target: Target) -> tuple[tuple[str, int], ...]:
     """The caches a target has, by name, in bytes."""
-    return tuple((name, size) for name, size in zip(CACHES, (target.l1_bytes, target.l2_bytes, target.l3_bytes), strict=True) if size)
+    return tuple((name, size) for name, size in zip(CACHES, target.caches.sizes, strict=True) if size)
 
 
 def _register_tile(statement: Statement, target: Target) -> RegisterTile | None:
@@ -375,7 +375,7 @@ def _levels(statement: Statement, target: Target) -> tuple[Level, ...]:
 
 def _fits(count: float, taken: float, target: Target) -> str:
     """The first cache of which these bytes fill no more than the share the estimate takes for usable. taken: of the first one, as its sets crowd."""
-    return next((name for name, size in _caches(target) if (taken if name == CACHES[0] else count) <= target.prior.fill * size), "memory")
+    return next((name for name, size in _caches(target) if (taken if name == CACHES[0] else count) <= target.prior.traffic.fill * size), "memory")
 
 
 def _floor(task: SearchTask, statement: Statement) -> float | None:

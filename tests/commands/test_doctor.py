@@ -16,7 +16,7 @@ from ansor.measure.device import Device
 from ansor.measure.turns import Say
 from ansor.support.settings import cores
 from ansor.targets import cpu
-from ansor.targets.base import Kind, Target, register_kind
+from ansor.targets.base import CodeGenerator, Kind, Target, register_kind
 
 
 @pytest.mark.compiler
@@ -34,7 +34,8 @@ def test_a_device_that_does_not_open_is_told(monkeypatch: pytest.MonkeyPatch, ca
 
     monkeypatch.setattr(device_kinds, "device_kinds", lambda: (device_kinds.DeviceKind("deaf-board", "a board", refuse),))
     toolchain = SimpleNamespace(version="mine 1.0", forms=lambda: ())
-    kind = Kind("deaf", lambda mcpu: replace(cpu.default("native"), kind="deaf"), cpu.OPTIONS, device="deaf-board:1", toolchain=lambda target: toolchain)
+    codegen = CodeGenerator(toolchain=lambda target: toolchain)
+    kind = Kind("deaf", lambda mcpu: replace(cpu.default("native"), kind="deaf"), cpu.OPTIONS, device="deaf-board:1", codegen=codegen)
     register_kind(kind)
     assert main(["doctor", "--target", "deaf"]) == 1
     assert "device     deaf-board:1 (a board): nothing listens there; switch the board on\n" in capsys.readouterr().out

@@ -61,7 +61,7 @@ def test_two_threads_have_at_most_twice_the_speed() -> None:
 @pytest.mark.parametrize(("reduction", "found"), [(4096, 1.0), (16, 256 / (16 * (1 + 2 + 1) + 3))])
 def test_short_runs_of_a_tile_overlap(reduction: int, found: float) -> None:
     (one,) = statements_of(Sketch(Dag(workloads.matmul(8, 8, reduction))).lower_row(()))
-    assert float(np.asarray(runs_at_once(register_tile(one, 8), TARGET.prior))) == found
+    assert float(np.asarray(runs_at_once(register_tile(one, 8), TARGET.prior.issue))) == found
 
 
 def test_what_does_not_move_with_a_loop_stays_while_it_goes_on() -> None:
@@ -74,7 +74,7 @@ def test_what_does_not_move_with_a_loop_stays_while_it_goes_on() -> None:
 @pytest.mark.parametrize("missing", [{"l3_bytes": 0}, {"l2_bytes": 0, "l3_bytes": 0}, {"l1_bytes": 0, "l2_bytes": 0, "l3_bytes": 0}])
 def test_caches_may_be_missing(missing: dict[str, int]) -> None:
     """What is not there costs nothing and is no divisor."""
-    target = replace(TARGET, **missing)  # type: ignore[arg-type]  # sizes
+    target = replace(TARGET, hardware=replace(TARGET.hardware, caches=replace(TARGET.caches, **missing)))
     dag = Dag(workloads.matmul(64, 64, 64))
     loops = Sketch(dag).lower_row(())
     (one,) = statements_of(loops, first_cache(target))
@@ -85,5 +85,5 @@ def test_caches_may_be_missing(missing: dict[str, int]) -> None:
 
 def test_a_core_that_waits_takes_longer() -> None:
     loops = Sketch(Dag(workloads.matmul(64, 64, 64))).lower_row(())
-    waiting = replace(TARGET, prior=replace(TARGET.prior, arithmetic=1.0, latency=8.0, window=8.0))
+    waiting = replace(TARGET, prior=replace(TARGET.prior, issue=replace(TARGET.prior.issue, arithmetic=1.0, latency=8.0, window=8.0)))
     assert estimated_cycles(loops, 1, waiting)[0] > estimated_cycles(loops, 1, TARGET)[0]

@@ -17,7 +17,7 @@ from ansor.schedule.legality import legal
 from ansor.schedule.memory import check_memories, fits_memories, used_bytes
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.steps import CacheRead, ComputeAt, ComputeInline, PackInside, Reorder, SetScope, Split
-from ansor.targets.base import parse_target
+from ansor.targets.base import Target, parse_target
 from ansor.te.tensor import Tensor
 from ansor.zoo.operators import matmul
 from tests.declarations import seeded_draw
@@ -25,6 +25,12 @@ from tests.mixed_declarations import ALL_KINDS, any_case
 from tests.programs import programs_of
 
 SMALL = parse_target("cpu -mcpu=haswell -threads=1 -stack=4K -workspace=2K")
+
+
+def with_memory(target: Target, **sizes: int | tuple[tuple[str, int], ...]) -> Target:
+    """The target with other sizes of its memories."""
+    memory = replace(target.hardware.memory, **sizes)  # type: ignore[arg-type]  # of its fields
+    return replace(target, hardware=replace(target.hardware, memory=memory))
 
 
 def chained(n: int = 64, m: int = 16) -> list[Tensor]:
@@ -54,7 +60,7 @@ def test_a_workspace_is_counted_as_it_is_placed(kind: str) -> None:
     for seed in (1, 2):
         draw = seeded_draw(seed)
         for program in programs_of(draw, any_case(draw, kind))[:12]:
-            target = replace(program.target, workspace_bytes=1 << 30)
+            target = with_memory(program.target, workspace_bytes=1 << 30)
             whole = min(map(int, used_bytes(program.loops, "workspace", target.alignment)), default=0)
             assert whole == generate(program.loops, target.machine, "f").workspace_bytes, str(program)
 
@@ -62,7 +68,7 @@ def test_a_workspace_is_counted_as_it_is_placed(kind: str) -> None:
 def test_whole_intermediates_have_to_fit_the_workspace() -> None:
     whole, inlined = Sketch(Dag(chained())), Sketch(Dag(chained())).then(ComputeInline("y"))
     assert legal(whole.lower_row(()), SMALL) is False and legal(inlined.lower_row(()), SMALL) is True
-    assert legal(whole.lower_row(()), replace(SMALL, workspace_bytes=0)) is True
+    assert legal(whole.lower_row(()), with_memory(SMALL, workspace_bytes=0)) is True
     with pytest.raises(ScheduleError, match="needs 4096 bytes for whole intermediates; a kernel for cpu .* has 2048: compute stages at loops of those"):
         check_memories(whole.lower_row(()), SMALL)
 
@@ -73,12 +79,12 @@ def test_copies_for_packing_are_whole_intermediates() -> None:
 
 
 def test_a_scratchpad_holds_what_is_put_there() -> None:
-    target = replace(SMALL, memories=(("scratchpad", 512),))
+    target = with_memory(SMALL, others=(("scratchpad", 512),))
     sketch = Sketch(Dag(matmul(8, 32, 32))).then(CacheRead("A", ("C",)), Reorder("C", ("i", "j", "k")), ComputeAt("A_local", "C", "i"))
     usual, there = sketch.lower_row(()), sketch.then(SetScope("A_local", "scratchpad")).lower_row(())
     assert list(used_bytes(usual, "scratchpad", 64)) == [0] and list(used_bytes(there, "scratchpad", 64)) == [128]
     assert list(used_bytes(there, "local", 64)) == [0] and legal(there, target) is True
-    too_small = replace(target, memories=(("scratchpad", 64),))
+    too_small = with_memory(target, others=(("scratchpad", 64),))
     assert legal(there, too_small) is False
     with pytest.raises(ScheduleError, match="needs 128 bytes of scratchpad memory; .* has 64: keep smaller regions there"):
         check_memories(there, too_small)

@@ -18,13 +18,13 @@ from ansor.te import workloads
 def test_the_plain_cpu_is_this_machine() -> None:
     target = parse_target("cpu")
     assert target.kind == "cpu" and target.mcpu == "native"
-    assert target.threads >= 1 and target.vector_bytes in (16, 32, 64) and target.l1_bytes >= 1024
+    assert target.threads >= 1 and target.vector_bytes in (16, 32, 64) and target.caches.l1_bytes >= 1024
     assert str(target) == f"cpu -mcpu=native -threads={target.threads}"
 
 
 def test_options_change_what_they_name() -> None:
     target = parse_target("cpu -mcpu=znver3 -threads=1 -l2=1M -num-registers=24")
-    assert (target.mcpu, target.threads, target.vector_bytes, target.vector_registers, target.l2_bytes) == ("znver3", 1, 32, 24, 1 << 20)
+    assert (target.mcpu, target.threads, target.vector_bytes, target.vector_registers, target.caches.l2_bytes) == ("znver3", 1, 32, 24, 1 << 20)
     assert str(target) == "cpu -mcpu=znver3 -threads=1 -num-registers=24 -l2=1M"
 
 
@@ -134,9 +134,9 @@ def test_features_have_the_names_of_compilers() -> None:
 
 
 def test_features_are_added_and_taken_away() -> None:
-    before = parse_target("cpu -mcpu=haswell").features
-    assert parse_target("cpu -mcpu=haswell -mattr=+avxvnni,-avx2").features == before - {"avx2"} | {"avxvnni"}
-    assert parse_target("cpu -mcpu=haswell -mattr -avx2").features == before - {"avx2"}
+    before = parse_target("cpu -mcpu=haswell").hardware.features
+    assert parse_target("cpu -mcpu=haswell -mattr=+avxvnni,-avx2").hardware.features == before - {"avx2"} | {"avxvnni"}
+    assert parse_target("cpu -mcpu=haswell -mattr -avx2").hardware.features == before - {"avx2"}
 
 
 def test_a_target_has_the_intrinsics_of_its_kind_that_its_features_allow() -> None:
@@ -147,7 +147,8 @@ def test_a_target_has_the_intrinsics_of_its_kind_that_its_features_allow() -> No
 
 def test_limits_of_a_kind_hold_for_its_programs() -> None:
     nothing = Limit("nothing", lambda loops, machine: False)
-    strict = replace(find_kind("cpu"), name="strict", default=lambda mcpu: replace(parse_target("cpu -mcpu=x86-64"), kind="strict"), limits=(nothing,))
+    codegen = replace(find_kind("cpu").codegen, limits=(nothing,))
+    strict = replace(find_kind("cpu"), name="strict", default=lambda mcpu: replace(parse_target("cpu -mcpu=x86-64"), kind="strict"), codegen=codegen)
     register_kind(strict)
     loops = Sketch(Dag(workloads.matmul(4, 4, 4))).lower_row(())
     assert legal(loops, parse_target("cpu -mcpu=x86-64")) and not legal(loops, parse_target("strict"))

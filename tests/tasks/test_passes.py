@@ -26,6 +26,7 @@ def test_a_kind_that_writes_something_else_shows_that(monkeypatch: pytest.Monkey
     def listing(target: Target, loops: Loops, entry: str) -> CSource:
         return CSource(f"{entry} {len(loops.body)}", entry, ())
 
-    monkeypatch.setitem(base._kinds, "listing", replace(base.find_kind("cpu"), name="listing", emit=listing))
+    codegen = base.CodeGenerator(emit=listing)
+    monkeypatch.setitem(base._kinds, "listing", replace(base.find_kind("cpu"), name="listing", codegen=codegen))
     *_, last = passes_of(SKETCH, (), replace(parse_target("cpu"), kind="listing"), "mm")
     assert str(last) == "-- text: as the kind listing writes it\nmm 1"

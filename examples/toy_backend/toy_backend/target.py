@@ -16,8 +16,9 @@ from ansor.errors import ScheduleError
 from ansor.ir.linear import Linear, Var
 from ansor.ir.loops import Access, Buffer, For, Loops, Node, Store
 from ansor.ir.simplify import simplified
-from ansor.targets.base import MCPU, Kind, Option, Target
-from ansor.targets.prior import Prior
+from ansor.targets.base import MCPU, Bounds, CodeGenerator, Kind, Option, Target
+from ansor.targets.hardware import Caches, Hardware
+from ansor.targets.prior import Issue, Overhead, Prior, Traffic
 from ansor.targets.unit import cycles
 from ansor.te.expr import Binary, Cast, Const, Expr
 
@@ -28,13 +29,14 @@ OPERATIONS = ("add", "sub", "mul", "div", "max", "min")
 
 def default(mcpu: str) -> Target:
     """One toy is like another: no vectors, eight numbers in registers, a cache of 512 bytes."""
-    return Target("toy", mcpu, threads=1, vector_bytes=4, vector_registers=8, l1_bytes=512, l2_bytes=0, l3_bytes=0, rules=RULES, prior=PRIOR)
+    hardware = Hardware(threads=1, vector_bytes=4, vector_registers=8, caches=Caches(l1_bytes=512))
+    return Target("toy", mcpu, hardware, rules=RULES, prior=PRIOR)
 
 
 # One thing after the other: a number read or computed in a cycle, and 20 cycles for a line of 32 bytes that is not in the cache.
-PRIOR = Prior(arithmetic=0.5, loads=1.0, latency=1.0, window=1.0, result=2.0, spill=2.0, loop=4.0, rates=(1.6, 1.6, 1.6), way_bytes=512)
+PRIOR = Prior(Issue(arithmetic=0.5, loads=1.0, latency=1.0, window=1.0), Overhead(result=2.0, spill=2.0, loop=4.0), Traffic((1.6, 1.6, 1.6), way_bytes=512))
 RULES = ("always_inline", "multi_level_tiling", "skip_stage")
-OPTIONS = (MCPU, Option("threads", "threads", "count", "threads that run a program: the toy has one", most=1, always=True))
+OPTIONS = (MCPU, Option("threads", "hardware.threads", "count", "threads that run a program: the toy has one", Bounds(most=1), always=True))
 
 
 def emit(target: Target, loops: Loops, entry: str) -> CSource:
@@ -114,4 +116,4 @@ class ToyToolchain:
         return Making((Artifact(source, path, source.entry, form),), Compiled("", "", time.monotonic() - start, ()))
 
 
-TOY = Kind("toy", default, OPTIONS, "1", CYCLES, "toy-machine", emit, lambda target: ToyToolchain())
+TOY = Kind("toy", default, OPTIONS, "1", CYCLES, "toy-machine", CodeGenerator(emit, lambda target: ToyToolchain()))
