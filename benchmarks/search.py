@@ -46,7 +46,7 @@ from ansor.run.tuning import TuningRun
 from ansor.run.voice import Hearers
 from ansor.run.zero_tuning import pick
 from ansor.search.evolution import EvolutionOptions
-from ansor.search.tuner import TunerOptions
+from ansor.search.tuner import Halves, TunerOptions
 from ansor.targets.base import Target
 from ansor.tasks.task import SearchTask
 
@@ -97,9 +97,9 @@ VARIANTS = {
     "epsilon 0": Search(options=TunerOptions(epsilon=0.0)),
     "epsilon 0.2": Search(options=TunerOptions(epsilon=0.2)),
     "explore 0": Search(options=TunerOptions(explore=0.0)),
-    "spread 0": Search(options=TunerOptions(spread=0.0, late_spread=0.0)),
-    "spread 3": Search(options=TunerOptions(spread=3.0, late_spread=3.0)),
-    "local 0": Search(options=TunerOptions(local_share=0.0, late_local_share=0.0)),
+    "spread 0": Search(options=TunerOptions(spread=Halves(0.0, 0.0))),
+    "spread 3": Search(options=TunerOptions(spread=Halves(3.0, 3.0))),
+    "local 0": Search(options=TunerOptions(local_share=Halves(0.0, 0.0))),
     "round 4": Search(round_size=4),
     "round 8": Search(round_size=8),
     "overlap": Search(overlap=True),

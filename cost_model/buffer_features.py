@@ -69,7 +69,7 @@ def _resident(prints: Sequence[dict[Buffer, Footprint]], layouts: dict[Buffer, L
 
 
 def _bytes(nest: Nest, touched: dict[Buffer, Footprint], layouts: dict[Buffer, Layout]) -> tuple[Row, ...]:
-    total: list[Row] = [0.0] * len(nest.inside)
+    total: list[Row] = [0.0] * len(nest.counts.inside)
     for buffer, print_ in touched.items():
         size = float(layouts[buffer].element_bytes)
         total = [sum_ + elements * size for sum_, elements in zip(total, print_.elements, strict=True)]
@@ -79,7 +79,7 @@ def _bytes(nest: Nest, touched: dict[Buffer, Footprint], layouts: dict[Buffer, L
 def _loads(nest: Nest, touched: dict[Buffer, Footprint], layouts: dict[Buffer, Layout]) -> tuple[Row, ...]:
     """Bytes loaded in the whole program, by boundary, when what lies inside it fits; a buffer that does not move with the next loops outside is loaded once
     for all of their iterations."""
-    total: list[Row] = [0.0] * len(nest.inside)
+    total: list[Row] = [0.0] * len(nest.counts.inside)
     for buffer, print_ in touched.items():
         size = float(layouts[buffer].element_bytes)
         kept: Row = 1.0
@@ -87,7 +87,7 @@ def _loads(nest: Nest, touched: dict[Buffer, Footprint], layouts: dict[Buffer, L
             if boundary:
                 level = boundary - 1
                 kept = choose(print_.moves[level] & nest.real[level], 1.0, kept * nest.extents[level])
-            total[boundary] = total[boundary] + elements * size * (nest.outside[boundary] / kept)
+            total[boundary] = total[boundary] + elements * size * (nest.counts.outside[boundary] / kept)
     return tuple(total)
 
 
@@ -147,7 +147,7 @@ def reuse_of(statement: Statement, buffer: Buffer, program: Sequence[Statement])
         if level is None or print_.moves[level] is True:
             continue
         repeats = nest.real[level] & negated(print_.moves[level])
-        iterations = choose(repeats, nest.inside[level + 1], iterations)
+        iterations = choose(repeats, nest.counts.inside[level + 1], iterations)
         distance = choose(repeats, statement.bytes[level + 1], distance)
         uses = choose(repeats, nest.extents[level], uses)
         by_loop = by_loop | repeats
@@ -175,7 +175,7 @@ def allocation(statement: Statement) -> tuple[Row, Row, Row]:
     """Of the stored buffer: bytes, elements over the whole run, loops around the allocation (iterations)."""
     nest, buffer = statement.nest, statement.nest.store.buffer
     layout = statement.layouts[buffer]
-    outer: Row = nest.outside[nest.kept_before[_allocation_depth(nest, buffer)]]
+    outer: Row = nest.counts.outside[nest.kept_before[_allocation_depth(nest, buffer)]]
     if buffer.scope == "output":
         return 0.0, 0.0, outer
     return layout.size * layout.element_bytes, layout.size * outer, outer

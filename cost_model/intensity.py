@@ -16,8 +16,8 @@ def intensity_curve(nest: Nest, touched_bytes: Sequence[Row], operations: float)
     """
     if not operations:
         return [0.0] * CURVE_POINTS
-    intensity = [log2_of_one_more(inside * operations / touched) for inside, touched in zip(nest.inside, touched_bytes, strict=True)]
-    done = [log2(inside) for inside in nest.inside]
+    intensity = [log2_of_one_more(inside * operations / touched) for inside, touched in zip(nest.counts.inside, touched_bytes, strict=True)]
+    done = [log2(inside) for inside in nest.counts.inside]
     # The slope of the curve changes at every boundary. A real loop does at least twice the iterations; one of extent 1 has no rise, so its width does not
     # matter.
     slopes = [(intensity[level] - intensity[level + 1]) / larger(done[level] - done[level + 1], 0.5) for level in range(len(nest.loops))]

@@ -61,6 +61,6 @@ def _share(touched: Row, cache: int) -> Row:
 def _of_a_run(statement: Statement, amounts: Sequence[Row], runs: Row) -> Row:
     """Of amounts by boundary, that from entering a register tile to leaving it."""
     found = amounts[-1]
-    for amount, outside in reversed(list(zip(amounts[:-1], statement.nest.outside[:-1], strict=True))):
+    for amount, outside in reversed(list(zip(amounts[:-1], statement.nest.counts.outside[:-1], strict=True))):
         found = choose(outside >= runs, amount, found)
     return found

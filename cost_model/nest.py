@@ -14,11 +14,19 @@ from ansor.ir.loops import For, Store
 
 
 @dataclass(frozen=True, eq=False)
+class Iterations:
+    """Products of lengths of the loops inside and outside, by boundary."""
+
+    inside: tuple[Row, ...]
+    outside: tuple[Row, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Nest:
     """path: every loop around the store, outermost first; loops: those kept; level: variable -> position among the kept.
 
     kept_before: per depth of `path`, how many kept loops are further out, so it turns a depth into a boundary.
-    extents, real: per loop, its length, and whether that is above 1; inside, outside: products of lengths, by boundary.
+    extents, real: per loop, its length, and whether that is above 1; counts: of iterations.
     """
 
     store: Store
@@ -28,13 +36,12 @@ class Nest:
     kept_before: tuple[int, ...]
     extents: tuple[Row, ...]
     real: tuple[Flag, ...]
-    inside: tuple[Row, ...]
-    outside: tuple[Row, ...]
+    counts: Iterations
 
     @property
     def iterations(self) -> Row:
         """Of all loops."""
-        return self.inside[0]
+        return self.counts.inside[0]
 
 
 def nest_of(path: tuple[For, ...], store: Store) -> Nest:
@@ -52,4 +59,4 @@ def nest_of(path: tuple[For, ...], store: Store) -> Nest:
     for extent in extents:
         outside.append(outside[-1] * extent)
     real = tuple(extent > 1 for extent in extents)
-    return Nest(store, path, loops, level, tuple(before), extents, real, tuple(reversed(inside)), tuple(outside))
+    return Nest(store, path, loops, level, tuple(before), extents, real, Iterations(tuple(reversed(inside)), tuple(outside)))

@@ -106,7 +106,7 @@ class _Tally:
         """How often the operand changes: iterations of the loops up to the innermost real one in it."""
         times: Row = 1.0
         for level in sorted({self.nest.level[var] for var in atom_variables(atom) if var in self.nest.level}):
-            times = choose(self.nest.real[level], self.nest.outside[level + 1], times)
+            times = choose(self.nest.real[level], self.nest.counts.outside[level + 1], times)
         return times
 
     def conditions(self, store: Store) -> None:

@@ -456,7 +456,7 @@ def _line_visits(nest: Nest, layout: Layout, elements: list[Row], strides: tuple
         if step is None:
             continue
         here = nest.real[level] & moves[level]
-        times = choose(here, nest.outside[level], times)
+        times = choose(here, nest.counts.outside[level], times)
         touched = choose(here, elements[level], touched)
         stride = choose(here, step, stride)
     span = (touched - 1.0) * stride + 1.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ansor.ir.intrinsics import Intrinsic, inner_product, matrix_product
+from ansor.ir.intrinsics import CText, Intrinsic, inner_product, matrix_product
 
 VECTOR_BYTES = 16
 
@@ -10,13 +10,13 @@ VECTOR_BYTES = 16
 def _dot(name: str, a: str, b: str, feature: str, text: str) -> Intrinsic:
     """Four groups of four bytes, each summed in a lane of 32 bits."""
     macro = {"dotprod": "defined(__ARM_FEATURE_DOTPROD)", "i8mm": "defined(__ARM_FEATURE_MATMUL_INT8)"}[feature]
-    return Intrinsic(name, inner_product(a, b, 4, 4), frozenset({feature}), "arm_neon.h", macro, ((4, text),))
+    return Intrinsic(name, inner_product(a, b, 4, 4), frozenset({feature}), CText("arm_neon.h", macro, ((4, text),)))
 
 
 def _matrix(name: str, a: str, b: str, text: str) -> Intrinsic:
     """Two rows of eight bytes by two columns: four sums in a vector."""
     macro = "defined(__ARM_FEATURE_MATMUL_INT8)"
-    return Intrinsic(name, matrix_product(a, b, 2, 2, 8), frozenset({"i8mm"}), "arm_neon.h", macro, ((4, text),))
+    return Intrinsic(name, matrix_product(a, b, 2, 2, 8), frozenset({"i8mm"}), CText("arm_neon.h", macro, ((4, text),)))
 
 
 MATRICES = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ansor.ir.intrinsics import Intrinsic, inner_product
+from ansor.ir.intrinsics import CText, Intrinsic, inner_product
 
 _VNNI = ("avx512vnni avx512vl", "defined(__AVX512VNNI__) && defined(__AVX512VL__)", (16, 8, 4))
 _AVX_VNNI = ("avxvnni", "defined(__AVXVNNI__)", (8, 4))
@@ -23,7 +23,7 @@ def _dots(prefix: str, function: str, features: str, macro: str, lanes: tuple[in
     def one(a: str, b: str, form: str, offset: int = 0, plain: Intrinsic | None = None) -> Intrinsic:
         declaration = inner_product(a, b, lanes[0], 4)
         name = f"{prefix}_{_SHORT[a]}{_SHORT[b]}"
-        return Intrinsic(name, declaration, frozenset(features.split()), "immintrin.h", macro, _code(form, lanes), offset=offset, plain=plain)
+        return Intrinsic(name, declaration, frozenset(features.split()), CText("immintrin.h", macro, _code(form, lanes)), offset=offset, plain=plain)
 
     mixed = one("uint8", "int8", straight)
     return mixed, one("int8", "uint8", swapped), one("int8", "int8", straight, 128, mixed)
@@ -31,9 +31,9 @@ def _dots(prefix: str, function: str, features: str, macro: str, lanes: tuple[in
 
 def _madds(prefix: str, feature: str, macro: str, lanes: tuple[int, ...]) -> tuple[Intrinsic, ...]:
     """Products of sixteen-bit numbers, summed in pairs: exact for 8-bit numbers of either sign, on both sides."""
-    code = _code("{mm}_add_epi32({m}acc, {mm}_madd_epi16({m}a, {m}b))", lanes)
+    code = CText("immintrin.h", macro, _code("{mm}_add_epi32({m}acc, {mm}_madd_epi16({m}a, {m}b))", lanes))
     return tuple(
-        Intrinsic(f"{prefix}_{_SHORT[a]}{_SHORT[b]}", inner_product(a, b, lanes[0], 2), frozenset({feature}), "immintrin.h", macro, code, widened=True)
+        Intrinsic(f"{prefix}_{_SHORT[a]}{_SHORT[b]}", inner_product(a, b, lanes[0], 2), frozenset({feature}), code, widened=True)
         for a, b in _PAIRS
     )
 

@@ -51,18 +51,25 @@ PATTERNS: tuple[Pattern, ...] = (
 
 
 @dataclass(frozen=True, eq=False)
+class Workspace:
+    """Where whole intermediates lie, in so many bytes."""
+
+    offsets: Mapping[Buffer, int]
+    bytes: int
+
+
+@dataclass(frozen=True, eq=False)
 class Draft:
     """A program on its way to C. Each pass fills in a field.
 
-    loops: extents are ints. sums: what stores of intrinsics take off. offsets: where whole intermediates lie in the workspace of so many bytes.
+    loops: extents are ints. sums: what stores of intrinsics take off. workspace: of whole intermediates.
     """
 
     loops: Loops
     machine: Machine
     entry: str
     sums: Mapping[Store, Access] = field(default_factory=dict)
-    offsets: Mapping[Buffer, int] = field(default_factory=dict)
-    workspace_bytes: int = 0
+    workspace: Workspace = field(default_factory=lambda: Workspace({}, 0))
     functions: tuple[Function, ...] = ()
     unit: Unit | None = None
     text: str = ""
@@ -72,7 +79,7 @@ class Draft:
         """What is handed on, once all passes are done."""
         arguments = tuple(argument(buffer, self.loops.logical_shapes[buffer.name]) for buffer in self.loops.arguments)
         parallel = any(function.parallel for function in self.functions)
-        return CSource(self.text, self.entry, arguments, self.workspace_bytes, self.machine.threads if parallel else 1)
+        return CSource(self.text, self.entry, arguments, self.workspace.bytes, self.machine.threads if parallel else 1)
 
 
 def generate(loops: Loops, machine: Machine, entry: str | None = None) -> CSource:
@@ -130,7 +137,7 @@ def _place(draft: Draft) -> Draft:
     for buffer in draft.loops.intermediates:
         offsets[buffer] = total
         total += -(-int(buffer.size) * BYTES[buffer.dtype] // alignment) * alignment
-    return replace(draft, offsets=offsets, workspace_bytes=total)
+    return replace(draft, workspace=Workspace(offsets, total))
 
 
 def _find_patterns(draft: Draft) -> Draft:
@@ -150,8 +157,8 @@ def _make_tree(draft: Draft) -> Draft:
     helpers = Helpers(index=dialect.index, index_bits=dialect.index_bits)
     emit = Emitter(draft.machine, Writer(helpers), _names(draft.loops))
     functions: list[Code] = [one for function in draft.functions for one in function_code(function, emit)]
-    top = heading(draft.entry, draft.loops, draft.workspace_bytes, dialect)
-    entry = entry_code(draft.entry, draft.loops, draft.offsets, draft.functions, dialect)
+    top = heading(draft.entry, draft.loops, draft.workspace.bytes, dialect)
+    entry = entry_code(draft.entry, draft.loops, draft.workspace.offsets, draft.functions, dialect)
     return replace(draft, unit=Unit(top, dialect.prelude, helpers.text(), tuple(functions), (entry,)))
 
 
@@ -174,8 +181,8 @@ def _sums_text(draft: Draft) -> str:
 
 
 def _places_text(draft: Draft) -> str:
-    lines = [f"{buffer.name} at byte {offset}" for buffer, offset in draft.offsets.items()]
-    return "\n".join([*lines, f"{draft.workspace_bytes} bytes of workspace"])
+    lines = [f"{buffer.name} at byte {offset}" for buffer, offset in draft.workspace.offsets.items()]
+    return "\n".join([*lines, f"{draft.workspace.bytes} bytes of workspace"])
 
 
 PASSES: tuple[Pass[Draft], ...] = (

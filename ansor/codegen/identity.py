@@ -5,6 +5,8 @@ it, what that refers to: another function or constants by content, anything outs
 their whole section, which may miss an equality but never invents one.
 """
 
+from __future__ import annotations
+
 import hashlib
 import struct
 from collections.abc import Iterable, Iterator
@@ -40,16 +42,20 @@ _LAYOUTS = {
 
 
 class _Section(NamedTuple):
-    name: int
+    """What is needed of a section's header."""
+
     kind: int
     flags: int
-    address: int
     offset: int
     size: int
     link: int
     info: int
-    align: int
-    entry_size: int
+
+    @classmethod
+    def of(cls, header: tuple[int, ...]) -> _Section:
+        """Of all fields of the header: name, kind, flags, address, offset, size, link, info, align, size of an entry."""
+        _, kind, flags, _, offset, size, link, info, _, _ = header
+        return cls(kind, flags, offset, size, link, info)
 
 
 class _Symbol(NamedTuple):
@@ -87,7 +93,7 @@ class _Object:
         self._data, self._layout = data, layout
         (start,) = struct.unpack_from(layout.start[0], data, layout.start[1])
         size, count = struct.unpack_from("<HH", data, layout.sections)
-        self._sections = [_Section(*struct.unpack_from(layout.section, data, start + i * size)) for i in range(count)]
+        self._sections = [_Section.of(struct.unpack_from(layout.section, data, start + i * size)) for i in range(count)]
         table = next(section for section in self._sections if section.kind == _SYMBOLS)
         self.symbols = [_Symbol(*(fields[k] for k in layout.order)) for fields in struct.iter_unpack(layout.symbol, self._bytes(table))]
         self._names = self._bytes(self._sections[table.link])

@@ -274,12 +274,12 @@ def dot_function(helpers: Helpers, intrinsic: Intrinsic, count: int) -> str:
         f"acc[l] = (int)((unsigned)acc[l] + (unsigned)({product})); return acc; }}",
     )
     macro = f"ANSOR_{name}"
-    there = [f"#include <{intrinsic.header}>", f"#define {macro}(acc, a, b) ({kind}){intrinsic.text(count)}"]
+    there = [f"#include <{intrinsic.c.header}>", f"#define {macro}(acc, a, b) ({kind}){intrinsic.text(count)}"]
     missing = [f"#define {macro}(acc, a, b) {name}_plain(acc, a, b)"]
     if intrinsic.offset:
         there.append(f'#define {macro}_hide(x) __asm__("" : "+v"(x))')
         missing.append(f"#define {macro}_hide(x)")
-    helpers.instructions.setdefault(macro, "\n".join([f"#if {intrinsic.macro}", *there, "#else", *missing, "#endif"]))
+    helpers.instructions.setdefault(macro, "\n".join([f"#if {intrinsic.c.macro}", *there, "#else", *missing, "#endif"]))
     return macro
 
 

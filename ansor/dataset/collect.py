@@ -22,11 +22,11 @@ from ansor.run.tuning import TuningRun
 from ansor.run.voice import Hearers, Report, quiet
 from ansor.run.zero_tuning import pick
 from ansor.search.evolution import EvolutionOptions
-from ansor.search.tuner import TunerOptions
+from ansor.search.tuner import Halves, TunerOptions
 from ansor.targets.base import Target
 from ansor.tasks.task import SearchTask
 
-SEARCH = TunerOptions(epsilon=0.5, local_share=0.3, evolution=EvolutionOptions(population=512, generations=1))
+SEARCH = TunerOptions(epsilon=0.5, local_share=Halves(0.3, 0.5), evolution=EvolutionOptions(population=512, generations=1))
 SEARCHES = {"mixed": SEARCH, "tuning": TunerOptions()}
 """How programs are chosen: half of them at random, or all as a tuning run does, its first choice included."""
 

@@ -24,12 +24,23 @@ from ansor.te.fold import walk
 from ansor.te.tensor import Compute, Read, Tensor
 
 
+@dataclass(frozen=True)
+class CText:
+    """How C says it. header, macro: what the text includes, and the condition under which it exists.
+
+    code: lanes -> C expression over the vectors `acc`, `a`, `b` of as many 32-bit lanes; a group of `a` stands in every lane, `b` has a group for each.
+    """
+
+    header: str
+    macro: str
+    code: tuple[tuple[int, str], ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Intrinsic:
     """One instruction.
 
-    features: what a processor needs to have it, as compilers name them. header, macro: what its C text includes, and the condition under which it exists.
-    code: lanes -> C expression over the vectors `acc`, `a`, `b` of as many 32-bit lanes; a group of `a` stands in every lane, `b` has a group for each.
+    features: what a processor needs to have it, as compilers name them.
     widened: elements become int16 before they are multiplied (a group of two fills a lane), else they stay int8 (a group of four does).
     offset: added to every element of `a`, as a change of its sign bit, because the instruction takes it as unsigned; `offset * sum(b)` is taken off at the end.
     plain: with an offset, the same instruction where `a` is unsigned to begin with: it sums `b` ahead of the tiles.
@@ -38,9 +49,7 @@ class Intrinsic:
     name: str
     declaration: Tensor
     features: frozenset[str]
-    header: str
-    macro: str
-    code: tuple[tuple[int, str], ...]
+    c: CText
     widened: bool = False
     offset: int = 0
     plain: Intrinsic | None = None
@@ -65,7 +74,7 @@ class Intrinsic:
     @property
     def lanes(self) -> tuple[int, ...]:
         """Numbers of lanes it comes in, widest first; of several rows, those of the vector that holds a piece of each."""
-        return tuple(lanes for lanes, _ in self.code)
+        return tuple(lanes for lanes, _ in self.c.code)
 
     @property
     def operands(self) -> tuple[str, str]:
@@ -75,7 +84,7 @@ class Intrinsic:
 
     def text(self, lanes: int) -> str:
         """The C expression for that many lanes."""
-        return dict(self.code)[lanes]
+        return dict(self.c.code)[lanes]
 
 
 @dataclass(frozen=True)

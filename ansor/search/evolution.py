@@ -32,8 +32,17 @@ MOST_SURPLUS = 4.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Survivors:
+    """Shares of the population: the best, which stay as they are; new samples; and the first of the ranking, within which most parents are found."""
+
+    elites: float = 0.1
+    fresh: float = 0.1
+    selection: float = 0.15
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EvolutionOptions:
-    """Shares are of the population. `selection`: share of the ranking within which most parents are found."""
+    """`mutation`, `crossover`: shares of the population. `survivors`: what it is renewed from."""
 
     population: int = 2048
     generations: int = 4
@@ -41,9 +50,7 @@ class EvolutionOptions:
     crossover: float = 0.3
     extra_moves: float = 0.5
     jump: float = 0.1
-    elites: float = 0.1
-    fresh: float = 0.1
-    selection: float = 0.15
+    survivors: Survivors = Survivors()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,7 +125,7 @@ def evolve(
         if generation == options.generations:
             break
         current = _merged(elites, scored)
-        elites = current.take(np.sort(np.argsort(-current.scores, kind="stable")[: int(options.elites * options.population)]))
+        elites = current.take(np.sort(np.argsort(-current.scores, kind="stable")[: int(options.survivors.elites * options.population)]))
         newcomers, usable = _offspring(spaces, current, elites, quest, usable, rng, options)
     return hall
 
@@ -166,10 +173,10 @@ def _offspring(
     surplus = min(1 / usable, MOST_SURPLUS)
     anchors = quest.anchors
     local = int(quest.local_share * options.population * surplus) if len(anchors) else 0
-    fresh = int(options.fresh * options.population * surplus)
+    fresh = int(options.survivors.fresh * options.population * surplus)
     bred = max(int(room * surplus) - local - fresh, 0)
     block = max(int(room * surplus / BLOCKS), 1)
-    chosen = gathered(parents(current.scores, bred, options.selection, rng), current.members.owners(), block, rng)
+    chosen = gathered(parents(current.scores, bred, options.survivors.selection, rng), current.members.owners(), block, rng)
     candidates = joined(
         _mutated(spaces, anchors.take(np.arange(local) % max(len(anchors), 1)), rng, options),
         _bred(spaces, current.members.take(chosen), rng, options),

@@ -23,12 +23,13 @@ def moved(tables: ChoiceTables, columns: NDArray[np.int64], values: NDArray[np.i
           rng: np.random.Generator) -> NDArray[np.int64]:
     """Each value moved within its column: to a neighbour if it has any; otherwise redrawn, and uniform to another value."""
     place = tables.offsets[columns] + values
-    degree = tables.degree[place]
+    around = tables.neighbours
+    degree = around.degree[place]
     uniform = rng.random(len(columns))
     others = np.maximum(tables.sizes[columns] - 1, 1)
     result = (values + 1 + (uniform * others).astype(np.int64)) % tables.sizes[columns]
     near = degree > 0
-    result[near] = tables.neighbours[tables.first[place[near]] + (uniform[near] * degree[near]).astype(np.int64)]
+    result[near] = around.values[around.first[place[near]] + (uniform[near] * degree[near]).astype(np.int64)]
     weighted = ~near & tables.weighted[columns]
     if weighted.any():
         result[weighted] = redraw(tables, columns[weighted], rng)

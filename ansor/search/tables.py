@@ -1,5 +1,6 @@
 """The choice tables of a space, laid out flat so that sampling and mutation are gathers over all rows and columns at once."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,22 +12,32 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Neighbours:
+    """tiled: `[columns]`, whether there is a table of neighbours.
+
+    Those of the value at place p of all values are `degree[p]` of `values`, from `first[p]` on.
+    """
+
+    tiled: NDArray[np.bool_]
+    first: NDArray[np.int64]
+    degree: NDArray[np.int64]
+    values: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ChoiceTables:
     """What sampling and mutation need of a `Space`, as arrays over all values of all columns.
 
     Value v of column c stands at `offsets[c] + v`. `cumulative` there is c + the share of sampling weight up to and including v;
-    `first` and `degree` say where its neighbours stand in `neighbours` (degree 0 = move to any other value).
+    one whose degree in `neighbours` is 0 moves to any other value.
     """
 
     sizes: NDArray[np.int64]
     live: NDArray[np.int64]  # [columns]: how many values have a weight
     offsets: NDArray[np.int64]
     weighted: NDArray[np.bool_]  # [columns]
-    tiled: NDArray[np.bool_]  # [columns]: has a table of neighbours
     cumulative: NDArray[np.float64]
-    first: NDArray[np.int64]
-    degree: NDArray[np.int64]
-    neighbours: NDArray[np.int64]
+    neighbours: Neighbours
     multipliers: NDArray[np.uint64]  # [columns], for `keys`
 
     @property
@@ -55,19 +66,22 @@ def choice_tables(space: Space) -> ChoiceTables:
     cumulative = [
         column + _shares(weight, int(size)) for column, (weight, size) in enumerate(zip(weights, sizes, strict=True))
     ]
-    degree = np.concatenate([np.zeros(0, np.int64), *((move >= 0).sum(axis=1) for move in moves)])
     return ChoiceTables(
         sizes=sizes,
         live=np.array([size if weight is None else np.count_nonzero(weight) for weight, size in zip(weights, sizes, strict=True)], np.int64),
         offsets=np.cumsum(sizes) - sizes,
         weighted=np.array([weight is not None for weight in weights], dtype=bool),
-        tiled=np.array([move.shape[1] > 0 for move in moves], dtype=bool),
         cumulative=np.concatenate([np.zeros(0), *cumulative]),
-        first=np.cumsum(degree) - degree,
-        degree=degree,
-        neighbours=np.concatenate([np.zeros(0, np.int64), *(move[move >= 0] for move in moves)]),
+        neighbours=_neighbours(moves),
         multipliers=_mixed(np.arange(1, columns + 1, dtype=np.uint64)),
     )
+
+
+def _neighbours(moves: Sequence[NDArray[np.int64]]) -> Neighbours:
+    """Of one table for each column."""
+    degree = np.concatenate([np.zeros(0, np.int64), *((move >= 0).sum(axis=1) for move in moves)])
+    values = np.concatenate([np.zeros(0, np.int64), *(move[move >= 0] for move in moves)])
+    return Neighbours(np.array([move.shape[1] > 0 for move in moves], dtype=bool), np.cumsum(degree) - degree, degree, values)
 
 
 def all_rows(sizes: NDArray[np.int64]) -> Rows:

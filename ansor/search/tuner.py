@@ -44,14 +44,26 @@ class Outcome:
         return self.cost is not None and math.isfinite(self.cost) and self.cost > 0
 
 
+@dataclass(frozen=True)
+class Halves:
+    """A number before, and after, half of the budget."""
+
+    early: float
+    late: float
+
+    def at(self, late: bool) -> float:
+        """The one that holds."""
+        return self.late if late else self.early
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TunerOptions:
     """`epsilon`: share of random picks. `budget`: trials expected (a budget of time is told to `ask`); past half of it the search closes in on the best rows.
 
-    `anchors`: how many of the best measured rows are mutated in every generation, `local_share` / `late_local_share`: the share
-    of the population these mutations make before / after half of the budget. `explore`: share of model-guided picks
-    that go to the best-scored program of a little-tried sketch. `spread` / `late_spread`: how much of its score (in powers of e)
-    a pick loses beside one already picked, before / after half of the budget. `early_stop`: finish after so many trials without a better program.
+    `anchors`: how many of the best measured rows are mutated in every generation, `local_share`: the share
+    of the population these mutations make, before and after half of the budget. `explore`: share of model-guided picks
+    that go to the best-scored program of a little-tried sketch. `spread`: how much of its score (in powers of e)
+    a pick loses beside one already picked, before and after half of the budget. `early_stop`: finish after so many trials without a better program.
     """
 
     evolution: EvolutionOptions = field(default_factory=EvolutionOptions)
@@ -59,10 +71,8 @@ class TunerOptions:
     explore: float = 0.1
     budget: int = 128
     anchors: int = 5
-    local_share: float = 0.2
-    late_local_share: float = 0.5
-    spread: float = 1.0
-    late_spread: float = 0.3
+    local_share: Halves = Halves(0.2, 0.5)
+    spread: Halves = Halves(1.0, 0.3)
     early_stop: int | None = None
 
 
@@ -226,7 +236,7 @@ class Tuner:
         """The picks the model makes of `count`: all but the random share."""
         wanted = min(count, int(count * (1 - self.options.epsilon) + rng.random()))
         late = len(self._outcomes) >= self.options.budget / 2 if share is None else share >= 0.5
-        local_share = self.options.late_local_share if late else self.options.local_share
+        local_share = self.options.local_share.at(late)
         chances, anchors, evolution = self._chances(), self._anchors(), self.options.evolution
         nothing = [np.zeros(0, np.uint64)] * len(self._spaces)
         start = sample_population(self._spaces, evolution.population - len(anchors), chances, rng, nothing)
@@ -240,7 +250,7 @@ class Tuner:
             return []
         order = np.lexsort((rng.random(len(hall.scores)), -hall.scores))
         explored = self._explored(hall, order, int(wanted * self.options.explore + rng.random()), rng)
-        strength = self.options.late_spread if late else self.options.spread
+        strength = self.options.spread.at(late)
         chosen = spread(hall.features, hall.scores, order, explored, wanted, strength)
         return [Pick(*hall.members.member(int(index))) for index in chosen]
 

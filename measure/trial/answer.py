@@ -15,10 +15,19 @@ from ansor.measure.failure import KINDS, Failure
 
 
 @dataclass(frozen=True, slots=True)
+class Element:
+    """The element of flat index `at`, which holds `found` where `expected` is in the reference."""
+
+    at: int
+    found: float
+    expected: float
+
+
+@dataclass(frozen=True, slots=True)
 class OutputCheck:
     """One output beside the reference's. `place` is that of the argument; `worst`: the largest difference as a share of what is allowed.
 
-    `at`: the flat index of the first wrong element, or of the worst, which holds `found` where `expected` is in the reference.
+    `example`: the first wrong element, or the worst.
     """
 
     place: int
@@ -27,9 +36,7 @@ class OutputCheck:
     unwritten: int
     worst: float
     allowed: float
-    at: int
-    found: float
-    expected: float
+    example: Element
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,7 +105,7 @@ def _parsed(text: str) -> object:
 def _check(data: dict[str, object]) -> OutputCheck:
     place, size, wrong, unwritten, at = (_count(data, name) for name in ("argument", "size", "wrong", "unwritten", "at"))
     found, expected = (_number(_field(data, name)) if size else 0.0 for name in ("found", "expected"))
-    return OutputCheck(place, size, wrong, unwritten, _double(_field(data, "worst")), _double(_field(data, "allowed")), at, found, expected)
+    return OutputCheck(place, size, wrong, unwritten, _double(_field(data, "worst")), _double(_field(data, "allowed")), Element(at, found, expected))
 
 
 def _kept(data: dict[str, object]) -> KeptOutput:

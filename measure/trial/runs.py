@@ -173,13 +173,14 @@ def answer_of(ended: Ended) -> Answer:
 
 def wrong_text(check: OutputCheck, argument: Argument) -> str:
     """A sentence about an output that is wrong, as `ansor.measure.verify` writes it; '' when it is right."""
-    where = tuple(int(one) for one in np.unravel_index(check.at, argument.shape)) if check.size else ()
+    example = check.example
+    where = tuple(int(one) for one in np.unravel_index(example.at, argument.shape)) if check.size else ()
     if check.unwritten:
         return f"output {argument.name!r}: {check.unwritten} of {check.size} elements never written, first at {where}"
     if not check.wrong:
         return ""
     note = f", allowed difference {check.allowed:.3g}" if np.dtype(argument.dtype).kind == "f" else ""
-    return f"output {argument.name!r}: {check.wrong} of {check.size} elements wrong, first at {where}: found {check.found}, expected {check.expected}{note}"
+    return f"output {argument.name!r}: {check.wrong} of {check.size} elements wrong, first at {where}: found {example.found}, expected {example.expected}{note}"
 
 
 def _mistake(answer: Answer, arguments: tuple[Argument, ...]) -> Failure | None:

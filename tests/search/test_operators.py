@@ -156,5 +156,5 @@ def test_bad_tables_are_sentences(change: dict[str, object], message: str) -> No
 
 def test_tile_moves_of_the_synthetic_matmul_are_moves_of_one_factor() -> None:
     tables = choice_tables(MatmulSpace(64, 64, 64))
-    assert tables.tiled.tolist() == [True, True, True, False]
-    assert (tables.degree[: int(tables.sizes[0])] > 0).all()
+    assert tables.neighbours.tiled.tolist() == [True, True, True, False]
+    assert (tables.neighbours.degree[: int(tables.sizes[0])] > 0).all()

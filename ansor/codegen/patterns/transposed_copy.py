@@ -31,11 +31,26 @@ START = Linear()
 
 
 @dataclass(frozen=True, eq=False)
+class Chosen:
+    """A value, and what has to hold for it; where that does not hold, the store has a value of its own."""
+
+    value: Expr
+    tests: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """conditions: guards that neither loop changes; ends: the others."""
+
+    conditions: tuple[Guard, ...]
+    ends: tuple[Edge, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class TransposedCopy:
     """Two loops of a perfect nest around a plain store: it is contiguous along `along`, and the arrays of `reads` are contiguous along `across`.
 
-    around: the other loops. store: without guards. conditions: guards that neither loop changes; ends: the others. tests: what has to hold for `value`;
-    where it does not hold, the store has a value of its own. lanes: of the widest vector.
+    around: the other loops. store: without guards, which `limits` has. chosen: what is stored. lanes: of the widest vector.
     """
 
     around: tuple[For, ...]
@@ -43,10 +58,8 @@ class TransposedCopy:
     along: For
     store: Store
     reads: tuple[Access, ...]
-    value: Expr
-    tests: tuple[Expr, ...]
-    conditions: tuple[Guard, ...]
-    ends: tuple[Edge, ...]
+    chosen: Chosen
+    limits: Limits
     lanes: int
 
     @property
@@ -58,7 +71,7 @@ class TransposedCopy:
         return f"{self.store.buffer.name}: transposed in blocks of {self.lanes}, {self.across.var.name} across and {self.along.var.name} along memory"
 
     def code(self, emit: Emitter) -> list[Code]:
-        return emit.where(self.conditions, lambda: emit.at_edges(self.ends, {}, lambda counts: self._cut(emit, counts)))
+        return emit.where(self.limits.conditions, lambda: emit.at_edges(self.limits.ends, {}, lambda counts: self._cut(emit, counts)))
 
     def _cut(self, emit: Emitter, counts: Counts) -> list[Code]:
         """All guards checked."""
@@ -70,7 +83,7 @@ class TransposedCopy:
     def blocked(self, counts: Mapping[Var, int]) -> bool:
         """True when tiles cut to `counts` are long enough for blocks, and not of so many lengths that each would make the code longer."""
         extents = [counts.get(loop.var, int(loop.var.extent)) for loop in self.loops]
-        usual = all(len(end.partial(int(end.var.extent))) <= 1 for end in self.ends)
+        usual = all(len(end.partial(int(end.var.extent))) <= 1 for end in self.limits.ends)
         return min(extents) >= LEAST and (usual or not counts)
 
 
@@ -93,7 +106,7 @@ def transposed_copy(loops: Sequence[For], store: Store, lanes: int) -> Transpose
     if ends is None or min(int(across.var.extent), int(along.var.extent)) < LEAST:
         return None
     around = tuple(loop for loop in others if loop is not across)
-    return TransposedCopy(around, across, along, replace(store, guards=()), reads, value, tests, conditions, tuple(ends), lanes)
+    return TransposedCopy(around, across, along, replace(store, guards=()), reads, Chosen(value, tests), Limits(conditions, tuple(ends)), lanes)
 
 
 def _match(nest: Nest) -> TransposedCopy | None:
@@ -196,7 +209,7 @@ class Strips:
         """Each task transposes a strip."""
         plane = self.plane
         first = Var(emit.own(f"{plane.across.var.name}_first"), plane.across.var.extent)
-        inside = emit.where(plane.conditions, lambda: list(blocks_code(plane, {plane.across.var: self.length}, emit, of(first))))
+        inside = emit.where(plane.limits.conditions, lambda: list(blocks_code(plane, {plane.across.var: self.length}, emit, of(first))))
         return [f"const long {first.name} = task * {self.length};", *emit.loops(plane.around, inside)]
 
 
@@ -204,7 +217,7 @@ def strips(loop: For, vector_bytes: int, threads: int) -> Strips | None:
     """The strips of a parallel loop: where nothing cuts the plane, and they divide it into enough of them that no two threads write the same element."""
     inner, store = chain(loop)
     plane = transposed_copy(inner, store, widest(store, vector_bytes)) if store is not None else None
-    if plane is None or plane.across is not loop or plane.ends:
+    if plane is None or plane.across is not loop or plane.limits.ends:
         return None
     length, extent = plane.lanes, int(loop.var.extent)
     while length >= LEAST and (extent % length or extent // length < STRIPS * threads):
@@ -224,9 +237,9 @@ class Square:
 def _checked(plane: TransposedCopy, square: Square, emit: Emitter) -> list[Code]:
     """A block, element by element where its tests do not hold for all of it."""
     code, writer, store = list(_turned(plane, square, emit)), emit.writer, plane.store
-    if not plane.tests:
+    if not plane.chosen.tests:
         return code
-    whole = nested([f"if ({' && '.join(_corner(test, plane, square, writer) for test in plane.tests)})"], code)
+    whole = nested([f"if ({' && '.join(_corner(test, plane, square, writer) for test in plane.chosen.tests)})"], code)
     heads = ["else"]
     for loop, start in zip(plane.loops, (square.across, square.along), strict=True):
         heads.append(emit.counting(loop.var.name, writer.index(start), writer.index(start + square.size)))
@@ -258,5 +271,5 @@ def _turned(plane: TransposedCopy, square: Square, emit: Emitter) -> Iterator[Co
     for k in range(size):
         held = {read: f"{block_name}[{k}]" for read, block_name in names.items()}
         row = replace(writer.at({across: square.across + k}, Lanes(along, size, square.along)), held=held)
-        yield f"{row.place(store.buffer, store.index)} = {row.vector(plane.value)};"
+        yield f"{row.place(store.buffer, store.index)} = {row.vector(plane.chosen.value)};"
 

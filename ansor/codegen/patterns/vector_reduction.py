@@ -87,8 +87,8 @@ VECTOR_REDUCTION = Pattern("reduction in vectors", _match)
 def _steps(made: PartialResults, emit: Emitter) -> list[Code]:
     """All that is added to the partial results."""
     code: list[Code] = []
-    if made.looped:
-        head = emit.counting(made.var.name, 0, made.looped * made.widest, made.running * made.widest)
+    if made.vectors.looped:
+        head = emit.counting(made.var.name, 0, made.vectors.looped * made.widest, made.vectors.running * made.widest)
         code.append(block(head, _added(made, made.steps_of_loop(), emit)))
     return [*code, *_added(made, made.steps_after(), emit)]
 
@@ -104,11 +104,23 @@ def _added(made: PartialResults, steps: Iterable[tuple[Width, Lanes]], emit: Emi
 
 
 @dataclass(frozen=True, eq=False)
+class Vectors:
+    """How a reduction's length is gone through.
+
+    running: how many accumulators of the widest vector an element has. looped: vectors that a loop takes, `running` in each iteration;
+    rest: those after it, as (offset, lanes).
+    """
+
+    running: int
+    looped: int
+    rest: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, eq=False)
 class PartialResults:
     """Some elements of a reducing store, reduced together along `var`.
 
-    elements: numbers of the variables that tell each element. names: of each element's accumulators. running: how many of the widest an element has.
-    looped: vectors that a loop takes, `running` in each iteration; rest: those after it.
+    elements: numbers of the variables that tell each element. names: of each element's accumulators.
     """
 
     store: Store
@@ -117,9 +129,7 @@ class PartialResults:
     elements: tuple[dict[Var, int], ...]
     names: tuple[dict[Width, str], ...]
     labels: tuple[str, ...]
-    running: int
-    looped: int
-    rest: tuple[tuple[int, int], ...]
+    vectors: Vectors
 
     def starts(self, writer: Writer) -> Iterator[tuple[str, Writer]]:
         """Each accumulator, and what writes values as wide as it."""
@@ -129,12 +139,12 @@ class PartialResults:
 
     def steps_of_loop(self) -> Iterator[tuple[Width, Lanes]]:
         """What one iteration of the loop adds."""
-        for k in range(self.running):
+        for k in range(self.vectors.running):
             yield (self.widest, k), Lanes(self.var, self.widest, of(self.var) + k * self.widest)
 
     def steps_after(self) -> Iterator[tuple[Width, Lanes]]:
         """What is added after the loop."""
-        for k, (offset, lanes) in enumerate(self.rest):
+        for k, (offset, lanes) in enumerate(self.vectors.rest):
             yield (lanes, k if lanes == self.widest else 0), Lanes(self.var, lanes, Linear((), offset))
 
     def step(self, which: Width, lanes: Lanes, writer: Writer) -> Iterator[str]:
@@ -179,4 +189,4 @@ def partial_results(store: Store, var: Var, elements: Sequence[dict[Var, int]], 
     widths = [(widest, k) for k in range(running)] + [(lanes, 0) for _, lanes in rest if lanes < widest]
     labels = tuple(f"{number}_{e}" if len(elements) > 1 else f"{number}" for e in range(len(elements)))
     names = tuple({(lanes, k): emit.own(f"acc{label}_{k}" if lanes == widest else f"acc{label}_by{lanes}") for lanes, k in widths} for label in labels)
-    return PartialResults(store, var, widest, tuple(elements), names, labels, running, looped, rest)
+    return PartialResults(store, var, widest, tuple(elements), names, labels, Vectors(running, looped, rest))

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansor.measure.failure import Failure
-from ansor.measure.trial.answer import Answer, KeptOutput, OutputCheck, read_answer
+from ansor.measure.trial.answer import Answer, Element, KeptOutput, OutputCheck, read_answer
 
 TRIAL = (
     '{"costs": ["x3ff0000000000000"], "cut_short": false, "later": false, "check": [{"argument": 2, "size": 4, "wrong": 0, "unwritten": 0, '
@@ -27,7 +27,7 @@ REFERENCE = (
 def test_a_trial() -> None:
     answer = read_answer(TRIAL)
     assert answer.costs == (1.0,) and answer.failure is None
-    assert answer.checks == (OutputCheck(2, 4, 0, 0, 0.5, 2.0**-20, 1, float("inf"), -3),)
+    assert answer.checks == (OutputCheck(2, 4, 0, 0, 0.5, 2.0**-20, Element(1, float("inf"), -3)),)
     blocks, hashed = answer.sums
     assert blocks.sums.tolist() == [[1.0], [-1.0]] and blocks.magnitudes.tolist() == [2.0, 2.0] and blocks.odd.tolist() == [11, 0] and hashed.hash == 255
 
