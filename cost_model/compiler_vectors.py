@@ -33,7 +33,7 @@ def lanes_by_compiler(statement: Statement, elements: Row, lanes: int) -> Row:
         loop, extent, real = nest.loops[level], nest.extents[level], nest.real[level]
         if loop.kind == "reduce":
             written = written * extent
-            free = free & (negated(real) | (written <= larger(row(loop.unroll_limit), WRITTEN_OUT)))
+            free = free & (negated(real) | (written <= larger(row(loop.runs.unroll_limit), WRITTEN_OUT)))
             reduced = reduced | real
             continue
         fits = free & reduced & real

@@ -62,7 +62,7 @@ def statement_columns(statement: Statement, program: Sequence[Statement], stages
     columns |= _scaled({"alloc_size": size, "alloc_prod": elements, "alloc_outer_prod": outer, "alloc_inner_prod": nest.iterations / outer})
     limit: Int = 0
     for loop in nest.path:
-        limit = larger(limit, loop.unroll_limit)
+        limit = larger(limit, loop.runs.unroll_limit)
     loops: Row = sum((row(real) for real in nest.real), start=0.0)
     if machine is not None:
         columns |= _scaled(machine_columns(statement, machine[0], operations, machine[1]))

@@ -30,7 +30,7 @@ class PackOperands:
 
     def derive(self, sketch: Sketch, stage: str, target: Target) -> Iterator[Derived]:
         state = sketch.state
-        if state[stage].packed_inside or not needs_tiling(state, stage):
+        if state[stage].packed.inside or not needs_tiling(state, stage):
             return
         if state[stage].role != "cache_write" and matched_consumer(state, stage) is None:
             return  # only a private tile can be computed beyond the end of the result

@@ -36,7 +36,7 @@ class ReduceInVectors:
     def derive(self, sketch: Sketch, stage: str, target: Target) -> Iterator[Derived]:
         state = sketch.state
         found = state[stage]
-        if not needs_tiling(state, stage) or found.role or found.packed or found.packed_inside or packable_constants(state, stage):
+        if not needs_tiling(state, stage) or found.role or found.packed.names or packable_constants(state, stage):
             return
         if not reduced_in_memory_order(found, self.least):
             return

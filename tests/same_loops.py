@@ -38,7 +38,7 @@ class _Describer:
     def node(self, node: Node) -> Described:
         if isinstance(node, Store):
             return self.store(node)
-        flags = (*map(self.number, (node.parallel, node.vectorized, node.unrolled, node.unroll_limit)), str(node.intrinsic))
+        flags = (*map(self.number, (node.parallel, node.vectorized, node.unrolled, node.runs.unroll_limit)), str(node.intrinsic))
         return (*self.loop(node), flags, tuple(map(self.buffer, node.locals)), tuple(map(self.node, node.body)))
 
     def loop(self, loop: For) -> tuple[Described, ...]:

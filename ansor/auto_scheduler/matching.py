@@ -40,14 +40,18 @@ def found_among(program: Sketch, sketches: Sequence[Sketch]) -> tuple[int, tuple
 
 def _same_stage(given: Stage, wanted: Stage, found: Numbers) -> bool:
     """One structure; the numbers that are open in the second one are noted."""
-    if (given.name, given.loops, given.placement, given.kept) != (wanted.name, wanted.loops, wanted.placement, wanted.kept):
-        return False
-    if (set(given.packed), set(given.packed_inside), given.align) != (set(wanted.packed), set(wanted.packed_inside), wanted.align):
+    if _structure(given) != _structure(wanted):
         return False
     if len(given.relations) != len(wanted.relations):
         return False
     related = all(_same_relation(one, other, found) for one, other in zip(given.relations, wanted.relations, strict=True))
     return related and _same_annotations(given.annotations, wanted.annotations, found)
+
+
+def _structure(stage: Stage) -> tuple[object, ...]:
+    """What has no numbers; the order in which operands were packed means nothing."""
+    packed, storage = stage.packed, stage.storage
+    return stage.name, stage.loops, stage.placement, storage.kept, set(packed.ahead), set(packed.inside), storage.align
 
 
 def _same_relation(given: Relation, wanted: Relation, found: Numbers) -> bool:

@@ -16,7 +16,7 @@ from ansor.codegen.values import mentions
 from ansor.ir.columns import product
 from ansor.ir.intrinsics import Intrinsic
 from ansor.ir.linear import Var, of, substituted
-from ansor.ir.loops import Access, Buffer, For, Loops, Node, Store, stores
+from ansor.ir.loops import Access, Buffer, For, Loops, Node, Runs, Store, stores
 from ansor.te.expr import Binary, Cast, Const
 
 MIN_ROWS = 32  # fewer are one tile or two, which sum on the way
@@ -85,11 +85,11 @@ def _nest(inner: InnerProduct, b: Access, plain: Intrinsic, path: Sequence[For],
     summed = tuple(own[var] for var in (*reductions, inner.group))
     nest: Node = Store(name, buffer, tuple(of(own[var]) for var in columns), value, "sum", 0, summed)
     nest = For(own[inner.group], "reduce", name, (nest,), intrinsic=plain)
-    nest = For(own[inner.lanes], "spatial", name, (nest,), vectorized=True)
+    nest = For(own[inner.lanes], "spatial", name, (nest,), Runs(vectorized=True))
     for var in reversed(reductions):
         nest = For(own[var], "reduce", name, (nest,))
     for k, var in reversed(list(enumerate(columns[:-1]))):
-        nest = For(own[var], "spatial", name, (nest,), parallel=k < 2)
+        nest = For(own[var], "spatial", name, (nest,), Runs(parallel=k < 2))
     return nest, Access(buffer, tuple(of(var) for var in columns), "int32")
 
 

@@ -111,9 +111,22 @@ class Store:
         return [f"{'  ' * depth}{where}{target} {COMBINERS[self.combiner] if self.combiner else '='} {self.value}"]
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Runs:
+    """How a loop runs. A parallel one is collapsed with the parallel loops directly inside it; unroll_limit: copies of what it has inside, in tiles."""
+
+    parallel: Flag = False
+    vectorized: Flag = False
+    unrolled: Flag = False
+    unroll_limit: Int = 0
+
+
+ONE_BY_ONE = Runs()
+
+
 @dataclass(frozen=True, eq=False)
 class For:
-    """One loop. The flags say how it runs; a parallel loop is collapsed with the parallel loops directly inside it.
+    """One loop.
 
     intrinsic: the instruction that runs this innermost reduction loop and the lanes of the vectorised loop around it at once.
     """
@@ -122,19 +135,31 @@ class For:
     kind: str
     stage: str
     body: tuple[Node, ...]
-    parallel: Flag = False
-    vectorized: Flag = False
-    unrolled: Flag = False
-    unroll_limit: Int = 0
+    runs: Runs = ONE_BY_ONE
     locals: tuple[Buffer, ...] = ()
     intrinsic: Intrinsic | None = None
+
+    @property
+    def parallel(self) -> Flag:
+        """Whether its iterations are shared out among threads."""
+        return self.runs.parallel
+
+    @property
+    def vectorized(self) -> Flag:
+        """Whether its iterations are lanes of vectors."""
+        return self.runs.vectorized
+
+    @property
+    def unrolled(self) -> Flag:
+        """Whether it is written out."""
+        return self.runs.unrolled
 
     def lines(self, depth: int = 0) -> list[str]:
         """The nest as text, indented."""
         indent = "  " * depth
         flags = [word for word, flag in (("parallel", self.parallel), ("vectorized", self.vectorized), ("unrolled", self.unrolled)) if np.any(flag)]
         head = f"{indent}{' '.join([*flags, 'for'])} {self.var.name} in {number_text(self.var.extent)}"
-        head += f"  (unroll up to {number_text(self.unroll_limit)})" if np.any(self.unroll_limit) and self.kind == "reduce" else ""
+        head += f"  (unroll up to {number_text(self.runs.unroll_limit)})" if np.any(self.runs.unroll_limit) and self.kind == "reduce" else ""
         head += f"  ({self.intrinsic})" if self.intrinsic else ""
         return [head, *(f"{indent}  {buffer}" for buffer in self.locals), *(line for inner in self.body for line in inner.lines(depth + 1))]
 

@@ -221,7 +221,7 @@ class Schedule:
         stage = self.state[name]
         compute = stage.tensor.compute
         assert compute is not None
-        combined = [ScheduledStage(self, name).loop(axis.name) if axis.name in stage.borrowed else axis for axis in compute.reduce_axes]
+        combined = [ScheduledStage(self, name).loop(axis.name) if axis.name in stage.origins.borrowed else axis for axis in compute.reduce_axes]
         return compute.axes, tuple(combined)
 
     def same_axes(self, axis: object) -> Sequence[Axis]:

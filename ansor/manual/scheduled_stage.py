@@ -90,7 +90,7 @@ class ScheduledStage:
     @property
     def leaf_iter_vars(self) -> tuple[AnyLoop, ...]:
         """Its loops from the outermost to the innermost."""
-        axes = {axis.name: axis for axis in self._stage.axes if axis.name not in self._stage.borrowed}
+        axes = {axis.name: axis for axis in self._stage.axes if axis.name not in self._stage.origins.borrowed}
         return tuple(axes[loop] if loop in axes else self.loop(loop) for loop in self._stage.loops)
 
     @property

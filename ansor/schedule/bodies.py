@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from ansor.errors import ScheduleError
 from ansor.ir.linear import Linear, Opaque, Var, atom_variables, is_opaque, of, substituted
-from ansor.ir.loops import Access, Buffer, For, IndexValue, Node, Store
+from ansor.ir.loops import Access, Buffer, For, IndexValue, Node, Runs, Store
 from ansor.schedule.index_arithmetic import is_plain
 from ansor.schedule.reads import Place, Reads, index_of, producer_of
 from ansor.schedule.regions import Frame, Regions, fresh_name
@@ -51,9 +51,9 @@ def bodies_of(state: State, regions: Regions, buffers: Mapping[str, Buffer], sco
             continue
         for stage in _nest_order(root, inside):
             stores[stage.name] = write.store(regions.frames[stage.name])
-        copies[root.name] = tuple(write.copies)
-        write.copies.clear()
-    return Bodies(stores, copies, tuple(write.workspaces), write.packed, inside)
+        copies[root.name] = tuple(write.made.copies)
+        write.made.copies.clear()
+    return Bodies(stores, copies, tuple(write.made.workspaces), write.made.packed, inside)
 
 
 def inside_of(state: State) -> Inside:
@@ -74,6 +74,15 @@ def _nest_order(stage: Stage, inside: Inside) -> Iterator[Stage]:
 
 
 @dataclass(frozen=True, eq=False)
+class _Made:
+    """What was made for packed operands so far, as `Bodies` has it; copies: of the present root nest."""
+
+    packed: dict[str, Buffer]
+    copies: list[Node]
+    workspaces: list[Buffer]
+
+
+@dataclass(frozen=True, eq=False)
 class _Bodies:
     state: State
     frames: Mapping[str, Frame]
@@ -82,16 +91,14 @@ class _Bodies:
     scopes: Scopes
     names: set[str]
     values: dict[Place, Expr] = field(default_factory=dict)
-    packed: dict[str, Buffer] = field(default_factory=dict)
-    copies: list[Node] = field(default_factory=list)
-    workspaces: list[Buffer] = field(default_factory=list)
+    made: _Made = field(default_factory=lambda: _Made({}, [], []))
 
     def store(self, frame: Frame) -> Store:
         stage = frame.stage
         assert stage.tensor.compute is not None
         body, buffer = stage.tensor.compute.body, self.buffers[stage.name]
         own = tuple(frame.place.values[axis] for axis in stage.tensor.compute.axes) + frame.kept
-        index = frame.stored(own)
+        index = frame.region.stored(own)
         inlined = list(self.reads.inlined.get(stage.name, {}).values())
         if len(inlined) > MANY_INLINED:
             for tensor, inner in sorted(inlined, key=lambda one: self.state.position(one[0].name)):
@@ -137,7 +144,7 @@ class _Bodies:
             return self.inlined_value(*entered)
         index = tuple(self._resolved(i) for i in self.reads.indices[place, id(read)])
         stage = self.frames[place.stage].stage
-        if read.tensor.name in (*stage.packed, *stage.packed_inside):
+        if read.tensor.name in stage.packed.names:
             return self._packed_access(read, place.stage, index)
         return self._whole(read, index)
 
@@ -145,7 +152,7 @@ class _Bodies:
         """A read of a tensor as it is stored."""
         name = read.tensor.name
         if producer_of(self.state, name) is not None:
-            index = self.frames[name].stored(index)
+            index = self.frames[name].region.stored(index)
         return Access(self.buffers[name], index, read.dtype)
 
     def _resolved(self, index: Linear) -> Linear:
@@ -166,12 +173,12 @@ class _Bodies:
         if not all(isinstance(atom, Var) for one in index for atom, _ in one.terms):
             raise ScheduleError(f"asked to pack {read.tensor.name}, which stage {name} reads through fused loops; pack before fusing")
         walked = [var for var in around if id(var) in used]
-        if read.tensor.name in owner.stage.packed_inside:
+        if read.tensor.name in owner.stage.packed.inside:
             return self._packed_inside(read, index, walked)
         pack = tuple(tuple(one.coefficient(var) for var in walked) for one in index)
         starts = tuple(one.const for one in index)
         buffer = Buffer(read.tensor.name, tuple(var.extent for var in walked), read.dtype, "constant", pack, starts)
-        self.packed[read.tensor.name] = buffer
+        self.made.packed[read.tensor.name] = buffer
         return Access(buffer, tuple(of(var) for var in walked), read.dtype)
 
     def _packed_inside(self, read: Read, index: tuple[Linear, ...], walked: list[Var]) -> Expr:
@@ -184,9 +191,9 @@ class _Bodies:
         places = tuple(of(var) for var in own.values())
         nest: tuple[Node, ...] = (Store(name, buffer, places, value),)
         for k, var in reversed(list(enumerate(own.values()))):
-            nest = (For(var, "spatial", name, nest, parallel=k < min(2, len(own) - 1), vectorized=k == len(own) - 1),)
-        self.copies.extend(nest)
-        self.workspaces.append(buffer)
+            nest = (For(var, "spatial", name, nest, Runs(parallel=k < min(2, len(own) - 1), vectorized=k == len(own) - 1)),)
+        self.made.copies.extend(nest)
+        self.made.workspaces.append(buffer)
         return Access(buffer, tuple(of(var) for var in walked), read.dtype)
 
 

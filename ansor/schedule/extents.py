@@ -15,9 +15,9 @@ Numbers = Mapping[str, tuple[Int, ...]]
 
 def axis_extent(state: State, stage: Stage, axis: Axis, numbers: Numbers) -> Int:
     """Iterations of an axis of a stage: as declared, or of the loop whose partial results the stage combines."""
-    if axis.name not in stage.borrowed:
+    if axis.name not in stage.origins.borrowed:
         return axis.extent
-    owner, loop = stage.borrowed[axis.name]
+    owner, loop = stage.origins.borrowed[axis.name]
     partial = state[owner]
     # The kept loop's extent depends on nothing but the numbers: a reduction is never cut down to a region.
     return loop_extents(partial, {one.name: one.extent for one in partial.axes}, numbers)[loop]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ansor.errors import ScheduleError
-from ansor.schedule.state import At, FuseRelation, Lengths, SplitRelation, Stage, State
+from ansor.schedule.state import At, FuseRelation, Lengths, Origins, SplitRelation, Stage, State
 from ansor.schedule.step import Step, lengths_of, register
 
 
@@ -75,7 +75,8 @@ def _cut(state: State, name: str, loop: str, lengths: Lengths, parts: int, *, ou
 def _split(stage: Stage, loop: str, names: tuple[str, ...], relation: SplitRelation) -> Stage:
     k = stage.loops.index(loop)
     kinds = dict(stage.kinds) | dict.fromkeys(names, stage.kinds[loop])
-    return replace(stage, loops=(*stage.loops[:k], *names, *stage.loops[k + 1 :]), kinds=kinds, relations=(*stage.relations, relation))
+    origins = Origins(kinds, (*stage.relations, relation), stage.origins.borrowed)
+    return replace(stage, loops=(*stage.loops[:k], *names, *stage.loops[k + 1 :]), origins=origins)
 
 
 @register
@@ -128,12 +129,12 @@ class Fuse(Step):
             raise ScheduleError(f"asked to fuse loops {', '.join(self.loops)} of stage {self.stage}, which mix spatial and reduction loops; fuse one kind")
         _check_root_loops(state, stage, self.loops[:-1], "fuse")
         fused = "_".join(self.loops) + "_f"
+        relations = (*stage.relations, FuseRelation(self.loops, fused))
         moved = state.updated(
             replace(
                 stage,
                 loops=(*stage.loops[:k], fused, *stage.loops[k + len(self.loops) :]),
-                kinds=dict(stage.kinds) | {fused: stage.kinds[self.loops[0]]},
-                relations=(*stage.relations, FuseRelation(self.loops, fused)),
+                origins=Origins(dict(stage.kinds) | {fused: stage.kinds[self.loops[0]]}, relations, stage.origins.borrowed),
             )
         )
         for other in state.attached(self.stage):

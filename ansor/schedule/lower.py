@@ -68,7 +68,7 @@ def _regions_text(one: Lowering) -> Iterator[str]:
     assert one.regions is not None
     for name, frame in one.regions.frames.items():
         where = f", inside {', '.join(var.name for var in frame.path)}" if frame.path else ""
-        parts = (f"{linear_text(start)} + {number_text(length)}" for start, length in zip(frame.base, frame.shape, strict=True))
+        parts = (f"{linear_text(start)} + {number_text(length)}" for start, length in zip(frame.region.base, frame.region.shape, strict=True))
         yield f"{name}[{', '.join(parts)}]{where}"
         yield f"  loops {', '.join(f'{var.name} in {number_text(var.extent)}' for var in frame.loops.values()) or 'none'}"
 

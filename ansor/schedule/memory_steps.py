@@ -29,4 +29,4 @@ class SetScope(Step):
             raise ScheduleError(f"asked to keep stage {self.stage} in {self.scope}, but it is an output, which the caller gives; cache it, and move the copy")
         if isinstance(stage.placement, Inlined):
             raise ScheduleError(f"asked to keep stage {self.stage} in {self.scope}, which is inlined and kept nowhere; compute it at root or at a loop")
-        return state.updated(replace(stage, scope=self.scope))
+        return state.updated(replace(stage, storage=replace(stage.storage, scope=self.scope)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ansor.ir.columns import Flag, Int
-from ansor.ir.loops import Buffer, For, Loops, Node
+from ansor.ir.loops import Buffer, For, Loops, Node, Runs
 from ansor.schedule.bodies import Bodies
 from ansor.schedule.extents import Numbers
 from ansor.schedule.regions import Frame
@@ -37,19 +37,13 @@ def _nest(stage: Stage, numbers: Numbers, frames: Mapping[str, Frame], buffers: 
 def _for(frame: Frame, k: int, numbers: Numbers, body: tuple[Node, ...], local: tuple[Buffer, ...]) -> For:
     stage, loop = frame.stage, frame.stage.loops[k]
     notes = stage.annotations
-    parallel = _amount(notes.parallel, numbers)
-    return For(
-        frame.loops[loop],
-        stage.kinds[loop],
-        stage.name,
-        body,
-        parallel=_flag(parallel, k),
+    runs = Runs(
+        parallel=_flag(_amount(notes.parallel, numbers), k),
         vectorized=_flag(_amount(notes.vectorize.get(loop, 0), numbers), 0),
         unrolled=loop in notes.unroll,
         unroll_limit=_amount(notes.unroll_limit, numbers),
-        locals=local,
-        intrinsic=notes.intrinsics.get(loop),
     )
+    return For(frame.loops[loop], stage.kinds[loop], stage.name, body, runs, local, notes.intrinsics.get(loop))
 
 
 def _amount(amount: Amount, numbers: Numbers) -> Int:

@@ -7,7 +7,7 @@ from math import prod
 
 from ansor.errors import ScheduleError
 from ansor.ir import access
-from ansor.schedule.state import Root, Stage, State
+from ansor.schedule.state import Packed, Root, Stage, State
 from ansor.schedule.step import Step, register
 from ansor.te.expr import Axis, Binary, Const
 from ansor.te.fold import walk
@@ -33,7 +33,7 @@ class Pack(Step):
                 f"asked to pack {self.tensor} for stage {self.stage}; that takes a constant that only this stage reads, once, at a place that moves evenly "
                 "with the stage's axes, so that a copy in their order is no larger than the constant"
             )
-        return state.updated(replace(stage, packed=(*stage.packed, self.tensor)))
+        return state.updated(replace(stage, packed=Packed((*stage.packed.ahead, self.tensor), stage.packed.inside)))
 
 
 @register
@@ -56,13 +56,13 @@ class PackInside(Step):
                 f"asked to pack {self.tensor} inside the kernel for stage {self.stage}; that takes an input, or a stage at root, that this stage reads once, "
                 "at one own axis per dimension"
             )
-        return state.updated(replace(stage, packed_inside=(*stage.packed_inside, self.tensor)))
+        return state.updated(replace(stage, packed=Packed(stage.packed.ahead, (*stage.packed.inside, self.tensor))))
 
 
 def packable(state: State, stage: Stage, name: str) -> bool:
     """True when `name` is a constant that only `stage` reads, once, at a place that moves evenly with the axes, and that a copy would not be larger than."""
     tensor = next((t for t in state.dag.inputs if t.name == name), None)
-    if tensor is None or not tensor.constant or name in stage.packed:
+    if tensor is None or not tensor.constant or name in stage.packed.ahead:
         return False
     return [reader.name for reader in state.readers(name)] == [stage.name] and _reads_evenly(stage, tensor)
 
@@ -82,7 +82,7 @@ def _reads_evenly(stage: Stage, tensor: Tensor) -> bool:
 def packable_inside(state: State, stage: Stage, name: str) -> bool:
     """True when `name` is an input, or a stage at root, that `stage` reads in one place, each dimension at one axis of its own."""
     whole = any(tensor.name == name for tensor in state.dag.inputs) or any(other.name == name and isinstance(other.placement, Root) for other in state.stages)
-    return whole and name not in stage.packed_inside and name not in stage.packed and _reads_at_axes(stage, name)
+    return whole and name not in stage.packed.names and _reads_at_axes(stage, name)
 
 
 def _reads_at_axes(stage: Stage, name: str) -> bool:

@@ -28,7 +28,7 @@ class ComputeAt(Step):
         target.check_loop(self.loop, f"compute {self.stage} at")
         if state.is_output(self.stage):
             raise ScheduleError(f"asked to compute {self.stage} inside {self.target}, but it is an output, which is kept whole; leave it at root")
-        if stage.kept and target.kinds[self.loop] == "reduce":
+        if stage.storage.kept and target.kinds[self.loop] == "reduce":
             raise ScheduleError(
                 f"asked to compute the partial results {self.stage} at loop {self.loop} of {self.target}, which combines them: each iteration would compute "
                 "all of them again; choose a spatial loop"
@@ -90,8 +90,8 @@ class ComputeInline(Step):
             raise ScheduleError(f"asked to inline stage {self.stage}, which is an output; leave it at root")
         if state.attached(self.stage):
             raise ScheduleError(f"asked to inline stage {self.stage}, inside which {state.attached(self.stage)[0].name} is computed; move that one first")
-        if stage.packed or stage.packed_inside:
-            names = ", ".join((*stage.packed, *stage.packed_inside))
+        if stage.packed.names:
+            names = ", ".join(stage.packed.names)
             raise ScheduleError(f"asked to inline stage {self.stage}, whose loops order the packed copy of {names}; leave it at root or do not pack")
         return placed(state, replace(stage, placement=Inlined()))
 

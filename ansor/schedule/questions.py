@@ -39,7 +39,7 @@ def needs_tiling(state: State, name: str) -> bool:
 def needs_rfactor(state: State, name: str, cores: int) -> bool:
     """The reduction offers parallel or vector work that the output does not. Not for stages made by a step, nor for those with packed inputs."""
     stage = state[name]
-    if not is_untouched(stage) or stage.packed or stage.packed_inside or access.reduce_length(stage.tensor) < MIN_RFACTOR:
+    if not is_untouched(stage) or stage.packed.names or access.reduce_length(stage.tensor) < MIN_RFACTOR:
         return False
     return access.needs_rfactor(stage.tensor, cores)
 
@@ -104,7 +104,7 @@ def axes_of_packed_only(state: State, name: str) -> list[Axis]:
     many neighbours in a row read the same data.
     """
     stage = state[name]
-    packed = [tensor for tensor in access.producers(stage.tensor) if tensor.name in stage.packed]
+    packed = [tensor for tensor in access.producers(stage.tensor) if tensor.name in stage.packed.ahead]
     if not packed or stage.tensor.compute is None:
         return []
     largest = max(packed, key=lambda tensor: tensor.size)

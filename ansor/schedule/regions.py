@@ -24,27 +24,34 @@ from ansor.te.tensor import Read
 
 
 @dataclass(frozen=True, eq=False)
+class Region:
+    """base, shape: per dimension where a stage's region starts and how long it is, kept loops last; order: of the dimensions in memory."""
+
+    base: tuple[Linear, ...]
+    shape: tuple[Int, ...]
+    order: tuple[int, ...]
+
+    def stored(self, index: Sequence[Linear]) -> tuple[Linear, ...]:
+        """Where in the buffer the element at global `index` lies."""
+        relative = [value - base for value, base in zip(index, self.base, strict=True)]
+        return tuple(relative[k] for k in self.order)
+
+
+@dataclass(frozen=True, eq=False)
 class Frame:
     """A stage with its numbers.
 
-    path: variables of all loops around the stage's own, outermost first; loops: its own. place: axes in global coordinates. base, shape: per dimension where
-    the region starts and how long it is, kept loops last; order: of the dimensions in memory; guards: conditions for leaving nothing outside.
+    path: variables of all loops around the stage's own, outermost first; loops: its own. place: axes in global coordinates. region: what it computes;
+    guards: conditions for leaving nothing outside.
     """
 
     stage: Stage
     path: tuple[Var, ...]
     loops: dict[str, Var]
     place: Place
-    base: tuple[Linear, ...]
-    shape: tuple[Int, ...]
-    order: tuple[int, ...]
+    region: Region
     kept: tuple[Linear, ...]
     guards: tuple[Guard, ...]
-
-    def stored(self, index: Sequence[Linear]) -> tuple[Linear, ...]:
-        """Where in the buffer the element at global `index` lies."""
-        relative = [value - base for value, base in zip(index, self.base, strict=True)]
-        return tuple(relative[k] for k in self.order)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +108,7 @@ def _frame(state: State, stage: Stage, numbers: Numbers, path: tuple[Var, ...], 
     extents = loop_extents(stage, extents, numbers)
     loops = {loop: Var(fresh_name(f"{stage.name}_{loop}", names), extents[loop]) for loop in stage.loops}
     local = axis_values(stage, loops, extents)
-    kept = tuple(local[loop] for loop in stage.kept)
+    kept = tuple(local[loop] for loop in stage.storage.kept)
     values: Environment = {}
     guards: list[Guard] = []
     shape: list[Int] = []
@@ -119,15 +126,16 @@ def _frame(state: State, stage: Stage, numbers: Numbers, path: tuple[Var, ...], 
         guards += axis_guards(local[axis.name], Linear(), extents[axis.name], extents[axis.name])
     guards += inner_guards(stage, local, extents)
     check_partial(stage, local, loops)
-    shape += [extents[loop] for loop in stage.kept]
-    starts = tuple(start for start, _ in region) + tuple(Linear() for _ in stage.kept)
-    return Frame(stage, path, loops, Place(stage.name, values), starts, tuple(shape), _storage_order(stage), kept, tuple(guards))
+    shape += [extents[loop] for loop in stage.storage.kept]
+    starts = tuple(start for start, _ in region) + tuple(Linear() for _ in stage.storage.kept)
+    stored = Region(starts, tuple(shape), _storage_order(stage))
+    return Frame(stage, path, loops, Place(stage.name, values), stored, kept, tuple(guards))
 
 
 def _storage_order(stage: Stage) -> tuple[int, ...]:
     """The dimension walked by the innermost spatial loop is stored innermost, in tiles whose layout nobody else sees."""
     rank = stage.tensor.ndim
-    order = list(range(rank + len(stage.kept)))
+    order = list(range(rank + len(stage.storage.kept)))
     if not isinstance(stage.placement, At) or stage.tensor.compute is None:
         return tuple(order)
     innermost = next((loop for loop in reversed(stage.loops) if stage.kinds[loop] == "spatial"), None)
@@ -139,10 +147,10 @@ def _storage_order(stage: Stage) -> tuple[int, ...]:
 
 def _padded_axes(stage: Stage) -> set[Axis]:
     """Axes of a private tile that are read through packed tensors only: a copy goes on beyond the end, and nobody reads what is made of that."""
-    if not isinstance(stage.placement, At) or stage.kept or not (stage.packed or stage.packed_inside):
+    if not isinstance(stage.placement, At) or stage.storage.kept or not stage.packed.names:
         return set()
     assert stage.tensor.compute is not None
-    packed = {*stage.packed, *stage.packed_inside}
+    packed = set(stage.packed.names)
     below: set[int] = set()
     for node in postorder(stage.tensor.compute.body, lambda node: _children_outside(node, packed)):
         below.add(id(node))

@@ -164,4 +164,4 @@ class StorageAlign(Step):
             raise ScheduleError(f"asked to align rows of {self.stage} to {self.offset} modulo {self.factor}; give factor >= 1 and 0 <= offset < factor")
         if state.is_output(self.stage):
             raise ScheduleError(f"asked to align rows of {self.stage}, an output whose layout the caller gives; align an intermediate")
-        return state.updated(replace(stage, align=(self.factor, self.offset)))
+        return state.updated(replace(stage, storage=replace(stage.storage, align=(self.factor, self.offset))))

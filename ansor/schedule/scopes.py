@@ -29,8 +29,8 @@ def stage_buffers(state: State, frames: Mapping[str, Frame], scopes: Scopes) -> 
     found = {}
     for name, frame in frames.items():
         stage = frame.stage
-        scope = "output" if state.is_output(name) else stage.scope or (scopes.inside if isinstance(stage.placement, At) else scopes.whole)
-        found[name] = Buffer(name, _aligned(stage, tuple(frame.shape[k] for k in frame.order)), stage.tensor.dtype, scope)
+        scope = "output" if state.is_output(name) else stage.storage.scope or (scopes.inside if isinstance(stage.placement, At) else scopes.whole)
+        found[name] = Buffer(name, _aligned(stage, tuple(frame.region.shape[k] for k in frame.region.order)), stage.tensor.dtype, scope)
     return found
 
 
@@ -40,8 +40,8 @@ def input_buffers(state: State) -> dict[str, Buffer]:
 
 
 def _aligned(stage: Stage, shape: tuple[Int, ...]) -> tuple[Int, ...]:
-    if stage.align is None or not shape:
+    if stage.storage.align is None or not shape:
         return shape
-    factor, offset = stage.align
+    factor, offset = stage.storage.align
     last = shape[-1]
     return (*shape[:-1], last + (offset - last) % factor)

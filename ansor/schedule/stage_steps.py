@@ -45,7 +45,7 @@ class CacheWrite(Step):
         if stage.relations or stage.role or not isinstance(stage.placement, Root) or state.attached(self.stage):
             raise ScheduleError(f"asked to cache-write stage {self.stage}, which was changed or moved already; do this first")
         local = replace(stage.tensor, name=_new_name(state, f"{self.stage}_local"))
-        cached = replace(initial_stage(local), packed=stage.packed, packed_inside=stage.packed_inside, role="cache_write")
+        cached = replace(initial_stage(local), packed=stage.packed, role="cache_write")
         copy = replace(_copy_of(local, self.stage), attrs=stage.tensor.attrs, tag=stage.tensor.tag)
         return state.inserted(self.stage, cached).updated(initial_stage(copy))
 
@@ -66,12 +66,12 @@ class CacheRead(Step):
 
     def apply(self, state: State) -> State:
         tensor = state[self.stage].tensor if self.stage in state else state.dag.stage(self.stage)
-        if self.stage in state and state[self.stage].kept:
+        if self.stage in state and state[self.stage].storage.kept:
             raise ScheduleError(f"asked to copy {self.stage}, which holds partial results of an rfactor; compute it at a loop of its reader instead")
         for reader in self.readers:
             if not any(read.tensor.name == self.stage for read in access.reads(state[reader].tensor)):
                 raise ScheduleError(f"asked to copy {self.stage} for stage {reader}, which does not read it; name stages that do")
-            if self.stage in (*state[reader].packed, *state[reader].packed_inside):
+            if self.stage in state[reader].packed.names:
                 raise ScheduleError(f"asked to copy {self.stage} for stage {reader}, which reads it packed already; copy it first, and pack the copy")
         if not self.readers:
             raise ScheduleError(f"asked to copy {self.stage} for no stage; name at least one reader")
@@ -114,8 +114,8 @@ class Rfactor(Step):
             stage,
             tensor=replace(stage.tensor, name=name),
             loops=(*rest[: self.position], self.loop, *rest[self.position :]),
-            kinds=dict(stage.kinds) | {self.loop: "spatial"},
-            kept=(self.loop,),
+            origins=replace(stage.origins, kinds=dict(stage.kinds) | {self.loop: "spatial"}),
+            storage=replace(stage.storage, kept=(self.loop,)),
             role="rfactor",
         )
         return state.inserted(self.stage, partial).updated(_combining(stage, partial, self.loop, body))
@@ -130,4 +130,4 @@ def _combining(stage: Stage, partial: Stage, loop: str, body: Reduce) -> Stage:
     read: Expr = Read(source, (*axes, kept), stage.tensor.dtype)
     compute = Compute(axes, (kept,), Reduce(body.combiner, read, (kept,), body.dtype))
     fresh = initial_stage(replace(stage.tensor, compute=compute))
-    return replace(fresh, borrowed={loop: (partial.name, loop)}, role="rfactor_final")
+    return replace(fresh, origins=replace(fresh.origins, borrowed={loop: (partial.name, loop)}), role="rfactor_final")

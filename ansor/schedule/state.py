@@ -80,29 +80,66 @@ class Annotations:
 
 
 @dataclass(frozen=True)
-class Stage:
-    """One tensor being computed.
+class Origins:
+    """Where the loops of a stage come from.
 
-    loops: the loops from outermost to innermost; kinds: loop -> `spatial` or `reduce`, also for loops that were split or fused.
-    kept: reduction loops whose partial results are stored (rfactor), each a further dimension of the buffer.
+    kinds: loop -> `spatial` or `reduce`, also for loops that were split or fused; relations: how they were, in order.
     borrowed: axes whose extent is that of a loop of another stage: axis name -> (stage, loop).
-    packed: constant inputs stored in the order of this stage's loops, ahead of time; packed_inside: other tensors, copied into that order by the kernel.
+    """
+
+    kinds: Mapping[str, str]
+    relations: tuple[Relation, ...] = ()
+    borrowed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Packed:
+    """What a stage reads in the order of its loops. ahead: constant inputs, stored so ahead of time; inside: other tensors, copied by the kernel."""
+
+    ahead: tuple[str, ...] = ()
+    inside: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of both."""
+        return (*self.ahead, *self.inside)
+
+
+@dataclass(frozen=True)
+class Storage:
+    """How the result of a stage is kept.
+
+    kept: reduction loops whose partial results are stored (rfactor), each a further dimension of the buffer.
     align: (factor, offset) of the innermost stored dimension, for storage_align. scope: the memory that holds it, '' for the usual one.
     """
 
-    tensor: Tensor
-    loops: tuple[str, ...]
-    kinds: Mapping[str, str]
-    relations: tuple[Relation, ...] = ()
-    placement: Placement = Root()
-    annotations: Annotations = Annotations()
     kept: tuple[str, ...] = ()
-    borrowed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    packed: tuple[str, ...] = ()
-    packed_inside: tuple[str, ...] = ()
     align: tuple[int, int] | None = None
     scope: str = ""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One tensor being computed. loops: from outermost to innermost; role: why there is such a stage, '' for one that was declared."""
+
+    tensor: Tensor
+    loops: tuple[str, ...]
+    origins: Origins
+    placement: Placement = Root()
+    annotations: Annotations = Annotations()
+    packed: Packed = Packed()
+    storage: Storage = Storage()
     role: str = ""
+
+    @property
+    def kinds(self) -> Mapping[str, str]:
+        """Loop -> `spatial` or `reduce`."""
+        return self.origins.kinds
+
+    @property
+    def relations(self) -> tuple[Relation, ...]:
+        """How its loops were split and fused, in order."""
+        return self.origins.relations
 
     @property
     def name(self) -> str:
@@ -124,7 +161,7 @@ def initial_stage(tensor: Tensor) -> Stage:
     """The stage as declared: one loop per axis."""
     assert tensor.compute is not None
     axes = tensor.compute.axes + tensor.compute.reduce_axes
-    return Stage(tensor, tuple(axis.name for axis in axes), {axis.name: axis.kind for axis in axes})
+    return Stage(tensor, tuple(axis.name for axis in axes), Origins({axis.name: axis.kind for axis in axes}))
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +231,7 @@ class State:
 
     def packed_by(self, name: str) -> list[Stage]:
         """Stages that read a packed copy of stage `name`, made in front of them."""
-        return [stage for stage in self.stages if name in stage.packed_inside]
+        return [stage for stage in self.stages if name in stage.packed.inside]
 
     def attached(self, name: str) -> list[Stage]:
         """Stages computed inside stage `name`."""

@@ -58,7 +58,7 @@ def test_words_and_state_agree(name: str) -> None:
             inside = f"computed inside {place.stage} at loop {place.loop}" if isinstance(place, At) else "-"
             assert [text for text in texts if text.startswith("computed inside")] == ([inside] if isinstance(place, At) else [])
             assert ("inlined: computed where it is read" in texts) == isinstance(place, Inlined)
-            for how, tensors in (("ahead of time", stage.packed), ("inside the kernel", stage.packed_inside)):
+            for how, tensors in (("ahead of time", stage.packed.ahead), ("inside the kernel", stage.packed.inside)):
                 assert [text.split()[1] for text in texts if how in text] == list(tensors)
             assert any(text.startswith("tiled SSRSRS: ") for text in texts) == (structure_of(stage) == "SSRSRS")
             vectors = [text for text in texts if "vectors" in text]

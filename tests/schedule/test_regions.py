@@ -30,13 +30,13 @@ def frame(tensors: list[Tensor], stage: str, *steps: Step) -> Frame:
 
 def test_a_region_is_what_its_readers_read() -> None:
     found = frame(neighbours(), "p", Split("y", "i", (4,), 2), ComputeAt("p", "y", "i_0"))
-    assert found.shape == (6,) and linear_text(found.base[0]) == "y_i_0 * 4" and [var.name for var in found.path] == ["y_i_0"]
-    assert [linear_text(index) for index in found.stored((of(found.path[0]) * 4 + 5,))] == ["y_i_0 * 0 + 5"]
+    assert found.region.shape == (6,) and linear_text(found.region.base[0]) == "y_i_0 * 4" and [var.name for var in found.path] == ["y_i_0"]
+    assert [linear_text(index) for index in found.region.stored((of(found.path[0]) * 4 + 5,))] == ["y_i_0 * 0 + 5"]
 
 
 def test_a_region_is_no_larger_than_the_tensor() -> None:
     found = frame(neighbours(), "p", Split("y", "i", (16,), 2), ComputeAt("p", "y", "i_0"))
-    assert found.shape == (18,)
+    assert found.region.shape == (18,)
 
 
 def test_loops_that_do_not_divide_are_guarded() -> None:

@@ -29,7 +29,7 @@ def derived(tensors: list[Tensor]) -> list[Sketch]:
 
 def unpacked(tensors: list[Tensor]) -> list[Sketch]:
     """Without those that pack operands inside the kernel."""
-    return [sketch for sketch in derived(tensors) if not any(stage.packed_inside for stage in sketch.state.stages)]
+    return [sketch for sketch in derived(tensors) if not any(stage.packed.inside for stage in sketch.state.stages)]
 
 
 def choice_of(sketch: Sketch, name: str) -> Choice:

@@ -232,7 +232,7 @@ def _openings(reductions: Sequence[For], statements: int, within: tuple[Guard, .
     mentions; the guards that cannot are given back.
     """
     factors = []
-    budget = max((int(loop.unroll_limit) for loop in reductions), default=0) // max(statements, 1)
+    budget = max((int(loop.runs.unroll_limit) for loop in reductions), default=0) // max(statements, 1)
     for loop in reversed(reductions):
         extent = int(loop.var.extent)
         factors.append(1 if loop.unrolled else min(extent, max(budget, 1)))
