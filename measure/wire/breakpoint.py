@@ -1,0 +1,40 @@
+"""Where a program behind a RISC-V debug module stops: an ebreak in memory that can be written, a hardware breakpoint elsewhere."""
+
+from __future__ import annotations
+
+from ansor.measure.wire.debug_module import DebugModule
+from ansor.measure.wire.program_buffer import Memory
+from ansor.measure.wire.wire import WireError
+
+EBREAK = (0x00100073).to_bytes(4, "little")
+TSELECT, TDATA1, TDATA2 = 0x7A0, 0x7A1, 0x7A2
+# mcontrol: a match of the address executed, in machine, supervisor and user mode, enters debug mode; only the debugger may change it.
+_KIND, _DEBUGGER, _ENTER, _MODES, _EXECUTE = 2, 1, 1 << 12, 1 << 6 | 1 << 4 | 1 << 3, 1 << 2
+
+
+def set_breakpoint(module: DebugModule, memory: Memory, address: int) -> bool:
+    """Let the processor halt before it executes what is at `address`. Whether a hardware breakpoint was taken, which is to be cleared again.
+
+    Raises WireError where neither is possible."""
+    try:
+        memory.write(address, EBREAK)
+        if memory.read(address, len(EBREAK)) == EBREAK:
+            return False
+    except WireError as error:
+        # Nothing else fails before memory refuses: a broken wire does it again.
+        refused: WireError | None = error
+    else:
+        refused = None
+    wanted = _KIND << module.bits - 4 | _DEBUGGER << module.bits - 5 | _ENTER | _MODES | _EXECUTE
+    module.write_register(TSELECT, 0)
+    module.write_register(TDATA1, wanted)
+    module.write_register(TDATA2, address)
+    if module.read_register(TDATA1) & (_ENTER | _EXECUTE) != _ENTER | _EXECUTE or module.read_register(TDATA2) != address:
+        found = "an ebreak written there does not stay, and the processor has no hardware breakpoint"
+        raise WireError(f"asked to run until 0x{address:x}: {found}; it has to be in memory that can be written") from refused
+    return True
+
+
+def clear_breakpoint(module: DebugModule) -> None:
+    """Free the hardware breakpoint."""
+    module.write_register(TDATA1, 0)
