@@ -21,7 +21,7 @@ from ansor.measure.device import Device, Job, Observation
 from ansor.measure.device_kinds import open_device
 from ansor.measure.failure import Failure
 from ansor.measure.measurer import Candidate, Measurer
-from ansor.measure.timing import TimingOptions
+from ansor.measure.timing import Stopping, TimingOptions
 from ansor.search.sampling import SampledSpace
 from ansor.targets.base import parse_target
 from ansor.tasks.task import SearchTask
@@ -76,7 +76,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=16)
     parser.add_argument("--milliseconds", type=float, default=300.0)
     asked = parser.parse_args()
-    timing = TimingOptions(repeat=3, min_repeat_ms=asked.milliseconds, contender_repeats=0, cut_ratio=1e9, timeout_seconds=60)
+    timing = TimingOptions(repeat=3, min_repeat_ms=asked.milliseconds, stopping=Stopping(contender_repeats=0, cut_ratio=1e9), timeout_seconds=60)
     programs, rates = candidates(asked.trials + 1), []
     with tempfile.TemporaryDirectory() as folder:
         for count in (1, 2, 1, 2):

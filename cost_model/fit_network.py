@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ansor.codegen.network_library import Layers
+from ansor.codegen.network_library import Layers, Scaling
 from ansor.cost_model.network import Network, rounded
 from ansor.cost_model.torch_model import one_thread
 from ansor.ir.feature_rows import FeatureRows
@@ -148,4 +148,4 @@ def _loss_of(logs: Tensor, slowness: Tensor) -> Tensor:
 
 def _layers(mean: NDArray[np.float32], scale: NDArray[np.float32], parameters: Sequence[NDArray[np.float32]]) -> Layers:
     first, first_bias, *further, last, last_bias = parameters
-    return Layers(mean, scale, first, first_bias, np.array(further[::2]), np.array(further[1::2]), last, float(last_bias[0]), LIMIT)
+    return Layers(Scaling(mean, scale), first, first_bias, np.array(further[::2]), np.array(further[1::2]), last, float(last_bias[0]), LIMIT)

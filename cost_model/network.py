@@ -11,10 +11,15 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ansor.codegen.network_library import Layers, Outputs, outputs_of
+from ansor.codegen.network_library import Layers, Outputs, Scaling, outputs_of
 
 SCALARS = ("last_bias", "limit")
 S = TypeVar("S", bound=np.generic)
+
+
+SCALING = tuple(one.name for one in fields(Scaling))
+LAYERS = tuple(one.name for one in fields(Layers) if one.name != "inputs")
+"""The names under which numbers are saved."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,16 +42,19 @@ class Network:
     @property
     def width(self) -> int:
         """Of the rows that it takes."""
-        return len(self.layers.mean)
+        return len(self.layers.inputs.mean)
 
     def document(self) -> dict[str, object]:
         """As JSON: numbers of half precision as base64, but for means and scales, which have the range of the features."""
-        return {one.name: _written(one.name, getattr(self.layers, one.name)) for one in fields(Layers)}
+        inputs, layers = self.layers.inputs, self.layers
+        numbers = {name: getattr(inputs, name) for name in SCALING} | {name: getattr(layers, name) for name in LAYERS}
+        return {name: _written(name, value) for name, value in numbers.items()}
 
 
 def network_from_document(document: Mapping[str, Any]) -> Network:
     """What `document` wrote. Raises KeyError, TypeError or ValueError for anything else."""
-    return Network(Layers(**{one.name: _read(one.name, document[one.name]) for one in fields(Layers)}))
+    inputs = Scaling(**{name: _read(name, document[name]) for name in SCALING})
+    return Network(Layers(inputs, **{name: _read(name, document[name]) for name in LAYERS}))
 
 
 def rounded(layers: Layers) -> Layers:
@@ -55,7 +63,7 @@ def rounded(layers: Layers) -> Layers:
 
 
 def _dtype(name: str) -> str:
-    return "<f4" if name in ("mean", "scale") else "<f2"
+    return "<f4" if name in SCALING else "<f2"
 
 
 def _written(name: str, value: Any) -> object:

@@ -47,6 +47,14 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class Took:
+    """How long a trial took."""
+
+    build_seconds: float = 0.0
+    run_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Measurement:
     """What became of a candidate: costs of one call (one for each repeat), or a failure."""
 
@@ -54,8 +62,7 @@ class Measurement:
     failure: Failure | None = None
     cut_short: bool = False  # clearly slower than the best: `costs` is one coarse cost
     folded: bool = False  # the same text or machine code was measured before; this is its result
-    build_seconds: float = 0.0
-    run_seconds: float = 0.0
+    took: Took = Took()
     timestamp: float = field(default_factory=time.time)  # seconds since 1970, at the end of the trial
     unit: Unit = SECONDS
     counters: tuple[tuple[str, float], ...] = ()  # whatever else the device counted
@@ -68,7 +75,7 @@ class Measurement:
     @property
     def elapsed(self) -> float:
         """Seconds the trial took."""
-        return self.build_seconds + self.run_seconds
+        return self.took.build_seconds + self.took.run_seconds
 
 
 _Key = bytes
@@ -184,10 +191,10 @@ class Measurer:
     def _end(self, key: _Key, one: Candidate, trial: "_Trial") -> Measurement:
         seconds = 0.0 if trial.built is None else trial.built.seconds
         if trial.failure is not None:
-            found = Measurement(failure=trial.failure, build_seconds=seconds, unit=self.unit)
+            found = Measurement(failure=trial.failure, took=Took(seconds), unit=self.unit)
         elif trial.ran is None:
             same = self._seen[key if trial.code is None else trial.code]
-            found = replace(same, folded=True, build_seconds=seconds, run_seconds=0.0, timestamp=time.time())
+            found = replace(same, folded=True, took=Took(seconds), timestamp=time.time())
         else:
             found = self._told(one, trial.ran.result(), seconds)
             if trial.code is not None:
@@ -196,12 +203,13 @@ class Measurer:
         return found
 
     def _told(self, one: Candidate, ran: Ran, build_seconds: float) -> Measurement:
+        took = Took(build_seconds, ran.seconds)
         if isinstance(ran.outcome, Failure):
-            return Measurement(failure=ran.outcome, build_seconds=build_seconds, run_seconds=ran.seconds, unit=self.unit)
+            return Measurement(failure=ran.outcome, took=took, unit=self.unit)
         seen = ran.outcome
         self._best[one.task.key] = min(median(seen.costs), self._known_best(one) or float("inf"))
         counters = tuple(sorted(seen.counters.items()))
-        return Measurement(seen.costs, None, seen.cut_short, False, build_seconds, ran.seconds, unit=seen.unit, counters=counters)
+        return Measurement(seen.costs, None, seen.cut_short, took=took, unit=seen.unit, counters=counters)
 
     def _known_best(self, one: Candidate) -> float | None:
         return min((best for best in (one.best, self._best.get(one.task.key)) if best is not None), default=None)

@@ -40,7 +40,7 @@ class RunRequest(TypedDict):
     task: str
     call: CallData
     best_seconds: float | None
-    options: Mapping[str, float]  # the fields of TimingOptions
+    options: Mapping[str, float | Mapping[str, float]]  # the fields of TimingOptions, and of what is in them
 
 
 class NoiseRequest(TypedDict):

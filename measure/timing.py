@@ -1,8 +1,10 @@
 """How often to run a candidate: warm up, repeat, and stop early when it is clearly slower than the best."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from numbers import Real
 from statistics import median
 
@@ -13,29 +15,48 @@ SINGLE_CALL_COUNTS = 1e-3  # seconds: below this, a page fault or an interrupt m
 SINGLE_CALLS = 3  # that have to agree: one alone was seen to take up to five times as long as the program did later
 
 
+def _check_numbers(options: Stopping | TimingOptions) -> None:
+    values = {one.name: getattr(options, one.name) for one in fields(options) if one.name != "stopping"}
+    wrong = [name for name, value in values.items() if isinstance(value, bool) or not isinstance(value, Real)]
+    if wrong:
+        raise ArgumentError(f"{type(options).__name__}: {wrong[0]}={values[wrong[0]]!r} is not a number; give a number")
+
+
+@dataclass(frozen=True, slots=True)
+class Stopping:
+    """What the best so far changes. A candidate more than `cut_ratio` times slower is stopped early; one whose median is at most `contender_ratio` times
+    the best is timed `contender_repeats` times more."""
+
+    cut_ratio: float = 3.0
+    contender_ratio: float = 1.1
+    contender_repeats: int = 9
+
+    def __post_init__(self) -> None:
+        _check_numbers(self)
+        if self.cut_ratio <= 1 or self.contender_repeats < 0:
+            raise ArgumentError(f"Stopping: cut_ratio > 1 and contender_repeats >= 0 are needed: {self}")
+
+
 @dataclass(frozen=True, slots=True)
 class TimingOptions:
     """How one candidate is timed. Each of `repeat` results is the mean of `number` calls in a row, or more of them
-    until `min_repeat_ms` passed. A candidate more than `cut_ratio` times slower than the best is stopped early; one
-    whose median is at most `contender_ratio` times the best is timed `contender_repeats` times more."""
+    until `min_repeat_ms` passed. stopping: when there are fewer results, or more."""
 
     number: int = 1
     repeat: int = 3
     min_repeat_ms: float = 5.0
-    cut_ratio: float = 3.0
-    contender_ratio: float = 1.1
-    contender_repeats: int = 9
+    stopping: Stopping = Stopping()
     flush_bytes: int = 0  # > 0: write through so many bytes before each repeat, and time single calls (cold caches)
     cooldown_seconds: float = 0.0  # rest after each candidate
     timeout_seconds: float = 10.0  # wall time of all runs of one candidate, verification included
     memory_bytes: int = 2 << 30  # memory a candidate may take beyond its arguments
 
     def __post_init__(self) -> None:
-        wrong = [name for name, value in asdict(self).items() if isinstance(value, bool) or not isinstance(value, Real)]
-        if wrong:
-            raise ArgumentError(f"TimingOptions: {wrong[0]}={getattr(self, wrong[0])!r} is not a number; give a number")
-        if self.number < 1 or self.repeat < 1 or self.cut_ratio <= 1 or self.contender_repeats < 0 or self.timeout_seconds <= 0:
-            raise ArgumentError(f"TimingOptions: number, repeat >= 1, cut_ratio > 1, contender_repeats >= 0 and timeout_seconds > 0 are needed: {self}")
+        if not isinstance(self.stopping, Stopping):
+            raise ArgumentError(f"TimingOptions: stopping={self.stopping!r} is none; give a Stopping")
+        _check_numbers(self)
+        if self.number < 1 or self.repeat < 1 or self.timeout_seconds <= 0:
+            raise ArgumentError(f"TimingOptions: number, repeat >= 1 and timeout_seconds > 0 are needed: {self}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +77,7 @@ def time_repeats(
     clock: Callable[[], float] = time.monotonic,
 ) -> Timing:
     """Time a candidate; `run(number)` makes so many calls and gives their seconds, `first_seconds` is its very first call."""
-    cut = float("inf") if best_seconds is None else best_seconds * options.cut_ratio
+    cut = float("inf") if best_seconds is None else best_seconds * options.stopping.cut_ratio
     if first_seconds > max(cut, COLD_CALL_COUNTS):
         return Timing((first_seconds,), cut_short=True)
     deadline = clock() + 0.7 * options.timeout_seconds
@@ -72,8 +93,8 @@ def time_repeats(
     if warm > 0:
         number = max(number, int(1.1 * wanted / warm) + 1 if wanted else 1)
     seconds: list[float] = []
-    for repeat in range(options.repeat + options.contender_repeats):
-        if repeat == options.repeat and best_seconds is not None and median(seconds) > options.contender_ratio * best_seconds:
+    for repeat in range(options.repeat + options.stopping.contender_repeats):
+        if repeat == options.repeat and best_seconds is not None and median(seconds) > options.stopping.contender_ratio * best_seconds:
             break
         flush()
         total = run(number)

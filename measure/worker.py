@@ -10,10 +10,10 @@ import os
 import sys
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from ansor.measure.inputs import make_inputs
 from ansor.measure.isolate import Report, isolated, limit_memory
 from ansor.measure.machine_trouble import KIND
 from ansor.measure.protocol import CallData, Message, NoiseRequest, Reply, Request, RunRequest, TaskRequest, arguments_of
-from ansor.measure.timing import TimingOptions, relative_spread, time_repeats
+from ansor.measure.timing import Stopping, TimingOptions, relative_spread, time_repeats
 from ansor.measure.verify import difference, sensitivity_of
 
 CHECK_SECONDS = 10.0  # a child that does nothing
@@ -240,9 +240,15 @@ def shared_array(argument: Argument) -> NDArray[np.generic]:
 
 
 def _options(request: RunRequest) -> TimingOptions:
-    defaults = TimingOptions()
-    # JSON knows one kind of number: counts must be int again.
-    return TimingOptions(**{name: type(getattr(defaults, name))(value) for name, value in request["options"].items()})
+    given = dict(request["options"])
+    stopping = given.pop("stopping")
+    assert isinstance(stopping, Mapping)
+    return TimingOptions(**_of_types(TimingOptions(), given), stopping=Stopping(**_of_types(Stopping(), stopping)))
+
+
+def _of_types(defaults: object, given: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON knows one kind of number: counts must be int again."""
+    return {name: type(getattr(defaults, name))(value) for name, value in given.items()}
 
 
 def _reply(failure: Failure | None) -> Reply:

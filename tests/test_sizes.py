@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
+import importlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,6 +28,9 @@ OPERATORS = {
     "ansor/dataset/operators.py": {"conv2d"},
 }
 """Operators for people: their parameters are sizes in the order in which the field, record files and `--args` give them. Nothing else may have so many."""
+
+CONSTRUCTORS = {("measure/record.py", "Record"): "a line of a record file, field by field: a million are held, each one tuple without others in it"}
+"""Dataclasses and named tuples with more fields than that, and why."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -63,3 +68,25 @@ def test_no_function_is_long() -> None:
 def test_no_function_or_constructor_has_many_parameters() -> None:
     many = {(file, node.name) for file, node in FUNCTIONS if _parameters(node) > PARAMETERS and not file.startswith(OF_TVM)}
     assert many == {(file, name) for file, names in OPERATORS.items() for name in names}
+
+
+def _constructors() -> Iterator[tuple[str, str, int]]:
+    """File, class and number of fields, inherited ones too, of every dataclass and named tuple whose constructor is generated."""
+    for file in FILES:
+        if file.endswith("__main__.py") or file.startswith(OF_TVM):
+            continue
+        parts = Path(file).with_suffix("").parts
+        module = importlib.import_module(".".join(parts if parts[0] == "ansor" else ("ansor", *parts)).removesuffix(".__init__"))
+        for kind in vars(module).values():
+            if not isinstance(kind, type) or kind.__module__ != module.__name__:
+                continue
+            if dataclasses.is_dataclass(kind):
+                yield file, kind.__name__, sum(one.init for one in dataclasses.fields(kind))
+            elif issubclass(kind, tuple) and hasattr(kind, "_fields"):
+                yield file, kind.__name__, len(kind._fields)
+
+
+def test_no_generated_constructor_has_many_parameters() -> None:
+    found = list(_constructors())
+    assert len(found) > 300, "this finds too few"
+    assert {(file, name) for file, name, count in found if count > PARAMETERS} == set(CONSTRUCTORS)

@@ -24,7 +24,7 @@ from ansor.measure.device import Job
 from ansor.measure.devices.local import LocalDevice
 from ansor.measure.failure import Failure
 from ansor.measure.machine_trouble import check_trouble
-from ansor.measure.timing import TimingOptions
+from ansor.measure.timing import Stopping, TimingOptions
 
 FAILED_COST = 1e10
 """Seconds that TVM logs for a failure."""
@@ -94,8 +94,8 @@ class LocalRunner:
     def timing(self) -> TimingOptions:
         """The same for our measuring."""
         return TimingOptions(
-            number=self.number, repeat=self.repeat, min_repeat_ms=self.min_repeat_ms, contender_repeats=0, cooldown_seconds=self.cooldown_interval,
-            flush_bytes=FLUSH_BYTES if self.enable_cpu_cache_flush else 0, timeout_seconds=self.timeout,
+            number=self.number, repeat=self.repeat, min_repeat_ms=self.min_repeat_ms, stopping=Stopping(contender_repeats=0),
+            cooldown_seconds=self.cooldown_interval, flush_bytes=FLUSH_BYTES if self.enable_cpu_cache_flush else 0, timeout_seconds=self.timeout,
         )  # fmt: skip
 
     def run(self, measure_inputs: Sequence[MeasureInput], build_results: Sequence[BuildResult], verbose: int = 1) -> list[MeasureResult]:

@@ -31,7 +31,7 @@ from ansor.measure.machine_trouble import check_trouble
 from ansor.measure.measure_task import MeasureTask
 from ansor.measure.measurer import REFERENCE_COMPILE_SECONDS
 from ansor.measure.reference import measure_task
-from ansor.measure.timing import TimingOptions
+from ansor.measure.timing import Stopping, TimingOptions
 from ansor.support import settings
 from ansor.templates.task import Task
 
@@ -141,8 +141,8 @@ class LocalRunner:
     def timing(self) -> TimingOptions:
         """The same for our measuring."""
         return TimingOptions(
-            number=self.number, repeat=self.repeat, min_repeat_ms=self.min_repeat_ms, contender_repeats=0, cooldown_seconds=self.cooldown_interval,
-            flush_bytes=FLUSH_BYTES if self.enable_cpu_cache_flush else 0, timeout_seconds=self.timeout,
+            number=self.number, repeat=self.repeat, min_repeat_ms=self.min_repeat_ms, stopping=Stopping(contender_repeats=0),
+            cooldown_seconds=self.cooldown_interval, flush_bytes=FLUSH_BYTES if self.enable_cpu_cache_flush else 0, timeout_seconds=self.timeout,
         )  # fmt: skip
 
     def run(self, measure_inputs: Sequence[MeasureInput], build_results: Sequence[BuildResult]) -> list[MeasureResult]:

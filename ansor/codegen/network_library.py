@@ -37,14 +37,22 @@ class Outputs(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Layers:
-    """Numbers of a network, float32. mean, scale: [inputs]; first: [inputs, units]; weights: [layers, units, units]; biases beside them; last: [units].
-
-    With x = (row - mean) * scale, held within `limit`: h = max(x first + b, 0), then h = h + max(h w + b, 0) for each further layer; output = h last + b.
-    """
+class Scaling:
+    """What is taken off each input, and what it is multiplied with then, [inputs]."""
 
     mean: Floats
     scale: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Layers:
+    """Numbers of a network, float32. first: [inputs, units]; weights: [layers, units, units]; biases beside them; last: [units].
+
+    With x = (row - inputs.mean) * inputs.scale, held within `limit`: h = max(x first + b, 0),
+    then h = h + max(h w + b, 0) for each further layer; output = h last + b.
+    """
+
+    inputs: Scaling
     first: Floats
     first_bias: Floats
     weights: Floats
@@ -84,7 +92,7 @@ class _InNumPy:
 
     def in_parts(self, rows: Floats) -> tuple[NDArray[np.float64], Floats]:
         net = self.layers
-        hidden = np.clip((_checked(net, rows) - net.mean) * net.scale, -net.limit, net.limit)
+        hidden = np.clip((_checked(net, rows) - net.inputs.mean) * net.inputs.scale, -net.limit, net.limit)
         hidden = np.maximum(hidden @ net.first + net.first_bias, 0)
         for weights, bias in zip(net.weights, net.bias, strict=True):
             hidden = hidden + np.maximum(hidden @ weights + bias, 0)
@@ -104,11 +112,11 @@ class _Struct(ctypes.Structure):
 class _InC:
     def __init__(self, library: ctypes.CDLL, layers: Layers) -> None:
         self._run, self._layers = library.ansor_network_run, layers
-        column = np.flatnonzero(layers.scale).astype(np.int32)  # one without a scale says nothing
+        column = np.flatnonzero(layers.inputs.scale).astype(np.int32)  # one without a scale says nothing
         first, weights = _in_groups(layers.first[column]), np.array([_in_groups(one) for one in layers.weights], np.float32)
-        held = (layers.mean[column], layers.scale[column], first, layers.first_bias, weights, layers.bias, layers.last)
+        held = (layers.inputs.mean[column], layers.inputs.scale[column], first, layers.first_bias, weights, layers.bias, layers.last)
         self._arrays = [column, *(np.ascontiguousarray(one, np.float32) for one in held)]
-        sizes = len(layers.mean), len(column), len(layers.last), len(layers.weights)
+        sizes = len(layers.inputs.mean), len(column), len(layers.last), len(layers.weights)
         self._struct = _Struct(*sizes, *map(_address, self._arrays), layers.last_bias, layers.limit)
 
     def __call__(self, rows: Floats) -> NDArray[np.float64]:
@@ -127,8 +135,8 @@ class _InC:
 
 
 def _checked(layers: Layers, rows: Floats) -> Floats:
-    if rows.ndim != 2 or rows.shape[1] != len(layers.mean):
-        raise ValueError(f"asked for a network's output for rows of shape {rows.shape}; it learned from {len(layers.mean)} features: pass rows as wide")
+    if rows.ndim != 2 or rows.shape[1] != len(layers.inputs.mean):
+        raise ValueError(f"asked for a network's output for rows of shape {rows.shape}; it learned from {len(layers.inputs.mean)} features: pass rows as wide")
     return rows
 
 

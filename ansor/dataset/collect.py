@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ansor.dataset.operators import DatasetTask
 from ansor.measure.measurer import Measurer
-from ansor.measure.timing import TimingOptions
+from ansor.measure.timing import Stopping, TimingOptions
 from ansor.run.budget import Budget
 from ansor.run.options import SearchOptions, Trials
 from ansor.run.states import TaskState
@@ -30,7 +30,7 @@ SEARCH = TunerOptions(epsilon=0.5, local_share=Halves(0.3, 0.5), evolution=Evolu
 SEARCHES = {"mixed": SEARCH, "tuning": TunerOptions()}
 """How programs are chosen: half of them at random, or all as a tuning run does, its first choice included."""
 
-TIMING = TimingOptions(repeat=5, cut_ratio=30.0, contender_repeats=0)
+TIMING = TimingOptions(repeat=5, stopping=Stopping(cut_ratio=30.0, contender_repeats=0))
 """How all programs are timed: a model learns from slow ones, too, so that these are not cut short as in a search."""
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,24 @@ from ansor.cost_model.metrics import rank_correlation
 from ansor.errors import RecordError
 from ansor.explain.rule_trace import RuleTrace, made_of, rule_trace
 from ansor.explain.steps_in_words import Said, in_words
+from ansor.explain.values import (
+    AxisTiles,
+    Cost,
+    Explanation,
+    Level,
+    Lost,
+    Main,
+    Place,
+    Program,
+    Ranking,
+    Rankings,
+    RegisterTile,
+    Rival,
+    Rules,
+    Trials,
+    Tried,
+    Work,
+)
 from ansor.ir.feature_rows import FeatureRows, join
 from ansor.ir.loops import Loops, stores
 from ansor.schedule import legality
@@ -47,165 +64,6 @@ FUSED_ADDS = 2
 """Vector multiply-adds that a core of the estimate starts in a cycle."""
 
 
-@dataclass(frozen=True)
-class AxisTiles:
-    """How an axis of a stage, or several fused into one, is cut: `lengths` from outermost to innermost, one for an axis left whole.
-
-    extent: as declared; where it does not divide, the product of the lengths is larger, and where the stage is computed piece by piece smaller.
-    """
-
-    stage: str
-    axis: str
-    extent: int
-    lengths: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class RegisterTile:
-    """What is held in vector registers while the innermost reduction runs.
-
-    rows x vectors: accumulators of the result; accumulators: those and what an instruction holds besides; most: how many a legal program may have;
-    operands: vectors loaded beside them; registers: of the core; partial: each accumulator holds partial results along the reduction.
-    """
-
-    rows: int
-    vectors: int
-    accumulators: int
-    most: int
-    operands: int
-    registers: int
-    partial: bool
-
-
-@dataclass(frozen=True)
-class Level:
-    """A loop around the main statement: what one iteration of it touches. `loop` '' is the whole nest. `runs`: parallel, vectors or written out."""
-
-    loop: str
-    extent: int
-    runs: str
-    bytes: float
-    fits: str
-
-
-@dataclass(frozen=True)
-class Cost:
-    """Cycles of a statement by the estimate, by the threads that have work: arithmetic and loads from the first cache, and transfers into it."""
-
-    stage: str
-    instructions: float
-    transfers: float
-
-    @property
-    def cycles(self) -> float:
-        return self.instructions + self.transfers
-
-
-@dataclass(frozen=True)
-class Program:
-    """A measured program. `algorithm`: the alternative it is of, "" for the declaration itself; main: the stage with the most work; costs: its statements."""
-
-    algorithm: str
-    seconds: float
-    main: str
-    said: tuple[Said, ...]
-    tiles: tuple[AxisTiles, ...]
-    costs: tuple[Cost, ...]
-
-    @property
-    def instructions(self) -> float:
-        return sum(cost.instructions for cost in self.costs)
-
-    @property
-    def transfers(self) -> float:
-        return sum(cost.transfers for cost in self.costs)
-
-    @property
-    def cycles(self) -> float:
-        return self.instructions + self.transfers
-
-
-@dataclass(frozen=True)
-class Main:
-    """The statement with the most iterations. loaded: bytes that enter each cache over the whole run, by its name."""
-
-    stage: str
-    tiles: tuple[AxisTiles, ...]
-    register_tile: RegisterTile | None
-    levels: tuple[Level, ...]
-    loaded: tuple[tuple[str, float], ...]
-
-
-@dataclass(frozen=True)
-class Tried:
-    """A rule or an algorithm that the best program does without. seconds: of the best program with it, infinite when none was valid."""
-
-    name: str
-    trials: int
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Rules:
-    """fired: those that led to the best program, with their stages; idle: asked about the main stage, and not applicable;
-    without: applicable, but not in it.
-    """
-
-    fired: tuple[tuple[str, tuple[str, ...]], ...]
-    idle: tuple[str, ...]
-    without: tuple[Tried, ...]
-
-
-@dataclass(frozen=True)
-class Ranking:
-    """How a judge orders the valid trials: Spearman's correlation with the measured order, and the place (from 1) of the best among `count`."""
-
-    correlation: float
-    place: int
-    count: int
-
-
-@dataclass(frozen=True)
-class Rival:
-    """A program that lost, and how it differs: what is said of the best only and of it only, and (stage, axis, lengths of the best, lengths of it)."""
-
-    program: Program
-    ours: tuple[Said, ...]
-    theirs: tuple[Said, ...]
-    tiles: tuple[tuple[str, str, tuple[int, ...], tuple[int, ...]], ...]
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """Everything that is told of a workload's best program.
-
-    fill: share of a cache that a piece may take; flop: of one run, as declared; peak_gflops: of the target, None when it is not known; floor: cycles that the
-    arithmetic takes at least, None for other than floating-point sums; median: of the valid trials' costs; unit: of all costs; other_sketch, other_tiles: the
-    best programs of another sketch, and of the same with other numbers; algorithms: the others that were searched, "" for the declaration as it is.
-    """
-
-    name: str
-    target: str
-    caches: tuple[tuple[str, int], ...]
-    fill: float
-    trials: int
-    valid: int
-    failures: tuple[tuple[str, int], ...]
-    flop: int
-    floor: float | None
-    peak_gflops: float | None
-    median: float
-    algorithms: tuple[Tried, ...]
-    best: Program
-    rules: Rules
-    main: Main
-    by_estimate: Ranking
-    by_model: Ranking | None
-    other_sketch: Rival | None
-    other_tiles: Rival | None
-    unit: Unit = SECONDS
-
-
 def explain(
     task: SearchTask, outcomes: Sequence[Outcome], *, peak_gflops: float | None = None, model: Callable[[], CostModel] | None = None,
     unit: Unit = SECONDS,
@@ -223,29 +81,32 @@ def explain(
     statements = statements_of(loops, analytic.first_cache(task.target))
     statement = _main_statement(statements)
     program = _program(task, best)
-    features = _features(task, outcomes)
+    algorithms = dict.fromkeys(one.algorithm for one in task.spaces if one.algorithm != space.algorithm)
     return Explanation(
-        name=task.name,
-        target=str(task.target),
-        caches=_caches(task.target),
-        fill=task.target.prior.traffic.fill,
-        trials=len(outcomes),
-        valid=len(valid),
-        failures=tuple(Counter(one.failure or "no time" for one in outcomes if not one.valid).most_common()),
-        flop=task.flop,
-        floor=_floor(task, statement),
-        peak_gflops=peak_gflops,
-        median=float(np.median([_seconds(one) for one in valid])),
-        algorithms=tuple(_tried(task, outcomes, name) for name in dict.fromkeys(one.algorithm for one in task.spaces) if name != space.algorithm),
-        best=program,
-        rules=_rules(task, valid[0], outcomes, statement.nest.store.stage),
-        main=_main(space, best.pick.row, statement, task.target),
-        by_estimate=_ranking(outcomes, -features.sums(np.exp(features.prior_logs()))),
-        by_model=_learned(features, outcomes, model) if model is not None and len(valid) >= ENOUGH else None,
-        other_sketch=_rival(task, program, [one for one in valid if one.pick.space != best.pick.space]),
-        other_tiles=_rival(task, program, [one for one in valid[1:] if one.pick.space == best.pick.space and one.pick.row != best.pick.row]),
-        unit=unit,
+        Work(task.name, task.flop, _floor(task, statement)),
+        Place(str(task.target), _caches(task.target), task.target.prior.traffic.fill, peak_gflops),
+        _trials(outcomes, valid, unit),
+        program,
+        _rules(task, best, outcomes, statement.nest.store.stage),
+        _main(space, best.pick.row, statement, task.target),
+        _rankings(task, outcomes, model if len(valid) >= ENOUGH else None),
+        Lost(
+            _rival(task, program, [one for one in valid if one.pick.space != best.pick.space]),
+            _rival(task, program, [one for one in valid[1:] if one.pick.space == best.pick.space and one.pick.row != best.pick.row]),
+            tuple(_tried(task, outcomes, name) for name in algorithms),
+        ),
     )
+
+
+def _trials(outcomes: Sequence[Outcome], valid: Sequence[Outcome], unit: Unit) -> Trials:
+    failures = Counter(one.failure or "no time" for one in outcomes if not one.valid).most_common()
+    return Trials(len(outcomes), len(valid), tuple(failures), float(np.median([_seconds(one) for one in valid])), unit)
+
+
+def _rankings(task: SearchTask, outcomes: Sequence[Outcome], model: Callable[[], CostModel] | None) -> Rankings:
+    features = _features(task, outcomes)
+    by_estimate = _ranking(outcomes, -features.sums(np.exp(features.prior_logs())))
+    return Rankings(by_estimate, None if model is None else _learned(features, outcomes, model))
 
 
 def _seconds(outcome: Outcome) -> float:

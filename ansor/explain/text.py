@@ -6,8 +6,9 @@ import math
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from ansor.explain.explanation import FOLDS, AxisTiles, Explanation, Main, Program, Ranking, RegisterTile, Rival, Rules, Tried
+from ansor.explain.explanation import FOLDS
 from ansor.explain.steps_in_words import Said
+from ansor.explain.values import AxisTiles, Explanation, Main, Program, Ranking, RegisterTile, Rival, Rules, Tried
 from ansor.support.text import counted, format_bytes, format_count
 from ansor.tasks.origins import RULES, origin_of
 
@@ -43,25 +44,27 @@ def _wrapped(line: str, width: int) -> list[str]:
 
 def _summary(one: Explanation) -> list[str]:
     best = one.best.seconds
-    valid = "all valid" if one.valid == one.trials else f"{one.valid} valid"
-    lines = [f"{one.name} for {one.target}"]
-    lines.append(f"  {counted(one.trials, 'trial')}, {valid}; best {one.unit.text(best)}, {one.unit.rate(one.flop, best)}{_of_peak(one)}")
-    if one.valid > 1:
-        lines.append(f"  the median of the valid ones takes {one.unit.text(one.median)}, {one.median / best:.2f} times as long")
-    if one.failures:
-        lines.append(f"  failures: {', '.join(f'{kind} {count}' for kind, count in one.failures)}")
+    valid = "all valid" if one.trials.valid == one.trials.count else f"{one.trials.valid} valid"
+    lines = [f"{one.work.name} for {one.place.target}"]
+    unit = one.trials.unit
+    lines.append(f"  {counted(one.trials.count, 'trial')}, {valid}; best {unit.text(best)}, {unit.rate(one.work.flop, best)}{_of_peak(one)}")
+    if one.trials.valid > 1:
+        lines.append(f"  the median of the valid ones takes {one.trials.unit.text(one.trials.median)}, {one.trials.median / best:.2f} times as long")
+    if one.trials.failures:
+        lines.append(f"  failures: {', '.join(f'{kind} {count}' for kind, count in one.trials.failures)}")
     return lines
 
 
 def _of_peak(one: Explanation) -> str:
-    return "" if one.peak_gflops is None else f", {one.flop / one.best.seconds / 1e7 / one.peak_gflops:.0f} % of the peak of {one.peak_gflops:g} GFLOP/s"
+    peak = one.place.peak_gflops
+    return "" if peak is None else f", {one.work.flop / one.best.seconds / 1e7 / peak:.0f} % of the peak of {peak:g} GFLOP/s"
 
 
 # how ------------------------------------------------------------------------------------------------------------------------------------------------
 
 
 def _how(one: Explanation) -> list[str]:
-    others = [f"{other.name or 'the declaration as it is'} ({_tried(other, one.best.seconds)})" for other in one.algorithms]
+    others = [f"{other.name or 'the declaration as it is'} ({_tried(other, one.best.seconds)})" for other in one.lost.algorithms]
     searched = f"; also searched: {', '.join(others)}" if others else ""
     return [f"How: {_way(one.best.algorithm)}{searched}", *_stages(one.best.said), *_rules(one.rules, one.best)]
 
@@ -140,9 +143,9 @@ def _levels(main: Main) -> list[str]:
 
 
 def _caches(one: Explanation) -> list[str]:
-    sizes, enter = dict(one.caches), dict(one.main.loaded)
+    sizes, enter = dict(one.place.caches), dict(one.main.loaded)
     texts = [f"{name} ({_bytes(size)}) {_bytes(enter[name])}" for name, size in sizes.items()]
-    fits = f"a piece fits when it fills {100 * one.fill:.0f} % of a cache or less (of L1: of the sets that it meets)"
+    fits = f"a piece fits when it fills {100 * one.place.fill:.0f} % of a cache or less (of L1: of the sets that it meets)"
     return [f"  loaded over the whole run: into {', '.join(texts)}; {fits}"] if texts else []
 
 
@@ -156,25 +159,25 @@ def _expected(one: Explanation) -> list[str]:
     wide = max(len("in all"), *(len(cost.stage) for cost in best.costs))
     lines = ["Expected: cycles by the estimate", f"  {'':<{wide}}  instructions  transfers     sum"]
     lines += [f"  {name:<{wide}}  {_count(a):>12}  {_count(b):>9}  {_count(a + b):>6}" for name, a, b in rows]
-    lines.append(f"  measured {one.unit.text(best.seconds)}{_clock(one)}{_floor(one)}")
-    if one.valid > 1:
-        lines.append(f"  the estimate {_ranking(one.by_estimate)}")
-    if one.by_model is not None:
-        lines.append(f"  the learned model, told {FOLDS - 1} of {FOLDS} trials and asked about the rest, {_ranking(one.by_model)}")
+    lines.append(f"  measured {one.trials.unit.text(best.seconds)}{_clock(one)}{_floor(one)}")
+    if one.trials.valid > 1:
+        lines.append(f"  the estimate {_ranking(one.rankings.by_estimate)}")
+    if one.rankings.by_model is not None:
+        lines.append(f"  the learned model, told {FOLDS - 1} of {FOLDS} trials and asked about the rest, {_ranking(one.rankings.by_model)}")
     return lines
 
 
 def _clock(one: Explanation) -> str:
     """The clock at which the estimate would be exact, where costs are times."""
-    if not one.unit.scale:
+    if not one.trials.unit.scale:
         return ""
-    return f", which would be exact at a clock of {one.best.cycles / one.best.seconds / one.unit.scale / 1e9:.2f} GHz"
+    return f", which would be exact at a clock of {one.best.cycles / one.best.seconds / one.trials.unit.scale / 1e9:.2f} GHz"
 
 
 def _floor(one: Explanation) -> str:
-    if one.floor is None:
+    if one.work.floor is None:
         return ""
-    return f"; the arithmetic as declared takes at least {_count(one.floor)} cycles, {100 * one.floor / one.best.cycles:.0f} % of the estimate"
+    return f"; the arithmetic as declared takes at least {_count(one.work.floor)} cycles, {100 * one.work.floor / one.best.cycles:.0f} % of the estimate"
 
 
 def _ranking(one: Ranking) -> str:
@@ -185,8 +188,8 @@ def _ranking(one: Ranking) -> str:
 
 
 def _lost(one: Explanation) -> list[str]:
-    lines = ["Lost:" if one.other_sketch or one.other_tiles else "Lost: nothing else was valid"]
-    for rival, what in ((one.other_sketch, "the best of another sketch"), (one.other_tiles, "the best of the same sketch with other numbers")):
+    lines = ["Lost:" if one.lost.other_sketch or one.lost.other_tiles else "Lost: nothing else was valid"]
+    for rival, what in ((one.lost.other_sketch, "the best of another sketch"), (one.lost.other_tiles, "the best of the same sketch with other numbers")):
         if rival is not None:
             lines += _rival(one, rival, what)
     return lines
@@ -195,7 +198,7 @@ def _lost(one: Explanation) -> list[str]:
 def _rival(one: Explanation, rival: Rival, what: str) -> list[str]:
     best, other = one.best, rival.program
     by = "" if other.algorithm == best.algorithm else f", {_way(other.algorithm)}"
-    lines = [f"  {what}: {one.unit.text(other.seconds)}, {other.seconds / best.seconds:.2f} times as long{by}"]
+    lines = [f"  {what}: {one.trials.unit.text(other.seconds)}, {other.seconds / best.seconds:.2f} times as long{by}"]
     rows = [("only the best", _listed(rival.ours)), ("only this one", _listed(rival.theirs))]
     rows += [("tiles", _changed(rival))]
     rows += [("estimate", _blamed(best, other))]

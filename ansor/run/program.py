@@ -37,11 +37,19 @@ TEST = "selftest"
 
 
 @dataclass(frozen=True, repr=False)
+class Measured:
+    """cost: of one run in `unit`, None where nothing was measured. stats: what else the device counted of it, by name, such as `tensor_bytes_sent`."""
+
+    cost: float | None = None
+    unit: Unit = SECONDS
+    stats: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, repr=False)
 class Program:
     """C of a program and what is known of it; the names are those of `Kernel`.
 
-    cost: of one run in `unit`, None where nothing was measured. schedule: its loops as text. stats: what else the device counted of it, by name, such as
-    `tensor_bytes_sent`. origin: who made it, "" for the plain declaration. task: what its outputs are compared with.
+    schedule: its loops as text. measured: what it costs. origin: who made it, "" for the plain declaration. task: what its outputs are compared with.
     """
 
     name: str
@@ -49,9 +57,7 @@ class Program:
     code: CSource
     task: MeasureTask
     schedule: str = ""
-    cost: float | None = None
-    unit: Unit = SECONDS
-    stats: Mapping[str, float] = field(default_factory=dict)
+    measured: Measured = Measured()
     origin: str = ""
 
     def __repr__(self) -> str:
@@ -59,6 +65,21 @@ class Program:
                            for wanted in (False, True))  # fmt: skip
         measured = f", measured {self.unit.text(self.cost)}" if self.cost is not None else ""
         return f"Program({self.name} for {self.target}: {inputs} -> {outputs}; {counted(self.code.threads, 'thread')}{measured})"
+
+    @property
+    def cost(self) -> float | None:
+        """Of one run in `unit`, None where nothing was measured."""
+        return self.measured.cost
+
+    @property
+    def unit(self) -> Unit:
+        """What the cost counts."""
+        return self.measured.unit
+
+    @property
+    def stats(self) -> Mapping[str, float]:
+        """What else the device counted, by name."""
+        return self.measured.stats
 
     @property
     def source(self) -> str:
@@ -118,7 +139,7 @@ def program_of(task: SearchTask, best: Best, stats: Mapping[str, float] | None =
     code = task.source(best.sketch, best.row, c_identifier(task.name))
     cost = best.cost if math.isfinite(best.cost) else None
     unit = task.target.unit if cost is None else best.unit
-    return Program(task.name, task.target, code, task.measure_task, schedule_text(task, best), cost, unit, dict(stats or {}), best.origin)
+    return Program(task.name, task.target, code, task.measure_task, schedule_text(task, best), Measured(cost, unit, dict(stats or {})), best.origin)
 
 
 def files_of(program: Program) -> dict[str, str]:

@@ -29,14 +29,14 @@ from ansor.measure.failure import KINDS, Failure
 from ansor.measure.measure_task import MeasureTask
 from ansor.measure.record import load
 from ansor.measure.reference import measure_task
-from ansor.measure.timing import TimingOptions
+from ansor.measure.timing import Stopping, TimingOptions
 from ansor.schedule.sketch import Sketch
 from ansor.targets.base import Target, parse_target
 from ansor.tasks.task import SearchTask
 from ansor.te.tensor import Tensor
 
 SIZE = 24
-TIMING = TimingOptions(repeat=2, min_repeat_ms=0.1, contender_repeats=0, timeout_seconds=20.0)
+TIMING = TimingOptions(repeat=2, min_repeat_ms=0.1, stopping=Stopping(contender_repeats=0), timeout_seconds=20.0)
 
 
 def sums(sign: int = 1, shape: tuple[int, ...] = (SIZE, SIZE)) -> list[Tensor]:

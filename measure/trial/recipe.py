@@ -87,8 +87,8 @@ def moves_line(seed: int, rounding: str, *, slower: float = 1.0) -> str:
 def time_line(options: TimingOptions, best: float | None, wall: bool) -> str:
     """How a candidate is timed."""
     repeat = min(options.repeat, REPEATS)
-    counts = f"{options.number} {repeat} {min(options.contender_repeats, REPEATS - repeat)} {options.flush_bytes}"
-    shares = (options.min_repeat_ms / 1e3, options.cut_ratio, options.contender_ratio, options.timeout_seconds, inf if best is None else best)
+    counts = f"{options.number} {repeat} {min(options.stopping.contender_repeats, REPEATS - repeat)} {options.flush_bytes}"
+    shares = (options.min_repeat_ms / 1e3, options.stopping.cut_ratio, options.stopping.contender_ratio, options.timeout_seconds, inf if best is None else best)
     return f"time {'wall' if wall else 'own'} {counts} {' '.join(map(double, shares))}"
 
 

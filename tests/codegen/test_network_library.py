@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ansor.codegen import network_library
-from ansor.codegen.network_library import ROWS, Floats, Layers, outputs_of
+from ansor.codegen.network_library import ROWS, Floats, Layers, Scaling, outputs_of
 from ansor.errors import ToolchainError
 
 pytestmark = pytest.mark.compiler
@@ -21,7 +21,7 @@ def layers(inputs: int = 7, units: int = 24, count: int = 2) -> Layers:
     weights = draw(count, units, units) / np.float32(units**0.5)
     scale = np.abs(draw(inputs))
     scale[2] = 0  # a feature that never varied
-    return Layers(draw(inputs), scale, draw(inputs, units), draw(units), weights, draw(count, units), draw(units), 0.5, 2.0)
+    return Layers(Scaling(draw(inputs), scale), draw(inputs, units), draw(units), weights, draw(count, units), draw(units), 0.5, 2.0)
 
 
 def rows(count: int, inputs: int = 7) -> Floats:

@@ -17,8 +17,8 @@ def test_what_is_written_down_computes_the_same() -> None:
 
 def test_rounding_is_to_half_precision_but_for_the_scale_of_features() -> None:
     exact, found = layers(), rounded(layers())
-    np.testing.assert_array_equal(found.mean, exact.mean)
-    np.testing.assert_array_equal(found.scale, exact.scale)
+    np.testing.assert_array_equal(found.inputs.mean, exact.inputs.mean)
+    np.testing.assert_array_equal(found.inputs.scale, exact.inputs.scale)
     np.testing.assert_allclose(found.weights, exact.weights, rtol=1e-3, atol=1e-4)
     assert (found.weights != exact.weights).any() and (found.last_bias, found.limit) == (0.5, 2.0)
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ansor.codegen.network_library import Layers
+from ansor.codegen.network_library import Layers, Scaling
 from ansor.cost_model.kriging import fit_kriging
 from ansor.cost_model.metrics import pairwise_accuracy
 from ansor.cost_model.network import Network, rounded
@@ -22,7 +22,8 @@ def network(seed: int) -> Network:
         return (0.3 * rng.standard_normal(shape)).astype(np.float32)
 
     first = draw(WIDTH, 32) * np.where(np.arange(WIDTH) < 4, 1, 0.1).astype(np.float32)[:, None]
-    layers = Layers(np.full(WIDTH, 4, np.float32), np.full(WIDTH, 0.5, np.float32), first, draw(32), draw(2, 32, 32), draw(2, 32), 0.2 * draw(32), 0.0, 4.0)
+    inputs = Scaling(np.full(WIDTH, 4, np.float32), np.full(WIDTH, 0.5, np.float32))
+    layers = Layers(inputs, first, draw(32), draw(2, 32, 32), draw(2, 32), 0.2 * draw(32), 0.0, 4.0)
     return Network(rounded(layers))
 
 

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from ansor import te
 from ansor.cost_model.analytic import estimated_cycles
 from ansor.errors import RecordError
-from ansor.explain.explanation import ENOUGH, FOLDS, Explanation, explain
+from ansor.explain.explanation import ENOUGH, FOLDS, explain
 from ansor.explain.text import WIDTH, explanation_text
+from ansor.explain.values import Explanation
 from ansor.ir.feature_rows import FeatureRows
 from ansor.schedule.legality import legal
 from ansor.search.tuner import Outcome, Pick
@@ -68,9 +69,9 @@ def _explained(task: SearchTask) -> Explanation:
 
 def test_what_it_is_about() -> None:
     one = _explained(_task())
-    assert (one.name, one.target, one.trials, one.valid, one.failures) == ("product", TARGET, 5, 4, (("compile", 1),))
-    assert one.best.seconds == 10e-6 and one.median == pytest.approx(13.5e-6) and one.flop == 2 * 64**3
-    assert one.floor == 2 * 64**3 / (2 * 2 * 16), "two multiply-adds of 16 lanes a cycle"
+    assert (one.work.name, one.place.target, one.trials.count, one.trials.valid, one.trials.failures) == ("product", TARGET, 5, 4, (("compile", 1),))
+    assert one.best.seconds == 10e-6 and one.trials.median == pytest.approx(13.5e-6) and one.work.flop == 2 * 64**3
+    assert one.work.floor == 2 * 64**3 / (2 * 2 * 16), "two multiply-adds of 16 lanes a cycle"
 
 
 def test_costs_are_told_in_their_unit() -> None:
@@ -148,7 +149,7 @@ def test_rules_that_led_there_that_were_left_out_and_that_do_not_fit() -> None:
 
 def test_runners_up_and_what_is_different() -> None:
     one = _explained(_task())
-    other, same = one.other_sketch, one.other_tiles
+    other, same = one.lost.other_sketch, one.lost.other_tiles
     assert other is not None and other.program.seconds == 12e-6 and other.program.main == "C_local"
     assert [said.text for said in other.ours] == []
     assert [(said.stage, said.text) for said in other.theirs] == [
@@ -182,7 +183,7 @@ def test_one_valid_trial_has_no_rival() -> None:
     task = _task()
     one = explain(task, _trials(task)[1:2])
     text = explanation_text(one)
-    assert one.other_sketch is None and one.other_tiles is None and text.endswith("Lost: nothing else was valid")
+    assert one.lost.other_sketch is None and one.lost.other_tiles is None and text.endswith("Lost: nothing else was valid")
     assert "median" not in text and "ranks" not in text
 
 
@@ -222,13 +223,13 @@ def test_judges_are_asked_about_what_they_were_not_told() -> None:
     task, told = _task(), list[int]()
     one = explain(task, _many(task, 36), model=lambda: _Noting(told))
     assert told == [27] * FOLDS, "three quarters each time"
-    assert one.by_estimate.correlation == pytest.approx(1) and (one.by_estimate.place, one.by_estimate.count) == (1, 36)
-    assert one.by_model == one.by_estimate
+    assert one.rankings.by_estimate.correlation == pytest.approx(1) and (one.rankings.by_estimate.place, one.rankings.by_estimate.count) == (1, 36)
+    assert one.rankings.by_model == one.rankings.by_estimate
 
 
 def test_few_trials_ask_no_learned_model() -> None:
     task, told = _task(), list[int]()
-    assert explain(task, _many(task, ENOUGH - 1), model=lambda: _Noting(told)).by_model is None and not told
+    assert explain(task, _many(task, ENOUGH - 1), model=lambda: _Noting(told)).rankings.by_model is None and not told
 
 
 def test_places_count_from_the_fastest() -> None:
@@ -236,7 +237,7 @@ def test_places_count_from_the_fastest() -> None:
     trials = _many(task, 12)
     slow = max(trials, key=lambda one: one.cost or 0.0)
     one = explain(task, [Outcome(slow.pick, 1e-9) if trial is slow else trial for trial in trials])
-    assert one.by_estimate.place == 12 and one.by_estimate.correlation < 1
+    assert one.rankings.by_estimate.place == 12 and one.rankings.by_estimate.correlation < 1
 
 
 def test_algorithms_beside_the_declaration() -> None:
@@ -247,8 +248,8 @@ def test_algorithms_beside_the_declaration() -> None:
     trials = [Outcome(Pick(numbers[name], (0,) * len(task.spaces[numbers[name]].sizes)), seconds) for name, seconds in (("winograd_f2", 1e-4), ("", 2e-4))]
     one = explain(task, trials)
     assert one.best.algorithm == "winograd_f2" and one.main.stage.startswith("winograd_product")
-    assert ("", 1, 2e-4) in [(tried.name, tried.trials, tried.seconds) for tried in one.algorithms]
-    assert one.other_sketch is not None and not one.other_sketch.theirs and not one.other_sketch.tiles
+    assert ("", 1, 2e-4) in [(tried.name, tried.trials, tried.seconds) for tried in one.lost.algorithms]
+    assert one.lost.other_sketch is not None and not one.lost.other_sketch.theirs and not one.lost.other_sketch.tiles
     text = explanation_text(one)
     assert "How: by another algorithm, winograd_f2; also searched: the declaration as it is (1 trial, best 2.00 times as long)" in " ".join(text.split())
     assert "2.00 times as long, as declared" in text

@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from ansor.measure.timing import Timing, TimingOptions, relative_spread, time_repeats
+from ansor.measure.timing import Stopping, Timing, TimingOptions, relative_spread, time_repeats
 
-OPTIONS = TimingOptions(number=1, repeat=3, min_repeat_ms=10, contender_repeats=0)
+OPTIONS = TimingOptions(number=1, repeat=3, min_repeat_ms=10, stopping=Stopping(contender_repeats=0))
 
 
 class Fake:
@@ -42,7 +42,7 @@ def test_slow_ones_are_cut_at_the_earliest_moment() -> None:
 
 
 def test_contenders_are_timed_again() -> None:
-    options = replace(OPTIONS, contender_ratio=1.1, contender_repeats=5)
+    options = replace(OPTIONS, stopping=Stopping(contender_ratio=1.1, contender_repeats=5))
     assert len(Fake(0.0012).time(options, best=0.001).seconds) == 3
     assert len(Fake(0.00105).time(options, best=0.001).seconds) == 8
     assert len(Fake(0.001).time(options).seconds) == 8, "the first program of a task is one"
@@ -77,3 +77,9 @@ def test_spread() -> None:
 def test_options_are_checked() -> None:
     with pytest.raises(ValueError, match="number, repeat >= 1"):
         TimingOptions(repeat=0)
+    with pytest.raises(ValueError, match="Stopping: cut_ratio > 1"):
+        Stopping(cut_ratio=1.0)
+    with pytest.raises(ValueError, match="Stopping: contender_repeats='9' is not a number"):
+        Stopping(contender_repeats="9")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="stopping=3.0 is none; give a Stopping"):
+        TimingOptions(stopping=3.0)  # type: ignore[arg-type]

@@ -27,7 +27,7 @@ from ansor.measure.devices import agent as devices
 from ansor.measure.devices.agent import AgentDevice, model_of
 from ansor.measure.failure import Failure
 from ansor.measure.measure_task import MeasureTask
-from ansor.measure.timing import TimingOptions
+from ansor.measure.timing import Stopping, TimingOptions
 from ansor.targets.base import parse_target
 from ansor.targets.unit import SECONDS
 from ansor.testing.device_contract import DeviceContract
@@ -41,7 +41,7 @@ ADD = "float *a = args[0], *b = args[1], *c = args[2]; for (int i = 0; i < 100; 
 ARGUMENTS = tuple(Argument(name, (N,), "float32", "output" if name == "C" else "input") for name in "ABC")
 REFERENCE = kernel(ADD.replace("float", "double"), [replace(one, dtype="float64") for one in ARGUMENTS])
 TASK = MeasureTask("add", REFERENCE)
-QUICK = TimingOptions(repeat=1, min_repeat_ms=0.1, contender_repeats=0, timeout_seconds=5.0)
+QUICK = TimingOptions(repeat=1, min_repeat_ms=0.1, stopping=Stopping(contender_repeats=0), timeout_seconds=5.0)
 
 
 def stdio(folder: Path, *options: str, before: tuple[str, ...] = ()) -> AgentDevice:

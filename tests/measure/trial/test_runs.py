@@ -16,7 +16,7 @@ from ansor.errors import MeasureError
 from ansor.measure.device import Job, Observation
 from ansor.measure.failure import Failure
 from ansor.measure.measure_task import MeasureTask
-from ansor.measure.timing import TimingOptions
+from ansor.measure.timing import Stopping, TimingOptions
 from ansor.measure.trial.fill import fills_of, generated, key_of, uniform
 from ansor.measure.trial.kept import read_kept
 from ansor.measure.trial.recipe import input_lines, moves_line, recipe_text
@@ -145,7 +145,7 @@ def test_other_values_are_refused(values: np.ndarray[tuple[int, ...], np.dtype[n
 @pytest.mark.compiler
 def test_a_program_times_itself(tmp_path: Path) -> None:
     assert TASK.reference is not None
-    options = TimingOptions(repeat=4, min_repeat_ms=0.2, contender_repeats=2)
+    options = TimingOptions(repeat=4, min_repeat_ms=0.2, stopping=Stopping(contender_repeats=2))
     right = Artifact(SUM, built(SUM), "kernel", PROGRAM)
     made = Job(TASK, right, Artifact(TASK.reference, built(TASK.reference), "kernel", PROGRAM), options)
     runs = TrialRuns(Here(tmp_path), SECONDS)
