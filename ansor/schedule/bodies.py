@@ -106,7 +106,8 @@ class _Bodies:
         if not isinstance(body, Reduce):
             return Store(stage.name, buffer, index, self.value(body, frame.place), guards=frame.guards)
         value = self.value(body.source, frame.place)
-        reduce_vars = tuple(frame.loops[loop] for loop in stage.loops if stage.kinds[loop] == "reduce")
+        kinds = stage.kinds
+        reduce_vars = tuple(frame.loops[loop] for loop in stage.loops if kinds[loop] == "reduce")
         identity = identity_of(body.combiner, body.dtype)
         return Store(stage.name, buffer, index, value, body.combiner, identity, reduce_vars, frame.guards)
 
@@ -144,7 +145,7 @@ class _Bodies:
             return self.inlined_value(*entered)
         index = tuple(self._resolved(i) for i in self.reads.indices[place, id(read)])
         stage = self.frames[place.stage].stage
-        if read.tensor.name in stage.packed.names:
+        if read.tensor.name in stage.packed.ahead or read.tensor.name in stage.packed.inside:
             return self._packed_access(read, place.stage, index)
         return self._whole(read, index)
 

@@ -55,7 +55,8 @@ def _without(linear: Linear, var: Var) -> Linear:
 
 def check_partial(stage: Stage, local: dict[str, Linear], loops: Mapping[str, Var]) -> None:
     """Every partial result of an rfactor has to hold something: its first element, with the loops that reduce into it at 0, lies inside the axis."""
-    reduced = {id(loops[loop]) for loop in stage.loops if stage.kinds[loop] == "reduce"}
+    kinds = stage.kinds
+    reduced = {id(loops[loop]) for loop in stage.loops if kinds[loop] == "reduce"}
     for axis in stage.axes if stage.storage.kept else ():
         first = Linear(tuple((atom, coefficient) for atom, coefficient in local[axis.name].terms if id(atom) not in reduced), local[axis.name].const)
         found = bounds(first)

@@ -43,7 +43,7 @@ def _for(frame: Frame, k: int, numbers: Numbers, body: tuple[Node, ...], local: 
         unrolled=loop in notes.unroll,
         unroll_limit=_amount(notes.unroll_limit, numbers),
     )
-    return For(frame.loops[loop], stage.kinds[loop], stage.name, body, runs, local, notes.intrinsics.get(loop))
+    return For(frame.loops[loop], stage.origins.kinds[loop], stage.name, body, runs, local, notes.intrinsics.get(loop))
 
 
 def _amount(amount: Amount, numbers: Numbers) -> Int:

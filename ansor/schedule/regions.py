@@ -138,7 +138,8 @@ def _storage_order(stage: Stage) -> tuple[int, ...]:
     order = list(range(rank + len(stage.storage.kept)))
     if not isinstance(stage.placement, At) or stage.tensor.compute is None:
         return tuple(order)
-    innermost = next((loop for loop in reversed(stage.loops) if stage.kinds[loop] == "spatial"), None)
+    kinds = stage.kinds
+    innermost = next((loop for loop in reversed(stage.loops) if kinds[loop] == "spatial"), None)
     for k, axis in enumerate(stage.tensor.compute.axes):
         if innermost is not None and innermost in leaves(stage, axis.name):
             return tuple([j for j in order if j != k] + [k])
