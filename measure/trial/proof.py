@@ -47,11 +47,13 @@ class HostProof:
         if job.reference is None:
             return None
         source, declared = job.reference.source, {one.name: one for one in job.artifact.source.arguments}
+        places = [place for place, one in enumerate(source.arguments) if one.role == "output"]
+        if [sums.place for sums in answer.sums] != places or len(answer.kept) != len(places):
+            return Failure("reference", f"the device gave sums of the arguments {[sums.place for sums in answer.sums]}, in the place of the outputs {places}")
         made = self.outputs(source, host_inputs(job, sources))
         if isinstance(made, Failure):
             return made
-        places = [place for place, one in enumerate(source.arguments) if one.role == "output"]
-        for place, kept, sums in zip(places, answer.kept, answer.sums, strict=False):
+        for place, kept, sums in zip(places, answer.kept, answer.sums, strict=True):
             argument = source.arguments[place]
             wrong = _wrong_share(argument, declared[argument.name].dtype, made[argument.name], kept, sums, job)
             if wrong:

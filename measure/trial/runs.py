@@ -78,7 +78,7 @@ class TrialRuns:
         limits = Limits(job.timing.timeout_seconds * self._slower, job.timing.memory_bytes)
         ended = self._transport.run(job.artifact.path, "trial", reference.kept or "-", recipe_text(lines), limits)
         answer = answer_of(ended)
-        failure = answer.failure or _mistake(answer, source.arguments)
+        failure = answer.failure or _mistake(answer, source.arguments) or (_silence(answer, source.arguments) if reference.kept else None)
         return failure or self._observation(answer, ended, bool(reference.kept))
 
     @property
@@ -117,7 +117,7 @@ class TrialRuns:
             sources = self._sources(job, positive=True)
             found = self._made(job, job.reference, sources, kept)
         outputs = tuple(one for one in job.reference.source.arguments if one.role == "output")
-        failure = found if isinstance(found, Failure) else _meaningless(found, outputs) or self._proof(job, sources, found)
+        failure = found if isinstance(found, Failure) else _incomplete(found, outputs) or _meaningless(found, outputs) or self._proof(job, sources, found)
         return Reference(sources, outputs, kept, failure)
 
     def _sources(self, job: Job, *, positive: bool) -> dict[str, Source]:
@@ -189,13 +189,28 @@ def _mistake(answer: Answer, arguments: tuple[Argument, ...]) -> Failure | None:
     return Failure("wrong_answer", f"after repeated calls: {said}" if answer.later else said) if said else None
 
 
+def _silence(answer: Answer, arguments: tuple[Argument, ...]) -> Failure | None:
+    """A failure for an answer that leaves out an output: what was not compared is not right."""
+    compared = {check.place: check.size for check in answer.checks}
+    for place, one in enumerate(arguments):
+        if one.role == "output" and compared.get(place) != one.physical_size:
+            return Failure("exit", f"output {one.name!r}: {compared.get(place, 0)} of {one.physical_size} elements were compared with the reference")
+    return None
+
+
+def _incomplete(answer: Answer, outputs: tuple[Argument, ...]) -> Failure | None:
+    """A failure for an answer that is not of all outputs of the reference."""
+    sizes, wanted = [one.size for one in answer.kept], [one.physical_size for one in outputs]
+    return None if sizes == wanted else Failure("reference", f"the reference kept outputs of {sizes} elements on the device, in the place of {wanted}")
+
+
 def _not_finite(answer: Answer) -> bool:
     return any(one.size and (one.nan + one.infinite) / one.size > NOT_FINITE for one in answer.kept)
 
 
 def _meaningless(answer: Answer, outputs: tuple[Argument, ...]) -> Failure | None:
     """A failure for a reference that says nothing: NaN is never compared, and infinities are, but not alone."""
-    for one, kept in zip(outputs, answer.kept, strict=False):
+    for one, kept in zip(outputs, answer.kept, strict=True):
         if kept.size and (kept.nan / kept.size > NOT_FINITE or kept.nan + kept.infinite == kept.size):
             shares = f"NaN in {kept.nan / kept.size:.0%} and infinite in {kept.infinite / kept.size:.0%} of its elements"
             why = "no result can be verified; declare it so that it is finite there"

@@ -121,7 +121,7 @@ static void read_kept(const char *path) {
     input_scale = number_of_bits(words[2]);
     for (int i = 0; i < kept_count; ++i) {
         const uint64_t *entry = words + HEADER_WORDS + i * ENTRY_WORDS;
-        if (entry[3] > 8 || entry[0] > size || entry[1] > (size - entry[0]) / (entry[3] ? entry[3] : 1)) fail("machine", "the outputs of the reference are damaged", NULL, "", -1);
+        if (entry[3] > 8 || (entry[2] == 'f' && entry[3] != 8) || entry[0] > size || entry[1] > (size - entry[0]) / (entry[3] ? entry[3] : 1)) fail("machine", "the outputs of the reference are damaged", NULL, "", -1);
         kept[i] = (kept_output){(const unsigned char *)words + entry[0], entry[1], (int)entry[2], (int)entry[3], number_of_bits(entry[4])};
     }
 }

@@ -19,6 +19,7 @@ from ansor.measure.measure_task import MeasureTask
 from ansor.measure.timing import Stopping, TimingOptions
 from ansor.measure.trial.fill import fills_of, generated, key_of, uniform
 from ansor.measure.trial.kept import read_kept
+from ansor.measure.trial.proof import HostProof
 from ansor.measure.trial.recipe import input_lines, moves_line, recipe_text
 from ansor.measure.trial.runs import TASKS_KEPT, TrialRuns
 from ansor.measure.trial.transport import Ended, Limits, failed_by_signal
@@ -32,7 +33,9 @@ ADD = "float *a = args[0], *b = args[1], *c = args[2]; for (int i = 0; i < 60; +
 SUM = kernel(ADD, ARGUMENTS)
 TASK = MeasureTask("add", kernel(ADD.replace("float", "double"), WIDE))
 KEPT = '{"reference": {"input_scale": "x3ff0000000000000", "outputs": [{"size": 60, "nan": 0, "infinite": 0, "sensitivity": "x0000000000000000"}]}, "sums": []}'
-RIGHT = '{"costs": [], "cut_short": false, "later": false, "check": [], "sums": []}'
+CHECK = {"argument": 2, "size": 60, "wrong": 0, "unwritten": 0, "worst": "x0000000000000000", "allowed": "x3ff0000000000000", "at": 0,
+         "found": "x4000000000000000", "expected": "x4000000000000000"}  # fmt: skip
+RIGHT = json.dumps({"costs": [], "cut_short": False, "later": False, "check": [CHECK], "sums": []})
 
 
 @dataclass
@@ -119,11 +122,27 @@ def test_failures_are_values(ended: Ended, kind: str) -> None:
 
 
 def test_a_wrong_answer_says_where() -> None:
-    check = {"argument": 2, "size": 60, "wrong": 2, "unwritten": 0, "worst": "x4000000000000000", "allowed": "x3ff0000000000000", "at": 5,
-             "found": "x4000000000000000", "expected": "x3ff0000000000000"}  # fmt: skip
-    answer = json.dumps({**json.loads(RIGHT), "check": [check]})
+    answer = json.dumps({**json.loads(RIGHT), "check": [{**CHECK, "wrong": 2, "at": 5, "expected": "x3ff0000000000000"}]})
     found = TrialRuns(Said([Ended(KEPT), Ended(answer)]), INSTRUCTIONS).run(job())
     assert found == Failure("wrong_answer", "output 'C': 2 of 60 elements wrong, first at (5,): found 2.0, expected 1.0, allowed difference 1")
+
+
+@pytest.mark.parametrize("checks", ([], [{**CHECK, "size": 59}], [{**CHECK, "argument": 1}], [{**CHECK, "argument": 7}]))
+def test_an_output_that_nobody_compared_is_not_right(checks: list[object]) -> None:
+    answer = json.dumps({**json.loads(RIGHT), "check": checks})
+    found = TrialRuns(Said([Ended(KEPT), Ended(answer, counters={"instructions": 7.0})]), INSTRUCTIONS).run(job())
+    assert isinstance(found, Failure) and found.kind == "exit" and "of 60 elements were compared with the reference" in found.text
+
+
+@pytest.mark.parametrize("answer", (RIGHT, KEPT.replace('"size": 60', '"size": 59'), KEPT.replace('"outputs": [', '"outputs": [], "others": [')))
+def test_a_reference_answers_for_all_its_outputs(answer: str) -> None:
+    found = TrialRuns(Said([Ended(answer)]), INSTRUCTIONS).run(job())
+    assert isinstance(found, Failure) and found.kind == "reference" and "in the place of [60]" in found.text
+
+
+def test_a_reference_without_sums_proves_nothing() -> None:
+    found = TrialRuns(Said([Ended(KEPT)]), INSTRUCTIONS, proof=HostProof()).run(job())
+    assert isinstance(found, Failure) and found.kind == "reference" and "sums of the arguments [], in the place of the outputs [2]" in found.text
 
 
 def test_real_values_come_from_a_file_on_the_device(tmp_path: Path) -> None:
@@ -156,6 +175,21 @@ def test_a_program_times_itself(tmp_path: Path) -> None:
     twice = kernel(f"static int calls; {ADD} if (calls++ > 2) c[9] = 7;", ARGUMENTS)
     later = runs.run(replace(made, artifact=replace(right, path=built(twice))))
     assert isinstance(later, Failure) and later.text.startswith("after repeated calls: output 'C': 1 of 60 elements wrong, first at (9,): found 7.0")
+
+
+@pytest.mark.compiler
+def test_a_kept_file_that_is_damaged_is_not_read(tmp_path: Path) -> None:
+    made = replace(job(), timing=TimingOptions(min_repeat_ms=0.1))
+    assert made.reference is not None
+    made = replace(made, artifact=replace(made.artifact, path=built(SUM)), reference=replace(made.reference, path=built(made.reference.source)))
+    runs = TrialRuns(Here(tmp_path), SECONDS)
+    assert isinstance(runs.run(made), Observation)
+    (kept,) = tmp_path.iterdir()
+    content = kept.read_bytes()
+    for word, number in ((4, 1 << 20), (5, 1 << 40), (7, 4), (7, 9)):  # of the first output: offset, elements, bytes of an element
+        kept.write_bytes(content[: 8 * word] + number.to_bytes(8, "little") + content[8 * word + 8 :])
+        found = runs.run(made)
+        assert isinstance(found, Failure) and found.kind == "machine" and "damaged" in found.text, (word, found)
 
 
 @pytest.mark.compiler
