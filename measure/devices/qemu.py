@@ -11,8 +11,9 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
@@ -52,7 +53,7 @@ _BEST = {"aarch64": "max", "arm": "max", "riscv64": "rv64"}
 _SIGNAL = re.compile(r"^qemu: uncaught target signal \d+.*\n?", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class QemuTransport:
     """Runs programs by `qemu-KIND -cpu CPU`, counted by our plugin. `folder`: for what stays and what is passed on."""
 
@@ -60,6 +61,9 @@ class QemuTransport:
     cpu: str
     plugin: Path
     folder: Path
+    _process: subprocess.Popen[str] | None = None
+    _closing: bool = False
+    _starting: threading.Lock = field(default_factory=threading.Lock)
 
     def run(self, program: Path, mode: str, kept: str, recipe: str, limits: Limits) -> Ended:
         """See `Transport`."""
@@ -67,11 +71,40 @@ class QemuTransport:
             counts = Path(place) / "counts"
             file = kept if kept == "-" else str(self.folder / kept)
             command = [self.emulator, "-cpu", self.cpu, "-plugin", f"{self.plugin},out={counts}", str(program.absolute()), mode, file]
-            output, said, status = _call(command, recipe, limits.seconds, place)
+            output, said, status = self._call(command, recipe, limits.seconds, place)
+            if self._closing:
+                return Ended("", Failure("machine", "the device was closed while the program ran"))
             if status is None:
                 return Ended("", Failure("timeout", f"still running after {limits.seconds:.3g} s"))
             counters = _counters(counts.read_text() if counts.exists() else "")
         return Ended(output, _failure(status, said), counters)
+
+    def interrupt(self) -> None:
+        """Let a program that runs end, and no other begin; from any thread."""
+        with self._starting:
+            self._closing = True
+            if self._process is not None:
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    def _call(self, command: list[str], recipe: str, seconds: float, place: str) -> tuple[str, str, int | None]:
+        """Standard output and error, and how it ended; None when its time was up, or it may not begin."""
+        with self._starting:
+            if self._closing:
+                return "", "", None
+            process = self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", cwd=place, start_new_session=True
+            )
+        try:
+            output, said = process.communicate(recipe, timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return "", "", None
+        finally:
+            with self._starting:  # the number of a process that was waited for may be another one's
+                self._process = None
+            if process.returncode is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
+        return output, said, process.returncode
 
     def place(self, path: Path) -> str:
         """The emulator sees this machine's files."""
@@ -94,21 +127,28 @@ class QemuDevice:
         self.model = f"qemu-{kind}"
         self._kind, self._cpu = kind, cpu
         self._work: WorkDirectory | None = None
+        self._transport: QemuTransport | None = None
         self._runs: TrialRuns | None = None
+        self._one = threading.Lock()
 
     def run(self, job: Job) -> Observation | Failure:
         """See `Device`. Raises DeviceError when the emulator or its plugin cannot be used."""
-        if self._runs is None:
-            self._work = WorkDirectory()
-            transport = QemuTransport(_emulator(self._kind), self._cpu, plugin(), self._work.path)
-            self._runs = TrialRuns(transport, UNIT, slower=SLOWER, proof=HostProof())
-        return self._runs.run(job)
+        with self._one:
+            if self._runs is None:
+                self._work = WorkDirectory()
+                self._transport = QemuTransport(_emulator(self._kind), self._cpu, plugin(), self._work.path)
+                self._runs = TrialRuns(self._transport, UNIT, slower=SLOWER, proof=HostProof())
+            return self._runs.run(job)
 
     def close(self) -> None:
-        """Remove what stayed."""
-        if self._work is not None:
-            self._work.close()
-        self._work = self._runs = None
+        """End what runs, and remove what stayed."""
+        transport = self._transport
+        if transport is not None:
+            transport.interrupt()
+        with self._one:
+            if self._work is not None:
+                self._work.close()
+            self._work = self._transport = self._runs = None
 
 
 def cpu_of(kind: str, mcpu: str) -> str:
@@ -146,21 +186,6 @@ def _emulator(kind: str) -> str:
     if found is None:
         raise DeviceError(f"asked to measure on qemu-{kind}: {missing(kind)}")
     return found
-
-
-def _call(command: list[str], recipe: str, seconds: float, place: str) -> tuple[str, str, int | None]:
-    """Standard output and error, and how it ended; None when its time was up."""
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", cwd=place,
-                               start_new_session=True)  # fmt: skip
-    try:
-        output, said = process.communicate(recipe, timeout=seconds)
-    except subprocess.TimeoutExpired:
-        return "", "", None
-    finally:
-        if process.returncode is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
-    return output, said, process.returncode
 
 
 def _counters(lines: str) -> Mapping[str, float]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -150,6 +152,29 @@ def test_outputs_that_are_nowhere_finite_are_tried_with_positive_inputs() -> Non
     never = MeasureTask("never", kernel(root.replace("float", "double").replace("sqrt(a", "sqrt(-a"), REFERENCE.arguments))
     found = device.run(job(AARCH64, root, never))
     assert isinstance(found, Failure) and found.kind == "reference" and "is NaN in 100%" in found.text, found
+    device.close()
+
+
+def test_closing_ends_what_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    device, begun = QemuDevice("qemu-aarch64", "aarch64", "cortex-a72"), threading.Event()
+    found: list[object] = []
+    assert isinstance(device.run(job(AARCH64)), Observation)
+    called = QemuTransport._call
+
+    def call(*given: Any) -> tuple[str, str, int | None]:
+        begun.set()
+        return called(*given)
+
+    monkeypatch.setattr(QemuTransport, "_call", call)
+    endless = job(AARCH64, ADD + " while (args[0]) __asm__ volatile(\"\");", timeout_seconds=100.0)
+    thread = threading.Thread(target=lambda: found.append(device.run(endless)))
+    thread.start()
+    assert begun.wait(60)
+    device.close()
+    thread.join(20)
+    assert not thread.is_alive() and found == [Failure("machine", "the device was closed while the program ran")]
+    monkeypatch.undo()
+    assert isinstance(device.run(job(AARCH64)), Observation)
     device.close()
 
 
