@@ -7,6 +7,7 @@ import select
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -22,7 +23,7 @@ class Channel:
     def __init__(self, reader: int, writer: int) -> None:
         self._reader, self._writer = reader, writer
         self._unread = bytearray()
-        self._wake = os.pipe()
+        self._wake, self._waking = os.pipe(), threading.Lock()
         self._closed = False
         self.sent = self.received = 0
         os.set_blocking(reader, False)
@@ -62,17 +63,19 @@ class Channel:
 
     def interrupt(self) -> None:
         """Let whoever waits stop doing so."""
-        self._closed = True
-        with suppress(OSError):
-            os.write(self._wake[1], b"x")
+        with self._waking:  # a number that was closed may be another file's by now
+            self._closed = True
+            with suppress(OSError):
+                os.write(self._wake[1], b"x")
 
     def close(self) -> None:
         """Let go of everything. Nobody may wait any more: see `interrupt`."""
-        self._closed = True
-        for descriptor in self._wake:
-            with suppress(OSError):
-                os.close(descriptor)
-        self._wake = (-1, -1)
+        with self._waking:
+            self._closed = True
+            for descriptor in self._wake:
+                with suppress(OSError):
+                    os.close(descriptor)
+            self._wake = (-1, -1)
 
     def _wait(self, descriptor: int, events: int, deadline: float) -> None:
         poll = select.poll()

@@ -72,7 +72,10 @@ class AgentClient:
         return self._ask(("have", "kept", name)).words == ("yes",)
 
     def put(self, content: bytes) -> str:
-        """Store a file; gives its digest."""
+        """Store a file; gives its digest. Raises Refused for one that is larger than the agent takes: it would end the connection in the middle of it."""
+        largest = self.about.get("largest", "")
+        if largest.isascii() and largest.isdecimal() and len(content) > int(largest):
+            raise Refused("large", f"a file of {len(content)} bytes is larger than this agent takes, {largest}; start it with a larger -space")
         digest = hashlib.sha256(content).hexdigest()
         self._ask(("put", digest), content, seconds=ANSWER_SECONDS + len(content) / SLOWEST_RATE)
         return digest
