@@ -76,7 +76,7 @@ def cycles(model: str) -> Unit:
 
 def ticks(hertz: float) -> Unit:
     """Ticks of a timer with that rate."""
-    return Unit("ticks", f"{hertz!r} Hz", 1.0 / hertz)
+    return Unit("ticks", f"{float(hertz)!r} Hz", 1.0 / hertz)
 
 
 def common_unit(units: Iterable[Unit]) -> Unit:

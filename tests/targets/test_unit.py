@@ -6,7 +6,7 @@ from ansor.errors import UnitError
 from ansor.targets.unit import INSTRUCTIONS, SECONDS, Unit, common_unit, cycles, ticks
 
 
-@pytest.mark.parametrize("unit", [SECONDS, INSTRUCTIONS, cycles("vta 16x16"), cycles("a:b"), ticks(25e6), ticks(1 / 3)])
+@pytest.mark.parametrize("unit", [SECONDS, INSTRUCTIONS, cycles("vta 16x16"), cycles("a:b"), ticks(25e6), ticks(1_000_000), ticks(1 / 3)])
 def test_units_read_back(unit: Unit) -> None:
     assert Unit.from_text(unit.to_text()) == unit
 
