@@ -62,16 +62,15 @@ def open_devices(texts: Sequence[str | Device] | str | Device | None, target: Ta
     opened: list[Device] = []
     try:
         for one in given:
-            device = open_device(one, target, say)
-            _check_attributes(device)
-            opened.append(device)
+            opened.append(open_device(one, target, say))
+            _check_attributes(opened[-1])
         _check_once([one.name for one in opened])
         models = list(dict.fromkeys(f"{one.model} ({one.unit})" for one in opened))
         if len(models) > 1:
             raise DeviceError(f"asked to measure on {' and '.join(models)} together: their costs do not compare; use devices of one model")
     except BaseException:
         for device, one in zip(opened, given, strict=False):
-            if isinstance(one, str):  # what was given as a device is its owner's
+            if isinstance(one, str) and callable(getattr(device, "close", None)):  # what was given as a device is its owner's
                 device.close()
         raise
     return tuple(opened)

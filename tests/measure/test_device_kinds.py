@@ -57,6 +57,9 @@ def test_devices_are_let_go_of_when_they_are_refused(monkeypatch: pytest.MonkeyP
         open_devices(["board:1", "board:2"], CPU)
     with pytest.raises(DeviceError, match="board:1 twice"):
         open_devices(["board:1", "board:1"], CPU)
+    monkeypatch.setattr(Opened, "form", "")
+    with pytest.raises(DeviceError, match="whose form is ''"):
+        open_devices("board:1", CPU)
     assert Opened.open == 0
 
 
