@@ -1,0 +1,19 @@
+/* What the boards without an operating system have in common: registers of devices, and what the linker says of the memory. */
+#ifndef BARE_H
+#define BARE_H
+
+#include "monitor.h"
+
+#define REGISTER(address) (*(volatile uint32_t *)(uintptr_t)(address))
+#define BYTE_REGISTER(address) (*(volatile uint8_t *)(uintptr_t)(address))
+
+extern char free_start[], free_end[]; /* of the linker script */
+
+#define FACTS(abilities)                                                                                             \
+    const struct board_facts *monitor_facts(void)                                                                    \
+    {                                                                                                                \
+        static const struct board_facts facts = {BOARD_NAME, free_start, free_end, abilities};                      \
+        return &facts;                                                                                               \
+    }
+
+#endif

@@ -1,0 +1,31 @@
+"""The monitor as a process of this machine: a board to try things on. `open_process("process:")`, or "process:64" for 64 MiB of memory."""
+
+from __future__ import annotations
+
+from ansor.errors import DeviceError
+from ansor.measure.wire.monitor_build import built_process
+from ansor.measure.wire.port import Port, process_port
+from ansor.measure.wire.serial import SerialWire
+
+PREFIX = "process:"
+MOST_MEGABYTES = 4096
+
+
+def open_process(text: str = PREFIX) -> SerialWire:
+    """A wire to a process that is started for it and ends with it. Programs for it are code of this machine, linked for an address in `facts.free`.
+
+    Raises DeviceError for another text, ToolchainError where the monitor cannot be built, WireError where it does not start.
+    """
+    size = text.strip().removeprefix(PREFIX) or "1"
+    if not text.strip().startswith(PREFIX) or not (size.isascii() and size.isdigit() and 0 < int(size[:9]) <= MOST_MEGABYTES):
+        raise DeviceError(f"{text!r} names no process to measure on; write {PREFIX}, or {PREFIX}64 for 64 MiB of memory")
+    program = str(built_process())
+
+    def started() -> Port:
+        nonlocal port
+        port.close()
+        port = process_port((program, size), text)
+        return port
+
+    port = process_port((program, size), text)
+    return SerialWire(port, text, started, bytes_per_second=1e6)

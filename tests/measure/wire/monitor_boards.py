@@ -1,0 +1,57 @@
+"""QEMU's boards with the monitor on them, behind a TCP connection to their serial line."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import time
+
+from ansor.measure.wire.monitor_build import built_monitor
+from ansor.measure.wire.port import Port, socket_port
+from ansor.measure.wire.serial import SerialWire
+from ansor.measure.wire.wire import WireError
+
+COMMANDS = {
+    "riscv32-virt": ("qemu-system-riscv32", "-M", "virt", "-bios", "none"),
+    "riscv64-virt": ("qemu-system-riscv64", "-M", "virt", "-bios", "none"),
+    "mps2-an385": ("qemu-system-arm", "-M", "mps2-an385"),
+    "mps2-an386": ("qemu-system-arm", "-M", "mps2-an386"),
+    "mps2-an500": ("qemu-system-arm", "-M", "mps2-an500"),
+}
+START_SECONDS = 20.0
+
+
+class Simulator:
+    """One QEMU at a time for a board; a reset starts another one."""
+
+    def __init__(self, board: str) -> None:
+        self.board = board
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> Port:
+        """A new process, and the port to its serial line."""
+        self.stop()
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            number = taken.getsockname()[1]
+        line = f"tcp:127.0.0.1:{number},server=on,wait=off,nodelay=on"
+        command = (*COMMANDS[self.board], "-kernel", str(built_monitor(self.board)), "-display", "none", "-monitor", "none", "-serial", line)
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                return socket_port("127.0.0.1", number, self.board)
+            except WireError:
+                if time.monotonic() > deadline or self.process.poll() is not None:
+                    raise
+                time.sleep(0.01)
+
+    def stop(self) -> None:
+        """End the process."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait(START_SECONDS)
+            self.process = None
+
+    def wire(self, resets: bool = True) -> SerialWire:
+        """A wire to a new process; where it may not reset, only the monitor can."""
+        return SerialWire(self.start(), self.board, self.start if resets else None)
