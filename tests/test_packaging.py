@@ -21,6 +21,9 @@ DATA = {"ansor/py.typed", "ansor/codegen/tape.c", "ansor/codegen/network.c", "an
         *(f"ansor/codegen/trial/{name}" for name in ("arguments.h", "check.h", "fill.h", "manifest.h", "number.h", "posix.c", "recipe.h", "say.h", "sums.h",
                                                      "sensitivity.h", "system.h", "timing.h", "trial.c")),
         *(f"ansor/measure/agent/{name}" for name in ("agent.c", "job.h", "link.h", "memory.h", "session.h", "sha256.h", "store.h", "text.h")),
+        *(f"ansor/measure/wire/monitor/{name}" for name in ("arch.h", "arch_host.c", "arch_riscv.c", "arch_thumb.c", "bare.h", "board_process.c", "cortex_m.h",
+                                                    "monitor.c", "monitor.h", "uart_16550.c", "uart_cmsdk.c", "uart_nrf.c", "uart_rp2040.c",
+                                                    "uart_stm32.c")),
         "ansor/measure/harness.c", "ansor/measure/peak.c"}
 NEEDED_TO_BUILD = ("pyproject.toml", "README.md", "LICENSE")
 

@@ -1,7 +1,7 @@
 """Requests to a monitor, and their answers, over a line that may lose, damage, delay and repeat bytes.
 
-Every request has a number one above that of the request before it, and the monitor carries them out in that order, each once. What is not answered in time is sent
-again. An answer counts when it has the session and the number of a request that waits; anything else is of the past and dropped.
+Every request has a number one above that of the request before it, and the monitor carries them out in that order, each once. What is not answered in time is
+sent again. An answer counts when it has the session and the number of a request that waits; anything else is of the past and dropped.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from ansor.measure.wire.port import Port
 from ansor.measure.wire.wire import WireError
 
 FIRST_WAIT, WAIT_GROWTH, LONGEST_WAIT = 0.3, 1.6, 3.0
+GREETING_WAIT = 0.06
+"""The first wait for a monitor that has perhaps not started yet."""
+
 ATTEMPTS = 9
 """Times that a request is sent before the line counts as broken: 14 seconds of silence."""
 
@@ -64,7 +67,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a monitor says of itself and its board. chunk: bytes of memory in one frame; window: bytes of frames that it has room for; free: first and last + 1."""
+    """What a monitor says of itself and its board. chunk: bytes of memory in one frame; window: frames that it has room for; free: first and last + 1."""
 
     boot: int
     session: int
@@ -213,8 +216,8 @@ class Link:
 
     def _ask(self, frame: Frame, attempts: int) -> Frame:
         """The answer to a request that is not part of a session."""
-        wait = FIRST_WAIT
-        for attempt in range(attempts):
+        wait = GREETING_WAIT
+        for attempt in range(attempts + 3):
             self._send(encoded(frame), again=attempt > 0)
             until = self.port.now() + wait
             while True:

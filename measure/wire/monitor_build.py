@@ -25,9 +25,9 @@ RISCV = ("-mcmodel=medany", "-mno-relax")
 
 @dataclass(frozen=True, slots=True)
 class MonitorBoard:
-    """A board that the monitor can be built for. flags: the processor's, for the embedded compiler. sources: C files of `measure/wire/monitor/`, beside monitor.c.
+    """A board that the monitor can be built for. flags: the processor's, for the compiler. sources: C files of `measure/wire/monitor/`, beside monitor.c.
 
-    code, data: where the monitor and its memory (4 KiB) are put; data 0: behind the code. free: first address and last + 1 of what programs may use, 0: behind data.
+    code, data: where the monitor and its memory (4 KiB) are put; data 0: behind the code. free: first address and last + 1 for programs, 0: behind data.
     settings: what the sources want to know, as NAME=VALUE. chunk: bytes of memory in one frame; four times as many are kept for what comes meanwhile.
     """
 
@@ -78,7 +78,10 @@ def linker_script(board: MonitorBoard) -> str:
 
 
 def built_monitor(board: MonitorBoard | str) -> Path:
-    """The monitor for a board, as an ELF file. Raises ToolchainError for a name that is not known and where it does not build, CacheError when it cannot be kept."""
+    """The monitor for a board, as an ELF file.
+
+    Raises ToolchainError for a name that is not known and where it does not build, CacheError when it cannot be kept.
+    """
     if isinstance(board, str):
         if board not in BOARDS:
             raise ToolchainError(f"asked for a monitor for {board!r}; it is known for {', '.join(BOARDS)}, and for a `MonitorBoard` of your own")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ansor.errors import DeviceError
 from ansor.measure.wire.monitor_build import built_process
-from ansor.measure.wire.port import Port, process_port
+from ansor.measure.wire.port import process_port
 from ansor.measure.wire.serial import SerialWire
 
 PREFIX = "process:"
@@ -21,11 +23,5 @@ def open_process(text: str = PREFIX) -> SerialWire:
         raise DeviceError(f"{text!r} names no process to measure on; write {PREFIX}, or {PREFIX}64 for 64 MiB of memory")
     program = str(built_process())
 
-    def started() -> Port:
-        nonlocal port
-        port.close()
-        port = process_port((program, size), text)
-        return port
-
-    port = process_port((program, size), text)
-    return SerialWire(port, text, started, bytes_per_second=1e6)
+    started = partial(process_port, (program, size), text)
+    return SerialWire(started(), text, started, bytes_per_second=1e6)

@@ -145,7 +145,7 @@ class SerialWire:
         if isinstance(answer, bytes):
             return answer
         if answer.code == 1:
-            raise WireError(f"{self._name}: asked to {what} {size} bytes at {address:#x}, and the processor trapped (cause {answer.cause:#x}); is there memory?")
+            raise WireError(f"{self._name}: asked to {what} {size} bytes at {address:#x}, and the processor trapped ({answer.cause:#x}); is there memory?")
         raise WireError(f"{self._name}: the monitor does not know how to {what} {size} bytes at {address:#x} (code {answer.code})")
 
     def _does_not_end(self, entry: int, seconds: float) -> Stopped:
@@ -158,8 +158,9 @@ class SerialWire:
 
     def _reset_by_line(self, line_reset: Callable[[], Port]) -> None:
         self._link.forget()
-        port = line_reset()
-        if port is not self._link.port:
+        before, port = self._link.port, line_reset()
+        if port is not before:
+            before.close()
             self._damaged_before += self._link.damaged
             self._link.replace_port(port)
         self._facts = self._link.greet()

@@ -10,7 +10,7 @@ from ansor.measure.wire.link import BoardReset, Silence
 from ansor.measure.wire.port import SerialPort
 from ansor.measure.wire.serial import SerialWire
 from ansor.measure.wire.wire import WireError
-from tests.measure.wire.faulty_pipe import BAUD_115200, NONE, FaultyPipe, Faults, random_faults
+from tests.measure.wire.faulty_pipe import BAUD_115200, NONE, Faults, FaultyPipe, random_faults
 
 pytestmark = pytest.mark.compiler
 COUNTER, ENTRY_BYTES, STOP, AREA = 0, 4, 16, 64
