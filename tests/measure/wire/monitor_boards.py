@@ -5,11 +5,16 @@ from __future__ import annotations
 import socket
 import subprocess
 import time
+from collections.abc import Iterator
+
+import pytest
 
 from ansor.measure.wire.monitor_build import built_monitor
 from ansor.measure.wire.port import Port, socket_port
 from ansor.measure.wire.serial import SerialWire
 from ansor.measure.wire.wire import WireError
+from ansor.testing.wire_contract import WireContract
+from tests.emulators import need_micro
 
 COMMANDS = {
     "riscv32-virt": ("qemu-system-riscv32", "-M", "virt", "-bios", "none"),
@@ -55,3 +60,20 @@ class Simulator:
     def wire(self, resets: bool = True) -> SerialWire:
         """A wire to a new process; where it may not reset, only the monitor can."""
         return SerialWire(self.start(), self.board, self.start if resets else None)
+
+
+class OnBoard(WireContract):
+    """The tests of wires, on a board of `COMMANDS`: fewer bytes, since its line is slow."""
+
+    board = ""
+    sizes, alignments, steps, large = (1, 4, 7, 64), (0, 3), 10, 1501
+
+    @pytest.fixture(autouse=True)
+    def simulator(self) -> Iterator[None]:
+        need_micro()
+        self.one = Simulator(self.board)
+        yield
+        self.one.stop()
+
+    def open(self) -> SerialWire:
+        return self.one.wire()

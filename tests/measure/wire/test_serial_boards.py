@@ -2,41 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from ansor.measure.wire.serial import SerialWire
 from ansor.measure.wire.wire import WireError
-from ansor.testing.wire_contract import WireContract
 from ansor.testing.wire_programs import RISCV, STOP, THUMB
 from tests.emulators import need_micro
-from tests.measure.wire.monitor_boards import Simulator
+from tests.measure.wire.monitor_boards import OnBoard, Simulator
 
 pytestmark = pytest.mark.compiler
 
 
-class OnBoard(WireContract):
-    board = ""
-    sizes, alignments, steps, large = (1, 4, 7, 64), (0, 3), 10, 1501
-
-    @pytest.fixture(autouse=True)
-    def simulator(self) -> Iterator[None]:
-        need_micro()
-        self.one = Simulator(self.board)
-        yield
-        self.one.stop()
-
-    def open(self) -> SerialWire:
-        return self.one.wire()
-
-
 class TestRiscv32(OnBoard):
     board, memory, programs, nowhere = "riscv32-virt", (0x80010000, 0x4000), RISCV, 0xF0000000
-
-
-class TestCortexM4(OnBoard):
-    board, memory, programs, nowhere = "mps2-an386", (0x20010000, 0x4000), THUMB, 0x60000000
 
 
 @pytest.mark.parametrize("board", ["riscv64-virt", "mps2-an385", "mps2-an500"])
