@@ -15,7 +15,7 @@ MADE = 32  # random bytes of a key that is made
 
 
 def read_key(path: Path) -> bytes:
-    """The key in a file, without the white space behind it. Raises DeviceError for a file that is missing, too short or too long, or that others can read."""
+    """The key in a file, without the white space behind it. Raises DeviceError for a file that is missing, too short or too long, or not ours alone."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -24,7 +24,9 @@ def read_key(path: Path) -> bytes:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
             raise DeviceError(f"asked for the key of an agent in {path}, which is no file")
-        if found.st_mode & 0o077 or found.st_uid not in (os.geteuid(), 0):
+        if found.st_uid not in (os.geteuid(), 0):
+            raise DeviceError(f"the key {path} belongs to another user ({found.st_uid}), who can change it: copy it to a file of your own")
+        if found.st_mode & 0o077:
             raise DeviceError(f"others can read or write the key {path} (mode {found.st_mode & 0o777:o}): make it yours alone with chmod 600 {path}")
         key = file.read(MOST + 1).rstrip(b" \t\r\n")
     if not LEAST <= len(key) <= MOST:

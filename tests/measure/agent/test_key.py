@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -32,4 +33,12 @@ def test_what_is_no_file(tmp_path: Path) -> None:
         read_key(tmp_path / "key")
     os.mkfifo(tmp_path / "key", 0o600)
     with pytest.raises(DeviceError, match="which is no file"):
+        read_key(tmp_path / "key")
+
+
+def test_a_key_of_another_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made_key(tmp_path / "key")
+    found = os.stat_result((stat.S_IFREG | 0o600, 1, 1, 1, os.geteuid() + 1, 0, 65, 0, 0, 0))
+    monkeypatch.setattr(os, "fstat", lambda descriptor: found)
+    with pytest.raises(DeviceError, match="belongs to another user .* copy it to a file of your own"):
         read_key(tmp_path / "key")
