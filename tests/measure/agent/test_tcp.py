@@ -120,6 +120,33 @@ def test_what_another_peer_slips_in_ends_the_connection(server: tuple[subprocess
     client.close()
 
 
+class Between(SocketChannel):
+    """Somebody on the way, who keeps what an agent says, and can change it or say it again."""
+
+    heard = b""
+    change = (b"", b"")
+
+    def receive(self, size: int, deadline: float) -> bytes:
+        found = super().receive(size, deadline)
+        self.heard += found
+        return found.replace(*self.change) if self.change[0] else found
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_an_answer_that_was_changed_or_given_before_is_not_believed(server: tuple[subprocess.Popen[str], int], again: bool) -> None:
+    channel = Between("127.0.0.1", server[1], 10)
+    client = AgentClient(lambda: channel, KEY)
+    channel.heard = b""
+    assert not client.has_kept("nothing")
+    if again:
+        channel._unread += channel.heard
+    else:
+        channel.change = (b"o", b"p")
+    with pytest.raises(LinkLost, match="an answer has a wrong seal"):
+        client.has_kept("nothing")
+    client.close()
+
+
 def test_a_message_that_was_sent_before_is_refused(server: tuple[subprocess.Popen[str], int]) -> None:
     client = connect(server[1])
     sent: list[bytes] = []

@@ -178,6 +178,16 @@ def test_a_program_times_itself(tmp_path: Path) -> None:
 
 
 @pytest.mark.compiler
+def test_an_element_that_was_never_written_is_named_before_wrong_ones(tmp_path: Path) -> None:
+    body = ADD.replace("c[i] =", "if (i != 9) c[i] = i == 0 ? 7 :")
+    made = replace(job(), timing=TimingOptions(min_repeat_ms=0.1))
+    assert made.reference is not None
+    reference = replace(made.reference, path=built(made.reference.source))
+    made = replace(made, artifact=replace(made.artifact, path=built(kernel(body, ARGUMENTS))), reference=reference)
+    assert TrialRuns(Here(tmp_path), SECONDS).run(made) == Failure("wrong_answer", "output 'C': 1 of 60 elements never written, first at (9,)")
+
+
+@pytest.mark.compiler
 def test_a_kept_file_that_is_damaged_is_not_read(tmp_path: Path) -> None:
     made = replace(job(), timing=TimingOptions(min_repeat_ms=0.1))
     assert made.reference is not None
