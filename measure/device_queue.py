@@ -10,15 +10,13 @@ from dataclasses import dataclass
 
 from ansor.errors import AnsorError, DeviceError
 from ansor.measure.device import Device, Job, Observation
-from ansor.measure.failure import Failure
+from ansor.measure.failure import LINK, Failure
 from ansor.measure.turns import Say
 from ansor.support.notices import warn
 
-LOST = ("link_lost", "reset")
-"""Kinds of failures that are the device's, or the way to it: the job is tried once more, on another one if there is one."""
-
 MOST_LOST = 6
-"""Runs in a row that a device may lose: those of three jobs, where it is the only one."""
+"""Runs in a row that a device may lose, by failures of the kinds LINK: those of three jobs, where it is the only one. Each job is tried once more, on another
+device if there is one."""
 
 _STOPPED = Failure("queue", "the run was stopped before a device was free")
 
@@ -79,7 +77,7 @@ class DeviceQueue:
     def _run(self, job: Job) -> Ran:
         started = time.monotonic()
         outcome, device = self._once(job, None)
-        if isinstance(outcome, Failure) and outcome.kind in LOST and not self._stopping:
+        if isinstance(outcome, Failure) and outcome.kind in LINK and not self._stopping:
             outcome, _ = self._once(job, device)
         return Ran(outcome, time.monotonic() - started)
 
@@ -117,7 +115,7 @@ class DeviceQueue:
     def _count(self, device: Device, outcome: Observation | Failure) -> None:
         """Raises _Unusable for a device that lost too many runs in a row."""
         at = next(k for k, one in enumerate(self._devices) if one is device)
-        lost = isinstance(outcome, Failure) and outcome.kind in LOST and not self._stopping
+        lost = isinstance(outcome, Failure) and outcome.kind in LINK and not self._stopping
         self._lost[at] = self._lost[at] + 1 if lost else 0
         if self._lost[at] >= MOST_LOST:
             self._lost[at] = 0

@@ -34,7 +34,7 @@ def _build(given: argparse.Namespace) -> int:
 
 def _push(given: argparse.Namespace) -> int:
     options, host = ssh_destination(given.host)
-    ssh = ["ssh", *SSH_OPTIONS, *options, "--", host]
+    ssh = [*settings.ssh_command(), *SSH_OPTIONS, *options, "--", host]
     system = system_named(given.system or _said(ssh, "uname -m", given.host))
     place = given.path or PUSHED
     folder, new = shlex.quote(str(Path(place).parent)), shlex.quote(f"{place}.new")

@@ -16,7 +16,7 @@ from dataclasses import replace
 from ansor.cost_model.base import CostModel
 from ansor.cost_model.pretrained import first_model
 from ansor.errors import AnsorError
-from ansor.measure.failure import Failure
+from ansor.measure.failure import LINK, Failure
 from ansor.measure.machine_trouble import KIND as MACHINE
 from ansor.measure.machine_trouble import check_trouble
 from ansor.measure.measurer import Candidate, Measurement, Measurer
@@ -199,21 +199,23 @@ class TuningRun:
         """Ask, measure, record, tell; gives how many trials there were."""
         outcomes: list[Outcome] = []
         trouble: Failure | None = None
-        picks = self._picks(state, count)
+        picks, count = self._picks(state, count), 0
         try:
             with closing(self._measured(state, picks)) as measured:
                 for pick, measurement in measured:
                     if measurement.failure is not None and measurement.failure.kind == MACHINE:
                         trouble = measurement.failure  # not the program's: nothing is known of it; the others of the round count
                         continue
-                    outcomes.append(self._trial(state, pick, measurement))
+                    outcome, count = self._trial(state, pick, measurement), count + 1
+                    if outcome.failure not in LINK:
+                        outcomes.append(outcome)
                     self.hearers.update(self._progress(state, measurement))
                     if not self.pace.seconds_left:
                         break
         finally:
             self.tuners[id(state)].tell(outcomes)
         check_trouble(trouble)
-        return len(outcomes)
+        return count
 
     def _picks(self, state: TaskState, count: int) -> list[Pick]:
         """What is measured next: what is picked without measuring in the first round of a task, alone, as it is there and a search would take longer."""

@@ -6,10 +6,12 @@
 | `ANSOR_CACHE` | folder for compiler caches, helper libraries and work folders      | `~/.cache/ansor`           |
 | `ANSOR_JOBS`  | compiler processes at a time                                       | the cores we may use       |
 | `ANSOR_AGENT_KEY` | file with the key of agents that listen                         | `~/.config/ansor/agent.key`|
+| `ANSOR_SSH`   | how `ssh` is called, options included, to reach boards             | `ssh`                      |
 | `ANSOR_TRACEBACK` | anything: the command also shows where an error comes from     | one sentence               |
 """
 
 import os
+import shlex
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -54,6 +56,15 @@ def agent_key() -> Path:
     """The file with the key of agents: `$ANSOR_AGENT_KEY`, else one in this user's home folder. It need not be there."""
     text = os.environ.get("ANSOR_AGENT_KEY", "").strip()
     return Path(text).expanduser().absolute() if text else Path.home() / ".config" / "ansor" / "agent.key"
+
+
+def ssh_command() -> tuple[str, ...]:
+    """The words that start `ssh`: those of `$ANSOR_SSH`, such as `ssh -F FILE`. Raises ArgumentError for a text that is no command."""
+    text = os.environ.get("ANSOR_SSH", "").strip()
+    try:
+        return tuple(shlex.split(text)) or ("ssh",)
+    except ValueError as error:
+        raise ArgumentError(f"ANSOR_SSH is {text[:80]!r}, which cannot be read ({error}); set it to a command such as ssh -F FILE, or unset it") from error
 
 
 def jobs() -> int:

@@ -75,7 +75,7 @@ def _ssh(text: str) -> Address:
     if found is None:
         raise DeviceError(f"asked for device {text!r}; write ssh://HOST, ssh://USER@HOST:PORT, or ssh://HOST/PATH/TO/agent")
     options, host = ssh_destination(found[1])
-    return Address(text, ("ssh", *SSH_OPTIONS, *options, "--", host, f"exec {shlex.quote(found[2] or PUSHED)}"))
+    return Address(text, (*settings.ssh_command(), *SSH_OPTIONS, *options, "--", host, f"exec {shlex.quote(found[2] or PUSHED)}"))
 
 
 def _tcp(text: str) -> Address:

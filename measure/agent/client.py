@@ -12,7 +12,8 @@ from ansor.measure.agent.channel import Channel
 from ansor.measure.agent.wire import VERSION, Answer, LinkLost, Wire
 
 ANSWER_SECONDS = 30.0
-BUSY_SECONDS = 90.0  # beside the time of a job: how long an agent lets it wait for others
+LATE_SECONDS = 30.0  # how much later than a job may end its answer may come
+WAIT_SECONDS = 60.0  # for the job of another peer, where an agent does not say how long it waits
 SLOWEST_RATE = 16 << 10  # bytes a second, as the agent has it
 
 RunWay = str
@@ -83,7 +84,7 @@ class AgentClient:
     def run(self, digest: str, mode: str, kept: str, recipe: bytes, limits: Limits) -> RunEnd:
         """Run a stored program with the recipe as its input. `mode`: reference or trial. `kept`: what the first leaves, or the second reads; '-': nothing."""
         words = ("run", digest, mode, kept, str(ceil(limits.seconds * 1e3)), str(limits.memory), str(limits.file_bytes))
-        answer = self._ask(words, recipe, seconds=limits.seconds + BUSY_SECONDS)
+        answer = self._ask(words, recipe, seconds=limits.seconds + self._wait + LATE_SECONDS)
         return _run_end(answer)
 
     def drop_kept(self, name: str) -> None:
@@ -97,6 +98,12 @@ class AgentClient:
     def close(self) -> None:
         """End the connection; a job of it ends, too."""
         self.channel.close()
+
+    @property
+    def _wait(self) -> float:
+        """Seconds for which the agent lets a job wait for another peer's."""
+        told = self.about.get("wait", "")
+        return float(told) if told.isascii() and told.isdecimal() and len(told) < 6 else WAIT_SECONDS
 
     def _greeted(self) -> Mapping[str, str]:
         answer = self._ask(("hello", VERSION))

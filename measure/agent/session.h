@@ -62,6 +62,7 @@ static Outcome say_hello(Session *session) {
     add_value(&body, "processors ", (uint64_t)processors());
     if (sysinfo(&memory) == 0) add_value(&body, "memory ", (uint64_t)memory.totalram * memory.mem_unit);
     add_value(&body, "largest ", session->store.largest);
+    add_value(&body, "wait ", (uint64_t)session->running.patience / 1000);
     add_value(&body, "start ", (uint64_t)session->start);
     add_line_of(&body, "/proc/sys/kernel/random/boot_id", "", "boot ");
     add_line_of(&body, "/proc/cpuinfo", "model name", "model ");

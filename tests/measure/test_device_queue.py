@@ -12,7 +12,7 @@ from ansor.codegen.source import CSource
 from ansor.errors import DeviceError
 from ansor.measure.device import Job, Observation
 from ansor.measure.device_queue import MOST_LOST, DeviceQueue
-from ansor.measure.failure import Failure
+from ansor.measure.failure import LINK, Failure
 from ansor.measure.measure_task import MeasureTask
 from ansor.targets.unit import INSTRUCTIONS, SECONDS, Unit
 
@@ -55,8 +55,9 @@ def test_each_job_runs_once_on_one_of_the_devices() -> None:
     assert [board.closed for board in boards] == [1, 1]
 
 
-def test_a_broken_link_costs_a_second_try_and_no_more() -> None:
-    lost = Failure("link_lost", "the cable was cut")
+@pytest.mark.parametrize("kind", LINK)
+def test_a_broken_link_costs_a_second_try_and_no_more(kind: str) -> None:
+    lost = Failure(kind, "the cable was cut")
     board = Board("a", [lost])
     assert isinstance(DeviceQueue([board]).submit(job(1)).result().outcome, Observation) and board.ran == ["1", "1"]
     board = Board("a", [lost, lost])

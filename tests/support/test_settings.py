@@ -15,6 +15,16 @@ def test_compiler_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings.jobs() == settings.cores()
 
 
+def test_how_ssh_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ANSOR_SSH", raising=False)
+    assert settings.ssh_command() == ("ssh",)
+    monkeypatch.setenv("ANSOR_SSH", "ssh -F '/a folder/config'")
+    assert settings.ssh_command() == ("ssh", "-F", "/a folder/config")
+    monkeypatch.setenv("ANSOR_SSH", "ssh '")
+    with pytest.raises(ArgumentError, match="^ANSOR_SSH is .*; set it to a command"):
+        settings.ssh_command()
+
+
 @pytest.mark.parametrize("text", ["abc", "0", "-1", "1.5", "²"])
 def test_no_number_of_processes(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANSOR_JOBS", text)

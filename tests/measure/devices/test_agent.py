@@ -19,11 +19,9 @@ from ansor.errors import DeviceError
 from ansor.measure.agent import client
 from ansor.measure.agent.address import read_address
 from ansor.measure.agent.build import built_agent
-from ansor.measure.agent.wire import LinkLost
 from ansor.measure.device import Device, Job, Observation
 from ansor.measure.device_kinds import open_device, open_devices
 from ansor.measure.device_queue import DeviceQueue
-from ansor.measure.devices import agent as devices
 from ansor.measure.devices.agent import AgentDevice, model_of
 from ansor.measure.failure import Failure
 from ansor.measure.measure_task import MeasureTask
@@ -169,8 +167,8 @@ def test_what_is_gone_from_the_board_is_brought_again(tmp_path: Path, job: Calla
 
 @pytest.mark.parametrize(("fault", "kind"), [("cut", "link_lost"), ("truncate", "link_lost"), ("garbage", "link_lost"), ("hang", "link_lost")])
 def test_a_link_that_breaks(tmp_path: Path, job: Callable[..., Job], fault: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "BUSY_SECONDS", -4.0)
-    device = stdio(tmp_path, before=(sys.executable, str(FAULTY), fault, str(tmp_path / "mark")))
+    monkeypatch.setattr(client, "LATE_SECONDS", -4.0)
+    device = stdio(tmp_path, "-wait", "1", before=(sys.executable, str(FAULTY), fault, str(tmp_path / "mark")))
     found = device.run(job())
     assert isinstance(found, Failure) and found.kind == kind, found
     assert isinstance(device.run(job()), Observation)
@@ -189,22 +187,6 @@ def test_no_trial_counts_twice(tmp_path: Path, job: Callable[..., Job]) -> None:
     results = [queue.submit(job(body)) for body in (ADD, ADD + " ")]
     assert all(isinstance(one.result().outcome, Observation) for one in results) and len(results) == 2
     queue.close()
-
-
-def test_an_agent_that_starts_anew(tmp_path: Path, job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch) -> None:
-    """While a program ran, and between two."""
-    monkeypatch.setattr(devices, "PAUSE_SECONDS", 0.05)
-    with serving(built_agent(), tmp_path) as (_, port, key):
-        device = AgentDevice(read_address(f"agent://127.0.0.1:{port}?key={key}"))
-        assert isinstance(device.run(job()), Observation)
-    with serving(built_agent(), tmp_path, "-listen", f"127.0.0.1:{port}"):
-        assert isinstance(device.run(job()), Observation)
-        about = dict(device._transport.about())
-    device._transport._about = about | {"start": "0"}  # as if the answer to a program had been lost with another agent
-    with serving(built_agent(), tmp_path, "-listen", f"127.0.0.1:{port}"):
-        failure = device._transport._lost(LinkLost("cut"))
-        assert failure.kind == "reset" and isinstance(device.run(job()), Observation)
-        device.close()
 
 
 def test_nobody_answers(tmp_path: Path, job: Callable[..., Job]) -> None:
