@@ -236,7 +236,9 @@ def test_trouble_of_the_machine_is_no_trial(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["link_lost", "reset", "queue"])
 def test_a_device_that_is_gone_is_no_failure_of_the_program(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "r.jsonl"
-    state = run(FakeMeasurer(failures={2: Failure(kind, "the cable"), 5: Failure(kind, "the cable")}), 8, path).run()[0]
+    tuning = run(FakeMeasurer(failures={2: Failure(kind, "the cable"), 5: Failure(kind, "the cable")}), 8, path)
+    state = tuning.run()[0]
+    assert len(tuning.tuners[id(state)]._outcomes) == 6, "the search learns nothing from them"
     assert state.trials == 8 and state.failures == {kind: 2} and len(load(path).records) == 6
     again = run(FakeMeasurer(), 8, path).run()[0]
     assert again.resumed == 6 and again.trials == 8 == len(load(path).records)

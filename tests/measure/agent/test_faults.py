@@ -161,7 +161,12 @@ def test_an_agent_says_how_long_jobs_wait(boards: Boards, fake: bytes, monkeypat
     assert client.about["wait"] == "2"
     asked: list[float] = []
     ask = client._wire.ask
-    monkeypatch.setattr(client._wire, "ask", lambda *words, seconds: (asked.append(seconds), ask(*words, seconds=seconds))[1])
+
+    def noted(words: tuple[str, ...], body: bytes = b"", *, seconds: float) -> wire.Answer:
+        asked.append(seconds)
+        return ask(words, body, seconds=seconds)
+
+    monkeypatch.setattr(client._wire, "ask", noted)
     client.run(client.put(fake), "trial", "-", b"say hello", Limits(3, 1 << 30, 1 << 20))
     assert asked[-1] == 3 + 2 + 20
     client.close()
