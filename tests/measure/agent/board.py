@@ -21,13 +21,13 @@ from ansor.measure.agent.address import Address, read_address
 from ansor.measure.device import Job, Observation
 from ansor.measure.devices.agent import AgentDevice
 from ansor.measure.failure import Failure
-from ansor.measure.timing import TimingOptions
+from ansor.measure.timing import Stopping, TimingOptions
 from ansor.tasks.task import SearchTask
 from tests.measure.agent.serving import KEY
 
 EVENT_SECONDS = 90.0
 TRIALS = 6
-TIMING = TimingOptions(repeat=1, min_repeat_ms=0.1, contender_repeats=0, timeout_seconds=2.0)
+TIMING = TimingOptions(repeat=1, min_repeat_ms=0.1, stopping=Stopping(contender_repeats=0), timeout_seconds=2.0)
 
 # In front of every job. Trials are counted; the one whose number is in the file `hold` does not end.
 FRONT = """#!/bin/sh
