@@ -21,6 +21,8 @@ PIECE = 1 << 16  # characters in one call of the system
 # Servers end when their answers do not go out at once: never are more on the way than a socket takes.
 UNANSWERED = 1 << 15
 ASKING_PIECE = 1 << 14
+# Where many answers are due they are taken many at a time: each time costs both ends more than an answer does.
+FEW, GATHERING_SECONDS = 4096, 5e-4
 
 
 class BitbangLine:
@@ -65,6 +67,8 @@ class BitbangLine:
             answers += came
             if len(answers) > asked:
                 break
+            if 0 < len(came) < FEW < expected - len(answers):
+                time.sleep(GATHERING_SECONDS)
             if sent or came:
                 waited = time.monotonic()
             elif time.monotonic() - waited > self._silent:
