@@ -6,6 +6,7 @@ also where there is SVE: kernels are written for vectors of a known length, and 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -117,22 +118,17 @@ def _default(kind: str, mcpu: str) -> Target:
     return Target(kind, mcpu.replace("_", "-"), hardware, rules=RULES, dialect=_DIALECTS[kind], prior=core.prior)
 
 
-def _toolchain(triple: str, target: Target) -> Toolchain:
-    """The embedded compiler, for the processor and what `-mattr` added to it."""
-    added = target.hardware.features - parse_features(target)
+def _toolchain(triple: str, processors: Mapping[str, Processor], target: Target) -> Toolchain:
+    """The embedded compiler, for the processor and what was added to those of its features that the table has, by `-mattr` or a kind made of ours."""
+    core = processors.get(target.mcpu)
+    added = target.hardware.features - frozenset(core.features.split() if core else ())
     mcpu = "+".join([target.mcpu, *(COMPILER_NAMES[name] for name in sorted(added))])
     return CToolchain(find_compiler(EMBEDDED), mcpu, triple)
 
 
-def parse_features(target: Target) -> frozenset[str]:
-    """The features of its processor, as the table has them."""
-    processors = ARM if target.kind == "arm" else ARMV7
-    return frozenset(processors[target.mcpu].features.split())
-
-
 _DIALECTS = {"arm": Dialect(by_element=True), "armv7": Dialect(index_bits=32, by_element=True)}
 
-_AARCH64 = CodeGenerator(toolchain=partial(_toolchain, "aarch64-linux-musl"), intrinsics=INTRINSICS)
-_AARCH32 = CodeGenerator(toolchain=partial(_toolchain, "arm-linux-musleabihf"))
+_AARCH64 = CodeGenerator(toolchain=partial(_toolchain, "aarch64-linux-musl", ARM), intrinsics=INTRINSICS)
+_AARCH32 = CodeGenerator(toolchain=partial(_toolchain, "arm-linux-musleabihf", ARMV7))
 AARCH64 = register_kind(Kind("arm", partial(_default, "arm"), OPTIONS, "cortex-a72", INSTRUCTIONS, "qemu-aarch64", _AARCH64))
 AARCH32 = register_kind(Kind("armv7", partial(_default, "armv7"), OPTIONS, "cortex-a7", INSTRUCTIONS, "qemu-arm", _AARCH32))

@@ -11,6 +11,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from ansor.errors import ScheduleError
 from ansor.ir.columns import Flag, Int, choose, larger, negated, product
 from ansor.ir.loops import For, Loops, Store, stores
 from ansor.schedule.machine import Limit, Machine
@@ -23,8 +24,19 @@ def legal(loops: Loops, machine: Machine) -> Flag:
     """True (for each program) when it keeps all limits of the machine."""
     result: Flag = True
     for limit in machine.limits:
-        result = result & limit.holds(loops, machine)
+        result = result & _holds(limit, loops, machine)
     return result
+
+
+def _holds(limit: Limit, loops: Loops, machine: Machine) -> Flag:
+    """Raises ScheduleError, which names the limit, where it does with columns what only numbers can do."""
+    try:
+        return limit.holds(loops, machine)
+    except TypeError as error:
+        raise ScheduleError(
+            f"asked whether programs keep the limit {limit.name!r} of their target: {error}; a limit is asked of many programs at once: it may add and "
+            "compare, and use ansor.ir.columns (choose, larger, product), not if, and, max() or int() of a number"
+        ) from error
 
 
 @lru_cache(maxsize=1)  # several limits ask for the same program, one after the other

@@ -1,18 +1,24 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from ansor import te
+from ansor.errors import ScheduleError
 from ansor.ir.dag import Dag
 from ansor.ir.loops import stores
 from ansor.schedule.choice import level_choice, tile_choice
 from ansor.schedule.legality import legal, legal_rows, offsets, register_tile, vector_pieces
+from ansor.schedule.machine import Limit
 from ansor.schedule.memory import local_bytes
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.steps import ComputeAt, Parallel, Reorder, Split, Step, Tensorize, Unroll, Vectorize
-from ansor.targets.base import parse_target
-from ansor.te import workloads
+from ansor.targets import cpu
+from ansor.targets.base import CodeGenerator, Kind, parse_target, register_kind
+from ansor.tasks.sketch_space import recorded
+from ansor.zoo.operators import matmul
 
 AVX2 = parse_target("cpu -mcpu=haswell -threads=1")  # 16 registers of 8 floats
 AVX512 = parse_target("cpu -mcpu=znver4 -threads=1")  # 32 registers of 16 floats
@@ -20,7 +26,7 @@ AVX512 = parse_target("cpu -mcpu=znver4 -threads=1")  # 32 registers of 16 float
 
 def tiled(rows: int, columns: int, *steps: Step) -> Sketch:
     split = (Split("C", "i", (rows,), 2), Split("C", "j", (columns,), 2), Reorder("C", ("i_0", "j_0", "k", "i_1", "j_1")))
-    return Sketch(Dag(workloads.matmul(64, 64, 64))).then(*split, *steps)
+    return Sketch(Dag(matmul(64, 64, 64))).then(*split, *steps)
 
 
 def tile_of(sketch: Sketch, vector_bytes: int) -> object:
@@ -81,7 +87,7 @@ def test_unrolled_code_is_bounded() -> None:
 def test_a_population_and_its_rows_agree() -> None:
     choices = [tile_choice("i", 64, 1), tile_choice("j", 64, 1), level_choice("v", (0, 1)), level_choice("p", (0, 1, 2))]
     steps = (Split("C", "i", "i", 2), Split("C", "j", "j", 2), Reorder("C", ("i_0", "j_0", "k", "i_1", "j_1")), Vectorize("C", "j_1", "v"), Parallel("C", "p"))
-    sketch = Sketch(Dag(workloads.matmul(64, 64, 64))).then(*steps, choices=choices)
+    sketch = Sketch(Dag(matmul(64, 64, 64))).then(*steps, choices=choices)
     rows = np.stack(np.meshgrid(*[np.arange(size) for size in sketch.sizes], indexing="ij"), axis=-1).reshape(-1, 4)
     found = legal_rows(sketch.lower_rows(rows), AVX2, len(rows))
     assert 0 < found.sum() < len(rows)
@@ -113,3 +119,11 @@ def test_an_instruction_and_what_it_takes_off_need_registers_and_whole_vectors(r
     ((path, store),) = stores(loops.body)
     assert register_tile(path, store, 64) == tile and offsets(path, store, 64) == beside
     assert legal(loops, AVX512) == fits
+
+
+def test_a_limit_that_branches_on_a_number_is_named() -> None:
+    short = Limit("short loops", lambda loops, machine: max(loop.var.extent for path, _ in stores(loops.body) for loop in path) <= 16)
+    register_kind(Kind("short", lambda mcpu: replace(cpu.default(mcpu), kind="short"), cpu.OPTIONS, codegen=CodeGenerator(limits=(short,))))
+    sketch = Sketch(Dag(matmul(64, 64, 64))).then(Split("C", "i", "C.i", 2), choices=[tile_choice("C.i", 64, 1)])
+    with pytest.raises(ScheduleError, match="'short loops'.*not if, and, max"):
+        recorded(sketch, parse_target("short"))

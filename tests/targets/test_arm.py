@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +19,8 @@ from ansor.errors import DeclarationError, TargetError
 from ansor.ir.dag import Dag
 from ansor.run.zero_tuning import pick
 from ansor.schedule.sketch import Sketch
-from ansor.targets.arm import ARM, ARMV7
-from ansor.targets.base import parse_target
+from ansor.targets.arm import AARCH64, ARM, ARMV7
+from ansor.targets.base import parse_target, register_kind
 from ansor.targets.unit import INSTRUCTIONS
 from ansor.tasks.task import SearchTask
 from ansor.te import nn, workloads
@@ -32,6 +33,12 @@ def test_every_processor_is_a_target_that_reads_back(text: str) -> None:
     assert parse_target(str(target)) == target and target.threads == 1 and not target.is_local
     assert target.unit == INSTRUCTIONS and target.device == ("qemu-arm" if target.kind == "armv7" else "qemu-aarch64")
     assert target.vector_bytes == 16 and target.vector_registers == (16 if target.kind == "armv7" else 32)
+
+
+def test_a_board_made_of_the_kind_is_built_as_it_is() -> None:
+    register_kind(replace(AARCH64, name="board_of_arm", default=lambda mcpu: replace(AARCH64.default(mcpu), kind="board_of_arm")))
+    made = parse_target("board_of_arm -mattr=+dotprod").toolchain()
+    assert isinstance(made, CToolchain) and (made.triple, made.mcpu) == ("aarch64-linux-musl", "cortex-a72+dotprod")
 
 
 def test_instructions_are_those_that_a_processor_has() -> None:
