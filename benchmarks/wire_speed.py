@@ -143,7 +143,8 @@ def measured(table: Table, name: str, wire: Wire, arguments: argparse.Namespace)
     both = [write + read for write, read in zip(writes, reads, strict=True)]
     speeds = [f"{arguments.bytes / min(times) / 1e3:.0f} / {arguments.bytes / statistics.median(times) / 1e3:.0f}" for times in (writes, reads, both)]
     sent, received = between.overhead - before.overhead, wire.traffic.overhead - between.overhead
-    table.add_row(name, *speeds, f"{sent / arguments.bytes:.1f}", f"{received / arguments.bytes:.1f}")
+    characters = [f"{count / arguments.bytes:.1f}" if wire.name.startswith("bitbang:") else "" for count in (sent, received)]
+    table.add_row(name, *speeds, *characters)
     wire.close()
 
 
@@ -158,7 +159,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if not arguments.url and not arguments.spike:
         parser.error("say which wire, or --spike")
-    table = Table("wire", "write kB/s\nbest / median", "read kB/s\nbest / median", "both kB/s\nbest / median", "characters\na byte, write", "\nread")
+    table = Table("wire", "write kB/s\nbest / median", "read kB/s\nbest / median", "both kB/s\nbest / median", "characters\na byte written", "\na byte read")
     if arguments.url:
         measured(table, arguments.url, opened(arguments.url), arguments)
     for name, (isa, options) in MODULES.items() if arguments.spike else ():
