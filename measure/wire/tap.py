@@ -158,8 +158,8 @@ class Tap:
         self._wait = self._slower(self._wait)
 
     def pass_time(self, clocks: int) -> None:
-        """Stay in Run-Test/Idle: a simulator may run only as the clock does."""
-        self.line.exchange(IDLE * clocks)
+        """Stay in Run-Test/Idle until the port did so: a simulator may run only as the clock does."""
+        self.line.exchange(IDLE * clocks + b"R")
 
     def _slower(self, clocks: int) -> int:
         if clocks >= MOST_IDLE:

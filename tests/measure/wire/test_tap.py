@@ -78,6 +78,14 @@ def test_a_refused_operation_is_an_error_and_the_next_one_works() -> None:
         assert tap.read(0x12) == 1 << 16 | 0x380
 
 
+def test_time_has_passed_when_it_returns() -> None:
+    """Or else clocks would pile up before a slow server."""
+    with tapped(FakeDebugModule()) as tap:
+        before = tap.line.received
+        tap.pass_time(1000)
+        assert tap.line.received == before + 1
+
+
 def test_what_is_written_once_is_written_once() -> None:
     chip = FakeDebugModule(access_clocks=4)
     with tapped(chip) as tap:
