@@ -1,0 +1,104 @@
+"""Boards that tests simulate, each with a GDB server: QEMU's machines, and Spike behind OpenOCD. On loopback, and ended by their process id."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+MACHINES = {
+    "riscv32": ("qemu-system-riscv32", "-M", "virt", "-bios", "none"),
+    "riscv64": ("qemu-system-riscv64", "-M", "virt", "-bios", "none"),
+    "cortex-m4": ("qemu-system-arm", "-M", "mps2-an386"),
+    "cortex-m55": ("qemu-system-arm", "-M", "mps3-an547"),
+}
+SECONDS = 20.0
+
+
+def free_port() -> int:
+    """A port of the loopback interface that nobody has."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextlib.contextmanager
+def qemu(machine: str, *more: str) -> Iterator[int]:
+    """A halted machine; the port of its GDB server."""
+    port = free_port()
+    quiet = ("-nographic", "-monitor", "none", "-serial", "null", "-S", "-gdb", f"tcp:127.0.0.1:{port}")
+    with _running([*MACHINES[machine], *quiet, *more]) as process:
+        _wait_for(process, port)
+        yield port
+
+
+@contextlib.contextmanager
+def spike_and_openocd(folder: Path, isa: str = "rv64imac_zicsr") -> Iterator[int]:
+    """The RISC-V simulator Spike behind OpenOCD; the port of OpenOCD's GDB server."""
+    port, said = free_port(), folder / "spike.txt"
+    endless = folder / "endless.elf"
+    _endless_program(endless)
+    with said.open("wb") as output, _running(["spike", f"--isa={isa}", "-m0x80000000:0x100000", "--rbb-port=0", "--halted", str(endless)], output) as simulator:
+        config = folder / "spike.cfg"
+        config.write_text(f"""adapter driver remote_bitbang
+remote_bitbang host 127.0.0.1
+remote_bitbang port {_bitbang_port(simulator, said)}
+jtag newtap riscv cpu -irlen 5 -expected-id 0x10e31913
+target create riscv.cpu riscv -chain-position riscv.cpu
+gdb_port {port}
+tcl_port disabled
+telnet_port disabled
+bindto 127.0.0.1
+init
+halt
+""")
+        with _running(["openocd", "-f", str(config)], subprocess.DEVNULL) as debugger:
+            _wait_for(debugger, port)
+            yield port
+
+
+@contextlib.contextmanager
+def _running(command: list[str], output: object = subprocess.DEVNULL) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)  # type: ignore[call-overload]
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait(SECONDS)
+
+
+def _wait_for(process: subprocess.Popen[bytes], port: int) -> None:
+    """Until a port listens; it is not connected to, since that would be a debugger. Connections that are tried are counted by nobody."""
+    end = time.monotonic() + SECONDS
+    wanted = f"{port:04X}"
+    while time.monotonic() < end and process.poll() is None:
+        listening = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+        if any(fields[1].endswith(f":{wanted}") and fields[3] == "0A" for fields in listening):
+            return
+        time.sleep(0.01)
+    raise RuntimeError(f"{process.args!r} does not listen at {port}")
+
+
+def _bitbang_port(process: subprocess.Popen[bytes], said: Path) -> int:
+    """The port that Spike says it took."""
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end and process.poll() is None:
+        if found := re.search(rb"port (\d+)", said.read_bytes()):
+            return int(found[1])
+        time.sleep(0.01)
+    raise RuntimeError(f"Spike says {said.read_bytes()[-200:]!r}")
+
+
+def _endless_program(path: Path) -> None:
+    """An ELF file whose only instruction jumps to itself."""
+    source = path.with_suffix(".s")
+    source.write_text(".globl _start\n_start: j _start\n")
+    script = path.with_suffix(".ld")
+    script.write_text("ENTRY(_start) SECTIONS { . = 0x80000000; .text : { *(.text*) } }\n")
+    compiler = [sys.executable, "-m", "ziglang", "cc", "--target=riscv64-freestanding", "-nostdlib", "-T", str(script)]
+    subprocess.run([*compiler, str(source), "-o", str(path)], check=True, timeout=60)
