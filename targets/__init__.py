@@ -2,3 +2,4 @@
 
 from ansor.targets import arm as arm
 from ansor.targets import cpu as cpu
+from ansor.targets import micro as micro

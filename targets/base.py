@@ -99,7 +99,8 @@ class Target:
     @property
     def unit(self) -> Unit:
         """What the devices of its kind count."""
-        return find_kind(self.kind).unit
+        unit = find_kind(self.kind).unit
+        return unit(self) if callable(unit) else unit
 
     @property
     def intrinsics(self) -> tuple[Intrinsic, ...]:
@@ -114,7 +115,8 @@ class Target:
     @property
     def device(self) -> str:
         """The device that its programs are measured on when nobody names one."""
-        return find_kind(self.kind).device
+        device = find_kind(self.kind).device
+        return device(self) if callable(device) else device
 
     @property
     def is_local(self) -> bool:
@@ -263,15 +265,16 @@ class CodeGenerator:
 class Kind:
     """A kind of target. `default(mcpu)` is the target when nothing but the processor is said; it raises TargetError for one it does not know.
 
-    unit, device: what its devices count, and the text of the one that serves when nobody names one. codegen: how its programs are written and built.
+    unit, device: what its devices count, and the text of the one that serves when nobody names one; functions of the target
+    where it depends on that. codegen: how its programs are written and built.
     """
 
     name: str
     default: Callable[[str], Target]
     options: tuple[Option, ...]
     mcpu: str = "native"
-    unit: Unit = SECONDS
-    device: str = LOCAL
+    unit: Unit | Callable[[Target], Unit] = SECONDS
+    device: str | Callable[[Target], str] = LOCAL
     codegen: CodeGenerator = CodeGenerator()
 
 

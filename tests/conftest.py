@@ -59,6 +59,14 @@ def emulators() -> None:
     need_emulators()
 
 
+@pytest.fixture(scope="session")
+def boards() -> None:
+    """Simulators of boards are there, or were installed."""
+    from tests.emulators import need_micro
+
+    need_micro()
+
+
 @pytest.fixture(autouse=True)
 def kinds_of_targets() -> Iterator[None]:
     """Kinds of targets that a test registers are forgotten after it."""
@@ -68,5 +76,5 @@ def kinds_of_targets() -> Iterator[None]:
         return
     known = set(base._kinds)
     yield
-    for name in set(base._kinds) - known - {"cpu", "arm", "armv7"}:
+    for name in set(base._kinds) - known - {"cpu", "arm", "armv7", "micro"}:
         del base._kinds[name]

@@ -102,12 +102,12 @@ def together(sources: Sequence[CSource]) -> tuple[list[str], str]:
     if len(sources) == 1:
         return [sources[0].entry], sources[0].text
     symbols = [f"ansor_candidate_{index}" for index in range(len(sources))]
-    return symbols, "\n".join(_apart(source, symbol) for source, symbol in zip(sources, symbols, strict=True))
+    return symbols, "\n".join(apart(source, symbol) for source, symbol in zip(sources, symbols, strict=True))
 
 
-def _apart(source: CSource, symbol: str) -> str:
-    """The text of a candidate, with its file-scope names made its own."""
-    names = dict.fromkeys(_STATIC.findall(source.text))
+def apart(source: CSource, symbol: str, *others: str) -> str:
+    """The text of a candidate, with its file-scope names, and those others, made its own."""
+    names = dict.fromkeys((*_STATIC.findall(source.text), *others))
     renamed = {source.entry: symbol, **{name: f"{symbol}_{name}" for name in names if name != source.entry}}
     defines = [f"#define {old} {new}" for old, new in renamed.items() if old != new]
     undefines = [f"#undef {old}" for old in renamed]

@@ -36,9 +36,17 @@ FUNCTIONS = {
 PAIRS = ("pow", "fmod", "atan2", "hypot", "copysign", "nextafter")  # functions of two operands
 INLINE_FUNCTIONS = {"exp10": "pow{f}(10, x)", "sigmoid": "1 / (1 + exp{f}(-x))", "rsqrt": "1 / sqrt{f}(x)"}
 
-INCLUDES = """\
-#include <math.h>
-
+MATHEMATICS = "#include <math.h>\n"
+# Without a library: what compilers know themselves. Anything else that a program calls is missing when it is linked.
+BUILT_IN = """\
+#define INFINITY __builtin_inff()
+#define NAN __builtin_nanf("")
+#define fabsf __builtin_fabsf
+#define fabs __builtin_fabs
+#define copysignf __builtin_copysignf
+#define copysign __builtin_copysign
+"""
+INCLUDES = """
 #if defined(__clang__)
 #define ANSOR_PRAGMA(text) _Pragma(#text)
 #define ANSOR_UNROLL(n) ANSOR_PRAGMA(clang loop unroll_count(n))
@@ -50,7 +58,8 @@ INCLUDES = """\
 #endif
 """
 POOL = "\ntypedef void (*ansor_parallel_for_t)(void *pool, void (*body)(void *, long, long), void *ctx, long n);\n"
-PRELUDE = INCLUDES + POOL
+PRELUDE = MATHEMATICS + INCLUDES + POOL
+"""Of programs for systems with a library and threads."""
 
 
 # Of programs with halves, before anything else that mentions them.
@@ -80,7 +89,7 @@ class Dialect:
 
     index: the C type of loop variables and places in buffers, of so many bits. alignment: bytes to which every buffer is aligned. pool: whether entry points
     take a thread pool; without one they take arguments and workspace only, and nothing runs in parallel. by_element: whether instructions multiply a vector by
-    one element of another.
+    one element of another. hosted: whether there is a library with mathematics.
     """
 
     index: str = "long"
@@ -88,11 +97,12 @@ class Dialect:
     alignment: int = ALIGNMENT
     pool: bool = True
     by_element: bool = False
+    hosted: bool = True
 
     @property
     def prelude(self) -> str:
         """What every translation unit begins with."""
-        return PRELUDE if self.pool else INCLUDES
+        return (MATHEMATICS if self.hosted else BUILT_IN) + INCLUDES + (POOL if self.pool else "")
 
 
 def literal(value: float | int | bool, dtype: str) -> str:

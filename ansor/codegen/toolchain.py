@@ -218,7 +218,14 @@ def compile_shared(
 
 
 def compile_files(
-    compiler: Compiler, sources: Sequence[Path | str], output: Path, flags: Sequence[str], *, timeout: float = 60.0, cancelled: threading.Event | None = None
+    compiler: Compiler,
+    sources: Sequence[Path | str],
+    output: Path,
+    flags: Sequence[str],
+    *,
+    libraries: Sequence[str] = ("-lm",),
+    timeout: float = 60.0,
+    cancelled: threading.Event | None = None,
 ) -> Compiled:
     """Build C files (`Path`) or C texts (`str`) with these flags into `output`; failure is a value, too.
 
@@ -228,7 +235,7 @@ def compile_files(
     with tempfile.TemporaryDirectory(prefix="cc-", dir=output.parent) as scratch:
         files = [_as_file(source, Path(scratch) / f"source{index}.c") for index, source in enumerate(sources)]
         partial = Path(scratch) / "output.so"
-        command = (*compiler.command, *flags, *map(str, files), "-o", str(partial), "-lm")
+        command = (*compiler.command, *flags, *map(str, files), "-o", str(partial), *libraries)
         extra = {"ZIG_LOCAL_CACHE_DIR": scratch, "ZIG_GLOBAL_CACHE_DIR": _zig_cache()} if compiler.kind == "zig" else {}
         compiled = _call(command, settings.environment_with(extra), timeout, cancelled)
         if compiled.ok:

@@ -21,7 +21,8 @@ def run_targets(given: argparse.Namespace) -> int:
     table = _table("target", "costs in", "measured on", "options")
     for name in kind_names():
         kind = find_kind(name)
-        table.add_row(name, str(kind.unit), kind.device, ", ".join(f"-{option.name}" for option in kind.options))
+        unit, device = ("as the board counts", "the board's own") if callable(kind.unit) else (str(kind.unit), str(kind.device))
+        table.add_row(name, unit, device, ", ".join(f"-{option.name}" for option in kind.options))
     console.print(table)
     console.print("a target is a kind and its options, such as 'cpu -threads=1'; `ansor doctor --target ...` says what is needed and there", soft_wrap=True)
     return 0

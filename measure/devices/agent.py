@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ansor.codegen.artifact import PROGRAM
+from ansor.codegen.artifact import PROGRAM, Artifact
 from ansor.errors import DeviceError
 from ansor.measure.agent.address import Address, read_address
 from ansor.measure.agent.client import AgentClient, Refused, RunEnd
@@ -64,9 +64,9 @@ class AgentTransport:
         """What the agent says of its machine. Raises DeviceError where nobody answers."""
         return self._about or self._opened().about
 
-    def run(self, program: Path, mode: str, kept: str, recipe: str, limits: Limits) -> Ended:
+    def run(self, program: Artifact, mode: str, kept: str, recipe: str, limits: Limits) -> Ended:
         """See `Transport`. Raises DeviceError where the agent does not come back."""
-        content = program.read_bytes()
+        content = program.path.read_bytes()
         self._tensor_bytes = 0
         try:
             ended, moved = self._run(content, mode, kept, recipe, limits)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from ansor.codegen.artifact import PROGRAM
+from ansor.codegen.artifact import PROGRAM, Artifact
 from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.toolchain import cached_library, find_compiler
 from ansor.errors import DeviceError, ToolchainError
@@ -65,12 +65,12 @@ class QemuTransport:
     _closing: bool = False
     _starting: threading.Lock = field(default_factory=threading.Lock)
 
-    def run(self, program: Path, mode: str, kept: str, recipe: str, limits: Limits) -> Ended:
+    def run(self, program: Artifact, mode: str, kept: str, recipe: str, limits: Limits) -> Ended:
         """See `Transport`."""
         with tempfile.TemporaryDirectory(prefix="run-", dir=self.folder) as place:
             counts = Path(place) / "counts"
             file = kept if kept == "-" else str(self.folder / kept)
-            command = [self.emulator, "-cpu", self.cpu, "-plugin", f"{self.plugin},out={counts}", str(program.absolute()), mode, file]
+            command = [self.emulator, "-cpu", self.cpu, "-plugin", f"{self.plugin},out={counts}", str(program.path.absolute()), mode, file]
             output, said, status = self._call(command, recipe, limits.seconds, place)
             if self._closing:
                 return Ended("", Failure("machine", "the device was closed while the program ran"))

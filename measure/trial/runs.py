@@ -18,7 +18,8 @@ from ansor.measure.failure import PASSING, Failure
 from ansor.measure.measure_task import MeasureTask
 from ansor.measure.trial.answer import Answer, OutputCheck, read_answer
 from ansor.measure.trial.fill import fills_of, key_of
-from ansor.measure.trial.proof import Proof, no_proof
+from ansor.measure.trial.host_reference import HostReference, host_reference, sums_wanted, wrong_sums
+from ansor.measure.trial.proof import HostProof, Proof, no_proof
 from ansor.measure.trial.recipe import (
     File,
     Source,
@@ -31,11 +32,10 @@ from ansor.measure.trial.recipe import (
     time_line,
 )
 from ansor.measure.trial.sums import COUNT, block_for
-from ansor.measure.trial.transport import INSTRUCTIONS, Ended, Limits, Transport
+from ansor.measure.trial.transport import Ended, Limits, Transport
 from ansor.measure.worker import NOT_FINITE, POSITIVE
 from ansor.support.text import clip
-from ansor.targets.unit import INSTRUCTIONS as COUNTED
-from ansor.targets.unit import Unit
+from ansor.targets.unit import SECONDS, Unit
 
 REFERENCE_SECONDS = 120.0  # of its run on the device, at least
 TASKS_KEPT = 16  # references whose outputs stay on the device
@@ -44,25 +44,29 @@ _NO_TIME = 1e-9  # seconds: what a clock too coarse for a call says of it
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What is known of a task: how its inputs are filled, and which file has the outputs. failure: why nothing can be compared; '' in `kept`: nothing is."""
+    """What is known of a task: how its inputs are filled, and which file has the outputs. failure: why nothing can be compared; '' in `kept`: nothing is.
+    here: what it gave on this machine, for devices where nothing stays."""
 
     sources: Mapping[str, Source]
     outputs: tuple[Argument, ...] = ()
     kept: str = ""
     failure: Failure | None = None
+    here: HostReference | None = None
 
 
 class TrialRuns:
     """Runs jobs through a transport. unit: INSTRUCTIONS are counted, once; for SECONDS the program times itself.
 
     slower: how many times slower than a processor the device is, for limits of time. proof: what holds a reference against the same on this machine.
+    here: runs references on this machine, for devices where nothing stays; outputs are proved by sums then.
     """
 
-    def __init__(self, transport: Transport, unit: Unit, *, slower: float = 1.0, proof: Proof = no_proof) -> None:
+    def __init__(self, transport: Transport, unit: Unit, *, slower: float = 1.0, proof: Proof = no_proof, here: HostProof | None = None) -> None:
         self._transport = transport
         self._unit = unit
         self._slower = slower
         self._proof = proof
+        self._here = here
         self._references: OrderedDict[str, Reference] = OrderedDict()
 
     def run(self, job: Job) -> Observation | Failure:
@@ -74,23 +78,27 @@ class TrialRuns:
         lines = input_lines(source.arguments, reference.sources)
         if reference.kept:
             lines += check_lines(source, reference.outputs, task.reduction, task.rounding)
+        if reference.here:
+            lines += sums_lines(source.arguments, sums_wanted(job))
         lines += ["count"] if self._counts else [f"threads {source.threads}", time_line(job.timing, job.best, task.threads > 1)]
         limits = Limits(job.timing.timeout_seconds * self._slower, job.timing.memory_bytes)
-        ended = self._transport.run(job.artifact.path, "trial", reference.kept or "-", recipe_text(lines), limits)
+        ended = self._transport.run(job.artifact, "trial", reference.kept or "-", recipe_text(lines), limits)
         answer = answer_of(ended)
         failure = answer.failure or _mistake(answer, source.arguments) or (_silence(answer, source.arguments) if reference.kept else None)
-        return failure or self._observation(answer, ended, bool(reference.kept))
+        if failure is None and reference.here:
+            failure = wrong_sums(job, reference.here, answer)
+        return failure or self._observation(answer, ended, reference)
 
     @property
     def _counts(self) -> bool:
-        return self._unit == COUNTED
+        return self._unit != SECONDS
 
-    def _observation(self, answer: Answer, ended: Ended, checked: bool) -> Observation | Failure:
-        costs = (ended.counters.get(INSTRUCTIONS, 0.0),) if self._counts else tuple(max(cost, _NO_TIME) for cost in answer.costs)
+    def _observation(self, answer: Answer, ended: Ended, reference: Reference) -> Observation | Failure:
+        costs = (ended.counters.get(self._unit.name, 0.0),) if self._counts else tuple(max(cost, _NO_TIME) for cost in answer.costs)
         if not costs or not costs[0] > 0:
             return Failure("machine", f"the program ran and was right, but its {self._unit} were not counted")
         counters = {"tensor_bytes_sent": 0.0, **ended.counters}
-        return Observation(costs, self._unit, answer.cut_short, "compared with the reference on the device" if checked else "", counters)
+        return Observation(costs, self._unit, answer.cut_short, _proved(reference), counters)
 
     def _reference(self, job: Job) -> Reference:
         """The reference of a job's task; its outputs are made when the task is new, and stay on the device."""
@@ -112,6 +120,8 @@ class TrialRuns:
         sources = self._sources(job, positive=False)
         if job.reference is None:
             return Reference(sources)
+        if self._here is not None:
+            return self._define_here(job, self._here, sources)
         found = self._made(job, job.reference, sources, kept)
         if isinstance(found, Answer) and _not_finite(found):
             sources = self._sources(job, positive=True)
@@ -119,6 +129,16 @@ class TrialRuns:
         outputs = tuple(one for one in job.reference.source.arguments if one.role == "output")
         failure = found if isinstance(found, Failure) else _incomplete(found, outputs) or _meaningless(found, outputs) or self._proof(job, sources, found)
         return Reference(sources, outputs, kept, failure)
+
+    def _define_here(self, job: Job, proof: HostProof, sources: dict[str, Source]) -> Reference:
+        found = host_reference(proof, job, sources)
+        if isinstance(found, HostReference) and _not_finite(found.answer):
+            sources = self._sources(job, positive=True)
+            found = host_reference(proof, job, sources)
+        if isinstance(found, Failure):
+            return Reference(sources, failure=found)
+        outputs = tuple(one for one in job.artifact.source.arguments if one.role == "output")
+        return Reference(sources, outputs, failure=_meaningless(found.answer, outputs), here=found)
 
     def _sources(self, job: Job, *, positive: bool) -> dict[str, Source]:
         """Where values come from: the generator, and files."""
@@ -146,7 +166,7 @@ class TrialRuns:
             *sums_lines(arguments, reference_sums(task, job.artifact.source.arguments)), *(["count"] if self._counts else []),
         ]  # fmt: skip
         limits = Limits(max(REFERENCE_SECONDS, job.timing.timeout_seconds) * self._slower, job.timing.memory_bytes)
-        answer = answer_of(self._transport.run(reference.path, "reference", kept, recipe_text(lines), limits))
+        answer = answer_of(self._transport.run(reference, "reference", kept, recipe_text(lines), limits))
         if answer.failure is None:
             return answer
         if answer.failure.kind in PASSING:
@@ -181,6 +201,12 @@ def wrong_text(check: OutputCheck, argument: Argument) -> str:
         return ""
     note = f", allowed difference {check.allowed:.3g}" if np.dtype(argument.dtype).kind == "f" else ""
     return f"output {argument.name!r}: {check.wrong} of {check.size} elements wrong, first at {where}: found {example.found}, expected {example.expected}{note}"
+
+
+def _proved(reference: Reference) -> str:
+    if reference.here:
+        return "sums and hashes compared with those of the reference on this machine"
+    return "compared with the reference on the device" if reference.kept else ""
 
 
 def _mistake(answer: Answer, arguments: tuple[Argument, ...]) -> Failure | None:

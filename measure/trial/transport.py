@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from ansor.codegen.artifact import Artifact
 from ansor.measure.failure import Failure
 
 
@@ -34,7 +35,7 @@ INSTRUCTIONS = "instructions"
 class Transport(Protocol):
     """Runs programs on a device, one at a time."""
 
-    def run(self, program: Path, mode: str, kept: str, recipe: str, limits: Limits) -> Ended:
+    def run(self, program: Artifact, mode: str, kept: str, recipe: str, limits: Limits) -> Ended:
         """`program MODE KEPT` with the recipe on standard input. `kept`: the name of a file that stays on the device, '-' for none."""
 
     def place(self, path: Path) -> str:

@@ -5,7 +5,12 @@
 #include "fill.h"
 #include "recipe.h"
 
-enum { BAND = 4096, GUARD_BYTE = 0x5a, UNWRITTEN_BYTE = 0xa5 };
+#ifdef TRIAL_SMALL
+enum { BAND = 64 };
+#else
+enum { BAND = 4096 };
+#endif
+enum { GUARD_BYTE = 0x5a, UNWRITTEN_BYTE = 0xa5 };
 
 typedef struct {
     const char *name;

@@ -6,7 +6,11 @@ typedef void (*trial_body)(void *ctx, long begin, long end);
 typedef void (*trial_parallel_for)(void *pool, trial_body body, void *ctx, long n);
 typedef void (*trial_entry)(void *const *args, unsigned char *workspace, trial_parallel_for parallel_for, void *pool);
 
+#ifdef TRIAL_SMALL /* for boards with little memory */
+enum { TRIAL_LOOPS = 32, TRIAL_DIMENSIONS = 16, TRIAL_INNER = 64, TRIAL_ARGUMENTS = 16 };
+#else
 enum { TRIAL_LOOPS = 32, TRIAL_DIMENSIONS = 16, TRIAL_INNER = 1024, TRIAL_ARGUMENTS = 256 };
+#endif
 
 /* A physical order: `extents` of the loops, `strides[dimension * loops + loop]`, `starts[dimension]`. */
 typedef struct {
@@ -39,6 +43,11 @@ typedef struct {
     const trial_argument *arguments;
 } trial_manifest;
 
+#ifdef TRIAL_SELECTED /* several candidates in one image: the one that was chosen */
+extern const trial_manifest *ansor_trial_selected;
+#define ansor_trial_manifest (*ansor_trial_selected)
+#else
 extern const trial_manifest ansor_trial_manifest;
+#endif
 
 #endif

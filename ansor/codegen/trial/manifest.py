@@ -15,25 +15,31 @@ from ansor.codegen.source import Argument, CSource, Pack, Transform
 HEADER = Path(__file__).with_name("manifest.h")
 
 
+MANIFEST = "ansor_trial_manifest"
+"""The name of what describes a candidate."""
+
+
 @cache
-def _limits() -> dict[str, int]:
-    """The largest numbers of arguments, dimensions, loops of a pack, and inner elements of a transform that tables have room for."""
-    return {name: int(number) for name, number in re.findall(r"TRIAL_(\w+) = (\d+)", HEADER.read_text())}
+def _limits(small: bool) -> dict[str, int]:
+    """The largest numbers of arguments, dimensions, loops of a pack, and inner elements of a transform that tables have room for. `small`: those of boards."""
+    found = re.findall(r"TRIAL_(\w+) = (\d+)", HEADER.read_text())
+    half = len(found) // 2
+    return {name: int(number) for name, number in (found[:half] if small else found[half:])}
 
 
-def program_text(source: CSource) -> str:
-    """The candidate and what describes it, as one C text. One that no table has room for does not compile, and says why."""
+def program_text(source: CSource, *, small: bool = False) -> str:
+    """The candidate and what describes it, as one C text. One that no table has room for does not compile, and says why. `small`: tables of boards."""
     tables = [_tables(number, argument) for number, argument in enumerate(source.arguments)]
     rows = [_row(number, argument) for number, argument in enumerate(source.arguments)]
     numbers = f"{len(rows)}, {source.threads}, {source.workspace_bytes}ull"
     whole = [
         f"static const trial_argument trial_arguments[] = {{\n  {''.join(rows) or '{0}'}}};",
-        f"const trial_manifest ansor_trial_manifest = {{(trial_entry){source.entry}, {numbers}, trial_arguments}};",
+        f"const trial_manifest {MANIFEST} = {{(trial_entry){source.entry}, {numbers}, trial_arguments}};",
     ]
-    return "\n".join([source.text, HEADER.read_text(), *_refusals(source), *tables, *whole, ""])
+    return "\n".join([source.text, HEADER.read_text(), *_refusals(source, small), *tables, *whole, ""])
 
 
-def _refusals(source: CSource) -> list[str]:
+def _refusals(source: CSource, small: bool) -> list[str]:
     found = {"ARGUMENTS": len(source.arguments), "DIMENSIONS": 0, "LOOPS": 0, "INNER": 0}
     for argument in source.arguments:
         dimensions = len(argument.shape) + (argument.transform is not None)
@@ -41,7 +47,7 @@ def _refusals(source: CSource) -> list[str]:
         inner = len(argument.transform.matrix[0]) if argument.transform else 0
         for name, number in (("DIMENSIONS", dimensions), ("LOOPS", loops), ("INNER", inner)):
             found[name] = max(found[name], number)
-    room = _limits()
+    room = _limits(small)
     return [
         f"#error a trial program has room for {room[name]} {name.lower()} of an argument, and {source.entry} has {number}: measure it on the device local"
         for name, number in found.items() if number > room[name]

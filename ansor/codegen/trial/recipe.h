@@ -5,7 +5,11 @@
 #include "say.h"
 
 #define RECIPE_HEAD "ansor-trial 1"
+#ifdef TRIAL_SMALL
+enum { RECIPE_BYTES = 3 << 10, RECIPE_OUTPUTS = 8, RECIPE_REPEATS = 16 };
+#else
 enum { RECIPE_BYTES = 1 << 16, RECIPE_OUTPUTS = 64, RECIPE_REPEATS = 256 };
+#endif
 
 /* How an argument is filled: by the generator, or from a file with its logical contents. `kind` and `bytes`: what the values are rounded to. */
 typedef struct {

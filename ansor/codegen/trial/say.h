@@ -5,7 +5,11 @@
 #include "number.h"
 #include "system.h"
 
+#ifdef TRIAL_SMALL
+static char say_buffer[1 << 8];
+#else
 static char say_buffer[1 << 12];
+#endif
 static size_t say_length;
 
 static void say_flush(void) {

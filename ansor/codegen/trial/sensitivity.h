@@ -1,10 +1,14 @@
 /* How far an output moves when inputs move a little: the 0.9 quantile of the distances, as NumPy interpolates it, without sorting or more memory. */
-#ifndef ANSOR_TRIAL_SWAY_H
-#define ANSOR_TRIAL_SWAY_H
+#ifndef ANSOR_TRIAL_SENSITIVITY_H
+#define ANSOR_TRIAL_SENSITIVITY_H
 
 #include "number.h"
 
+#ifdef TRIAL_SMALL
+enum { DIGIT_BITS = 6 };
+#else
 enum { DIGIT_BITS = 11 };
+#endif
 
 typedef struct {
     const double *first, *now;
@@ -21,7 +25,7 @@ static uint64_t distance_bits(const distances *of, uint64_t index) {
 static uint64_t distance_of_rank(const distances *of, uint64_t rank) {
     static uint64_t counts[1 << DIGIT_BITS];
     uint64_t prefix = 0;
-    int shift = 66; /* 6 digits of 11 bits */
+    int shift = 66; /* 6 digits of 11 bits, or 11 of 6 */
     while (shift > 0) {
         const int above = shift;
         shift -= DIGIT_BITS;

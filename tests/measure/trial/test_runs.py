@@ -46,7 +46,7 @@ class Said:
     asked: list[tuple[str, str, str]] = field(default_factory=list)
     forgotten: list[str] = field(default_factory=list)
 
-    def run(self, program: Path, mode: str, kept: str, recipe: str, limits: Limits) -> Ended:
+    def run(self, program: Artifact, mode: str, kept: str, recipe: str, limits: Limits) -> Ended:
         self.asked.append((mode, kept, recipe))
         return self.answers.pop(0)
 
@@ -63,9 +63,9 @@ class Here:
 
     folder: Path
 
-    def run(self, program: Path, mode: str, kept: str, recipe: str, limits: Limits) -> Ended:
+    def run(self, program: Artifact, mode: str, kept: str, recipe: str, limits: Limits) -> Ended:
         place = kept if kept == "-" else str(self.folder / kept)
-        ended = subprocess.run([program, mode, place], input=recipe, capture_output=True, text=True, timeout=limits.seconds, check=False)
+        ended = subprocess.run([program.path, mode, place], input=recipe, capture_output=True, text=True, timeout=limits.seconds, check=False)
         return Ended(ended.stdout, failed_by_signal("signal", -ended.returncode) if ended.returncode else None)
 
     def place(self, path: Path) -> str:

@@ -1,0 +1,185 @@
+/* What the trial program takes from a board without an operating system (trial/system.h): memory between two addresses, text in and out, and a counter.
+ *
+ * Nothing moves in or out while it runs. It finds what is asked of it in memory, leaves its answer there, and stops at `ansor_stop`. */
+#include "bare.h"
+#include "console.h"
+#include "../trial/system.h"
+
+enum { PAINT = 0xc3 };
+
+volatile bare_control ansor_control BARE_SHARED;
+volatile bare_answer ansor_answer BARE_SHARED;
+char ansor_asked[BARE_ASKED] BARE_SHARED;
+const trial_manifest *ansor_trial_selected;
+
+static uintptr_t heap;
+static uint64_t marks[4];
+static unsigned mark_count;
+
+/* ---- memory */
+
+void *system_room(uint64_t size, size_t band, const char *name) {
+    (void)name;
+    const uintptr_t end = (uintptr_t)ansor_control.heap_end;
+    const uintptr_t start = (heap + band + 63) & ~(uintptr_t)63;
+    if (start < heap || start > end || size > end - start || band > end - start - size) return 0;
+    heap = start + (uintptr_t)size + band;
+    return (void *)start;
+}
+
+/* Files are places: "ADDRESS SIZE", hexadecimal; "-" is none. */
+static uintptr_t place, place_end;
+
+static const char *hexadecimal(const char *text, uint64_t *value) {
+    *value = 0;
+    for (;; ++text) {
+        const int digit = *text >= '0' && *text <= '9' ? *text - '0' : *text >= 'a' && *text <= 'f' ? *text - 'a' + 10 : -1;
+        if (digit < 0) return text;
+        *value = *value << 4 | (uint64_t)digit;
+    }
+}
+
+static int read_place(const char *path, uint64_t *address, uint64_t *size) {
+    path = hexadecimal(path, address);
+    if (*path != ' ') return 0;
+    return *hexadecimal(path + 1, size) == 0;
+}
+
+const void *system_file(const char *path, uint64_t *size) {
+    uint64_t address;
+    return read_place(path, &address, size) ? (const void *)(uintptr_t)address : 0;
+}
+
+int system_begin_file(const char *path) {
+    uint64_t address, size;
+    place = place_end = 0;
+    if (path[0] == '-') return 1;
+    if (!read_place(path, &address, &size)) return 0;
+    place = (uintptr_t)address, place_end = (uintptr_t)(address + size);
+    return 1;
+}
+
+int system_write_file(const void *bytes, uint64_t size) {
+    if (!place) return 1;
+    if (size > place_end - place) return 0;
+    for (uint64_t i = 0; i < size; ++i) ((unsigned char *)place)[i] = ((const unsigned char *)bytes)[i];
+    place += (uintptr_t)size;
+    return 1;
+}
+
+int system_end_file(void) { return 1; }
+
+/* ---- text */
+
+static const char *asked_rest;
+
+size_t system_read(char *text, size_t room) {
+    size_t size = 0;
+    for (; asked_rest[size] && size < room; ++size) text[size] = asked_rest[size];
+    return size;
+}
+
+void system_say(const char *text, size_t size) {
+    for (size_t i = 0; i < size; ++i) {
+        if (ansor_control.flags & BARE_ALONE) console_put(text[i]);
+        else if (ansor_answer.size < BOARD_ANSWER_BYTES) ansor_answer.text[ansor_answer.size++] = text[i];
+        else ++ansor_answer.lost;
+    }
+}
+
+static void say_text(const char *text) {
+    size_t size = 0;
+    while (text[size]) ++size;
+    system_say(text, size);
+}
+
+static void say_number(uint64_t number) {
+    char digits[16];
+    int count = 0;
+    do digits[count++] = "0123456789abcdef"[number & 15];
+    while (number >>= 4);
+    while (count > 0) system_say(digits + --count, 1);
+}
+
+/* ---- the end */
+
+static uint64_t stack_used(void) {
+    volatile unsigned char *low = ansor_stack_low;
+    while (low < ansor_stack_top && *low == PAINT) ++low;
+    return (uint64_t)(ansor_stack_top - low);
+}
+
+static void finish(void) {
+    watchdog_stop();
+    say_text("board ");
+    for (unsigned i = 0; i < mark_count; ++i) say_number(marks[i]), say_text(" ");
+    say_text("stack "), say_number(stack_used()), say_text("\n");
+    ansor_answer.state = BARE_DONE;
+    if (ansor_control.flags & BARE_ALONE) machine_end();
+    ansor_stop();
+}
+
+void system_end(void) { finish(); }
+
+void bare_trapped(const char *kind, const char *why, uintptr_t pc, uintptr_t where) {
+    if (!(ansor_control.flags & BARE_ALONE)) ansor_answer.size = 0;
+    say_text("\n{\"failure\": [\""), say_text(kind), say_text("\", \""), say_text(why);
+    if (where) say_text(", address 0x"), say_number(where);
+    say_text(", at pc 0x"), say_number(pc), say_text("\"]}\n");
+    finish();
+}
+
+/* 16 bytes and more: a debugger may put something of its own there. */
+__attribute__((noinline, noreturn, used, aligned(16))) void ansor_stop(void) {
+    for (;;) __asm__ volatile("nop\n nop\n nop\n nop\n nop\n nop\n nop\n nop\n" ::: "memory");
+}
+
+/* ---- time */
+
+double system_seconds(int wall) {
+    (void)wall;
+    return (double)counter_now() / BOARD_COUNTER_HERTZ;
+}
+
+void system_mark(int number) {
+    (void)number;
+    if (mark_count < 4) marks[mark_count++] = counter_now();
+}
+
+void *system_pool(int threads, trial_parallel_for *parallel_for) {
+    (void)threads, (void)parallel_for;
+    return 0;
+}
+
+/* ---- the beginning */
+
+int trial_main(const char *mode, const char *path);
+
+void bare_clear(void) {
+    extern uint64_t ansor_bss_start[], ansor_bss_end[];
+    for (volatile uint64_t *word = ansor_bss_start; word < ansor_bss_end; ++word) *word = 0;
+}
+
+static void paint_stack(void) {
+    volatile unsigned char here;
+    for (volatile unsigned char *byte = ansor_stack_low; byte + 128 < &here; ++byte) *byte = PAINT;
+}
+
+void bare_main(void) {
+    ansor_answer.state = BARE_RUNS, ansor_answer.size = 0, ansor_answer.lost = 0;
+    ansor_trial_selected = (const trial_manifest *)(uintptr_t)ansor_control.manifest;
+    heap = (uintptr_t)ansor_control.heap_start;
+    mark_count = 0;
+    paint_stack();
+    char *path = ansor_asked;
+    while (*path && *path != ' ') ++path;
+    if (*path) *path++ = 0;
+    char *rest = path;
+    while (*rest && *rest != '\n') ++rest;
+    if (*rest) *rest++ = 0;
+    asked_rest = rest;
+    start_counting();
+    if (ansor_control.limit) watchdog_start(ansor_control.limit);
+    trial_main(ansor_asked, path);
+    finish();
+}

@@ -1,0 +1,48 @@
+/* What an image and whoever runs it say to each other, by memory: addresses of these are symbols of the image. All fields have 64 bits, little end first. */
+#ifndef ANSOR_BARE_H
+#define ANSOR_BARE_H
+
+#include <stdint.h>
+
+#define BARE_SHARED __attribute__((section(".shared"), used, aligned(8))) /* not cleared at the start: it was written from outside */
+
+enum { BARE_ASKED = 3 << 10 }; /* bytes of what is asked */
+#ifndef BOARD_ANSWER_BYTES
+#define BOARD_ANSWER_BYTES 4096
+#endif
+
+enum { BARE_ALONE = 1 }; /* nobody reads the memory: the answer goes to the console, and the machine ends itself */
+
+/* Written before a run. manifest: of the candidate; heap: where buffers may be; limit: ticks of the watchdog's timer, 0 for none. */
+typedef struct {
+    uint64_t flags, manifest, heap_start, heap_end, limit;
+} bare_control;
+
+/* Written by the run. state: 0 before it has begun, then one of these. size: bytes of the answer; lost: bytes that had no room. */
+enum { BARE_RUNS = 1, BARE_DONE = 2 };
+
+typedef struct {
+    uint64_t state, size, lost;
+    char text[BOARD_ANSWER_BYTES];
+} bare_answer;
+
+extern volatile bare_control ansor_control;
+extern volatile bare_answer ansor_answer;
+extern char ansor_asked[BARE_ASKED]; /* text: the mode and the kept file on the first line, then the recipe, then a zero */
+extern volatile unsigned char ansor_stack_low[], ansor_stack_top[];
+
+void bare_clear(void);                                                               /* zeroes what C wants to be zero, before anything else */
+void bare_main(void);                                                                /* called by the start-up code, on a fresh stack */
+void bare_trapped(const char *kind, const char *why, uintptr_t pc, uintptr_t where); /* called after a trap, on a fresh stack; does not return */
+void ansor_stop(void);                                                               /* where every run ends */
+
+/* Of the processor. */
+void start_counting(void);
+uint64_t counter_now(void);
+void watchdog_start(uint64_t ticks);
+void watchdog_stop(void);
+
+static inline uint32_t register_at(uintptr_t address) { return *(volatile uint32_t *)address; }
+static inline void set_register(uintptr_t address, uint32_t value) { *(volatile uint32_t *)address = value; }
+
+#endif

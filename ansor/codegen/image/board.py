@@ -1,0 +1,142 @@
+"""A board without an operating system, as data: its core, its memories, what counts, where text goes, and how it is started here.
+
+What is said here goes to the C of the harness as macros (`bare.h`), and to the linker as addresses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Writes = tuple[tuple[int, int], ...]
+"""(register, value): 32-bit words that are written before the first run, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """A processor. architecture: as the compiler's triples begin: riscv32, riscv64, thumb. mcpu: as the compiler names it, features and all.
+
+    floats: whether it has registers for floats, which decides how functions are called. flags: further flags of the compiler.
+    guard: bytes below the stack that fault when touched, a power of two; 0 where nothing protects memory.
+    vector_bytes: of a vector register, or of an integer one; registers: how many numbers, or vectors, a program can hold.
+    features: instructions that intrinsics need.
+    """
+
+    architecture: str
+    mcpu: str
+    floats: bool = False
+    flags: tuple[str, ...] = ()
+    guard: int = 0
+    vector_bytes: int = 4
+    registers: int = 12
+    features: tuple[str, ...] = ()
+
+    @property
+    def triple(self) -> str:
+        """The system that programs are for: none."""
+        return f"{self.architecture}-freestanding" + ({True: "-eabihf", False: "-eabi"}[self.floats] if self.architecture == "thumb" else "")
+
+    @property
+    def bits(self) -> int:
+        """Of an address."""
+        return 64 if self.architecture.endswith("64") else 32
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Bytes at addresses. flash: they keep their contents, and programs do not write them."""
+
+    name: str
+    start: int
+    size: int
+    flash: bool = False
+
+    @property
+    def end(self) -> int:
+        """The address behind it."""
+        return self.start + self.size
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """What a run costs. csr: the name of a RISC-V register; else `register`, of so many bits, which may count down, at `hertz`.
+
+    unit: text of a unit (`ansor.targets.unit`); scale: of it for each tick. setup: writes that start it.
+    """
+
+    unit: str
+    csr: str = ""
+    register: int = 0
+    bits: int = 32
+    down: bool = False
+    hertz: float = 1e6
+    scale: float = 1.0
+    setup: Writes = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Console:
+    """A UART that is polled: a byte may be written to `data` while `status` and `mask` are `ready`. width: bits of both registers. data 0: there is none.
+
+    htif: the two words of Spike instead. setup: writes that start it. end: how a simulator is told to end: (register, value), or "semihosting".
+    """
+
+    data: int = 0
+    status: int = 0
+    mask: int = 0
+    ready: int = 0
+    width: int = 32
+    htif: bool = False
+    setup: Writes = ()
+    end: tuple[int, int] | str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Watchdog:
+    """A timer that ends a program that does not end. kind: clint (registers: mtime, mtimecmp) or cmsdk (register, line of its interrupt)."""
+
+    kind: str = ""
+    registers: tuple[int, ...] = ()
+    hertz: float = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """How a board's images are run here. device: the text of a device; command: what starts a simulator, IMAGE stands for the image's path.
+
+    code: the memory that code goes to, '' for that of data. stack: bytes at the end of the data memory. rate: about so many instructions a second.
+    """
+
+    device: str
+    command: tuple[str, ...] = ()
+    code: str = ""
+    stack: int = 4096
+    rate: float = 1e8
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """A board. memories: the first that is not flash is where data are, and code too, unless `run.code` names another. about: it in a few words."""
+
+    name: str
+    about: str
+    core: Core
+    memories: tuple[Memory, ...]
+    counter: Counter
+    run: Run
+    console: Console = Console()
+    watchdog: Watchdog = Watchdog()
+
+    @property
+    def data(self) -> Memory:
+        """Where data are."""
+        return next(one for one in self.memories if not one.flash)
+
+    @property
+    def stack_low(self) -> int:
+        """The lowest address of the stack."""
+        return self.data.end - self.run.stack
+
+    @property
+    def heap_end(self) -> int:
+        """Where the memory for buffers ends: below the stack and its guard."""
+        return self.stack_low - self.core.guard

@@ -1,0 +1,132 @@
+"""What goes into the memory of a board: bytes at addresses, and names for some addresses. Read from an ELF file, and written to one."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ansor.errors import ToolchainError
+
+INSTALL = "pip install 'ansor[micro]'"
+_LOADED = 1  # kind of a segment
+_TAKES_MEMORY = 2  # flag of a section
+_FUNCTION_OF = {32: "<IIIBBH", 64: "<IBBHQQ"}
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Bytes of memory from an address on."""
+
+    address: int
+    content: bytes
+
+    @property
+    def end(self) -> int:
+        """The address behind it."""
+        return self.address + len(self.content)
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A program in memory. machine, flags: of the ELF header; bits: of an address; symbols: addresses by name."""
+
+    machine: int
+    flags: int
+    bits: int
+    entry: int
+    segments: tuple[Segment, ...]
+    symbols: Mapping[str, int]
+
+    def joined(self, other: Image) -> Image:
+        """Both in one memory; entry and header are those of this one."""
+        return Image(self.machine, self.flags, self.bits, self.entry, (*self.segments, *other.segments), {**other.symbols, **self.symbols})
+
+    def with_bytes(self, segments: Iterable[Segment]) -> Image:
+        """With more in memory."""
+        return Image(self.machine, self.flags, self.bits, self.entry, (*self.segments, *segments), self.symbols)
+
+    def place(self, address: int) -> str:
+        """An address as people read it: the name before it, and how far behind that it is."""
+        below = [(at, name) for name, at in self.symbols.items() if at & ~1 <= address]
+        at, name = max(below, default=(0, ""))
+        return f"{name}+{address - (at & ~1):#x}" if name and address - at < 1 << 20 else f"{address:#x}"
+
+
+def read_image(path: Path) -> Image:
+    """The memory that an ELF file describes. Raises ToolchainError for another file."""
+    try:
+        from elftools.common.exceptions import ELFError
+        from elftools.elf.elffile import ELFFile
+        from elftools.elf.sections import SymbolTableSection
+    except ImportError as error:
+        raise ToolchainError(f"asked for a program for a board: reading it needs the package pyelftools; {INSTALL}") from error
+    with path.open("rb") as file:
+        try:
+            elf = ELFFile(file)
+            header = elf.header
+            # Linkers put the file's own header into a segment; what `write_elf` made has no such sections.
+            sections = [one for one in elf.iter_sections() if one["sh_flags"] & _TAKES_MEMORY and one["sh_type"] != "SHT_NOBITS" and one["sh_size"]]
+            segments = tuple(Segment(one["sh_addr"], one.data()) for one in sections) or tuple(
+                Segment(one["p_vaddr"], one.data()) for one in elf.iter_segments() if one["p_type"] == "PT_LOAD" and one["p_filesz"]
+            )
+            symbols = {
+                one.name: int(one["st_value"])
+                for table in elf.iter_sections() if isinstance(table, SymbolTableSection)
+                for one in table.iter_symbols() if one.name[:1] not in ("", ".", "$") and one["st_shndx"] != "SHN_UNDEF"
+                and one["st_info"]["type"] not in ("STT_FILE", "STT_SECTION")
+            }  # fmt: skip
+        except ELFError as error:
+            raise ToolchainError(f"asked to read {path}, which is no program for a board: {error}") from error
+        machine = struct.unpack_from("<H", _start_of(path), 18)[0]
+        return Image(machine, int(header["e_flags"]), elf.elfclass, int(header["e_entry"]), segments, symbols)
+
+
+def write_elf(image: Image, path: Path) -> None:
+    """Write a program as an ELF file: segments, and a table of symbols."""
+    wide = image.bits == 64
+    head, each = (64, 56) if wide else (52, 32)
+    offset = head + each * len(image.segments)
+    programs, body = b"", b""
+    for one in image.segments:
+        at, size = offset + len(body), len(one.content)
+        if wide:
+            programs += struct.pack("<IIQQQQQQ", _LOADED, 7, at, one.address, one.address, size, size, 1)
+        else:
+            programs += struct.pack("<IIIIIIII", _LOADED, at, one.address, one.address, size, size, 7, 1)
+        body += one.content
+    tables, count = _tables(image, offset + len(body))
+    body += tables
+    sections = offset + len(body) - (count * (64 if wide else 40))
+    ident = b"\x7fELF" + bytes([2 if wide else 1, 1, 1]) + bytes(9)
+    header = ident + struct.pack(
+        "<HHIQQQIHHHHHH" if wide else "<HHIIIIIHHHHHH", 2, image.machine, 1, image.entry, head, sections, image.flags, head, each, len(image.segments),
+        64 if wide else 40, count, count - 1,
+    )  # fmt: skip
+    path.write_bytes(header + programs + body)
+
+
+def _tables(image: Image, start: int) -> tuple[bytes, int]:
+    """Symbols, their names, the names of sections, and the table of sections; how many sections there are."""
+    wide = image.bits == 64
+    names, symbols = b"\0", struct.pack(_FUNCTION_OF[image.bits], 0, 0, 0, 0, 0, 0)
+    for name, address in image.symbols.items():
+        fields = (len(names), 0x10, 0, 0xFFF1, address, 0) if wide else (len(names), address, 0, 0x10, 0, 0xFFF1)
+        symbols += struct.pack(_FUNCTION_OF[image.bits], *fields)
+        names += name.encode() + b"\0"
+    titles = b"\0.symtab\0.strtab\0.shstrtab\0"
+    kind = "<IIQQQQIIQQ" if wide else "<IIIIIIIIII"
+    end = start + len(symbols)
+    rows = [
+        (0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
+        (1, 2, 0, 0, start, len(symbols), 2, 1, 8, 24 if wide else 16),
+        (9, 3, 0, 0, end, len(names), 0, 0, 1, 0),
+        (17, 3, 0, 0, end + len(names), len(titles), 0, 0, 1, 0),
+    ]
+    return symbols + names + titles + b"".join(struct.pack(kind, *row) for row in rows), len(rows)
+
+
+def _start_of(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(20)

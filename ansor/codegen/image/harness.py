@@ -1,0 +1,102 @@
+"""The part of images that is the same for all candidates of a board: the trial program on the bare machine, linked once at fixed addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from ansor.codegen.image.board import Board, Writes
+from ansor.codegen.trial.program import FOLDER as TRIAL
+
+FOLDER = Path(__file__).parent
+HEADERS = (FOLDER, TRIAL)
+STARTS = {"riscv32": "riscv.c", "riscv64": "riscv.c", "thumb": "thumb.c"}
+ASKED_BYTES = 3 << 10  # of bare.h
+ALIGN = 512  # of a table of vectors
+C_FLAGS = ("-Os", "-gdwarf", "-w", "-std=gnu99", "-ffreestanding", "-ffp-contract=off", "-fno-math-errno", "-fno-sanitize=all",
+           "-ffunction-sections", "-fdata-sections", "-DTRIAL_SMALL", "-DTRIAL_SELECTED", f"-I{FOLDER}", f"-I{TRIAL}")  # fmt: skip
+
+
+def sources(board: Board) -> tuple[Path, ...]:
+    """The C files of a board's harness."""
+    return (FOLDER / "bare.c", FOLDER / STARTS[board.core.architecture], TRIAL / "trial.c")
+
+
+def defines(board: Board) -> tuple[str, ...]:
+    """What its C has to know of the board, as flags."""
+    return tuple(f"-D{name}={value}" for name, value in _macros(board))
+
+
+def code_memory(board: Board) -> tuple[int, int]:
+    """Where code is, from and to."""
+    memory = next((one for one in board.memories if one.name == board.run.code), board.data)
+    return memory.start, memory.end
+
+
+def script(board: Board) -> str:
+    """What tells the linker where everything of the harness is."""
+    start, _ = code_memory(board)
+    apart = start != board.data.start
+    begin = f"  . = {board.data.start:#x};\n" if apart else ""
+    return f"""ENTRY(_start)
+SECTIONS {{
+  . = {start:#x};
+  .vectors : {{ KEEP(*(.vectors)) }}
+  .text : {{ KEEP(*(.start)) *(.text .text.*) *(.rodata .rodata.* .srodata .srodata.*) }}
+  .data : {{ *(.data .data.* .sdata .sdata.*) }}
+  . = ALIGN({ALIGN});
+  ansor_code_end = .;
+{begin}  .tohost (NOLOAD) : ALIGN(64) {{ KEEP(*(.tohost)) }}
+  .shared (NOLOAD) : ALIGN(64) {{ KEEP(*(.shared)) }}
+  .bss (NOLOAD) : ALIGN(64) {{ ansor_bss_start = .; *(.bss .bss.* .sbss .sbss.* COMMON) . = ALIGN(8); ansor_bss_end = .; }}
+  . = ALIGN({ALIGN});
+  ansor_data_end = .;
+  ansor_stack_low = {board.stack_low:#x};
+  ansor_stack_top = {board.data.end:#x};
+  /DISCARD/ : {{ *(.ARM.exidx* .ARM.extab* .eh_frame* .comment .note*) }}
+}}
+"""
+
+
+def _macros(board: Board) -> Iterator[tuple[str, str]]:
+    counter, console, watchdog = board.counter, board.console, board.watchdog
+    yield "BOARD_COUNTER_HERTZ", repr(counter.hertz)
+    if counter.csr:
+        yield "BOARD_COUNTER_CSR", f'"{counter.csr}"'
+    else:
+        yield "BOARD_COUNTER_REGISTER", f"{counter.register:#x}u"
+        yield "BOARD_COUNTER_BITS", str(counter.bits)
+    if counter.down:
+        yield "BOARD_COUNTER_DOWN", "1"
+    if setup := _setup((*console.setup, *counter.setup)):
+        yield "BOARD_SETUP", setup
+    yield from _console_macros(board)
+    if watchdog.kind == "clint":
+        yield "BOARD_MTIME", f"{watchdog.registers[0]:#x}ul"
+        yield "BOARD_MTIMECMP", f"{watchdog.registers[1]:#x}ul"
+    elif watchdog.kind == "cmsdk":
+        yield "BOARD_WATCHDOG_CMSDK", f"{watchdog.registers[0]:#x}u"
+        yield "BOARD_WATCHDOG_LINE", str(watchdog.registers[1])
+    if board.core.guard:
+        yield "BOARD_GUARD_BYTES", f"{board.core.guard}u"
+
+
+def _console_macros(board: Board) -> Iterator[tuple[str, str]]:
+    console = board.console
+    if console.htif:
+        yield "BOARD_CONSOLE_HTIF", "1"
+    elif console.data:
+        yield "BOARD_CONSOLE_DATA", f"{console.data:#x}ul"
+        yield "BOARD_CONSOLE_STATUS", f"{console.status:#x}ul"
+        yield "BOARD_CONSOLE_MASK", f"{console.mask:#x}u"
+        yield "BOARD_CONSOLE_READY", f"{console.ready:#x}u"
+        yield "BOARD_CONSOLE_WORD", {8: "uint8_t", 16: "uint16_t", 32: "uint32_t"}[console.width]
+    if console.end == "semihosting":
+        yield "BOARD_END_SEMIHOSTING", "1"
+    elif isinstance(console.end, tuple):
+        yield "BOARD_END_REGISTER", f"{console.end[0]:#x}ul"
+        yield "BOARD_END_VALUE", f"{console.end[1]:#x}u"
+
+
+def _setup(writes: Writes) -> str:
+    return "".join(f"set_register({address:#x}ul,{value:#x}u);" for address, value in writes)

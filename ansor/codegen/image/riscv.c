@@ -1,0 +1,109 @@
+/* Start-up, traps, counters and the watchdog of RISC-V cores in machine mode. */
+#include "bare.h"
+
+#if __riscv_xlen == 64
+#define STORE "sd "
+#define CAUSE_INTERRUPT (UINT64_C(1) << 63)
+#else
+#define STORE "sw "
+#define CAUSE_INTERRUPT (UINT32_C(1) << 31)
+#endif
+
+#define CSR_READ(name) ({ uintptr_t value; __asm__ volatile("csrr %0, " name : "=r"(value)); value; })
+#define CSR_WRITE(name, value) __asm__ volatile("csrw " name ", %0" ::"r"((uintptr_t)(value)))
+#define CSR_SET(name, value) __asm__ volatile("csrs " name ", %0" ::"r"((uintptr_t)(value)))
+#define CSR_CLEAR(name, value) __asm__ volatile("csrc " name ", %0" ::"r"((uintptr_t)(value)))
+
+enum { FLOATS_AND_VECTORS = 1 << 13 | 1 << 9, TIMER = 1 << 7, ENABLED = 1 << 3 };
+
+void riscv_begin(void);
+void riscv_trapped(void);
+
+__asm__(".section .start,\"ax\",@progbits\n"
+        ".globl _start\n"
+        "_start:\n"
+        "  csrw mie, zero\n"
+        "  la sp, ansor_stack_top\n"
+        "  la t0, riscv_trap\n"
+        "  csrw mtvec, t0\n"
+        "  j riscv_begin\n"
+        ".align 2\n"
+        "riscv_trap:\n" /* nothing of what ran is needed any more */
+        "  la sp, ansor_stack_top\n"
+        "  j riscv_trapped\n"
+        ".text\n");
+
+/* Memory below the stack that faults; a locked entry holds in machine mode too. Cores without protection trap here, which is skipped. */
+static void guard_stack(void) {
+#ifdef BOARD_GUARD_BYTES
+    const uintptr_t base = (uintptr_t)ansor_stack_low - BOARD_GUARD_BYTES;
+    CSR_WRITE("pmpaddr0", base >> 2 | (BOARD_GUARD_BYTES / 8 - 1));
+    CSR_WRITE("pmpcfg0", 0x80 | 3 << 3);
+#endif
+}
+
+void riscv_begin(void) {
+    bare_clear();
+    CSR_CLEAR("mstatus", ENABLED);
+    CSR_SET("mstatus", FLOATS_AND_VECTORS);
+    guard_stack();
+    bare_main();
+}
+
+static const char *const CAUSES[] = {"an instruction address that is not aligned", "no instructions are there", "an instruction that the processor does not have",
+                                     "a breakpoint", "a read that is not aligned", "a read of what is not there", "a write that is not aligned",
+                                     "a write to what is not there"};
+
+static int below_stack(uintptr_t address) {
+#ifdef BOARD_GUARD_BYTES
+    return address < (uintptr_t)ansor_stack_low && address >= (uintptr_t)ansor_stack_low - BOARD_GUARD_BYTES;
+#else
+    (void)address;
+    return 0;
+#endif
+}
+
+void riscv_trapped(void) {
+    const uintptr_t cause = CSR_READ("mcause"), pc = CSR_READ("mepc"), where = CSR_READ("mtval");
+    CSR_WRITE("mie", 0);
+    if (cause & CAUSE_INTERRUPT) bare_trapped("timeout", "it does not end", pc, 0);
+    if (cause == 2) bare_trapped("instruction", CAUSES[2], pc, 0);
+    if (below_stack(where)) bare_trapped("crash", "the stack overflowed", pc, where);
+    bare_trapped("trap", cause < sizeof CAUSES / sizeof CAUSES[0] ? CAUSES[cause] : "a trap of another cause", pc, where);
+}
+
+void start_counting(void) {
+#ifdef BOARD_SETUP
+    BOARD_SETUP
+#endif
+}
+
+uint64_t counter_now(void) {
+#if __riscv_xlen == 64
+    return CSR_READ(BOARD_COUNTER_CSR);
+#else
+    uintptr_t high, low, again;
+    do high = CSR_READ(BOARD_COUNTER_CSR "h"), low = CSR_READ(BOARD_COUNTER_CSR), again = CSR_READ(BOARD_COUNTER_CSR "h");
+    while (high != again);
+    return (uint64_t)high << 32 | low;
+#endif
+}
+
+void watchdog_start(uint64_t ticks) {
+#ifdef BOARD_MTIMECMP
+    volatile uint32_t *const now = (volatile uint32_t *)(BOARD_MTIME), *const then = (volatile uint32_t *)(BOARD_MTIMECMP);
+    uint32_t high = now[1], low = now[0];
+    if (now[1] != high) high = now[1], low = now[0];
+    const uint64_t end = ((uint64_t)high << 32 | low) + ticks;
+    then[1] = UINT32_MAX, then[0] = (uint32_t)end, then[1] = (uint32_t)(end >> 32);
+    CSR_SET("mie", TIMER);
+    CSR_SET("mstatus", ENABLED);
+#else
+    (void)ticks;
+#endif
+}
+
+void watchdog_stop(void) {
+    CSR_CLEAR("mstatus", ENABLED);
+    CSR_WRITE("mie", 0);
+}

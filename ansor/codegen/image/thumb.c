@@ -1,0 +1,178 @@
+/* Start-up, traps, counters and the watchdog of Cortex-M cores. Programs run in thread mode on the process stack, so that a stack that overflowed
+ * leaves one for the handler. */
+#include "bare.h"
+
+enum { VECTORS = 16 + 64, HANDLER_STACK = 512 };
+
+#define VTOR 0xe000ed08u
+#define CPACR 0xe000ed88u
+#define CFSR 0xe000ed28u
+#define HFSR 0xe000ed2cu
+#define MMFAR 0xe000ed34u
+#define BFAR 0xe000ed38u
+#define SHCSR 0xe000ed24u
+#define CCR 0xe000ed14u
+#define FPCCR 0xe000ef34u
+#define MPU_CTRL 0xe000ed94u
+#define MPU_RBAR 0xe000ed9cu
+#define MPU_RASR 0xe000eda0u
+#define NVIC_ENABLE 0xe000e100u
+#define NVIC_DISABLE 0xe000e180u
+#define NVIC_UNPEND 0xe000e280u
+
+__attribute__((used)) static uint64_t handler_stack[HANDLER_STACK / 8];
+
+void _start(void);
+void thumb_trap(void);
+void thumb_begin(void);
+
+#define TRAPS_8 thumb_trap, thumb_trap, thumb_trap, thumb_trap, thumb_trap, thumb_trap, thumb_trap, thumb_trap
+__attribute__((section(".vectors"), used)) void (*const thumb_vectors[VECTORS])(void) = {
+    (void (*)(void))(handler_stack + HANDLER_STACK / 8), _start, thumb_trap, thumb_trap, thumb_trap, thumb_trap, thumb_trap, thumb_trap, TRAPS_8,
+    TRAPS_8, TRAPS_8, TRAPS_8, TRAPS_8, TRAPS_8, TRAPS_8, TRAPS_8, TRAPS_8};
+
+__attribute__((naked, noinline, section(".start"), used)) void _start(void) {
+    __asm__ volatile("cpsid i\n"
+                     "ldr r0, =handler_stack + %c0\n"
+                     "msr msp, r0\n"
+                     "ldr r0, =ansor_stack_top\n"
+                     "msr psp, r0\n"
+                     "movs r0, #2\n"
+                     "msr control, r0\n"
+                     "isb\n"
+                     "ldr r0, =thumb_begin\n"
+                     "bx r0\n"
+                     ".ltorg\n" ::"i"(HANDLER_STACK));
+}
+
+__attribute__((naked, used)) void thumb_trap(void) {
+    __asm__ volatile("mrs r0, psp\n"
+                     "mrs r1, ipsr\n"
+                     "ldr r2, =thumb_trapped\n"
+                     "bx r2\n"
+                     ".ltorg\n");
+}
+
+/* Memory below the stack that faults. */
+static void guard_stack(void) {
+#if defined(BOARD_GUARD_BYTES) && __ARM_ARCH == 7
+    set_register(MPU_RBAR, ((uint32_t)(uintptr_t)ansor_stack_low - BOARD_GUARD_BYTES) | 1 << 4);
+    set_register(MPU_RASR, 1 << 28 | (uint32_t)(30 - __builtin_clz(BOARD_GUARD_BYTES)) << 1 | 1); /* nobody may, nor run it */
+    set_register(MPU_CTRL, 1 << 2 | 1);
+#elif __ARM_ARCH >= 8
+    __asm__ volatile("msr psplim, %0" ::"r"(ansor_stack_low));
+#endif
+}
+
+void thumb_begin(void) {
+    bare_clear();
+    set_register(VTOR, (uint32_t)(uintptr_t)thumb_vectors);
+#if __ARM_ARCH >= 7
+    set_register(SHCSR, register_at(SHCSR) | 7 << 16);
+    set_register(CFSR, UINT32_MAX);
+#endif
+#ifdef __ARM_FP
+    set_register(CPACR, register_at(CPACR) | 0xfu << 20);
+    set_register(FPCCR, register_at(FPCCR) & ~(3u << 30)); /* nobody comes back from a trap, so nothing is kept for that */
+    __asm__ volatile("dsb\n isb");
+#endif
+    guard_stack();
+    __asm__ volatile("dsb\n isb\n cpsie i");
+    bare_main();
+}
+
+typedef struct {
+    const char *kind, *why;
+    uintptr_t pc, where;
+} trap_note;
+
+static trap_note note;
+
+static void after_trap(void) {
+    __asm__ volatile("cpsid i");
+    bare_trapped(note.kind, note.why, note.pc, note.where);
+}
+
+static int in_memory(uint32_t frame) {
+    const uint32_t low = (uint32_t)(uintptr_t)ansor_stack_low, top = (uint32_t)(uintptr_t)ansor_stack_top;
+    return !(frame & 3) && frame >= low && frame + 32 <= top;
+}
+
+#if __ARM_ARCH >= 7
+static void set_note(const char *kind, const char *why, uint32_t where) { note.kind = kind, note.why = why, note.where = where; }
+
+static int below_stack(uint32_t address) {
+    const uint32_t low = (uint32_t)(uintptr_t)ansor_stack_low;
+#ifdef BOARD_GUARD_BYTES
+    return address < low && low - address <= BOARD_GUARD_BYTES;
+#else
+    return address < low && low - address <= 64;
+#endif
+}
+
+static void explain(void) {
+    const uint32_t status = register_at(CFSR), bus = status >> 15 & 1 ? register_at(BFAR) : 0, protection = status >> 7 & 1 ? register_at(MMFAR) : 0;
+    if (status & 1u << 20 || status & 1 << 4 || status & 1 << 12 || (protection && below_stack(protection)) || (bus && below_stack(bus)))
+        set_note("crash", "the stack overflowed", protection | bus);
+    else if (status & 1 << 16 || status & 1 << 19) set_note("instruction", "an instruction that the processor does not have", 0);
+    else if (status & 1 << 17) set_note("trap", "a jump to code that is no Thumb code", 0);
+    else if (status & 1 << 8 || status & 1) set_note("trap", "no instructions are there", 0);
+    else if (status & 1 << 24) set_note("trap", "an access that is not aligned", 0);
+    else if (status & 1 << 25) set_note("trap", "a division by zero", 0);
+    else set_note("trap", "an access to what is not there", protection | bus);
+    set_register(CFSR, status);
+}
+#else
+static void explain(void) { note.kind = "trap", note.why = "a fault", note.where = 0; }
+#endif
+
+/* Notes what happened, and goes back to thread mode on a fresh stack, into `after_trap`. */
+__attribute__((used)) void thumb_trapped(uint32_t frame, uint32_t exception) {
+    note.pc = in_memory(frame) ? ((const uint32_t *)(uintptr_t)frame)[6] : 0;
+    if (exception >= 15) note.kind = "timeout", note.why = "it does not end", note.where = 0;
+    else explain();
+    watchdog_stop();
+    uint32_t *fresh = (uint32_t *)(uintptr_t)ansor_stack_top - 8;
+    fresh[5] = 0, fresh[6] = (uint32_t)(uintptr_t)after_trap & ~1u, fresh[7] = 1u << 24;
+    __asm__ volatile("msr psp, %0\n dsb\n bx %1" ::"r"(fresh), "r"(0xfffffffdu) : "memory");
+    __builtin_unreachable();
+}
+
+void start_counting(void) {
+#ifdef BOARD_SETUP
+    BOARD_SETUP
+#endif
+}
+
+uint64_t counter_now(void) {
+    static uint64_t total;
+    static uint32_t last;
+    uint32_t now = register_at(BOARD_COUNTER_REGISTER);
+#ifdef BOARD_COUNTER_DOWN
+    now = 0u - now;
+#endif
+    total += (now - last) << (32 - BOARD_COUNTER_BITS) >> (32 - BOARD_COUNTER_BITS);
+    last = now;
+    return total;
+}
+
+#ifdef BOARD_WATCHDOG_CMSDK
+void watchdog_start(uint64_t ticks) {
+    const uint32_t value = ticks > UINT32_MAX ? UINT32_MAX : (uint32_t)ticks;
+    set_register(BOARD_WATCHDOG_CMSDK, 0);
+    set_register(BOARD_WATCHDOG_CMSDK + 8, value); /* first: it sets the other, too */
+    set_register(BOARD_WATCHDOG_CMSDK + 4, value);
+    set_register(NVIC_ENABLE, 1u << BOARD_WATCHDOG_LINE);
+    set_register(BOARD_WATCHDOG_CMSDK, 1 | 8);
+}
+
+void watchdog_stop(void) {
+    set_register(BOARD_WATCHDOG_CMSDK, 0);
+    set_register(BOARD_WATCHDOG_CMSDK + 12, 1);
+    set_register(NVIC_DISABLE, 1u << BOARD_WATCHDOG_LINE);
+    set_register(NVIC_UNPEND, 1u << BOARD_WATCHDOG_LINE);
+}
+#else
+void watchdog_start(uint64_t ticks) { (void)ticks; }
+void watchdog_stop(void) {}
+#endif

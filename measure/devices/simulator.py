@@ -1,0 +1,171 @@
+"""`qemu-system`, `spike`, `rvsim`: boards that a program of this machine simulates. Each trial starts it anew, with the image and what is asked of it.
+
+Nothing stays from one trial to the next, so outputs are proved by hashes and sums beside a reference that runs on this machine.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+from ansor.codegen.artifact import Artifact
+from ansor.codegen.image.board import Board
+from ansor.codegen.image.elf import read_image, write_elf
+from ansor.codegen.image.toolchain import IMAGE
+from ansor.errors import DeviceError
+from ansor.measure.boards.asking import Asked, answer_line, counters_of, memory_of
+from ansor.measure.device import Job, Observation
+from ansor.measure.device_kinds import DeviceKind
+from ansor.measure.failure import Failure
+from ansor.measure.trial.proof import HostProof
+from ansor.measure.trial.runs import TrialRuns
+from ansor.measure.trial.transport import Ended, Limits
+from ansor.measure.turns import Say
+from ansor.measure.work_directory import WorkDirectory
+from ansor.support.text import clip
+from ansor.targets.base import Target
+from ansor.targets.micro import board_of
+from ansor.targets.unit import Unit
+
+CURE = {
+    "qemu-system": "apt-get update && apt-get install -y qemu-system-arm qemu-system-misc",
+    "spike": "pip install spike==0.0.5.dev20, and apt-get install -y device-tree-compiler",
+    "rvsim": "pip install rvsim",
+}
+PROGRAMS = {"qemu-system": ("qemu-system-arm", "qemu-system-riscv32"), "spike": ("spike", "dtc"), "rvsim": ("rvsim",)}
+SLOWER = 20.0  # than a processor, for limits of time
+START_SECONDS = 10.0  # of a simulator, on a busy machine
+
+
+class SimulatorTransport:
+    """Starts a simulator for each program. It ends when the program does."""
+
+    def __init__(self, board: Board, unit: Unit, folder: Path) -> None:
+        self._board, self._unit, self._folder = board, unit, folder
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[str] | None = None
+
+    def run(self, program: Artifact, mode: str, kept: str, recipe: str, limits: Limits) -> Ended:
+        """See `Transport`."""
+        image = read_image(program.path)
+        limit = int(limits.seconds * self._board.run.rate / _rate_of_ticks(self._board))
+        asked = Asked(mode, kept, recipe, True, (image.symbols["ansor_free"], self._board.heap_end), limit if self._board.watchdog.kind else 0)
+        with tempfile.NamedTemporaryFile(suffix=".elf", dir=self._folder) as file:
+            write_elf(image.with_bytes(memory_of(image, program, asked)), Path(file.name))
+            said, complaint, status = self._call(file.name, limits.seconds + START_SECONDS)
+        if status is None:
+            return Ended("", Failure("timeout", f"still running after {limits.seconds + START_SECONDS:.3g} s"))
+        line = answer_line(said)
+        if not line:
+            what = clip(" ".join(f"{said} {complaint}".split()), 400) or "nothing"
+            return Ended("", Failure("exit", f"{self._board.run.command[0]} ended with status {status} and without an answer; it said: {what}"))
+        return Ended(line, None, counters_of(said, self._board, self._unit.name))
+
+    def place(self, path: Path) -> str:
+        raise DeviceError(f"asked to measure with the values of {path} on {self._board.run.device}: boards take values over a wire; measure with seeds")
+
+    def forget(self, kept: str) -> None:
+        """Nothing stays."""
+
+    def end(self) -> None:
+        """End what runs; from any thread."""
+        with self._lock:
+            if self._process is not None and self._process.poll() is None:
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    def _call(self, image: str, seconds: float) -> tuple[str, str, int | None]:
+        command = [find_program(self._board.run.command[0]), *(image if word == "IMAGE" else word for word in self._board.run.command[1:])]
+        with self._lock:
+            process = self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", cwd=self._folder,
+                start_new_session=True,
+            )  # fmt: skip
+        try:
+            output, complaint = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return "", "", None
+        finally:
+            if process.returncode is None:
+                self.end()
+                process.communicate()
+        return output, complaint, process.returncode
+
+
+def _rate_of_ticks(board: Board) -> float:
+    """Instructions for each tick of the watchdog: simulators count time in instructions."""
+    return max(1.0, 1e9 / board.watchdog.hertz / (1.0 if board.watchdog.kind == "clint" else 64.0))
+
+
+class SimulatorDevice:
+    """One simulated board. Costs are what its counter counts of one call, its return included."""
+
+    form = IMAGE
+    alone = False
+
+    def __init__(self, name: str, board: Board) -> None:
+        self.name = name
+        self.model = board.name
+        self.unit = Unit.from_text(board.counter.unit)
+        self._board = board
+        self._work: WorkDirectory | None = None
+        self._transport: SimulatorTransport | None = None
+        self._runs: TrialRuns | None = None
+
+    def run(self, job: Job) -> Observation | Failure:
+        """See `Device`. Raises DeviceError when the simulator cannot be started."""
+        if self._runs is None:
+            self._work = WorkDirectory()
+            self._transport = SimulatorTransport(self._board, self.unit, self._work.path)
+            self._runs = TrialRuns(self._transport, self.unit, slower=SLOWER, here=HostProof())
+        return self._runs.run(job)
+
+    def close(self) -> None:
+        """End what runs, and remove its files."""
+        if self._transport is not None:
+            self._transport.end()
+        if self._work is not None:
+            self._work.close()
+        self._work = self._transport = self._runs = None
+
+
+def find_program(name: str) -> str:
+    """The path of a simulator: on the PATH, or beside this Python. Raises DeviceError when it is not there."""
+    found = shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
+    if found is None:
+        cure = next((CURE[kind] for kind, programs in PROGRAMS.items() if name in programs or name.startswith(kind)), "install it")
+        raise DeviceError(f"there is no program {name}; {cure}")
+    return found
+
+
+def missing(kind: str) -> str:
+    """What this machine lacks for a kind of simulator, with the cure; '' for nothing."""
+    try:
+        for name in PROGRAMS[kind]:
+            find_program(name)
+    except DeviceError as error:
+        return str(error)
+    return ""
+
+
+def _kind(name: str, help: str) -> DeviceKind:
+    def open_simulator(text: str, target: Target, say: Say) -> SimulatorDevice:
+        del say
+        if target.kind != "micro" or board_of(target).run.device != name:
+            why = "it runs images of boards that it simulates, such as micro -board=mps2-an386"
+            raise DeviceError(f"asked to measure programs for {target} on {text}: {why}; leave devices out")
+        return SimulatorDevice(text, board_of(target))
+
+    return DeviceKind(name, help, open_simulator, lambda: missing(name))
+
+
+KINDS = (
+    _kind("qemu-system", "boards that QEMU simulates, counted"),
+    _kind("spike", "RISC-V cores in Spike, counted"),
+    _kind("rvsim", "RISC-V cores in rvsim, in cycles of its model"),
+)

@@ -1,0 +1,113 @@
+"""For devices on which nothing stays from one program to the next: the reference runs on this machine, and a candidate's outputs are proved by sums.
+
+Integers by a hash: exact or wrong. Floats by signed sums of blocks (`ansor.measure.trial.sums` says what these show).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.codegen.source import Argument
+from ansor.measure.device import Job
+from ansor.measure.failure import Failure
+from ansor.measure.trial.answer import Answer, KeptOutput
+from ansor.measure.trial.fill import generated, key_of, uniform
+from ansor.measure.trial.proof import Arrays, HostProof, host_inputs
+from ansor.measure.trial.recipe import MOVES, Source, SumsRequest
+from ansor.measure.trial.sums import BLOCK, COUNT, sums_of, unsure_blocks, wrong_blocks
+from ansor.measure.verify import sensitivity_of, tolerance
+
+MOST_BLOCKS = 1024  # of an answer
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HostReference:
+    """What a reference gave on this machine: outputs by name, how far each moves, the largest magnitude of an input."""
+
+    outputs: Arrays = field(default_factory=dict)
+    sensitivity: Mapping[str, float] = field(default_factory=dict)
+    input_scale: float = 1.0
+
+    @property
+    def answer(self) -> Answer:
+        """What a device would have said of it."""
+        return Answer(kept=tuple(self._kept(name, one) for name, one in self.outputs.items()), input_scale=self.input_scale)
+
+    def _kept(self, name: str, output: NDArray[np.generic]) -> KeptOutput:
+        floats = output.dtype.kind == "f"
+        nan, infinite = (int(np.isnan(output).sum()), int(np.isinf(output).sum())) if floats else (0, 0)
+        return KeptOutput(output.size, nan, infinite, self.sensitivity[name])
+
+
+def host_reference(proof: HostProof, job: Job, sources: Mapping[str, Source]) -> HostReference | Failure:
+    """Run a job's reference here, and again with inputs that are moved a little where outputs are floats."""
+    assert job.reference is not None
+    inputs = host_inputs(job, sources)
+    outputs = proof.outputs(job.reference.source, inputs)
+    if isinstance(outputs, Failure):
+        return outputs
+    moved: list[Arrays] = []
+    if any(one.dtype.kind == "f" for one in outputs.values()):
+        for number in range(MOVES):
+            again = proof.outputs(job.reference.source, _moved(inputs, job, number))
+            if isinstance(again, Failure):
+                return again
+            moved.append(again)
+    scales = [float(np.abs(one).max()) for one in inputs.values() if one.dtype.kind == "f" and one.size]
+    sensitivity = {name: sensitivity_of(one, [other[name] for other in moved]) for name, one in outputs.items()}
+    return HostReference(outputs, sensitivity, max(scales, default=1.0))
+
+
+def sums_wanted(job: Job) -> list[SumsRequest]:
+    """The sums of a candidate's outputs that prove them."""
+    outputs = [one for one in job.artifact.source.arguments if one.role == "output"]
+    return [SumsRequest(one.name, _block(one), COUNT, key_of(job.task.seed, f"sums of {one.name}")) for one in outputs]
+
+
+def wrong_sums(job: Job, reference: HostReference, answer: Answer) -> Failure | None:
+    """Why a candidate's sums do not prove its outputs; None when they do."""
+    arguments = job.artifact.source.arguments
+    found = {arguments[one.place].name: one for one in answer.sums if one.place < len(arguments)}
+    for one in (one for one in arguments if one.role == "output"):
+        expected, sums = reference.outputs[one.name], found.get(one.name)
+        if sums is None:
+            return Failure("exit", f"the answer has no sums of output {one.name!r}")
+        floats = np.dtype(one.dtype).kind == "f"
+        right = sums_of(sums.place, expected if floats else expected.astype(one.dtype), sums.block, COUNT, key_of(job.task.seed, f"sums of {one.name}"))
+        bound = _bound(job, one, expected, reference) if floats else 0.0
+        wrong = wrong_blocks(sums, right, expected.size, bound, unsure_blocks(expected, one.dtype, sums.block) if floats else ())
+        if wrong:
+            what = f"{len(wrong)} of {len(right.sums)} blocks of {sums.block} elements differ, the first from element {wrong[0] * sums.block} on"
+            return Failure("wrong_answer", f"output {one.name!r}: {what if floats else 'its hash differs from that of the reference'}")
+    return None
+
+
+def _bound(job: Job, argument: Argument, expected: NDArray[np.generic], reference: HostReference) -> float:
+    with np.errstate(over="ignore"):
+        wide = np.asarray(expected, np.float64)
+        finite = wide[np.isfinite(wide.astype(argument.dtype))]
+    scale = float(np.abs(finite).max()) if finite.size else 0.0
+    rounding = job.task.rounding or argument.dtype
+    allowed = tolerance(rounding, job.task.reduction, scale, reference.input_scale, reference.sensitivity[argument.name])
+    return job.artifact.source.tolerance * allowed
+
+
+def _block(argument: Argument) -> int:
+    return max(BLOCK, -(-argument.physical_size // MOST_BLOCKS))
+
+
+def _moved(inputs: Arrays, job: Job, number: int) -> Arrays:
+    """Float inputs, each less by up to one eps of itself."""
+    eps = float(np.finfo(job.task.rounding or "float32").eps)
+    found: Arrays = {}
+    for name, one in inputs.items():
+        found[name] = one
+        if one.dtype.kind == "f":
+            shares = uniform(generated(key_of(job.task.seed + number, f"moved {name}"), one.size), 8).reshape(one.shape)
+            found[name] = one.astype(np.float64) * (1 - shares * eps)
+    return found
+

@@ -1,0 +1,71 @@
+"""The kind `micro`: boards without an operating system. A board is a file of data; `-board=NAME`, or the path of one's own.
+
+Programs are images (`ansor.codegen.image`). Costs are what the board counts.
+"""
+
+from __future__ import annotations
+
+from ansor.codegen.building import Toolchain
+from ansor.codegen.dialect import Dialect
+from ansor.codegen.image.board import Board
+from ansor.codegen.image.toolchain import ImageToolchain
+from ansor.codegen.toolchain import find_compiler
+from ansor.targets.base import Bounds, CodeGenerator, Kind, Option, Target, register_kind
+from ansor.targets.boards.catalogue import find_board
+from ansor.targets.hardware import Caches, Hardware, Memory
+from ansor.targets.prior import Issue, Overhead, Prior, Reduction, Traffic
+from ansor.targets.unit import Unit
+
+EMBEDDED = "zig"  # the only compiler that has everything for other machines
+RULES = (
+    "always_inline",
+    "simplify_const_tensor",
+    "add_rfactor",
+    "pack_constants",
+    "add_cache_write",
+    "tensorize",
+    "multi_level_tiling_with_fusion",
+    "multi_level_tiling",
+    "skip_stage",
+)
+"""Those of `cpu` without what wants vectors or caches."""
+
+OPTIONS = (
+    Option("board", "mcpu", "text", "the board, or the path of a file that describes one", always=True),
+    Option("stack", "hardware.memory.stack_bytes", "size", "local buffers", Bounds(64)),
+    Option("workspace", "hardware.memory.workspace_bytes", "size", "whole intermediates of a kernel", Bounds(64)),
+)
+# Instructions alone are counted: nothing runs beside anything else, and memory is as near as a register.
+COUNTED = Prior(
+    Issue(arithmetic=1.0, loads=1.0, latency=1.0, window=1.0, each=1.0), Overhead(call=80.0, result=3.0, spill=2.0, loop=4.0),
+    Traffic((1e6, 1e6, 1e6)), Reduction(1.0, 1.0, 2.0),
+)  # fmt: skip
+
+
+def board_of(target: Target) -> Board:
+    """The board of a target. Raises TargetError for an unknown one."""
+    return find_board(target.mcpu)
+
+
+def _default(name: str) -> Target:
+    board = find_board(name)
+    stack, room = board.run.stack * 3 // 4, board.data.size - board.run.stack
+    memory = Memory(stack_bytes=stack, workspace_bytes=room)
+    hardware = Hardware(1, board.core.vector_bytes, board.core.registers, Caches(board.data.size), memory, frozenset(board.core.features))
+    dialect = Dialect(index="int", index_bits=32, alignment=max(4, board.core.vector_bytes), pool=False, hosted=False)
+    return Target("micro", name, hardware, rules=RULES, dialect=dialect, prior=COUNTED)
+
+
+def _toolchain(target: Target) -> Toolchain:
+    return ImageToolchain(find_compiler(EMBEDDED), board_of(target))
+
+
+def _unit(target: Target) -> Unit:
+    return Unit.from_text(board_of(target).counter.unit)
+
+
+def _device(target: Target) -> str:
+    return board_of(target).run.device
+
+
+MICRO = register_kind(Kind("micro", _default, OPTIONS, "mps2-an386", _unit, _device, CodeGenerator(toolchain=_toolchain)))
