@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ansor.api import TuningOptions as TuningOptions
     from ansor.api import auto_schedule as auto_schedule
     from ansor.api import compile as compile
+    from ansor.api import compile_int8 as compile_int8
     from ansor.api import extract_tasks as extract_tasks
     from ansor.api import tune_tasks as tune_tasks
     from ansor.errors import AnsorError as AnsorError
@@ -41,13 +42,14 @@ _PLACES = {
     "Kernel": "ansor.measure.kernel", "Pin": "ansor.tasks.pins", "Program": "ansor.run.program", "Progress": "ansor.run.states",
     "RecordToFile": "ansor.api", "SearchTask": "ansor.tasks.task",
     "SketchPolicy": "ansor.api", "TaskState": "ansor.run.states", "TimingOptions": "ansor.measure.timing", "TuningOptions": "ansor.api",
-    "auto_schedule": "ansor.api", "build": "ansor.manual.program", "compile": "ansor.api", "create_schedule": "ansor.manual.schedule",
+    "auto_schedule": "ansor.api", "build": "ansor.manual.program", "compile": "ansor.api",
+    "compile_int8": "ansor.api", "create_schedule": "ansor.manual.schedule",
     "extract_tasks": "ansor.api", "load_records": "ansor.measure.record:load", "lower": "ansor.manual.program", "register_workload": "ansor.tasks.workloads",
     "tune_tasks": "ansor.api",
 }
 
 __all__ = ["AnsorError", "AnsorWarning", "CompiledNetwork", "Kernel", "Pin", "Program", "Progress", "RecordToFile", "SearchTask", "SketchPolicy", "TaskState",
-           "TimingOptions", "TuningOptions", "auto_schedule", "build", "compile", "create_schedule", "extract_tasks", "load_records", "lower",
+           "TimingOptions", "TuningOptions", "auto_schedule", "build", "compile", "compile_int8", "create_schedule", "extract_tasks", "load_records", "lower",
            "register_workload", "te", "tune_tasks"]
 
 

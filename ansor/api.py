@@ -29,6 +29,7 @@ from ansor.te.tensor import Tensor
 if TYPE_CHECKING:
     from ansor.graph.export import ExampleInputs
     from ansor.graph.network import CompiledNetwork
+    from ansor.integer.program import IntegerProgram
 
 
 class ScheduleKeywords(ModelKeywords, Scope, total=False):
@@ -228,6 +229,51 @@ def compile(
     with asked.audience.voice(target) as voice:
         voice.now("reading the model")
         return compiled(extract(model, example_inputs), target, asked, voice, library=options.get("library", True), on_tasks=on_tasks)
+
+
+class Int8Keywords(TuningKeywords, total=False):
+    """What `compile_int8` takes by name."""
+
+    name: str
+    ram_bytes: int | None
+    flash_bytes: int | None
+
+
+def compile_int8(
+    model: object, calibration: Sequence[object] = (), target: str | Target | None = None, **options: Unpack[Int8Keywords]
+) -> IntegerProgram:
+    """An int8 network as C with one arena, for this machine or a board; see docs/int8_networks.md.
+
+    Args:
+        model: the path of an ONNX file in QDQ format; or a PyTorch module, which is quantised here; or an `ansor.integer` network.
+        calibration: inputs of the PyTorch module like those that it will see, each a tensor or a tuple of tensors; the first one gives the shapes.
+        name: of the network in C; that of the file or the class by default.
+        ram_bytes, flash_bytes: what the board has. A network that needs more is refused before anything is built.
+        trials, minutes: the budget of all kernels together; without one nothing is measured. The rest: as in `compile`.
+
+    Raises ModelError for a model that cannot be read or does not fit, and what `auto_schedule` raises.
+    """
+    from ansor.integer.compiling import compiled as integer_compiled
+    from ansor.integer.network_code import Limits
+    from ansor.integer.program import IntegerProgram
+    from ansor.integer.reading import network_of
+
+    check_names("compile_int8", options, Int8Keywords)
+    asked = RunOptions.of(options)  # mistakes show before the model is read
+    target = parse_target("cpu -threads=1" if target is None else target)
+    check_machine(target, measures=asked.measures)
+    asked.check_place(written=asked.measures)
+    check_tools(target)
+    limits = Limits(options.get("ram_bytes"), options.get("flash_bytes"))
+    with asked.audience.voice(target) as voice:
+        voice.now("reading the model")
+        network = network_of(model, calibration, options.get("name", ""))
+        for left in network.left_out:
+            voice.say(f"{left} after the output is left to the caller")
+        limits.check_before(network, target.alignment)
+        code = integer_compiled(network, target, asked, voice)
+    code.check_fits(limits)
+    return IntegerProgram(code)
 
 
 # names that users of Ansor know ---------------------------------------------------------------------------------------------------------------------

@@ -27,25 +27,25 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`offsets`: where each buffer begins, in bytes, a multiple of `ALIGNMENT`; `size`: bytes of the arena."""
+    """`offsets`: where each buffer begins, in bytes, a multiple of the alignment; `size`: bytes of the arena."""
 
     offsets: Mapping[str, int]
     size: int
 
 
-def planned(buffers: Iterable[Buffer]) -> Plan:
+def planned(buffers: Iterable[Buffer], alignment: int = ALIGNMENT) -> Plan:
     """Places for all buffers such that those alive at one time lie apart."""
     placed: list[tuple[int, int, Buffer]] = []  # begin, end, buffer
     for buffer in sorted(buffers, key=lambda one: (-one.size, one.first, one.name)):
         taken = sorted((begin, end) for begin, end, other in placed if buffer.overlaps(other))
-        begin = _best_gap(taken, aligned(buffer.size))
-        placed.append((begin, begin + aligned(buffer.size), buffer))
+        begin = _best_gap(taken, aligned(buffer.size, alignment))
+        placed.append((begin, begin + aligned(buffer.size, alignment), buffer))
     return Plan({buffer.name: begin for begin, _, buffer in placed}, max((end for _, end, _ in placed), default=0))
 
 
-def aligned(size: int) -> int:
-    """The least multiple of `ALIGNMENT` that is at least `size`."""
-    return -(-size // ALIGNMENT) * ALIGNMENT
+def aligned(size: int, alignment: int = ALIGNMENT) -> int:
+    """The least multiple of `alignment` that is at least `size`."""
+    return -(-size // alignment) * alignment
 
 
 def _best_gap(taken: list[tuple[int, int]], size: int) -> int:

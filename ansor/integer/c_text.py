@@ -1,0 +1,165 @@
+"""An integer network as C: the texts of its files. Free-standing C99 (with GNU vectors): nothing but a compiler is needed, no library, no heap."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.codegen.dialect import C_TYPES
+from ansor.codegen.source import CSource
+from ansor.integer.network import IntegerTensor
+from ansor.integer.network_code import Call, NetworkCode, NetworkKernel
+from ansor.integer.operators import Operator
+from ansor.ir.dag import c_identifier
+from ansor.support.text import counted
+
+WIDTH = 150
+KERNELS = "kernels"
+"""The folder of kernels."""
+
+
+def c_name(program: NetworkCode) -> str:
+    """How names of the network begin."""
+    return c_identifier(program.network.name)
+
+
+def header_text(program: NetworkCode) -> str:
+    """net.h: sizes, where inputs and outputs lie and what they mean, the entry points."""
+    network, name = program.network, c_name(program)
+    word = name.upper()
+    lines = [f"/* {network.name} for {program.target}: {counted(len(program.calls), 'layer')}, {network.macs} multiplications."]
+    lines += [f" * RAM: {program.arena_bytes} bytes of arena, {program.stack_bytes} of local buffers on the stack."]
+    lines += [f" * Flash: {program.constant_bytes} bytes of constants, and the code."]
+    lines += [f" * The caller computes {', '.join(network.left_out)} of the output." for _ in network.left_out[:1]]
+    lines += [" */", f"#ifndef ANSOR_{word}_H", f"#define ANSOR_{word}_H", ""]
+    lines += [f"#define {word}_ARENA_BYTES {program.arena_bytes}", f"#define {word}_ALIGNMENT {program.target.alignment}", ""]
+    for role, names in (("INPUT", network.inputs), ("OUTPUT", network.outputs)):
+        for number, tensor in enumerate(names):
+            suffix = "" if len(names) == 1 else str(number)
+            lines += [*_tensor_lines(program, network.tensors[tensor], f"{word}_{role}{suffix}"), ""]
+    lines += ["/* Fill the inputs in the arena, run, read the outputs there. The arena is aligned to the bytes above, and holds nothing between runs. */"]
+    lines += [f"void {name}_run(unsigned char *arena);", ""]
+    lines += ["/* 0: the outputs for a known input are right. Otherwise 1 and more: the place of the first wrong byte. */"]
+    lines += [f"int {name}_selftest(unsigned char *arena);", "", "#endif", ""]
+    return "\n".join(lines)
+
+
+def _tensor_lines(program: NetworkCode, tensor: IntegerTensor, word: str) -> list[str]:
+    shape = ", ".join(map(str, tensor.shape))
+    order = " in the order [N, H, W, C]" if tensor.axes else ""
+    offset = ". The model has them 128 greater, as unsigned char" if tensor.unsigned else ""
+    scale, zero = tensor.quantisation.scale, tensor.quantisation.zero_point
+    return [
+        f"/* {tensor.name}: signed char[{shape}]{order}; q stands for {scale!r} * (q - {zero}){offset}. */".replace("- -", "+ "),
+        f"#define {word}(arena) ((signed char *)(arena) + {program.plan.offsets[tensor.name]})",
+        f"#define {word}_BYTES {tensor.size}",
+        f"#define {word}_SCALE {scale!r}f",
+        f"#define {word}_ZERO_POINT ({zero})",
+    ]
+
+
+def network_text(program: NetworkCode) -> str:
+    """net.c: the calls of kernels, with their places in the arena."""
+    name = c_name(program)
+    lines = ['#include "net.h"', '#include "weights.h"', ""]
+    lines += [_prototype(program, one.code) for one in program.kernels]
+    lines += ["", f"void {name}_run(unsigned char *arena) {{"]
+    for step, call in enumerate(program.calls):
+        lines += _call_lines(program, step, call)
+    return "\n".join([*lines, "}", ""])
+
+
+def _prototype(program: NetworkCode, code: CSource) -> str:
+    pool = ", void (*parallel_for)(void *, void (*)(void *, long, long), void *, long), void *pool" if program.target.dialect.pool else ""
+    return f"void {code.entry}(void *const *args, unsigned char *workspace{pool});"
+
+
+def _call_lines(program: NetworkCode, step: int, call: Call) -> list[str]:
+    code = program.kernels[call.kernel].code
+    inputs, constants = iter(call.operator.inputs), iter(call.constants)
+    places = []
+    for one in code.arguments:
+        if one.role == "constant":
+            places.append(f"(void *){next(constants)}")
+        else:
+            places.append(f"arena + {program.plan.offsets[next(inputs) if one.role == 'input' else call.operator.output]}")
+    rest = ", 0, 0" if program.target.dialect.pool else ""
+    workspace = f"arena + {program.plan.workspaces[step]}" if code.workspace_bytes else "0"
+    return [f"  {{ /* {_comment(call.operator)} */", f"    void *const args[] = {{{', '.join(places)}}};", f"    {code.entry}(args, {workspace}{rest});", "  }"]
+
+
+def _comment(operator: Operator) -> str:
+    return f"{operator.output} = {operator}".replace("*/", "* /")
+
+
+def weights_header(program: NetworkCode) -> str:
+    """weights.h: the constants' names."""
+    word = f"ANSOR_{c_name(program).upper()}_WEIGHTS_H"
+    declared = [f"extern {_array(program, name, array)};" for name, array in program.constants.items()]
+    return "\n".join([f"#ifndef {word}", f"#define {word}", "", *declared, "", "#endif", ""])
+
+
+def weights_text(program: NetworkCode) -> str:
+    """weights.c: the constants, in the order in which kernels read them."""
+    lines = ['#include "weights.h"']
+    for name, array in program.constants.items():
+        lines += ["", f"{_array(program, name, array)} = {{", *_numbers(array), "};"]
+    return "\n".join([*lines, ""])
+
+
+def _array(program: NetworkCode, name: str, array: NDArray[np.generic]) -> str:
+    return f"const {C_TYPES[str(array.dtype)]} {name}[{array.size}] __attribute__((aligned({program.target.alignment})))"
+
+
+def _numbers(array: NDArray[np.generic]) -> list[str]:
+    """Lines of numbers. The least int32 has no literal in C."""
+    words = ["(-2147483647 - 1)" if value == -(2**31) else str(value) for value in array.reshape(-1).tolist()]
+    lines, line = [], ""
+    for word in words:
+        if line and len(line) + len(word) + 2 > WIDTH:
+            lines.append(line)
+            line = ""
+        line = f"{line} {word}," if line else f"  {word},"
+    return [*lines, line] if line else lines
+
+
+def kernel_text(kernel: NetworkKernel) -> str:
+    """kernels/NAME.c, without the header of mathematics: integers need none, and free-standing compilers have none."""
+    return kernel.code.text.replace("#include <math.h>\n", "", 1)
+
+
+def build_text(program: NetworkCode) -> str:
+    """build.sh: builds with whatever C compiler CC names."""
+    name, mcpu = c_name(program), program.target.mcpu
+    machine = shlex.quote("-march=native" if mcpu == "native" else f"-mcpu={mcpu}" if not program.target.is_local else f"-march={mcpu}")
+    sources = " ".join(("net", "weights", "selftest", *(f"{KERNELS}/{one.code.entry}" for one in program.kernels)))
+    return f"""#!/bin/sh
+# Builds lib{name}.a: sh build.sh. And a program for its self-test, which it runs: sh build.sh test.
+#
+#   CC    a C compiler for {program.target}: gcc or clang (cc)        AR    its archiver (ar)
+#   MCPU  how it is told the processor ({machine})        RUN   what is put in front of programs, such as qemu-aarch64 (nothing)
+#   CFLAGS  of kernels and network (-O3); -ffreestanding for boards without an operating system
+set -e
+cd "$(dirname "$0")"
+CC=${{CC:-cc}}
+AR=${{AR:-ar}}
+MCPU=${{MCPU-{machine}}}
+CFLAGS="${{CFLAGS:--O3}} -std=gnu99 -w $MCPU"
+objects=""
+for one in {sources}; do $CC $CFLAGS -I. -c $one.c -o $one.o; objects="$objects $one.o"; done
+rm -f lib{name}.a
+$AR rcs lib{name}.a $objects
+[ "$1" = test ] || exit 0
+$CC $CFLAGS -I. main.c lib{name}.a -o selftest
+$RUN ./selftest
+"""
+
+
+def files_of(program: NetworkCode, tests: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """All texts by their place in the folder; `tests` are those of the self-test."""
+    found = {"net.h": header_text(program), "net.c": network_text(program), "weights.h": weights_header(program), "weights.c": weights_text(program)}
+    found |= {f"{KERNELS}/{one.code.entry}.c": kernel_text(one) for one in program.kernels}
+    return found | dict(tests) | {"build.sh": build_text(program)}

@@ -1,0 +1,164 @@
+"""From an integer network to kernels: a task for each different operator, tuned or chosen by what is recorded and what the model picks."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.codegen.source import CSource
+from ansor.errors import ScheduleError
+from ansor.integer.declare import declaration
+from ansor.integer.network import IntegerNetwork
+from ansor.integer.network_code import Call, NetworkCode, NetworkKernel
+from ansor.integer.operators import AveragePool, Convolution, MaxPool, Operator
+from ansor.integer.plan import arena_of, roots_of, steps_of
+from ansor.ir.dag import Dag, c_identifier
+from ansor.run.choosing import chosen, is_tunable, recorded_states, say_guesses, say_unused
+from ansor.run.keywords import RunOptions
+from ansor.run.session import tuned
+from ansor.run.states import Best, TaskState
+from ansor.run.voice import Voice
+from ansor.schedule.memory import used_bytes
+from ansor.schedule.scopes import INSIDE
+from ansor.support.text import counted
+from ansor.targets.base import Target
+from ansor.tasks.task import SearchTask
+
+LEAST = 1024
+"""Bytes of workspace that every kernel may have, be the arena larger for it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """An operator and its task. in_place: its kernel writes over an operand."""
+
+    operator: Operator
+    task: SearchTask
+    in_place: bool
+
+    @property
+    def key(self) -> tuple[str, bool]:
+        """Equal for steps of one kernel."""
+        return self.task.workload_key, self.in_place
+
+
+def compiled(network: IntegerNetwork, target: Target, asked: RunOptions, voice: Voice) -> NetworkCode:
+    """The program, for one thread. Tunes its kernels where `asked` says so."""
+    target = replace(target, hardware=replace(target.hardware, threads=1))
+    steps = _steps(network, target)
+    states = recorded_states([(task, float(weight)) for task, weight in _tasks(steps)], asked.records)
+    _tune(states, asked, voice)
+    voice.now(f"choosing programs for {counted(len(states), 'kernel')}")
+    bests = {key: _chosen(state, target, asked) for key, state in states.items()}
+    say_guesses([state for state in states.values() if is_tunable(state.task)], voice.say, hint=not asked.given)
+    return _assembled(network, target, steps, bests)
+
+
+def tasks_of(network: IntegerNetwork, target: Target) -> list[tuple[SearchTask, int]]:
+    """A task for each different operator, in the order in which they run first, and how often it runs."""
+    return _tasks(_steps(network, target))
+
+
+def _tasks(steps: Sequence[Step]) -> list[tuple[SearchTask, int]]:
+    counts = Counter(step.task.workload_key for step in steps)
+    return [(task, counts[key]) for key, task in {step.task.workload_key: step.task for step in steps}.items()]
+
+
+def _steps(network: IntegerNetwork, target: Target) -> list[Step]:
+    """Every step with its task. Where the target has no limit, workspaces get what the arena has free while the step runs, and no less than `LEAST`."""
+    roots, operators = roots_of(network), steps_of(network)
+    plan = arena_of(network, [0] * len(operators), target.alignment)
+    tensors = [declaration(one, [network.tensors[name].shape for name in one.inputs]) for one in operators]
+    keys = [Dag(one).key for one in tensors]
+    free: dict[str, int] = {}
+    for key, alive in zip(keys, plan.alive, strict=True):
+        free[key] = min(free.get(key, plan.size), max(plan.size - alive, LEAST))
+    found = []
+    for one, given, key in zip(operators, tensors, keys, strict=True):
+        task = SearchTask(tensors=given, target=_limited(target, free[key]), name=_name(one, network))
+        found.append(Step(one, task, any(roots[name] == roots[one.output] for name in one.inputs)))
+    return found
+
+
+def _limited(target: Target, workspace: int) -> Target:
+    memory = target.hardware.memory
+    return target if memory.workspace_bytes else replace(target, hardware=replace(target.hardware, memory=replace(memory, workspace_bytes=workspace)))
+
+
+def _chosen(state: TaskState, target: Target, asked: RunOptions) -> Best:
+    """The program of a task; without the limit that is ours where none is within it."""
+    try:
+        return chosen(state, asked.search.model, asked.search.seed)
+    except ScheduleError:
+        state.task = SearchTask(tensors=state.task.tensors, target=target, name=state.task.name)
+        return chosen(state, asked.search.model, asked.search.seed)
+
+
+def _name(operator: Operator, network: IntegerNetwork) -> str:
+    """Such as convolution_3x3_16_32_16x16_s2: window, channels of input and output, size of the output, strides."""
+    shapes = [network.tensors[name].shape for name in (*operator.inputs[:1], operator.output)]
+    parts = [operator.kind]
+    if isinstance(operator, (Convolution, AveragePool, MaxPool)):
+        parts += ["x".join(map(str, operator.window.kernel)), str(shapes[0][3]), *([str(shapes[1][3])] if operator.kind == "convolution" else [])]
+        parts += ["x".join(map(str, shapes[1][1:3]))] + ([f"s{'x'.join(map(str, operator.window.strides))}"] if operator.window.strides != (1, 1) else [])
+    else:
+        parts += ["x".join(map(str, shape)) for shape in shapes[: 2 if operator.kind == "dense" else 1]]
+    return "_".join(parts)
+
+
+def _tune(states: dict[str, TaskState], asked: RunOptions, voice: Voice) -> None:
+    """Puts tuned states in the place of those that tuning is worth for, if that was asked for."""
+    if not asked.measures:
+        say_unused(states.values(), asked.records, voice.say, voice.alarm)
+        return
+    tunable = [state for state in states.values() if is_tunable(state.task)]
+    if tunable:
+        found = tuned([state.task for state in tunable], [state.weight for state in tunable], asked, voice)
+        states.update((state.task.workload_key, state) for state in found)
+
+
+def _assembled(network: IntegerNetwork, target: Target, steps: Sequence[Step], bests: dict[str, Best]) -> NetworkCode:
+    numbers: dict[tuple[str, bool], int] = {}
+    kernels: list[NetworkKernel] = []
+    names: set[str] = set()
+    calls: list[Call] = []
+    constants: dict[str, NDArray[np.generic]] = {}
+    for place, step in enumerate(steps):
+        if step.key not in numbers:
+            numbers[step.key] = len(kernels)
+            kernels.append(_kernel(step, bests[step.task.workload_key], _unique(f"{network.name}_{step.task.name}", names)))
+        kernel = numbers[step.key]
+        calls.append(Call(step.operator, kernel, tuple(f"{c_identifier(network.name)}_{place}_{name}" for name in step.operator.constants)))
+        packed = _packed(step.operator, kernels[kernel].code)
+        constants |= dict(zip(calls[-1].constants, packed, strict=True))
+    plan = arena_of(network, [kernels[call.kernel].code.workspace_bytes for call in calls], target.alignment)
+    return NetworkCode(network, target, tuple(kernels), tuple(calls), plan, constants)
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    found, count = c_identifier(name), 1
+    while found in taken:
+        count += 1
+        found = f"{c_identifier(name)}_{count}"
+    taken.add(found)
+    return found
+
+
+def _kernel(step: Step, best: Best, entry: str) -> NetworkKernel:
+    code = step.task.source(best.sketch, best.row, entry)
+    if step.in_place:  # its pointers do meet
+        code = replace(code, text=code.text.replace("*restrict ", "*"))
+    loops = best.sketch.lower_row(best.row, entry)
+    stack = max(map(int, used_bytes(loops, INSIDE, step.task.target.alignment)), default=0)
+    return NetworkKernel(code, stack, best.origin, best.cost if math.isfinite(best.cost) else None)
+
+
+def _packed(operator: Operator, code: CSource) -> list[NDArray[np.generic]]:
+    """The constants of an operator in the order in which its kernel reads them."""
+    wanted = [one for one in code.arguments if one.role == "constant"]
+    return [argument.physical(array) for argument, array in zip(wanted, operator.constants.values(), strict=True)]

@@ -1,0 +1,139 @@
+"""ONNX models in QDQ format as integer networks: QuantizeLinear and DequantizeLinear around the operators, as quantisers write them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from ansor.errors import AnsorError, ModelError
+from ansor.integer.network import IntegerNetwork, Quantisation
+from ansor.integer.onnx_constants import FOLDED, folded
+from ansor.integer.onnx_file import Array, OnnxNode, read_file
+from ansor.integer.onnx_operators import OPERATORS
+from ansor.integer.onnx_values import Left, Padded, Stored, Values, Weights
+from ansor.integer.pending import Function, Pending
+from ansor.integer.rescale import Doubles
+
+
+def from_onnx(path: str | Path) -> IntegerNetwork:
+    """Reads a file. Raises ModelError, in one sentence, for a damaged one and for each operator that is not supported."""
+    graph = read_file(path)
+    try:
+        return _Reader(graph).network()
+    except AnsorError:
+        raise
+    except (KeyError, IndexError, ValueError, TypeError, AttributeError, ArithmeticError) as error:  # sizes and attributes that contradict each other
+        raise ModelError(f"asked to read {path}, which contradicts itself: {' '.join(str(error).split())[:200]}; write it anew") from error
+
+
+class _Reader(Values):
+    """Walks one graph."""
+
+    def network(self) -> IntegerNetwork:
+        """The network of the whole graph."""
+        for node in self.graph.nodes:
+            if node.op == "QuantizeLinear":
+                self._quantise(node)
+            elif node.op == "DequantizeLinear":
+                self._dequantise(node)
+            elif node.op in FOLDED and all(isinstance(self.known.get(name), np.ndarray) for name in node.inputs if name):
+                self.known[node.outputs[0]] = folded(node, [self.constant(node, place) for place in range(len(node.inputs))])
+            elif node.op in OPERATORS:
+                self.known[node.outputs[0]] = OPERATORS[node.op](self, node)
+            else:
+                raise ModelError(f"the model has {node}, which is not supported; supported are QuantizeLinear, DequantizeLinear, {', '.join(OPERATORS)}")
+        return self.build.network([self._output(name) for name in self.graph.outputs])
+
+    def _quantise(self, node: OnnxNode) -> None:
+        source, result = node.inputs[0], node.outputs[0]
+        value = self.known.get(source)
+        if isinstance(value, Left):
+            self.known[result] = value
+            return
+        if isinstance(value, Padded):
+            self._check_same(node, value.tensor)
+            self.known[result] = value
+            return
+        if isinstance(value, (np.ndarray, Weights)):
+            value = value.real if isinstance(value, Weights) else value
+            scales, zeros, axis = self._scales(node)
+            shape = [1] * value.ndim
+            if scales.size > 1:
+                shape[axis] = scales.size
+            if zeros.dtype not in (np.int8, np.uint8):
+                raise ModelError(f"the {node} makes {zeros.dtype} of a constant; constants are quantised to int8 or uint8")
+            low = 0 if zeros.dtype == np.uint8 else -128
+            wide = np.rint(value.astype(np.float64) / scales.reshape(shape)) + zeros.astype(np.float64).reshape(shape)
+            self.known[result] = np.asarray(np.clip(wide, low, low + 255)).astype(zeros.dtype)
+            return
+        quantisation, unsigned = self._parameters(node)
+        if value is None and source in self.graph.inputs:
+            self.known[source] = Stored(self.build.input(source, self.graph.inputs[source][0], quantisation, unsigned))
+        made = self._made(node, source, result, quantisation)
+        self.build.tensors[made] = replace(self.build.tensors[made], unsigned=unsigned)
+        self.known[result] = Stored(made)
+
+    def _made(self, node: OnnxNode, source: str, result: str, quantisation: Quantisation) -> str:
+        """The integer tensor of a value that is quantised."""
+        value = self.known.get(source)
+        if isinstance(value, Pending):
+            return value.quantised(self.build, result, quantisation)
+        tensor = self.stored(node)
+        if self.build.quantisation(tensor) == quantisation:
+            return tensor
+        return Function((tensor,), -math.inf, math.inf, lambda values: values).quantised(self.build, result, quantisation)
+
+    def _dequantise(self, node: OnnxNode) -> None:
+        source, result = node.inputs[0], node.outputs[0]
+        value = self.known.get(source)
+        if isinstance(value, np.ndarray):
+            scales, zeros, axis = self._scales(node)
+            self.known[result] = Weights(value, scales, axis, zeros)
+            return
+        if value is None and source in self.graph.inputs:
+            shape, dtype = self.graph.inputs[source]
+            if dtype not in ("int8", "uint8"):
+                raise ModelError(f"the input {source} has dtype {dtype} and is dequantised; give int8, uint8, or float32 that is quantised")
+            quantisation, unsigned = self._parameters(node)
+            self.known[source] = value = Stored(self.build.input(source, shape, quantisation, unsigned))
+        if not isinstance(value, (Stored, Padded, Left)):
+            raise ModelError(f"the {node} reads {source}, which nothing quantised")
+        if not isinstance(value, Left):
+            self._check_same(node, value.tensor)
+        self.known[result] = value
+
+    def _check_same(self, node: OnnxNode, tensor: str) -> None:
+        """Raises ModelError where the node has another scale or zero point than the tensor."""
+        if self._parameters(node)[0] != self.build.quantisation(tensor):
+            raise ModelError(f"the {node} has another scale or zero point than what was quantised before it; give both the same")
+
+    def _scales(self, node: OnnxNode) -> tuple[Doubles, Array, int]:
+        scales = self.constant(node, 1).astype(np.float64).reshape(-1)
+        if not scales.size or not np.all(np.isfinite(scales)) or np.any(scales < 0):
+            raise ModelError(f"the {node} has the scale {scales.tolist()!r:.60}; scales are numbers above 0")
+        has_zeros = len(node.inputs) > 2 and node.inputs[2]
+        zeros = self.constant(node, 2).reshape(-1) if has_zeros else np.zeros(scales.shape, np.uint8 if node.op == "QuantizeLinear" else np.int32)
+        if node.attributes.get("block_size", 0):
+            raise ModelError(f"the {node} has scales of blocks; only one scale, or one for each channel, is supported")
+        return scales, zeros, int(node.number("axis", 1))
+
+    def _parameters(self, node: OnnxNode) -> tuple[Quantisation, bool]:
+        """Of a tensor: one scale, and a zero point of 8 bits; whether the model has it unsigned."""
+        scales, zeros, _ = self._scales(node)
+        if scales.size != 1 or zeros.size != 1 or zeros.dtype not in (np.int8, np.uint8) or scales[0] <= 0:
+            what = f"{scales.size} scales and zero points of dtype {zeros.dtype}"
+            raise ModelError(f"the {node} has {what}; tensors are int8 or uint8 with one scale: quantise with 8 bits, per tensor for activations")
+        unsigned = zeros.dtype == np.uint8
+        return Quantisation(float(scales[0]), int(zeros[0]) - (128 if unsigned else 0)), unsigned
+
+    def _output(self, name: str) -> str:
+        value = self.known.get(name)
+        if isinstance(value, Left):
+            self.build.left_out.append(value.operator)
+            return value.tensor
+        if isinstance(value, Stored):
+            return value.tensor
+        raise ModelError(f"the output {name} is not quantised: quantise every result (QuantizeLinear, DequantizeLinear), the last one, too")

@@ -1,0 +1,172 @@
+"""PyTorch modules as integer networks: post-training quantisation by the ranges that a calibration shows.
+
+Weights are int8, symmetric, with a scale for each output; biases int32; activations int8 with a scale and a zero point for each tensor, from the least and the
+greatest value over the calibration. Batch norms are folded into the weights before.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ansor.errors import ModelError
+from ansor.graph.from_torch import from_torch as graph_of
+from ansor.graph.ir import Graph, Node
+from ansor.graph.passes.batch_norm import fold_batch_norm
+from ansor.graph.passes.padding import fold_padding
+from ansor.integer.builder import Builder
+from ansor.integer.network import IntegerNetwork, Quantisation
+from ansor.integer.observed import FUNCTIONS, Ranges, observed
+from ansor.integer.operators import Window
+from ansor.integer.pending import Average, Function, Greatest, Pending, Sum, Weighted
+from ansor.integer.rescale import Doubles
+
+FREE = (-math.inf, math.inf)
+LEFT_OUT = ("softmax", "log_softmax")
+
+
+def from_torch(model: object, calibration: Sequence[object], name: str = "network") -> IntegerNetwork:
+    """Quantises a module.
+
+    calibration: its inputs, each a tensor or a tuple of tensors, like those that it will see; the first one gives the shapes. Raises ModelError, in one
+    sentence, without inputs and for each operator that is not supported.
+    """
+    samples = [tuple(one) if isinstance(one, (tuple, list)) else (one,) for one in calibration]
+    if not samples or not all(isinstance(part, torch.Tensor) for sample in samples for part in sample):
+        raise ModelError("asked to quantise a model without calibration inputs; give a list of tensors, or of tuples of tensors, like those that it will see")
+    read = graph_of(model, samples[0])
+    if read.torch_calls:
+        operator, reason = next(iter(read.torch_calls.items()))
+        raise ModelError(f"asked to quantise a model that calls {operator}, which is not supported ({reason})")
+    graph = fold_padding(fold_batch_norm(read.graph))
+    return _Quantiser(graph, observed(graph, samples), name).network()
+
+
+def quantisation_of(low: float, high: float) -> Quantisation:
+    """Of a tensor with values from low <= 0 to high >= 0."""
+    scale = float(np.float32(max(high - low, 1e-6) / 255))
+    return Quantisation(scale, int(np.clip(np.rint(-128 - low / scale), -128, 127)))
+
+
+def quantised_weights(weights: NDArray[np.generic]) -> tuple[NDArray[np.int8], Doubles]:
+    """int8 and the scale of each output, which is the first dimension."""
+    flat = weights.astype(np.float64).reshape(len(weights), -1)
+    scales = np.maximum(np.abs(flat).max(axis=1), 1e-9) / 127
+    return np.rint(flat / scales[:, None]).astype(np.int8).reshape(weights.shape), scales
+
+
+class _Quantiser:
+    """Walks one graph. Mutable, and private to one call of `from_torch`."""
+
+    def __init__(self, graph: Graph, ranges: Ranges, name: str) -> None:
+        self.graph, self.ranges = graph, ranges
+        self.build = Builder(name)
+        self.consumers = graph.consumers()
+        self.stored: dict[str, str] = {}  # array of the graph -> integer tensor
+        self.pending: dict[str, Pending] = {}
+
+    def network(self) -> IntegerNetwork:
+        for name, value in self.graph.inputs.items():
+            self.stored[name] = self.build.input(name, value.shape, quantisation_of(*self.ranges[name]))
+        outputs = list(self.graph.outputs)
+        for node in self.graph:
+            if node.op in LEFT_OUT and node.name in outputs and node.name not in self.consumers:
+                outputs[outputs.index(node.name)] = node.inputs[0]
+                self.build.left_out.append(node.op)
+            elif node.op == "reshape":
+                self.stored[node.name] = self.build.reshaped(self._source(node), node.shape)
+            else:
+                self._take(node, self._made(node))
+        lost = [name for name in outputs if name not in self.stored]
+        if lost:
+            raise ModelError(f"asked to quantise a model whose output {lost[0]} is a constant; leave it out")
+        return self.build.network([self.stored[name] for name in outputs])
+
+    def _take(self, node: Node, made: Pending) -> None:
+        """Keeps a result that only a rectifier reads as it is, and quantises others."""
+        readers = self.consumers.get(node.name, [])
+        if len(readers) == 1 and readers[0].op in ("relu", "clip") and node.name not in self.graph.outputs:
+            self.pending[node.name] = made
+            return
+        same = isinstance(made, Greatest) and (made.low, made.high) == FREE
+        quantisation = self.build.quantisation(made.sources[0]) if same else quantisation_of(*self.ranges[node.name])
+        self.stored[node.name] = made.quantised(self.build, node.name, quantisation)
+
+    def _source(self, node: Node, place: int = 0) -> str:
+        name = node.inputs[place]
+        if name not in self.stored:
+            what = "a constant" if name in self.graph.constants else "a softmax" if name not in self.pending else "shared with a rectifier"
+            raise ModelError(f"asked to quantise the {node.op} {node.name}, which reads {name}, {what}; this is not supported")
+        return self.stored[name]
+
+    def _made(self, node: Node) -> Pending:
+        if node.op in ("relu", "clip"):
+            return self._limited(node)
+        if node.op in ("conv2d", "dense"):
+            return self._weighted(node)
+        if node.op == "add":
+            return self._sum(node)
+        if node.op in FUNCTIONS:
+            return Function((self._source(node),), *FREE, lambda values: FUNCTIONS[node.op](node, torch.from_numpy(values)).numpy())
+        source, image = self._source(node), self.graph.value(node.inputs[0]).shape
+        if node.op == "mean" and len(image) == 4 and node.integers("axes") == (2, 3) and node.attributes["keepdims"]:
+            return Average((source,), *FREE, Window((image[2], image[3])))
+        if node.op == "pool2d":
+            return self._pool(node, source)
+        axes = f" over {node.integers('axes')}, dropped" if node.op == "mean" else ""
+        raise ModelError(f"asked to quantise the {node.op} {node.name} of {list(image)}{axes}, which is not supported")
+
+    def _limited(self, node: Node) -> Pending:
+        low, high = (0.0, math.inf)
+        if node.op == "clip":
+            low, high = (default if node.attributes[key] is None else node.number(key) for key, default in (("low", -math.inf), ("high", math.inf)))
+        before = self.pending.get(node.inputs[0])
+        return before.limited(low, high) if before is not None else Function((self._source(node),), low, high, lambda values: values)
+
+    def _sum(self, node: Node) -> Pending:
+        sources = (self._source(node, 0), self._source(node, 1)) if len(node.inputs) == 2 else ()
+        shapes = {self.graph.value(name).shape for name in node.inputs}
+        if not sources or len(shapes) != 1:
+            raise ModelError(f"asked to quantise the addition {node.name} of {' and '.join(map(str, shapes))}; supported are two tensors of one shape")
+        return Sum(sources, *FREE)
+
+    def _weighted(self, node: Node) -> Pending:
+        if any(name not in self.graph.constants for name in node.inputs[1:]):
+            raise ModelError(f"asked to quantise the {node.op} {node.name}, whose weights are computed; supported are constants")
+        weights, scales = quantised_weights(self.graph.constants[node.inputs[1]])
+        bias = self.graph.constants[node.inputs[2]].astype(np.float64) if len(node.inputs) > 2 else np.zeros(len(weights))
+        source = self._source(node)
+        if node.op == "dense":
+            if len(node.shape) != 2:
+                raise ModelError(f"asked to quantise the dense layer {node.name} of {len(node.shape)} dimensions; supported are 2")
+            return Weighted((source,), *FREE, np.ascontiguousarray(weights.T), scales, bias)
+        groups, channels = node.integer("groups"), self.graph.value(node.inputs[0]).shape[1]
+        depthwise = groups > 1 and groups == channels
+        if groups != 1 and not depthwise:
+            raise ModelError(f"asked to quantise {node.name}, a convolution of {groups} groups and {channels} channels; supported are 1 group and depthwise")
+        stored = weights.transpose(2, 3, 1, 0)
+        if depthwise:
+            stored = weights.reshape(groups, -1, *weights.shape[2:]).transpose(2, 3, 0, 1)
+        window = _window(node, (weights.shape[2], weights.shape[3]))
+        return Weighted((source,), *FREE, np.ascontiguousarray(stored), scales, bias, window, depthwise)
+
+    def _pool(self, node: Node, source: str) -> Pending:
+        kernel = node.integers("kernel")
+        window = _window(node, (kernel[0], kernel[1]))
+        height, width = self.graph.value(node.inputs[0]).shape[2:]
+        if window.output(height, width) != node.shape[2:]:
+            raise ModelError(f"asked to quantise the pool {node.name} with ceil_mode, whose windows leave the image; supported are windows inside it")
+        if node.text("kind") == "max":
+            return Greatest((source,), *FREE, window)
+        if any(window.padding) and not node.attributes["count_include_pad"] or window.dilation != (1, 1):
+            raise ModelError(f"asked to quantise the pool {node.name}, whose padding does not count in its means; supported is count_include_pad=True")
+        return Average((source,), *FREE, window)
+
+
+def _window(node: Node, kernel: tuple[int, int]) -> Window:
+    strides, padding, dilation = node.integers("strides"), node.integers("padding"), node.integers("dilation")
+    return Window(kernel, (strides[0], strides[1]), (padding[0], padding[1], padding[2], padding[3]), (dilation[0], dilation[1]))

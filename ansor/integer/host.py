@@ -1,0 +1,65 @@
+"""An integer network in C, loaded into this process: the exported files, run on inputs of ours."""
+
+from __future__ import annotations
+
+import ctypes
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.codegen.c_toolchain import CToolchain
+from ansor.codegen.toolchain import compile_files
+from ansor.errors import ToolchainError
+from ansor.integer.c_text import KERNELS, c_name
+from ansor.integer.network_code import NetworkCode
+from ansor.integer.saved import save
+from ansor.run.machine_checks import check_loads_here
+
+SECONDS = 600.0
+
+
+class HostNetwork:
+    """Built from the files that `save` writes. Raises TargetError for other machines' programs, and ToolchainError when they do not build."""
+
+    def __init__(self, program: NetworkCode) -> None:
+        check_loads_here(program.target)
+        self.program = program
+        with tempfile.TemporaryDirectory(prefix="ansor-network-") as folder:
+            self._library = ctypes.CDLL(str(_built(program, save(program, folder))))
+        size = program.arena_bytes + program.target.alignment
+        self._memory = np.zeros(size, np.uint8)
+        self._start = -self._memory.ctypes.data % program.target.alignment
+
+    @property
+    def arena(self) -> NDArray[np.uint8]:
+        """The arena of this object."""
+        return self._memory[self._start : self._start + self.program.arena_bytes]
+
+    def run(self, inputs: Mapping[str, NDArray[np.int8]]) -> dict[str, NDArray[np.int8]]:
+        """The outputs for inputs as they are stored."""
+        self.arena[:] = 0xA5  # nothing may depend on what was there
+        for name in self.program.network.inputs:
+            self._place(name)[:] = inputs[name].reshape(-1)
+        self._library[f"{c_name(self.program)}_run"](ctypes.c_void_p(self.arena.ctypes.data))
+        return {name: self._place(name).copy().reshape(self.program.network.tensors[name].shape) for name in self.program.network.outputs}
+
+    def selftest(self) -> int:
+        """What the self-test in C says: 0 where it is right."""
+        return int(self._library[f"{c_name(self.program)}_selftest"](ctypes.c_void_p(self.arena.ctypes.data)))
+
+    def _place(self, name: str) -> NDArray[np.int8]:
+        begin = self.program.plan.offsets[name]
+        return self.arena[begin : begin + self.program.network.tensors[name].size].view(np.int8)
+
+
+def _built(program: NetworkCode, folder: Path) -> Path:
+    toolchain = program.target.toolchain()
+    assert isinstance(toolchain, CToolchain)  # save asks
+    sources = [folder / f"{name}.c" for name in ("net", "weights", "selftest")] + sorted((folder / KERNELS).glob("*.c"))
+    made = compile_files(toolchain.compiler, sources, folder / "network.so", (*toolchain.flags, f"-I{folder}"), timeout=SECONDS)
+    if not made.ok:
+        raise ToolchainError(f"asked to build {program.network.name} for {program.target}, which fails: {made.text}")
+    return folder / "network.so"

@@ -1,0 +1,114 @@
+"""An integer network as a value: operators on 8-bit tensors, in an order that can be run.
+
+Images are stored with their channels last ([N, H, W, C]), whatever the model does. A stored number q stands for `scale * (q - zero_point)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.errors import ModelError
+from ansor.integer.operators import Operator
+
+CHANNELS_LAST = (0, 2, 3, 1)
+
+
+@dataclass(frozen=True)
+class Quantisation:
+    """q stands for `scale * (q - zero_point)`; zero_point from -128 to 127."""
+
+    scale: float
+    zero_point: int
+
+    def limits(self, low: float, high: float) -> tuple[int, int]:
+        """The least and the greatest stored number for real values between `low` and `high`, either of which may be infinite."""
+        ends = [max(-128.0, min(127.0, np.rint(end / self.scale) + self.zero_point)) for end in (low, high)]
+        return int(ends[0]), int(ends[1])
+
+    def quantised(self, values: NDArray[np.generic]) -> NDArray[np.int8]:
+        """Real values as stored numbers: to the nearest one, halves to the even one."""
+        found: NDArray[np.int8] = np.clip(np.rint(values.astype(np.float64) / self.scale) + self.zero_point, -128, 127).astype(np.int8)
+        return found
+
+    def real(self, stored: NDArray[np.int8]) -> NDArray[np.float64]:
+        """What stored numbers stand for."""
+        return self.scale * (stored.astype(np.float64) - self.zero_point)
+
+
+@dataclass(frozen=True)
+class IntegerTensor:
+    """An int8 array of `shape`.
+
+    axes: how the model's dimensions are stored, () for as they are; unsigned: the model has uint8 here, each 128 more than what is stored.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    quantisation: Quantisation
+    axes: tuple[int, ...] = ()
+    unsigned: bool = False
+
+    @property
+    def size(self) -> int:
+        """Elements, which are bytes."""
+        return prod(self.shape)
+
+    def stored(self, values: NDArray[np.generic]) -> NDArray[np.int8]:
+        """Real values in the model's order of dimensions, as they are stored."""
+        return np.ascontiguousarray(self.quantisation.quantised(np.transpose(values, self.axes) if self.axes else values))
+
+    def read(self, stored: NDArray[np.int8]) -> NDArray[np.float64]:
+        """The real values of stored numbers, in the model's order of dimensions."""
+        return self.quantisation.real(np.transpose(stored, np.argsort(self.axes)) if self.axes else stored)
+
+
+@dataclass(frozen=True, eq=False)
+class IntegerNetwork:
+    """inputs, outputs: names of tensors; operators: in an order that can be run, each makes the tensor that it is named after.
+
+    left_out: what the model does after the outputs, and the caller has to do: `softmax`.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    tensors: Mapping[str, IntegerTensor]
+    operators: tuple[Operator, ...]
+    left_out: tuple[str, ...] = ()
+
+    @cached_property
+    def macs(self) -> int:
+        """Multiplications of one run."""
+        return sum(one.macs(self.tensors[one.output].shape) for one in self.operators)
+
+    @property
+    def constant_bytes(self) -> int:
+        """Of weights, biases, multipliers and tables, not packed."""
+        return sum(array.nbytes for one in self.operators for array in one.constants.values())
+
+    def checked(self) -> IntegerNetwork:
+        """Itself, if every tensor is made once and before it is read, by an operator that makes its shape; else a ModelError."""
+        known = set(self.inputs)
+        for one in self.operators:
+            missing = [name for name in one.inputs if name not in known]
+            if missing or one.output in known:
+                raise ModelError(f"the network {self.name} is broken at {one.output}: " + (f"{missing[0]} is not made yet" if missing else "it is made twice"))
+            found = one.shape([self.tensors[name].shape for name in one.inputs])
+            if found != self.tensors[one.output].shape:
+                raise ModelError(f"the network {self.name} has {one.output} of shape {self.tensors[one.output].shape}, but its {one.kind} makes {found}")
+            known.add(one.output)
+        lost = [name for name in self.outputs if name not in known]
+        if lost or not self.outputs:
+            raise ModelError(f"the network {self.name} is broken: nothing makes its output {lost[0] if lost else ''}")
+        return self
+
+    def __str__(self) -> str:
+        lines = [f"{name}: int8{list(self.tensors[name].shape)} = input" for name in self.inputs]
+        lines += [f"{one.output}: int8{list(self.tensors[one.output].shape)} = {one}" for one in self.operators]
+        return "\n".join([*lines, f"return {', '.join(self.outputs)}"])

@@ -1,0 +1,90 @@
+"""An integer network for one target: its kernels in C, in which order they run, and where everything lies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.codegen.source import CSource
+from ansor.errors import ModelError
+from ansor.integer.network import IntegerNetwork
+from ansor.integer.operators import Operator
+from ansor.integer.plan import ArenaPlan, arena_of, steps_of
+from ansor.targets.base import Target
+
+
+@dataclass(frozen=True)
+class NetworkKernel:
+    """A kernel of a network. stack_bytes: its largest local buffers; origin: who chose it; cost: of one run in the target's unit, None where not measured."""
+
+    code: CSource
+    stack_bytes: int
+    origin: str = ""
+    cost: float | None = None
+
+
+@dataclass(frozen=True)
+class Call:
+    """One step: the operator, the number of its kernel, and its constants by the names that they have in C."""
+
+    operator: Operator
+    kernel: int
+    constants: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a board has, in bytes; None where that is not known."""
+
+    ram_bytes: int | None = None
+    flash_bytes: int | None = None
+
+    def check(self, network: IntegerNetwork, plan: ArenaPlan, stack_bytes: int, constant_bytes: int) -> None:
+        """Raises ModelError, with the numbers, for what a board has less of. The code comes on top of the constants."""
+        ram = plan.size + stack_bytes
+        if self.ram_bytes is not None and ram > self.ram_bytes:
+            peak = steps_of(network)[int(np.argmax(plan.alive))].output
+            what = f"{ram} bytes of RAM ({plan.size} in the arena, {stack_bytes} on the stack)"
+            raise ModelError(f"{network.name} needs {what}, and the board has {self.ram_bytes}; most is needed at {peak}: use a smaller model or input")
+        if self.flash_bytes is not None and constant_bytes > self.flash_bytes:
+            what = f"{constant_bytes} bytes of flash for its constants"
+            raise ModelError(f"{network.name} needs {what}, and the board has {self.flash_bytes}: use a smaller model")
+
+    def check_before(self, network: IntegerNetwork, alignment: int) -> None:
+        """The same of a network without kernels: what it needs at least. Raises ModelError."""
+        self.check(network, arena_of(network, [0] * len(steps_of(network)), alignment), 0, network.constant_bytes)
+
+
+@dataclass(frozen=True)
+class NetworkCode:
+    """constants: arrays by their names in C, in the order in which kernels read them."""
+
+    network: IntegerNetwork
+    target: Target
+    kernels: tuple[NetworkKernel, ...]
+    calls: tuple[Call, ...]
+    plan: ArenaPlan
+    constants: Mapping[str, NDArray[np.generic]] = field(repr=False)
+
+    @property
+    def arena_bytes(self) -> int:
+        """Of all tensors and workspaces."""
+        return self.plan.size
+
+    @property
+    def stack_bytes(self) -> int:
+        """Of the largest local buffers of a kernel. What calls and registers take comes on top."""
+        return max((one.stack_bytes for one in self.kernels), default=0)
+
+    @cached_property
+    def constant_bytes(self) -> int:
+        """Of weights, biases, multipliers and tables, as they are stored."""
+        return sum(array.nbytes for array in self.constants.values())
+
+    def check_fits(self, limits: Limits) -> None:
+        """Raises ModelError, with the numbers, for a board that has less memory. Nothing has to be built for it."""
+        limits.check(self.network, self.plan, self.stack_bytes, self.constant_bytes)

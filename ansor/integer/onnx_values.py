@@ -1,0 +1,93 @@
+"""What is known of the values of an ONNX graph while it is read.
+
+Each is one of these: a constant; constants with scales (weights); a stored integer tensor, or the real numbers that it stands for; a real result that is not
+quantised yet (`pending`); a padded tensor; or what comes after the outputs and is left to the caller (softmax).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ansor.errors import ModelError
+from ansor.integer.builder import Builder
+from ansor.integer.onnx_file import Array, OnnxGraph, OnnxNode
+from ansor.integer.pending import Pending
+from ansor.integer.rescale import Doubles
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """Quantised constants: `values` stand for scales * values; scales along `axis`, or one."""
+
+    values: Array
+    scales: Doubles
+    axis: int
+    zero_points: Array
+
+    @property
+    def real(self) -> Doubles:
+        """What they stand for."""
+        shape = [1] * self.values.ndim
+        if self.scales.size > 1:
+            shape[self.axis] = self.scales.size
+        wide: Doubles = (self.values.astype(np.float64) - self.zero_points.astype(np.float64).reshape(shape)) * self.scales.reshape(shape)
+        return wide
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A value that is an integer tensor, or the real numbers that it stands for."""
+
+    tensor: str
+
+
+@dataclass(frozen=True)
+class Left:
+    """A value that the caller has to compute of the tensor, by `operator`."""
+
+    tensor: str
+    operator: str
+
+
+@dataclass(frozen=True)
+class Padded:
+    """A tensor with zeros around its images, which only convolutions read; padding: top, left, bottom, right."""
+
+    tensor: str
+    padding: tuple[int, int, int, int]
+
+
+Known = Array | Weights | Stored | Padded | Left | Pending
+
+
+class Values:
+    """The values of one graph by their names, and the network that comes of them. Mutable, and private to one reader."""
+
+    def __init__(self, graph: OnnxGraph) -> None:
+        self.graph = graph
+        self.build = Builder(graph.name)
+        self.known: dict[str, Known] = dict(graph.constants)
+
+    def constant(self, node: OnnxNode, place: int) -> Array:
+        """An input that has to be a constant."""
+        value = self.known.get(node.inputs[place])
+        if isinstance(value, Weights):
+            return value.real
+        if not isinstance(value, np.ndarray):
+            raise ModelError(f"the {node} reads {node.inputs[place]}, which has to be a constant of the file")
+        return value
+
+    def stored(self, node: OnnxNode, place: int = 0) -> str:
+        """The integer tensor that an input stands for."""
+        name = node.inputs[place]
+        value = self.known.get(name)
+        if isinstance(value, Stored):
+            return value.tensor
+        if isinstance(value, Pending):
+            raise ModelError(f"the {node} reads {name}, which is not quantised: quantise every result (QuantizeLinear, DequantizeLinear) before it is read")
+        if isinstance(value, Padded):
+            raise ModelError(f"the {node} reads {name}, which is padded; padding is supported before convolutions")
+        what = f"the result of {value.operator}" if isinstance(value, Left) else "a constant" if value is not None else "not known, or not quantised"
+        raise ModelError(f"the {node} reads {name}, which is {what}; this is not supported")

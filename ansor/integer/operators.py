@@ -1,0 +1,201 @@
+"""What an integer network is made of. Each operator makes one int8 tensor of int8 tensors; its constants are arrays by name.
+
+Zero points of inputs are not in the sums: `bias` has -zero_point * sum(weights) added, and padding writes the zero point, so the sums are exact everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.integer.rescale import Rescale
+
+Shape = tuple[int, ...]
+Array = NDArray[np.generic]
+
+
+@dataclass(frozen=True)
+class Window:
+    """How a kernel slides over an image: (height, width) each; padding: top, left, bottom, right."""
+
+    kernel: tuple[int, int]
+    strides: tuple[int, int] = (1, 1)
+    padding: tuple[int, int, int, int] = (0, 0, 0, 0)
+    dilation: tuple[int, int] = (1, 1)
+
+    def output(self, height: int, width: int) -> tuple[int, int]:
+        """Height and width of the result, 0 or less where the kernel does not fit."""
+        top, left, bottom, right = self.padding
+        sizes = (height + top + bottom, width + left + right)
+        found = [(size - (taps - 1) * apart - 1) // step + 1
+                 for size, taps, step, apart in zip(sizes, self.kernel, self.strides, self.dilation, strict=True)]  # fmt: skip
+        return found[0], found[1]
+
+    def __str__(self) -> str:
+        words = ["x".join(map(str, self.kernel))]
+        words += [f"strides {self.strides}"] if self.strides != (1, 1) else []
+        words += [f"padding {self.padding}"] if any(self.padding) else []
+        words += [f"dilation {self.dilation}"] if self.dilation != (1, 1) else []
+        return " ".join(words)
+
+
+@dataclass(frozen=True, eq=False)
+class Operator:
+    """inputs: names of the tensors that it reads; output: the one it makes."""
+
+    output: str
+    inputs: tuple[str, ...]
+
+    @property
+    def kind(self) -> str:
+        """Its name, for people."""
+        return type(self).__name__.lower()
+
+    @property
+    def constants(self) -> Mapping[str, Array]:
+        """Its arrays, in the order in which kernels take them."""
+        return {}
+
+    def shape(self, inputs: Sequence[Shape]) -> Shape:
+        """The shape of the output for inputs of these shapes."""
+        return inputs[0]
+
+    def macs(self, output: Shape) -> int:
+        """Multiplications for an output of this shape, rescaling apart."""
+        return 0
+
+    def __str__(self) -> str:
+        return f"{self.kind}({', '.join(self.inputs)})"
+
+
+@dataclass(frozen=True, eq=False)
+class Convolution(Operator):
+    """weights: int8 [height, width, in, out], or [height, width, channels, multiplier] where `depthwise`; bias: int32 [out]; padding writes `pad_value`."""
+
+    weights: NDArray[np.int8]
+    bias: NDArray[np.int32]
+    rescale: Rescale
+    window: Window
+    pad_value: int
+    depthwise: bool = False
+
+    @property
+    def kind(self) -> str:
+        return "depthwise" if self.depthwise else "convolution"
+
+    @property
+    def constants(self) -> Mapping[str, Array]:
+        return {"weights": self.weights, "bias": self.bias, "multipliers": self.rescale.multipliers}
+
+    def shape(self, inputs: Sequence[Shape]) -> Shape:
+        batch, height, width, channels = inputs[0]
+        inner, outer = self.weights.shape[2:]
+        if inner != channels:
+            return ()
+        return (batch, *self.window.output(height, width), inner * outer if self.depthwise else outer)
+
+    def macs(self, output: Shape) -> int:
+        return prod(output) * prod(self.weights.shape[: 2 if self.depthwise else 3])
+
+    def __str__(self) -> str:
+        return f"{self.kind}({self.inputs[0]}) {self.window}"
+
+
+@dataclass(frozen=True, eq=False)
+class Dense(Operator):
+    """[rows, in] times weights int8 [in, out]; bias: int32 [out]."""
+
+    weights: NDArray[np.int8]
+    bias: NDArray[np.int32]
+    rescale: Rescale
+
+    @property
+    def constants(self) -> Mapping[str, Array]:
+        return {"weights": self.weights, "bias": self.bias, "multipliers": self.rescale.multipliers}
+
+    def shape(self, inputs: Sequence[Shape]) -> Shape:
+        return (inputs[0][0], self.weights.shape[1]) if inputs[0][1:] == self.weights.shape[:1] else ()
+
+    def macs(self, output: Shape) -> int:
+        return prod(output) * int(self.weights.shape[0])
+
+
+@dataclass(frozen=True, eq=False)
+class Add(Operator):
+    """min(max(((a * multipliers[0] + b * multipliers[1] + offset) >> shift) + zero_point, low), high), all in 32 bits."""
+
+    multipliers: tuple[int, int]
+    offset: int
+    shift: int
+    zero_point: int
+    low: int
+    high: int
+
+    def shape(self, inputs: Sequence[Shape]) -> Shape:
+        return inputs[0] if inputs[0] == inputs[1] else ()
+
+
+@dataclass(frozen=True, eq=False)
+class AveragePool(Operator):
+    """The sum over a window plus `bias`, rescaled; padding writes `pad_value`."""
+
+    window: Window
+    bias: int
+    rescale: Rescale
+    pad_value: int
+
+    def shape(self, inputs: Sequence[Shape]) -> Shape:
+        batch, height, width, channels = inputs[0]
+        return (batch, *self.window.output(height, width), channels)
+
+    def __str__(self) -> str:
+        return f"averagepool({self.inputs[0]}) {self.window}"
+
+
+@dataclass(frozen=True, eq=False)
+class MaxPool(Operator):
+    """The greatest in a window. Padding never is."""
+
+    window: Window
+
+    def shape(self, inputs: Sequence[Shape]) -> Shape:
+        batch, height, width, channels = inputs[0]
+        return (batch, *self.window.output(height, width), channels)
+
+    def __str__(self) -> str:
+        return f"maxpool({self.inputs[0]}) {self.window}"
+
+
+@dataclass(frozen=True, eq=False)
+class Table(Operator):
+    """values[q + 128] of each q: any function of one number."""
+
+    values: NDArray[np.int8]
+
+    @property
+    def constants(self) -> Mapping[str, Array]:
+        return {"values": self.values}
+
+
+@dataclass(frozen=True, eq=False)
+class Transpose(Operator):
+    """Dimension k of the output is `axes[k]` of the input."""
+
+    axes: tuple[int, ...]
+
+    def shape(self, inputs: Sequence[Shape]) -> Shape:
+        return tuple(inputs[0][axis] for axis in self.axes)
+
+
+@dataclass(frozen=True, eq=False)
+class Reshape(Operator):
+    """Another name for the same bytes."""
+
+    to: Shape
+
+    def shape(self, inputs: Sequence[Shape]) -> Shape:
+        return self.to if prod(self.to) == prod(inputs[0]) else ()

@@ -1,0 +1,145 @@
+"""Results of a model that are real numbers until the model, or its calibration, says how they are quantised. Then each becomes one operator.
+
+A rectifier or a clip behind such a result narrows its limits and costs nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.errors import ModelError
+from ansor.integer.builder import Builder
+from ansor.integer.network import Quantisation
+from ansor.integer.operators import Add, AveragePool, Convolution, Dense, MaxPool, Table, Window
+from ansor.integer.rescale import Doubles, rescale_of
+
+P = TypeVar("P", bound="Pending")
+ADD_BITS = 21
+"""Of the multipliers of an addition: a stored number less a zero point has 9 bits, and two products 31."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pending:
+    """sources: integer tensors that it reads; low, high: limits of the real result."""
+
+    sources: tuple[str, ...]
+    low: float
+    high: float
+
+    def limited(self: P, low: float, high: float) -> P:
+        """Within these limits, too."""
+        return replace(self, low=max(self.low, low), high=min(max(self.high, low), high))
+
+    def quantised(self, build: Builder, name: str, output: Quantisation) -> str:
+        """The tensor `name`, and the operator that makes it."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class Weighted(Pending):
+    """A convolution, or a dense layer where there is no window.
+
+    weights: int8, as `Convolution` and `Dense` have them, the last dimension being the outputs; scales: of each output's weights, [1] or [out];
+    bias: real [out], and exact where it is a whole number of `scale of the input * scales`.
+    """
+
+    weights: NDArray[np.int8]
+    scales: Doubles
+    bias: Doubles
+    window: Window | None = None
+    depthwise: bool = False
+
+    def quantised(self, build: Builder, name: str, output: Quantisation) -> str:
+        source = build.quantisation(self.sources[0])
+        scales = np.broadcast_to(self.scales * source.scale, self.bias.shape)
+        wide, taps = self.weights.astype(np.int64), tuple(range(2 if self.depthwise else self.weights.ndim - 1))
+        summed, magnitudes = wide.sum(axis=taps).reshape(-1), np.abs(wide).sum(axis=taps).reshape(-1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            bias = np.nan_to_num(np.rint(np.where(scales > 0, self.bias / scales, 0.0)), posinf=2.0**40, neginf=-(2.0**40)) - source.zero_point * summed
+        if np.any(np.abs(bias) + 128 * magnitudes >= 2**31):
+            raise ModelError(f"asked for {name}, whose sums may leave 32 bits: its bias is large beside the scales of input and weights; calibrate it again")
+        rescale = rescale_of(scales / output.scale, output.zero_point, output.limits(self.low, self.high), name)
+        rescale = replace(rescale, multipliers=np.ascontiguousarray(np.broadcast_to(rescale.multipliers, bias.shape)))
+        whole = bias.astype(np.int32)
+        if self.window is None:
+            return build.add(Dense(name, self.sources, self.weights, whole, rescale), output)
+        return build.add(Convolution(name, self.sources, self.weights, whole, rescale, self.window, source.zero_point, self.depthwise), output)
+
+
+@dataclass(frozen=True, eq=False)
+class Sum(Pending):
+    """Two tensors of one shape, added."""
+
+    def quantised(self, build: Builder, name: str, output: Quantisation) -> str:
+        left, right = (build.quantisation(source) for source in self.sources)
+        factors = np.array([left.scale, right.scale]) / output.scale
+        largest = float(factors.max())
+        if not (math.isfinite(largest) and 2.0**-9 <= largest < 2.0**20):
+            raise ModelError(f"asked for the sum {name}, whose operands have {largest:g} times its scale; this has to be from 2^-9 to 2^20: check the scales")
+        shift = ADD_BITS - math.frexp(largest)[1]
+        multipliers = np.rint(factors * 2.0**shift).astype(np.int64)
+        offset = -int(multipliers @ np.array([left.zero_point, right.zero_point])) + (1 << (shift - 1))
+        made = Add(name, self.sources, (int(multipliers[0]), int(multipliers[1])), offset, shift, output.zero_point, *output.limits(self.low, self.high))
+        return build.add(made, output)
+
+
+@dataclass(frozen=True, eq=False)
+class Average(Pending):
+    """The mean over a window, padding being zeros that count."""
+
+    window: Window
+
+    def quantised(self, build: Builder, name: str, output: Quantisation) -> str:
+        source, taps = build.quantisation(self.sources[0]), math.prod(self.window.kernel)
+        factor = np.array([source.scale / output.scale / taps])
+        rescale = rescale_of(factor, output.zero_point, output.limits(self.low, self.high), name)
+        return build.add(AveragePool(name, self.sources, self.window, -source.zero_point * taps, rescale, source.zero_point), output)
+
+
+@dataclass(frozen=True, eq=False)
+class Greatest(Pending):
+    """The maximum over a window."""
+
+    window: Window
+
+    def quantised(self, build: Builder, name: str, output: Quantisation) -> str:
+        source = build.quantisation(self.sources[0])
+        if output == source and (self.low, self.high) == (-math.inf, math.inf):
+            return build.add(MaxPool(name, self.sources, self.window), output)
+        pooled = build.add(MaxPool(f"{name}_max", self.sources, self.window), source)
+        return Function((pooled,), self.low, self.high, lambda values: values).quantised(build, name, output)
+
+
+@dataclass(frozen=True, eq=False)
+class Function(Pending):
+    """A function of each element, which becomes a table."""
+
+    function: Callable[[Doubles], Doubles]
+
+    def quantised(self, build: Builder, name: str, output: Quantisation) -> str:
+        source = build.quantisation(self.sources[0])
+        values = self.function(source.real(np.arange(-128, 128).astype(np.int8)))
+        table = output.quantised(np.clip(values, self.low, self.high))
+        return build.add(Table(name, self.sources, table), output)
+
+
+@dataclass(frozen=True, eq=False)
+class Affine(Pending):
+    """A factor and a summand for each channel, as a batch norm is behind a tensor that is quantised already: a depthwise convolution of one tap."""
+
+    factors: Doubles
+    summands: Doubles
+
+    def quantised(self, build: Builder, name: str, output: Quantisation) -> str:
+        shape = build.shape(self.sources[0])
+        source = build.reshaped(self.sources[0], (*shape, *(1,) * (4 - len(shape))))
+        scales = np.maximum(np.abs(self.factors), np.abs(self.factors).max() * 2.0**-10 + 1e-30) / 127
+        weights = np.rint(self.factors / scales).astype(np.int8).reshape(1, 1, -1, 1)
+        made = Weighted((source,), self.low, self.high, weights, scales, self.summands, Window((1, 1)), depthwise=True)
+        return build.reshaped(made.quantised(build, name if len(shape) == 4 else f"{name}_image", output), shape)

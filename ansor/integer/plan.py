@@ -1,0 +1,83 @@
+"""Where the tensors of an integer network lie: one arena, in which those that are needed at one time lie apart.
+
+A reshaped tensor is its source. An element-wise operator writes over an operand that nobody reads later. What kernels keep beside inputs and outputs (their
+workspaces) is in the arena, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ansor.graph.memory import Buffer, planned
+from ansor.integer.network import IntegerNetwork
+from ansor.integer.operators import Add, Operator, Reshape, Table
+
+IN_PLACE = (Add, Table)
+"""Operators whose every element needs the same element of their operands alone."""
+
+
+@dataclass(frozen=True)
+class ArenaPlan:
+    """offsets: bytes from the start of the arena, of every tensor; workspaces: of every step; size: of the arena; alive: bytes that each step needs."""
+
+    offsets: Mapping[str, int]
+    workspaces: tuple[int, ...]
+    size: int
+    alive: tuple[int, ...]
+
+
+def steps_of(network: IntegerNetwork) -> tuple[Operator, ...]:
+    """The operators that do something, in order."""
+    return tuple(one for one in network.operators if not isinstance(one, Reshape))
+
+
+def roots_of(network: IntegerNetwork) -> dict[str, str]:
+    """Tensor -> the one whose place it has."""
+    last = _last_uses(network)
+    roots = {name: name for name in network.inputs}
+    kept = {name for name in network.outputs}
+    for index, one in enumerate(network.operators):
+        if isinstance(one, Reshape):
+            roots[one.output] = roots[one.inputs[0]]
+            continue
+        free = [name for name in one.inputs if isinstance(one, IN_PLACE) and _is_free(roots, roots[name], last, index, kept)]
+        roots[one.output] = roots[free[0]] if free else one.output
+    return roots
+
+
+def _last_uses(network: IntegerNetwork) -> dict[str, int]:
+    """The last operator that reads each tensor, by its place."""
+    return {name: index for index, one in enumerate(network.operators) for name in one.inputs}
+
+
+def _is_free(roots: Mapping[str, str], root: str, last: Mapping[str, int], index: int, kept: set[str]) -> bool:
+    """Whether nobody reads what lies at a place after this operator."""
+    there = [name for name, place in roots.items() if place == root]
+    return all(last.get(name, -1) <= index and name not in kept for name in there)
+
+
+def arena_of(network: IntegerNetwork, workspaces: Sequence[int], alignment: int) -> ArenaPlan:
+    """The plan. workspaces: bytes that the kernel of each step needs, in the order of `steps_of`."""
+    roots, steps = roots_of(network), steps_of(network)
+    at = {one.output: index for index, one in enumerate(steps)}
+    spans: dict[str, tuple[int, int, int]] = {}  # root -> bytes, first and last step
+
+    def touch(name: str, step: int) -> None:
+        root = roots[name]
+        size, first, last = spans.get(root, (0, step, step))
+        spans[root] = (max(size, network.tensors[name].size), min(first, step), max(last, step))
+
+    for name in network.inputs:
+        touch(name, 0)
+    for step, one in enumerate(steps):
+        for name in (*one.inputs, one.output):
+            touch(name, step)
+    for name in network.outputs:
+        touch(name, len(steps))
+    buffers = [Buffer(root, *span) for root, span in spans.items()]
+    buffers += [Buffer(f"({step})", size, step, step) for step, size in enumerate(workspaces) if size]
+    plan = planned(buffers, alignment)
+    offsets = {name: plan.offsets[root] for name, root in roots.items()}
+    alive = tuple(sum(one.size for one in buffers if one.first <= step <= one.last) for step in range(len(at)))
+    return ArenaPlan(offsets, tuple(plan.offsets.get(f"({step})", 0) for step in range(len(at))), plan.size, alive)

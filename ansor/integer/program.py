@@ -1,0 +1,83 @@
+"""An integer network for one target, as people get it: what it needs, its C, and on this machine a way to run it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.integer.host import HostNetwork
+from ansor.integer.network import IntegerNetwork
+from ansor.integer.network_code import NetworkCode
+from ansor.integer.reference import run
+from ansor.integer.saved import save
+from ansor.integer.table import table_text
+from ansor.support.text import counted
+from ansor.targets.base import Target
+
+Inputs = Mapping[str, NDArray[np.generic]]
+
+
+@dataclass(frozen=True, repr=False)
+class IntegerProgram:
+    """What `ansor.compile_int8` gives."""
+
+    code: NetworkCode
+
+    def __repr__(self) -> str:
+        network = self.network
+        parts = f"{counted(len(self.code.calls), 'layer')}, {counted(len(self.code.kernels), 'kernel')}"
+        return f"IntegerProgram({network.name} for {self.target}: {parts}, {self.arena_bytes} bytes of arena, {self.constant_bytes} of constants)"
+
+    @property
+    def network(self) -> IntegerNetwork:
+        """Its operators and tensors."""
+        return self.code.network
+
+    @property
+    def target(self) -> Target:
+        """The machine."""
+        return self.code.target
+
+    @property
+    def arena_bytes(self) -> int:
+        """RAM of all tensors and workspaces."""
+        return self.code.arena_bytes
+
+    @property
+    def stack_bytes(self) -> int:
+        """RAM of the largest local buffers, beside what calls and registers take."""
+        return self.code.stack_bytes
+
+    @property
+    def constant_bytes(self) -> int:
+        """Flash of weights, biases, multipliers and tables. The code comes on top."""
+        return self.code.constant_bytes
+
+    @property
+    def table(self) -> str:
+        """What each layer needs, as text."""
+        return table_text(self.code)
+
+    def save(self, folder: str | Path) -> Path:
+        """Write it as C with header, build script and self-test. Raises MeasureError where that is not possible."""
+        return save(self.code, folder)
+
+    def expected(self, inputs: Inputs) -> dict[str, NDArray[np.float64]]:
+        """The outputs in real numbers, by the reference in NumPy, for real inputs by their names, both in the model's order of dimensions."""
+        found = run(self.network, {name: self.network.tensors[name].stored(inputs[name]) for name in self.network.inputs})
+        return {name: self.network.tensors[name].read(found[name]) for name in self.network.outputs}
+
+    def __call__(self, inputs: Inputs) -> dict[str, NDArray[np.float64]]:
+        """The same by the C code, built for this machine. Raises TargetError for programs of other machines."""
+        found = self.on_host.run({name: self.network.tensors[name].stored(inputs[name]) for name in self.network.inputs})
+        return {name: self.network.tensors[name].read(found[name]) for name in self.network.outputs}
+
+    @cached_property
+    def on_host(self) -> HostNetwork:
+        """The C code, loaded into this process."""
+        return HostNetwork(self.code)

@@ -1,0 +1,85 @@
+"""The self-test of a network in C: one input, made by a generator of a few lines, and what the reference in NumPy says of it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.integer.c_text import c_name
+from ansor.integer.network_code import NetworkCode
+from ansor.integer.reference import run
+
+SEED = 0x2545F491
+MULTIPLIER, INCREMENT = 1664525, 1013904223
+LONGEST = 1024
+"""Bytes of an output up to which all are in the file; of longer ones there is a hash (FNV-1a)."""
+
+
+def made_input(size: int, seed: int) -> tuple[NDArray[np.int8], int]:
+    """The top bytes of a linear congruential generator, and its state after them. The C text has the same."""
+    found = np.empty(size, np.uint8)
+    for place in range(size):
+        seed = (seed * MULTIPLIER + INCREMENT) & 0xFFFFFFFF
+        found[place] = seed >> 24
+    return found.view(np.int8), seed
+
+
+def fnv1a(data: bytes) -> int:
+    """The hash of 32 bits."""
+    value = 2166136261
+    for byte in data:
+        value = ((value ^ byte) * 16777619) & 0xFFFFFFFF
+    return value
+
+
+def known_run(program: NetworkCode) -> tuple[dict[str, NDArray[np.int8]], dict[str, NDArray[np.int8]]]:
+    """The self-test's inputs, and the outputs that the reference has for them."""
+    network, seed = program.network, SEED
+    inputs = {}
+    for name in network.inputs:
+        tensor = network.tensors[name]
+        flat, seed = made_input(tensor.size, seed)
+        inputs[name] = flat.reshape(tensor.shape)
+    found = run(network, inputs)
+    return inputs, {name: found[name] for name in network.outputs}
+
+
+def selftest_texts(program: NetworkCode) -> list[tuple[str, str]]:
+    """selftest.c, and main.c, which says what it found where there is an operating system."""
+    network, name = program.network, c_name(program)
+    word = name.upper()
+    _, outputs = known_run(program)
+    arrays, checks = [], []
+    for number, output in enumerate(network.outputs):
+        macro = f"{word}_OUTPUT{'' if len(network.outputs) == 1 else number}"
+        data = outputs[output].tobytes()
+        if len(data) <= LONGEST:
+            numbers = ", ".join(map(str, outputs[output].reshape(-1).tolist()))
+            arrays.append(f"static const signed char expected{number}[{len(data)}] = {{{numbers}}};")
+            checks.append(f"  for (long i = 0; i < {macro}_BYTES; ++i) if ({macro}(arena)[i] != expected{number}[i]) return (int)(before + i + 1);")
+        else:
+            checks.append("  hash = 2166136261u;")
+            checks.append(f"  for (long i = 0; i < {macro}_BYTES; ++i) hash = (hash ^ (unsigned char){macro}(arena)[i]) * 16777619u;")
+            checks.append(f"  if (hash != {fnv1a(data)}u) return (int)(before + 1);")
+        checks.append(f"  before += {macro}_BYTES;")
+    fills = []
+    for number in range(len(network.inputs)):
+        macro = f"{word}_INPUT{'' if len(network.inputs) == 1 else number}"
+        value = f"(signed char)((seed = seed * {MULTIPLIER}u + {INCREMENT}u) >> 24)"
+        fills.append(f"  for (long i = 0; i < {macro}_BYTES; ++i) {macro}(arena)[i] = {value};")
+    state = [f"  unsigned int seed = {SEED}u, hash = 0;", "  long before = 0;"]
+    ran = [*fills, f"  {name}_run(arena);", *checks, "  (void)hash;", "  return 0;", "}", ""]
+    test = ['#include "net.h"', "", *arrays, "", f"int {name}_selftest(unsigned char *arena) {{", *state, *ran]
+    main = f"""#include <stdio.h>
+#include "net.h"
+
+static unsigned char arena[{word}_ARENA_BYTES] __attribute__((aligned({word}_ALIGNMENT)));
+
+int main(void) {{
+  int wrong = {name}_selftest(arena);
+  if (wrong) printf("{name}: wrong, byte %d of the outputs\\n", wrong - 1);
+  else printf("{name}: right\\n");
+  return wrong != 0;
+}}
+"""
+    return [("selftest.c", "\n".join(test)), ("main.c", main)]

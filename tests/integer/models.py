@@ -1,0 +1,70 @@
+"""Small models of PyTorch, and ONNX files as onnxruntime's quantiser writes them."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+
+class Small(nn.Module):
+    """A bit of everything: strides, depthwise, a shortcut, pools, a function by table, dense, softmax."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Sequential(nn.Conv2d(3, 8, 3, 2, 1, bias=False), nn.BatchNorm2d(8), nn.ReLU())
+        self.apart = nn.Sequential(nn.Conv2d(8, 8, 3, 1, 1, groups=8), nn.ReLU6(), nn.Conv2d(8, 8, 1))
+        self.last = nn.Sequential(nn.MaxPool2d(2), nn.Hardswish(), nn.Flatten(), nn.Linear(8 * 3 * 2, 5), nn.Softmax(1))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.first(x)
+        result: torch.Tensor = self.last(torch.relu(x + self.apart(x)))
+        return result
+
+
+SHAPE = (1, 3, 12, 9)
+
+
+def small() -> nn.Module:
+    """Seeded."""
+    torch.manual_seed(3)
+    model = Small()
+    with torch.no_grad():
+        model.train()(torch.randn(8, *SHAPE[1:]))
+    return model.eval()
+
+
+def samples(count: int = 8, shape: tuple[int, ...] = SHAPE) -> list[torch.Tensor]:
+    """Seeded inputs."""
+    generator = torch.Generator().manual_seed(5)
+    return [torch.randn(*shape, generator=generator) for _ in range(count)]
+
+
+def quantised_file(model: nn.Module, folder: Path, *, unsigned: bool = False, per_channel: bool = True, shape: tuple[int, ...] = SHAPE) -> Path:
+    """What torch.onnx.export and onnxruntime.quantization.quantize_static make of a model, unchanged."""
+    from onnxruntime import quantization
+
+    logging.getLogger().setLevel(logging.ERROR)  # it asks for a step before that is not needed
+    given, made = folder / "float.onnx", folder / "quantised.onnx"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(model, (samples(1, shape)[0],), str(given), dynamo=False, opset_version=17, input_names=["x"], output_names=["y"])
+
+    class Reader(quantization.CalibrationDataReader):  # type: ignore[misc]  # untyped
+        def __init__(self) -> None:
+            self.left = iter([{"x": one.numpy()} for one in samples(8, shape)])
+
+        def get_next(self) -> dict[str, NDArray[np.float32]] | None:
+            return next(self.left, None)
+
+    kind = quantization.QuantType.QUInt8 if unsigned else quantization.QuantType.QInt8
+    quantization.quantize_static(
+        str(given), str(made), Reader(), quant_format=quantization.QuantFormat.QDQ, activation_type=kind, weight_type=quantization.QuantType.QInt8,
+        per_channel=per_channel,
+    )  # fmt: skip
+    return made
