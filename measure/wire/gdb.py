@@ -199,12 +199,16 @@ class GdbWire:
             link.close()
         first = [b"qRcmd," + command.encode().hex().encode() for command in options.init]
         first += [b"!", b"vAttach;" + options.attach.encode()] if options.attach else []
-        with self._asking():
-            server = Server(session)
-            session.greet()
-            server.negotiate(options.ack, options.arch, tuple(first))
-            halted(server)
-            self._resets = server.session.ask(b"qRcmd," + b"version".hex().encode(), heard=bytearray()) != b""
+        try:
+            with self._asking():
+                server = Server(session)
+                session.greet()
+                server.negotiate(options.ack, options.arch, tuple(first))
+                halted(server)
+                self._resets = session.ask(b"qRcmd," + b"version".hex().encode(), heard=bytearray()) != b""
+        except BaseException:
+            session.close()
+            raise
         self._server, self._lost = server, ""
 
 

@@ -67,8 +67,11 @@ def described(load: Callable[[str], str]) -> Architecture | None:
     pc = found.get("pc") or found.get("rip")
     if pc is None:
         return None
+    if pc.bits not in (16, 32, 64):
+        raise WireError(f"the description of the processor says that its program counter has {pc.bits} bits; 16, 32 and 64 can be")
     layout = _with_offsets(found)
     status = layout.get("xpsr")
+    status = status if status and status.bits == 32 else None
     name = next((ours for theirs, ours in NAMES if state.name.startswith(theirs)), state.name or "unnamed")
     return Architecture("cortex-m" if status else name, layout["pc" if "pc" in found else "rip"], status)
 
@@ -91,7 +94,7 @@ def _collect(file: str, load: Callable[[str], str], found: dict[str, Register], 
         values = dict(ATTRIBUTE.findall(inside))
         if tag == "architecture":
             state.name = state.name or after.strip()
-        elif tag == "xi:include" and values.get("href"):
+        elif tag == "xi:include" and re.fullmatch(r"[\w.-]{1,100}", values.get("href", "")):
             _collect(values["href"], load, found, state)
         elif tag == "reg" and values.get("name"):
             state.number = _number(values.get("regnum", ""), state.number)
