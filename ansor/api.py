@@ -248,13 +248,13 @@ def compile_int8(
         model: the path of an ONNX file in QDQ format; or a PyTorch module, which is quantised here; or an `ansor.integer` network.
         calibration: inputs of the PyTorch module like those that it will see, each a tensor or a tuple of tensors; the first one gives the shapes.
         name: of the network in C; that of the file or the class by default.
-        ram_bytes, flash_bytes: what the board has. A network that needs more is refused before anything is built.
+        ram_bytes, flash_bytes: what the board has; what its file says by default. A network that needs more is refused before anything is built.
         trials, minutes: the budget of all kernels together; without one nothing is measured. The rest: as in `compile`.
 
     Raises ModelError for a model that cannot be read or does not fit, and what `auto_schedule` raises.
     """
     from ansor.integer.compiling import compiled as integer_compiled
-    from ansor.integer.network_code import Limits
+    from ansor.integer.firmware import limits_of
     from ansor.integer.program import IntegerProgram
     from ansor.integer.reading import network_of
 
@@ -264,7 +264,7 @@ def compile_int8(
     check_machine(target, measures=asked.measures)
     asked.check_place(written=asked.measures)
     check_tools(target)
-    limits = Limits(options.get("ram_bytes"), options.get("flash_bytes"))
+    limits = limits_of(target, options.get("ram_bytes"), options.get("flash_bytes"))
     with asked.audience.voice(target) as voice:
         voice.now("reading the model")
         network = network_of(model, calibration, options.get("name", ""))

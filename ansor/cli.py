@@ -37,7 +37,12 @@ Trials are kept in a record file; the same command continues where the last one 
 COMPILE_HELP = """\
 Build without measuring: recorded programs where the record file has them, what the model picks elsewhere.
 
-  ansor compile resnet18 --records resnet18.jsonl --output build/resnet18"""
+  ansor compile resnet18 --records resnet18.jsonl --output build/resnet18
+
+Networks of 8-bit integers become C with one arena and a self-test; for a board firmware.elf as well, which --run starts in its simulator:
+
+  ansor compile model.onnx --target 'micro -board=mps2-an386' --output build/model --run
+  ansor compile resnet8 --int8 --target 'cpu -threads=1' --output build/resnet8"""
 
 SHOW_HELP = """\
 What a record file holds: per workload the trials, the best latency, failures by kind. With a name or file, the best program as loops.
@@ -226,6 +231,9 @@ def _add_compile(commands: Commands) -> None:
     parser.add_argument("--output", metavar="DIR", help="save kernels and C sources there")
     parser.add_argument("--no-library", action="store_true", help="run our kernels also where PyTorch's own are faster (networks)")
     parser.add_argument("--no-compare", action="store_true", help="do not compare a network with PyTorch at the end")
+    parser.add_argument("--int8", action="store_true", help="quantise a PyTorch network to 8-bit integers (its calibration() or example_inputs())")
+    parser.add_argument("--run", dest="selftest", action="store_true",
+                        help="run the self-test of an int8 network, on this machine or in the simulator of the board")
 
 
 def _add_show(commands: Commands) -> None:

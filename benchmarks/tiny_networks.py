@@ -3,6 +3,7 @@
     python benchmarks/tiny_networks.py                       all four for this machine's C compiler, in plain C
     python benchmarks/tiny_networks.py resnet8 --onnx        through torch.onnx.export and onnxruntime's quantiser instead of our own
     python benchmarks/tiny_networks.py --output DIR          keep the C
+    python benchmarks/tiny_networks.py --target 'micro -board=mps2-an386 -stack=4K'    on a board: instructions, beside those of the plain loops
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import numpy as np
 import torch
 
 import ansor
+from ansor.integer.compiling import as_declared
+from ansor.integer.firmware import build_firmware, run_firmware
 from ansor.integer.network import IntegerNetwork
 from ansor.integer.program import IntegerProgram
 from ansor.integer.reading import network_of
@@ -26,7 +29,7 @@ from ansor.zoo import tiny
 
 PLAIN = "cpu -mcpu=x86-64 -vector-bytes=4 -mattr=-sse2"
 RUNS = 10
-HEAD = ("network", "layers", "kernels", "MACs", "arena", "stack", "constants", "as the reference")
+HEAD = ("network", "layers", "kernels", "MACs", "arena", "stack", "flash", "as the reference")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -55,8 +58,23 @@ def _row(name: str, given: argparse.Namespace) -> tuple[str, ...]:
     made = ansor.compile_int8(network, (), given.target, trials=given.trials, progress=False)
     if given.output:
         made.save(Path(given.output) / name)
+    if not made.target.is_local and not made.target.dialect.hosted:
+        return _on_board(name, made, given)
     numbers = (len(made.code.calls), len(made.code.kernels), network.macs, made.arena_bytes, made.stack_bytes, made.constant_bytes)
     return (name, *(f"{number:,}" for number in numbers), _verdict(made))
+
+
+def _on_board(name: str, made: IntegerProgram, given: argparse.Namespace) -> tuple[str, ...]:
+    """Arena, RAM with the stack, and flash with the code; instructions of one run, and of the plain loops."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(given.output) / name if given.output else Path(folder) / "net"
+        firmware = made.firmware(place)
+        run = run_firmware(firmware)
+        plain = run_firmware(build_firmware(as_declared(made.network, made.target), Path(folder) / "plain"))
+    right = "no" if run.wrong or plain.wrong else "yes"
+    numbers = (len(made.code.calls), len(made.code.kernels), made.network.macs, made.arena_bytes, run.stack_bytes, firmware.flash_bytes)
+    share = f"{run.cost:,.0f} {run.unit}, {run.cost / made.network.macs:.2f} for each MAC, {run.cost / plain.cost:.2f} of the plain loops' {plain.cost:,.0f}"
+    return (name, *(f"{number:,}" for number in numbers), f"{right}, the self-test; {share}")
 
 
 def _verdict(made: IntegerProgram) -> str:

@@ -40,12 +40,13 @@ class OperatorSubject:
 
 @dataclass(frozen=True)
 class NetworkSubject:
-    """A PyTorch model and the inputs to trace it with. Weights may be random: ask for the model once."""
+    """A PyTorch model and the inputs to trace it with, and those to quantise it with. Weights may be random: ask for the model once."""
 
     name: str
     model: Callable[[], object]
     example_inputs: Callable[[], object]
     file: str = ""
+    calibration: Callable[[], object] | None = None
 
     @property
     def title(self) -> str:
@@ -68,7 +69,7 @@ def resolve(text: str, args: tuple[int | str, ...] = ()) -> Subject:
     found = find(text)
     if isinstance(found, ZooOperator):
         return _operator(found.name, found.function, args)
-    return _network(found.name, found.model, found.example_inputs, args)
+    return replace(_network(found.name, found.model, found.example_inputs, args), calibration=found.calibration)
 
 
 def _operator(name: str, function: Callable[..., Sequence[Tensor]], args: tuple[int | str, ...]) -> OperatorSubject:
@@ -99,7 +100,8 @@ def _from_file(path: Path, name: str, args: tuple[int | str, ...]) -> Subject:
         return replace(_operator(chosen, value, args), file=path.stem)
     if not hasattr(module, "example_inputs"):
         raise DeclarationError(f"{path} has {chosen} but no example_inputs(); add a function that returns the model's inputs as a tuple of tensors")
-    return _network(path.stem, value if inspect.isroutine(value) or inspect.isclass(value) else lambda: value, module.example_inputs, args)
+    network = _network(path.stem, value if inspect.isroutine(value) or inspect.isclass(value) else lambda: value, module.example_inputs, args)
+    return replace(network, calibration=_explained(f"{path.stem}: calibration", module.calibration) if hasattr(module, "calibration") else None)
 
 
 def load_file(path: str | Path) -> ModuleType:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ansor.codegen.dialect import C_TYPES
+from ansor.codegen.image.toolchain import ImageToolchain
 from ansor.codegen.source import CSource
 from ansor.integer.network import IntegerTensor
 from ansor.integer.network_code import Call, NetworkCode, NetworkKernel
@@ -17,6 +18,11 @@ from ansor.ir.dag import c_identifier
 from ansor.support.text import counted
 
 WIDTH = 150
+TEST = """\
+[ "$1" = test ] || exit 0
+$CC $CFLAGS -I. main.c lib{name}.a -o selftest
+$RUN ./selftest
+"""
 KERNELS = "kernels"
 """The folder of kernels."""
 
@@ -43,7 +49,8 @@ def header_text(program: NetworkCode) -> str:
     lines += ["/* Fill the inputs in the arena, run, read the outputs there. The arena is aligned to the bytes above, and holds nothing between runs. */"]
     lines += [f"void {name}_run(unsigned char *arena);", ""]
     lines += ["/* 0: the outputs for a known input are right. Otherwise 1 and more: the place of the first wrong byte. */"]
-    lines += [f"int {name}_selftest(unsigned char *arena);", "", "#endif", ""]
+    lines += [f"int {name}_selftest(unsigned char *arena);", "", "/* Its parts: before a run, and after it. */"]
+    lines += [f"void {name}_selftest_fill(unsigned char *arena);", f"int {name}_selftest_check(unsigned char *arena);", "", "#endif", ""]
     return "\n".join(lines)
 
 
@@ -133,29 +140,35 @@ def kernel_text(kernel: NetworkKernel) -> str:
 
 def build_text(program: NetworkCode) -> str:
     """build.sh: builds with whatever C compiler CC names."""
-    name, mcpu = c_name(program), program.target.mcpu
-    machine = shlex.quote("-march=native" if mcpu == "native" else f"-mcpu={mcpu}" if not program.target.is_local else f"-march={mcpu}")
+    name, machine = c_name(program), shlex.join(_machine_flags(program))
+    compiler = "cc" if program.target.dialect.hosted else "python -m ziglang cc"
     sources = " ".join(("net", "weights", "selftest", *(f"{KERNELS}/{one.code.entry}" for one in program.kernels)))
     return f"""#!/bin/sh
 # Builds lib{name}.a: sh build.sh. And a program for its self-test, which it runs: sh build.sh test.
 #
-#   CC    a C compiler for {program.target}: gcc or clang (cc)        AR    its archiver (ar)
+#   CC    a C compiler for {program.target}: gcc or clang ({compiler})        AR    its archiver (ar)
 #   MCPU  how it is told the processor ({machine})        RUN   what is put in front of programs, such as qemu-aarch64 (nothing)
 #   CFLAGS  of kernels and network (-O3); -ffreestanding for boards without an operating system
 set -e
 cd "$(dirname "$0")"
-CC=${{CC:-cc}}
+CC=${{CC:-{compiler}}}
 AR=${{AR:-ar}}
-MCPU=${{MCPU-{machine}}}
+MCPU=${{MCPU-{shlex.quote(machine)}}}
 CFLAGS="${{CFLAGS:--O3}} -std=gnu99 -w $MCPU"
 objects=""
 for one in {sources}; do $CC $CFLAGS -I. -c $one.c -o $one.o; objects="$objects $one.o"; done
 rm -f lib{name}.a
 $AR rcs lib{name}.a $objects
-[ "$1" = test ] || exit 0
-$CC $CFLAGS -I. main.c lib{name}.a -o selftest
-$RUN ./selftest
-"""
+{TEST.format(name=name) if program.target.dialect.hosted else ""}"""
+
+
+def _machine_flags(program: NetworkCode) -> tuple[str, ...]:
+    """How a compiler is told the processor."""
+    mcpu, toolchain = program.target.mcpu, program.target.toolchain()
+    if isinstance(toolchain, ImageToolchain):
+        core = toolchain.board.core
+        return ("-target", core.triple, f"-mcpu={core.mcpu}", *core.flags, "-ffreestanding", "-fno-unwind-tables")
+    return ("-march=native",) if mcpu == "native" else (f"-march={mcpu}",) if program.target.is_local else (f"-mcpu={mcpu}",)
 
 
 def files_of(program: NetworkCode, tests: Sequence[tuple[str, str]]) -> dict[str, str]:

@@ -25,6 +25,7 @@ from ansor.run.states import Best, TaskState
 from ansor.run.voice import Voice
 from ansor.schedule.memory import used_bytes
 from ansor.schedule.scopes import INSIDE
+from ansor.schedule.sketch import Sketch
 from ansor.support.text import counted
 from ansor.targets.base import Target
 from ansor.tasks.task import SearchTask
@@ -49,7 +50,7 @@ class Step:
 
 def compiled(network: IntegerNetwork, target: Target, asked: RunOptions, voice: Voice) -> NetworkCode:
     """The program, for one thread. Tunes its kernels where `asked` says so."""
-    target = replace(target, hardware=replace(target.hardware, threads=1))
+    target = _on_one_thread(target)
     steps = _steps(network, target)
     states = recorded_states([(task, float(weight)) for task, weight in _tasks(steps)], asked.records)
     _tune(states, asked, voice)
@@ -57,6 +58,17 @@ def compiled(network: IntegerNetwork, target: Target, asked: RunOptions, voice: 
     bests = {key: _chosen(state, target, asked) for key, state in states.items()}
     say_guesses([state for state in states.values() if is_tunable(state.task)], voice.say, hint=not asked.given)
     return _assembled(network, target, steps, bests)
+
+
+def as_declared(network: IntegerNetwork, target: Target) -> NetworkCode:
+    """The program whose kernels are the plain loops of their declarations: what nobody has tuned."""
+    steps = _steps(network, _on_one_thread(target))
+    bests = {step.task.workload_key: Best(Sketch(step.task.dag), (), math.inf) for step in steps}
+    return _assembled(network, _on_one_thread(target), steps, bests)
+
+
+def _on_one_thread(target: Target) -> Target:
+    return replace(target, hardware=replace(target.hardware, threads=1))
 
 
 def tasks_of(network: IntegerNetwork, target: Target) -> list[tuple[SearchTask, int]]:
@@ -70,7 +82,7 @@ def _tasks(steps: Sequence[Step]) -> list[tuple[SearchTask, int]]:
 
 
 def _steps(network: IntegerNetwork, target: Target) -> list[Step]:
-    """Every step with its task. Where the target has no limit, workspaces get what the arena has free while the step runs, and no less than `LEAST`."""
+    """Every step with its task. Workspaces get what the arena has free while the step runs, and no less than `LEAST`, within the target's limit."""
     roots, operators = roots_of(network), steps_of(network)
     plan = arena_of(network, [0] * len(operators), target.alignment)
     tensors = [declaration(one, [network.tensors[name].shape for name in one.inputs]) for one in operators]
@@ -87,7 +99,8 @@ def _steps(network: IntegerNetwork, target: Target) -> list[Step]:
 
 def _limited(target: Target, workspace: int) -> Target:
     memory = target.hardware.memory
-    return target if memory.workspace_bytes else replace(target, hardware=replace(target.hardware, memory=replace(memory, workspace_bytes=workspace)))
+    least = min(workspace, memory.workspace_bytes or workspace)
+    return replace(target, hardware=replace(target.hardware, memory=replace(memory, workspace_bytes=least)))
 
 
 def _chosen(state: TaskState, target: Target, asked: RunOptions) -> Best:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ansor.integer.firmware import Firmware, build_firmware
 from ansor.integer.host import HostNetwork
 from ansor.integer.network import IntegerNetwork
 from ansor.integer.network_code import NetworkCode
@@ -66,6 +67,10 @@ class IntegerProgram:
     def save(self, folder: str | Path) -> Path:
         """Write it as C with header, build script and self-test. Raises MeasureError where that is not possible."""
         return save(self.code, folder)
+
+    def firmware(self, folder: str | Path) -> Firmware:
+        """Write it as `save` does, and as the whole program of the target's board, `firmware.elf`. Raises TargetError for a target that is no board."""
+        return build_firmware(self.code, folder)
 
     def expected(self, inputs: Inputs) -> dict[str, NDArray[np.float64]]:
         """The outputs in real numbers, by the reference in NumPy, for real inputs by their names, both in the model's order of dimensions."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ansor.codegen.c_toolchain import CToolchain
+from ansor.codegen.image.toolchain import ImageToolchain
 from ansor.errors import MeasureError
 from ansor.integer.c_text import KERNELS, files_of
 from ansor.integer.network_code import NetworkCode
@@ -18,7 +19,7 @@ def save(program: NetworkCode, folder: str | Path) -> Path:
     Raises MeasureError for a target that is not built by a C compiler, and when the folder cannot be written to.
     """
     place = Path(folder)
-    if not isinstance(program.target.toolchain(), CToolchain):
+    if not isinstance(program.target.toolchain(), (CToolchain, ImageToolchain)):
         raise MeasureError(f"asked to save {program.network.name} for {program.target} as C, but no C compiler builds programs of this kind")
     try:
         make_folder(place / KERNELS)

@@ -44,33 +44,8 @@ def known_run(program: NetworkCode) -> tuple[dict[str, NDArray[np.int8]], dict[s
     return inputs, {name: found[name] for name in network.outputs}
 
 
-def selftest_texts(program: NetworkCode) -> list[tuple[str, str]]:
-    """selftest.c, and main.c, which says what it found where there is an operating system."""
-    network, name = program.network, c_name(program)
-    word = name.upper()
-    _, outputs = known_run(program)
-    arrays, checks = [], []
-    for number, output in enumerate(network.outputs):
-        macro = f"{word}_OUTPUT{'' if len(network.outputs) == 1 else number}"
-        data = outputs[output].tobytes()
-        if len(data) <= LONGEST:
-            numbers = ", ".join(map(str, outputs[output].reshape(-1).tolist()))
-            arrays.append(f"static const signed char expected{number}[{len(data)}] = {{{numbers}}};")
-            checks.append(f"  for (long i = 0; i < {macro}_BYTES; ++i) if ({macro}(arena)[i] != expected{number}[i]) return (int)(before + i + 1);")
-        else:
-            checks.append("  hash = 2166136261u;")
-            checks.append(f"  for (long i = 0; i < {macro}_BYTES; ++i) hash = (hash ^ (unsigned char){macro}(arena)[i]) * 16777619u;")
-            checks.append(f"  if (hash != {fnv1a(data)}u) return (int)(before + 1);")
-        checks.append(f"  before += {macro}_BYTES;")
-    fills = []
-    for number in range(len(network.inputs)):
-        macro = f"{word}_INPUT{'' if len(network.inputs) == 1 else number}"
-        value = f"(signed char)((seed = seed * {MULTIPLIER}u + {INCREMENT}u) >> 24)"
-        fills.append(f"  for (long i = 0; i < {macro}_BYTES; ++i) {macro}(arena)[i] = {value};")
-    state = [f"  unsigned int seed = {SEED}u, hash = 0;", "  long before = 0;"]
-    ran = [*fills, f"  {name}_run(arena);", *checks, "  (void)hash;", "  return 0;", "}", ""]
-    test = ['#include "net.h"', "", *arrays, "", f"int {name}_selftest(unsigned char *arena) {{", *state, *ran]
-    main = f"""#include <stdio.h>
+MAIN = """\
+#include <stdio.h>
 #include "net.h"
 
 static unsigned char arena[{word}_ARENA_BYTES] __attribute__((aligned({word}_ALIGNMENT)));
@@ -82,4 +57,38 @@ int main(void) {{
   return wrong != 0;
 }}
 """
-    return [("selftest.c", "\n".join(test)), ("main.c", main)]
+
+
+def selftest_texts(program: NetworkCode) -> list[tuple[str, str]]:
+    """selftest.c, and main.c, which says what it found where there is an operating system."""
+    network, name = program.network, c_name(program)
+    word = name.upper()
+    _, outputs = known_run(program)
+    arrays, checks, fills = [], [], []
+    for number, output in enumerate(network.outputs):
+        macro = f"{word}_OUTPUT{'' if len(network.outputs) == 1 else number}"
+        array, lines = _check(outputs[output], macro, f"expected{number}")
+        arrays += array
+        checks += [*lines, f"  before += {macro}_BYTES;"]
+    for number in range(len(network.inputs)):
+        macro = f"{word}_INPUT{'' if len(network.inputs) == 1 else number}"
+        value = f"(signed char)((seed = seed * {MULTIPLIER}u + {INCREMENT}u) >> 24)"
+        fills.append(f"  for (long i = 0; i < {macro}_BYTES; ++i) {macro}(arena)[i] = {value};")
+    fill = [f"void {name}_selftest_fill(unsigned char *arena) {{", f"  unsigned int seed = {SEED}u;", *fills, "}", ""]
+    state = ["  unsigned int hash = 0;", "  long before = 0;"]
+    check = [f"int {name}_selftest_check(unsigned char *arena) {{", *state, *checks, "  (void)hash;", "  return 0;", "}", ""]
+    steps = (f"  {name}_selftest_fill(arena);", f"  {name}_run(arena);", f"  return {name}_selftest_check(arena);")
+    whole = [f"int {name}_selftest(unsigned char *arena) {{", *steps, "}", ""]
+    return [("selftest.c", "\n".join(['#include "net.h"', "", *arrays, "", *fill, *check, *whole])), ("main.c", MAIN.format(name=name, word=word))]
+
+
+def _check(wanted: NDArray[np.int8], macro: str, array: str) -> tuple[list[str], list[str]]:
+    """C that compares an output: what it needs before, and its lines."""
+    data = wanted.tobytes()
+    if len(data) <= LONGEST:
+        numbers = ", ".join(map(str, wanted.reshape(-1).tolist()))
+        return ([f"static const signed char {array}[{len(data)}] = {{{numbers}}};"],
+                [f"  for (long i = 0; i < {macro}_BYTES; ++i) if ({macro}(arena)[i] != {array}[i]) return (int)(before + i + 1);"])  # fmt: skip
+    return ([], ["  hash = 2166136261u;",
+                 f"  for (long i = 0; i < {macro}_BYTES; ++i) hash = (hash ^ (unsigned char){macro}(arena)[i]) * 16777619u;",
+                 f"  if (hash != {fnv1a(data)}u) return (int)(before + 1);"])  # fmt: skip

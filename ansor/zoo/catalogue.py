@@ -34,9 +34,14 @@ class ZooNetwork:
         return made
 
     def example_inputs(self) -> tuple[torch.Tensor, ...]:
+        return (self.calibration()[0],)
+
+    def calibration(self) -> list[torch.Tensor]:
+        """Inputs to quantise it with; the first one is the example."""
         from ansor.zoo.weights import images
 
-        return images()
+        networks = getattr(import_module(self.place.partition(":")[0]), "NETWORKS", {})
+        return networks[self.name].samples() if self.name in networks else list(images())
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,10 @@ NETWORKS = {
         ZooNetwork("resnet34", "ResNet-34, batch 1, 224x224", "ansor.zoo.resnet:resnet34"),
         ZooNetwork("resnet50", "ResNet-50, batch 1, 224x224", "ansor.zoo.resnet:resnet50"),
         ZooNetwork("mobilenet_v2", "MobileNet-V2, batch 1, 224x224", "ansor.zoo.mobilenet:mobilenet_v2"),
+        ZooNetwork("ds_cnn", "DS-CNN, keyword spotting, 49x10 features", "ansor.zoo.tiny:ds_cnn"),
+        ZooNetwork("mobilenet_v1_025", "MobileNet-V1, a quarter of the width, 96x96", "ansor.zoo.tiny:mobilenet_v1_025"),
+        ZooNetwork("autoencoder", "autoencoder of sound, 640 features", "ansor.zoo.tiny:autoencoder"),
+        ZooNetwork("resnet8", "ResNet-8, 32x32", "ansor.zoo.tiny:resnet8"),
     )
 }
 OPERATORS = {

@@ -1,0 +1,72 @@
+"""`ansor compile` of int8 networks."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+
+from ansor import api
+from ansor.commands.common import check_folder, doing, target_of
+from ansor.commands.subject import NetworkSubject, resolve
+from ansor.errors import ArgumentError, DeclarationError
+from ansor.integer.firmware import run_firmware
+from ansor.integer.program import IntegerProgram
+from ansor.run.progress import ProgressView, say
+from ansor.support.text import with_article
+
+
+def run_int8(given: argparse.Namespace, console: Console) -> int:
+    """Read the network, choose its kernels, print what each layer needs, save it, run its self-test; 1 where that is wrong."""
+    if given.selftest and not given.output:
+        raise ArgumentError("asked for --run without --output; name a folder, where the program is built")
+    with doing(console, f"reading {given.subject}"):
+        model, calibration, name = _subject(given)
+    check_folder(given.output)
+    target = target_of(given) if given.target else None
+    records = Path(given.records) if given.records else None
+    view = ProgressView(console)
+    made = api.compile_int8(model, calibration, target, name=name, records=records, trials=0, progress=view, report=partial(say, console))
+    console.print(made.table, markup=False, soft_wrap=True)
+    if not given.output:
+        return 0
+    return _saved(made, given, console)
+
+
+def _saved(made: IntegerProgram, given: argparse.Namespace, console: Console) -> int:
+    if made.target.is_local:
+        made.save(given.output)
+        console.print(f"saved in {given.output}; `sh {given.output}/build.sh test` builds and tests it")
+        wrong = made.on_host.selftest() if given.selftest else 0
+        return _say_test(wrong, "", console) if given.selftest else 0
+    if made.target.dialect.hosted:
+        made.save(given.output)
+        console.print(f"saved in {given.output}; `sh {given.output}/build.sh` builds it")
+        return 0
+    firmware = made.firmware(given.output)
+    console.print(f"{firmware.path}: {firmware.flash_bytes} bytes of code and constants, {firmware.ram_bytes} of RAM with the stack, for {firmware.board.name}")
+    if not given.selftest:
+        return 0
+    run = run_firmware(firmware)
+    return _say_test(run.wrong, f"; one run: {run.cost:,.0f} {run.unit}, {run.stack_bytes} bytes of stack", console)
+
+
+def _say_test(wrong: int, more: str, console: Console) -> int:
+    console.print(f"self-test: {f'wrong, byte {wrong - 1} of the outputs' if wrong else 'right, every byte'}{more}")
+    return 1 if wrong else 0
+
+
+def _subject(given: argparse.Namespace) -> tuple[object, Sequence[object], str]:
+    """What `compile_int8` takes: a model, its calibration and a name."""
+    if given.subject.endswith(".onnx"):
+        return given.subject, (), ""
+    subject = resolve(given.subject, given.args)
+    if not isinstance(subject, NetworkSubject):
+        raise DeclarationError(f"asked to compile {given.subject} with --int8, but it is an operator; name a network, or leave --int8 out")
+    inputs = subject.calibration() if subject.calibration is not None else [subject.example_inputs()]
+    if not isinstance(inputs, Sequence):
+        raise DeclarationError(f"{subject.name}: calibration() returned {with_article(type(inputs).__name__)}; it has to return a list of inputs")
+    return subject.model(), inputs, subject.name

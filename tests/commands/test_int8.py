@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ansor.cli import main
+from tests.integer.models import quantised_file, small
+
+pytestmark = [pytest.mark.compiler, pytest.mark.torch]
+
+MODEL = """
+import torch
+
+def model():
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Conv2d(1, 4, 3, 2), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(36, 3)).eval()
+
+def example_inputs():
+    return (torch.ones(1, 1, 8, 8),)
+
+def calibration():
+    return [torch.randn(1, 1, 8, 8, generator=torch.Generator().manual_seed(k)) for k in range(4)]
+"""
+
+
+@pytest.mark.usefixtures("boards")
+def test_from_onnx_to_a_board_that_says_it_is_right(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = quantised_file(small(), tmp_path)
+    folder = tmp_path / "out"
+    assert main(["compile", str(file), "--target", "micro -board=mps2-an386 -stack=1024", "--output", str(folder), "--run"]) == 0
+    said = capsys.readouterr().out
+    assert "softmax after the output is left to the caller" in said and "depthwise" in said and "of arena and" in said
+    assert "self-test: right, every byte; one run: " in said and (folder / "firmware.elf").exists() and (folder / "net.h").exists()
+
+
+def test_a_file_with_a_model_and_its_calibration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine.py").write_text(MODEL)
+    assert main(["compile", str(tmp_path / "mine.py"), "--int8", "--target", "cpu -threads=1", "--output", str(tmp_path / "out"), "--run"]) == 0
+    said = capsys.readouterr().out
+    assert "self-test: right, every byte" in said and "#define MINE_INPUT_BYTES 64" in (tmp_path / "out" / "net.h").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["none.onnx"], "none.onnx, which is not a file"),
+        (["matmul", "--int8"], "it is an operator; name a network"),
+        (["resnet8", "--int8", "--run"], "--run without --output"),
+    ],
+)
+def test_what_cannot_be_meant(capsys: pytest.CaptureFixture[str], words: list[str], says: str) -> None:
+    assert main(["compile", *words]) == 1
+    assert says in capsys.readouterr().err

@@ -1,0 +1,64 @@
+"""Networks as the whole program of a board, in QEMU: every byte against the reference, and what does not fit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ansor.errors import ModelError, TargetError
+from ansor.integer.compiling import as_declared, compiled
+from ansor.integer.firmware import build_firmware, limits_of, run_firmware
+from ansor.integer.from_torch import from_torch
+from ansor.integer.network import IntegerNetwork
+from ansor.integer.network_code import NetworkCode
+from ansor.integer.table import table_text
+from ansor.run.keywords import RunOptions
+from ansor.targets.base import parse_target
+from tests.integer.models import samples, small
+
+pytestmark = [pytest.mark.compiler, pytest.mark.torch, pytest.mark.usefixtures("boards")]
+BOARDS = ("mps2-an386", "qemu-riscv32")
+
+
+@pytest.fixture(scope="module")
+def network() -> IntegerNetwork:
+    return from_torch(small(), samples(), "small")
+
+
+def code_of(network: IntegerNetwork, text: str) -> NetworkCode:
+    asked, target = RunOptions.of({"trials": 0}), parse_target(text)
+    with asked.audience.voice(target) as voice:
+        return compiled(network, target, asked, voice)
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_every_byte_is_right_on_a_board(network: IntegerNetwork, tmp_path: Path, board: str) -> None:
+    code = code_of(network, f"micro -board={board} -stack=1024")
+    firmware = build_firmware(code, tmp_path)
+    run = run_firmware(firmware)
+    assert run.wrong == 0 and run.unit == "instructions" and 0 < run.stack_bytes < 4096
+    assert network.macs < run.cost < 100 * network.macs
+    assert code.constant_bytes < firmware.flash_bytes and code.arena_bytes < firmware.ram_bytes
+    assert run_firmware(firmware) == run
+    assert table_text(code).splitlines()[-1].startswith(f"{network.macs} MACs; RAM: {code.arena_bytes} bytes of arena")
+
+
+def test_plain_loops_are_right_too_and_wrong_weights_show(network: IntegerNetwork, tmp_path: Path) -> None:
+    code = as_declared(network, parse_target("micro -board=mps2-an386"))
+    first = next(iter(code.constants))
+    assert run_firmware(build_firmware(code, tmp_path)).wrong == 0
+    wrong = replace(code, constants={**code.constants, first: np.zeros_like(code.constants[first])})
+    assert run_firmware(build_firmware(wrong, tmp_path)).wrong > 0
+
+
+def test_limits_are_those_of_the_board(network: IntegerNetwork, tmp_path: Path) -> None:
+    limits = limits_of(parse_target("micro -board=mps2-an386"))
+    assert limits.ram_bytes == limits.flash_bytes == 4 << 20
+    assert limits_of(parse_target("cpu")).ram_bytes is None and limits_of(parse_target("cpu"), 5, 6).flash_bytes == 6
+    with pytest.raises(ModelError, match="needs .* bytes of RAM"):
+        limits_of(parse_target("micro -board=mps2-an386"), ram_bytes=100).check_before(network, 4)
+    with pytest.raises(TargetError, match="which is no board"):
+        build_firmware(code_of(network, "cpu -mcpu=x86-64 -vector-bytes=4 -mattr=-sse2"), tmp_path)
