@@ -27,6 +27,7 @@ Tune an operator or a network for this machine, show what was reached, and compa
   ansor tune matmul --args 512,512,512                 a built-in operator
   ansor tune examples/resnet18.py                      a file with model() and example_inputs()
   ansor tune my_ops.py:conv --args 1,64,56             a function in a file that returns tensors
+  ansor tune model.onnx --target 'micro -board=mps2-an386' --output build --run    an int8 network, as firmware
 
 A file is run, as `python FILE.py` would: what it prints is printed. A budget is --trials N, --minutes N or both, whichever ends first. With --minutes alone a
 run ends early when the time that is left is expected to save less than 1 % (--min-gain). The round in progress may end a little later; building the kernels,
@@ -221,6 +222,7 @@ def _add_tune(commands: Commands) -> None:
     parser.add_argument("--output", metavar="DIR", help="save kernels and C sources there")
     parser.add_argument("--no-library", action="store_true", help="run our kernels also where PyTorch's own are faster (networks)")
     parser.add_argument("--no-compare", action="store_true", help="do not compare a network with PyTorch at the end")
+    _add_int8(parser)
 
 
 def _add_compile(commands: Commands) -> None:
@@ -231,6 +233,10 @@ def _add_compile(commands: Commands) -> None:
     parser.add_argument("--output", metavar="DIR", help="save kernels and C sources there")
     parser.add_argument("--no-library", action="store_true", help="run our kernels also where PyTorch's own are faster (networks)")
     parser.add_argument("--no-compare", action="store_true", help="do not compare a network with PyTorch at the end")
+    _add_int8(parser)
+
+
+def _add_int8(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--int8", action="store_true", help="quantise a PyTorch network to 8-bit integers (its calibration() or example_inputs())")
     parser.add_argument("--run", dest="selftest", action="store_true",
                         help="run the self-test of an int8 network, on this machine or in the simulator of the board")

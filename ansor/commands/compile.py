@@ -11,7 +11,7 @@ from rich.console import Console
 
 from ansor import api
 from ansor.commands.common import check_folder, compare, doing, made, make_console, records_of, save_kernels
-from ansor.commands.int8 import run_int8
+from ansor.commands.int8 import is_int8, run_int8
 from ansor.commands.recorded_target import target_for
 from ansor.commands.step_times import step_times
 from ansor.commands.subject import NetworkSubject, OperatorSubject, resolve
@@ -32,7 +32,7 @@ from ansor.tasks.task import SearchTask
 def run_compile(given: argparse.Namespace) -> int:
     """Build what was named from recorded programs, without measuring."""
     console = make_console()
-    if given.int8 or given.subject.endswith(".onnx"):
+    if is_int8(given):
         return run_int8(given, console)
     with doing(console, f"reading {given.subject}"):
         subject = resolve(given.subject, given.args)

@@ -1,4 +1,4 @@
-"""`ansor compile` of int8 networks."""
+"""`ansor compile` and `ansor tune` of int8 networks."""
 
 from __future__ import annotations
 
@@ -15,25 +15,40 @@ from ansor.commands.subject import NetworkSubject, resolve
 from ansor.errors import ArgumentError, DeclarationError
 from ansor.integer.firmware import run_firmware
 from ansor.integer.program import IntegerProgram
+from ansor.ir.dag import c_identifier
+from ansor.run.keywords import TuningKeywords
 from ansor.run.progress import ProgressView, say
 from ansor.support.text import with_article
 
+NOTHING: TuningKeywords = {"trials": 0}
 
-def run_int8(given: argparse.Namespace, console: Console) -> int:
-    """Read the network, choose its kernels, print what each layer needs, save it, run its self-test; 1 where that is wrong."""
+
+def is_int8(given: argparse.Namespace) -> bool:
+    """Whether the subject is to become an int8 network."""
+    return bool(given.int8) or given.subject.endswith(".onnx")
+
+
+def run_int8(given: argparse.Namespace, console: Console, tuning: TuningKeywords = NOTHING) -> int:
+    """Read the network, tune or choose its kernels, print what each layer needs, save it, run its self-test; 1 where that is wrong."""
     if given.selftest and not given.output:
         raise ArgumentError("asked for --run without --output; name a folder, where the program is built")
     with doing(console, f"reading {given.subject}"):
         model, calibration, name = _subject(given)
     check_folder(given.output)
     target = target_of(given) if given.target else None
-    records = Path(given.records) if given.records else None
-    view = ProgressView(console)
-    made = api.compile_int8(model, calibration, target, name=name, records=records, trials=0, progress=view, report=partial(say, console))
+    records = _records(given, name, reads=tuning is NOTHING)
+    asked: TuningKeywords = {**tuning, "records": records, "progress": ProgressView(console), "report": partial(say, console)}
+    made = api.compile_int8(model, calibration, target, name=name, **asked)
     console.print(made.table, markup=False, soft_wrap=True)
     if not given.output:
         return 0
     return _saved(made, given, console)
+
+
+def _records(given: argparse.Namespace, name: str, reads: bool) -> Path | None:
+    """The record file: the one given, or one named after the network, which is read where it is there."""
+    place = Path(given.records) if given.records else Path(f"{c_identifier(name)}.jsonl")
+    return None if reads and not given.records and not place.exists() else place
 
 
 def _saved(made: IntegerProgram, given: argparse.Namespace, console: Console) -> int:
@@ -62,7 +77,7 @@ def _say_test(wrong: int, more: str, console: Console) -> int:
 def _subject(given: argparse.Namespace) -> tuple[object, Sequence[object], str]:
     """What `compile_int8` takes: a model, its calibration and a name."""
     if given.subject.endswith(".onnx"):
-        return given.subject, (), ""
+        return given.subject, (), Path(given.subject).stem
     subject = resolve(given.subject, given.args)
     if not isinstance(subject, NetworkSubject):
         raise DeclarationError(f"asked to compile {given.subject} with --int8, but it is an operator; name a network, or leave --int8 out")

@@ -10,12 +10,14 @@ from rich.console import Console
 
 from ansor import api
 from ansor.commands.common import Comparison, check_folder, compare, doing, made, make_console, records_of, save_kernels, target_of
+from ansor.commands.int8 import is_int8, run_int8
 from ansor.commands.step_times import StepTimes, step_times
 from ansor.commands.subject import NetworkSubject, OperatorSubject, Subject, resolve
 from ansor.measure.device_kinds import usable_kind
 from ansor.measure.record import check_file
 from ansor.measure.record_place import make_place
 from ansor.run.choosing import chosen
+from ansor.run.keywords import TuningKeywords
 from ansor.run.machine_checks import check_machine, check_tools
 from ansor.run.machine_peak import peak_gflops
 from ansor.run.progress import ProgressView, say, task_table
@@ -32,6 +34,8 @@ NETWORK_TRIALS = 400
 def run_tune(given: argparse.Namespace) -> int:
     """Tune what was named and say what was reached."""
     console = make_console()
+    if is_int8(given):
+        return run_int8(given, console, _tuning(given, NETWORK_TRIALS))
     with doing(console, f"reading {given.subject}"):
         subject = resolve(given.subject, given.args)
     target = target_of(given)
@@ -74,6 +78,12 @@ def _tune_network(given: argparse.Namespace, subject: NetworkSubject, target: Ta
         found, steps = compare(network, model, inputs, target.threads), step_times(network, inputs, tuned, target.threads)
         print_comparison(subject.name, found, steps, tuned, target, console)
     return _status(tuned)
+
+
+def _tuning(given: argparse.Namespace, trials: int) -> TuningKeywords:
+    """How long to tune, and on what."""
+    return {"trials": _trials(given, trials), "minutes": given.minutes, "min_gain": given.min_gain, "devices": _devices(given), "seed": given.seed,
+            "early_stop": given.early_stop}  # fmt: skip
 
 
 def _devices(given: argparse.Namespace) -> list[str] | None:

@@ -35,12 +35,17 @@ class Plan:
 
 def planned(buffers: Iterable[Buffer], alignment: int = ALIGNMENT) -> Plan:
     """Places for all buffers such that those alive at one time lie apart."""
-    placed: list[tuple[int, int, Buffer]] = []  # begin, end, buffer
-    for buffer in sorted(buffers, key=lambda one: (-one.size, one.first, one.name)):
-        taken = sorted((begin, end) for begin, end, other in placed if buffer.overlaps(other))
+    return placed(sorted(buffers, key=lambda one: (-one.size, one.first, one.name)), alignment)
+
+
+def placed(buffers: Iterable[Buffer], alignment: int = ALIGNMENT) -> Plan:
+    """The same, one buffer after the other in this order."""
+    done: list[tuple[int, int, Buffer]] = []  # begin, end, buffer
+    for buffer in buffers:
+        taken = sorted((begin, end) for begin, end, other in done if buffer.overlaps(other))
         begin = _best_gap(taken, aligned(buffer.size, alignment))
-        placed.append((begin, begin + aligned(buffer.size, alignment), buffer))
-    return Plan({buffer.name: begin for begin, _, buffer in placed}, max((end for _, end, _ in placed), default=0))
+        done.append((begin, begin + aligned(buffer.size, alignment), buffer))
+    return Plan({buffer.name: begin for begin, _, buffer in done}, max((end for _, end, _ in done), default=0))
 
 
 def aligned(size: int, alignment: int = ALIGNMENT) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -104,12 +105,14 @@ def _limited(target: Target, workspace: int) -> Target:
 
 
 def _chosen(state: TaskState, target: Target, asked: RunOptions) -> Best:
-    """The program of a task; without the limit that is ours where none is within it."""
-    try:
-        return chosen(state, asked.search.model, asked.search.seed)
-    except ScheduleError:
-        state.task = SearchTask(tensors=state.task.tensors, target=target, name=state.task.name)
-        return chosen(state, asked.search.model, asked.search.seed)
+    """The program of a task; within a larger limit where none is within that of its workspace, and in the end without one of ours."""
+    limit = state.task.target.hardware.memory.workspace_bytes
+    for wider in (state.task.target, *(_limited(target, limit * more // 4) for more in (5, 6, 8, 16))):
+        state.task = SearchTask(tensors=state.task.tensors, target=wider, name=state.task.name)
+        with suppress(ScheduleError):
+            return chosen(state, asked.search.model, asked.search.seed)
+    state.task = SearchTask(tensors=state.task.tensors, target=target, name=state.task.name)
+    return chosen(state, asked.search.model, asked.search.seed)
 
 
 def _name(operator: Operator, network: IntegerNetwork) -> str:

@@ -6,12 +6,16 @@ workspaces) is in the arena, too.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ansor.graph.memory import Buffer, planned
+from ansor.graph.memory import Buffer, Plan, aligned, placed, planned
 from ansor.integer.network import IntegerNetwork
 from ansor.integer.operators import Add, Operator, Reshape, Table
+
+EXCHANGES = 500
+"""Orders of buffers that are tried."""
 
 IN_PLACE = (Add, Table)
 """Operators whose every element needs the same element of their operands alone."""
@@ -57,6 +61,23 @@ def _is_free(roots: Mapping[str, str], root: str, last: Mapping[str, int], index
     return all(last.get(name, -1) <= index and name not in kept for name in there)
 
 
+def smallest(buffers: Sequence[Buffer], alignment: int) -> Plan:
+    """A small plan: that of the largest first, then of orders with two buffers exchanged, as long as some step needs less than the whole of it."""
+    steps = range(max((one.last for one in buffers), default=-1) + 1)
+    least = max((sum(aligned(one.size, alignment) for one in buffers if one.first <= step <= one.last) for step in steps), default=0)
+    best, order, chance = planned(buffers, alignment), sorted(buffers, key=lambda one: (-one.size, one.first, one.name)), random.Random(0)
+    for _ in range(EXCHANGES if len(order) > 1 else 0):
+        if best.size <= least:
+            break
+        tried = list(order)
+        one, other = chance.sample(range(len(tried)), 2)
+        tried[one], tried[other] = tried[other], tried[one]
+        found = placed(tried, alignment)
+        if found.size <= best.size:
+            best, order = found, tried
+    return best
+
+
 def arena_of(network: IntegerNetwork, workspaces: Sequence[int], alignment: int) -> ArenaPlan:
     """The plan. workspaces: bytes that the kernel of each step needs, in the order of `steps_of`."""
     roots, steps = roots_of(network), steps_of(network)
@@ -77,7 +98,7 @@ def arena_of(network: IntegerNetwork, workspaces: Sequence[int], alignment: int)
         touch(name, len(steps))
     buffers = [Buffer(root, *span) for root, span in spans.items()]
     buffers += [Buffer(f"({step})", size, step, step) for step, size in enumerate(workspaces) if size]
-    plan = planned(buffers, alignment)
+    plan = smallest(buffers, alignment)
     offsets = {name: plan.offsets[root] for name, root in roots.items()}
     alive = tuple(sum(one.size for one in buffers if one.first <= step <= one.last) for step in range(len(at)))
     return ArenaPlan(offsets, tuple(plan.offsets.get(f"({step})", 0) for step in range(len(at))), plan.size, alive)

@@ -41,6 +41,15 @@ def test_a_file_with_a_model_and_its_calibration(tmp_path: Path, capsys: pytest.
     assert "self-test: right, every byte" in said and "#define MINE_INPUT_BYTES 64" in (tmp_path / "out" / "net.h").read_text()
 
 
+def test_tuned_kernels_are_recorded_and_compiled(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(MODEL)
+    words = ["mine.py", "--int8", "--target", "cpu -threads=1", "--output", "out", "--run"]
+    assert main(["tune", *words, "--trials", "4"]) == 0
+    assert (tmp_path / "mine.jsonl").exists() and "self-test: right, every byte" in capsys.readouterr().out
+    assert main(["compile", *words]) == 0
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
