@@ -16,15 +16,6 @@ ROOT = Path(__file__).resolve().parents[1]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 SETUPTOOLS = PROJECT["tool"]["setuptools"]
 PLACES: dict[str, str] = SETUPTOOLS["package-dir"]
-DATA = {"ansor/py.typed", "ansor/codegen/tape.c", "ansor/codegen/network.c", "ansor/codegen/distances.c", "ansor/codegen/trees.c",
-        "ansor/codegen/thread_pool.c", "ansor/cost_model/pretrained.json.gz", "ansor/measure/devices/qemu_count.c",
-        *(f"ansor/codegen/trial/{name}" for name in ("arguments.h", "check.h", "fill.h", "manifest.h", "number.h", "posix.c", "recipe.h", "say.h", "sums.h",
-                                                     "sensitivity.h", "system.h", "timing.h", "trial.c")),
-        *(f"ansor/measure/agent/{name}" for name in ("agent.c", "job.h", "link.h", "memory.h", "session.h", "sha256.h", "store.h", "text.h")),
-        *(f"ansor/measure/wire/monitor/{name}" for name in ("arch.h", "arch_host.c", "arch_riscv.c", "arch_thumb.c", "bare.h", "board_process.c", "cortex_m.h",
-                                                    "monitor.c", "monitor.h", "uart_16550.c", "uart_cmsdk.c", "uart_nrf.c", "uart_rp2040.c",
-                                                    "uart_stm32.c")),
-        "ansor/measure/harness.c", "ansor/measure/peak.c"}
 NEEDED_TO_BUILD = ("pyproject.toml", "README.md", "LICENSE")
 
 
@@ -73,10 +64,13 @@ def test_every_python_file_is_in_the_wheel(wheel: set[str]) -> None:
 
 
 def test_data_files_are_in_the_wheel(wheel: set[str]) -> None:
-    others = {f"{package.replace('.', '/')}/{path.name}" for package in _packages() for path in _folder(package).iterdir()
-              if path.is_file() and path.suffix not in (".py", ".pyc")}  # fmt: skip
-    assert others == DATA, "a file that is neither Python nor known here: list it in package-data and in this test"
-    assert wheel >= DATA
+    """Whatever lies beside the modules, C and tables of numbers: package-data in pyproject.toml names it."""
+    found = {
+        f"{package.replace('.', '/')}/{path.relative_to(ROOT / folder)}"
+        for package, folder in PLACES.items() for path in (ROOT / folder).rglob("*")
+        if path.is_file() and path.suffix not in (".py", ".pyc")
+    }  # fmt: skip
+    assert len(found) > 60 and wheel >= found
 
 
 def test_only_one_name_lands_in_site_packages(wheel: set[str]) -> None:

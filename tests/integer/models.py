@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -45,11 +47,22 @@ def samples(count: int = 8, shape: tuple[int, ...] = SHAPE) -> list[torch.Tensor
     return [torch.randn(*shape, generator=generator) for _ in range(count)]
 
 
+@contextmanager
+def _errors_alone() -> Iterator[None]:
+    """Warnings that libraries give by the root logger are not said."""
+    root = logging.getLogger()
+    level = root.level
+    root.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        root.setLevel(level)
+
+
 def quantised_file(model: nn.Module, folder: Path, *, unsigned: bool = False, per_channel: bool = True, shape: tuple[int, ...] = SHAPE) -> Path:
     """What torch.onnx.export and onnxruntime.quantization.quantize_static make of a model, unchanged."""
     from onnxruntime import quantization
 
-    logging.getLogger().setLevel(logging.ERROR)  # it asks for a step before that is not needed
     given, made = folder / "float.onnx", folder / "quantised.onnx"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -63,8 +76,9 @@ def quantised_file(model: nn.Module, folder: Path, *, unsigned: bool = False, pe
             return next(self.left, None)
 
     kind = quantization.QuantType.QUInt8 if unsigned else quantization.QuantType.QInt8
-    quantization.quantize_static(
-        str(given), str(made), Reader(), quant_format=quantization.QuantFormat.QDQ, activation_type=kind, weight_type=quantization.QuantType.QInt8,
-        per_channel=per_channel,
-    )  # fmt: skip
+    with _errors_alone():  # it asks for a step before that is not needed
+        quantization.quantize_static(
+            str(given), str(made), Reader(), quant_format=quantization.QuantFormat.QDQ, activation_type=kind, weight_type=quantization.QuantType.QInt8,
+            per_channel=per_channel,
+        )  # fmt: skip
     return made

@@ -11,6 +11,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.spikes import need_spike, spike
+
 MACHINES = {
     "riscv32": ("qemu-system-riscv32", "-M", "virt", "-bios", "none"),
     "riscv64": ("qemu-system-riscv64", "-M", "virt", "-bios", "none"),
@@ -40,10 +42,11 @@ def qemu(machine: str, *more: str) -> Iterator[int]:
 @contextlib.contextmanager
 def spike_and_openocd(folder: Path, isa: str = "rv64imac_zicsr") -> Iterator[int]:
     """The RISC-V simulator Spike behind OpenOCD; the port of OpenOCD's GDB server."""
+    need_spike()
     port, said = free_port(), folder / "spike.txt"
     endless = folder / "endless.elf"
     _endless_program(endless)
-    with said.open("wb") as output, _running(["spike", f"--isa={isa}", "-m0x80000000:0x100000", "--rbb-port=0", "--halted", str(endless)], output) as simulator:
+    with said.open("wb") as output, _running([spike(), f"--isa={isa}", "-m0x80000000:0x100000", "--rbb-port=0", "--halted", str(endless)], output) as simulator:
         config = folder / "spike.cfg"
         config.write_text(f"""adapter driver remote_bitbang
 remote_bitbang host 127.0.0.1
