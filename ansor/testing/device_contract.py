@@ -52,10 +52,14 @@ def product(n: int = SIZE) -> list[Tensor]:
 
 
 class DeviceContract:
-    """Say which target's programs the device runs, and how it is opened. `trials`: of the run that is resumed."""
+    """Say which target's programs the device runs, and how it is opened. `trials`: of the run that is resumed.
+
+    `long`: side of the matrices of a program that takes long; three of them have to fit into the device's memory.
+    """
 
     target = "cpu -threads=1"
     trials = 6
+    long = 192
 
     def open(self) -> Device:
         """A new device; each test opens one, and closes it."""
@@ -104,7 +108,7 @@ class DeviceContract:
 
     def test_a_program_that_takes_too_long_is_ended_and_the_next_one_runs(self, device: Device, builder: Builder) -> None:
         """A time that no program keeps."""
-        task, artifact, reference = self._built(builder, product(192), product(192))
+        task, artifact, reference = self._built(builder, product(self.long), product(self.long))
         failure = device.run(Job(task, artifact, reference, replace(TIMING, timeout_seconds=1e-4)))
         assert isinstance(failure, Failure) and failure.kind == "timeout", failure
         task, artifact, reference = self._built(builder, sums(), sums())

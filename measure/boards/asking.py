@@ -56,7 +56,8 @@ def counters_of(text: str, board: Board, unit: str) -> Mapping[str, float]:
         return {}
     marks, found = [int(word, 16) for word in note[1].split()], {STACK: float(int(note[2], 16))}
     if len(marks) == 4:
-        found[unit] = float(round(((marks[3] - marks[2]) - (marks[1] - marks[0])) * board.counter.scale)) + 1
+        nothing, call = (round((marks[at + 1] - marks[at]) * board.counter.scale) for at in (0, 2))  # each: a rounded tick has to be lost before they meet
+        found[unit] = float(call - nothing) + 1
     return found
 
 

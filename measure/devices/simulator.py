@@ -54,8 +54,7 @@ class SimulatorTransport:
     def run(self, program: Artifact, mode: str, kept: str, recipe: str, limits: Limits) -> Ended:
         """See `Transport`."""
         image = read_image(program.path)
-        limit = int(limits.seconds * self._board.run.rate / _rate_of_ticks(self._board))
-        asked = Asked(mode, kept, recipe, True, (image.symbols["ansor_free"], self._board.heap_end), limit if self._board.watchdog.kind else 0)
+        asked = Asked(mode, kept, recipe, True, (image.symbols["ansor_free"], self._board.heap_end), self._board.ticks(limits.seconds))
         with tempfile.NamedTemporaryFile(suffix=".elf", dir=self._folder) as file:
             write_elf(image.with_bytes(memory_of(image, program, asked)), Path(file.name))
             said, complaint, status = self._call(file.name, limits.seconds + START_SECONDS)
@@ -95,11 +94,6 @@ class SimulatorTransport:
                 self.end()
                 process.communicate()
         return output, complaint, process.returncode
-
-
-def _rate_of_ticks(board: Board) -> float:
-    """Instructions for each tick of the watchdog: simulators count time in instructions."""
-    return max(1.0, 1e9 / board.watchdog.hertz / (1.0 if board.watchdog.kind == "clint" else 64.0))
 
 
 class SimulatorDevice:

@@ -58,9 +58,9 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """What a run costs. csr: the name of a RISC-V register; else `register`, of so many bits, which may count down, at `hertz`.
+    """What a run costs. csr: the name or number of a RISC-V register; else `register`, of so many bits, which may count down, at `hertz`.
 
-    unit: text of a unit (`ansor.targets.unit`); scale: of it for each tick. setup: writes that start it.
+    bits: 64 for two words, the low one first. unit: text of a unit (`ansor.targets.unit`); scale: of it for each tick. setup: writes that start it.
     """
 
     unit: str
@@ -92,7 +92,10 @@ class Console:
 
 @dataclass(frozen=True, slots=True)
 class Watchdog:
-    """A timer that ends a program that does not end. kind: clint (registers: mtime, mtimecmp) or cmsdk (register, line of its interrupt)."""
+    """A timer that ends a program that does not end.
+
+    kind: clint (registers: mtime, mtimecmp); cmsdk, sse (the timers of Arm's subsystems) or stm32 (registers: where it begins, line of its interrupt).
+    """
 
     kind: str = ""
     registers: tuple[int, ...] = ()
@@ -104,6 +107,7 @@ class Run:
     """How a board's images are run here. device: the text of a device; command: what starts a simulator, IMAGE stands for the image's path.
 
     code: the memory that code goes to, '' for that of data. stack: bytes at the end of the data memory. rate: about so many instructions a second.
+    step: seconds that an instruction takes on the simulator's own clock; 0 for a board whose clock is real.
     """
 
     device: str
@@ -111,6 +115,7 @@ class Run:
     code: str = ""
     stack: int = 4096
     rate: float = 1e8
+    step: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +137,11 @@ class Board:
         return next(one for one in self.memories if not one.flash)
 
     @property
+    def code(self) -> Memory:
+        """Where code is."""
+        return next((one for one in self.memories if one.name == self.run.code), self.data)
+
+    @property
     def stack_low(self) -> int:
         """The lowest address of the stack."""
         return self.data.end - self.run.stack
@@ -140,3 +150,8 @@ class Board:
     def heap_end(self) -> int:
         """Where the memory for buffers ends: below the stack and its guard."""
         return self.stack_low - self.core.guard
+
+    def ticks(self, seconds: float) -> int:
+        """Of the watchdog's timer in the time of so many seconds on this machine; 0 where there is none."""
+        rate = self.run.rate * self.run.step if self.run.step else 1.0
+        return int(seconds * rate * self.watchdog.hertz) if self.watchdog.kind else 0

@@ -96,6 +96,7 @@ def write_elf(image: Image, path: Path) -> None:
         else:
             programs += struct.pack("<IIIIIIII", _LOADED, at, one.address, one.address, size, size, 7, 1)
         body += one.content
+    body += bytes(-(offset + len(body)) % 8)  # some readers want tables at multiples of 8
     tables, count = _tables(image, offset + len(body))
     body += tables
     sections = offset + len(body) - (count * (64 if wide else 40))
@@ -116,6 +117,7 @@ def _tables(image: Image, start: int) -> tuple[bytes, int]:
         symbols += struct.pack(_FUNCTION_OF[image.bits], *fields)
         names += name.encode() + b"\0"
     titles = b"\0.symtab\0.strtab\0.shstrtab\0"
+    titles += bytes(-(start + len(symbols) + len(names) + len(titles)) % 8)
     kind = "<IIQQQQIIQQ" if wide else "<IIIIIIIIII"
     end = start + len(symbols)
     rows = [

@@ -29,8 +29,7 @@ def defines(board: Board) -> tuple[str, ...]:
 
 def code_memory(board: Board) -> tuple[int, int]:
     """Where code is, from and to."""
-    memory = next((one for one in board.memories if one.name == board.run.code), board.data)
-    return memory.start, memory.end
+    return board.code.start, board.code.end
 
 
 def script(board: Board) -> str:
@@ -74,8 +73,8 @@ def _macros(board: Board) -> Iterator[tuple[str, str]]:
     if watchdog.kind == "clint":
         yield "BOARD_MTIME", f"{watchdog.registers[0]:#x}ul"
         yield "BOARD_MTIMECMP", f"{watchdog.registers[1]:#x}ul"
-    elif watchdog.kind == "cmsdk":
-        yield "BOARD_WATCHDOG_CMSDK", f"{watchdog.registers[0]:#x}u"
+    elif watchdog.kind:
+        yield f"BOARD_WATCHDOG_{watchdog.kind.upper()}", f"{watchdog.registers[0]:#x}u"
         yield "BOARD_WATCHDOG_LINE", str(watchdog.registers[1])
     if board.core.guard:
         yield "BOARD_GUARD_BYTES", f"{board.core.guard}u"

@@ -144,6 +144,14 @@ void start_counting(void) {
 #endif
 }
 
+#if BOARD_COUNTER_BITS == 64
+uint64_t counter_now(void) {
+    uint32_t high, low;
+    do high = register_at(BOARD_COUNTER_REGISTER + 4), low = register_at(BOARD_COUNTER_REGISTER);
+    while (high != register_at(BOARD_COUNTER_REGISTER + 4));
+    return (uint64_t)high << 32 | low;
+}
+#else
 uint64_t counter_now(void) {
     static uint64_t total;
     static uint32_t last;
@@ -155,22 +163,56 @@ uint64_t counter_now(void) {
     last = now;
     return total;
 }
+#endif
 
-#ifdef BOARD_WATCHDOG_CMSDK
-void watchdog_start(uint64_t ticks) {
+/* A timer that interrupts once, after so many ticks. */
+#if defined(BOARD_WATCHDOG_CMSDK)
+#define TIMER BOARD_WATCHDOG_CMSDK
+static void timer_start(uint64_t ticks) {
     const uint32_t value = ticks > UINT32_MAX ? UINT32_MAX : (uint32_t)ticks;
-    set_register(BOARD_WATCHDOG_CMSDK, 0);
-    set_register(BOARD_WATCHDOG_CMSDK + 8, value); /* first: it sets the other, too */
-    set_register(BOARD_WATCHDOG_CMSDK + 4, value);
-    set_register(NVIC_ENABLE, 1u << BOARD_WATCHDOG_LINE);
-    set_register(BOARD_WATCHDOG_CMSDK, 1 | 8);
+    set_register(TIMER, 0);
+    set_register(TIMER + 8, value); /* first: it sets the other, too */
+    set_register(TIMER + 4, value);
+    set_register(TIMER, 1 | 8);
+}
+
+static void timer_stop(void) { set_register(TIMER, 0), set_register(TIMER + 12, 1); }
+#elif defined(BOARD_WATCHDOG_SSE) /* compares with the system counter, which counts already */
+#define TIMER BOARD_WATCHDOG_SSE
+static void timer_start(uint64_t ticks) {
+    uint32_t high, low;
+    do high = register_at(TIMER + 4), low = register_at(TIMER);
+    while (high != register_at(TIMER + 4));
+    const uint64_t end = ((uint64_t)high << 32 | low) + ticks;
+    set_register(TIMER + 0x20, (uint32_t)end);
+    set_register(TIMER + 0x24, (uint32_t)(end >> 32));
+    set_register(TIMER + 0x2c, 1);
+}
+
+static void timer_stop(void) { set_register(TIMER + 0x2c, 0); }
+#elif defined(BOARD_WATCHDOG_STM32)
+#define TIMER BOARD_WATCHDOG_STM32
+static void timer_start(uint64_t ticks) {
+    set_register(TIMER + 0x2c, ticks > UINT32_MAX ? UINT32_MAX : (uint32_t)ticks);
+    set_register(TIMER + 0x14, 1); /* from 0 on */
+    set_register(TIMER + 0x10, 0);
+    set_register(TIMER + 0x0c, 1);
+    set_register(TIMER, 1);
+}
+
+static void timer_stop(void) { set_register(TIMER, 0), set_register(TIMER + 0x0c, 0), set_register(TIMER + 0x10, 0); }
+#endif
+
+#ifdef TIMER
+void watchdog_start(uint64_t ticks) {
+    timer_start(ticks);
+    set_register(NVIC_ENABLE + BOARD_WATCHDOG_LINE / 32 * 4, 1u << BOARD_WATCHDOG_LINE % 32);
 }
 
 void watchdog_stop(void) {
-    set_register(BOARD_WATCHDOG_CMSDK, 0);
-    set_register(BOARD_WATCHDOG_CMSDK + 12, 1);
-    set_register(NVIC_DISABLE, 1u << BOARD_WATCHDOG_LINE);
-    set_register(NVIC_UNPEND, 1u << BOARD_WATCHDOG_LINE);
+    timer_stop();
+    set_register(NVIC_DISABLE + BOARD_WATCHDOG_LINE / 32 * 4, 1u << BOARD_WATCHDOG_LINE % 32);
+    set_register(NVIC_UNPEND + BOARD_WATCHDOG_LINE / 32 * 4, 1u << BOARD_WATCHDOG_LINE % 32);
 }
 #else
 void watchdog_start(uint64_t ticks) { (void)ticks; }
