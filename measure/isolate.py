@@ -7,6 +7,7 @@ import resource
 import select
 import signal
 import tempfile
+import threading
 import time
 import traceback
 from collections.abc import Callable
@@ -29,10 +30,13 @@ class Outcome:
     failure: Failure | None
 
 
-def isolated(harness: Harness, body: Callable[[Report], None], *, timeout: float, close: tuple[int, ...] = ()) -> Outcome:
+def isolated(
+    harness: Harness, body: Callable[[Report], None], *, timeout: float, close: tuple[int, ...] = (), cancelled: threading.Event | None = None
+) -> Outcome:
     """Run `body` in a child for at most `timeout` seconds; it tells its results through the function it is given.
 
-    `close` names descriptors the child must not hold. The child's standard output and error are kept for the failure's text.
+    `close` names descriptors the child must not hold. Once `cancelled` is set its time is up.
+    The child's standard output and error are kept for the failure's text.
     """
     read_end, write_end = os.pipe()
     with tempfile.TemporaryFile() as output:
@@ -45,7 +49,7 @@ def isolated(harness: Harness, body: Callable[[Report], None], *, timeout: float
                 os._exit(70)  # never return into the worker's loop
         os.close(write_end)
         try:
-            lines, in_time = _collect(child, read_end, time.monotonic() + timeout)
+            lines, in_time = _collect(child, read_end, time.monotonic() + timeout, cancelled)
         finally:
             os.close(read_end)
             _kill_group(child)
@@ -97,10 +101,10 @@ def _in_child(
     os._exit(0)
 
 
-def _collect(child: int, read_end: int, deadline: float) -> tuple[bytes, bool]:
+def _collect(child: int, read_end: int, deadline: float, cancelled: threading.Event | None) -> tuple[bytes, bool]:
     """Everything the child wrote, and whether it ended before the deadline."""
     chunks: list[bytes] = []
-    while (remaining := deadline - time.monotonic()) > 0:
+    while (remaining := deadline - time.monotonic()) > 0 and not (cancelled is not None and cancelled.is_set()):
         ready, _, _ = select.select([read_end], [], [], min(remaining, 0.2))
         if ready:
             chunk = os.read(read_end, 1 << 16)

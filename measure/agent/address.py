@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -32,13 +33,19 @@ class Address:
     port: int = 0
     key: Path | None = None
 
-    def connect(self) -> AgentClient:
-        """A new connection. Raises DeviceError for a key that cannot be read or is another, OSError and LinkLost where nobody answers."""
-        key = None if self.key is None else read_key(self.key)
-        return AgentClient(self._channel, key)
+    def connect(self, opened: Callable[[Channel], None] = lambda channel: None) -> AgentClient:
+        """A new connection. opened: told of its channel, which can be interrupted, before anything is waited for on it.
 
-    def _channel(self) -> Channel:
-        return ProcessChannel(self.command) if self.command else SocketChannel(self.host, self.port, CONNECT_SECONDS)
+        Raises DeviceError for a key that cannot be read or is another, OSError and LinkLost where nobody answers.
+        """
+        key = None if self.key is None else read_key(self.key)
+
+        def open_channel() -> Channel:
+            channel = ProcessChannel(self.command) if self.command else SocketChannel(self.host, self.port, CONNECT_SECONDS)
+            opened(channel)
+            return channel
+
+        return AgentClient(open_channel, key)
 
 
 def read_address(text: str) -> Address:

@@ -68,6 +68,11 @@ class Channel:
             with suppress(OSError):
                 os.write(self._wake[1], b"x")
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether nothing goes through it any more."""
+        return self._closed
+
     def close(self) -> None:
         """Let go of everything. Nobody may wait any more: see `interrupt`."""
         with self._waking:

@@ -15,21 +15,22 @@ from pathlib import Path
 from ansor.codegen.artifact import PROGRAM, Artifact
 from ansor.errors import DeviceError
 from ansor.measure.agent.address import Address, read_address
+from ansor.measure.agent.channel import Channel
 from ansor.measure.agent.client import AgentClient, Refused, RunEnd
 from ansor.measure.agent.client import Limits as AgentLimits
 from ansor.measure.agent.wire import LinkLost
 from ansor.measure.device import Job, Observation
 from ansor.measure.device_kinds import DeviceKind
+from ansor.measure.devices.one_job import OneJob
 from ansor.measure.failure import Failure
 from ansor.measure.trial.proof import HostProof
-from ansor.measure.trial.runs import TrialRuns
-from ansor.measure.trial.transport import Ended, Limits, failed_by_signal
+from ansor.measure.trial.runs import TrialRuns, answer_of
+from ansor.measure.trial.transport import ARGUMENT_BYTES, CLOSED, TOO_MUCH, Ended, Limits, failed_by_signal
 from ansor.measure.turns import Say
 from ansor.support.text import clip
 from ansor.targets.base import Target
 from ansor.targets.unit import SECONDS, Unit
 
-ARGUMENT_BYTES = 1 << 30  # room for a program's arguments, beyond what a candidate may take
 EMULATED = 10.0  # how many times slower programs may be where an emulator runs them
 RETURN_SECONDS = 60.0  # a board that starts anew is back by then
 PAUSE_SECONDS = 0.5
@@ -49,10 +50,11 @@ class _Kept:
 class AgentTransport:
     """Programs through an agent. A connection that broke is opened again for the next program; what was told to run is never told twice."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, closing: threading.Event) -> None:
         self.address = address
-        self.closing = False
+        self._closing = closing
         self._client: AgentClient | None = None
+        self._channel: Channel | None = None  # also while nobody has answered on it yet
         self._about: Mapping[str, str] = {}
         self._name = secrets.token_hex(4)  # the outputs we keep there are ours
         self._stored: set[str] = set()
@@ -66,6 +68,8 @@ class AgentTransport:
 
     def run(self, program: Artifact, mode: str, kept: str, recipe: str, limits: Limits) -> Ended:
         """See `Transport`. Raises DeviceError where the agent does not come back."""
+        if self._closing.is_set():
+            return Ended("", CLOSED)
         content = program.path.read_bytes()
         self._tensor_bytes = 0
         try:
@@ -76,7 +80,7 @@ class AgentTransport:
             return Ended("", Failure(REFUSALS.get(refused.kind, "machine"), f"agent: {refused.text}"))
         if mode == "reference":
             self._kept[kept] = _Kept(content, recipe, limits)
-        return Ended(ended.output.decode("utf-8", "replace"), _failure(ended, limits), moved | {"tensor_bytes_sent": float(self._tensor_bytes)})
+        return Ended(_text(ended), _failure(ended, limits), moved | {"tensor_bytes_sent": float(self._tensor_bytes)})
 
     def place(self, path: Path) -> str:
         """See `Transport`; seen from the folder that a job runs in."""
@@ -92,15 +96,14 @@ class AgentTransport:
                 self._client.drop_kept(self._there(kept))
 
     def interrupt(self) -> None:
-        """Let a program that runs end; from any thread."""
-        self.closing = True
-        client = self._client
-        if client is not None:
-            client.interrupt()
+        """Let whoever waits for an answer stop doing so; from any thread, with `closing` set."""
+        channel = self._channel
+        if channel is not None:
+            channel.interrupt()
 
     def close(self) -> None:
         """Remove what we kept there, and end the connection."""
-        if self._client is not None and not self.closing:
+        if self._client is not None and not self._client.channel.interrupted:
             for kept in self._kept:
                 with suppress(LinkLost, Refused):
                     self._client.drop_kept(self._there(kept))
@@ -112,15 +115,23 @@ class AgentTransport:
         ended = self._told(client, digest, mode, kept, recipe, limits)
         if ended is None:  # what is missing there: the program, or what it is compared with
             if mode == "trial" and kept in self._kept and not client.has_kept(self._there(kept)):
-                made = self._kept[kept]
-                client.put(made.content)
-                self._told(client, hashlib.sha256(made.content).hexdigest(), "reference", kept, made.recipe, made.limits)
+                self._make_again(client, kept)
             client.put(content)
             ended = self._told(client, digest, mode, kept, recipe, limits)
         if ended is None:
             raise Refused("missing", "what was brought to the board is gone: its space is too small (agent -space)")
         traffic = {"bytes_sent": client.channel.sent - sent, "bytes_received": client.channel.received - received}
         return ended, {**traffic, "wall_seconds": ended.wall_seconds, "cpu_seconds": ended.cpu_seconds, "peak_bytes": 1024.0 * ended.peak_kb}
+
+    def _make_again(self, client: AgentClient, kept: str) -> None:
+        """The outputs of a reference. Raises Refused where that fails this time."""
+        made = self._kept[kept]
+        ended = self._told(client, client.put(made.content), "reference", kept, made.recipe, made.limits)
+        if ended is None:
+            return
+        failure = answer_of(Ended(_text(ended), _failure(ended, made.limits))).failure
+        if failure is not None:
+            raise Refused("reference", f"the outputs to compare with were gone from the board, and making them again failed: {failure}")
 
     def _told(self, client: AgentClient, digest: str, mode: str, kept: str, recipe: str, limits: Limits) -> RunEnd | None:
         """How it ended; None where something is missing."""
@@ -147,7 +158,7 @@ class AgentTransport:
                 return client, sent, received
             except LinkLost:
                 self._disconnect()
-                if attempt or self.closing:
+                if attempt or self._closing.is_set():
                     raise
         raise AssertionError("not reached")
 
@@ -164,22 +175,36 @@ class AgentTransport:
         deadline = time.monotonic() + (RETURN_SECONDS if self._about else 0.0)
         while self._client is None:
             try:
-                self._client = self.address.connect()
+                self._connect()
             except (LinkLost, OSError) as error:
-                if time.monotonic() >= deadline or self.closing:
+                if time.monotonic() >= deadline or self._closing.wait(PAUSE_SECONDS):
                     raise DeviceError(f"asked to measure on {self.address.text}: no agent answers there ({error})") from error
-                time.sleep(PAUSE_SECONDS)
         self._about = self._client.about
         return self._client
+
+    def _connect(self) -> None:
+        """Raises OSError and LinkLost where nobody answers, or the device is being closed."""
+        try:
+            self._client = self.address.connect(self._note)
+        except BaseException:
+            self._channel = None
+            raise
+
+    def _note(self, channel: Channel) -> None:
+        """A channel is there: before anything is waited for on it."""
+        self._channel = channel
+        if self._closing.is_set():
+            channel.interrupt()
 
     def _lost(self, lost: LinkLost) -> Failure:
         """What a broken connection means for the program that ran: nobody knows what became of it."""
         before = self._about
         self._disconnect()
-        if self.closing:
-            return Failure("machine", "the device was closed while the program ran")
+        if self._closing.is_set():
+            return CLOSED
         with suppress(LinkLost, OSError, DeviceError):
-            self._client = self.address.connect()
+            self._connect()
+            assert self._client is not None
             self._about = self._client.about
         names = ("boot",) if self.address.command else ("boot", "start")
         if self._client is not None and any(self._about.get(name) != before.get(name) for name in names):
@@ -187,7 +212,7 @@ class AgentTransport:
         return Failure("link_lost", f"the way to {self.address.text} broke while the program ran: {lost}")
 
     def _disconnect(self) -> None:
-        client, self._client = self._client, None
+        client, self._client, self._channel = self._client, None, None
         self._stored.clear()
         if client is not None:
             client.close()
@@ -204,9 +229,9 @@ class AgentDevice:
 
     def __init__(self, address: Address) -> None:
         self.name = address.text
-        self._transport = AgentTransport(address)
+        self._one = OneJob()
+        self._transport = AgentTransport(address, self._one.closing)
         self._runs: TrialRuns | None = None
-        self._one = threading.Lock()
 
     @property
     def model(self) -> str:
@@ -220,23 +245,22 @@ class AgentDevice:
 
     def run(self, job: Job) -> Observation | Failure:
         """See `Device`. Raises DeviceError where no agent answers, or the keys differ."""
-        with self._one:
-            self._transport.closing = False
-            if self._runs is None:
-                slower = EMULATED if "with" in self._transport.about() else 1.0
-                self._runs = TrialRuns(self._transport, SECONDS, slower=slower, proof=HostProof())
-            return self._runs.run(job)
+        with self._one.running():
+            try:
+                if self._runs is None:
+                    slower = EMULATED if "with" in self._transport.about() else 1.0
+                    self._runs = TrialRuns(self._transport, SECONDS, slower=slower, proof=HostProof(closing=self._one.closing))
+                return self._runs.run(job)
+            except DeviceError:
+                if self._one.closing.is_set():
+                    return CLOSED
+                raise
 
     def close(self) -> None:
         """End what runs, and the connection."""
-        if not self._one.acquire(blocking=False):
-            self._transport.interrupt()
-            self._one.acquire()
-        try:
+        with self._one.ended(self._transport.interrupt):
             self._transport.close()
             self._runs = None
-        finally:
-            self._one.release()
 
     def _told(self) -> Mapping[str, str]:
         return self._transport.about()
@@ -247,6 +271,10 @@ def model_of(about: Mapping[str, str]) -> str:
     processor = about.get("model") or "/".join(about[name] for name in ("implementer", "part") if name in about)
     words = [about.get("machine", "unknown"), about.get("board", ""), processor, f"with {about['with']}" if "with" in about else ""]
     return clip(" ".join(word for word in words if word), 200)
+
+
+def _text(ended: RunEnd) -> str:
+    return ended.output.decode("utf-8", "replace")
 
 
 def _failure(ended: RunEnd, limits: Limits) -> Failure | None:
@@ -262,7 +290,7 @@ def _failure(ended: RunEnd, limits: Limits) -> Failure | None:
         return failed_by_signal(name, ended.code, said)
     if ended.code:
         return Failure("exit", f"ended with status {ended.code}{f'; it said: {said}' if said else ''}")
-    return Failure("exit", "wrote more than an answer has room for") if ended.cut else None
+    return TOO_MUCH if ended.cut else None
 
 
 def _number(about: Mapping[str, str], name: str) -> int:

@@ -5,13 +5,11 @@ No clock means anything there. Each program runs once; two runs give the same co
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import signal
 import subprocess
 import tempfile
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -23,10 +21,12 @@ from ansor.codegen.toolchain import cached_library, find_compiler
 from ansor.errors import DeviceError, ToolchainError
 from ansor.measure.device import Job, Observation
 from ansor.measure.device_kinds import DeviceKind
+from ansor.measure.devices.one_job import OneJob
+from ansor.measure.devices.program_runner import ProgramRunner, Said
 from ansor.measure.failure import Failure
 from ansor.measure.trial.proof import HostProof
 from ansor.measure.trial.runs import TrialRuns
-from ansor.measure.trial.transport import INSTRUCTIONS, Ended, Limits, failed_by_signal
+from ansor.measure.trial.transport import ARGUMENT_BYTES, CLOSED, INSTRUCTIONS, TOO_MUCH, Ended, Limits, failed_by_signal
 from ansor.measure.turns import Say
 from ansor.measure.work_directory import WorkDirectory
 from ansor.support.text import clip
@@ -37,6 +37,7 @@ from ansor.targets.unit import Unit
 PLUGIN = Path(__file__).with_name("qemu_count.c")
 INSTALL = "apt-get update && apt-get install -y qemu-user"
 SLOWER = 10.0  # than a processor, for limits of time: from 3 (scalar code) to 50 (vectors of floats)
+PAGE = 1 << 16  # bytes, of any of these processors
 MARK_NOTHING, MARK_CALL = 1, 2  # of trial.c
 # What each emulator calls processors; those of a kind that it does not know are its best one, with all it can do.
 _SAME = {
@@ -53,7 +54,7 @@ _BEST = {"aarch64": "max", "arm": "max", "riscv64": "rv64"}
 _SIGNAL = re.compile(r"^qemu: uncaught target signal \d+.*\n?", re.MULTILINE)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class QemuTransport:
     """Runs programs by `qemu-KIND -cpu CPU`, counted by our plugin. `folder`: for what stays and what is passed on."""
 
@@ -61,50 +62,24 @@ class QemuTransport:
     cpu: str
     plugin: Path
     folder: Path
-    _process: subprocess.Popen[str] | None = None
-    _closing: bool = False
-    _starting: threading.Lock = field(default_factory=threading.Lock)
+    programs: ProgramRunner = field(default_factory=ProgramRunner)
 
     def run(self, program: Artifact, mode: str, kept: str, recipe: str, limits: Limits) -> Ended:
         """See `Transport`."""
-        with tempfile.TemporaryDirectory(prefix="run-", dir=self.folder) as place:
-            counts = Path(place) / "counts"
+        with tempfile.TemporaryDirectory(prefix="run-", dir=self.folder) as name:
+            place = Path(name)
+            counts, given = place / "counts", place / "recipe"
+            given.write_text(recipe)
             file = kept if kept == "-" else str(self.folder / kept)
-            command = [self.emulator, "-cpu", self.cpu, "-plugin", f"{self.plugin},out={counts}", str(program.path.absolute()), mode, file]
-            output, said, status = self._call(command, recipe, limits.seconds, place)
-            if self._closing:
-                return Ended("", Failure("machine", "the device was closed while the program ran"))
-            if status is None:
+            memory = () if self.emulator.endswith("-arm") else ("-R", str(_whole_pages(limits.memory_bytes + ARGUMENT_BYTES)))  # 32 bits are a limit
+            command = [self.emulator, "-cpu", self.cpu, *memory, "-plugin", f"{self.plugin},out={counts}", str(program.path.absolute()), mode, file]
+            said = self.programs.run(command, place, limits.seconds, given)
+            if self.programs.closing.is_set():
+                return Ended("", CLOSED)
+            if said.status is None:
                 return Ended("", Failure("timeout", f"still running after {limits.seconds:.3g} s"))
             counters = _counters(counts.read_text() if counts.exists() else "")
-        return Ended(output, _failure(status, said), counters)
-
-    def interrupt(self) -> None:
-        """Let a program that runs end, and no other begin; from any thread."""
-        with self._starting:
-            self._closing = True
-            if self._process is not None:
-                os.killpg(self._process.pid, signal.SIGKILL)
-
-    def _call(self, command: list[str], recipe: str, seconds: float, place: str) -> tuple[str, str, int | None]:
-        """Standard output and error, and how it ended; None when its time was up, or it may not begin."""
-        with self._starting:
-            if self._closing:
-                return "", "", None
-            process = self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", cwd=place, start_new_session=True
-            )
-        try:
-            output, said = process.communicate(recipe, timeout=seconds)
-        except subprocess.TimeoutExpired:
-            return "", "", None
-        finally:
-            with self._starting:  # the number of a process that was waited for may be another one's
-                self._process = None
-            if process.returncode is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.communicate()
-        return output, said, process.returncode
+        return Ended(said.output, _failure(said, said.status), counters)
 
     def place(self, path: Path) -> str:
         """The emulator sees this machine's files."""
@@ -127,28 +102,25 @@ class QemuDevice:
         self.model = f"qemu-{kind}"
         self._kind, self._cpu = kind, cpu
         self._work: WorkDirectory | None = None
-        self._transport: QemuTransport | None = None
         self._runs: TrialRuns | None = None
-        self._one = threading.Lock()
+        self._one = OneJob()
+        self._programs = ProgramRunner(self._one.closing)
 
     def run(self, job: Job) -> Observation | Failure:
         """See `Device`. Raises DeviceError when the emulator or its plugin cannot be used."""
-        with self._one:
+        with self._one.running():
             if self._runs is None:
                 self._work = WorkDirectory()
-                self._transport = QemuTransport(_emulator(self._kind), self._cpu, plugin(), self._work.path)
-                self._runs = TrialRuns(self._transport, UNIT, slower=SLOWER, proof=HostProof())
+                transport = QemuTransport(_emulator(self._kind), self._cpu, plugin(), self._work.path, self._programs)
+                self._runs = TrialRuns(transport, UNIT, slower=SLOWER, proof=HostProof(closing=self._one.closing))
             return self._runs.run(job)
 
     def close(self) -> None:
         """End what runs, and remove what stayed."""
-        transport = self._transport
-        if transport is not None:
-            transport.interrupt()
-        with self._one:
+        with self._one.ended(self._programs.interrupt):
             if self._work is not None:
                 self._work.close()
-            self._work = self._transport = self._runs = None
+            self._work = self._runs = None
 
 
 def cpu_of(kind: str, mcpu: str) -> str:
@@ -188,6 +160,11 @@ def _emulator(kind: str) -> str:
     return found
 
 
+def _whole_pages(size: int) -> int:
+    """Addresses that a program may have, as a number that the emulator takes. Limits of the system's are none for it: without memory it hangs."""
+    return -(-size // PAGE) * PAGE
+
+
 def _counters(lines: str) -> Mapping[str, float]:
     """Instructions of the call, from its first to its return; nothing where a mark is missing. Marks around a function that only returns cost as much."""
     marks: dict[str, list[int]] = {}
@@ -199,12 +176,14 @@ def _counters(lines: str) -> Mapping[str, float]:
     return {INSTRUCTIONS: float((call[1] - call[0]) - (nothing[1] - nothing[0]) + 1)}
 
 
-def _failure(status: int, said: str) -> Failure | None:
-    """Why a program has no answer: a signal, or a status that is no program's own."""
-    said = clip(_SIGNAL.sub("", said).strip(), 500)
+def _failure(said: Said, status: int) -> Failure | None:
+    """Why a program has no answer: a signal, a status that is no program's own, or an output that is none."""
+    complaint = clip(_SIGNAL.sub("", said.complaint).strip(), 500)
     if status < 0:
-        return failed_by_signal(signal.Signals(-status).name, -status, said)
-    return Failure("exit", f"ended with status {status}{f'; it said: {said}' if said else ''}") if status else None
+        return failed_by_signal(signal.Signals(-status).name, -status, complaint)
+    if status:
+        return Failure("exit", f"ended with status {status}{f'; it said: {complaint}' if complaint else ''}")
+    return TOO_MUCH if said.cut else None
 
 
 def _check_architecture(text: str, kind: str, target: Target) -> None:

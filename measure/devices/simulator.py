@@ -5,13 +5,9 @@ Nothing stays from one trial to the next, so outputs are proved by hashes and su
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
-import threading
 from pathlib import Path
 
 from ansor.codegen.artifact import Artifact
@@ -22,10 +18,12 @@ from ansor.errors import DeviceError
 from ansor.measure.boards.asking import Asked, answer_line, counters_of, memory_of
 from ansor.measure.device import Job, Observation
 from ansor.measure.device_kinds import DeviceKind
+from ansor.measure.devices.one_job import OneJob
+from ansor.measure.devices.program_runner import ProgramRunner
 from ansor.measure.failure import Failure
 from ansor.measure.trial.proof import HostProof
 from ansor.measure.trial.runs import TrialRuns
-from ansor.measure.trial.transport import Ended, Limits
+from ansor.measure.trial.transport import CLOSED, TOO_MUCH, Ended, Limits
 from ansor.measure.turns import Say
 from ansor.measure.work_directory import WorkDirectory
 from ansor.support.text import clip
@@ -46,10 +44,8 @@ START_SECONDS = 10.0  # of a simulator, on a busy machine
 class SimulatorTransport:
     """Starts a simulator for each program. It ends when the program does."""
 
-    def __init__(self, board: Board, unit: Unit, folder: Path) -> None:
-        self._board, self._unit, self._folder = board, unit, folder
-        self._lock = threading.Lock()
-        self._process: subprocess.Popen[str] | None = None
+    def __init__(self, board: Board, unit: Unit, folder: Path, programs: ProgramRunner) -> None:
+        self._board, self._unit, self._folder, self._programs = board, unit, folder, programs
 
     def run(self, program: Artifact, mode: str, kept: str, recipe: str, limits: Limits) -> Ended:
         """See `Transport`."""
@@ -57,43 +53,25 @@ class SimulatorTransport:
         asked = Asked(mode, kept, recipe, True, (image.symbols["ansor_free"], self._board.heap_end), self._board.ticks(limits.seconds))
         with tempfile.NamedTemporaryFile(suffix=".elf", dir=self._folder) as file:
             write_elf(image.with_bytes(memory_of(image, program, asked)), Path(file.name))
-            said, complaint, status = self._call(file.name, limits.seconds + START_SECONDS)
-        if status is None:
+            words = (file.name if word == "IMAGE" else word for word in self._board.run.command[1:])
+            said = self._programs.run([find_program(self._board.run.command[0]), *words], self._folder, limits.seconds + START_SECONDS)
+        if self._programs.closing.is_set():
+            return Ended("", CLOSED)
+        if said.status is None:
             return Ended("", Failure("timeout", f"still running after {limits.seconds + START_SECONDS:.3g} s"))
-        line = answer_line(said)
+        if said.cut:
+            return Ended("", TOO_MUCH)
+        line = answer_line(said.output)
         if not line:
-            what = clip(" ".join(f"{said} {complaint}".split()), 400) or "nothing"
-            return Ended("", Failure("exit", f"{self._board.run.command[0]} ended with status {status} and without an answer; it said: {what}"))
-        return Ended(line, None, counters_of(said, self._board, self._unit.name))
+            what = clip(" ".join(f"{said.output} {said.complaint}".split()), 400) or "nothing"
+            return Ended("", Failure("exit", f"{self._board.run.command[0]} ended with status {said.status} and without an answer; it said: {what}"))
+        return Ended(line, None, counters_of(said.output, self._board, self._unit.name))
 
     def place(self, path: Path) -> str:
         raise DeviceError(f"asked to measure with the values of {path} on {self._board.run.device}: boards take values over a wire; measure with seeds")
 
     def forget(self, kept: str) -> None:
         """Nothing stays."""
-
-    def end(self) -> None:
-        """End what runs; from any thread."""
-        with self._lock:
-            if self._process is not None and self._process.poll() is None:
-                os.killpg(self._process.pid, signal.SIGKILL)
-
-    def _call(self, image: str, seconds: float) -> tuple[str, str, int | None]:
-        command = [find_program(self._board.run.command[0]), *(image if word == "IMAGE" else word for word in self._board.run.command[1:])]
-        with self._lock:
-            process = self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", cwd=self._folder,
-                start_new_session=True,
-            )  # fmt: skip
-        try:
-            output, complaint = process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            return "", "", None
-        finally:
-            if process.returncode is None:
-                self.end()
-                process.communicate()
-        return output, complaint, process.returncode
 
 
 class SimulatorDevice:
@@ -108,24 +86,25 @@ class SimulatorDevice:
         self.unit = Unit.from_text(board.counter.unit)
         self._board = board
         self._work: WorkDirectory | None = None
-        self._transport: SimulatorTransport | None = None
         self._runs: TrialRuns | None = None
+        self._one = OneJob()
+        self._programs = ProgramRunner(self._one.closing)
 
     def run(self, job: Job) -> Observation | Failure:
         """See `Device`. Raises DeviceError when the simulator cannot be started."""
-        if self._runs is None:
-            self._work = WorkDirectory()
-            self._transport = SimulatorTransport(self._board, self.unit, self._work.path)
-            self._runs = TrialRuns(self._transport, self.unit, slower=SLOWER, here=HostProof())
-        return self._runs.run(job)
+        with self._one.running():
+            if self._runs is None:
+                self._work = WorkDirectory()
+                transport = SimulatorTransport(self._board, self.unit, self._work.path, self._programs)
+                self._runs = TrialRuns(transport, self.unit, slower=SLOWER, here=HostProof(closing=self._one.closing))
+            return self._runs.run(job)
 
     def close(self) -> None:
         """End what runs, and remove its files."""
-        if self._transport is not None:
-            self._transport.end()
-        if self._work is not None:
-            self._work.close()
-        self._work = self._transport = self._runs = None
+        with self._one.ended(self._programs.interrupt):
+            if self._work is not None:
+                self._work.close()
+            self._work = self._runs = None
 
 
 def find_program(name: str) -> str:

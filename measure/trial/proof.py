@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import wait
 from pathlib import Path
 
 import numpy as np
@@ -22,10 +24,12 @@ from ansor.measure.trial.answer import Answer, KeptOutput, OutputSums
 from ansor.measure.trial.fill import Fill, key_of
 from ansor.measure.trial.recipe import Source
 from ansor.measure.trial.sums import COUNT, sums_of, unsure_blocks, wrong_blocks
+from ansor.measure.trial.transport import CLOSED
 from ansor.measure.verify import growth
 from ansor.measure.worker import shared_array
 
 SECONDS = 120.0  # of the reference on this machine
+LOOK_SECONDS = 0.05
 Arrays = dict[str, NDArray[np.generic]]
 Proof = Callable[[Job, Mapping[str, Source], Answer], Failure | None]
 
@@ -37,9 +41,10 @@ def no_proof(job: Job, sources: Mapping[str, Source], answer: Answer) -> Failure
 
 
 class HostProof:
-    """Runs the reference here, in a child process, and compares its sums with those of the device."""
+    """Runs the reference here, in a child process, and compares its sums with those of the device. Where `closing` is set it ends, as a failure."""
 
-    def __init__(self, compiler: Compiler | None = None) -> None:
+    def __init__(self, compiler: Compiler | None = None, closing: threading.Event | None = None) -> None:
+        self._closing = closing or threading.Event()
         self._compiler = compiler or find_compiler()
         self._harness = Harness(harness_library(self._compiler))
 
@@ -66,7 +71,11 @@ class HostProof:
         outputs = [one for one in source.arguments if one.role == "output"]
         shared = {one.name: shared_array(one) for one in outputs}
         with Builder(CToolchain(self._compiler)) as builder:
-            built = builder.build([source], timeout=SECONDS)[0]
+            (building,) = builder.submit([source], timeout=SECONDS)
+            while not wait([building], LOOK_SECONDS).done:
+                if self._closing.is_set():
+                    return CLOSED
+            (built,) = building.result()
             if built.artifact is None:
                 return built.failure or Failure("reference", "the reference was not built")
             library = built.artifact.path
@@ -81,7 +90,9 @@ class HostProof:
             for name, array in shared.items():
                 array[...] = loaded.output(name)
 
-        failure = isolated(self._harness, body, timeout=SECONDS).failure
+        failure = isolated(self._harness, body, timeout=SECONDS, cancelled=self._closing).failure
+        if self._closing.is_set():
+            return CLOSED
         return failure and Failure("reference", f"the reference failed on this machine: {failure}")
 
 

@@ -10,6 +10,12 @@ from typing import Protocol
 from ansor.codegen.artifact import Artifact
 from ansor.measure.failure import Failure
 
+ARGUMENT_BYTES = 1 << 30
+"""Room for a program's arguments, beyond what a candidate may take."""
+
+CLOSED = Failure("machine", "the device was closed while the program ran")
+TOO_MUCH = Failure("exit", "wrote more than an answer has room for")
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shlex
+import socket
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,8 +19,9 @@ from ansor.codegen.artifact import PROGRAM, Artifact
 from ansor.codegen.source import Argument, CSource
 from ansor.errors import DeviceError
 from ansor.measure.agent import client
-from ansor.measure.agent.address import read_address
+from ansor.measure.agent.address import Address, read_address
 from ansor.measure.agent.build import built_agent
+from ansor.measure.agent.client import AgentClient
 from ansor.measure.device import Device, Job, Observation
 from ansor.measure.device_kinds import open_device, open_devices
 from ansor.measure.device_queue import DeviceQueue
@@ -26,6 +29,7 @@ from ansor.measure.devices.agent import AgentDevice, model_of
 from ansor.measure.failure import Failure
 from ansor.measure.measure_task import MeasureTask
 from ansor.measure.timing import Stopping, TimingOptions
+from ansor.measure.trial.transport import CLOSED
 from ansor.targets.base import parse_target
 from ansor.targets.unit import SECONDS
 from ansor.testing.device_contract import DeviceContract
@@ -212,6 +216,67 @@ def test_closing_ends_what_runs(tmp_path: Path, job: Callable[..., Job]) -> None
     thread.join(20)
     assert isinstance(found[0], Failure) and found[0].kind == "machine"
     assert isinstance(device.run(job()), Observation)
+    device.close()
+
+
+def test_closing_ends_connecting(tmp_path: Path, job: Callable[..., Job]) -> None:
+    """Something listens there and says nothing."""
+    key = tmp_path / "key"
+    key.write_text("0123456789abcdef")
+    key.chmod(0o600)
+    found: list[object] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        device = AgentDevice(read_address(f"agent://127.0.0.1:{server.getsockname()[1]}?key={key}"))
+        thread = threading.Thread(target=lambda: found.append(device.run(job())))
+        thread.start()
+        peer, _ = server.accept()
+        device.close()
+        thread.join(5)
+        peer.close()
+    assert found == [CLOSED]
+
+
+def test_closing_just_as_a_job_begins_ends_it(tmp_path: Path, job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has asked nothing yet; there is no connection that could be interrupted."""
+    device, begun, closed = stdio(tmp_path), threading.Event(), threading.Event()
+    found: list[object] = []
+    connect = Address.connect
+
+    def later(*given: Any) -> AgentClient:
+        begun.set()
+        assert closed.wait(60)
+        return connect(*given)
+
+    monkeypatch.setattr(Address, "connect", later)
+    sleeping = replace(job(ADD + " while (args[0]) __asm__ volatile(\"\");"), timing=replace(QUICK, timeout_seconds=100.0))
+    thread = threading.Thread(target=lambda: found.append(device.run(sleeping)))
+    thread.start()
+    assert begun.wait(60)
+    closing = threading.Thread(target=device.close)
+    closing.start()
+    while not device._one.closing.is_set():
+        time.sleep(0.001)
+    closed.set()
+    thread.join(20)
+    closing.join(20)
+    assert found == [CLOSED]
+    assert isinstance(device.run(job()), Observation)
+    device.close()
+
+
+def test_a_reference_that_cannot_be_made_again_is_told(tmp_path: Path, job: Callable[..., Job]) -> None:
+    """It is gone from the board, and fails this time."""
+    device = stdio(tmp_path)
+    assert isinstance(device.run(job()), Observation)
+    made = device._transport._kept
+    ((name, known),) = made.items()
+    made[name] = replace(known, recipe="none")
+    for path in (tmp_path / "store").iterdir():
+        if path.name.startswith("kept-"):
+            path.unlink()
+    found = device.run(job())
+    assert isinstance(found, Failure) and found.kind == "machine" and "-space" not in found.text, found
+    assert "the outputs to compare with were gone from the board, and making them again failed: " in found.text
     device.close()
 
 

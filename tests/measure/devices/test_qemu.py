@@ -18,13 +18,14 @@ from ansor.codegen.toolchain import cached_library, find_compiler
 from ansor.errors import DeviceError
 from ansor.measure.device import Device, Job, Observation
 from ansor.measure.device_kinds import find_kind
+from ansor.measure.devices.program_runner import ProgramRunner, Said
 from ansor.measure.devices.qemu import PLUGIN, QemuDevice, QemuTransport, cpu_of, missing, plugin
 from ansor.measure.failure import Failure
 from ansor.measure.measure_task import MeasureTask
 from ansor.measure.timing import TimingOptions
 from ansor.measure.trial.fill import fills_of
 from ansor.measure.trial.recipe import input_lines, recipe_text
-from ansor.measure.trial.transport import Limits
+from ansor.measure.trial.transport import CLOSED, TOO_MUCH, Limits
 from ansor.targets.base import parse_target
 from ansor.targets.unit import INSTRUCTIONS
 from ansor.testing.device_contract import DeviceContract
@@ -159,22 +160,34 @@ def test_closing_ends_what_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     device, begun = QemuDevice("qemu-aarch64", "aarch64", "cortex-a72"), threading.Event()
     found: list[object] = []
     assert isinstance(device.run(job(AARCH64)), Observation)
-    called = QemuTransport._call
+    called = ProgramRunner.run
 
-    def call(*given: Any) -> tuple[str, str, int | None]:
+    def run(*given: Any, **named: Any) -> Said:
         begun.set()
-        return called(*given)
+        return called(*given, **named)
 
-    monkeypatch.setattr(QemuTransport, "_call", call)
+    monkeypatch.setattr(ProgramRunner, "run", run)
     endless = job(AARCH64, ADD + " while (args[0]) __asm__ volatile(\"\");", timeout_seconds=100.0)
     thread = threading.Thread(target=lambda: found.append(device.run(endless)))
     thread.start()
     assert begun.wait(60)
     device.close()
     thread.join(20)
-    assert not thread.is_alive() and found == [Failure("machine", "the device was closed while the program ran")]
+    assert not thread.is_alive() and found == [CLOSED]
     monkeypatch.undo()
     assert isinstance(device.run(job(AARCH64)), Observation)
+    device.close()
+
+
+def test_memory_and_output_have_limits() -> None:
+    take = "extern void *malloc(unsigned long); char *volatile p = malloc(3UL << 30); if (!p) { extern void _exit(int); _exit(7); }"
+    say = " extern int printf(const char *, ...), fflush(void *); for (int i = 0; i < 100000; ++i) printf(\"0123456789\"); fflush((void *)0);"
+    device = QemuDevice("qemu-aarch64", "aarch64", "cortex-a72")
+    refused = device.run(job(AARCH64, take + ADD, memory_bytes=64 << 20))
+    assert isinstance(refused, Failure) and refused.text == "ended with status 7", refused
+    assert isinstance(device.run(job(AARCH64, take + ADD, memory_bytes=8 << 30)), Observation)
+    found = device.run(job(AARCH64, ADD + say))
+    assert found == TOO_MUCH
     device.close()
 
 
