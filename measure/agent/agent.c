@@ -22,7 +22,7 @@ enum { SESSIONS = 8, CLOSING_MS = 1000, LARGEST_MB = 1 << 20 };
 
 typedef struct {
     const char *listen, *key_file, *store;
-    char folder[NAME_BYTES], emulator[1000];
+    char folder[1000], emulator[1000];
     unsigned char key[KEY_MOST];
     size_t key_size;
     Session session;
@@ -125,11 +125,12 @@ static void open_store(void) {
     if (!agent.store) {
         const char *among = getenv("TMPDIR");
         Text text = {.length = 0};
-        add(&text, among && *among == '/' && strlen(among) < NAME_BYTES / 2 ? among : "/tmp");
+        add(&text, among && *among ? among : "/tmp");
         add(&text, "/ansor-agent-");
         add_number(&text, geteuid());
-        text.data[text.length] = 0;
-        join(agent.folder, text.data, "");
+        if (text.length >= sizeof agent.folder) refuse("TMPDIR is too long; name a folder with -store", among);
+        memcpy(agent.folder, text.data, text.length);
+        agent.folder[text.length] = 0;
         agent.store = agent.folder;
     }
     const char *wrong = enter_store(agent.store);
@@ -283,7 +284,14 @@ static int serve_standard(void) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
+/* What is opened would else get the numbers of standard input and output, and jobs would write there. */
+static void fill_standard(void) {
+    for (int i = 0; i <= 2; i++)
+        if (fcntl(i, F_GETFD) < 0 && open("/dev/null", O_RDWR) != i) _exit(2);
+}
+
 int main(int count, char **words) {
+    fill_standard();
     umask(077);
     agent.session.start = now_us();
     read_options(count, words);

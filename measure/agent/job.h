@@ -10,6 +10,7 @@ enum {
     OPEN_FILES = 64, BEFORE = 16,    /* descriptors of a job; words in front of its command */
     EMULATOR_BYTES = 1 << 30,        /* what a program in front may take for itself */
     LONGEST_SECONDS = 86400, LOOK_MS = 20,
+    STRAYS_MS = 2000,                /* what a job left running gets to end: one that a driver or a tracer holds does not */
     DRAIN_BYTES = 1 << 20,           /* what is read at most of a pipe after its program has ended */
 };
 
@@ -96,7 +97,7 @@ static void kill_strays(void) {
     add(&path, "/children");
     path.data[path.length] = 0;
     join(name, path.data, "");
-    for (int again = 0; again < 64; again++) {
+    for (const int64_t deadline = now_ms() + STRAYS_MS;;) {
         const int file = open(name, O_RDONLY | O_CLOEXEC);
         const ssize_t got = file < 0 ? 0 : read(file, list, sizeof list - 1);
         if (file >= 0) close(file);
@@ -105,8 +106,11 @@ static void kill_strays(void) {
         for (char *at = list, *end; (end = strchr(at, ' ')); at = end + 1) {    /* the last one may be cut: the next look has it whole */
             uint64_t process;
             *end = 0;
-            if (number_of(at, INT32_MAX, &process) && process > 1) kill((pid_t)process, SIGKILL), waitpid((pid_t)process, NULL, 0);
+            if (number_of(at, INT32_MAX, &process) && process > 1) kill((pid_t)process, SIGKILL);
         }
+        while (waitpid(-1, NULL, WNOHANG) > 0) {}
+        if (now_ms() >= deadline) return;
+        wait_for(NULL, 0, now_ms() + 1);
     }
 }
 
@@ -204,7 +208,7 @@ static int take_turn(const Link *link, int64_t patience, Outcome *outcome) {
 /* Gives NULL, or what went wrong. */
 static const char *make_folder(const Job *job, uint64_t size) {
     char name[NAME_BYTES];
-    remove_all(AT_FDCWD, job->folder, 0);
+    remove_all(job->folder);
     if (mkdir(job->folder, 0700)) return strerror(errno);
     join(name, job->folder, "/recipe");
     const int file = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);

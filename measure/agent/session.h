@@ -101,7 +101,7 @@ static Outcome run_in_folder(Session *session, Job *job, const char *kept) {
         make_room(&session->store, job->file_bytes < session->store.space / 16 ? job->file_bytes : session->store.space / 16);
         keep_output(job, kept);
     }
-    remove_all(AT_FDCWD, job->folder, 0);
+    remove_all(job->folder);
     if (outcome != FINE) return outcome;
     if (trouble) return send_error(&session->link, "machine", "the folder of the job cannot be made", trouble);
     if (ended.start_error == ENOEXEC) return send_error(&session->link, "start", "this machine cannot run the program", strerror(ENOEXEC));
@@ -141,7 +141,7 @@ static Outcome read_job(Session *session) {
 
 static Outcome answer_have(Session *session, const char *name, const char *word) {
     const int is_file = strcmp(session->link.words[1], "file") == 0;
-    return send_text(&session->link, (is_file ? is_whole(name, word) : touch(name)) ? "yes" : "no", NULL);
+    return send_text(&session->link, (is_file ? is_whole(&session->store, name, word) : touch(name)) ? "yes" : "no", NULL);
 }
 
 static Outcome answer(Session *session) {

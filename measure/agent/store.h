@@ -12,11 +12,20 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-enum { NAME_BYTES = 96, KEPT_LETTERS = 64, MOST_FILES = 4096, DEEPEST = 32 };
+enum { NAME_BYTES = 96, KEPT_LETTERS = 64, MOST_FILES = 4096, DEEPEST = 32, MOST_WHOLE = 16 };
+
+/* A file that was read and had the digest of its name. What writes to it changes the time of its last change, which nobody can set. */
+typedef struct {
+    char digits[DIGEST_DIGITS + 1];
+    ino_t number;
+    struct timespec changed;
+} Whole;
 
 typedef struct {
     uint64_t space, largest;    /* bytes of all files, of one file */
     uint64_t since;             /* bytes put since `make_room` looked */
+    Whole whole[MOST_WHOLE];
+    size_t next;                /* of those, the one that is forgotten next */
 } Store;
 
 static void join(char *name, const char *head, const char *tail) {
@@ -68,15 +77,28 @@ static int is_kept_name(const char *word) {
     return length > 0 && length <= KEPT_LETTERS && word[length] == 0 && word[0] != '-';
 }
 
-/* Removes what `name` is, in the folder `parent`; folders with what is in them. */
-static void remove_all(int parent, const char *name, int depth) {
-    if (unlinkat(parent, name, 0) == 0 || depth > DEEPEST) return;
+/* Removes what `name` is, in the folder `parent`; folders with what is in them. One that is too deep for so many open ones is moved up to the folder `top`,
+   where another look finds it. Gives whether anything is gone, or moved. */
+static int remove_part(int top, int parent, const char *name, int depth) {
+    static uint64_t moved;
+    char number[NAME_BYTES];
     Names names;
-    if (!open_names(&names, parent, name) && (syscall(SYS_fchmodat, parent, name, 0700) || !open_names(&names, parent, name))) return;
+    int better = 0;
+    if (unlinkat(parent, name, 0) == 0) return 1;
+    if (!open_names(&names, parent, name) && (syscall(SYS_fchmodat, parent, name, 0700) || !open_names(&names, parent, name))) return 0;
     fchmod(names.folder, 0700);
-    for (const char *entry; (entry = next_name(&names));) remove_all(names.folder, entry, depth + 1);
+    if (depth < DEEPEST)
+        for (const char *entry; (entry = next_name(&names));) better |= remove_part(depth ? top : names.folder, names.folder, entry, depth + 1);
     close(names.folder);
-    unlinkat(parent, name, AT_REMOVEDIR);
+    if (unlinkat(parent, name, AT_REMOVEDIR) == 0) return 1;
+    if (depth < DEEPEST) return better;
+    join_number(number, "deep-", moved++);
+    return renameat(parent, name, top, number) == 0;
+}
+
+/* Removes a file, or a folder with all that is in it, however deep, from the working folder. */
+static void remove_all(const char *name) {
+    while (!faccessat(AT_FDCWD, name, F_OK, AT_SYMLINK_NOFOLLOW) && remove_part(-1, AT_FDCWD, name, 0)) {}
 }
 
 static int starts(const char *name, const char *head) {
@@ -91,7 +113,7 @@ static void remove_left_over(void) {
         uint64_t process;
         if (!starts(entry, "job-") && !starts(entry, "new-")) continue;
         if (!number_of(entry + 4, INT32_MAX, &process) || process < 1) continue;
-        if (kill((pid_t)process, 0) && errno == ESRCH) remove_all(AT_FDCWD, entry, 0);
+        if (kill((pid_t)process, 0) && errno == ESRCH) remove_all(entry);
     }
     close(names.folder);
 }
@@ -168,13 +190,12 @@ static int touch(const char *name) {
     return 1;
 }
 
-/* Whether a file is there and still what its name says; a damaged one is removed. */
-static int is_whole(const char *name, const char *digits) {
+/* Whether the bytes of a file have that digest. */
+static int has_digest(const char *name, const char *digits) {
     Sha256 hash;
     unsigned char part[PART_BYTES], digest[DIGEST_BYTES];
     char found[DIGEST_DIGITS + 1];
     ssize_t got;
-    if (!touch(name)) return 0;
     const int file = open(name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (file < 0) return 0;
     sha256_start(&hash);
@@ -182,9 +203,22 @@ static int is_whole(const char *name, const char *digits) {
     close(file);
     sha256_end(&hash, digest);
     digits_of(digest, found);
-    if (got == 0 && strcmp(found, digits) == 0) return 1;
-    unlink(name);
-    return 0;
+    return got == 0 && strcmp(found, digits) == 0;
+}
+
+/* Whether a file is there and still what its name says; a damaged one is removed. It is read when it may have changed since this session read it. */
+static int is_whole(Store *store, const char *name, const char *digits) {
+    struct stat found;
+    size_t at = 0;
+    if (fstatat(AT_FDCWD, name, &found, AT_SYMLINK_NOFOLLOW)) return 0;
+    while (at < MOST_WHOLE && strcmp(store->whole[at].digits, digits)) at++;
+    Whole *known = at < MOST_WHOLE ? &store->whole[at] : &store->whole[store->next++ % MOST_WHOLE];
+    const int same = at < MOST_WHOLE && known->number == found.st_ino && memcmp(&known->changed, &found.st_ctim, sizeof found.st_ctim) == 0;
+    if (!same && !has_digest(name, digits)) return unlink(name), 0;
+    if (!touch(name) || fstatat(AT_FDCWD, name, &found, AT_SYMLINK_NOFOLLOW)) return 0;
+    memcpy(known->digits, digits, sizeof known->digits);
+    known->number = found.st_ino, known->changed = found.st_ctim;
+    return 1;
 }
 
 static int write_file(int file, const unsigned char *bytes, size_t size) {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -74,6 +75,13 @@ int main(int count, char **words) {
     }
     if (strcmp(recipe, "stray") == 0) leave_child(0, rest);
     if (strcmp(recipe, "daemon") == 0) leave_child(1, rest);
+    if (strcmp(recipe, "held") == 0) {
+        leave_child(1, rest);
+        strcat(rest, ".go");
+        while (access(rest, R_OK)) usleep(1000);
+    }
     if (strcmp(recipe, "litter") == 0) if (system("mkdir -p a/b/c && touch a/b/c/d && chmod 0 a/b")) return 8;
+    if (strcmp(recipe, "dig") == 0)
+        for (long left = atol(rest); left > 0; left--) if (mkdir("d", 0700) || mkdir("e", 0700) || chdir(left % 2 ? "d" : "e")) return 8;
     return 0;
 }

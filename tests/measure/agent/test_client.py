@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 import signal
@@ -18,6 +19,7 @@ from ansor.measure.agent.wire import LinkLost
 
 pytestmark = pytest.mark.compiler
 LIMITS = Limits(20, 1 << 30, 1 << 20)
+PTRACE_SEIZE, WALL = 0x4206, 0x40000000
 
 
 def run(client: AgentClient, program: bytes, recipe: str, *, mode: str = "trial", kept: str = "-", limits: Limits = LIMITS) -> RunEnd:
@@ -120,6 +122,75 @@ def test_nothing_that_a_program_starts_outlives_it(client: AgentClient, fake: by
 def test_folders_that_programs_close_are_removed(client: AgentClient, fake: bytes, tmp_path: Path) -> None:
     assert run(client, fake, "litter").code == 0
     assert not [name for name in os.listdir(tmp_path / "store") if name.startswith("job-")]
+
+
+@pytest.mark.parametrize("depth", [1, 31, 32, 33, 34, 300])
+def test_folders_are_removed_however_deep_they_are(client: AgentClient, fake: bytes, tmp_path: Path, depth: int) -> None:
+    assert run(client, fake, f"dig {depth}").code == 0
+    assert not [name for name in os.listdir(tmp_path / "store") if name.startswith("job-")]
+    assert run(client, fake, "say next").output == b"next"
+
+
+def test_a_file_is_read_again_only_when_it_may_have_changed(client: AgentClient, tmp_path: Path) -> None:
+    content = os.urandom(1 << 20)
+    digest = client.put(content)
+    (session,) = map(int, Path(f"/proc/{channel_of(client).process.pid}/task/{channel_of(client).process.pid}/children").read_text().split())
+
+    def read_bytes() -> int:
+        before = _read_so_far(session)
+        assert client.has_file(digest)
+        return _read_so_far(session) - before
+
+    assert read_bytes() >= len(content) and read_bytes() < 1000
+    stored = tmp_path / "store" / f"file-{digest}"
+    stored.write_bytes(content)
+    assert read_bytes() >= len(content)
+    stored.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    assert not client.has_file(digest)
+
+
+def channel_of(client: AgentClient) -> ProcessChannel:
+    assert isinstance(client.channel, ProcessChannel)
+    return client.channel
+
+
+def _read_so_far(process: int) -> int:
+    return int(Path(f"/proc/{process}/io").read_text().split()[1])
+
+
+def test_what_cannot_end_is_not_waited_for(client: AgentClient, fake: bytes, tmp_path: Path) -> None:
+    """As a process that a driver holds: here one that is traced, and that its tracer does not wait for."""
+    library = ctypes.CDLL(None, use_errno=True)
+    library.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+    place, seen = tmp_path / "process", list[RunEnd]()
+    running = threading.Thread(target=lambda: seen.append(run(client, fake, f"held {place}")))
+    running.start()
+    while not place.exists() or not place.read_text().endswith("\n"):
+        time.sleep(0.001)
+    held = int(place.read_text())
+    assert library.ptrace(PTRACE_SEIZE, held, None, None) == 0, os.strerror(ctypes.get_errno())
+    try:
+        (tmp_path / "process.go").touch()
+        running.join(20)
+        assert seen and seen[0].way == "exit"
+    finally:
+        os.waitpid(held, WALL)
+
+
+@pytest.mark.parametrize("letters", [47, 48, 150])
+def test_files_are_where_the_environment_says(agent: Path, fake: bytes, tmp_path: Path, letters: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / ("t" * letters)
+    place.mkdir()
+    monkeypatch.setenv("TMPDIR", str(place))
+    client = AgentClient(lambda: ProcessChannel([str(agent)]))
+    assert run(client, fake, "say hello").output == b"hello"
+    client.close()
+    assert [path.name for path in place.iterdir()] == [f"ansor-agent-{os.geteuid()}"]
+
+
+def test_a_place_that_is_too_long_is_refused(agent: Path) -> None:
+    ended = subprocess.run([agent], env={"TMPDIR": "/" + "t" * 1000}, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert ended.returncode == 2 and "agent: TMPDIR is too long; name a folder with -store: /ttt" in ended.stderr
 
 
 def test_a_job_ends_when_the_peer_is_gone(client: AgentClient, fake: bytes, tmp_path: Path) -> None:

@@ -51,6 +51,20 @@ def test_jobs_run(server: tuple[subprocess.Popen[str], int], fake: bytes) -> Non
     client.close()
 
 
+def test_an_agent_that_is_started_without_standard_input_and_error(agent: Path, fake: bytes, tmp_path: Path) -> None:
+    """Its files would else get their numbers, and those of a job the numbers of its pipes."""
+    starter = tmp_path / "starter"
+    starter.write_text(f'#!/bin/sh\nexec {agent} "$@" 0<&- 2>&-\n')
+    starter.chmod(0o700)
+    with serving(starter, tmp_path) as (process, port, _):
+        assert {os.readlink(f"/proc/{process.pid}/fd/{number}") for number in (0, 2)} == {"/dev/null"}
+        client = connect(port)
+        digest = client.put(fake)
+        assert client.run(digest, "trial", "-", b"say hello", LIMITS).output == b"hello"
+        assert client.run(digest, "trial", "-", b"complain it is broken", LIMITS).complaint == b"it is broken"
+        client.close()
+
+
 @pytest.mark.parametrize("key", [b"", b"another key that nobody knows", KEY[:-1], KEY + b"x", b"k" * 200])
 def test_another_key_is_denied(server: tuple[subprocess.Popen[str], int], key: bytes) -> None:
     with pytest.raises(DeviceError, match="the key is not the one of this agent; give both sides the same key file"):
