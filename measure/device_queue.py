@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from ansor.errors import AnsorError, DeviceError
@@ -60,19 +61,26 @@ class DeviceQueue:
         """End what runs, and forget what waits."""
         self._stopping = True
         waiting = [one for one in self._running if not one.cancel()]
-        if any(not one.done() for one in waiting):
-            for device in self._devices:
-                device.close()
-        wait(waiting)
-        self._running, self._stopping = [], False
+        try:
+            if any(not one.done() for one in waiting):
+                self._close_devices()
+        finally:
+            wait(waiting)
+            self._running, self._stopping = [], False
 
     def close(self) -> None:
-        """End everything, and let go of the devices."""
-        self.stop()
-        if self._threads is not None:
-            self._threads.shutdown()
-        for device in self._devices:
-            device.close()
+        """End everything, and let go of the devices: of all, where closing one raises; an error is raised then."""
+        try:
+            self.stop()
+        finally:
+            if self._threads is not None:
+                self._threads.shutdown()
+            self._close_devices()
+
+    def _close_devices(self) -> None:
+        with ExitStack() as closing:
+            for device in reversed(self._devices):
+                closing.callback(device.close)
 
     def _run(self, job: Job) -> Ran:
         started = time.monotonic()

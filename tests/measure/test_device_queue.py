@@ -152,6 +152,27 @@ def test_what_is_ended_by_stopping_is_not_tried_again() -> None:
     assert all(future.done() for future in futures) and len(boards[0].ran) == len(boards[1].ran) == 1
 
 
+class Unclosable(Closing):
+    """Raises when it is closed."""
+
+    def close(self) -> None:
+        super().close()
+        raise OSError(f"{self.name} is stuck")
+
+
+@pytest.mark.parametrize("jobs", [0, 3])
+@pytest.mark.parametrize("stuck", [{0}, {1}, {2}, {0, 2}])
+def test_one_device_that_cannot_be_closed_leaves_no_other_open(stuck: set[int], jobs: int) -> None:
+    boards = [(Unclosable if k in stuck else Closing)(str(k)) for k in range(3)]
+    queue = DeviceQueue(boards)
+    futures = [queue.submit(job(number)) for number in range(jobs)]
+    while len([board for board in boards if board.ran]) < jobs:
+        time.sleep(0.001)
+    with pytest.raises(OSError, match=f"[{''.join(map(str, stuck))}] is stuck"):
+        queue.close()
+    assert all(board.closed for board in boards) and all(future.done() for future in futures)
+
+
 def test_a_job_that_waits_for_a_device_does_not_start_when_a_run_stops() -> None:
     begun, closed, left_out = threading.Event(), threading.Event(), threading.Event()
 
