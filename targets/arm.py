@@ -119,11 +119,12 @@ def _default(kind: str, mcpu: str) -> Target:
 
 
 def _toolchain(triple: str, processors: Mapping[str, Processor], target: Target) -> Toolchain:
-    """The embedded compiler, for the processor and what was added to those of its features that the table has, by `-mattr` or a kind made of ours."""
-    core = processors.get(target.mcpu)
-    added = target.hardware.features - frozenset(core.features.split() if core else ())
-    mcpu = "+".join([target.mcpu, *(COMPILER_NAMES[name] for name in sorted(added))])
-    return CToolchain(find_compiler(EMBEDDED), mcpu, triple)
+    """The embedded compiler, for the processor and how its features differ from those of the table, by `-mattr` or a kind made of ours."""
+    core, found = processors.get(target.mcpu), target.hardware.features
+    usual = frozenset(core.features.split() if core else ())
+    mcpu = "+".join([target.mcpu, *(COMPILER_NAMES[name] for name in sorted(found - usual))])
+    gone = [COMPILER_NAMES[name] for name in sorted(usual - found)]  # in a name of its own: a dash in others is one of the processor's name
+    return CToolchain(find_compiler(EMBEDDED), mcpu, triple, ("-".join([f"-mcpu={mcpu.replace('-', '_')}", *gone]),) if gone else ())
 
 
 _DIALECTS = {"arm": Dialect(by_element=True), "armv7": Dialect(index_bits=32, by_element=True)}

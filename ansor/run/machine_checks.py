@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-import platform
 
 from ansor.codegen.building import Toolchain
 from ansor.errors import TargetError
 from ansor.support.notices import warn
 from ansor.support.settings import cores, writable_cache
 from ansor.support.text import counted
+from ansor.targets.architecture import architecture_here, architecture_of
 from ansor.targets.base import Target
-
-ARM = ("cortex-", "neoverse-", "apple-")
-"""How the names of ARM processors begin; all others that `cpu` knows are x86-64."""
 
 
 def check_machine(target: Target, measures: bool) -> None:
@@ -22,7 +19,7 @@ def check_machine(target: Target, measures: bool) -> None:
 
     Programs for more threads may be generated for another machine: that is warned of.
     """
-    wanted, here = _architecture(target.mcpu), _machine()
+    wanted, here = architecture_of(target.mcpu), architecture_here()
     if target.is_local and wanted not in ("", here):
         raise TargetError(
             f"asked for target {target}, {_article(wanted)} processor, but this machine is {here}, and kernels are built and run where ansor runs; "
@@ -45,18 +42,6 @@ def check_tools(target: Target) -> Toolchain:
     """
     writable_cache()
     return target.toolchain()
-
-
-def _architecture(mcpu: str) -> str:
-    """`x86-64` or `ARM`; '' for this machine's own processor."""
-    if mcpu == "native":
-        return ""
-    return "ARM" if mcpu.replace("_", "-").startswith(ARM) else "x86-64"
-
-
-def _machine() -> str:
-    name = platform.machine().lower()
-    return {"x86_64": "x86-64", "amd64": "x86-64", "aarch64": "ARM", "arm64": "ARM"}.get(name, name)
 
 
 def _article(architecture: str) -> str:

@@ -57,6 +57,23 @@ def test_added_features_are_told_to_the_compiler() -> None:
     assert isinstance(made, CToolchain) and made.mcpu == "cortex-a72+dotprod+fullfp16" and made.triple == "aarch64-linux-musl"
 
 
+def test_features_that_are_taken_away_are_told_to_the_compiler() -> None:
+    made = parse_target("arm -mcpu=cortex-a76 -mattr=-dotprod,+i8mm,-fp16").toolchain()
+    assert isinstance(made, CToolchain) and made.mcpu == "cortex-a76+i8mm" and made.extra == ("-mcpu=cortex_a76+i8mm-dotprod-fullfp16",)
+    usual = parse_target("arm -mcpu=cortex-a76").toolchain()
+    assert isinstance(usual, CToolchain) and usual.extra == ()
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize(("target", "has"), [("arm -mcpu=cortex-a76", True), ("arm -mcpu=cortex-a76 -mattr=-dotprod", False), ("arm -mattr=+dotprod", True)])
+def test_the_compiler_uses_the_features_that_are_left(target: str, has: bool, tmp_path: Path) -> None:
+    toolchain = parse_target(target).toolchain()
+    assert isinstance(toolchain, CToolchain)
+    text = f"#if {'!' if has else ''}defined(__ARM_FEATURE_DOTPROD)\n#error other features than asked for\n#endif\n"
+    made = compile_files(toolchain.compiler, [text], tmp_path / "one.o", (*toolchain.flags, "-c"), timeout=300)
+    assert made.ok, made.text
+
+
 def test_where_indices_have_32_bits_buffers_and_values_are_kept_apart() -> None:
     x = te.placeholder((64,), "int64", name="X")
     y = te.placeholder((8,), "int64", name="Y")
