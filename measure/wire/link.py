@@ -15,7 +15,7 @@ from enum import IntEnum
 
 from ansor.measure.wire.framing import Frame, Receiver, encoded
 from ansor.measure.wire.port import Port
-from ansor.measure.wire.wire import WireError
+from ansor.measure.wire.wire import Abilities, WireError
 
 FIRST_WAIT, WAIT_GROWTH, LONGEST_WAIT = 0.3, 1.6, 3.0
 GREETING_WAIT = 0.06
@@ -67,17 +67,15 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a monitor says of itself and its board. chunk: bytes of memory in one frame; window: frames that it has room for; free: first and last + 1."""
+    """What a monitor says of itself and its board. window: bytes of frames that it has room for; free: first and last + 1.
+    abilities: `chunk` is of one frame."""
 
     boot: int
     session: int
-    chunk: int
     window: int
     free: tuple[int, int]
-    bits: int
-    resets: bool
-    halts: bool
     board: str
+    abilities: Abilities
 
 
 @dataclass(slots=True)
@@ -212,7 +210,7 @@ class Link:
             raise WireError(f"{self.name}: the monitor there is of another version than this program; build it anew and put it on the board")
         boot, session, chunk, window, first, last, _, bits, abilities, _ = FACTS.unpack_from(answer.body)
         board = answer.body[FACTS.size :].decode("ascii", "replace")
-        return Facts(boot, session, chunk, window, (first, last), bits, bool(abilities & 1), bool(abilities & 2), board)
+        return Facts(boot, session, window, (first, last), board, Abilities(bool(abilities & 2), bool(abilities & 1), chunk, bits))
 
     def _ask(self, frame: Frame, attempts: int) -> Frame:
         """The answer to a request that is not part of a session."""

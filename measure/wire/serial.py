@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import parse_qsl, urlsplit
 
 from ansor.errors import DeviceError
@@ -54,8 +54,8 @@ class SerialWire:
     @property
     def abilities(self) -> Abilities:
         """What it can do."""
-        facts = self._facts
-        return Abilities(halts=facts.halts, resets=facts.resets or self._line_reset is not None, chunk=facts.chunk, bits=facts.bits)
+        told = self._facts.abilities
+        return replace(told, resets=told.resets or self._line_reset is not None)
 
     @property
     def traffic(self) -> Traffic:
@@ -111,7 +111,7 @@ class SerialWire:
             raise WireError(f"{self._name} was closed")
         if self._line_reset is not None:
             self._reset_by_line(self._line_reset)
-        elif self._facts.resets:
+        elif self._facts.abilities.resets:
             self._facts = self._link.restart()
         else:
             raise WireError(f"{self._name}: neither the monitor nor the line can reset this board; do it by hand")
@@ -124,11 +124,11 @@ class SerialWire:
     def _check(self, address: int, size: int) -> None:
         if self._closed:
             raise WireError(f"{self._name} was closed")
-        if address < 0 or size < 0 or address + size > 1 << self._facts.bits:
-            raise WireError(f"{self._name}: asked for {size} bytes at {address:#x}; the board's addresses have {self._facts.bits} bits")
+        if address < 0 or size < 0 or address + size > 1 << self._facts.abilities.bits:
+            raise WireError(f"{self._name}: asked for {size} bytes at {address:#x}; the board's addresses have {self._facts.abilities.bits} bits")
 
     def _pieces(self, address: int, size: int, most: int = 0) -> list[tuple[int, int]]:
-        most = most or self._facts.chunk
+        most = most or self._facts.abilities.chunk
         return [(address + start, min(most, size - start)) for start in range(0, size, most)]
 
     def _written(self, address: int, data: bytes) -> list[int]:
