@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Unpack
 from ansor.errors import ArgumentError, DeclarationError, RecordError, TargetError
 from ansor.measure.kernel import Kernel
 from ansor.rules.base import SketchRule
-from ansor.run.choosing import chosen, is_tunable, recorded_state, recorded_states, say_guesses, say_unused
+from ansor.run.choosing import chosen, is_tunable, recorded_state, recorded_states, say_guesses, say_refused, say_unused
 from ansor.run.keywords import ModelKeywords, RunOptions, TuningKeywords, check_records
 from ansor.run.machine_checks import check_loads_here, check_machine, check_tools
 from ansor.run.program import Program, results
@@ -151,6 +151,7 @@ def _scheduled(func: Workload | SearchTask, args: Sequence[object], target: str 
         state = _operator_state(task, asked, voice)
         voice.now(f"building {task.name}")
         program = chosen(state, asked.search.model, asked.search.seed)
+        say_refused([state], voice.alarm)
         say_guesses([state], voice.say, hint=not asked.given)
         return results([task], [program], toolchain, voice.alarm, state.counters)[0]
 
@@ -163,7 +164,7 @@ def _operator_state(task: SearchTask, asked: RunOptions, voice: Voice) -> TaskSt
         say_unused([state], asked.records, voice.say, voice.alarm)
         return state
     (state,) = tuned([task], None, asked, voice)
-    if state.best is None and not state.trials:
+    if state.best is None and not state.trials and not state.refused:
         voice.say("no time to measure a program; the model picks one")
     return state
 

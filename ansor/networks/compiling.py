@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ansor.networks.library_choice import assembled, runs_here
 from ansor.networks.network_kernel import NetworkKernel
-from ansor.run.choosing import chosen, is_tunable, recorded_states, say_guesses, say_unused
+from ansor.run.choosing import chosen, is_tunable, recorded_states, say_guesses, say_refused, say_unused
 from ansor.run.kernels import built
 from ansor.run.keywords import RunOptions
 from ansor.run.machine_checks import check_tools
@@ -36,6 +36,7 @@ def compiled(extracted: ExtractedGraph, target: Target, asked: RunOptions, voice
     voice.now(f"choosing programs for {counted(len(tasks), 'kernel')}")
     bests = [chosen(states[task.workload_key], seed=asked.search.seed) for task in tasks]
     on_tasks(list(states.values()))
+    say_refused(list(states.values()), voice.alarm)
     say_guesses([state for state in states.values() if is_tunable(state.task)], voice.say, hint=not asked.given)
     voice.now(f"building {counted(len(tasks), 'kernel')}")
     ours = [NetworkKernel(kernel) for kernel in built(tasks, bests, toolchain, voice.alarm)]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ansor.cost_model.base import CostModel
 from ansor.ir import access
+from ansor.run.refused import refusal
 from ansor.run.states import Best, TaskState, best_of_recorded
 from ansor.run.voice import Report
 from ansor.run.zero_tuning import as_declared, pick
@@ -61,6 +62,13 @@ def chosen(state: TaskState, model: CostModel | None = None, seed: int = 0) -> B
 def _all_failed(state: TaskState) -> str:
     kinds = ", ".join(f"{kind} {count}" for kind, count in state.failures.most_common())
     return f"no measured program was valid{f' ({kinds})' if kinds else ''}"
+
+
+def say_refused(states: Sequence[TaskState], alarm: Report) -> None:
+    """A sentence for each task that the target allows no program of its sketches, unless the run has said it."""
+    for state in states:
+        if state.guess is not None and state.guess.refused and not state.refused:
+            alarm(f"{refusal(state.task)}. The declaration as it is serves")
 
 
 def say_guesses(states: Sequence[TaskState], report: Report, hint: bool = False) -> None:

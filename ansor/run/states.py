@@ -136,11 +136,12 @@ class Progress:
 @dataclass(frozen=True)
 class Guess:
     """A program that was chosen without measuring. how: it was chosen, in words. confidence: the share of the speed of a tuned program that it is
-    expected to have, None where nothing is known of that."""
+    expected to have, None where nothing is known of that. refused: the target's limits, or the pins, leave no other program."""
 
     program: Best
     how: str
     confidence: float | None
+    refused: bool = False
 
 
 @dataclass(repr=False)
@@ -152,6 +153,7 @@ class TaskState:
     `by_origin`: cost of the fastest program of the rules, and of each template; `failures`: trials that failed, by kind.
     `best_at`: trials when the best was found; `searched`: whether the last round had more than picks; `spent`: seconds of those rounds of this run that ended,
     of `timed` trials. In the round of picks are the reference and the first compilation, so that it says nothing of the pace.
+    `refused`: the run found no program that the target allows, and said so.
     `counters`: what else the device counted of the best program, where this run measured it.
     """
 
@@ -170,6 +172,7 @@ class TaskState:
     timed: int = field(default=0, init=False)
     by_origin: dict[str, float] = field(default_factory=dict, init=False)
     counters: dict[str, float] = field(default_factory=dict, init=False)
+    refused: bool = field(default=False, init=False)
 
     @property
     def cost(self) -> float | None:

@@ -24,6 +24,7 @@ from ansor.run.budget import FEWEST_TRIALS, Budget
 from ansor.run.ledger import Ledger
 from ansor.run.options import SMALL_ROUND, Rounds, SearchOptions, Trials
 from ansor.run.pace import Pace
+from ansor.run.refused import refusal
 from ansor.run.states import Progress, Reached, Spent, TaskState, best_of, origins_of
 from ansor.run.summary import last_lines
 from ansor.run.voice import Hearers
@@ -99,9 +100,17 @@ class TuningRun:
         with self.ledger:
             for state in self._schedule(done):
                 done += self._round(state, self.pace.round_size(state, done, self.rounds.size))
+        self._say_refused()
         for line in last_lines(self.states, self.pace):
             self.hearers.say(line)
         return self.states
+
+    def _say_refused(self) -> None:
+        """Tasks without a single trial that have nothing left to try: the target allows none of their programs."""
+        for state in self.states:
+            if not state.trials and state.best is None and self.tuners[id(state)].exhausted:
+                state.refused = True
+                self.hearers.warn(refusal(state.task))
 
     # what is known --------------------------------------------------------------------------------------------------------------------------------
 

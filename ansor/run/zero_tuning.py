@@ -92,7 +92,7 @@ def pick(task: SearchTask, model: CostModel | None = None, among: Sequence[Sketc
     spaces = _promising(candidates, score, rng)
     hall = _searched(spaces, score, rng)
     if not len(hall.members):
-        return as_declared(task, "no program of its sketches is legal")
+        return replace(as_declared(task, "no program of its sketches is legal"), refused=True)
     place, regret = least_regret(_opinions(judge, hall.features))
     sure = AGREED * math.exp(-regret)
     if sure >= SURE or math.isinf(regret):
@@ -105,7 +105,7 @@ def _by_estimate(task: SearchTask, candidates: Sequence[SketchSpace], why: str, 
     spaces = _promising(candidates, estimated_scores, rng)
     estimated = _searched(spaces, estimated_scores, rng)
     if not len(estimated.members):
-        return as_declared(task, "no program of its sketches is legal")
+        return replace(as_declared(task, "no program of its sketches is legal"), refused=True)
     return Guess(_program(spaces, estimated, int(np.argmax(estimated.scores))), f"chosen by the estimate, as {why}", None)
 
 

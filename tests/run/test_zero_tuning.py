@@ -97,7 +97,7 @@ def test_where_no_program_is_legal_the_declaration_serves(monkeypatch: pytest.Mo
     task = SearchTask(matmul, target=TARGET)
     choice = pick(task)
     assert choice.program.sketch.steps == () and choice.program.row == () and choice.confidence is None
-    assert choice.how == "the declaration as it is, as no program of its sketches is legal"
+    assert choice.how == "the declaration as it is, as no program of its sketches is legal" and choice.refused
 
 
 def test_many_sketches_are_looked_at_by_family() -> None:

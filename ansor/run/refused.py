@@ -1,0 +1,28 @@
+"""A target whose limits refuse every program of a task: which of them do, in a sentence."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from ansor.support.text import counted
+from ansor.tasks.task import SearchTask
+
+SKETCHES, ROWS = 16, 16
+"""Programs that are looked at for the sentence: so many of so many sketches, at most."""
+
+
+def refusal(task: SearchTask) -> str:
+    """What refuses programs of a task of which none is legal, by programs at random."""
+    refused, looked_at, rng = Counter[str](), 0, np.random.default_rng(0)
+    for space in task.spaces[:SKETCHES]:
+        for _ in range(ROWS if len(space.sizes) else 1):
+            loops = space.sketch.lower_row(tuple(rng.integers(0, space.sizes).tolist()))
+            looked_at += 1
+            refused.update(limit.name for limit in task.target.limits if not limit.holds(loops, task.target))
+    limits = ", ".join(f"{name} ({count})" for name, count in refused.most_common()) or "none"
+    return (
+        f"asked for programs of {task.name} for {task.target}, which allows none of those of its sketches; "
+        f"of {counted(looked_at, 'program')} its limits refused {limits}; give it more room, or change these limits, the rules or the pins"
+    )
