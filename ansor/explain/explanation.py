@@ -73,7 +73,7 @@ def explain(
     `model` makes the cost model to be trained on the trials, where there are enough of them; None asks none. `peak_gflops`: of all threads, if it is known;
     `unit`: of the trials' costs.
     """
-    valid = sorted((one for one in outcomes if one.valid), key=_seconds)
+    valid = sorted((one for one in outcomes if one.valid), key=_measured)
     if not valid:
         raise RecordError(f"asked to explain {task.name}, of which {len(outcomes)} trials are recorded and none is valid; tune with more trials")
     best, space = valid[0], task.spaces[valid[0].pick.space]
@@ -100,7 +100,7 @@ def explain(
 
 def _trials(outcomes: Sequence[Outcome], valid: Sequence[Outcome], unit: Unit) -> Trials:
     failures = Counter(one.failure or "no time" for one in outcomes if not one.valid).most_common()
-    return Trials(len(outcomes), len(valid), tuple(failures), float(np.median([_seconds(one) for one in valid])), unit)
+    return Trials(len(outcomes), len(valid), tuple(failures), float(np.median([_measured(one) for one in valid])), unit)
 
 
 def _rankings(task: SearchTask, outcomes: Sequence[Outcome], model: Callable[[], CostModel] | None) -> Rankings:
@@ -109,12 +109,12 @@ def _rankings(task: SearchTask, outcomes: Sequence[Outcome], model: Callable[[],
     return Rankings(by_estimate, None if model is None else _learned(features, outcomes, model))
 
 
-def _seconds(outcome: Outcome) -> float:
+def _measured(outcome: Outcome) -> float:
     return math.inf if outcome.cost is None else outcome.cost
 
 
 def _least(outcomes: Sequence[Outcome]) -> float:
-    return min((_seconds(one) for one in outcomes if one.valid), default=math.inf)
+    return min((_measured(one) for one in outcomes if one.valid), default=math.inf)
 
 
 def _tried(task: SearchTask, outcomes: Sequence[Outcome], algorithm: str) -> Tried:
@@ -132,7 +132,7 @@ def _program(task: SearchTask, outcome: Outcome) -> Program:
     costs = tuple(_cost(one, task.target) for one in statements)
     tiles = tuple(tiles for stage in space.sketch.state.stages for tiles in stage_tiles(space.sketch, row, stage, loops))
     main = _main_statement(statements).nest.store.stage
-    return Program(space.algorithm, _seconds(outcome), main, in_words(space.sketch, row), tiles, costs)
+    return Program(space.algorithm, _measured(outcome), main, in_words(space.sketch, row), tiles, costs)
 
 
 def _cost(statement: Statement, target: Target) -> Cost:
@@ -303,13 +303,13 @@ def _features(task: SearchTask, outcomes: Sequence[Outcome]) -> FeatureRows:
 
 def _learned(features: FeatureRows, outcomes: Sequence[Outcome], model: Callable[[], CostModel]) -> Ranking:
     """How the model ranks trials that it was not told."""
-    seconds = np.asarray([_seconds(one) for one in outcomes])
+    costs = np.asarray([_measured(one) for one in outcomes])
     fold = np.arange(len(outcomes)) % FOLDS
     scores = np.zeros(len(outcomes))
     for k in range(FOLDS):
         told, asked = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
         one = model()
-        one.update(features.take(told), seconds[told], np.zeros(len(told), dtype=np.int64))
+        one.update(features.take(told), costs[told], np.zeros(len(told), dtype=np.int64))
         scores[asked] = one.predict(features.take(asked))
     return _ranking(outcomes, scores)
 
@@ -317,7 +317,7 @@ def _learned(features: FeatureRows, outcomes: Sequence[Outcome], model: Callable
 def _ranking(outcomes: Sequence[Outcome], scores: NDArray[np.float64]) -> Ranking:
     """`scores`: higher is better, one for each trial."""
     valid = [k for k, one in enumerate(outcomes) if one.valid]
-    speed, given = -np.asarray([_seconds(outcomes[k]) for k in valid]), scores[valid]
+    speed, given = -np.asarray([_measured(outcomes[k]) for k in valid]), scores[valid]
     return Ranking(rank_correlation(speed, given), 1 + int((given > given[int(np.argmax(speed))]).sum()), len(valid))
 
 

@@ -43,7 +43,7 @@ def _wrapped(line: str, width: int) -> list[str]:
 
 
 def _summary(one: Explanation) -> list[str]:
-    best = one.best.seconds
+    best = one.best.measured
     valid = "all valid" if one.trials.valid == one.trials.count else f"{one.trials.valid} valid"
     lines = [f"{one.work.name} for {one.place.target}"]
     unit = one.trials.unit
@@ -57,14 +57,14 @@ def _summary(one: Explanation) -> list[str]:
 
 def _of_peak(one: Explanation) -> str:
     peak = one.place.peak_gflops
-    return "" if peak is None else f", {one.work.flop / one.best.seconds / 1e7 / peak:.0f} % of the peak of {peak:g} GFLOP/s"
+    return "" if peak is None else f", {one.work.flop / one.best.measured / 1e7 / peak:.0f} % of the peak of {peak:g} GFLOP/s"
 
 
 # how ------------------------------------------------------------------------------------------------------------------------------------------------
 
 
 def _how(one: Explanation) -> list[str]:
-    others = [f"{other.name or 'the declaration as it is'} ({_tried(other, one.best.seconds)})" for other in one.lost.algorithms]
+    others = [f"{other.name or 'the declaration as it is'} ({_tried(other, one.best.measured)})" for other in one.lost.algorithms]
     searched = f"; also searched: {', '.join(others)}" if others else ""
     return [f"How: {_way(one.best.algorithm)}{searched}", *_stages(one.best.said), *_rules(one.rules, one.best)]
 
@@ -86,7 +86,7 @@ def _rules(rules: Rules, best: Program) -> list[str]:
     if rules.fired:
         rows.append(("rules that led here", ", ".join(f"{name} ({', '.join(stages)})" for name, stages in rules.fired)))
     if rules.without:
-        texts = [f"{one.name} ({_tried(one, best.seconds)})" for one in rules.without]
+        texts = [f"{one.name} ({_tried(one, best.measured)})" for one in rules.without]
         rows.append(("fit, but left out", ", ".join(texts)))
     if rules.idle:
         rows.append(("do not fit", ", ".join(rules.idle)))
@@ -96,7 +96,7 @@ def _rules(rules: Rules, best: Program) -> list[str]:
 def _tried(one: Tried, best: float) -> str:
     if not one.trials:
         return "no trial"
-    return f"{counted(one.trials, 'trial')}, {f'best {one.seconds / best:.2f} times as long' if math.isfinite(one.seconds) else 'none valid'}"
+    return f"{counted(one.trials, 'trial')}, {f'best {one.measured / best:.2f} times as long' if math.isfinite(one.measured) else 'none valid'}"
 
 
 # pieces ---------------------------------------------------------------------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ def _expected(one: Explanation) -> list[str]:
     wide = max(len("in all"), *(len(cost.stage) for cost in best.costs))
     lines = ["Expected: cycles by the estimate", f"  {'':<{wide}}  instructions  transfers     sum"]
     lines += [f"  {name:<{wide}}  {_count(a):>12}  {_count(b):>9}  {_count(a + b):>6}" for name, a, b in rows]
-    lines.append(f"  measured {one.trials.unit.text(best.seconds)}{_clock(one)}{_floor(one)}")
+    lines.append(f"  measured {one.trials.unit.text(best.measured)}{_clock(one)}{_floor(one)}")
     if one.trials.valid > 1:
         lines.append(f"  the estimate {_ranking(one.rankings.by_estimate)}")
     if one.rankings.by_model is not None:
@@ -171,7 +171,7 @@ def _clock(one: Explanation) -> str:
     """The clock at which the estimate would be exact, where costs are times."""
     if not one.trials.unit.scale:
         return ""
-    return f", which would be exact at a clock of {one.best.cycles / one.best.seconds / one.trials.unit.scale / 1e9:.2f} GHz"
+    return f", which would be exact at a clock of {one.best.cycles / one.best.measured / one.trials.unit.scale / 1e9:.2f} GHz"
 
 
 def _floor(one: Explanation) -> str:
@@ -198,7 +198,7 @@ def _lost(one: Explanation) -> list[str]:
 def _rival(one: Explanation, rival: Rival, what: str) -> list[str]:
     best, other = one.best, rival.program
     by = "" if other.algorithm == best.algorithm else f", {_way(other.algorithm)}"
-    lines = [f"  {what}: {one.trials.unit.text(other.seconds)}, {other.seconds / best.seconds:.2f} times as long{by}"]
+    lines = [f"  {what}: {one.trials.unit.text(other.measured)}, {other.measured / best.measured:.2f} times as long{by}"]
     rows = [("only the best", _listed(rival.ours)), ("only this one", _listed(rival.theirs))]
     rows += [("tiles", _changed(rival))]
     rows += [("estimate", _blamed(best, other))]
@@ -221,7 +221,7 @@ def _blamed(best: Program, other: Program) -> str:
     """Which part of the estimate accounts for the difference, if any does."""
     instructions, transfers = other.instructions - best.instructions, other.transfers - best.transfers
     numbers = f"instructions {_arrow(best.instructions, other.instructions)}, transfers {_arrow(best.transfers, other.transfers)}"
-    if other.seconds <= (1 + SEEN) * best.seconds:
+    if other.measured <= (1 + SEEN) * best.measured:
         return f"{numbers}: the times are so near each other that which is the best may be chance"
     if abs(instructions) + abs(transfers) <= SEEN * best.cycles:
         return f"{numbers}: it sees no difference"

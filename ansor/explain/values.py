@@ -64,10 +64,11 @@ class Cost:
 
 @dataclass(frozen=True)
 class Program:
-    """A measured program. `algorithm`: the alternative it is of, "" for the declaration itself; main: the stage with the most work; costs: its statements."""
+    """A measured program. `algorithm`: the alternative it is of, "" for the declaration itself; measured: its cost, in the unit of the trials;
+    main: the stage with the most work; costs: estimates of its statements."""
 
     algorithm: str
-    seconds: float
+    measured: float
     main: str
     said: tuple[Said, ...]
     tiles: tuple[AxisTiles, ...]
@@ -99,11 +100,11 @@ class Main:
 
 @dataclass(frozen=True)
 class Tried:
-    """A rule or an algorithm that the best program does without. seconds: of the best program with it, infinite when none was valid."""
+    """A rule or an algorithm that the best program does without. measured: cost of the best program with it, infinite when none was valid."""
 
     name: str
     trials: int
-    seconds: float
+    measured: float
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ def _explained(task: SearchTask) -> Explanation:
 def test_what_it_is_about() -> None:
     one = _explained(_task())
     assert (one.work.name, one.place.target, one.trials.count, one.trials.valid, one.trials.failures) == ("product", TARGET, 5, 4, (("compile", 1),))
-    assert one.best.seconds == 10e-6 and one.trials.median == pytest.approx(13.5e-6) and one.work.flop == 2 * 64**3
+    assert one.best.measured == 10e-6 and one.trials.median == pytest.approx(13.5e-6) and one.work.flop == 2 * 64**3
     assert one.work.floor == 2 * 64**3 / (2 * 2 * 16), "two multiply-adds of 16 lanes a cycle"
 
 
@@ -141,7 +141,7 @@ def test_the_estimate_adds_up_to_that_of_the_search() -> None:
 def test_rules_that_led_there_that_were_left_out_and_that_do_not_fit() -> None:
     rules = _explained(_task()).rules
     assert rules.fired == (("multi_level_tiling", ("C",)),)
-    assert [(one.name, one.trials, one.seconds) for one in rules.without] == [
+    assert [(one.name, one.trials, one.measured) for one in rules.without] == [
         ("add_cache_write", 1, 12e-6), ("pack_operands", 0, math.inf), ("multi_level_tiling_with_fusion", 1, 12e-6)
     ]  # fmt: skip
     assert rules.idle == ("always_inline", "simplify_const_tensor", "add_rfactor", "pack_constants", "reduce_in_vectors", "tensorize")
@@ -150,7 +150,7 @@ def test_rules_that_led_there_that_were_left_out_and_that_do_not_fit() -> None:
 def test_runners_up_and_what_is_different() -> None:
     one = _explained(_task())
     other, same = one.lost.other_sketch, one.lost.other_tiles
-    assert other is not None and other.program.seconds == 12e-6 and other.program.main == "C_local"
+    assert other is not None and other.program.measured == 12e-6 and other.program.main == "C_local"
     assert [said.text for said in other.ours] == []
     assert [(said.stage, said.text) for said in other.theirs] == [
         ("C", "accumulated in a private tile, written out once"),
@@ -159,7 +159,7 @@ def test_runners_up_and_what_is_different() -> None:
         ("C", "vectors along j_1"),
     ], "what is the same of the tiled stage is not listed, whatever it is called"
     assert other.tiles == (("C", "i", (2, 2, 2, 8), (2, 1, 4, 8)),)
-    assert same is not None and same.program.seconds == 15e-6
+    assert same is not None and same.program.measured == 15e-6
     assert same.ours == same.theirs == () and same.tiles == (("C", "k", (4, 16), (16, 4)),)
 
 
@@ -248,7 +248,7 @@ def test_algorithms_beside_the_declaration() -> None:
     trials = [Outcome(Pick(numbers[name], (0,) * len(task.spaces[numbers[name]].sizes)), seconds) for name, seconds in (("winograd_f2", 1e-4), ("", 2e-4))]
     one = explain(task, trials)
     assert one.best.algorithm == "winograd_f2" and one.main.stage.startswith("winograd_product")
-    assert ("", 1, 2e-4) in [(tried.name, tried.trials, tried.seconds) for tried in one.lost.algorithms]
+    assert ("", 1, 2e-4) in [(tried.name, tried.trials, tried.measured) for tried in one.lost.algorithms]
     assert one.lost.other_sketch is not None and not one.lost.other_sketch.theirs and not one.lost.other_sketch.tiles
     text = explanation_text(one)
     assert "How: by another algorithm, winograd_f2; also searched: the declaration as it is (1 trial, best 2.00 times as long)" in " ".join(text.split())

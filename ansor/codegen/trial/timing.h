@@ -6,7 +6,7 @@
 
 #define COLD_CALL_COUNTS 0.05
 #define SINGLE_CALL_COUNTS 1e-3
-enum { SINGLE_CALLS = 3 };
+enum { SINGLE_CALLS = 3, LEAST_LINE = 32 /* bytes of a cache line, of any processor */ };
 
 typedef struct {
     double costs[RECIPE_REPEATS];
@@ -41,7 +41,7 @@ static void flush_caches(void) {
     if (!asked.timing.flush_bytes) return;
     if (!memory) memory = system_room((uint64_t)asked.timing.flush_bytes, BAND, "flush");
     if (!memory) fail("memory", "no room to write through, bytes: ", NULL, "", asked.timing.flush_bytes);
-    for (int64_t i = 0; i < asked.timing.flush_bytes; i += 64) memory[i]++;
+    for (int64_t i = 0; i < asked.timing.flush_bytes; i += LEAST_LINE) memory[i]++;
 }
 
 static double median_of(const double *values, int count) {
