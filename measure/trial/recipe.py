@@ -8,7 +8,7 @@
     sums PLACE BLOCK COUNT KEY                      an output's signed sums, COUNT for each BLOCK of elements
     moves NUMBER KEY EPS SECONDS                    how often a reference runs on inputs moved by EPS of themselves, unless it takes so many seconds
     time CLOCK NUMBER REPEAT MORE FLUSH MIN CUT CONTENDER LIMIT BEST     `TimingOptions`; without it nothing is timed
-    count                                           marks around the first call, for who counts instructions
+    count WARM                                      marks around a call, after WARM others, for who counts instructions or cycles
     threads NUMBER, outputs PATH                    threads of a call; a file that gets all outputs of a trial
     end                                             the last line
 """

@@ -35,7 +35,7 @@ from ansor.measure.trial.sums import COUNT, block_for
 from ansor.measure.trial.transport import Ended, Limits, Transport
 from ansor.measure.worker import NOT_FINITE, POSITIVE
 from ansor.support.text import clip
-from ansor.targets.unit import SECONDS, Unit
+from ansor.targets.unit import INSTRUCTIONS, SECONDS, Unit
 
 REFERENCE_SECONDS = 120.0  # of its run on the device, at least
 TASKS_KEPT = 16  # references whose outputs stay on the device
@@ -55,7 +55,7 @@ class Reference:
 
 
 class TrialRuns:
-    """Runs jobs through a transport. unit: INSTRUCTIONS are counted, once; for SECONDS the program times itself.
+    """Runs jobs through a transport. unit: INSTRUCTIONS are counted in the first call, other units in the second; for SECONDS the program times itself.
 
     slower: how many times slower than a processor the device is, for limits of time. proof: what holds a reference against the same on this machine.
     here: runs references on this machine, for devices where nothing stays; outputs are proved by sums then.
@@ -80,7 +80,7 @@ class TrialRuns:
             lines += check_lines(source, reference.outputs, task.reduction, task.rounding)
         if reference.here:
             lines += sums_lines(source.arguments, sums_wanted(job))
-        lines += ["count"] if self._counts else [f"threads {source.threads}", time_line(job.timing, job.best, task.threads > 1)]
+        lines += self._count if self._counts else [f"threads {source.threads}", time_line(job.timing, job.best, task.threads > 1)]
         limits = Limits(job.timing.timeout_seconds * self._slower, job.timing.memory_bytes)
         ended = self._transport.run(job.artifact, "trial", reference.kept or "-", recipe_text(lines), limits)
         answer = answer_of(ended)
@@ -92,6 +92,11 @@ class TrialRuns:
     @property
     def _counts(self) -> bool:
         return self._unit != SECONDS
+
+    @property
+    def _count(self) -> list[str]:
+        """Instructions are the same in every call; other units are those of a call that finds its data where the one before it left them."""
+        return [f"count {0 if self._unit == INSTRUCTIONS else 1}"]
 
     def _observation(self, answer: Answer, ended: Ended, reference: Reference) -> Observation | Failure:
         costs = (ended.counters.get(self._unit.name, 0.0),) if self._counts else tuple(max(cost, _NO_TIME) for cost in answer.costs)
@@ -163,7 +168,7 @@ class TrialRuns:
         task, arguments = job.task, reference.source.arguments
         lines = [
             *input_lines(arguments, sources), moves_line(task.seed, task.rounding, slower=self._slower),
-            *sums_lines(arguments, reference_sums(task, job.artifact.source.arguments)), *(["count"] if self._counts else []),
+            *sums_lines(arguments, reference_sums(task, job.artifact.source.arguments)), *(self._count if self._counts else []),
         ]  # fmt: skip
         limits = Limits(max(REFERENCE_SECONDS, job.timing.timeout_seconds) * self._slower, job.timing.memory_bytes)
         answer = answer_of(self._transport.run(reference, "reference", kept, recipe_text(lines), limits))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from functools import cache
 from pathlib import Path
 from types import UnionType
@@ -15,6 +15,9 @@ from ansor.errors import TargetError
 from ansor.targets.unit import Unit
 
 FOLDER = Path(__file__).parent
+HERE = "HERE/"
+"""How a word of a command begins that is a file beside that of the board."""
+
 T = TypeVar("T")
 
 
@@ -39,7 +42,8 @@ def _read(path: Path, changed: int) -> Board:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise TargetError(f"asked for the board of {path}, which cannot be read: {error}") from error
     _check(board, path)
-    return board
+    command = tuple(word.replace(HERE, f"{path.parent.absolute()}/", 1) if word.startswith(HERE) else word for word in board.run.command)
+    return replace(board, run=replace(board.run, command=command))
 
 
 def _made(kind: type[T], data: object, place: str) -> T:

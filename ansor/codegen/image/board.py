@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 Writes = tuple[tuple[int, int], ...]
-"""(register, value): 32-bit words that are written before the first run, in order."""
+"""(register, value): 32-bit words that are written before the first run, in order. Below 0x1000: a control and status register of RISC-V, by its number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """What a run costs. csr: the name or number of a RISC-V register; else `register`, of so many bits, which may count down, at `hertz`.
+    """What a run costs. csr: the name of a RISC-V register, or its number (0x..) for one of 32 bits; else `register`, of so many bits, which may count down, at `hertz`.
 
     bits: 64 for two words, the low one first. unit: text of a unit (`ansor.targets.unit`); scale: of it for each tick. setup: writes that start it.
     """

@@ -12,6 +12,7 @@ FOLDER = Path(__file__).parent
 HEADERS = (FOLDER, TRIAL)
 STARTS = {"riscv32": "riscv.c", "riscv64": "riscv.c", "thumb": "thumb.c"}
 ASKED_BYTES = 3 << 10  # of bare.h
+CSRS = 0x1000  # numbers of control and status registers are below
 ALIGN = 512  # of a table of vectors
 C_FLAGS = ("-Os", "-gdwarf", "-w", "-std=gnu99", "-ffreestanding", "-ffp-contract=off", "-fno-math-errno", "-fno-sanitize=all",
            "-ffunction-sections", "-fdata-sections", "-DTRIAL_SMALL", "-DTRIAL_SELECTED", f"-I{FOLDER}", f"-I{TRIAL}")  # fmt: skip
@@ -62,6 +63,8 @@ def _macros(board: Board) -> Iterator[tuple[str, str]]:
     yield "BOARD_COUNTER_HERTZ", repr(counter.hertz)
     if counter.csr:
         yield "BOARD_COUNTER_CSR", f'"{counter.csr}"'
+        if counter.csr.startswith("0x"):
+            yield "BOARD_COUNTER_ALONE", "1"
     else:
         yield "BOARD_COUNTER_REGISTER", f"{counter.register:#x}u"
         yield "BOARD_COUNTER_BITS", str(counter.bits)
@@ -98,4 +101,4 @@ def _console_macros(board: Board) -> Iterator[tuple[str, str]]:
 
 
 def _setup(writes: Writes) -> str:
-    return "".join(f"set_register({address:#x}ul,{value:#x}u);" for address, value in writes)
+    return "".join(f'CSR_WRITE("{at:#x}",{value:#x}u);' if at < CSRS else f"set_register({at:#x}ul,{value:#x}u);" for at, value in writes)

@@ -43,7 +43,7 @@ typedef struct {
     recipe_fill fills[TRIAL_ARGUMENTS];
     recipe_check checks[RECIPE_OUTPUTS];
     recipe_sums sums[RECIPE_OUTPUTS];
-    int check_count, sums_count, threads, counted;
+    int check_count, sums_count, threads, counted, warm;
     int64_t moves;
     double move_eps, move_limit;
     uint64_t move_key;
@@ -196,7 +196,7 @@ static int recipe_read_line(recipe_reader *reader) {
     else if (recipe_same(word, "moves")) recipe_read_moves(reader);
     else if (recipe_same(word, "threads")) asked.threads = (int)recipe_integer(reader, 1, 1 << 16);
     else if (recipe_same(word, "outputs")) asked.outputs = reader->at;
-    else if (recipe_same(word, "count")) asked.counted = 1;
+    else if (recipe_same(word, "count")) asked.counted = 1, asked.warm = (int)recipe_integer(reader, 0, 1000);
     else if (recipe_same(word, "end")) return 0;
     else recipe_refused("an unknown word begins line ", reader->line);
     return 1;

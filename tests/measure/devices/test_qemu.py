@@ -89,7 +89,7 @@ def test_later_emulators_count_the_same_by_calls(machine: Machine, tmp_path: Pat
     """Their plugins cannot add inside of a block."""
     by_call = cached_library(find_compiler(), "qemu-count-by-call", PLUGIN.read_text(), flags=("-DANSOR_BY_CALL",))
     made = job(machine)
-    recipe = recipe_text([*input_lines(ARGUMENTS, dict(fills_of(ARGUMENTS, 0, {}))), "count"])
+    recipe = recipe_text([*input_lines(ARGUMENTS, dict(fills_of(ARGUMENTS, 0, {}))), "count 0"])
     transports = [QemuTransport(machine.emulator, machine.cpu, library, tmp_path) for library in (plugin(), by_call)]
     ended = [one.run(made.artifact, "trial", "-", recipe, Limits(20, 0)) for one in transports]
     assert ended[0].counters == ended[1].counters and ended[0].counters["instructions"] > 50
