@@ -112,14 +112,16 @@ class DeviceContract:
         failure = device.run(Job(task, artifact, reference, replace(TIMING, timeout_seconds=1e-4)))
         assert isinstance(failure, Failure) and failure.kind == "timeout", failure
         task, artifact, reference = self._built(builder, sums(), sums())
-        assert isinstance(device.run(Job(task, artifact, reference, TIMING)), Observation)
+        after = device.run(Job(task, artifact, reference, TIMING))
+        assert isinstance(after, Observation), after
 
     def test_it_opens_again_after_it_was_closed(self, device: Device, builder: Builder) -> None:
         """Closing twice is fine, too."""
         task, artifact, reference = self._built(builder, sums(), sums())
         device.close()
         device.close()
-        assert isinstance(device.run(Job(task, artifact, reference, TIMING)), Observation)
+        after = device.run(Job(task, artifact, reference, TIMING))
+        assert isinstance(after, Observation), after
 
     def test_a_run_is_recorded_once_and_resumed(self, device: Device, tmp_path: Path) -> None:
         """Trials that were recorded are not measured again, and none is recorded twice."""

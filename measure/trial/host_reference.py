@@ -21,8 +21,6 @@ from ansor.measure.trial.recipe import MOVES, Source, SumsRequest
 from ansor.measure.trial.sums import BLOCK, COUNT, sums_of, unsure_blocks, wrong_blocks
 from ansor.measure.verify import sensitivity_of, tolerance
 
-MOST_BLOCKS = 1024  # of an answer
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostReference:
@@ -62,10 +60,10 @@ def host_reference(proof: HostProof, job: Job, sources: Mapping[str, Source]) ->
     return HostReference(outputs, sensitivity, max(scales, default=1.0))
 
 
-def sums_wanted(job: Job) -> list[SumsRequest]:
+def sums_wanted(job: Job, most: int) -> list[SumsRequest]:
     """The sums of a candidate's outputs that prove them."""
     outputs = [one for one in job.artifact.source.arguments if one.role == "output"]
-    return [SumsRequest(one.name, _block(one), COUNT, key_of(job.task.seed, f"sums of {one.name}")) for one in outputs]
+    return [SumsRequest(one.name, _block(one, most // len(outputs)), COUNT, key_of(job.task.seed, f"sums of {one.name}")) for one in outputs]
 
 
 def wrong_sums(job: Job, reference: HostReference, answer: Answer) -> Failure | None:
@@ -96,8 +94,8 @@ def _bound(job: Job, argument: Argument, expected: NDArray[np.generic], referenc
     return job.artifact.source.tolerance * allowed
 
 
-def _block(argument: Argument) -> int:
-    return max(BLOCK, -(-argument.physical_size // MOST_BLOCKS))
+def _block(argument: Argument, most: int) -> int:
+    return max(BLOCK, -(-argument.physical_size // max(1, most)))
 
 
 def _moved(inputs: Arrays, job: Job, number: int) -> Arrays:

@@ -31,7 +31,7 @@ from ansor.measure.trial.recipe import (
     sums_lines,
     time_line,
 )
-from ansor.measure.trial.sums import COUNT, block_for
+from ansor.measure.trial.sums import COUNT, MOST_BLOCKS, block_for
 from ansor.measure.trial.transport import Ended, Limits, Transport
 from ansor.measure.worker import NOT_FINITE, POSITIVE
 from ansor.support.text import clip
@@ -58,15 +58,18 @@ class TrialRuns:
     """Runs jobs through a transport. unit: INSTRUCTIONS are counted in the first call, other units in the second; for SECONDS the program times itself.
 
     slower: how many times slower than a processor the device is, for limits of time. proof: what holds a reference against the same on this machine.
-    here: runs references on this machine, for devices where nothing stays; outputs are proved by sums then.
+    here: runs references on this machine, for devices where nothing stays; outputs are proved by sums then. blocks: sums of so many fit into an answer.
     """
 
-    def __init__(self, transport: Transport, unit: Unit, *, slower: float = 1.0, proof: Proof = no_proof, here: HostProof | None = None) -> None:
+    def __init__(
+        self, transport: Transport, unit: Unit, *, slower: float = 1.0, proof: Proof = no_proof, here: HostProof | None = None, blocks: int = MOST_BLOCKS
+    ) -> None:
         self._transport = transport
         self._unit = unit
         self._slower = slower
         self._proof = proof
         self._here = here
+        self._blocks = blocks
         self._references: OrderedDict[str, Reference] = OrderedDict()
 
     def run(self, job: Job) -> Observation | Failure:
@@ -79,7 +82,7 @@ class TrialRuns:
         if reference.kept:
             lines += check_lines(source, reference.outputs, task.reduction, task.rounding)
         if reference.here:
-            lines += sums_lines(source.arguments, sums_wanted(job))
+            lines += sums_lines(source.arguments, sums_wanted(job, self._blocks))
         lines += self._count if self._counts else [f"threads {source.threads}", time_line(job.timing, job.best, task.threads > 1)]
         limits = Limits(job.timing.timeout_seconds * self._slower, job.timing.memory_bytes)
         ended = self._transport.run(job.artifact, "trial", reference.kept or "-", recipe_text(lines), limits)
@@ -168,7 +171,7 @@ class TrialRuns:
         task, arguments = job.task, reference.source.arguments
         lines = [
             *input_lines(arguments, sources), moves_line(task.seed, task.rounding, slower=self._slower),
-            *sums_lines(arguments, reference_sums(task, job.artifact.source.arguments)), *(self._count if self._counts else []),
+            *sums_lines(arguments, reference_sums(task, job.artifact.source.arguments, self._blocks)), *(self._count if self._counts else []),
         ]  # fmt: skip
         limits = Limits(max(REFERENCE_SECONDS, job.timing.timeout_seconds) * self._slower, job.timing.memory_bytes)
         answer = answer_of(self._transport.run(reference, "reference", kept, recipe_text(lines), limits))
@@ -179,10 +182,10 @@ class TrialRuns:
         return Failure("reference", f"the reference failed: {answer.failure}")
 
 
-def reference_sums(task: MeasureTask, arguments: tuple[Argument, ...]) -> list[SumsRequest]:
+def reference_sums(task: MeasureTask, arguments: tuple[Argument, ...], most: int = MOST_BLOCKS) -> list[SumsRequest]:
     """The sums that prove a task's reference. `arguments`: of a candidate, whose dtypes say what matters."""
     outputs = [one for one in arguments if one.role == "output"]
-    blocks = [block_for(one.physical_size, one.dtype, len(outputs)) for one in outputs]
+    blocks = [block_for(one.physical_size, one.dtype, len(outputs), most) for one in outputs]
     return [SumsRequest(one.name, block, COUNT, key_of(task.seed, f"sums of {one.name}")) for one, block in zip(outputs, blocks, strict=True)]
 
 

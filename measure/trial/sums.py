@@ -31,10 +31,10 @@ _STEP = np.uint64(0x9E3779B97F4A7C15)
 Sum = NDArray[np.float64]
 
 
-def block_for(size: int, dtype: str, outputs: int = 1) -> int:
+def block_for(size: int, dtype: str, outputs: int = 1, most: int = MOST_BLOCKS) -> int:
     """Elements of a block of the reference of an output of that dtype, one of so many, which was computed in double precision."""
     least = LARGE_BLOCK if np.dtype(dtype).itemsize < 8 else BLOCK
-    return max(least, -(-size // max(1, MOST_BLOCKS // outputs)))
+    return max(least, -(-size // max(1, most // outputs)))
 
 
 def sums_of(place: int, array: NDArray[np.generic], block: int, count: int, key: int) -> OutputSums:

@@ -142,6 +142,11 @@ class Board:
         return next((one for one in self.memories if one.name == self.run.code), self.data)
 
     @property
+    def answer_bytes(self) -> int:
+        """Room for what a run says: a sixteenth of the memory, from 4 to 64 KiB."""
+        return max(4 << 10, min(64 << 10, self.data.size // 16))
+
+    @property
     def stack_low(self) -> int:
         """The lowest address of the stack."""
         return self.data.end - self.run.stack
@@ -152,6 +157,8 @@ class Board:
         return self.stack_low - self.core.guard
 
     def ticks(self, seconds: float) -> int:
-        """Of the watchdog's timer in the time of so many seconds on this machine; 0 where there is none."""
+        """Of the watchdog's timer in the time of so many seconds on this machine; 0 where there is none, or it has too few bits for
+        so long: whoever waits ends the program then."""
         rate = self.run.rate * self.run.step if self.run.step else 1.0
-        return int(seconds * rate * self.watchdog.hertz) if self.watchdog.kind else 0
+        ticks = int(seconds * rate * self.watchdog.hertz) if self.watchdog.kind else 0
+        return ticks if self.watchdog.kind == "clint" or ticks < 1 << 32 else 0

@@ -60,6 +60,7 @@ SECTIONS {{
 
 def _macros(board: Board) -> Iterator[tuple[str, str]]:
     counter, console, watchdog = board.counter, board.console, board.watchdog
+    yield "BOARD_ANSWER_BYTES", str(board.answer_bytes)
     yield "BOARD_COUNTER_HERTZ", repr(counter.hertz)
     if counter.csr:
         yield "BOARD_COUNTER_CSR", f'"{counter.csr}"'

@@ -76,6 +76,7 @@ void thumb_begin(void) {
     set_register(FPCCR, register_at(FPCCR) & ~(3u << 30)); /* nobody comes back from a trap, so nothing is kept for that */
     __asm__ volatile("dsb\n isb");
 #endif
+    watchdog_stop(); /* of a run that was halted */
     guard_stack();
     __asm__ volatile("dsb\n isb\n cpsie i");
     bare_main();

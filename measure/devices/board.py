@@ -1,0 +1,107 @@
+"""`gdb://...`, `bitbang://...`, `serial:...`, `socket://...`: a board without an operating system behind a wire.
+
+Programs are images; what one of them has in common with the one before is not sent again, and no tensor travels. Outputs are compared on the board with
+those of the reference, which ran there once. Where its memory is too small for that, or it is too slow, they are proved by hashes and sums.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from ansor.codegen.image.board import Board
+from ansor.codegen.image.toolchain import IMAGE
+from ansor.errors import DeviceError
+from ansor.measure.boards.wire_transport import WireTransport
+from ansor.measure.device import Job, Observation
+from ansor.measure.device_kinds import DeviceKind
+from ansor.measure.devices.one_job import OneJob
+from ansor.measure.failure import Failure
+from ansor.measure.trial.proof import HostProof
+from ansor.measure.trial.recipe import MOVES
+from ansor.measure.trial.runs import TrialRuns
+from ansor.measure.turns import Say
+from ansor.targets.base import Target
+from ansor.targets.micro import board_of
+from ansor.targets.unit import Unit
+
+SLOWER = 20.0  # than a processor, for limits of time
+SOFT_DOUBLE, INTEGER = 150, 10  # instructions of a step of a reference: doubles are computed by calls on most of these cores
+PATIENCE = 1e9  # instructions of a reference
+WIRES = {
+    "gdb": "a board behind a GDB server (OpenOCD, QEMU, pyOCD, J-Link): gdb://HOST:PORT",
+    "bitbang": "a RISC-V board behind remote bitbang: bitbang://HOST:PORT",
+    "serial": "a board with the monitor on a serial line: serial:/dev/NAME?baud=115200",
+    "socket": "a board with the monitor behind a TCP port: socket://HOST:PORT",
+}
+
+
+class BoardDevice:
+    """One board. Costs are what its counter counts of one call, its return included."""
+
+    form = IMAGE
+    alone = False
+
+    def __init__(self, text: str, board: Board) -> None:
+        self.name = text
+        self.model = board.name
+        self.unit = Unit.from_text(board.counter.unit)
+        self._board = board
+        self._one = OneJob()
+        self._transport: WireTransport | None = None
+        self._kept: TrialRuns | None = None
+        self._sums: TrialRuns | None = None
+
+    def run(self, job: Job) -> Observation | Failure:
+        """See `Device`. Raises DeviceError when no board answers."""
+        with self._one.running():
+            if self._transport is None:
+                self._transport = WireTransport(self._board, self.unit, self.name)
+                proof, blocks = HostProof(closing=self._one.closing), self._board.answer_bytes // 240 - 4
+                runs = partial(TrialRuns, self._transport, self.unit, slower=SLOWER, blocks=blocks)
+                self._kept, self._sums = runs(proof=proof), runs(here=proof)
+            ways = self._kept if self._stays(job) else self._sums
+            assert ways is not None
+            return ways.run(job)
+
+    def close(self) -> None:
+        """End what runs, and let go of the wire."""
+        with self._one.ended(self._interrupt):
+            self._interrupt()
+            self._transport = self._kept = self._sums = None
+
+    def _interrupt(self) -> None:
+        if self._transport is not None:
+            self._transport.end()
+
+    def _stays(self, job: Job) -> bool:
+        """Whether the reference can run there in good time, and its outputs have room beside everything that it, and a candidate, needs."""
+        if job.reference is None:
+            return True
+        results = [one for one in job.reference.source.arguments if one.role == "output"]
+        floats = any(np.dtype(one.dtype).kind == "f" for one in results)
+        steps = sum(one.physical_size for one in results) * max(1, job.task.reduction)
+        if steps * (SOFT_DOUBLE * (1 + MOVES) if floats else INTEGER) > PATIENCE:
+            return False
+        needs = [_bytes(one.shape, one.dtype) for one in job.reference.source.arguments]
+        outputs = [2 * _bytes(one.shape, "float64") for one in results]
+        room = self._board.heap_end - self._board.data.start - (128 << 10 if self._board.data.size > 1 << 20 else 64 << 10)
+        return sum(needs) + sum(outputs) + job.reference.source.workspace_bytes <= room
+
+
+def _bytes(shape: tuple[int, ...], dtype: str) -> int:
+    return int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize + 192
+
+
+def _kind(name: str, help: str) -> DeviceKind:
+    def open_board(text: str, target: Target, say: Say) -> BoardDevice:
+        del say
+        if target.kind != "micro":
+            raise DeviceError(f"asked to measure programs for {target} on {text}: it runs images of boards, such as micro -board=...; leave devices out")
+        return BoardDevice(text, board_of(target))
+
+    return DeviceKind(name, help, open_board)
+
+
+KINDS = tuple(_kind(name, help) for name, help in WIRES.items())
