@@ -10,6 +10,7 @@ from ansor.codegen.dialect import Dialect
 from ansor.codegen.image.board import Board
 from ansor.codegen.image.toolchain import ImageToolchain
 from ansor.codegen.toolchain import find_compiler
+from ansor.targets import dsp
 from ansor.targets.base import Bounds, CodeGenerator, Kind, Option, Target, register_kind
 from ansor.targets.boards.catalogue import find_board
 from ansor.targets.hardware import Caches, Hardware, Memory
@@ -17,6 +18,7 @@ from ansor.targets.prior import Issue, Overhead, Prior, Reduction, Traffic
 from ansor.targets.unit import Unit
 
 EMBEDDED = "zig"  # the only compiler that has everything for other machines
+INTRINSICS = dsp.DOTS
 RULES = (
     "always_inline",
     "simplify_const_tensor",
@@ -68,4 +70,4 @@ def _device(target: Target) -> str:
     return board_of(target).run.device
 
 
-MICRO = register_kind(Kind("micro", _default, OPTIONS, "mps2-an386", _unit, _device, CodeGenerator(toolchain=_toolchain)))
+MICRO = register_kind(Kind("micro", _default, OPTIONS, "mps2-an386", _unit, _device, CodeGenerator(toolchain=_toolchain, intrinsics=INTRINSICS)))

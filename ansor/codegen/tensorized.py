@@ -148,7 +148,7 @@ class _Tile:
     def _load(self, text: str, count: int) -> str:
         if text not in self.loaded:
             self.loaded[text] = f"{self.stem}_in{len(self.loaded)}"
-            self.lines.inside.append(f"const {self.helpers.vector('int32', count)} {self.loaded[text]} = {text};")
+            self.lines.inside.append(f"const {_register(self.helpers, count)} {self.loaded[text]} = {text};")
         return self.loaded[text]
 
     def _written_out(self, name: str, writer: Writer, count: int) -> None:
@@ -167,6 +167,8 @@ def _group(inner: InnerProduct, writer: Writer, count: int, sign: str) -> str:
     helpers, intrinsic, dtype = writer.helpers, inner.intrinsic, inner.a.dtype
     number = "int16" if intrinsic.group == 2 else "int32"  # as wide as a group that is not widened
     one = _group_number(inner, writer.at({inner.group: 0}, None), inner.a, C_TYPES[number])
+    if count == 1:
+        return one
     text = f"({one} + ({helpers.vector(number, count)}){{}})"
     if sign:
         return f"({text} ^ {sign})"
@@ -213,6 +215,8 @@ def memory_step(access: Access, var: Var) -> int | None:
 def _columns(inner: InnerProduct, writer: Writer, count: int) -> str:
     """A group of `b` in each lane."""
     helpers, intrinsic, expr = writer.helpers, inner.intrinsic, inner.b
+    if count == 1:
+        return _group_number(inner, writer.at({inner.group: 0}, None), expr, C_TYPES["int32"])
     assert writer.lanes is not None
     size, start = intrinsic.group, int(writer.lanes.start.const)
     bytes_ = helpers.vector(expr.dtype, count * size)
@@ -254,13 +258,18 @@ def _all(helpers: Helpers, value: int, count: int) -> str:
     return f"({literal(number, 'int32')} + ({helpers.vector('int32', count)}){{}})"
 
 
+def _register(helpers: Helpers, count: int) -> str:
+    """The type of so many lanes: one is a number in a general register."""
+    return helpers.vector("int32", count) if count > 1 else C_TYPES["int32"]
+
+
 # helpers --------------------------------------------------------------------------------------------------------------------------------------------------
 
 
 def dot_function(helpers: Helpers, intrinsic: Intrinsic, count: int) -> str:
     """The name of the instruction in C; where a compiler does not have it for the processor, the same in plain arithmetic."""
     name = f"{intrinsic.name}_{count}"
-    kind, size = helpers.vector("int32", count), intrinsic.group
+    kind, size = _register(helpers, count), intrinsic.group
     a, b = intrinsic.operands
     left, right = ("int16", "int16") if intrinsic.widened else ("uint8" if intrinsic.offset else a, b)
     x, y = (helpers.vector(dtype, count * size) for dtype in (left, right))
@@ -268,10 +277,11 @@ def dot_function(helpers: Helpers, intrinsic: Intrinsic, count: int) -> str:
     if intrinsic.rows > 1:  # lanes are the results of both rows
         x, y = (helpers.vector(dtype, 2 * size) for dtype in (a, b))
         product = f"(({x})a)[l / 2 * {size} + q] * (({y})b)[l % 2 * {size} + q]"
+    one = "acc[l]" if count > 1 else "acc"
     helpers.functions.setdefault(
         f"{name}_plain",
         f"static inline {kind} {name}_plain({kind} acc, {kind} a, {kind} b) {{ for (int l = 0; l < {count}; ++l) for (int q = 0; q < {size}; ++q) "
-        f"acc[l] = (int)((unsigned)acc[l] + (unsigned)({product})); return acc; }}",
+        f"{one} = (int)((unsigned){one} + (unsigned)({product})); return acc; }}",
     )
     macro = f"ANSOR_{name}"
     there = [f"#include <{intrinsic.c.header}>", f"#define {macro}(acc, a, b) ({kind}){intrinsic.text(count)}"]
