@@ -1,10 +1,16 @@
-"""Runs images on a board behind a wire: brings what differs, starts it, reads its answer. Tensors stay on the board, and so do the outputs of references."""
+"""Trial programs over a wire: what differs of an image is written to the board's memory, it runs to its stop, and its answer is read from memory.
+
+Outputs of references stay at the end of the board's memory. After anything else than a run that ended well, nothing of the memory is believed:
+the next program brings all of it again, and makes outputs to compare with again.
+"""
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,191 +19,263 @@ from ansor.codegen.artifact import Artifact
 from ansor.codegen.image.board import Board
 from ansor.codegen.image.elf import Image, Segment, read_image
 from ansor.errors import DeviceError
-from ansor.measure.boards.asking import Asked, answer_line, counters_of, memory_of
-from ansor.measure.boards.shadow import Shadow
+from ansor.measure.boards.asking import Asked, answer_line, counters_of, memory_of, with_places
+from ansor.measure.boards.loader import Loader
+from ansor.measure.boards.places import NoRoom, Places
 from ansor.measure.failure import Failure
-from ansor.measure.trial.transport import Ended, Limits
+from ansor.measure.trial.kept import ENTRY_WORDS, HEADER_WORDS
+from ansor.measure.trial.runs import answer_of
+from ansor.measure.trial.transport import CLOSED, TOO_MUCH, Ended, Limits
 from ansor.measure.wire.link import BoardReset
-from ansor.measure.wire.opening import open_wire
-from ansor.measure.wire.wire import Stopped, Wire, WireError
-from ansor.support.text import clip
+from ansor.measure.wire.wire import Stopped, Traffic, Wire, WireError
 from ansor.targets.unit import Unit
 
-DONE = 2  # of bare.h
-HEAD = 24  # bytes of an answer before its text
-ALIGN = 64
-WATCHDOG_SECONDS = 1.0  # more than the board's own watchdog has, which says where the program was
-RETURN_SECONDS = 10.0  # that a board which was there may be away
+RETURN_SECONDS = 30.0  # a board, or what leads to it, is back by then
 PAUSE_SECONDS = 0.2
+GRACE_SECONDS = 10.0  # beyond a program's time, for a board that ends it itself
+DONE, ANSWER_HEAD = 2, 24  # of bare.h
+NO_ROOM = Failure("memory", "the board's memory has no room for the outputs of the reference")
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """The outputs of a reference on the board: where, and how they are made again."""
+class _Kept:
+    """How the outputs of a reference were made, and where they are. there: whether they are believed to be."""
 
-    start: int
-    size: int
-    image: Image
     program: Artifact
+    image: Image
     recipe: str
     limits: Limits
+    start: int
+    size: int
+    there: bool
+
+    @property
+    def text(self) -> str:
+        return f"{self.start:x} {self.size:x}"
 
 
 class WireTransport:
-    """Images on one board. A wire that broke is opened again for the next one; a board that started anew is loaded again."""
+    """See `Transport`. `opener` opens the wire, and again when it broke. short: whether memory was too small for what should stay there, since it was last set.
 
-    def __init__(self, board: Board, unit: Unit, text: str, opened: Callable[[str], Wire] = open_wire) -> None:
-        self._board, self._unit, self._text, self._open = board, unit, text, opened
+    fresh: whether the last program began with nothing believed of the memory.
+    """
+
+    def __init__(self, board: Board, unit: Unit, opener: Callable[[], Wire], closing: threading.Event) -> None:
+        self._board, self._unit, self._opener, self._closing = board, unit, opener, closing
         self._wire: Wire | None = None
-        self._shadow = Shadow()
-        self._kept: dict[str, Kept] = {}
-        self._there: set[str] = set()
-        self._files: dict[str, tuple[Path, int]] = {}
-        self._tensor_bytes = 0
+        self._loader = Loader()
+        self._places = Places(board.data.start, board.heap_end)
+        self._kept: dict[str, _Kept] = {}
+        self._files: dict[Path, Segment] = {}
+        self._opened = False
         self._resets = 0
-        self._known = False
-        self.closing = False
+        self._tensor_bytes = 0
+        self.short = self.fresh = False
 
     def run(self, program: Artifact, mode: str, kept: str, recipe: str, limits: Limits) -> Ended:
-        """See `Transport`."""
-        tensors = self._tensor_bytes
-        try:
-            image = read_image(program.path)
-            if mode == "reference":
-                room = _size_of_outputs(program)
-                self._kept[kept] = Kept(self._place_for(image, kept, room), room, image, program, recipe, limits)
-            elif kept != "-" and kept not in self._there:
-                again = self._again(kept)
-                if again is not None:
-                    return again
-            ended = self._told(image, program, mode, kept, recipe, limits)
-        except WireError as error:
-            return Ended("", self._lost(error))
-        counters = {**ended.counters, "tensor_bytes_sent": float(self._tensor_bytes - tensors), "resets": float(self._resets)}
-        return Ended(ended.output, ended.failure, counters)
+        """See `Transport`. Raises DeviceError where the board does not come back."""
+        self._tensor_bytes = 0
+        image = read_image(program.path)
+        for attempt in range(3):
+            if self._closing.is_set():
+                return Ended("", CLOSED)
+            wire = self._ready()
+            before, self.fresh = wire.traffic, self._loader.fresh
+            try:
+                failure = self._prepare(wire, program, image, mode, kept, recipe, limits)
+                if failure is not None:
+                    return Ended("", failure)
+                place = "-" if kept == "-" else self._kept[kept].text
+                self._load(wire, image, program, Asked(mode, place, recipe, False, self._heap(image), self._board.ticks(limits.seconds)))
+            except WireError as error:  # nothing has run yet that would not be run again
+                if (lost := self._lost(error)) is CLOSED or attempt == 2:
+                    return Ended("", lost)
+                continue
+            return self._ran(wire, image, mode, kept, limits, before)
+        raise AssertionError("not reached")
 
     def place(self, path: Path) -> str:
-        """Values go to the board's memory before each run: their place is found then."""
-        token = f"file{len(self._files)}:{path}"
-        known = next((name for name, (other, _) in self._files.items() if other == path), None)
-        if known is None:
-            self._files[token] = path, np.load(path, mmap_mode="r", allow_pickle=False).nbytes
-        return known or token
+        """See `Transport`. Raises DeviceError where the memory has no room."""
+        if path not in self._files:
+            content = np.load(path, allow_pickle=False).tobytes()
+            try:
+                self._files[path] = Segment(self._places.take(len(content)), content)
+            except NoRoom:
+                what = f"asked to measure with the values of {path} on the board {self._board.name}"
+                raise DeviceError(f"{what}: {len(content)} bytes have no place in its {self._board.data.size} bytes of memory") from None
+        return f"{self._files[path].address:x} {len(self._files[path].content):x}"
 
     def forget(self, kept: str) -> None:
         """See `Transport`."""
-        self._kept.pop(kept, None)
-        self._there.discard(kept)
+        if (gone := self._kept.pop(kept, None)) is not None:
+            self._places.give_back(gone.start)
 
-    def end(self) -> None:
-        """Let what runs end; from any thread."""
-        self.closing = True
-        wire = self._wire
-        if wire is not None:
+    def make_room(self) -> None:
+        """Make room: outputs of references are made again where somebody asks for them."""
+        for one in self._kept.values():
+            self._places.give_back(one.start)
+        self._kept = {name: replace(one, there=False, start=0) for name, one in self._kept.items()}
+
+    def doubt(self) -> None:
+        """Believe nothing of the memory."""
+        self._loader.forget()
+        self._kept = {name: replace(one, there=False) for name, one in self._kept.items()}
+
+    def interrupt(self) -> None:
+        """Let whoever waits for the board stop doing so; from any thread, with `closing` set."""
+        if (wire := self._wire) is not None:
             wire.close()
 
-    def _again(self, kept: str) -> Ended | None:
-        """Makes what a candidate is compared with once more; None when it is there."""
-        made = self._kept[kept]
-        ended = self._told(made.image, made.program, "reference", kept, made.recipe, made.limits)
-        return ended if ended.failure is not None else None
+    def close(self) -> None:
+        """Let go of the board."""
+        self._disconnect()
+        self._kept.clear()
+        self._files.clear()
+        self._places = Places(self._board.data.start, self._board.heap_end)
 
-    def _told(self, image: Image, program: Artifact, mode: str, kept: str, recipe: str, limits: Limits) -> Ended:
-        wire = self._opened()
-        before = wire.traffic
-        recipe, values, end = self._with_values(recipe)
-        keep = self._kept.get(kept)
-        place = f"{keep.start:x} {keep.size:x}" if keep else "-"
-        end = min([end, *(self._kept[name].start for name in {*self._there, kept} & {*self._kept})])
-        asked = Asked(mode, place, recipe, False, (image.symbols["ansor_free"], end), self._board.ticks(limits.seconds))
-        self._shadow.bring(wire, image.segments)
-        for segment in (*values, *memory_of(image, program, asked), Segment(image.symbols["ansor_answer"], bytes(HEAD))):
-            wire.write(segment.address, segment.content)
-        self._tensor_bytes += sum(len(one.content) for one in values)
-        stopped = wire.execute(image.entry, image.symbols["ansor_stop"], limits.seconds + WATCHDOG_SECONDS)
-        ended = self._answer(wire, image, stopped)
-        after = wire.traffic
-        traffic = {"wire_bytes_sent": after.sent - before.sent, "wire_bytes_received": after.received - before.received,
-                   "wire_packets_repeated": after.repeated - before.repeated, "wire_packets_damaged": after.damaged - before.damaged}  # fmt: skip
-        if ended.failure is not None or '{"failure"' in ended.output[:12]:
-            self._shadow.forget()  # it may have written anywhere
-            self._there.clear()
+    def _prepare(self, wire: Wire, program: Artifact, image: Image, mode: str, kept: str, recipe: str, limits: Limits) -> Failure | None:
+        """The place of what is kept; made for a reference, filled again where it was lost."""
+        if kept == "-":
+            return None
+        try:
+            if mode == "reference":
+                self.forget(kept)
+                size = kept_bytes(program)
+                self._kept[kept] = _Kept(program, image, recipe, limits, self._places.take(size), size, False)
+                return None
+            one = self._kept[kept]
+            if not one.start:
+                one = self._kept[kept] = replace(one, start=self._places.take(one.size))
+        except NoRoom:
+            self.short = True
+            return NO_ROOM
+        return None if one.there else self._make_again(wire, kept, one)
+
+    def _make_again(self, wire: Wire, kept: str, one: _Kept) -> Failure | None:
+        asked = Asked("reference", one.text, one.recipe, False, self._heap(one.image), self._board.ticks(one.limits.seconds))
+        self._load(wire, one.image, one.program, asked)
+        ended = self._ran(wire, one.image, "reference", kept, one.limits, wire.traffic)
+        failure = answer_of(ended).failure
+        if failure is None or failure.kind in ("link_lost", "reset", "machine"):
+            return failure
+        return Failure("machine", f"the outputs to compare with were gone from the board, and making them again failed: {failure}")
+
+    def _heap(self, image: Image) -> tuple[int, int]:
+        return image.symbols["ansor_free"], self._places.low if self._kept or self._files else self._board.heap_end
+
+    def _load(self, wire: Wire, image: Image, program: Artifact, asked: Asked) -> None:
+        """All that has to be in memory. What a program writes itself is written each time."""
+        told = memory_of(image, program, asked)
+        self._loader.load(wire, image.segments)
+        for one in self._files.values():
+            if f" {one.address:x} {len(one.content):x}\n" in asked.recipe:
+                self._tensor_bytes += sum(max(0, min(part.end, one.end) - part.address) for part in self._loader.load(wire, [one]))
+        for part in (*told, Segment(image.symbols["ansor_answer"], bytes(ANSWER_HEAD))):
+            wire.write(part.address, part.content)
+        self._loader.changed(*asked.heap)
+
+    def _ran(self, wire: Wire, image: Image, mode: str, kept: str, limits: Limits, before: Traffic) -> Ended:
+        """Run what is in memory."""
+        watched = self._board.watchdog.kind and limits.seconds < GRACE_SECONDS * 100
+        try:
+            stopped = wire.execute(image.entry, image.symbols["ansor_stop"] & ~1, limits.seconds + (GRACE_SECONDS if watched else 0.0))
+            text = self._answer(wire, image) if stopped.reason == "stop" else None
+        except WireError as error:
+            return Ended("", self._lost(error))
+        ended = self._told(stopped, text, image, limits)
+        if ended.failure is not None:
+            if mode == "reference" and ended.failure.kind == "memory" or kept != "-" and ended.failure.kind == "memory":
+                self.short = True
+            self.doubt()
         elif mode == "reference":
-            self._there.add(kept)
-        return Ended(ended.output, ended.failure, {**ended.counters, **{name: float(count) for name, count in traffic.items()}})
+            self._kept[kept] = replace(self._kept[kept], there=True)
+        if stopped.reason != "stop":
+            self._start_anew(wire)
+        return replace(ended, counters={**ended.counters, **self._traffic(wire, before)})
 
-    def _answer(self, wire: Wire, image: Image, stopped: Stopped) -> Ended:
-        where = f" at pc {image.place(stopped.pc)}" if stopped.pc is not None else ""
+    def _answer(self, wire: Wire, image: Image) -> str | None:
+        """What the program left; None where it did not end by itself."""
+        at = image.symbols["ansor_answer"]
+        head = wire.read(at, ANSWER_HEAD)
+        state, size, lost = (int.from_bytes(head[start : start + 8], "little") for start in (0, 8, 16))
+        if state != DONE or size > self._answer_room(image):
+            return None
+        return "" if lost else wire.read(at + ANSWER_HEAD, size).decode("utf-8", "replace")
+
+    def _answer_room(self, image: Image) -> int:
+        end = min((one for name, one in image.symbols.items() if name == "ansor_data_end"), default=self._board.heap_end)
+        return max(0, end - image.symbols["ansor_answer"] - ANSWER_HEAD)
+
+    def _told(self, stopped: Stopped, text: str | None, image: Image, limits: Limits) -> Ended:
+        where = "" if stopped.pc is None else f", at pc 0x{stopped.pc:x}"
         if stopped.reason == "timeout":
-            return Ended("", Failure("timeout", f"it does not end; halted{where}"))
-        head = wire.read(image.symbols["ansor_answer"], HEAD)
-        state, size, lost = (int.from_bytes(head[at : at + 8], "little") for at in (0, 8, 16))
+            why = f"; {stopped.cause}" if stopped.cause else ""
+            return Ended("", with_places(Failure("timeout", f"still running after {limits.seconds:.3g} s{where}{why}"), image))
         if stopped.reason == "trap":
-            return Ended("", Failure("trap", f"{stopped.cause or 'the processor stopped'}{where}"))
-        if state != DONE or size > 1 << 20:
-            return Ended("", Failure("crash", f"the program ended without an answer (state {state:#x}){where}"))
-        said = wire.read(image.symbols["ansor_answer"] + HEAD, size).decode(errors="replace")
-        if lost:
-            return Ended("", Failure("exit", f"the answer is {lost} bytes longer than the board has room for; it begins {clip(said, 80)!r}"))
-        line = answer_line(said)
-        if not line:
-            return Ended("", Failure("exit", f"the program ended without an answer; it said: {clip(said, 300)!r}"))
-        return Ended(line, None, counters_of(said, self._board, self._unit.name))
+            return Ended("", with_places(Failure("trap", f"{stopped.cause or 'the processor stopped'}{where}"), image))
+        if text is None:
+            return Ended("", Failure("crash", "it came to its end without an answer"))
+        if not text:
+            return Ended("", TOO_MUCH)
+        line, counters = answer_line(text), counters_of(text, self._board, self._unit.name)
+        failure = answer_of(Ended(line)).failure
+        return Ended(line, failure and with_places(failure, image), counters)
 
-    def _with_values(self, recipe: str) -> tuple[str, list[Segment], int]:
-        """The recipe with addresses in the place of files, what has to be there, and where the memory for buffers ends."""
-        end, values = self._board.heap_end, []
-        for token, (path, size) in self._files.items():
-            if f" {token}\n" in recipe:
-                end = (end - size) // ALIGN * ALIGN
-                values.append(Segment(end, np.load(path, allow_pickle=False).tobytes()))
-                recipe = recipe.replace(f" {token}\n", f" {end:x} {size:x}\n")
-        return recipe, values, end
+    def _traffic(self, wire: Wire, before: Traffic) -> Mapping[str, float]:
+        now = wire.traffic
+        return {
+            "tensor_bytes_sent": float(self._tensor_bytes),
+            "bytes_sent": float(now.sent - before.sent), "bytes_received": float(now.received - before.received),
+            "bytes_overhead": float(now.overhead - before.overhead), "packets_repeated": float(now.repeated - before.repeated),
+            "packets_damaged": float(now.damaged - before.damaged), "resets": float(self._resets),
+        }  # fmt: skip
 
-    def _place_for(self, image: Image, kept: str, size: int) -> int:
-        """Where the outputs of a reference stay: below those that are there. Where they would take more than half of the memory, older ones go."""
-        files = sum(-(-size // ALIGN) * ALIGN + ALIGN for _, size in self._files.values())
-        end, free = self._board.heap_end - files, image.symbols["ansor_free"]
-        others = [name for name in self._kept if name != kept and name in self._there]
-        low = min([end, *(self._kept[name].start for name in others)])
-        if (low - size) - free < (end - free) // 2:
-            for name in others:
-                self._there.discard(name)
-            low = end
-        return (low - size) // ALIGN * ALIGN
-
-    def _opened(self) -> Wire:
-        """The wire; one that broke is opened again, until a board had time to come back."""
-        deadline = time.monotonic() + (RETURN_SECONDS if self._known else 0.0)
-        while self._wire is None:
+    def _start_anew(self, wire: Wire) -> None:
+        """After a program that was halted: devices of the board may be in any state."""
+        if wire.abilities.resets:
+            self._resets += 1
             try:
-                self._wire = self._open(self._text)
-            except DeviceError as error:
-                if time.monotonic() >= deadline or self.closing:
-                    raise DeviceError(f"asked to measure on {self._text}: no board answers there ({error})") from error
-                time.sleep(PAUSE_SECONDS)
-        self._known = True
-        return self._wire
+                wire.reset()
+            except WireError:
+                self._disconnect()
 
     def _lost(self, error: WireError) -> Failure:
-        """What a wire that broke means for the program that ran: nobody knows what became of it."""
-        wire, self._wire = self._wire, None
-        self._shadow.forget()
-        self._there.clear()
-        if wire is not None:
-            wire.close()
-        if self.closing:
-            return Failure("machine", "the device was closed while the program ran")
+        """What a wire that broke means for the program."""
+        self._disconnect()
+        if self._closing.is_set():
+            return CLOSED
         if isinstance(error, BoardReset):
             self._resets += 1
             return Failure("reset", f"the board started anew while the program ran: {error}")
-        return Failure("link_lost", f"the wire broke while the program ran: {error}")
+        return Failure("link_lost", str(error))
+
+    def _ready(self) -> Wire:
+        """The wire. The first one opens at once or not at all; one that broke is opened again, and the board reset, until it had time to come back."""
+        deadline = time.monotonic() + (RETURN_SECONDS if self._opened else 0.0)
+        while self._wire is None:
+            try:
+                wire = self._opener()
+                self._wire = wire
+                if self._opened and wire.abilities.resets:
+                    self._resets += 1
+                    wire.reset()
+            except WireError:
+                self._disconnect()
+                if time.monotonic() >= deadline or self._closing.wait(PAUSE_SECONDS):
+                    raise
+        self._opened = True
+        return self._wire
+
+    def _disconnect(self) -> None:
+        wire, self._wire = self._wire, None
+        self.doubt()
+        if wire is not None:
+            with suppress(WireError):
+                wire.close()
 
 
-def _size_of_outputs(reference: Artifact) -> int:
-    """Bytes of the file of outputs that a reference keeps (trial.c): a header, an entry for each output, the contents."""
+def kept_bytes(reference: Artifact) -> int:
+    """Bytes of a reference's outputs where they are kept, as trial.c writes them."""
     outputs = [one for one in reference.source.arguments if one.role == "output"]
     sizes = [one.physical_size * (8 if np.dtype(one.dtype).kind == "f" else np.dtype(one.dtype).itemsize) for one in outputs]
-    return 8 * (4 + 8 * len(outputs)) + sum(-(-size // ALIGN) * ALIGN for size in sizes)
-
-
+    return 8 * (HEADER_WORDS + ENTRY_WORDS * len(outputs)) + sum(-(-size // 64) * 64 for size in sizes)

@@ -6,6 +6,7 @@ those of the reference, which ran there once. Where its memory is too small for 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -17,11 +18,14 @@ from ansor.measure.boards.wire_transport import WireTransport
 from ansor.measure.device import Job, Observation
 from ansor.measure.device_kinds import DeviceKind
 from ansor.measure.devices.one_job import OneJob
-from ansor.measure.failure import Failure
+from ansor.measure.failure import LINK, Failure
 from ansor.measure.trial.proof import HostProof
 from ansor.measure.trial.recipe import MOVES
 from ansor.measure.trial.runs import TrialRuns
+from ansor.measure.trial.transport import CLOSED
 from ansor.measure.turns import Say
+from ansor.measure.wire.opening import open_wire
+from ansor.measure.wire.wire import Wire
 from ansor.targets.base import Target
 from ansor.targets.micro import board_of
 from ansor.targets.unit import Unit
@@ -38,42 +42,62 @@ WIRES = {
 
 
 class BoardDevice:
-    """One board. Costs are what its counter counts of one call, its return included."""
+    """One board; `opened` opens its wire. Costs are what its counter counts of one call, its return included."""
 
     form = IMAGE
     alone = False
 
-    def __init__(self, text: str, board: Board) -> None:
+    def __init__(self, text: str, board: Board, opened: Callable[[str], Wire] = open_wire) -> None:
         self.name = text
         self.model = board.name
         self.unit = Unit.from_text(board.counter.unit)
         self._board = board
         self._one = OneJob()
-        self._transport: WireTransport | None = None
+        self._transport = WireTransport(board, self.unit, lambda: opened(text), self._one.closing)
         self._kept: TrialRuns | None = None
         self._sums: TrialRuns | None = None
+        self._short: set[str] = set()
 
     def run(self, job: Job) -> Observation | Failure:
         """See `Device`. Raises DeviceError when no board answers."""
         with self._one.running():
-            if self._transport is None:
-                self._transport = WireTransport(self._board, self.unit, self.name)
-                proof, blocks = HostProof(closing=self._one.closing), self._board.answer_bytes // 240 - 4
-                runs = partial(TrialRuns, self._transport, self.unit, slower=SLOWER, blocks=blocks)
-                self._kept, self._sums = runs(proof=proof), runs(here=proof)
-            ways = self._kept if self._stays(job) else self._sums
-            assert ways is not None
-            return ways.run(job)
+            try:
+                return self._believed(job)
+            except DeviceError:
+                if self._one.closing.is_set():
+                    return CLOSED
+                raise
 
     def close(self) -> None:
         """End what runs, and let go of the wire."""
-        with self._one.ended(self._interrupt):
-            self._interrupt()
-            self._transport = self._kept = self._sums = None
+        with self._one.ended(self._transport.interrupt):
+            self._transport.close()
+            self._kept = self._sums = None
 
-    def _interrupt(self) -> None:
-        if self._transport is not None:
-            self._transport.end()
+    def _believed(self, job: Job) -> Observation | Failure:
+        """A wrong answer is believed only of a program in memory that was written just now: the one before may have damaged it."""
+        found, fresh = self._run(job), self._transport.fresh
+        if isinstance(found, Failure) and found.kind not in LINK:
+            self._transport.doubt()
+            if found.kind == "wrong_answer" and not fresh:
+                found = self._run(job)
+                self._transport.doubt()
+        return found
+
+    def _run(self, job: Job) -> Observation | Failure:
+        """With what stays on the board where there is room, else by sums."""
+        if self._kept is None or self._sums is None:
+            proof, blocks = HostProof(closing=self._one.closing), self._board.answer_bytes // 240 - 4
+            runs = partial(TrialRuns, self._transport, self.unit, slower=SLOWER, blocks=blocks)
+            self._kept, self._sums = runs(proof=proof), runs(here=proof)
+        if job.task.key not in self._short and self._stays(job):
+            self._transport.short = False
+            found = self._kept.run(job)
+            if not self._transport.short:
+                return found
+            self._short.add(job.task.key)
+        self._transport.make_room()
+        return self._sums.run(job)
 
     def _stays(self, job: Job) -> bool:
         """Whether the reference can run there in good time, and its outputs have room beside everything that it, and a candidate, needs."""
@@ -99,7 +123,11 @@ def _kind(name: str, help: str) -> DeviceKind:
         del say
         if target.kind != "micro":
             raise DeviceError(f"asked to measure programs for {target} on {text}: it runs images of boards, such as micro -board=...; leave devices out")
-        return BoardDevice(text, board_of(target))
+        board = board_of(target)
+        if board.code.flash:
+            why = f"the code of {board.name} is in flash memory, which a wire does not write"
+            raise DeviceError(f"asked to measure on {text}: {why}; describe the board with its code in RAM (`code` of [run])")
+        return BoardDevice(text, board)
 
     return DeviceKind(name, help, open_board)
 

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from ansor.measure.device import Device
+from ansor.measure.builder import Builder
+from ansor.measure.device import Device, Job, Observation
 from ansor.measure.devices.board import BoardDevice
+from ansor.measure.devices.simulator import SimulatorDevice
 from ansor.targets.boards.catalogue import find_board
-from ansor.testing.device_contract import DeviceContract
-from tests.measure.wire.simulated_boards import qemu
+from ansor.testing.device_contract import TIMING, DeviceContract, product
+from tests.measure.boards.simulated import qemu_gdb
 from tests.spikes import need_spike, running_spike
 
 pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("boards")]
@@ -39,24 +41,39 @@ class Behind(DeviceContract):
         return BoardDevice(self.link, find_board(self.board))
 
 
-class TestCortexM(Behind):
-    target, board = "micro -board=mps2-an386", "mps2-an386"
+class OverGdb(Behind):
+    """QEMU, started once."""
+
+    long = 48
+
+    @property
+    def target(self) -> str:  # type: ignore[override]  # that of the board
+        return f"micro -board={self.board}"
 
     @classmethod
     @contextlib.contextmanager
     def simulated(cls) -> Iterator[str]:
-        with qemu("cortex-m4", "-icount", "shift=6") as port:
-            yield f"gdb://127.0.0.1:{port}"
+        with qemu_gdb(cls.board) as (text, _):
+            yield text
+
+    def test_counts_are_those_of_a_fresh_simulator_and_no_tensor_is_sent(self, device: Device, builder: Builder) -> None:
+        task, artifact, reference = self._built(builder, product(), product())
+        fresh = SimulatorDevice("qemu-system", find_board(self.board))
+        there, here = device.run(Job(task, artifact, reference, TIMING)), fresh.run(Job(task, artifact, reference, TIMING))
+        fresh.close()
+        assert isinstance(there, Observation) and isinstance(here, Observation), (there, here)
+        assert there.costs == here.costs and there.check == "compared with the reference on the device"
+        assert there.counters["tensor_bytes_sent"] == 0 and there.counters["stack_bytes_used"] > 0
+        again = device.run(Job(task, artifact, reference, TIMING))
+        assert isinstance(again, Observation) and again.costs == there.costs and again.counters["bytes_sent"] < 2000
 
 
-class TestRiscv32(Behind):
-    target, board = "micro -board=qemu-riscv32", "qemu-riscv32"
+class TestCortexM(OverGdb):
+    board = "mps2-an386"
 
-    @classmethod
-    @contextlib.contextmanager
-    def simulated(cls) -> Iterator[str]:
-        with qemu("riscv32", "-icount", "shift=0", "-m", "64M") as port:
-            yield f"gdb://127.0.0.1:{port}"
+
+class TestRiscv32(OverGdb):
+    board = "qemu-riscv32"
 
 
 class TestSpike(Behind):
@@ -70,4 +87,4 @@ class TestSpike(Behind):
             yield text
 
 
-del Behind, DeviceContract
+del Behind, OverGdb, DeviceContract

@@ -34,8 +34,8 @@ def qemu(machine: str, *more: str) -> Iterator[int]:
     """A halted machine; the port of its GDB server."""
     port = free_port()
     quiet = ("-nographic", "-monitor", "none", "-serial", "null", "-S", "-gdb", f"tcp:127.0.0.1:{port}")
-    with _running([*MACHINES[machine], *quiet, *more]) as process:
-        _wait_for(process, port)
+    with running([*MACHINES[machine], *quiet, *more]) as process:
+        wait_for(process, port)
         yield port
 
 
@@ -46,7 +46,7 @@ def spike_and_openocd(folder: Path, isa: str = "rv64imac_zicsr") -> Iterator[int
     port, said = free_port(), folder / "spike.txt"
     endless = folder / "endless.elf"
     _endless_program(endless)
-    with said.open("wb") as output, _running([spike(), f"--isa={isa}", "-m0x80000000:0x100000", "--rbb-port=0", "--halted", str(endless)], output) as simulator:
+    with said.open("wb") as output, running([spike(), f"--isa={isa}", "-m0x80000000:0x100000", "--rbb-port=0", "--halted", str(endless)], output) as simulator:
         config = folder / "spike.cfg"
         config.write_text(f"""adapter driver remote_bitbang
 remote_bitbang host 127.0.0.1
@@ -60,13 +60,13 @@ bindto 127.0.0.1
 init
 halt
 """)
-        with _running(["openocd", "-f", str(config)], subprocess.DEVNULL) as debugger:
-            _wait_for(debugger, port)
+        with running(["openocd", "-f", str(config)], subprocess.DEVNULL) as debugger:
+            wait_for(debugger, port)
             yield port
 
 
 @contextlib.contextmanager
-def _running(command: list[str], output: object = subprocess.DEVNULL) -> Iterator[subprocess.Popen[bytes]]:
+def running(command: list[str], output: object = subprocess.DEVNULL) -> Iterator[subprocess.Popen[bytes]]:
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)  # type: ignore[call-overload]
     try:
         yield process
@@ -75,7 +75,7 @@ def _running(command: list[str], output: object = subprocess.DEVNULL) -> Iterato
         process.wait(SECONDS)
 
 
-def _wait_for(process: subprocess.Popen[bytes], port: int) -> None:
+def wait_for(process: subprocess.Popen[bytes], port: int) -> None:
     """Until a port listens; it is not connected to, since that would be a debugger. Connections that are tried are counted by nobody."""
     end = time.monotonic() + SECONDS
     wanted = f"{port:04X}"

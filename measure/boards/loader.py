@@ -1,0 +1,70 @@
+"""Brings memory to a board: a shadow of what was written is kept, and only what differs from it goes over the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ansor.codegen.image.elf import Segment
+from ansor.measure.wire.wire import Wire, WireError
+
+BLOCK = 64  # bytes that are compared and written together; places in memory begin at multiples of it
+GAP = 4  # blocks between two that differ, which go with them: a request costs more
+
+
+class Loader:
+    """What a board's memory holds, as far as it was written from here. Programs change memory, too: whoever runs one says which part it may have changed."""
+
+    def __init__(self) -> None:
+        self._shadow: dict[int, bytes] = {}
+        self._doubt = True
+
+    @property
+    def fresh(self) -> bool:
+        """Whether nothing is known of the memory: all that is loaded next is written, and read back."""
+        return self._doubt
+
+    def forget(self) -> None:
+        """Nothing is known any more: after a reset, a lost link, or a program that may have written anywhere."""
+        self._shadow.clear()
+        self._doubt = True
+
+    def changed(self, start: int, end: int) -> None:
+        """A program may have written from one address to another."""
+        for block in [one for one in self._shadow if start < one + BLOCK and one < end]:
+            del self._shadow[block]
+
+    def load(self, wire: Wire, segments: Iterable[Segment]) -> tuple[Segment, ...]:
+        """Write what differs; what was written. Raises WireError, and then nothing is known any more."""
+        blocks = _blocks(segments)
+        try:
+            written = tuple(self._runs(blocks))
+            for one in written:
+                wire.write(one.address, one.content)
+                if self._doubt and wire.read(one.address, len(one.content)) != one.content:
+                    raise WireError(f"{wire.name}: memory at {one.address:#x} does not keep what is written to it; is there RAM?")
+        except WireError:
+            self.forget()
+            raise
+        self._shadow.update(blocks)
+        self._doubt = False
+        return written
+
+    def _runs(self, blocks: dict[int, bytes]) -> Iterator[Segment]:
+        """Blocks that differ, next ones joined, with short gaps between them."""
+        differ = [at for at in sorted(blocks) if self._shadow.get(at) != blocks[at]]
+        while differ:
+            first = last = differ.pop(0)
+            while differ and differ[0] - last <= GAP * BLOCK and all(at in blocks for at in range(last, differ[0], BLOCK)):
+                last = differ.pop(0)
+            yield Segment(first, b"".join(blocks[at] for at in range(first, last + BLOCK, BLOCK)))
+
+
+def _blocks(segments: Iterable[Segment]) -> dict[int, bytes]:
+    """Segments as whole blocks; what they leave of a block is zero. The next segment may end what one has begun."""
+    made: dict[int, bytearray] = {}
+    for one in segments:
+        for start in range(one.address & -BLOCK, one.end, BLOCK):
+            block = made.setdefault(start, bytearray(BLOCK))
+            low, high = max(start, one.address), min(start + BLOCK, one.end)
+            block[low - start : high - start] = one.content[low - one.address : high - one.address]
+    return {start: bytes(block) for start, block in made.items()}

@@ -1,0 +1,39 @@
+"""Places at the end of a board's memory that stay from one program to the next: outputs of references, and values from files."""
+
+from __future__ import annotations
+
+ALIGN = 64
+
+
+class NoRoom(Exception):
+    """The memory is too small for what should stay in it."""
+
+
+class Places:
+    """Memory between two addresses, given away from its end."""
+
+    def __init__(self, start: int, end: int) -> None:
+        self._start, self._end = start, end & -ALIGN
+        self._taken: dict[int, int] = {}
+
+    @property
+    def low(self) -> int:
+        """Where what is taken begins."""
+        return min(self._taken, default=self._end)
+
+    def take(self, size: int) -> int:
+        """The address of so many bytes. Raises NoRoom."""
+        size = -(-max(size, 1) // ALIGN) * ALIGN
+        above = self._end
+        for start in sorted(self._taken, reverse=True):
+            if above - self._taken[start] >= size:
+                break
+            above = start
+        if above - size < self._start:
+            raise NoRoom
+        self._taken[above - size] = above
+        return above - size
+
+    def give_back(self, start: int) -> None:
+        """A place that is not needed any more."""
+        self._taken.pop(start, None)

@@ -1,0 +1,74 @@
+"""What goes over a wire, and what does not: against a memory that is an array."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from ansor.codegen.image.elf import Segment
+from ansor.measure.boards.loader import Loader
+from ansor.measure.boards.places import NoRoom, Places
+from ansor.measure.wire.wire import WireError
+
+
+class Memory:
+    """A wire to 8 KiB; it may lose writes."""
+
+    name = "memory"
+
+    def __init__(self) -> None:
+        self.bytes, self.sent, self.loses = bytearray(8192), 0, False
+
+    def read(self, address: int, size: int) -> bytes:
+        return bytes(self.bytes[address : address + size])
+
+    def write(self, address: int, data: bytes) -> None:
+        self.sent += len(data)
+        if not self.loses:
+            self.bytes[address : address + len(data)] = data
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_memory_is_as_asked_whatever_programs_did(seed: int) -> None:
+    source, memory, loader = random.Random(seed), Memory(), Loader()
+    for _ in range(20):
+        start, size = source.randrange(0, 4096), source.randrange(1, 500)
+        segments = [Segment(start, source.choice((bytes(size), source.randbytes(size)))), Segment(6000, b"common")]
+        loader.load(memory, segments)  # type: ignore[arg-type]  # all that it uses of a wire
+        assert all(memory.read(one.address, len(one.content)) == one.content for one in segments)
+        low = source.randrange(4096)
+        memory.bytes[low : low + 300] = source.randbytes(300)
+        loader.changed(low, low + 300)
+
+
+def test_what_is_there_is_not_sent_again_and_a_lost_write_is_noticed() -> None:
+    memory, loader, parts = Memory(), Loader(), [Segment(100, bytes(range(200)))]
+    assert loader.fresh and loader.load(memory, parts) and not loader.fresh  # type: ignore[arg-type]
+    sent = memory.sent
+    assert not loader.load(memory, parts) and memory.sent == sent
+    loader.forget()
+    memory.loses = True
+    memory.bytes[150] = 0
+    with pytest.raises(WireError, match="does not keep what is written"):
+        loader.load(memory, parts)
+    assert loader.fresh
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_places_do_not_overlap(seed: int) -> None:
+    source, places, taken = random.Random(seed), Places(1000, 20000), dict[int, int]()
+    for _ in range(100):
+        if taken and source.random() < 0.4:
+            places.give_back(gone := source.choice(list(taken)))
+            del taken[gone]
+            continue
+        size = source.randrange(1, 3000)
+        try:
+            start = places.take(size)
+        except NoRoom:
+            continue
+        assert start % 64 == 0 and start >= 1000 and start + size <= 20000
+        assert all(start + size <= other or other + taken[other] <= start for other in taken)
+        taken[start] = size
+        assert places.low == min(taken)
