@@ -58,7 +58,8 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """What a run costs. csr: the name of a RISC-V register, or its number (0x..) for one of 32 bits; else `register`, of so many bits, which may count down, at `hertz`.
+    """What a run costs. csr: the name of a RISC-V register, or its number (0x..) for one of 32 bits; else `register`, of so many bits, which may count down,
+    at `hertz`.
 
     bits: 64 for two words, the low one first. unit: text of a unit (`ansor.targets.unit`); scale: of it for each tick. setup: writes that start it.
     """
