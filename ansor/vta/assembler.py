@@ -1,0 +1,192 @@
+"""Instructions as 128-bit words, and words as instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from enum import IntEnum
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.errors import AnsorError
+from ansor.vta.configuration import Configuration, Memory
+from ansor.vta.instructions import Alu, AluOp, Finish, Gemm, Instruction, Load, Module, Opcode, Store, Tokens, Uop, module_of
+from ansor.vta.layout import FLAGS, Field, instruction_fields, uop_fields
+
+Words = NDArray[np.uint64]
+"""A program [n, 2]: word 0 and word 1 of each instruction, little-endian in memory."""
+
+Uops = NDArray[np.uint32]
+"""Micro-ops [n]."""
+
+OPCODES = {Load: Opcode.LOAD, Store: Opcode.STORE, Gemm: Opcode.GEMM, Alu: Opcode.ALU, Finish: Opcode.FINISH}
+KINDS = {opcode: kind for kind, opcode in OPCODES.items()}
+LOADED = (Memory.UOP, Memory.WGT, Memory.INP, Memory.ACC, Memory.ACC8)
+PADDED = (Memory.INP, Memory.ACC, Memory.ACC8)
+_Kind = TypeVar("_Kind", bound=IntEnum)
+_PADS = ("y_pad_0", "y_pad_1", "x_pad_0", "x_pad_1")
+_NO_NEIGHBOUR: dict[Module, tuple[str, ...]] = {Module.LOAD: ("pop_prev", "push_prev"), Module.STORE: ("pop_next", "push_next"), Module.COMPUTE: ()}
+
+
+class InstructionError(AnsorError, ValueError):
+    """A VTA instruction has a value that does not fit into its field, or words are no instruction. Cure: as the message says."""
+
+
+def assemble(program: Iterable[Instruction], configuration: Configuration) -> Words:
+    """The words of a program, [n, 2]. Raises InstructionError, which says the number of the instruction."""
+    rows = []
+    for number, one in enumerate(program):
+        try:
+            rows.append(encode(one, configuration))
+        except InstructionError as error:
+            raise InstructionError(f"instruction {number}: {error}") from None
+    return np.asarray(rows, np.uint64).reshape(-1, 2)
+
+
+def disassemble(words: Words, configuration: Configuration) -> tuple[Instruction, ...]:
+    """The program of words [n, 2]. Raises InstructionError, which says the number of the instruction."""
+    found = []
+    for number, (first, second) in enumerate(np.asarray(words, np.uint64).reshape(-1, 2)):
+        try:
+            found.append(decode((int(first), int(second)), configuration))
+        except InstructionError as error:
+            raise InstructionError(f"instruction {number}: {error}") from None
+    return tuple(found)
+
+
+def encode(instruction: Instruction, configuration: Configuration) -> tuple[int, int]:
+    """Word 0 and word 1. Raises InstructionError for a value that does not fit."""
+    values = _values(instruction)
+    words = [0, 0]
+    for field in instruction_fields(configuration, OPCODES[type(instruction)]):
+        words[field.word] |= field.placed(_in_range(type(instruction).__name__.upper(), field, values[field.name]))
+    _check(instruction, configuration)
+    return words[0], words[1]
+
+
+def decode(words: tuple[int, int], configuration: Configuration) -> Instruction:
+    """The instruction of word 0 and word 1. Raises InstructionError for words that `encode` never gives."""
+    number = words[0] & 7
+    if number not in tuple(Opcode):
+        raise InstructionError(f"operation {number} is asked for, in word 0 = {words[0]:#018x}; VTA has 0 to {max(Opcode)}")
+    opcode = Opcode(number)
+    layout = instruction_fields(configuration, opcode)
+    for word in (0, 1):
+        unused = words[word] & ~sum(field.mask << field.low for field in layout if field.word == word)
+        if unused:
+            raise InstructionError(f"bits {unused:#018x} of word {word} of {opcode.name} are set; they are in no field: clear them")
+    instruction = _instruction(opcode, {field.name: field.of(words) for field in layout})
+    _check(instruction, configuration)
+    return instruction
+
+
+def encode_uops(uops: Sequence[Uop], configuration: Configuration) -> Uops:
+    """Micro-ops as 32-bit words, [n]. Raises InstructionError for a value that does not fit."""
+    layout = uop_fields(configuration)
+    return np.asarray([sum(field.placed(_in_range("micro-op", field, getattr(one, field.name))) for field in layout) for one in uops], np.uint32)
+
+
+def decode_uops(words: Uops, configuration: Configuration) -> tuple[Uop, ...]:
+    """Micro-ops of 32-bit words [n]. Raises InstructionError where bits are set that are in no field."""
+    layout = uop_fields(configuration)
+    used = sum(field.mask << field.low for field in layout)
+    for number, word in enumerate(words.tolist()):
+        if word & ~used:
+            raise InstructionError(f"bits {word & ~used:#010x} of micro-op {number} are set; they are in no field: clear them")
+    return tuple(Uop(*(field.of((word, 0)) for field in layout)) for word in words.tolist())
+
+
+def _values(instruction: Instruction) -> dict[str, int]:
+    """What each field holds."""
+    given = {field.name: getattr(instruction, field.name) for field in fields(instruction) if field.name != "tokens"}
+    values = {"opcode": int(OPCODES[type(instruction)]), **{name: getattr(instruction.tokens, name) for name in FLAGS}, **given}
+    if isinstance(instruction, Store):
+        values |= {"memory": Memory.OUT, **dict.fromkeys(_PADS, 0)}
+    if isinstance(instruction, Alu):
+        values |= {"reset": 0, "use_imm": instruction.immediate is not None, "immediate": instruction.immediate or 0}
+    return values
+
+
+def _in_range(what: str, field: Field, value: object) -> int:
+    if not isinstance(value, (int, np.integer)):
+        raise InstructionError(f"{field.name} of {what} is {value!r}; pass a whole number from {field.least} to {field.most}")
+    if not field.least <= value <= field.most:
+        raise InstructionError(f"{field.name} of {what} is {value}; it has {field.bits} bits, for {field.least} to {field.most}")
+    return int(value)
+
+
+def _instruction(opcode: Opcode, values: dict[str, int]) -> Instruction:
+    del values["opcode"]
+    tokens = Tokens(*(bool(values.pop(name)) for name in FLAGS))
+    if opcode == Opcode.FINISH:
+        return Finish(tokens)
+    if opcode == Opcode.GEMM:
+        reset = bool(values.pop("reset"))
+        return Gemm(**values, reset=reset, tokens=tokens)
+    if opcode == Opcode.ALU:
+        return _alu(values, tokens)
+    memory = _named(Memory, "the memory", opcode, values.pop("memory"))
+    if opcode == Opcode.LOAD:
+        return Load(memory, **values, tokens=tokens)
+    pads = [name for name in _PADS if values.pop(name)]
+    if pads:
+        raise InstructionError(f"{pads[0]} of STORE is set; only loads pad: clear it")
+    if memory != Memory.OUT:
+        raise InstructionError(f"the memory of STORE is {memory.name}; only OUT ({Memory.OUT.value}) is stored")
+    return Store(**values, tokens=tokens)
+
+
+def _alu(values: dict[str, int], tokens: Tokens) -> Alu:
+    operation = _named(AluOp, "the operation", Opcode.ALU, values.pop("operation"))
+    if values.pop("reset"):
+        raise InstructionError("reset of ALU is set; only GEMM resets: clear it")
+    immediate = values.pop("immediate")
+    if not values.pop("use_imm"):
+        if immediate:
+            raise InstructionError(f"the immediate of ALU is {immediate}, and use_imm is 0: set it, or clear the immediate")
+        return Alu(operation, **values, tokens=tokens)
+    return Alu(operation, **values, immediate=immediate, tokens=tokens)
+
+
+def _named(kind: type[_Kind], what: str, opcode: Opcode, number: int) -> _Kind:
+    if number not in tuple(kind):
+        raise InstructionError(f"{what} of {opcode.name} is {number}; VTA has {', '.join(f'{one.value} ({one.name})' for one in kind)}")
+    return kind(number)
+
+
+def _check(instruction: Instruction, configuration: Configuration) -> None:
+    """What the widths of fields do not say."""
+    name, module = type(instruction).__name__.upper(), module_of(instruction)
+    for flag in _NO_NEIGHBOUR[module]:
+        if getattr(instruction.tokens, flag):
+            raise InstructionError(f"{flag} of {name} is set; the {module.name.lower()} module has no neighbour on that side: clear it")
+    if isinstance(instruction, Load):
+        _check_load(instruction, configuration)
+    elif isinstance(instruction, Store):
+        _check_end(name, instruction.sram_base, instruction.y_size * instruction.x_size, Memory.OUT, configuration)
+    elif isinstance(instruction, (Gemm, Alu)):
+        depth = configuration.depth(Memory.UOP)
+        if instruction.uop_end > depth:
+            raise InstructionError(f"uop_end of {name} is {instruction.uop_end}; UOP holds {depth}")
+        if instruction.uop_bgn > instruction.uop_end:
+            raise InstructionError(f"uop_bgn of {name} is {instruction.uop_bgn}; it is at most uop_end, which is {instruction.uop_end}")
+
+
+def _check_load(load: Load, configuration: Configuration) -> None:
+    if load.memory not in LOADED:
+        raise InstructionError(f"the memory of LOAD is {load.memory.name}; only {', '.join(one.name for one in LOADED)} are loaded")
+    pads = [name for name in _PADS if getattr(load, name)]
+    if pads and load.memory not in PADDED:
+        raise InstructionError(f"{pads[0]} of LOAD {load.memory.name} is {getattr(load, pads[0])}; only {', '.join(one.name for one in PADDED)} are padded")
+    if pads and not load.y_size * load.x_size:
+        raise InstructionError(f"{pads[0]} of LOAD is {getattr(load, pads[0])}, and it loads nothing: give it rows and columns, or no padding")
+    rows, columns = load.y_pad_0 + load.y_size + load.y_pad_1, load.x_pad_0 + load.x_size + load.x_pad_1
+    _check_end("LOAD", load.sram_base, rows * columns, load.memory, configuration)
+
+
+def _check_end(name: str, base: int, count: int, memory: Memory, configuration: Configuration) -> None:
+    depth = configuration.depth(memory)
+    if count and base + count > depth:
+        raise InstructionError(f"{name} {memory.name} ends at element {base + count}, from sram_base {base} on; {memory.name} holds {depth}")

@@ -1,0 +1,100 @@
+"""Sizes of a VTA core, as powers of two, and what follows from them: depths of the memories, widths of the fields of instructions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from enum import IntEnum
+
+from ansor.errors import TargetError
+
+WORD_BITS = 64
+UOP_BITS = 32
+UOP_BYTES = UOP_BITS // 8
+ITERATION_BITS = 14
+COMMON_BITS = 7  # the operation and four flags of tokens
+MODIFIER_BITS = 20  # what an ALU instruction computes: operation, whether there is an immediate, the immediate
+SRAM_BITS = 16
+
+
+class Memory(IntEnum):
+    """What a LOAD writes or a STORE reads, by the number in the instruction. ACC8: the accumulators, from int8 in DRAM."""
+
+    UOP = 0
+    WGT = 1
+    INP = 2
+    ACC = 3
+    OUT = 4
+    ACC8 = 5
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A VTA core; every size is a logarithm to the base 2. Raises TargetError for one whose instructions do not fit into their words.
+
+    input_bits, weight_bits, accumulator_bits: of one number; the simulators have 8, 8 and 32. batch: rows of an input. block: the core multiplies a row by
+    a matrix of block x block. The others: bytes of each memory; OUT is as deep as ACC.
+    """
+
+    input_bits: int = 3
+    weight_bits: int = 3
+    accumulator_bits: int = 5
+    batch: int = 0
+    block: int = 4
+    uop_bytes: int = 15
+    input_bytes: int = 15
+    weight_bytes: int = 18
+    accumulator_bytes: int = 17
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 30:
+                raise TargetError(f"{field.name} of a VTA core is {value!r}; it is a logarithm to the base 2: pass a whole number from 0 to 30")
+        if (self.input_bits, self.weight_bits, self.accumulator_bits) != (3, 3, 5):
+            given = [2**bits for bits in (self.input_bits, self.weight_bits, self.accumulator_bits)]
+            raise TargetError(f"a VTA core with inputs, weights and sums of {given} bits is asked for; only 8, 8 and 32 bits (3, 3, 5) are supported")
+        for name, bits, most in self._used():
+            if bits > most:
+                raise TargetError(f"{name} needs {bits} bits in this VTA core, and has {most}: make memories smaller, or the block larger")
+        for memory in Memory:
+            if self._log_depth(memory) < 1:
+                raise TargetError(f"{memory.name} of this VTA core holds less than two elements of {self.element_bytes(memory)} bytes: make it larger")
+
+    def _used(self) -> tuple[tuple[str, int, int], ...]:
+        uop, inp, wgt, acc = (self._log_depth(memory) for memory in (Memory.UOP, Memory.INP, Memory.WGT, Memory.ACC))
+        return (
+            ("a micro-op", acc + inp + wgt, UOP_BITS),
+            ("the first word of GEMM and ALU", COMMON_BITS + 1 + 2 * uop + 1 + 2 * ITERATION_BITS, WORD_BITS),
+            ("the second word of GEMM", 2 * (acc + inp + wgt), WORD_BITS),
+            ("the second word of ALU", 2 * (acc + inp) + MODIFIER_BITS, WORD_BITS),
+            ("the place in a memory", max(uop, inp, wgt, acc), SRAM_BITS),
+        )
+
+    def _log_depth(self, memory: Memory) -> int:
+        return {
+            Memory.UOP: self.uop_bytes - 2,
+            Memory.WGT: self.weight_bytes - 2 * self.block,
+            Memory.INP: self.input_bytes - self.batch - self.block,
+        }.get(memory, self.accumulator_bytes - self.batch - self.block - 2)
+
+    def index_bits(self, memory: Memory) -> int:
+        """Width of an index of an element."""
+        return self._log_depth(memory)
+
+    def depth(self, memory: Memory) -> int:
+        """Elements that it holds."""
+        return 1 << self._log_depth(memory)
+
+    def element_bytes(self, memory: Memory) -> int:
+        """Bytes of one element in DRAM, which `dram_base` counts in."""
+        row = 1 << (self.batch + self.block)
+        return {Memory.UOP: UOP_BYTES, Memory.WGT: 1 << 2 * self.block, Memory.ACC: 4 * row}.get(memory, row)
+
+    def __str__(self) -> str:
+        held = ", ".join(f"{memory.name} {self.depth(memory)} x {self.element_bytes(memory)} B" for memory in list(Memory)[:5])
+        return f"VTA {1 << self.batch}x{1 << self.block}x{1 << self.block}: {held}"
+
+
+DEFAULT = Configuration()
+CORE_32 = Configuration(block=5)
+CORE_64 = Configuration(block=6)

@@ -1,0 +1,57 @@
+"""Programs of VTA as text that people read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ansor.vta.instructions import Alu, Finish, Gemm, Instruction, Load, Store, Uop, module_of
+from ansor.vta.layout import FLAGS
+
+
+def listing(program: Sequence[Instruction]) -> str:
+    """A line for each instruction, with its number and the module that runs it."""
+    return "\n".join(f"{number:5} {module_of(one).name.lower():7} {instruction_text(one)}" for number, one in enumerate(program))
+
+
+def instruction_text(instruction: Instruction) -> str:
+    """One line. Fields that change nothing are left out."""
+    flags = [name for name in FLAGS if getattr(instruction.tokens, name)]
+    return " ".join([*_words(instruction), *flags])
+
+
+def uop_text(uop: Uop) -> str:
+    """One line."""
+    return f"dst={uop.dst} src={uop.src} wgt={uop.wgt}"
+
+
+def _words(instruction: Instruction) -> list[str]:
+    if isinstance(instruction, Finish):
+        return ["FINISH"]
+    if isinstance(instruction, (Load, Store)):
+        return _region(instruction)
+    if isinstance(instruction, Gemm):
+        return ["GEMM", *(["reset"] if instruction.reset else []), *_loops(instruction, ("dst", "src", "wgt"))]
+    operand = "ACC[src]" if instruction.immediate is None else str(instruction.immediate)
+    return ["ALU", instruction.operation.name, operand, *_loops(instruction, ("dst", "src"))]
+
+
+def _region(instruction: Load | Store) -> list[str]:
+    memory, arrow = (instruction.memory.name, "<-") if isinstance(instruction, Load) else ("OUT", "->")
+    name = "LOAD" if isinstance(instruction, Load) else "STORE"
+    if not instruction.y_size * instruction.x_size:
+        return [name, memory, "nothing"]
+    place = f"{memory}[{instruction.sram_base}] {arrow} DRAM[{instruction.dram_base}]"
+    words = [name, place, f"{instruction.y_size}x{instruction.x_size}", f"stride={instruction.x_stride}"]
+    if isinstance(instruction, Load) and (instruction.y_pad_0 or instruction.y_pad_1 or instruction.x_pad_0 or instruction.x_pad_1):
+        words.append(f"pad_y={instruction.y_pad_0},{instruction.y_pad_1} pad_x={instruction.x_pad_0},{instruction.x_pad_1}")
+    return words
+
+
+def _loops(instruction: Gemm | Alu, operands: Sequence[str]) -> list[str]:
+    words = [f"uops={instruction.uop_bgn}..{instruction.uop_end}"]
+    for side in ("out", "in"):
+        count = getattr(instruction, f"iter_{side}")
+        if count != 1:
+            steps = ",".join(f"{name}+{getattr(instruction, f'{name}_{side}')}" for name in operands)
+            words.append(f"{side}={count}({steps})")
+    return words
