@@ -45,8 +45,13 @@ def memory_of(image: Image, artifact: Artifact, asked: Asked) -> tuple[Segment, 
 
 
 def answer_line(text: str) -> str:
-    """The answer in what a program said: the last line that is one."""
-    return next((line for line in reversed(text.splitlines()) if line.startswith("{")), "")
+    """The answer in what a program said: its last failure, which may stand behind a part of an answer, or the one line that is an answer.
+
+    There is none where an answer or the note behind it stands twice: one of them is not the harness's."""
+    found = [line for line in text.splitlines() if line.startswith("{")]
+    if found and found[-1].startswith('{"failure"'):
+        return found[-1]
+    return found[0] if len(found) == 1 and len(_NOTE.findall(text)) == 1 else ""
 
 
 def counters_of(text: str, board: Board, unit: str) -> Mapping[str, float]:

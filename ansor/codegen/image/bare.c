@@ -101,6 +101,63 @@ static void say_number(uint64_t number) {
     while (count > 0) system_say(digits + --count, 1);
 }
 
+/* ---- memory that a candidate may not write to */
+
+enum { NEAR = 4 << 10, STEP = 256, FAR = 4 << 20 }; /* behind the buffers every word is looked at, then some: all would take longer than a trial */
+
+extern uint32_t ansor_code_end[], ansor_data_end[];
+static struct {
+    int on;
+    uintptr_t free;
+    uint32_t code, told;
+} watched;
+
+static uint32_t sum_of_words(uint32_t sum, uintptr_t from, uintptr_t to) {
+    for (from = (from + 3) & ~(uintptr_t)3; from + 4 <= to; from += 4) sum = (sum ^ register_at(from)) * 0x01000193u + (sum >> 15);
+    return sum;
+}
+
+static uint32_t sum_of_code(void) {
+#ifdef __thumb__
+    extern const uint32_t thumb_vectors[];
+    const uintptr_t start = (uintptr_t)thumb_vectors;
+#else
+    extern void _start(void);
+    const uintptr_t start = (uintptr_t)_start;
+#endif
+    return sum_of_words(sum_of_words(1, start, (uintptr_t)ansor_code_end), (uintptr_t)ansor_data_end, (uintptr_t)ansor_control.heap_start);
+}
+
+static uint32_t sum_of_told(void) {
+    const uint32_t sum = sum_of_words(1, (uintptr_t)&ansor_control, (uintptr_t)(&ansor_control + 1));
+    return sum_of_words(sum_of_words(sum, (uintptr_t)ansor_asked, (uintptr_t)ansor_asked + sizeof ansor_asked), (uintptr_t)&ansor_answer,
+                        (uintptr_t)(&ansor_answer + 1));
+}
+
+/* Of memory behind the buffers: paints it, or says whether all of the paint is there. */
+static int free_memory(int paint) {
+    const uintptr_t end = (uintptr_t)ansor_control.heap_end, start = (watched.free + 3) & ~(uintptr_t)3;
+    for (uintptr_t at = start; at < end && end - at >= 4 && at - start < FAR; at += at - start < NEAR ? 4 : STEP) {
+        if (paint) set_register(at, (uint32_t)at ^ 0xa5c3a5c3u);
+        else if (register_at(at) != ((uint32_t)at ^ 0xa5c3a5c3u)) return 0;
+    }
+    return 1;
+}
+
+void system_watch(void) {
+    watched.on = 1, watched.free = heap;
+    watched.code = sum_of_code(), watched.told = sum_of_told();
+    free_memory(1);
+}
+
+const char *system_trespass(void) {
+    if (!watched.on) return 0;
+    if (sum_of_code() != watched.code) return "code, its own or that of the trial program";
+    if (sum_of_told() != watched.told) return "what the trial program was told or answers";
+    if (watched.free == heap && !free_memory(0)) return "memory behind the buffers";
+    return 0;
+}
+
 /* ---- the end */
 
 static uint64_t stack_used(void) {

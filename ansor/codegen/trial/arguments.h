@@ -179,6 +179,8 @@ static void make_buffers(void) {
 /* Fails where a guard band or an input was changed. */
 static void check_trespass(void) {
     const trial_manifest *manifest = &ansor_trial_manifest;
+    const char *elsewhere = system_trespass();
+    if (elsewhere) fail("out_of_bounds", "wrote to ", elsewhere, "", -1);
     for (int i = 0; i <= manifest->count; ++i) {
         const guarded *buffer = &buffers[i];
         for (int j = 0; j < BAND; ++j)

@@ -93,6 +93,9 @@ double system_seconds(int wall) {
 
 void system_mark(int number) { syscall(MARK, number); }
 
+void system_watch(void) {}
+const char *system_trespass(void) { return NULL; }
+
 extern void *ansor_pool_create(int threads) __attribute__((weak));
 extern void ansor_parallel_for(void *pool, trial_body body, void *ctx, long n) __attribute__((weak));
 

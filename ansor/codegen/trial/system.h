@@ -34,6 +34,10 @@ double system_seconds(int wall);
 /* Tells whoever counts instructions that this place is reached. */
 void system_mark(int number);
 
+/* Takes note of the memory around the buffers; later, what of it a candidate wrote to, or NULL. Systems that protect memory have nothing to say. */
+void system_watch(void);
+const char *system_trespass(void);
+
 /* A pool of threads and its parallel_for; NULL where there are none. */
 void *system_pool(int threads, trial_parallel_for *parallel_for);
 

@@ -197,6 +197,7 @@ static void run_trial(const char *path) {
     static checked results[RECIPE_OUTPUTS];
     timing_result timing = {{0}, 0, 0};
     if (asked.check_count) read_kept(path);
+    system_watch();
     const double seconds = first_call();
     check_trespass();
     if (asked.outputs) write_outputs();
