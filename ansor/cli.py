@@ -76,6 +76,12 @@ The agent: a small program that runs candidates on a board for `--devices`. It n
   ansor agent build aarch64 --output agent             build it, for aarch64, armv7, riscv64 or x86-64
   ansor agent serve --listen 127.0.0.1:9190            run one on this machine, for peers that know its key; --devices agent://127.0.0.1:9190"""
 
+MICRO_HELP = """\
+Boards without an operating system: which there are, and what is at the other end of a wire.
+
+  ansor micro boards                                   all boards, and what is missing here to run their programs
+  ansor micro probe gdb://localhost:3333 --board stm32f746g-disco    open a wire, test some RAM, and say how fast it is"""
+
 DOCTOR_HELP = "Check this machine in seconds: C compiler, threads, timer noise, peak arithmetic and memory bandwidth, cost model library."
 
 
@@ -166,6 +172,10 @@ def _run(given: argparse.Namespace) -> int:
         from ansor.commands.agent import run_agent
 
         return run_agent(given)
+    if given.command == "micro":
+        from ansor.commands.micro import run_micro
+
+        return run_micro(given)
     from ansor.commands.doctor import run_doctor
 
     return run_doctor(given)
@@ -183,6 +193,7 @@ def _parser() -> argparse.ArgumentParser:
     command(commands, "targets", "List what programs can be generated for.")
     command(commands, "devices", "List what programs can be measured on, and what is missing here.")
     _add_agent(commands)
+    _add_micro(commands)
     _add_doctor(commands)
     for package in _packages_with_commands():
         import_module(f"{package}.command_line").add(commands)
@@ -312,6 +323,15 @@ def _add_agent(commands: Commands) -> None:
     parser.add_argument("--store", default="", metavar="DIR", help="where its files are; agents of one folder run one program at a time")
     parser.add_argument("--space", type=positive, metavar="MB", help="of its files together (default 256)")
     parser.add_argument("--wait", type=positive, metavar="SECONDS", help="how long a program waits for the one before it (default 60)")
+
+
+def _add_micro(commands: Commands) -> None:
+    actions = command(commands, "micro", MICRO_HELP).add_subparsers(dest="action", metavar="ACTION", required=True)
+    command(actions, "boards", "List the boards of the package.")
+    parser = command(actions, "probe", "Open a wire, say what is there, test memory, and say how fast it is.")
+    parser.add_argument("url", metavar="WIRE", help="such as gdb://localhost:3333, serial:/dev/ttyUSB0 or bitbang://localhost:9824")
+    parser.add_argument("--board", default="", metavar="NAME", help="test the first 4 KiB of its RAM")
+    parser.add_argument("--memory", default="", metavar="ADDRESS:BYTES", help="test this; what is there is put back afterwards")
 
 
 def _add_doctor(commands: Commands) -> None:

@@ -62,7 +62,7 @@ class ImageToolchain:
         if form != IMAGE:
             raise ToolchainError(f"asked for the form {form!r}, but programs for {self.board.name} are images: choose another device")
         self.harness()
-        kept_library(f"ready-{self.board.name}-{self._harness_path().stem[-16:]}", self._first, ".elf")
+        kept_library(f"ready-{Path(self.board.name).stem}-{self._harness_path().stem[-16:]}", self._first, ".elf")
 
     def _first(self, place: Path) -> None:
         made = self.build([PLAIN], IMAGE, place.with_suffix(""), timeout=FIRST_CALL_SECONDS)
@@ -89,7 +89,7 @@ class ImageToolchain:
                 raise ToolchainError(f"C compiler {self.compiler.version!r} cannot build programs for the board {self.board.name}: {made.text}")
 
         with building.lock:
-            return kept_library(f"harness-{self.board.name}-{key}", build, ".elf")
+            return kept_library(f"harness-{Path(self.board.name).stem}-{key}", build, ".elf")
 
     def build(self, sources: Sequence[CSource], form: str, stem: Path, *, timeout: float, cancelled: threading.Event | None = None) -> Making:
         """See `Toolchain`. Equal machine code is told from the object, before it is linked."""

@@ -1,0 +1,114 @@
+"""`ansor micro`: boards without an operating system: which there are, and what is at the other end of a wire."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from contextlib import closing
+
+from rich.console import Console
+from rich.table import Table
+
+from ansor.codegen.image.board import Board
+from ansor.commands.common import make_console
+from ansor.errors import AnsorError, DeviceError
+from ansor.measure.device_kinds import find_kind
+from ansor.measure.wire.opening import open_wire, wire_kind
+from ansor.measure.wire.wire import Wire
+from ansor.support.text import format_bytes
+from ansor.targets.boards.catalogue import board_names, find_board
+from ansor.targets.unit import Unit
+
+PATTERN = bytes((i * 167 + 13 ^ i >> 8) & 0xFF for i in range(1 << 16))
+"""What memory is tested with: no two neighbours alike, and no block of 256 like the next."""
+
+
+def run_micro(given: argparse.Namespace) -> int:
+    """One of the two."""
+    return {"boards": _boards, "probe": _probe}[given.action](given)
+
+
+def _boards(given: argparse.Namespace) -> int:
+    """One row for each board, and what is missing here to run its programs."""
+    del given
+    console = make_console()
+    table = Table(box=None, pad_edge=False)
+    for heading in ("board", "core", "RAM", "flash", "counts", "runs on", "ready"):
+        table.add_column(heading, overflow="fold")
+    for name in board_names():
+        board = find_board(name)
+        ram, flash = (sum(one.size for one in board.memories if one.flash == kind) for kind in (False, True))
+        sizes = (format_bytes(ram), format_bytes(flash) if flash else "-")
+        table.add_row(name, board.core.mcpu.partition("+")[0], *sizes, str(Unit.from_text(board.counter.unit)), board.run.device, ready(board))
+    console.print(table)
+    console.print("a target is `micro -board=NAME`, or the path of a file that describes a board (docs/boards.md)", soft_wrap=True)
+    return 0
+
+
+def ready(board: Board) -> str:
+    """Whether programs of a board can be run here: "yes", or what is missing."""
+    if wire_kind(board.run.device):
+        return "with a board there"
+    try:
+        return find_kind(board.run.device).missing() or "yes"
+    except DeviceError as error:
+        return str(error)
+
+
+def _probe(given: argparse.Namespace) -> int:
+    """Open a wire, say what is there, test memory, and say how fast it went; 1 where memory does not keep what it is given."""
+    console = make_console()
+    start, size = _range(given)
+    with closing(open_wire(given.url)) as wire:
+        can = wire.abilities
+        bits = f"{can.bits}-bit addresses" if can.bits else "addresses of a size it does not say"
+        words = [bits, f"{can.chunk} bytes at a time", *(["stops programs"] if can.halts else []), *(["resets"] if can.resets else [])]
+        console.print(f"wire       {wire.name}: {', '.join(words)}", soft_wrap=True)
+        right = _tested(console, wire, start, size) if size else True
+        seen = wire.traffic
+        moved = f"{seen.sent} bytes written, {seen.received} read, {seen.overhead} others"
+        console.print(f"traffic    {moved}; {seen.repeated} packets repeated, {seen.damaged} damaged", soft_wrap=True)
+    return 0 if right else 1
+
+
+def _range(given: argparse.Namespace) -> tuple[int, int]:
+    """Which memory is tested: as asked, or the beginning of the RAM of a board. Raises DeviceError for a range that cannot be."""
+    if given.memory:
+        start, _, size = given.memory.partition(":")
+        try:
+            found = int(start, 0), int(size or "4096", 0)
+        except ValueError:
+            found = -1, 0
+        if found[0] < 0 or not 0 < found[1] <= len(PATTERN):
+            raise DeviceError(f"asked to test the memory {given.memory!r}; write ADDRESS:BYTES, such as 0x20000000:4096, at most {len(PATTERN)} bytes")
+        return found
+    if given.board:
+        data = find_board(given.board).data
+        return data.start, min(data.size, 4096)
+    return 0, 0
+
+
+def _tested(console: Console, wire: Wire, start: int, size: int) -> bool:
+    """Write a pattern, read it, write its opposite, read that, and put back what was there."""
+    before = wire.read(start, size)
+    seconds, wrong = [0.0, 0.0], -1
+    try:
+        for pattern in (PATTERN[:size], bytes(byte ^ 0xFF for byte in PATTERN[:size])):
+            begin = time.monotonic()
+            wire.write(start, pattern)
+            middle = time.monotonic()
+            found = wire.read(start, size)
+            seconds = [seconds[0] + middle - begin, seconds[1] + time.monotonic() - middle]
+            wrong = next((at for at in range(size) if found[at] != pattern[at]), -1) if wrong < 0 else wrong
+    finally:
+        try:
+            wire.write(start, before)
+        except AnsorError as error:  # what went wrong before matters more
+            console.print(f"memory     what was there could not be written back: {error}", soft_wrap=True)
+    where = f"{start:#x} to {start + size:#x}"
+    if wrong >= 0:
+        console.print(f"memory     {where}: {start + wrong:#x} does not keep what is written", soft_wrap=True)
+        return False
+    speeds = [2 * size / max(one, 1e-9) / 1e3 for one in seconds]
+    console.print(f"memory     {where}: keeps what is written; {speeds[0]:.3g} kB/s written, {speeds[1]:.3g} kB/s read", soft_wrap=True)
+    return True

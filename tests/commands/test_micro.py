@@ -1,0 +1,78 @@
+"""`ansor micro`: boards, and what is at the other end of a wire."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from ansor.cli import main
+from ansor.commands import micro
+from ansor.measure.wire.process import open_process
+from ansor.targets.boards.catalogue import board_names, find_board
+from tests.testing.memory_wire import START, Board, MemoryWire
+
+ROWS = {
+    "rp2040-pico": r"cortex_m0plus +264 KiB +2 MiB +ticks \(1000000 Hz\) +gdb://localhost:3333 +with a board there",
+    "mps3-an547": r"cortex_m55 +5 MiB +- +instructions +qemu-system ",
+    "rvsim-inorder": r"generic_rv64 +64 MiB +- +cycles \(rvsim in order\) +rvsim ",
+}
+
+
+def test_every_board_has_a_row(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    assert main(["micro", "boards"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["board", "core", "RAM", "flash", "counts", "runs", "on", "ready"]
+    assert [line.split()[0] for line in lines[1:-1]] == board_names()
+    for name, row in ROWS.items():
+        assert any(re.match(f"{name} +{row}", line) for line in lines), name
+
+
+def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr("sys.executable", "/nowhere/python")
+    assert micro.ready(find_board("mps2-an386")).startswith("there is no program qemu-system-arm; apt-get update")
+
+
+@pytest.mark.compiler
+def test_a_wire_is_probed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    wire = open_process("process:")
+    start = wire.facts.free[0]
+    monkeypatch.setattr(micro, "open_wire", lambda text: wire)
+    assert main(["micro", "probe", "process:", "--memory", f"{start:#x}:1000"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("wire       process:: 64-bit addresses, 512 bytes at a time, stops programs, resets\n")
+    assert re.search(rf"memory     {start:#x} to {start + 1000:#x}: keeps what is written; [0-9.e+]+ kB/s written, [0-9.e+]+ kB/s read\n", said)
+    assert re.search(r"traffic    3000 bytes written, 3000 read, \d+ others; 0 packets repeated, 0 damaged\n", said)
+
+
+class Stuck(MemoryWire):
+    """A bit of it does not change."""
+
+    def read(self, address: int, size: int) -> bytes:
+        found = bytearray(super().read(address, size))
+        for at in range(size):
+            if address + at == START + 16:
+                found[at] |= 1
+        return bytes(found)
+
+
+def test_memory_that_does_not_keep_is_found(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(micro, "open_wire", lambda text: Stuck(Board()))
+    assert main(["micro", "probe", "gdb://x:1", "--memory", f"{START:#x}:0x20"]) == 1
+    assert f"{START + 16:#x} does not keep what is written" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nonsense"], "asked for the wire 'nonsense', which names none; write gdb://HOST:PORT"),
+        (["loop://", "--memory", "here"], "asked to test the memory 'here'; write ADDRESS:BYTES, such as 0x20000000:4096, at most 65536 bytes"),
+        (["loop://", "--memory", "0:99999999"], "asked to test the memory '0:99999999'"),
+        (["loop://", "--board", "nothing"], "asked for the board nothing; the boards are esp32c3"),
+    ],
+)
+def test_mistakes_are_one_sentence(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["micro", "probe", *words]) == 1
+    assert capsys.readouterr().err.startswith(f"ansor: {said}")

@@ -1,0 +1,90 @@
+"""Boards as data: what is shipped, what is refused, and one's own."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from ansor.errors import TargetError
+from ansor.targets.base import parse_target
+from ansor.targets.boards.catalogue import FOLDER, board_names, find_board
+
+DOC = Path(__file__).resolve().parents[3] / "docs" / "boards.md"
+PLAIN = (FOLDER / "qemu-riscv32.toml").read_text()
+
+
+def written(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    return str(path)
+
+
+@pytest.mark.parametrize("name", board_names())
+def test_numbers_of_a_board_make_sense(name: str) -> None:
+    board = find_board(name)
+    assert board.name == name and board.about and board.code in board.memories and not board.data.flash
+    assert board.run.stack < board.data.size and board.heap_end > board.data.start
+    for one, other in ((one, other) for one in board.memories for other in board.memories if one is not other):
+        assert one.end <= other.start or other.end <= one.start, f"{one.name} and {other.name} overlap"
+    assert bool(board.run.command) == bool(board.run.step), "a simulator has a clock of its own"
+    assert all("/" not in word or Path(word).is_file() for word in board.run.command if word.startswith("/"))
+    assert parse_target(f"micro -board={name}").unit.name == board.counter.unit.partition(":")[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("[core]", "colour = 1\n[core]"), r"has 'colour'; it may have name, about, core"),
+        (("guard = 4096", "guard = '4096'"), r"core, guard: '4096' is not int"),
+        (("guard = 4096", "guard = true"), r"core, guard: True is not int"),
+        (("guard = 4096", "guard = 100"), r"the guard of 100 bytes has to be a power of two"),
+        (('unit = "instructions"', 'unit = "apples"'), r"the counter's unit 'apples' is none; units are seconds"),
+        (("start = 0x8000_0000\n", ""), r"memories lacks 'start'"),
+        (("size = 0x0400_0000", "size = 0x0400_0000\nflash = true"), r"no memory that can be written"),
+        (("[counter]", "[counter"), r"which cannot be read"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_its_place(change: tuple[str, str], said: str, tmp_path: Path) -> None:
+    assert change[0] in PLAIN
+    path = written(tmp_path, PLAIN.replace(*change, 1))
+    with pytest.raises(TargetError, match=said) as error:
+        find_board(path)
+    assert path in str(error.value)
+
+
+@given(some.dictionaries(some.sampled_from(["about", "core", "memories", "counter", "run", "console", "watchdog", "x"]),
+                         some.sampled_from(["1", "'a'", "true", "[]", "{}", "[1, 2]", "[{}]", "1.5", "{ a = 1 }", "[[1, 2], [3]]"])))  # fmt: skip
+@settings(max_examples=60)
+def test_any_values_give_one_kind_of_error(tmp_path_factory: pytest.TempPathFactory, values: dict[str, str]) -> None:
+    path = written(tmp_path_factory.mktemp("board"), "".join(f"{name} = {value}\n" for name, value in values.items()))
+    with pytest.raises(TargetError):
+        find_board(path)
+
+
+@given(some.integers(0, len(PLAIN) - 1), some.sampled_from(["", "\0", "[", "=", "9", '"', "-"]))
+@settings(max_examples=60)
+def test_a_damaged_file_gives_a_board_or_that_error(tmp_path_factory: pytest.TempPathFactory, at: int, put: str) -> None:
+    path = written(tmp_path_factory.mktemp("board"), PLAIN[:at] + put + PLAIN[at + 1 :])
+    with suppress(TargetError):
+        find_board(path)
+
+
+def test_the_board_of_the_page_is_small_and_a_board(tmp_path: Path) -> None:
+    found = re.search(r"```toml\n(.*?)```", DOC.read_text(), re.DOTALL)
+    assert found is not None and len(found[1].splitlines()) <= 40
+    board = find_board(written(tmp_path, found[1]))
+    assert board.core.mcpu == "cortex_m3" and str(parse_target(f"micro -board={board.name}")) == f"micro -board={board.name}"
+
+
+def test_the_page_has_every_board_and_every_field() -> None:
+    page = DOC.read_text()
+    assert all(f"`{name}`" in page for name in board_names())
+    tables = [(table, value) for path in FOLDER.glob("*.toml") for table, value in tomllib.loads(path.read_text()).items() if isinstance(value, dict)]
+    fields = {(table, name) for table, value in tables for name in value}
+    assert not [one for one in fields if ".".join(one) not in page and not re.search(rf"`{one[1]}\b", page)]
