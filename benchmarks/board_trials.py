@@ -24,8 +24,8 @@ from ansor.tasks.task import SearchTask
 from ansor.te.tensor import Tensor
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from tests.measure.wire.simulated_boards import qemu  # noqa: E402
-from tests.spikes import running_spike  # noqa: E402
+from tests.measure.wire.simulated_boards import qemu
+from tests.spikes import running_spike
 
 CORTEX_M4, RISCV = "micro -board=mps2-an386", "micro -board=spike-rv64"
 
