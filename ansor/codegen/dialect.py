@@ -37,15 +37,12 @@ PAIRS = ("pow", "fmod", "atan2", "hypot", "copysign", "nextafter")  # functions 
 INLINE_FUNCTIONS = {"exp10": "pow{f}(10, x)", "sigmoid": "1 / (1 + exp{f}(-x))", "rsqrt": "1 / sqrt{f}(x)"}
 
 MATHEMATICS = "#include <math.h>\n"
-# Without a library: what compilers know themselves. Anything else that a program calls is missing when it is linked.
-BUILT_IN = """\
-#define INFINITY __builtin_inff()
-#define NAN __builtin_nanf("")
-#define fabsf __builtin_fabsf
-#define fabs __builtin_fabs
-#define copysignf __builtin_copysignf
-#define copysign __builtin_copysign
-"""
+# Without a library: what compilers know themselves, or have in what they link with every program. Anything else is missing when a program is linked.
+_KNOWN = ("fabs", "copysign", "exp", "exp2", "log", "log2", "log10", "sin", "cos", "tan", "sqrt", "floor", "ceil", "trunc", "round", "fmod")
+BUILT_IN = "".join(
+    ["#define INFINITY __builtin_inff()\n", '#define NAN __builtin_nanf("")\n']
+    + [f"#define {name}{f} __builtin_{name}{f}\n" for name in _KNOWN for f in ("f", "")]
+)
 INCLUDES = """
 #if defined(__clang__)
 #define ANSOR_PRAGMA(text) _Pragma(#text)

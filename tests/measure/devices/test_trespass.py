@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import pytest
@@ -19,6 +19,7 @@ from ansor.measure.reference import measure_task
 from ansor.schedule.sketch import Sketch
 from ansor.targets.base import parse_target
 from ansor.targets.boards.catalogue import find_board
+from ansor.te.expr import Expr
 from ansor.te.tensor import Tensor
 from ansor.testing.device_contract import TIMING
 
@@ -52,12 +53,13 @@ class Bench:
         address, kind = CONSOLES[self.name]
         return "".join(f"*(volatile {kind} *){address}ul = {ord(one)};" for one in f"\n{text}\n")
 
-    def run(self, body: str) -> Observation | Failure:
-        target, dag = parse_target(f"micro -board={self.name}"), Dag(declared())
+    def run(self, body: str, tensors: list[Tensor] | None = None) -> Observation | Failure:
+        """`body` in the place of the C of `tensors`; '' leaves theirs."""
+        target, dag = parse_target(f"micro -board={self.name}"), Dag(tensors or declared())
         task = measure_task(dag, target)
         assert task.reference is not None
         source = target.emit(Sketch(dag).lower_row((), "candidate"), "candidate")
-        text = f"void candidate(void *const *args, unsigned char *workspace) {{ {body} }}\n"
+        text = f"void candidate(void *const *args, unsigned char *workspace) {{ {body} }}\n" if body else source.text
         program, reference = self.builder.build([replace(source, text=text), task.reference])
         assert program.artifact is not None and reference.artifact is not None, (program.failure, reference.failure)
         return self.device.run(Job(task, program.artifact, reference.artifact, TIMING))
@@ -94,6 +96,15 @@ def test_nothing_that_a_candidate_says_is_believed(bench: Bench) -> None:
     for body in (RIGHT + bench.said(NOTE), RIGHT + bench.said(ANSWER), bench.said(ANSWER + "\n" + NOTE)):
         seen = bench.run(body)
         assert isinstance(seen, Failure) and seen.kind == "exit", seen
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize("function", [te.exp, te.floor, te.sin])
+def test_functions_that_the_compiler_brings_need_no_library(bench: Bench, function: Callable[[Expr], Expr]) -> None:
+    """The program's text, and that of the reference, which is in double precision."""
+    a = te.placeholder((20,), name="A")
+    seen = bench.run("", [a, te.compute((20,), lambda i: function(a[i]), name="C")])
+    assert isinstance(seen, Observation), seen
 
 
 def test_an_answer_that_stands_twice_is_none() -> None:
