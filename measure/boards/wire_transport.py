@@ -69,12 +69,11 @@ class WireTransport:
         self._files: dict[Path, Segment] = {}
         self._opened = False
         self._resets = 0
-        self._tensor_bytes = 0
+        self._tensor_bytes = 0  # since the last trial ended: those of its reference are its own
         self.short = self.fresh = False
 
     def run(self, program: Artifact, mode: str, kept: str, recipe: str, limits: Limits) -> Ended:
         """See `Transport`. Raises DeviceError where the board does not come back."""
-        self._tensor_bytes = 0
         image = read_image(program.path)
         for attempt in range(3):
             if self._closing.is_set():
@@ -91,7 +90,10 @@ class WireTransport:
                 if (lost := self._lost(error)) is CLOSED or attempt == 2:
                     return Ended("", lost)
                 continue
-            return self._ran(wire, image, mode, kept, limits, before)
+            ended = self._ran(wire, image, mode, kept, limits, before)
+            if mode == "trial":
+                self._tensor_bytes = 0
+            return ended
         raise AssertionError("not reached")
 
     def place(self, path: Path) -> str:
@@ -225,10 +227,13 @@ class WireTransport:
         now = wire.traffic
         return {
             "tensor_bytes_sent": float(self._tensor_bytes),
-            "bytes_sent": float(now.sent - before.sent), "bytes_received": float(now.received - before.received),
-            "bytes_overhead": float(now.overhead - before.overhead), "packets_repeated": float(now.repeated - before.repeated),
-            "packets_damaged": float(now.damaged - before.damaged), "resets": float(self._resets),
-        }  # fmt: skip
+            "wire_bytes_sent": float(now.sent - before.sent),
+            "wire_bytes_received": float(now.received - before.received),
+            "wire_bytes_overhead": float(now.overhead - before.overhead),
+            "wire_packets_repeated": float(now.repeated - before.repeated),
+            "wire_packets_damaged": float(now.damaged - before.damaged),
+            "resets": float(self._resets),
+        }
 
     def _start_anew(self, wire: Wire) -> None:
         """After a program that was halted: devices of the board may be in any state."""

@@ -65,7 +65,7 @@ class OverGdb(Behind):
         assert there.costs == here.costs and there.check == "compared with the reference on the device"
         assert there.counters["tensor_bytes_sent"] == 0 and there.counters["stack_bytes_used"] > 0
         again = device.run(Job(task, artifact, reference, TIMING))
-        assert isinstance(again, Observation) and again.costs == there.costs and again.counters["bytes_sent"] < 2000
+        assert isinstance(again, Observation) and again.costs == there.costs and again.counters["wire_bytes_sent"] < 2000
 
 
 class TestCortexM(OverGdb):

@@ -18,7 +18,6 @@ from ansor.codegen.artifact import Artifact
 from ansor.codegen.image.toolchain import IMAGE
 from ansor.codegen.source import Argument, CSource
 from ansor.errors import AnsorWarning
-from ansor.measure.boards.wire_transport import WireTransport
 from ansor.measure.builder import Builder
 from ansor.measure.device import Job, Observation
 from ansor.measure.devices.board import BoardDevice
@@ -158,15 +157,17 @@ class Faulty:
 
 def test_a_wire_that_breaks_anywhere_gives_right_results_or_failures_with_a_kind(artifacts: dict[str, Artifact], link: str) -> None:
     dice = random.Random(5)
-    device = BoardDevice(link, BOARD)
-    device.run(job(artifacts))
-    transport = device._transport
-    assert isinstance(transport, WireTransport)
-    transport._wire.close()  # type: ignore[union-attr]
-    transport._wire = None
-    transport._open = lambda text: Faulty(open_wire(text), dice, 0.03)
+    opened: list[Faulty] = []
+
+    def faulty(text: str) -> Wire:
+        opened.append(Faulty(open_wire(text), dice, 0.03 if opened else 0.0))
+        return opened[-1]
+
+    device = BoardDevice(link, BOARD, faulty)
     right, kinds = 0, set()
     try:
+        device.run(job(artifacts))
+        opened[0]._share = 0.03
         for _ in range(SCHEDULES):
             name = dice.choice(["right", "right", "wrong_answer", "trap"])
             seen = device.run(job(artifacts, name))
