@@ -1,0 +1,116 @@
+"""How many cycles a program of VTA takes, by a model whose assumptions are parameters: `cycles.c`."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.errors import ArgumentError
+from ansor.vta.assembler import Words
+from ansor.vta.columns import columns_of
+from ansor.vta.configuration import Configuration, Memory
+from ansor.vta.functional import STREAMS, DeadlockError
+from ansor.vta.instructions import Module
+from ansor.vta.simulator_library import simulator_library
+
+PARTS = ("load", "compute", "store", "fetch")
+
+
+@dataclass(frozen=True)
+class CycleModel:
+    """What is assumed of a core and its DRAM; all in cycles, bytes, or numbers of things. Raises ArgumentError for what no core has.
+
+    bus_bytes: of one beat, which takes beat_cycles; burst_bytes: the longest burst, which ends at a multiple of it; read_latency, write_latency: from
+    the last beat of a burst to its data or response; reads, writes: bursts under way at most, of each module. fetch_burst: instructions fetched at once.
+    state_cycles: before an instruction does anything; token_cycles: from a push to its pop. gemm_fill, alu_fill: of the pipelines; gemm_cycles,
+    alu_immediate_cycles, alu_tensor_cycles: for each micro-op. instructions, tokens: what queues hold.
+    """
+
+    name: str
+    bus_bytes: int = 8
+    beat_cycles: int = 1
+    burst_bytes: int = 2048
+    read_latency: int = 100
+    write_latency: int = 50
+    reads: int = 16
+    writes: int = 1
+    fetch_burst: int = 64
+    state_cycles: int = 2
+    token_cycles: int = 1
+    gemm_fill: int = 5
+    gemm_cycles: int = 1
+    alu_fill: int = 5
+    alu_immediate_cycles: int = 1
+    alu_tensor_cycles: int = 2
+    instructions: int = 512
+    tokens: int = 1024
+
+    def __post_init__(self) -> None:
+        may_be_zero = ("read_latency", "write_latency", "state_cycles", "token_cycles", "gemm_fill", "alu_fill")
+        for field in fields(self)[1:]:
+            value, least = getattr(self, field.name), 0 if field.name in may_be_zero else 1
+            if not isinstance(value, int) or not least <= value <= 1 << 20:
+                raise ArgumentError(f"{field.name} of a cycle model is {value!r}; pass a whole number from {least} to {1 << 20}")
+        if self.burst_bytes % self.bus_bytes:
+            raise ArgumentError(f"burst_bytes of a cycle model is {self.burst_bytes}; it is a multiple of bus_bytes, which is {self.bus_bytes}")
+
+    def __str__(self) -> str:
+        return f"cycles({self.name}: {', '.join(f'{field.name}={getattr(self, field.name)}' for field in fields(self)[1:])})"
+
+
+CHISEL = CycleModel("chisel")
+HLS = CycleModel("hls", reads=1, fetch_burst=16, alu_immediate_cycles=2)
+
+
+@dataclass(frozen=True, eq=False)
+class Cycles:
+    """Cycles of a program. busy: those in which each of `PARTS` ran an instruction; bus, gemm, alu: those in which the bus moved and micro-ops started;
+    times: when each instruction began and ended, [n, 2]."""
+
+    total: int
+    busy: dict[str, int]
+    bus: int
+    gemm: int
+    alu: int
+    times: NDArray[np.int64]
+
+
+class _Model(ctypes.Structure):
+    _fields_ = (
+        *((field.name, ctypes.c_int64) for field in fields(CycleModel)[1:]), ("bytes", ctypes.c_int64 * len(Memory)),
+        *((name, ctypes.c_void_p * len(Module)) for name in ("queue", "sent", "taken")), *((name, ctypes.c_void_p * len(STREAMS)) for name in ("push", "pop")),
+        ("times", ctypes.c_void_p), ("flight", ctypes.c_void_p * len(PARTS)),
+    )  # fmt: skip
+
+
+class _Result(ctypes.Structure):
+    _fields_ = (
+        ("ok", ctypes.c_int64), ("total", ctypes.c_int64), ("busy", ctypes.c_int64 * 4), ("bus", ctypes.c_int64),
+        ("gemm", ctypes.c_int64), ("alu", ctypes.c_int64), ("waits", ctypes.c_int64 * 4),
+    )  # fmt: skip
+
+
+def count_cycles(words: Words, configuration: Configuration, model: CycleModel = CHISEL) -> Cycles:
+    """Cycles of a program [n, 2]. Raises DeadlockError, and InstructionError for words that are no program."""
+    program, result, given = columns_of(words, configuration), _Result(), _Model()
+    count = len(program)
+    for field in fields(model)[1:]:
+        setattr(given, field.name, getattr(model, field.name))
+    given.bytes[:] = [configuration.element_bytes(memory) for memory in Memory]
+    rooms = np.zeros((3 * len(Module) + 2 * len(STREAMS), count + 1), np.int64)
+    places = iter([int(row.ctypes.data) for row in rooms])
+    for array in (given.queue, given.sent, given.taken, given.push, given.pop):
+        array[:] = [next(places) for _ in array]
+    flights, times = np.zeros((len(PARTS), max(model.reads, model.writes)), np.int64), np.zeros((count, 2), np.int64)
+    given.flight[:], given.times = [int(row.ctypes.data) for row in flights], times.ctypes.data
+    run = simulator_library("cycles").ansor_vta_cycles
+    run.argtypes, run.restype = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p], None
+    run(ctypes.byref(given), program.ctypes.data, count, ctypes.byref(result))
+    if not result.ok:
+        waiting = [(name, number) for name, number in zip(PARTS, result.waits, strict=True) if number >= 0]
+        text = ", ".join(f"{name} waits with instruction {number}" for name, number in waiting)
+        raise DeadlockError(f"the program never ends: {text}; `run_in_random_order` says for what", tuple(number for _, number in waiting))
+    return Cycles(result.total, dict(zip(PARTS, result.busy, strict=True)), result.bus, result.gemm, result.alu, times)
