@@ -15,7 +15,7 @@ from ansor.support.text import clip
 ALIKE = 6
 """So many programs in a row that fail for one reason are no accident: they differ in all that a search can change."""
 
-TOOLS = ("compile", "compile_timeout", "load", "reference")
+TOOLS = ("compile", "compile_timeout", "load", "reference", "does_not_fit")
 """Kinds of failures that come before a program ran."""
 
 
@@ -39,9 +39,12 @@ class FirstFailures:
         if len(self._held) >= ALIKE:
             count, self._held = len(self._held), []
             assert failure is not None
+            said = f"{failure.kind}: {clip(' '.join(failure.text.split()), 300)}"
+            if failure.kind == "does_not_fit":
+                raise MeasureError(f"the first {count} programs are too large for the device: {said}; choose smaller sizes, or another board")
             raise MeasureError(
                 f"the first {count} programs all fail alike, before they run, so the tools are at fault rather than the programs: "
-                f"{failure.kind}: {clip(' '.join(failure.text.split()), 300)}; `ansor doctor` checks compiler and machine; nothing was recorded of them"
+                f"{said}; `ansor doctor` checks compiler and machine; nothing was recorded of them"
             )
 
     def settle(self) -> None:

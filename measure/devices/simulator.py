@@ -16,6 +16,7 @@ from ansor.codegen.image.elf import read_image, write_elf
 from ansor.codegen.image.toolchain import IMAGE
 from ansor.errors import DeviceError
 from ansor.measure.boards.asking import Asked, answer_line, counters_of, memory_of
+from ansor.measure.boards.fit import misfit
 from ansor.measure.device import Job, Observation
 from ansor.measure.device_kinds import DeviceKind
 from ansor.measure.devices.one_job import OneJob
@@ -97,7 +98,8 @@ class SimulatorDevice:
                 self._work = WorkDirectory()
                 transport = SimulatorTransport(self._board, self.unit, self._work.path, self._programs)
                 self._runs = TrialRuns(transport, self.unit, slower=SLOWER, here=HostProof(closing=self._one.closing))
-            return self._runs.run(job)
+            free = read_image(job.artifact.path).symbols["ansor_free"]
+            return misfit(job, self._board, free) or self._runs.run(job)
 
     def close(self) -> None:
         """End what runs, and remove its files."""

@@ -1,0 +1,27 @@
+"""Whether a job has room on a board: its arguments and workspace beside the harness. Said before anything runs, with the numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ansor.codegen.image.board import Board
+from ansor.codegen.source import CSource
+from ansor.measure.device import Job
+from ansor.measure.failure import Failure
+
+BANDS = 2 * 64 + 64  # bytes around a buffer, and what its alignment takes
+
+
+def misfit(job: Job, board: Board, free: int) -> Failure | None:
+    """Why a candidate has no room; None when it has. `free`: where the memory for buffers begins."""
+    source = job.artifact.source
+    arguments, room = arguments_bytes(source), board.heap_end - free
+    if arguments + source.workspace_bytes <= room:
+        return None
+    needs = f"needs {arguments:,} bytes for its arguments and {source.workspace_bytes:,} of workspace"
+    return Failure("does_not_fit", f"the program {needs}; {board.name} has {room:,} for them, of {board.data.size:,} bytes of {board.data.name}")
+
+
+def arguments_bytes(source: CSource) -> int:
+    """Bytes of all arguments of a program, with the guard bands around them."""
+    return sum(one.physical_size * np.dtype(one.dtype).itemsize + BANDS for one in source.arguments)
