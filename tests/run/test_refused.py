@@ -17,12 +17,12 @@ from ansor.targets.base import CodeGenerator, Kind, Target, parse_target, regist
 from ansor.te import workloads
 
 NOTHING = Limit("nothing at all", lambda loops, machine: False)
-STRICT = register_kind(Kind("strict", lambda mcpu: replace(cpu.default(mcpu), kind="strict"), cpu.OPTIONS, codegen=CodeGenerator(limits=(*LIMITS, NOTHING))))
-SAID = re.compile(r"asked for programs of matmul.* for strict.*, which allows none of those of its sketches; of \d+ programs its limits refused nothing at all")
+STRICT = register_kind(Kind("picky", lambda mcpu: replace(cpu.default(mcpu), kind="picky"), cpu.OPTIONS, codegen=CodeGenerator(limits=(*LIMITS, NOTHING))))
+SAID = re.compile(r"asked for programs of matmul.* for picky.*, which allows none of those of its sketches; of \d+ programs its limits refused nothing at all")
 
 
 def strict() -> Target:
-    return parse_target("strict -threads=1")
+    return parse_target("picky -threads=1")
 
 
 def test_the_limit_is_named() -> None:
