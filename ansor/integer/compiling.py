@@ -19,9 +19,9 @@ from ansor.integer.network_code import Call, NetworkCode, NetworkKernel
 from ansor.integer.operators import AveragePool, Convolution, MaxPool, Operator
 from ansor.integer.plan import arena_of, roots_of, steps_of
 from ansor.ir.dag import Dag, c_identifier
-from ansor.run.choosing import chosen, is_tunable, recorded_states, say_guesses, say_unused
+from ansor.run.choosing import chosen, is_tunable, recorded_states, say_guesses
 from ansor.run.keywords import RunOptions
-from ansor.run.session import tuned
+from ansor.run.session import tune_states
 from ansor.run.states import Best, TaskState
 from ansor.run.voice import Voice
 from ansor.schedule.memory import used_bytes
@@ -54,7 +54,7 @@ def compiled(network: IntegerNetwork, target: Target, asked: RunOptions, voice: 
     target = _on_one_thread(target)
     steps = _steps(network, target)
     states = recorded_states([(task, float(weight)) for task, weight in _tasks(steps)], asked.records)
-    _tune(states, asked, voice)
+    tune_states(states, asked, voice)
     voice.now(f"choosing programs for {counted(len(states), 'kernel')}")
     bests = {key: _chosen(state, target, asked) for key, state in states.items()}
     say_guesses([state for state in states.values() if is_tunable(state.task)], voice.say, hint=not asked.given)
@@ -125,17 +125,6 @@ def _name(operator: Operator, network: IntegerNetwork) -> str:
     else:
         parts += ["x".join(map(str, shape)) for shape in shapes[: 2 if operator.kind == "dense" else 1]]
     return "_".join(parts)
-
-
-def _tune(states: dict[str, TaskState], asked: RunOptions, voice: Voice) -> None:
-    """Puts tuned states in the place of those that tuning is worth for, if that was asked for."""
-    if not asked.measures:
-        say_unused(states.values(), asked.records, voice.say, voice.alarm)
-        return
-    tunable = [state for state in states.values() if is_tunable(state.task)]
-    if tunable:
-        found = tuned([state.task for state in tunable], [state.weight for state in tunable], asked, voice)
-        states.update((state.task.workload_key, state) for state in found)
 
 
 def _assembled(network: IntegerNetwork, target: Target, steps: Sequence[Step], bests: dict[str, Best]) -> NetworkCode:

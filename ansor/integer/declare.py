@@ -19,7 +19,7 @@ from ansor.te.tensor import Tensor
 @singledispatch
 def declaration(operator: Operator, shapes: Sequence[Shape]) -> list[Tensor]:
     """The tensors of an operator on inputs of these shapes."""
-    raise NotImplementedError(operator.kind)
+    raise TypeError(f"the operator {operator.kind} has no declaration: write one here, with @declaration.register")
 
 
 @declaration.register

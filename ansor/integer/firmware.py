@@ -71,7 +71,7 @@ class BoardRun:
 
 
 def board_of(code: NetworkCode) -> Board:
-    """The board of a network. Raises TargetError for a target that is none."""
+    """The board that a network was compiled for. Raises TargetError if its target is not a board."""
     toolchain = code.target.toolchain()
     if not isinstance(toolchain, ImageToolchain):
         raise TargetError(f"asked for the firmware of {code.network.name} for {code.target}, which is no board: choose one, such as micro -board=mps2-an386")
@@ -83,9 +83,8 @@ def limits_of(target: Target, ram_bytes: int | None = None, flash_bytes: int | N
     toolchain = target.toolchain()
     if isinstance(toolchain, ImageToolchain):
         board = toolchain.board
-        start, end = harness.code_memory(board)
         ram_bytes = board.data.size if ram_bytes is None else ram_bytes
-        flash_bytes = end - start if flash_bytes is None else flash_bytes
+        flash_bytes = board.code.size if flash_bytes is None else flash_bytes
     return Limits(ram_bytes, flash_bytes)
 
 
@@ -95,7 +94,7 @@ def build_firmware(code: NetworkCode, folder: str | Path) -> Firmware:
     assert isinstance(toolchain, ImageToolchain)  # board_of asks
     place, name = save(code, folder), c_name(code)
     (place / "firmware.c").write_text(MAIN.format(name=name, word=name.upper()))
-    (place / "firmware.ld").write_text(_script(board))
+    (place / "firmware.ld").write_text(harness.script(board, told=False))
     network = [place / f"{one}.c" for one in ("firmware", "net", "weights", "selftest")] + [place / KERNELS / f"{one.code.entry}.c" for one in code.kernels]
     files = [*(one for one in harness.sources(board) if one.name != "trial.c"), *network]
     around = ("-g0", "-fno-sanitize=all", "-ffunction-sections", "-fdata-sections", "-DTRIAL_SELECTED", *harness.defines(board))
@@ -127,30 +126,3 @@ def run_firmware(firmware: Firmware) -> BoardRun:
         raise DeviceError(f"asked to run {firmware.path} on {board.name}, which ended without an answer; it said: {said}")
     wrong, start, end, stack = (int(word, 16) for word in found.groups())
     return BoardRun(wrong, (end - start) * board.counter.scale, board.counter.unit, stack)
-
-
-def _script(board: Board) -> str:
-    """What tells the linker where everything is: constants where code is, all that changes in the memory of data, cleared at the start."""
-    start, end = harness.code_memory(board)
-    apart = start != board.data.start
-    begin = f"  . = {board.data.start:#x};\n" if apart else ""
-    code_end = f'  ASSERT(ansor_code_end <= {end:#x}, "the program does not fit into the memory for code")\n' if apart else ""
-    return f"""ENTRY(_start)
-SECTIONS {{
-  . = {start:#x};
-  .vectors : {{ KEEP(*(.vectors)) }}
-  .text : {{ KEEP(*(.start)) *(.text .text.*) *(.rodata .rodata.* .srodata .srodata.*) }}
-  .data : {{ *(.data .data.* .sdata .sdata.*) }}
-  . = ALIGN({harness.ALIGN});
-  ansor_code_end = .;
-{begin}  .tohost (NOLOAD) : ALIGN(64) {{ KEEP(*(.tohost)) }}
-  .bss (NOLOAD) : ALIGN(64) {{
-    ansor_bss_start = .; *(.shared) *(.bss .bss.* .sbss .sbss.* COMMON) . = ALIGN(8); ansor_bss_end = .;
-  }}
-  ansor_stack_low = {board.stack_low:#x};
-  ansor_stack_top = {board.data.end:#x};
-  ASSERT(SIZEOF(.data) == 0, "the program has variables with values: only constants have a place")
-  ASSERT(ansor_bss_end <= {board.heap_end:#x}, "the arena does not fit into the memory for data")
-{code_end}  /DISCARD/ : {{ *(.ARM.exidx* .ARM.extab* .eh_frame* .comment .note*) }}
-}}
-"""

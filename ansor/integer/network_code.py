@@ -44,7 +44,7 @@ class Limits:
     flash_bytes: int | None = None
 
     def check(self, network: IntegerNetwork, plan: ArenaPlan, stack_bytes: int, constant_bytes: int) -> None:
-        """Raises ModelError, with the numbers, for what a board has less of. The code comes on top of the constants."""
+        """Raises ModelError, with the numbers, if the network needs more memory than the board has. Its code takes flash in addition to the constants."""
         ram = plan.size + stack_bytes
         if self.ram_bytes is not None and ram > self.ram_bytes:
             peak = steps_of(network)[int(np.argmax(plan.alive))].output
@@ -77,7 +77,7 @@ class NetworkCode:
 
     @property
     def stack_bytes(self) -> int:
-        """Of the largest local buffers of a kernel. What calls and registers take comes on top."""
+        """The largest local buffers of any kernel. Calls and saved registers need stack in addition."""
         return max((one.stack_bytes for one in self.kernels), default=0)
 
     @cached_property

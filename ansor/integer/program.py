@@ -56,7 +56,7 @@ class IntegerProgram:
 
     @property
     def constant_bytes(self) -> int:
-        """Flash of weights, biases, multipliers and tables. The code comes on top."""
+        """Flash for weights, biases, multipliers and tables, not counting the code."""
         return self.code.constant_bytes
 
     @property

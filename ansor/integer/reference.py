@@ -32,7 +32,7 @@ def run(network: IntegerNetwork, inputs: Mapping[str, Bytes]) -> dict[str, Bytes
 @singledispatch
 def computed(operator: Operator, *inputs: Bytes) -> Bytes:
     """The result of one operator."""
-    raise NotImplementedError(operator.kind)
+    raise TypeError(f"the operator {operator.kind} has no reference: write one here, with @computed.register")
 
 
 @computed.register

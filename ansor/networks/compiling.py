@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from ansor.networks.library_choice import assembled, runs_here
 from ansor.networks.network_kernel import NetworkKernel
-from ansor.run.choosing import chosen, is_tunable, recorded_states, say_guesses, say_refused, say_unused
+from ansor.run.choosing import chosen, is_tunable, recorded_states, say_guesses, say_refused
 from ansor.run.kernels import built
 from ansor.run.keywords import RunOptions
 from ansor.run.machine_checks import check_tools
-from ansor.run.session import tuned
+from ansor.run.session import tune_states
 from ansor.run.states import TaskState
 from ansor.run.voice import Voice
 from ansor.support.text import counted
@@ -32,7 +32,7 @@ def compiled(extracted: ExtractedGraph, target: Target, asked: RunOptions, voice
     tasks = [SearchTask(tensors=group.tensors, target=target, name=group.name) for group in extracted.tasks]
     toolchain = check_tools(target) if tasks else None
     states = recorded_states([(task, float(group.weight)) for task, group in zip(tasks, extracted.tasks, strict=True)], asked.records)
-    _tune(states, asked, voice)
+    tune_states(states, asked, voice)
     voice.now(f"choosing programs for {counted(len(tasks), 'kernel')}")
     bests = [chosen(states[task.workload_key], seed=asked.search.seed) for task in tasks]
     on_tasks(list(states.values()))
@@ -44,14 +44,3 @@ def compiled(extracted: ExtractedGraph, target: Target, asked: RunOptions, voice
         voice.now("comparing with PyTorch's kernels")
         return assembled(extracted, tasks, bests, ours, asked.records, voice.say)
     return CompiledNetwork(extracted, ours)
-
-
-def _tune(states: dict[str, TaskState], asked: RunOptions, voice: Voice) -> None:
-    """Put the tuned states in the place of those of the tasks that tuning is worth for, if that was asked for."""
-    if not asked.measures:
-        say_unused(states.values(), asked.records, voice.say, voice.alarm)
-        return
-    tunable = [state for state in states.values() if is_tunable(state.task)]
-    if tunable:
-        found = tuned([state.task for state in tunable], [state.weight for state in tunable], asked, voice)
-        states.update((state.task.workload_key, state) for state in found)

@@ -201,7 +201,7 @@ $CC $CFLAGS -c {TEST}/kernel.c -o {TEST}/kernel.o
 around="{' '.join(f'{one}.o' for one in objects.split())}"
 $CC -static $LDFLAGS {TEST}/reference.o $around -lm -o {TEST}/reference
 $CC -static $LDFLAGS {TEST}/kernel.o {code.entry}.o $around -lm -o {TEST}/kernel
-# Inputs are from -1 to 1. Where those give what is no number (roots, logarithms), they are from 0.5 to 1.5.
+# Inputs are from -1 to 1. If outputs are then not finite (roots, logarithms), they are from 0.5 to 1.5.
 for inputs in usual positive; do
     $RUN ./{TEST}/reference reference {TEST}/expected < {TEST}/reference-$inputs.txt > {TEST}/reference.json
     grep -q '"nan": [1-9]' {TEST}/reference.json || break

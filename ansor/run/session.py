@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ansor.measure.measurer import Measurer
+from ansor.run.choosing import is_tunable, say_unused
 from ansor.run.keywords import RunOptions
 from ansor.run.options import Trials
 from ansor.run.states import TaskState
@@ -27,3 +28,14 @@ def tuned(tasks: Sequence[SearchTask], weights: Sequence[float] | None, asked: R
                 raise
             voice.say("stopped by Ctrl-C: going on with the best programs so far")
             return run.states
+
+
+def tune_states(states: dict[str, TaskState], asked: RunOptions, voice: Voice) -> None:
+    """Put the tuned states in the place of those of the tasks that tuning is worth for, if that was asked for."""
+    if not asked.measures:
+        say_unused(states.values(), asked.records, voice.say, voice.alarm)
+        return
+    tunable = [state for state in states.values() if is_tunable(state.task)]
+    if tunable:
+        found = tuned([state.task for state in tunable], [state.weight for state in tunable], asked, voice)
+        states.update((state.task.workload_key, state) for state in found)

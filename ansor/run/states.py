@@ -153,6 +153,7 @@ class TaskState:
     `by_origin`: cost of the fastest program of the rules, and of each template; `failures`: trials that failed, by kind.
     `best_at`: trials when the best was found; `searched`: whether the last round had more than picks; `spent`: seconds of those rounds of this run that ended,
     of `timed` trials. In the round of picks are the reference and the first compilation, so that it says nothing of the pace.
+    `first_failure`: why the first trial that failed did.
     `refused`: the run found no program that the target allows, and said so.
     `counters`: what else the device counted of the best program, where this run measured it.
     """
@@ -173,6 +174,7 @@ class TaskState:
     by_origin: dict[str, float] = field(default_factory=dict, init=False)
     counters: dict[str, float] = field(default_factory=dict, init=False)
     refused: bool = field(default=False, init=False)
+    first_failure: Failure | None = field(default=None, init=False)
 
     @property
     def cost(self) -> float | None:
@@ -194,6 +196,7 @@ class TaskState:
         self.trials += 1
         if failure is not None:
             self.failures[failure.kind] += 1
+            self.first_failure = self.first_failure or failure
         if outcome.cost is not None:
             origin = origin_of(self.task.spaces[outcome.pick.space].algorithm)
             self.by_origin[origin] = min(outcome.cost, self.by_origin.get(origin, math.inf))

@@ -30,7 +30,7 @@ from ansor.run.summary import last_lines
 from ansor.run.voice import Hearers
 from ansor.search.task_scheduler import TaskInfo, TaskScheduler
 from ansor.search.tuner import Outcome, Pick, Tuner
-from ansor.support.text import format_left, format_share
+from ansor.support.text import clip, counted, format_left, format_share
 from ansor.tasks.origins import origin_of
 from ansor.tasks.task import SearchTask
 
@@ -100,17 +100,21 @@ class TuningRun:
         with self.ledger:
             for state in self._schedule(done):
                 done += self._round(state, self.pace.round_size(state, done, self.rounds.size))
-        self._say_refused()
+        self._say_without_program()
         for line in last_lines(self.states, self.pace):
             self.hearers.say(line)
         return self.states
 
-    def _say_refused(self) -> None:
-        """Tasks without a single trial that have nothing left to try: the target allows none of their programs."""
-        for state in self.states:
-            if not state.trials and state.best is None and self.tuners[id(state)].exhausted:
+    def _say_without_program(self) -> None:
+        """Tasks without a single trial that have nothing left to try: the target allows none of their programs. And those whose programs all failed."""
+        for state in (one for one in self.states if one.best is None):
+            if not state.trials and self.tuners[id(state)].exhausted:
                 state.refused = True
                 self.hearers.warn(refusal(state.task))
+            elif state.trials > state.resumed and state.first_failure is not None:
+                kinds = ", ".join(f"{count} {kind}" for kind, count in state.failures.most_common())
+                said = clip(" ".join(state.first_failure.text.split()), 200)
+                self.hearers.warn(f"{state.task.name}: all {counted(state.trials, 'program')} that were tried failed ({kinds}); the first: {said}")
 
     # what is known --------------------------------------------------------------------------------------------------------------------------------
 

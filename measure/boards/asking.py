@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ansor.codegen.artifact import Artifact
@@ -23,7 +23,7 @@ _ADDRESS = re.compile(r"\bpc 0x([0-9a-f]+)")
 @dataclass(frozen=True, slots=True)
 class Asked:
     """One run of an image. kept: the place of a reference's outputs, "-" for none; alone: whether the answer goes to the console, and the machine ends itself;
-    free, limit: where buffers may be, and ticks of the watchdog, 0 for none."""
+    heap, limit: where buffers may be, from and to, and ticks of the watchdog, 0 for none."""
 
     mode: str
     kept: str
@@ -69,8 +69,3 @@ def counters_of(text: str, board: Board, unit: str) -> Mapping[str, float]:
 def with_places(failure: Failure, image: Image) -> Failure:
     """The failure with names beside the addresses in its text."""
     return Failure(failure.kind, _ADDRESS.sub(lambda found: f"{found[0]} ({image.place(int(found[1], 16))})", failure.text))
-
-
-def total(segments: Iterable[Segment]) -> int:
-    """Bytes of segments."""
-    return sum(len(one.content) for one in segments)

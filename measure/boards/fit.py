@@ -1,4 +1,4 @@
-"""Whether a job has room on a board: its arguments and workspace beside the harness. Said before anything runs, with the numbers."""
+"""Whether a program has room on a board: its arguments and workspace beside the harness. Said before anything runs, with the numbers."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ import numpy as np
 
 from ansor.codegen.image.board import Board
 from ansor.codegen.source import CSource
-from ansor.measure.device import Job
 from ansor.measure.failure import Failure
 
 BANDS = 2 * 64 + 64  # bytes around a buffer, and what its alignment takes
 
 
-def misfit(job: Job, board: Board, free: int) -> Failure | None:
-    """Why a candidate has no room; None when it has. `free`: where the memory for buffers begins."""
-    source = job.artifact.source
+def misfit(source: CSource, board: Board, free: int) -> Failure | None:
+    """Why a program has no room; None when it has. `free`: where the memory for buffers begins."""
     arguments, room = arguments_bytes(source), board.heap_end - free
     if arguments + source.workspace_bytes <= room:
         return None

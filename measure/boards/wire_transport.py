@@ -20,6 +20,7 @@ from ansor.codegen.image.board import Board
 from ansor.codegen.image.elf import Image, Segment, read_image
 from ansor.errors import DeviceError
 from ansor.measure.boards.asking import Asked, answer_line, counters_of, memory_of, with_places
+from ansor.measure.boards.fit import misfit
 from ansor.measure.boards.loader import Loader
 from ansor.measure.boards.places import NoRoom, Places
 from ansor.measure.failure import Failure
@@ -75,6 +76,8 @@ class WireTransport:
     def run(self, program: Artifact, mode: str, kept: str, recipe: str, limits: Limits) -> Ended:
         """See `Transport`. Raises DeviceError where the board does not come back."""
         image = read_image(program.path)
+        if mode == "trial" and (too_large := misfit(program.source, self._board, image.symbols["ansor_free"])) is not None:
+            return Ended("", too_large)
         for attempt in range(3):
             if self._closing.is_set():
                 return Ended("", CLOSED)

@@ -12,10 +12,8 @@ from functools import partial
 import numpy as np
 
 from ansor.codegen.image.board import Board
-from ansor.codegen.image.elf import read_image
 from ansor.codegen.image.toolchain import IMAGE
 from ansor.errors import DeviceError
-from ansor.measure.boards.fit import misfit
 from ansor.measure.boards.wire_transport import WireTransport
 from ansor.measure.device import Job, Observation
 from ansor.measure.device_kinds import DeviceKind
@@ -78,9 +76,6 @@ class BoardDevice:
 
     def _believed(self, job: Job) -> Observation | Failure:
         """A wrong answer is believed only of a program in memory that was written just now: the one before may have damaged it."""
-        too_large = misfit(job, self._board, read_image(job.artifact.path).symbols["ansor_free"])
-        if too_large is not None:
-            return too_large
         found, fresh = self._run(job), self._transport.fresh
         if isinstance(found, Failure) and found.kind not in LINK:
             self._transport.doubt()

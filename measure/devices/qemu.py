@@ -19,20 +19,17 @@ from ansor.codegen.artifact import PROGRAM, Artifact
 from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.toolchain import cached_library, find_compiler
 from ansor.errors import DeviceError, ToolchainError
-from ansor.measure.device import Job, Observation
 from ansor.measure.device_kinds import DeviceKind
-from ansor.measure.devices.one_job import OneJob
 from ansor.measure.devices.program_runner import ProgramRunner, Said
+from ansor.measure.devices.started import StartedDevice
 from ansor.measure.failure import Failure
 from ansor.measure.trial.proof import HostProof
 from ansor.measure.trial.runs import TrialRuns
 from ansor.measure.trial.transport import ARGUMENT_BYTES, CLOSED, INSTRUCTIONS, TOO_MUCH, Ended, Limits, failed_by_signal
 from ansor.measure.turns import Say
-from ansor.measure.work_directory import WorkDirectory
 from ansor.support.text import clip
 from ansor.targets.base import Target
 from ansor.targets.unit import INSTRUCTIONS as UNIT
-from ansor.targets.unit import Unit
 
 PLUGIN = Path(__file__).with_name("qemu_count.c")
 INSTALL = "apt-get update && apt-get install -y qemu-user"
@@ -90,37 +87,14 @@ class QemuTransport:
         (self.folder / kept).unlink(missing_ok=True)
 
 
-class QemuDevice:
+class QemuDevice(StartedDevice):
     """One kind of processor under emulation. Costs are instructions of a call, its return included."""
 
-    unit: Unit = UNIT
-    form = PROGRAM
-    alone = False
-
     def __init__(self, name: str, kind: str, cpu: str) -> None:
-        self.name = name
-        self.model = f"qemu-{kind}"
-        self._kind, self._cpu = kind, cpu
-        self._work: WorkDirectory | None = None
-        self._runs: TrialRuns | None = None
-        self._one = OneJob()
-        self._programs = ProgramRunner(self._one.closing)
+        def opened(folder: Path, programs: ProgramRunner, proof: HostProof) -> TrialRuns:
+            return TrialRuns(QemuTransport(_emulator(kind), cpu, plugin(), folder, programs), UNIT, slower=SLOWER, proof=proof)
 
-    def run(self, job: Job) -> Observation | Failure:
-        """See `Device`. Raises DeviceError when the emulator or its plugin cannot be used."""
-        with self._one.running():
-            if self._runs is None:
-                self._work = WorkDirectory()
-                transport = QemuTransport(_emulator(self._kind), self._cpu, plugin(), self._work.path, self._programs)
-                self._runs = TrialRuns(transport, UNIT, slower=SLOWER, proof=HostProof(closing=self._one.closing))
-            return self._runs.run(job)
-
-    def close(self) -> None:
-        """End what runs, and remove what stayed."""
-        with self._one.ended(self._programs.interrupt):
-            if self._work is not None:
-                self._work.close()
-            self._work = self._runs = None
+        super().__init__(name, f"qemu-{kind}", UNIT, PROGRAM, opened)
 
 
 def cpu_of(kind: str, mcpu: str) -> str:
@@ -177,7 +151,7 @@ def _counters(lines: str) -> Mapping[str, float]:
 
 
 def _failure(said: Said, status: int) -> Failure | None:
-    """Why a program has no answer: a signal, a status that is no program's own, or an output that is none."""
+    """Why a program gave no answer: it was killed by a signal, it exited with an error status, or its output is not an answer."""
     complaint = clip(_SIGNAL.sub("", said.complaint).strip(), 500)
     if status < 0:
         return failed_by_signal(signal.Signals(-status).name, -status, complaint)

@@ -17,16 +17,14 @@ from ansor.codegen.image.toolchain import IMAGE
 from ansor.errors import DeviceError
 from ansor.measure.boards.asking import Asked, answer_line, counters_of, memory_of
 from ansor.measure.boards.fit import misfit
-from ansor.measure.device import Job, Observation
 from ansor.measure.device_kinds import DeviceKind
-from ansor.measure.devices.one_job import OneJob
 from ansor.measure.devices.program_runner import ProgramRunner
+from ansor.measure.devices.started import StartedDevice
 from ansor.measure.failure import Failure
 from ansor.measure.trial.proof import HostProof
 from ansor.measure.trial.runs import TrialRuns
 from ansor.measure.trial.transport import CLOSED, TOO_MUCH, Ended, Limits
 from ansor.measure.turns import Say
-from ansor.measure.work_directory import WorkDirectory
 from ansor.support.text import clip
 from ansor.targets.base import Target
 from ansor.targets.micro import board_of
@@ -51,6 +49,9 @@ class SimulatorTransport:
     def run(self, program: Artifact, mode: str, kept: str, recipe: str, limits: Limits) -> Ended:
         """See `Transport`."""
         image = read_image(program.path)
+        too_large = misfit(program.source, self._board, image.symbols["ansor_free"])
+        if too_large is not None:
+            return Ended("", too_large)
         asked = Asked(mode, kept, recipe, True, (image.symbols["ansor_free"], self._board.heap_end), self._board.ticks(limits.seconds))
         with tempfile.NamedTemporaryFile(suffix=".elf", dir=self._folder) as file:
             write_elf(image.with_bytes(memory_of(image, program, asked)), Path(file.name))
@@ -75,38 +76,16 @@ class SimulatorTransport:
         """Nothing stays."""
 
 
-class SimulatorDevice:
+class SimulatorDevice(StartedDevice):
     """One simulated board. Costs are what its counter counts of one call, its return included."""
 
-    form = IMAGE
-    alone = False
-
     def __init__(self, name: str, board: Board) -> None:
-        self.name = name
-        self.model = board.name
-        self.unit = Unit.from_text(board.counter.unit)
-        self._board = board
-        self._work: WorkDirectory | None = None
-        self._runs: TrialRuns | None = None
-        self._one = OneJob()
-        self._programs = ProgramRunner(self._one.closing)
+        unit = Unit.from_text(board.counter.unit)
 
-    def run(self, job: Job) -> Observation | Failure:
-        """See `Device`. Raises DeviceError when the simulator cannot be started."""
-        with self._one.running():
-            if self._runs is None:
-                self._work = WorkDirectory()
-                transport = SimulatorTransport(self._board, self.unit, self._work.path, self._programs)
-                self._runs = TrialRuns(transport, self.unit, slower=SLOWER, here=HostProof(closing=self._one.closing))
-            free = read_image(job.artifact.path).symbols["ansor_free"]
-            return misfit(job, self._board, free) or self._runs.run(job)
+        def opened(folder: Path, programs: ProgramRunner, proof: HostProof) -> TrialRuns:
+            return TrialRuns(SimulatorTransport(board, unit, folder, programs), unit, slower=SLOWER, here=proof)
 
-    def close(self) -> None:
-        """End what runs, and remove its files."""
-        with self._one.ended(self._programs.interrupt):
-            if self._work is not None:
-                self._work.close()
-            self._work = self._runs = None
+        super().__init__(name, board.name, unit, IMAGE, opened)
 
 
 def find_program(name: str) -> str:

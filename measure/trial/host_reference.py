@@ -45,16 +45,12 @@ def host_reference(proof: HostProof, job: Job, sources: Mapping[str, Source]) ->
     """Run a job's reference here, and again with inputs that are moved a little where outputs are floats."""
     assert job.reference is not None
     inputs = host_inputs(job, sources)
-    outputs = proof.outputs(job.reference.source, inputs)
-    if isinstance(outputs, Failure):
-        return outputs
-    moved: list[Arrays] = []
-    if any(one.dtype.kind == "f" for one in outputs.values()):
-        for number in range(MOVES):
-            again = proof.outputs(job.reference.source, _moved(inputs, job, number))
-            if isinstance(again, Failure):
-                return again
-            moved.append(again)
+    source = job.reference.source
+    floats = any(np.dtype(one.dtype).kind == "f" for one in source.arguments if one.role == "output")
+    made = proof.outputs(source, [inputs, *(_moved(inputs, job, number) for number in range(MOVES if floats else 0))])
+    if isinstance(made, Failure):
+        return made
+    outputs, *moved = made
     scales = [float(np.abs(one).max()) for one in inputs.values() if one.dtype.kind == "f" and one.size]
     sensitivity = {name: sensitivity_of(one, [other[name] for other in moved]) for name, one in outputs.items()}
     return HostReference(outputs, sensitivity, max(scales, default=1.0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import wait
 from pathlib import Path
 
@@ -55,9 +55,10 @@ class HostProof:
         places = [place for place, one in enumerate(source.arguments) if one.role == "output"]
         if [sums.place for sums in answer.sums] != places or len(answer.kept) != len(places):
             return Failure("reference", f"the device gave sums of the arguments {[sums.place for sums in answer.sums]}, in the place of the outputs {places}")
-        made = self.outputs(source, host_inputs(job, sources))
-        if isinstance(made, Failure):
-            return made
+        all_made = self.outputs(source, [host_inputs(job, sources)])
+        if isinstance(all_made, Failure):
+            return all_made
+        (made,) = all_made
         for place, kept, sums in zip(places, answer.kept, answer.sums, strict=True):
             argument = source.arguments[place]
             wrong = _wrong_share(argument, declared[argument.name].dtype, made[argument.name], kept, sums, job)
@@ -66,10 +67,8 @@ class HostProof:
                 return Failure("reference", f"{said}: output {argument.name!r}, {wrong}")
         return None
 
-    def outputs(self, source: CSource, inputs: Arrays) -> Arrays | Failure:
-        """What a reference gives on this machine; inputs are logical arrays."""
-        outputs = [one for one in source.arguments if one.role == "output"]
-        shared = {one.name: shared_array(one) for one in outputs}
+    def outputs(self, source: CSource, runs: Sequence[Arrays]) -> list[Arrays] | Failure:
+        """What a reference gives on this machine for each of these inputs, logical arrays. It is built once."""
         with Builder(CToolchain(self._compiler)) as builder:
             (building,) = builder.submit([source], timeout=SECONDS)
             while not wait([building], LOOK_SECONDS).done:
@@ -78,11 +77,17 @@ class HostProof:
             (built,) = building.result()
             if built.artifact is None:
                 return built.failure or Failure("reference", "the reference was not built")
-            library = built.artifact.path
-            failure = self._run(source, library, inputs, shared)
-        return failure or shared
+            made = []
+            for inputs in runs:
+                shared = self._run(source, built.artifact.path, inputs)
+                if isinstance(shared, Failure):
+                    return shared
+                made.append(shared)
+        return made
 
-    def _run(self, source: CSource, library: Path, inputs: Arrays, shared: Arrays) -> Failure | None:
+    def _run(self, source: CSource, library: Path, inputs: Arrays) -> Arrays | Failure:
+        shared = {one.name: shared_array(one) for one in source.arguments if one.role == "output"}
+
         def body(report: Report) -> None:
             loaded = Call(self._harness, call_data(source, str(library)), inputs, None)
             report({"buffers": loaded.buffers()})
@@ -93,7 +98,7 @@ class HostProof:
         failure = isolated(self._harness, body, timeout=SECONDS, cancelled=self._closing).failure
         if self._closing.is_set():
             return CLOSED
-        return failure and Failure("reference", f"the reference failed on this machine: {failure}")
+        return Failure("reference", f"the reference failed on this machine: {failure}") if failure else shared
 
 
 def host_inputs(job: Job, sources: Mapping[str, Source]) -> Arrays:

@@ -19,7 +19,6 @@ BARE_FLAGS = (
     "-std=gnu11", "-ffreestanding", "-fno-builtin", "-nostdlib", "-Oz", "-g0", "-s", "-fno-sanitize=all", "-fno-stack-protector", "-ffunction-sections",
     "-fdata-sections", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-fomit-frame-pointer", "-Wl,--gc-sections", "-w",
 )  # fmt: skip
-EMPTY_ARCHIVE = b"!<arch>\n"
 RISCV = ("-mcmodel=medany", "-mno-relax")
 
 
@@ -93,7 +92,7 @@ def built_monitor(board: MonitorBoard | str) -> Path:
 
 def built_process() -> Path:
     """The monitor as a program of this machine. Raises ToolchainError where it does not build, CacheError when it cannot be kept."""
-    return _built("monitor-process", ("monitor.c", "arch_host.c", "board_process.c"), HOST_FLAGS)
+    return _built("monitor-process", ("monitor.c", "arch_host.c", "board_process.c", "start_process.c"), HOST_FLAGS)
 
 
 def _built(name: str, sources: Sequence[str], flags: Sequence[str], script: str = "") -> Path:
@@ -105,9 +104,8 @@ def _built(name: str, sources: Sequence[str], flags: Sequence[str], script: str 
     def build(place: Path) -> None:
         layout = place.with_name("monitor.ld")
         layout.write_text(script)
-        place.with_name("libm.a").write_bytes(EMPTY_ARCHIVE)  # every call of a compiler asks for one
-        linked = (f"-Wl,-T,{layout}", f"-L{place.parent}") if script else ()
-        compiled = compile_files(compiler, files, place, (*flags, *linked), timeout=FIRST_CALL_SECONDS)
+        linked = (f"-Wl,-T,{layout}",) if script else ()
+        compiled = compile_files(compiler, files, place, (*flags, *linked), libraries=(), timeout=FIRST_CALL_SECONDS)
         if not compiled.ok:
             raise ToolchainError(f"{compiler.version} cannot build the {name}: {compiled.text}")
 

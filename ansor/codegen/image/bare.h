@@ -2,7 +2,7 @@
 #ifndef ANSOR_BARE_H
 #define ANSOR_BARE_H
 
-#include <stdint.h>
+#include "registers.h"
 
 #define BARE_SHARED __attribute__((section(".shared"), used, aligned(8))) /* not cleared at the start: it was written from outside */
 
@@ -42,7 +42,5 @@ uint64_t counter_now(void);
 void watchdog_start(uint64_t ticks);
 void watchdog_stop(void);
 
-static inline uint32_t register_at(uintptr_t address) { return *(volatile uint32_t *)address; }
-static inline void set_register(uintptr_t address, uint32_t value) { *(volatile uint32_t *)address = value; }
 
 #endif

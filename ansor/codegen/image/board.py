@@ -35,11 +35,6 @@ class Core:
         """The system that programs are for: none."""
         return f"{self.architecture}-freestanding" + ({True: "-eabihf", False: "-eabi"}[self.floats] if self.architecture == "thumb" else "")
 
-    @property
-    def bits(self) -> int:
-        """Of an address."""
-        return 64 if self.architecture.endswith("64") else 32
-
 
 @dataclass(frozen=True, slots=True)
 class Memory:
@@ -141,6 +136,11 @@ class Board:
     def code(self) -> Memory:
         """Where code is."""
         return next((one for one in self.memories if one.name == self.run.code), self.data)
+
+    @property
+    def code_is_apart(self) -> bool:
+        """Whether code has a memory of its own."""
+        return self.code != self.data
 
     @property
     def answer_bytes(self) -> int:

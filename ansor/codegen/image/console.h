@@ -2,7 +2,7 @@
 #ifndef ANSOR_CONSOLE_H
 #define ANSOR_CONSOLE_H
 
-#include "bare.h"
+#include "registers.h"
 
 #ifdef BOARD_CONSOLE_HTIF /* of Spike: a byte is written to device 1, and taken when the word is 0 again */
 volatile uint64_t tohost __attribute__((section(".tohost"), used, aligned(64)));

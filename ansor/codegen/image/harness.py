@@ -28,32 +28,30 @@ def defines(board: Board) -> tuple[str, ...]:
     return tuple(f"-D{name}={value}" for name, value in _macros(board))
 
 
-def code_memory(board: Board) -> tuple[int, int]:
-    """Where code is, from and to."""
-    return board.code.start, board.code.end
-
-
-def script(board: Board) -> str:
-    """What tells the linker where everything of the harness is."""
-    start, _ = code_memory(board)
-    apart = start != board.data.start
-    begin = f"  . = {board.data.start:#x};\n" if apart else ""
+def script(board: Board, *, told: bool = True) -> str:
+    """What tells the linker where everything of a program is: constants where code is, all that changes in the memory of data. `ansor_code_end` and
+    `ansor_data_end` are where there is room for more. told: whether somebody writes what is asked before the start, so that it is not cleared then.
+    """
+    shared = "  .shared (NOLOAD) : ALIGN(64) { KEEP(*(.shared)) }\n" if told else ""
+    begin = f"  . = {board.data.start:#x};\n" if board.code_is_apart else ""
+    fits = f'  ASSERT(ansor_code_end <= {board.code.end:#x}, "the program does not fit into the memory for code")\n' if board.code_is_apart else ""
     return f"""ENTRY(_start)
 SECTIONS {{
-  . = {start:#x};
+  . = {board.code.start:#x};
   .vectors : {{ KEEP(*(.vectors)) }}
   .text : {{ KEEP(*(.start)) *(.text .text.*) *(.rodata .rodata.* .srodata .srodata.*) }}
   .data : {{ *(.data .data.* .sdata .sdata.*) }}
   . = ALIGN({ALIGN});
   ansor_code_end = .;
 {begin}  .tohost (NOLOAD) : ALIGN(64) {{ KEEP(*(.tohost)) }}
-  .shared (NOLOAD) : ALIGN(64) {{ KEEP(*(.shared)) }}
-  .bss (NOLOAD) : ALIGN(64) {{ ansor_bss_start = .; *(.bss .bss.* .sbss .sbss.* COMMON) . = ALIGN(8); ansor_bss_end = .; }}
+{shared}  .bss (NOLOAD) : ALIGN(64) {{ ansor_bss_start = .; *(.shared) *(.bss .bss.* .sbss .sbss.* COMMON) . = ALIGN(8); ansor_bss_end = .; }}
   . = ALIGN({ALIGN});
   ansor_data_end = .;
   ansor_stack_low = {board.stack_low:#x};
   ansor_stack_top = {board.data.end:#x};
-  /DISCARD/ : {{ *(.ARM.exidx* .ARM.extab* .eh_frame* .comment .note*) }}
+  ASSERT(SIZEOF(.data) == 0, "the program has variables with values: only constants have a place")
+  ASSERT(ansor_bss_end <= {board.heap_end:#x}, "the program's data do not fit into the memory for data")
+{fits}  /DISCARD/ : {{ *(.ARM.exidx* .ARM.extab* .eh_frame* .comment .note*) }}
 }}
 """
 

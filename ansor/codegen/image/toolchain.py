@@ -54,15 +54,14 @@ class ImageToolchain:
     def together(self, form: str) -> int:
         """Candidates in one image: several where it has to go to a flash memory."""
         del form
-        flash = any(one.flash and one.name == self.board.run.code for one in self.board.memories)
-        return TOGETHER if flash else 1
+        return TOGETHER if self.board.code.flash else 1
 
     def prepare(self, form: str) -> None:
         """Build the harness, and what the compiler links with code for this core."""
         if form != IMAGE:
             raise ToolchainError(f"asked for the form {form!r}, but programs for {self.board.name} are images: choose another device")
-        self.harness()
-        kept_library(f"ready-{Path(self.board.name).stem}-{self._harness_path().stem[-16:]}", self._first, ".elf")
+        path = _harness_path(self.compiler, self.board)
+        kept_library(f"ready-{Path(self.board.name).stem}-{path.stem[-16:]}", self._first, ".elf")
 
     def _first(self, place: Path) -> None:
         made = self.build([PLAIN], IMAGE, place.with_suffix(""), timeout=FIRST_CALL_SECONDS)
@@ -71,25 +70,7 @@ class ImageToolchain:
 
     def harness(self) -> Image:
         """The part that all images of the board have in common. Raises ToolchainError when it does not build."""
-        return _read(self._harness_path())
-
-    def _harness_path(self) -> Path:
-        core, files = self.board.core, harness.sources(self.board)
-        flags = ("-target", core.triple, f"-mcpu={core.mcpu}", *core.flags, *harness.C_FLAGS, *harness.defines(self.board))
-        texts = [path.read_text() for path in (*files, *(header for folder in harness.HEADERS for header in sorted(folder.glob("*.h"))))]
-        words = (*texts, *flags, harness.script(self.board), self.compiler.version, *self.compiler.command)
-        key = hashlib.sha256("\0".join(words).encode()).hexdigest()[:16]
-
-        def build(place: Path) -> None:
-            script = place.with_suffix(".ld")
-            script.write_text(harness.script(self.board))
-            made = compile_files(self.compiler, files, place, (*flags, *LINK, f"-Wl,-T,{script}"), libraries=(), timeout=FIRST_CALL_SECONDS)
-            script.unlink()
-            if not made.ok:
-                raise ToolchainError(f"C compiler {self.compiler.version!r} cannot build programs for the board {self.board.name}: {made.text}")
-
-        with building.lock:
-            return kept_library(f"harness-{Path(self.board.name).stem}-{key}", build, ".elf")
+        return _harness(self.compiler, self.board)
 
     def build(self, sources: Sequence[CSource], form: str, stem: Path, *, timeout: float, cancelled: threading.Event | None = None) -> Making:
         """See `Toolchain`. Equal machine code is told from the object, before it is linked."""
@@ -116,20 +97,37 @@ class ImageToolchain:
         return Making(tuple(Artifact(one, path, symbol, form, digests.get(symbol, "")) for one, symbol in zip(sources, symbols, strict=True)), said)
 
 
+def _harness_path(compiler: Compiler, board: Board) -> Path:
+    core, files = board.core, harness.sources(board)
+    flags = ("-target", core.triple, f"-mcpu={core.mcpu}", *core.flags, *harness.C_FLAGS, *harness.defines(board))
+    texts = [path.read_text() for path in (*files, *(header for folder in harness.HEADERS for header in sorted(folder.glob("*.h"))))]
+    words = (*texts, *flags, harness.script(board), compiler.version, *compiler.command)
+    key = hashlib.sha256("\0".join(words).encode()).hexdigest()[:16]
+
+    def build(place: Path) -> None:
+        script = place.with_suffix(".ld")
+        script.write_text(harness.script(board))
+        made = compile_files(compiler, files, place, (*flags, *LINK, f"-Wl,-T,{script}"), libraries=(), timeout=FIRST_CALL_SECONDS)
+        script.unlink()
+        if not made.ok:
+            raise ToolchainError(f"C compiler {compiler.version!r} cannot build programs for the board {board.name}: {made.text}")
+
+    with building.lock:
+        return kept_library(f"harness-{Path(board.name).stem}-{key}", build, ".elf")
+
+
 @lru_cache
-def _read(path: Path) -> Image:
-    """A harness, with the names that others ask for: each costs time whenever an image is read."""
-    image = read_image(path)
+def _harness(compiler: Compiler, board: Board) -> Image:
+    """Read once: every image is joined with it. With the names that others ask for alone, as each costs time whenever an image is read."""
+    image = read_image(_harness_path(compiler, board))
     names = {name: address for name, address in image.symbols.items() if name.startswith(("ansor_", "_start", "tohost", "fromhost"))}
     return replace(image, symbols=names)
 
 
 def _script(board: Board, common: Image, kept: Sequence[str]) -> str:
     """Code behind that of the harness; data that would be written have no place. `kept`: symbols that others ask for."""
-    start, end = harness.code_memory(board)
-    apart_ = start != board.data.start
-    free = f"{common.symbols['ansor_data_end']:#x}" if apart_ else "ansor_image_end"
-    begin = common.symbols["ansor_code_end"] if apart_ else common.symbols["ansor_data_end"]
+    free = f"{common.symbols['ansor_data_end']:#x}" if board.code_is_apart else "ansor_image_end"
+    begin = common.symbols["ansor_code_end" if board.code_is_apart else "ansor_data_end"]
     return f"""EXTERN({" ".join(kept)})
 SECTIONS {{
   . = {begin:#x};
@@ -138,7 +136,7 @@ SECTIONS {{
   .data : {{ *(.data .data.* .sdata .sdata.* .bss .bss.* .sbss .sbss.* COMMON) }}
   ansor_free = {free};
   ASSERT(SIZEOF(.data) == 0, "the program has variables of its own: only constants have a place")
-  ASSERT(ansor_image_end <= {end:#x}, "the program does not fit into the memory for code")
+  ASSERT(ansor_image_end <= {board.code.end:#x}, "the program does not fit into the memory for code")
   /DISCARD/ : {{ *(.ARM.exidx* .ARM.extab* .eh_frame* .comment .note*) }}
 }}
 """

@@ -2,7 +2,7 @@
 #ifndef BARE_H
 #define BARE_H
 
-#include "monitor.h"
+#include "board.h"
 
 #define REGISTER(address) (*(volatile uint32_t *)(uintptr_t)(address))
 #define BYTE_REGISTER(address) (*(volatile uint8_t *)(uintptr_t)(address))

@@ -1,6 +1,7 @@
 /* A process as a board: its line is standard input and output, its memory a region that programs can run in. */
 #define _GNU_SOURCE
-#include "monitor.h"
+#include "board_process.h"
+#include "board.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -85,9 +86,8 @@ const struct board_facts *monitor_facts(void)
     return &facts;
 }
 
-int main(int count, char **given)
+void process_given(int count, char **given)
 {
     arguments = given;
     if (count > 1) memory_bytes = (size_t)strtoul(given[1], NULL, 10) * MEGABYTE;
-    monitor_main();
 }

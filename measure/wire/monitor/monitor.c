@@ -1,5 +1,6 @@
 /* Frames in, frames out. Nothing is initialised but constants, so that there is no data to copy at the start. */
 #include "monitor.h"
+#include "board.h"
 
 #include "arch.h"
 

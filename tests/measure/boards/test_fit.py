@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from ansor.codegen.artifact import Artifact
-from ansor.codegen.image.toolchain import IMAGE
 from ansor.codegen.source import Argument, CSource
 from ansor.measure.boards.fit import BANDS, misfit
-from ansor.measure.device import Job
-from ansor.measure.measure_task import MeasureTask
 from ansor.targets.boards.catalogue import find_board
 
 BOARD = find_board("mps2-an386")
@@ -17,14 +11,13 @@ FREE = BOARD.data.start + 0x8000
 ROOM = BOARD.heap_end - FREE
 
 
-def job(size: int) -> Job:
-    source = CSource("", "run", (Argument("a", (size,), "int8", "input"), Argument("c", (4,), "int32", "output")))
-    return Job(MeasureTask("copy", None), Artifact(source, Path("none"), "run", IMAGE))
+def copy(size: int) -> CSource:
+    return CSource("", "run", (Argument("a", (size,), "int8", "input"), Argument("c", (4,), "int32", "output")))
 
 
 def test_what_fits_to_the_byte_fits_and_one_more_does_not() -> None:
     most = ROOM - 16 - 2 * BANDS
-    assert misfit(job(most), BOARD, FREE) is None
-    failure = misfit(job(most + 1), BOARD, FREE)
+    assert misfit(copy(most), BOARD, FREE) is None
+    failure = misfit(copy(most + 1), BOARD, FREE)
     assert failure is not None and failure.kind == "does_not_fit"
     assert f"{ROOM + 1:,} bytes for its arguments" in failure.text and f"mps2-an386 has {ROOM:,} for them" in failure.text

@@ -18,9 +18,9 @@ pytestmark = pytest.mark.compiler
 ARGUMENTS = [Argument("C", (4,), "float64", "output")]
 
 
-def started(proof: HostProof, body: str) -> tuple[threading.Thread, list[Arrays | Failure]]:
-    found: list[Arrays | Failure] = []
-    thread = threading.Thread(target=lambda: found.append(proof.outputs(kernel(body, ARGUMENTS), {})))
+def started(proof: HostProof, body: str) -> tuple[threading.Thread, list[list[Arrays] | Failure]]:
+    found: list[list[Arrays] | Failure] = []
+    thread = threading.Thread(target=lambda: found.append(proof.outputs(kernel(body, ARGUMENTS), [{}])))
     thread.start()
     return thread, found
 

@@ -49,8 +49,8 @@ class LoopedMonitor:
 def looped_monitor() -> LoopedMonitor:
     """Built once."""
     own, folder = Path(__file__).parent / "looped_monitor.c", monitor_build.FOLDER
-    headers = {name: (folder / name).read_text() for name in ("monitor.h", "arch.h")}
-    text = "#define _GNU_SOURCE\n#define MONITOR_HOSTED\n" + headers["monitor.h"] + headers["arch.h"]
+    headers = {name: (folder / name).read_text() for name in ("monitor.h", "board.h", "arch.h")}
+    text = "#define _GNU_SOURCE\n#define MONITOR_HOSTED\n" + "".join(headers.values())
     for path in (folder / "monitor.c", own):
         text += "\n".join(line for line in path.read_text().splitlines() if not line.startswith('#include "')) + "\n"
     library = ctypes.CDLL(str(cached_library(find_compiler("zig"), "looped-monitor", text, flags=("-w", "-fno-sanitize=all"))))

@@ -2,6 +2,7 @@
 #include "monitor.h"
 
 #include "arch.h"
+#include "board.h"
 
 #include <string.h>
 

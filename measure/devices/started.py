@@ -1,0 +1,46 @@
+"""A device whose jobs start programs of this machine, emulators of others: what such devices have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from ansor.measure.device import Job, Observation
+from ansor.measure.devices.one_job import OneJob
+from ansor.measure.devices.program_runner import ProgramRunner
+from ansor.measure.failure import Failure
+from ansor.measure.trial.proof import HostProof
+from ansor.measure.trial.runs import TrialRuns
+from ansor.measure.work_directory import WorkDirectory
+from ansor.targets.unit import Unit
+
+Opened = Callable[[Path, ProgramRunner, HostProof], TrialRuns]
+
+
+class StartedDevice:
+    """One job at a time, in a folder of its own. `opened`: what runs jobs, for a folder that lives as long as the device is open; called for the first job."""
+
+    alone = False
+
+    def __init__(self, name: str, model: str, unit: Unit, form: str, opened: Opened) -> None:
+        self.name, self.model, self.unit, self.form = name, model, unit, form
+        self._opened = opened
+        self._work: WorkDirectory | None = None
+        self._runs: TrialRuns | None = None
+        self._one = OneJob()
+        self._programs = ProgramRunner(self._one.closing)
+
+    def run(self, job: Job) -> Observation | Failure:
+        """See `Device`. Raises DeviceError when the emulator cannot be used."""
+        with self._one.running():
+            if self._runs is None:
+                self._work = WorkDirectory()
+                self._runs = self._opened(self._work.path, self._programs, HostProof(closing=self._one.closing))
+            return self._runs.run(job)
+
+    def close(self) -> None:
+        """End what runs, and remove what stayed."""
+        with self._one.ended(self._programs.interrupt):
+            if self._work is not None:
+                self._work.close()
+            self._work = self._runs = None
