@@ -12,7 +12,7 @@ import pytest
 import ansor
 from ansor import te
 from ansor.codegen.source import CSource
-from ansor.errors import AnsorError, DeclarationError, RecordError, TargetError
+from ansor.errors import AnsorError, AnsorWarning, DeclarationError, RecordError, TargetError
 from ansor.ir.evaluate import evaluate
 from ansor.measure.failure import Failure
 from ansor.measure.kernel import Kernel
