@@ -29,12 +29,8 @@ OPERATORS = {
 }
 """Operators for people: their parameters are sizes in the order in which the field, record files and `--args` give them. Nothing else may have so many."""
 
-FIELDS_OF_VTA = "the fields of an instruction word, or the sizes that lay words out: published names, one each"
 CONSTRUCTORS = {
     ("measure/record.py", "Record"): "a line of a record file, field by field: a million are held, each one tuple without others in it",
-    **{("ansor/vta/instructions.py", name): FIELDS_OF_VTA for name in ("Load", "Gemm", "Alu")},
-    ("ansor/vta/configuration.py", "Configuration"): FIELDS_OF_VTA,
-    ("ansor/vta/cycles.py", "CycleModel"): "the parameters of a model, which are printed with every number; to be grouped by module",
 }
 """Dataclasses and named tuples with more fields than that, and why."""
 

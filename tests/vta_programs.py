@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ansor.vta.assembler import decode_uops, encode_uops
 from ansor.vta.configuration import Configuration, Memory
 from ansor.vta.functional import DramBytes
-from ansor.vta.instructions import Alu, AluOp, Finish, Gemm, Instruction, Load, Module, Store, Tokens, Uop, module_of
+from ansor.vta.instructions import Alu, AluOp, Finish, Gemm, Instruction, Load, Loop, Module, Padding, Rows, Store, Tokens, Uop, UopRange, module_of
 
 
 def interpreted(program: Sequence[Instruction], dram: DramBytes, core: Configuration) -> DramBytes:
@@ -41,33 +41,34 @@ class _Interpreter:
         return self.dram
 
     def load(self, x: Load) -> None:
-        if not x.y_size * x.x_size:
+        if not x.rows.count:
             return
         held: dict[Memory, NDArray[Any]] = {Memory.UOP: self.uop, Memory.WGT: self.wgt, Memory.INP: self.inp}
-        whole = held.get(x.memory, self.acc)
+        whole, region, pad = held.get(x.memory, self.acc), x.rows, x.padding
         from_type = np.dtype(np.int8) if x.memory == Memory.ACC8 else whole.dtype
         shape, size = whole.shape[1:], self.core.element_bytes(x.memory)
-        rows = [self.dram[(x.dram_base + y * x.x_stride) * size :][: x.x_size * size].view(from_type).reshape(x.x_size, *shape) for y in range(x.y_size)]
-        padded = np.pad(np.stack(rows), [(x.y_pad_0, x.y_pad_1), (x.x_pad_0, x.x_pad_1), *[(0, 0)] * len(shape)]).reshape(-1, *shape)
+        starts = [(x.dram_base + y * region.x_stride) * size for y in range(region.y_size)]
+        rows = [self.dram[start:][: region.x_size * size].view(from_type).reshape(region.x_size, *shape) for start in starts]
+        padded = np.pad(np.stack(rows), [(pad.y_0, pad.y_1), (pad.x_0, pad.x_1), *[(0, 0)] * len(shape)]).reshape(-1, *shape)
         whole[x.sram_base : x.sram_base + len(padded)] = padded
 
     def store(self, x: Store) -> None:
-        size = self.core.element_bytes(Memory.OUT)
-        for y in range(x.y_size):
-            row = self.out[x.sram_base + y * x.x_size :][: x.x_size]
-            self.dram[(x.dram_base + y * x.x_stride) * size :][: x.x_size * size] = row.view(np.uint8).ravel()
+        size, rows = self.core.element_bytes(Memory.OUT), x.rows
+        for y in range(rows.y_size):
+            row = self.out[x.sram_base + y * rows.x_size :][: rows.x_size]
+            self.dram[(x.dram_base + y * rows.x_stride) * size :][: rows.x_size * size] = row.view(np.uint8).ravel()
 
     def loops(self, x: Gemm | Alu) -> None:
-        uops = decode_uops(self.uop[x.uop_bgn : x.uop_end], self.core)
-        for o, i in np.ndindex(x.iter_out, x.iter_in):
+        uops = decode_uops(self.uop[x.uops.begin : x.uops.end], self.core)
+        for o, i in np.ndindex(x.outer.iterations, x.inner.iterations):
             for u in uops:
-                dst, src = u.dst + o * x.dst_out + i * x.dst_in, u.src + o * x.src_out + i * x.src_in
+                dst, src = u.dst + o * x.outer.dst + i * x.inner.dst, u.src + o * x.outer.src + i * x.inner.src
                 if isinstance(x, Alu):
                     self.acc[dst] = _computed(x.operation, self.acc[dst], self.acc[src] if x.immediate is None else np.full_like(self.acc[dst], x.immediate))
                 elif x.reset:
                     self.acc[dst] = 0
                 else:
-                    wgt = self.wgt[u.wgt + o * x.wgt_out + i * x.wgt_in].astype(np.int32)
+                    wgt = self.wgt[u.wgt + o * x.outer.wgt + i * x.inner.wgt].astype(np.int32)
                     self.acc[dst] += self.inp[src].astype(np.int32) @ wgt.T
                 self.out[dst] = self.acc[dst].astype(np.int8)
 
@@ -95,26 +96,24 @@ def random_dram(chance: random.Random, core: Configuration) -> DramBytes:
 
 def random_program(chance: random.Random, core: Configuration, length: int) -> list[Instruction]:
     """A program without tokens that stays inside all memories."""
-    return [Load(Memory.UOP, 0, 0, 1, 32, 32), *(_any(chance, core) for _ in range(length))]
+    return [Load(Memory.UOP, rows=Rows(1, 32, 32)), *(_any(chance, core) for _ in range(length))]
 
 
 def _any(chance: random.Random, core: Configuration) -> Instruction:
     kind, small = chance.randrange(6), chance.randrange
-    loops: dict[str, Any] = dict(uop_bgn=0, uop_end=small(1, 6), iter_out=small(0, 4), iter_in=small(1, 4))
-    loops |= dict(dst_out=small(4), dst_in=small(4), src_out=small(4), src_in=small(4))
+    uops, outer, inner = UopRange(0, small(1, 6)), Loop(small(0, 4), small(4), small(4)), Loop(small(1, 4), small(4), small(4))
     if kind == 0:
-        return Gemm(**loops, wgt_out=small(2), wgt_in=small(2), reset=small(4) == 0)
+        return Gemm(uops, replace(outer, wgt=small(2)), replace(inner, wgt=small(2)), reset=small(4) == 0)
     if kind == 1:
         operand = None if small(2) else chance.choice([-32768, -33, -5, 0, 3, 31, 40, 32767])
-        return Alu(chance.choice(list(AluOp)), **loops, immediate=operand)
-    place: dict[str, Any] = dict(sram_base=small(8), y_size=small(4), x_size=small(4), x_stride=small(6))
+        return Alu(chance.choice(list(AluOp)), uops, operand, outer, inner)
+    sram, rows = small(8), Rows(small(4), small(4), small(6))
     if kind == 2:
-        return Store(**place, dram_base=(65536 + small(32768)) // core.element_bytes(Memory.OUT))
+        return Store(sram, (65536 + small(32768)) // core.element_bytes(Memory.OUT), rows)
     memory = chance.choice([Memory.WGT, Memory.INP, Memory.ACC, Memory.ACC8])
     base = (8192 + small(4096)) // core.element_bytes(memory)
-    if memory == Memory.WGT or not place["y_size"] * place["x_size"]:
-        return Load(memory, **place, dram_base=base)
-    return Load(memory, **place, dram_base=base, y_pad_0=small(3), y_pad_1=small(3), x_pad_0=small(3), x_pad_1=small(3))
+    padding = Padding() if memory == Memory.WGT or not rows.count else Padding(small(3), small(3), small(3), small(3))
+    return Load(memory, sram, base, rows, padding)
 
 
 def in_series(program: Sequence[Instruction]) -> list[Instruction]:
@@ -141,15 +140,15 @@ def pipeline(tiles: int, buffers: int, width: int = 4, repeats: int = 1) -> list
 
     Micro-ops are at the start of DRAM: number b is (b * width, b * width, 0), as `pipeline_dram` has them.
     """
-    found: list[Instruction] = [Load(Memory.UOP, 0, 0, 1, buffers, buffers), Load(Memory.WGT, 0, 16, 1, 1, 1)]
+    found: list[Instruction] = [Load(Memory.UOP, rows=Rows(1, buffers, buffers)), Load(Memory.WGT, 0, 16, Rows(1, 1, 1))]
+    rows = Rows(1, width, width)
     for tile in range(tiles):
         buffer, again, reused = tile % buffers, tile >= buffers, tile + buffers < tiles
-        region: dict[str, Any] = dict(sram_base=buffer * width, y_size=1, x_size=width, x_stride=width)
-        found.append(Load(Memory.INP, **region, dram_base=512 + tile * width, tokens=Tokens(pop_next=again, push_next=True)))
-        loops: dict[str, Any] = dict(uop_bgn=buffer, uop_end=buffer + 1, iter_in=width, dst_in=1)
-        found.append(Gemm(**loops, reset=True, tokens=Tokens(pop_prev=True, pop_next=again)))
-        found.append(Gemm(**loops, src_in=1, iter_out=repeats, tokens=Tokens(push_prev=reused, push_next=True)))
-        found.append(Store(**region, dram_base=4096 + tile * width, tokens=Tokens(pop_prev=True, push_prev=reused)))
+        base, uops = buffer * width, UopRange(buffer, buffer + 1)
+        found.append(Load(Memory.INP, base, 512 + tile * width, rows, tokens=Tokens(pop_next=again, push_next=True)))
+        found.append(Gemm(uops, inner=Loop(width, dst=1), reset=True, tokens=Tokens(pop_prev=True, pop_next=again)))
+        found.append(Gemm(uops, Loop(repeats), Loop(width, dst=1, src=1), tokens=Tokens(push_prev=reused, push_next=True)))
+        found.append(Store(base, 4096 + tile * width, rows, Tokens(pop_prev=True, push_prev=reused)))
     return [*found, Finish()]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
 from enum import IntEnum
 from typing import TypeVar
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from ansor.errors import AnsorError
 from ansor.vta.configuration import Configuration, Memory
-from ansor.vta.instructions import Alu, AluOp, Finish, Gemm, Instruction, Load, Module, Opcode, Store, Tokens, Uop, module_of
+from ansor.vta.instructions import Alu, AluOp, Finish, Gemm, Instruction, Load, Loop, Module, Opcode, Padding, Rows, Store, Tokens, Uop, UopRange, module_of
 from ansor.vta.layout import FLAGS, Field, instruction_fields, uop_fields
 
 Words = NDArray[np.uint64]
@@ -22,11 +21,10 @@ Uops = NDArray[np.uint32]
 """Micro-ops [n]."""
 
 OPCODES = {Load: Opcode.LOAD, Store: Opcode.STORE, Gemm: Opcode.GEMM, Alu: Opcode.ALU, Finish: Opcode.FINISH}
-KINDS = {opcode: kind for kind, opcode in OPCODES.items()}
 LOADED = (Memory.UOP, Memory.WGT, Memory.INP, Memory.ACC, Memory.ACC8)
 PADDED = (Memory.INP, Memory.ACC, Memory.ACC8)
 _Kind = TypeVar("_Kind", bound=IntEnum)
-_PADS = ("y_pad_0", "y_pad_1", "x_pad_0", "x_pad_1")
+_GROUPS = {"rows": Rows, "padding": Padding, "uops": UopRange, "outer": Loop, "inner": Loop, "tokens": Tokens}
 _NO_NEIGHBOUR: dict[Module, tuple[str, ...]] = {Module.LOAD: ("pop_prev", "push_prev"), Module.STORE: ("pop_next", "push_next"), Module.COMPUTE: ()}
 
 
@@ -99,13 +97,37 @@ def decode_uops(words: Uops, configuration: Configuration) -> tuple[Uop, ...]:
 
 
 def _values(instruction: Instruction) -> dict[str, int]:
-    """What each field holds."""
-    given = {field.name: getattr(instruction, field.name) for field in fields(instruction) if field.name != "tokens"}
-    values = {"opcode": int(OPCODES[type(instruction)]), **{name: getattr(instruction.tokens, name) for name in FLAGS}, **given}
+    """What each field holds, by its published name."""
+    for name, kind in _GROUPS.items():
+        if hasattr(instruction, name) and not isinstance(value := getattr(instruction, name), kind):
+            raise InstructionError(f"{name} of {type(instruction).__name__.upper()} is {value!r}; pass {kind.__name__}(...)")
+    values = {"opcode": int(OPCODES[type(instruction)]), **{name: getattr(instruction.tokens, name) for name in FLAGS}}
+    if isinstance(instruction, Load):
+        return values | {"memory": instruction.memory} | _region_values(instruction) | _padding_values(instruction.padding)
     if isinstance(instruction, Store):
-        values |= {"memory": Memory.OUT, **dict.fromkeys(_PADS, 0)}
+        return values | {"memory": Memory.OUT} | _region_values(instruction) | _padding_values(Padding())
+    if isinstance(instruction, Gemm):
+        return values | {"reset": instruction.reset} | _loop_values(instruction)
     if isinstance(instruction, Alu):
-        values |= {"reset": 0, "use_imm": instruction.immediate is not None, "immediate": instruction.immediate or 0}
+        immediate = {"use_imm": instruction.immediate is not None, "immediate": 0 if instruction.immediate is None else instruction.immediate}
+        return values | {"reset": 0, "operation": instruction.operation} | immediate | _loop_values(instruction)
+    return values
+
+
+def _region_values(instruction: Load | Store) -> dict[str, int]:
+    rows = instruction.rows
+    place = {"sram_base": instruction.sram_base, "dram_base": instruction.dram_base}
+    return place | {"y_size": rows.y_size, "x_size": rows.x_size, "x_stride": rows.x_stride}
+
+
+def _padding_values(padding: Padding) -> dict[str, int]:
+    return {"y_pad_0": padding.y_0, "y_pad_1": padding.y_1, "x_pad_0": padding.x_0, "x_pad_1": padding.x_1}
+
+
+def _loop_values(instruction: Gemm | Alu) -> dict[str, int]:
+    values = {"uop_bgn": instruction.uops.begin, "uop_end": instruction.uops.end}
+    for side, loop in (("out", instruction.outer), ("in", instruction.inner)):
+        values |= {f"iter_{side}": loop.iterations, f"dst_{side}": loop.dst, f"src_{side}": loop.src, f"wgt_{side}": loop.wgt}
     return values
 
 
@@ -118,36 +140,41 @@ def _in_range(what: str, field: Field, value: object) -> int:
 
 
 def _instruction(opcode: Opcode, values: dict[str, int]) -> Instruction:
-    del values["opcode"]
-    tokens = Tokens(*(bool(values.pop(name)) for name in FLAGS))
+    tokens = Tokens(*(bool(values[name]) for name in FLAGS))
     if opcode == Opcode.FINISH:
         return Finish(tokens)
     if opcode == Opcode.GEMM:
-        reset = bool(values.pop("reset"))
-        return Gemm(**values, reset=reset, tokens=tokens)
+        return Gemm(_uops(values), _loop(values, "out"), _loop(values, "in"), bool(values["reset"]), tokens)
     if opcode == Opcode.ALU:
         return _alu(values, tokens)
-    memory = _named(Memory, "the memory", opcode, values.pop("memory"))
+    memory = _named(Memory, "the memory", opcode, values["memory"])
+    rows = Rows(values["y_size"], values["x_size"], values["x_stride"])
+    padding = Padding(values["y_pad_0"], values["y_pad_1"], values["x_pad_0"], values["x_pad_1"])
     if opcode == Opcode.LOAD:
-        return Load(memory, **values, tokens=tokens)
-    pads = [name for name in _PADS if values.pop(name)]
-    if pads:
-        raise InstructionError(f"{pads[0]} of STORE is set; only loads pad: clear it")
+        return Load(memory, values["sram_base"], values["dram_base"], rows, padding, tokens)
+    if padding != Padding():
+        raise InstructionError(f"{_first_pad(padding)} of STORE is set; only loads pad: clear it")
     if memory != Memory.OUT:
         raise InstructionError(f"the memory of STORE is {memory.name}; only OUT ({Memory.OUT.value}) is stored")
-    return Store(**values, tokens=tokens)
+    return Store(values["sram_base"], values["dram_base"], rows, tokens)
 
 
 def _alu(values: dict[str, int], tokens: Tokens) -> Alu:
-    operation = _named(AluOp, "the operation", Opcode.ALU, values.pop("operation"))
-    if values.pop("reset"):
+    operation = _named(AluOp, "the operation", Opcode.ALU, values["operation"])
+    if values["reset"]:
         raise InstructionError("reset of ALU is set; only GEMM resets: clear it")
-    immediate = values.pop("immediate")
-    if not values.pop("use_imm"):
-        if immediate:
-            raise InstructionError(f"the immediate of ALU is {immediate}, and use_imm is 0: set it, or clear the immediate")
-        return Alu(operation, **values, tokens=tokens)
-    return Alu(operation, **values, immediate=immediate, tokens=tokens)
+    if values["immediate"] and not values["use_imm"]:
+        raise InstructionError(f"the immediate of ALU is {values['immediate']}, and use_imm is 0: set it, or clear the immediate")
+    immediate = values["immediate"] if values["use_imm"] else None
+    return Alu(operation, _uops(values), immediate, _loop(values, "out"), _loop(values, "in"), tokens)
+
+
+def _uops(values: dict[str, int]) -> UopRange:
+    return UopRange(values["uop_bgn"], values["uop_end"])
+
+
+def _loop(values: dict[str, int], side: str) -> Loop:
+    return Loop(values[f"iter_{side}"], values[f"dst_{side}"], values[f"src_{side}"], values.get(f"wgt_{side}", 0))
 
 
 def _named(kind: type[_Kind], what: str, opcode: Opcode, number: int) -> _Kind:
@@ -165,25 +192,39 @@ def _check(instruction: Instruction, configuration: Configuration) -> None:
     if isinstance(instruction, Load):
         _check_load(instruction, configuration)
     elif isinstance(instruction, Store):
-        _check_end(name, instruction.sram_base, instruction.y_size * instruction.x_size, Memory.OUT, configuration)
+        _check_end(name, instruction.sram_base, instruction.rows.count, Memory.OUT, configuration)
     elif isinstance(instruction, (Gemm, Alu)):
-        depth = configuration.depth(Memory.UOP)
-        if instruction.uop_end > depth:
-            raise InstructionError(f"uop_end of {name} is {instruction.uop_end}; UOP holds {depth}")
-        if instruction.uop_bgn > instruction.uop_end:
-            raise InstructionError(f"uop_bgn of {name} is {instruction.uop_bgn}; it is at most uop_end, which is {instruction.uop_end}")
+        _check_loops(name, instruction, configuration)
+
+
+def _check_loops(name: str, instruction: Gemm | Alu, configuration: Configuration) -> None:
+    uops, depth = instruction.uops, configuration.depth(Memory.UOP)
+    if uops.end > depth:
+        raise InstructionError(f"uop_end of {name} is {uops.end}; UOP holds {depth}")
+    if uops.begin > uops.end:
+        raise InstructionError(f"uop_bgn of {name} is {uops.begin}; it is at most uop_end, which is {uops.end}")
+    for side, loop in (("out", instruction.outer), ("in", instruction.inner)):
+        if isinstance(instruction, Alu) and loop.wgt:
+            raise InstructionError(f"wgt_{side} of ALU is {loop.wgt}; only GEMM reads weights: pass 0")
 
 
 def _check_load(load: Load, configuration: Configuration) -> None:
     if load.memory not in LOADED:
         raise InstructionError(f"the memory of LOAD is {load.memory.name}; only {', '.join(one.name for one in LOADED)} are loaded")
-    pads = [name for name in _PADS if getattr(load, name)]
-    if pads and load.memory not in PADDED:
-        raise InstructionError(f"{pads[0]} of LOAD {load.memory.name} is {getattr(load, pads[0])}; only {', '.join(one.name for one in PADDED)} are padded")
-    if pads and not load.y_size * load.x_size:
-        raise InstructionError(f"{pads[0]} of LOAD is {getattr(load, pads[0])}, and it loads nothing: give it rows and columns, or no padding")
-    rows, columns = load.y_pad_0 + load.y_size + load.y_pad_1, load.x_pad_0 + load.x_size + load.x_pad_1
-    _check_end("LOAD", load.sram_base, rows * columns, load.memory, configuration)
+    rows, pad = load.rows, load.padding
+    if pad != Padding():
+        name = _first_pad(pad)
+        value = _padding_values(pad)[name]
+        if load.memory not in PADDED:
+            raise InstructionError(f"{name} of LOAD {load.memory.name} is {value}; only {', '.join(one.name for one in PADDED)} are padded")
+        if not rows.count:
+            raise InstructionError(f"{name} of LOAD is {value}, and it loads nothing: give it rows and columns, or no padding")
+    count = (pad.y_0 + rows.y_size + pad.y_1) * (pad.x_0 + rows.x_size + pad.x_1)
+    _check_end("LOAD", load.sram_base, count, load.memory, configuration)
+
+
+def _first_pad(padding: Padding) -> str:
+    return next(name for name, value in _padding_values(padding).items() if value)
 
 
 def _check_end(name: str, base: int, count: int, memory: Memory, configuration: Configuration) -> None:

@@ -10,6 +10,8 @@ from ansor.errors import TargetError
 WORD_BITS = 64
 UOP_BITS = 32
 UOP_BYTES = UOP_BITS // 8
+NUMBER_BYTES = 1  # inputs, weights and outputs are int8
+ACCUMULATOR_BYTES = 4  # sums are int32
 ITERATION_BITS = 14
 COMMON_BITS = 7  # the operation and four flags of tokens
 MODIFIER_BITS = 20  # what an ALU instruction computes: operation, whether there is an immediate, the immediate
@@ -31,13 +33,10 @@ class Memory(IntEnum):
 class Configuration:
     """A VTA core; every size is a logarithm to the base 2. Raises TargetError for one whose instructions do not fit into their words.
 
-    input_bits, weight_bits, accumulator_bits: of one number; the simulators have 8, 8 and 32. batch: rows of an input. block: the core multiplies a row by
-    a matrix of block x block. The others: bytes of each memory; OUT is as deep as ACC.
+    batch: rows of an input. block: the core multiplies a row by a matrix of block x block. The others: bytes of each memory; OUT is as deep as ACC. Inputs and
+    weights are int8, sums int32, in every core.
     """
 
-    input_bits: int = 3
-    weight_bits: int = 3
-    accumulator_bits: int = 5
     batch: int = 0
     block: int = 4
     uop_bytes: int = 15
@@ -50,9 +49,6 @@ class Configuration:
             value = getattr(self, field.name)
             if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 30:
                 raise TargetError(f"{field.name} of a VTA core is {value!r}; it is a logarithm to the base 2: pass a whole number from 0 to 30")
-        if (self.input_bits, self.weight_bits, self.accumulator_bits) != (3, 3, 5):
-            given = [2**bits for bits in (self.input_bits, self.weight_bits, self.accumulator_bits)]
-            raise TargetError(f"a VTA core with inputs, weights and sums of {given} bits is asked for; only 8, 8 and 32 bits (3, 3, 5) are supported")
         for name, bits, most in self._used():
             if bits > most:
                 raise TargetError(f"{name} needs {bits} bits in this VTA core, and has {most}: make memories smaller, or the block larger")
@@ -71,11 +67,12 @@ class Configuration:
         )
 
     def _log_depth(self, memory: Memory) -> int:
+        row = self.batch + self.block
         return {
-            Memory.UOP: self.uop_bytes - 2,
-            Memory.WGT: self.weight_bytes - 2 * self.block,
-            Memory.INP: self.input_bytes - self.batch - self.block,
-        }.get(memory, self.accumulator_bytes - self.batch - self.block - 2)
+            Memory.UOP: self.uop_bytes - _log(UOP_BYTES),
+            Memory.WGT: self.weight_bytes - 2 * self.block - _log(NUMBER_BYTES),
+            Memory.INP: self.input_bytes - row - _log(NUMBER_BYTES),
+        }.get(memory, self.accumulator_bytes - row - _log(ACCUMULATOR_BYTES))
 
     def index_bits(self, memory: Memory) -> int:
         """Width of an index of an element."""
@@ -88,11 +85,16 @@ class Configuration:
     def element_bytes(self, memory: Memory) -> int:
         """Bytes of one element in DRAM, which `dram_base` counts in."""
         row = 1 << (self.batch + self.block)
-        return {Memory.UOP: UOP_BYTES, Memory.WGT: 1 << 2 * self.block, Memory.ACC: 4 * row}.get(memory, row)
+        own = {Memory.UOP: UOP_BYTES, Memory.WGT: NUMBER_BYTES << 2 * self.block, Memory.ACC: ACCUMULATOR_BYTES * row}
+        return own.get(memory, NUMBER_BYTES * row)
 
     def __str__(self) -> str:
         held = ", ".join(f"{memory.name} {self.depth(memory)} x {self.element_bytes(memory)} B" for memory in list(Memory)[:5])
         return f"VTA {1 << self.batch}x{1 << self.block}x{1 << self.block}: {held}"
+
+
+def _log(size: int) -> int:
+    return size.bit_length() - 1
 
 
 DEFAULT = Configuration()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,24 +12,19 @@ from ansor.errors import ArgumentError
 from ansor.vta.assembler import Words
 from ansor.vta.columns import columns_of
 from ansor.vta.configuration import Configuration, Memory
-from ansor.vta.functional import STREAMS, DeadlockError
+from ansor.vta.functional import STREAMS, DeadlockError, Queues
 from ansor.vta.instructions import Module
 from ansor.vta.simulator_library import simulator_library
 
+_MAY_BE_ZERO = ("read_latency", "write_latency", "state_cycles", "token_cycles", "gemm_fill", "alu_fill")
 PARTS = ("load", "compute", "store", "fetch")
 
 
 @dataclass(frozen=True)
-class CycleModel:
-    """What is assumed of a core and its DRAM; all in cycles, bytes, or numbers of things. Raises ArgumentError for what no core has.
+class Dram:
+    """The bus and what is behind it. bus_bytes: of one beat, which takes beat_cycles; burst_bytes: the longest burst, which ends at a multiple of it;
+    read_latency, write_latency: from the last beat of a burst to its data or response; reads, writes: bursts under way at most, of each module."""
 
-    bus_bytes: of one beat, which takes beat_cycles; burst_bytes: the longest burst, which ends at a multiple of it; read_latency, write_latency: from
-    the last beat of a burst to its data or response; reads, writes: bursts under way at most, of each module. fetch_burst: instructions fetched at once.
-    state_cycles: before an instruction does anything; token_cycles: from a push to its pop. gemm_fill, alu_fill: of the pipelines; gemm_cycles,
-    alu_immediate_cycles, alu_tensor_cycles: for each micro-op. instructions, tokens: what queues hold.
-    """
-
-    name: str
     bus_bytes: int = 8
     beat_cycles: int = 1
     burst_bytes: int = 2048
@@ -37,32 +32,66 @@ class CycleModel:
     write_latency: int = 50
     reads: int = 16
     writes: int = 1
+
+
+@dataclass(frozen=True)
+class Control:
+    """fetch_burst: instructions fetched at once; state_cycles: before an instruction does anything; token_cycles: from a push to its pop."""
+
     fetch_burst: int = 64
     state_cycles: int = 2
     token_cycles: int = 1
+
+
+@dataclass(frozen=True)
+class GemmPipeline:
+    """Cycles until it is full, and for each micro-op."""
+
     gemm_fill: int = 5
     gemm_cycles: int = 1
+
+
+@dataclass(frozen=True)
+class AluPipeline:
+    """Cycles until it is full, and for each micro-op with an immediate and with two tensors."""
+
     alu_fill: int = 5
     alu_immediate_cycles: int = 1
     alu_tensor_cycles: int = 2
-    instructions: int = 512
-    tokens: int = 1024
+
+
+@dataclass(frozen=True)
+class CycleModel:
+    """What is assumed of a core and its DRAM; all in cycles, bytes, or numbers of things. Raises ArgumentError for what no core has."""
+
+    name: str
+    dram: Dram = Dram()
+    control: Control = Control()
+    gemm: GemmPipeline = GemmPipeline()
+    alu: AluPipeline = AluPipeline()
+    queues: Queues = Queues()
 
     def __post_init__(self) -> None:
-        may_be_zero = ("read_latency", "write_latency", "state_cycles", "token_cycles", "gemm_fill", "alu_fill")
-        for field in fields(self)[1:]:
-            value, least = getattr(self, field.name), 0 if field.name in may_be_zero else 1
+        for name, kind in (("dram", Dram), ("control", Control), ("gemm", GemmPipeline), ("alu", AluPipeline), ("queues", Queues)):
+            if not isinstance(getattr(self, name), kind):
+                raise ArgumentError(f"{name} of a cycle model is {getattr(self, name)!r}; pass {kind.__name__}(...)")
+        for name, value in self.parameters().items():
+            least = 0 if name in _MAY_BE_ZERO else 1
             if not isinstance(value, int) or not least <= value <= 1 << 20:
-                raise ArgumentError(f"{field.name} of a cycle model is {value!r}; pass a whole number from {least} to {1 << 20}")
-        if self.burst_bytes % self.bus_bytes:
-            raise ArgumentError(f"burst_bytes of a cycle model is {self.burst_bytes}; it is a multiple of bus_bytes, which is {self.bus_bytes}")
+                raise ArgumentError(f"{name} of a cycle model is {value!r}; pass a whole number from {least} to {1 << 20}")
+        if self.dram.burst_bytes % self.dram.bus_bytes:
+            raise ArgumentError(f"burst_bytes of a cycle model is {self.dram.burst_bytes}; it is a multiple of bus_bytes, which is {self.dram.bus_bytes}")
+
+    def parameters(self) -> dict[str, int]:
+        """Every number by its name, in the order in which `cycles.c` has them."""
+        return {name: value for group in (self.dram, self.control, self.gemm, self.alu, self.queues) for name, value in vars(group).items()}
 
     def __str__(self) -> str:
-        return f"cycles({self.name}: {', '.join(f'{field.name}={getattr(self, field.name)}' for field in fields(self)[1:])})"
+        return f"cycles({self.name}: {', '.join(f'{name}={value}' for name, value in self.parameters().items())})"
 
 
 CHISEL = CycleModel("chisel")
-HLS = CycleModel("hls", reads=1, fetch_burst=16, alu_immediate_cycles=2)
+HLS = CycleModel("hls", Dram(reads=1), Control(fetch_burst=16), alu=AluPipeline(alu_immediate_cycles=2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +109,7 @@ class Cycles:
 
 class _Model(ctypes.Structure):
     _fields_ = (
-        *((field.name, ctypes.c_int64) for field in fields(CycleModel)[1:]), ("bytes", ctypes.c_int64 * len(Memory)),
+        *((name, ctypes.c_int64) for name in CHISEL.parameters()), ("bytes", ctypes.c_int64 * len(Memory)),
         *((name, ctypes.c_void_p * len(Module)) for name in ("queue", "sent", "taken")), *((name, ctypes.c_void_p * len(STREAMS)) for name in ("push", "pop")),
         ("times", ctypes.c_void_p), ("flight", ctypes.c_void_p * len(PARTS)),
     )  # fmt: skip
@@ -97,14 +126,14 @@ def count_cycles(words: Words, configuration: Configuration, model: CycleModel =
     """Cycles of a program [n, 2]. Raises DeadlockError, and InstructionError for words that are no program."""
     program, result, given = columns_of(words, configuration), _Result(), _Model()
     count = len(program)
-    for field in fields(model)[1:]:
-        setattr(given, field.name, getattr(model, field.name))
+    for name, value in model.parameters().items():
+        setattr(given, name, value)
     given.bytes[:] = [configuration.element_bytes(memory) for memory in Memory]
     rooms = np.zeros((3 * len(Module) + 2 * len(STREAMS), count + 1), np.int64)
     places = iter([int(row.ctypes.data) for row in rooms])
     for array in (given.queue, given.sent, given.taken, given.push, given.pop):
         array[:] = [next(places) for _ in array]
-    flights, times = np.zeros((len(PARTS), max(model.reads, model.writes)), np.int64), np.zeros((count, 2), np.int64)
+    flights, times = np.zeros((len(PARTS), max(model.dram.reads, model.dram.writes)), np.int64), np.zeros((count, 2), np.int64)
     given.flight[:], given.times = [int(row.ctypes.data) for row in flights], times.ctypes.data
     run = simulator_library("cycles").ansor_vta_cycles
     run.argtypes, run.restype = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p], None

@@ -54,23 +54,59 @@ class Uop:
 
 
 @dataclass(frozen=True)
-class Load:
-    """Rows of DRAM into one of the memories, densely: y_size rows of x_size elements, x_stride elements apart, with zeros around them.
+class Rows:
+    """A region of DRAM: y_size rows of x_size elements, which begin x_stride elements apart."""
 
-    sram_base, dram_base: the first element, counted in elements of the memory. Paddings are in elements: rows above and below, columns left and right.
-    With no rows or columns it does nothing but carry tokens.
+    y_size: int = 0
+    x_size: int = 0
+    x_stride: int = 0
+
+    @property
+    def count(self) -> int:
+        """Elements."""
+        return self.y_size * self.x_size
+
+
+@dataclass(frozen=True)
+class Padding:
+    """Zeros around a region: y_0, y_1 rows above and below, x_0, x_1 elements left and right of each row."""
+
+    y_0: int = 0
+    y_1: int = 0
+    x_0: int = 0
+    x_1: int = 0
+
+
+@dataclass(frozen=True)
+class UopRange:
+    """The micro-ops from number `begin` to before number `end` of the memory UOP."""
+
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Loop:
+    """How often micro-ops are repeated, and what each time adds to their indices."""
+
+    iterations: int = 1
+    dst: int = 0
+    src: int = 0
+    wgt: int = 0
+
+
+@dataclass(frozen=True)
+class Load:
+    """Rows of DRAM into one of the memories, densely, with zeros around them.
+
+    sram_base, dram_base: the first element, counted in elements of the memory. With no rows or columns it does nothing but carry tokens.
     """
 
     memory: Memory
     sram_base: int = 0
     dram_base: int = 0
-    y_size: int = 0
-    x_size: int = 0
-    x_stride: int = 0
-    y_pad_0: int = 0
-    y_pad_1: int = 0
-    x_pad_0: int = 0
-    x_pad_1: int = 0
+    rows: Rows = Rows()
+    padding: Padding = Padding()
     tokens: Tokens = Tokens()
 
 
@@ -80,47 +116,36 @@ class Store:
 
     sram_base: int = 0
     dram_base: int = 0
-    y_size: int = 0
-    x_size: int = 0
-    x_stride: int = 0
+    rows: Rows = Rows()
     tokens: Tokens = Tokens()
 
 
 @dataclass(frozen=True)
 class Gemm:
-    """For o < iter_out, i < iter_in and each micro-op of [uop_bgn, uop_end): ACC[dst] += INP[src] x WGT[wgt] transposed; with `reset`, ACC[dst] = 0.
+    """For o < outer.iterations, i < inner.iterations and each of `uops`: ACC[dst] += INP[src] x WGT[wgt] transposed; with `reset`, ACC[dst] = 0.
 
-    Each index is that of the micro-op + o * (its `_out`) + i * (its `_in`). The low 8 bits go to OUT[dst], too.
+    Each index is that of the micro-op + o * (that of `outer`) + i * (that of `inner`). The low 8 bits go to OUT[dst], too.
     """
 
-    uop_bgn: int
-    uop_end: int
-    iter_out: int = 1
-    iter_in: int = 1
-    dst_out: int = 0
-    dst_in: int = 0
-    src_out: int = 0
-    src_in: int = 0
-    wgt_out: int = 0
-    wgt_in: int = 0
+    uops: UopRange
+    outer: Loop = Loop()
+    inner: Loop = Loop()
     reset: bool = False
     tokens: Tokens = Tokens()
 
 
 @dataclass(frozen=True)
 class Alu:
-    """Loops as those of `Gemm`: ACC[dst] = operation(ACC[dst], immediate), or ACC[src] where `immediate` is None; the low 8 bits go to OUT[dst], too."""
+    """Loops as those of `Gemm`, with `wgt` 0: ACC[dst] = operation(ACC[dst], immediate), or with ACC[src] where `immediate` is None.
+
+    The low 8 bits go to OUT[dst], too.
+    """
 
     operation: AluOp
-    uop_bgn: int
-    uop_end: int
+    uops: UopRange
     immediate: int | None = None
-    iter_out: int = 1
-    iter_in: int = 1
-    dst_out: int = 0
-    dst_in: int = 0
-    src_out: int = 0
-    src_in: int = 0
+    outer: Loop = Loop()
+    inner: Loop = Loop()
     tokens: Tokens = Tokens()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ansor.vta.instructions import Alu, Finish, Gemm, Instruction, Load, Store, Uop, module_of
+from ansor.vta.instructions import Alu, Finish, Gemm, Instruction, Load, Padding, Store, Uop, module_of
 from ansor.vta.layout import FLAGS
 
 
@@ -38,20 +38,21 @@ def _words(instruction: Instruction) -> list[str]:
 def _region(instruction: Load | Store) -> list[str]:
     memory, arrow = (instruction.memory.name, "<-") if isinstance(instruction, Load) else ("OUT", "->")
     name = "LOAD" if isinstance(instruction, Load) else "STORE"
-    if not instruction.y_size * instruction.x_size:
+    rows = instruction.rows
+    if not rows.count:
         return [name, memory, "nothing"]
     place = f"{memory}[{instruction.sram_base}] {arrow} DRAM[{instruction.dram_base}]"
-    words = [name, place, f"{instruction.y_size}x{instruction.x_size}", f"stride={instruction.x_stride}"]
-    if isinstance(instruction, Load) and (instruction.y_pad_0 or instruction.y_pad_1 or instruction.x_pad_0 or instruction.x_pad_1):
-        words.append(f"pad_y={instruction.y_pad_0},{instruction.y_pad_1} pad_x={instruction.x_pad_0},{instruction.x_pad_1}")
+    words = [name, place, f"{rows.y_size}x{rows.x_size}", f"stride={rows.x_stride}"]
+    if isinstance(instruction, Load) and instruction.padding != Padding():
+        pad = instruction.padding
+        words.append(f"pad_y={pad.y_0},{pad.y_1} pad_x={pad.x_0},{pad.x_1}")
     return words
 
 
 def _loops(instruction: Gemm | Alu, operands: Sequence[str]) -> list[str]:
-    words = [f"uops={instruction.uop_bgn}..{instruction.uop_end}"]
-    for side in ("out", "in"):
-        count = getattr(instruction, f"iter_{side}")
-        if count != 1:
-            steps = ",".join(f"{name}+{getattr(instruction, f'{name}_{side}')}" for name in operands)
-            words.append(f"{side}={count}({steps})")
+    words = [f"uops={instruction.uops.begin}..{instruction.uops.end}"]
+    for side, loop in (("out", instruction.outer), ("in", instruction.inner)):
+        if loop.iterations != 1:
+            steps = ",".join(f"{name}+{getattr(loop, name)}" for name in operands)
+            words.append(f"{side}={loop.iterations}({steps})")
     return words

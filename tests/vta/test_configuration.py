@@ -24,7 +24,6 @@ def test_larger_cores() -> None:
     ("sizes", "text"),
     [
         ({"block": -1}, "block of a VTA core is -1; it is a logarithm to the base 2: pass a whole number from 0 to 30"),
-        ({"input_bits": 4}, "a VTA core with inputs, weights and sums of [16, 8, 32] bits is asked for; only 8, 8 and 32 bits (3, 3, 5) are supported"),
         ({"weight_bytes": 19}, "a micro-op needs 33 bits in this VTA core, and has 32: make memories smaller, or the block larger"),
         ({"uop_bytes": 16}, "the first word of GEMM and ALU needs 65 bits in this VTA core, and has 64: make memories smaller, or the block larger"),
         ({"block": 9}, "WGT of this VTA core holds less than two elements of 262144 bytes: make it larger"),

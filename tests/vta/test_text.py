@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from ansor.vta.configuration import Memory
-from ansor.vta.instructions import Alu, AluOp, Finish, Gemm, Instruction, Load, Store, Tokens, Uop
+from ansor.vta.instructions import Alu, AluOp, Finish, Gemm, Instruction, Load, Loop, Padding, Rows, Store, Tokens, Uop, UopRange
 from ansor.vta.text import listing, uop_text
 
 
 def test_listing() -> None:
     program: list[Instruction] = [
-        Load(Memory.UOP, 0, 3, 1, 9, 9),
-        Load(Memory.INP, 0, 64, 3, 14, 56, 1, 0, 1, 1, Tokens(pop_next=True, push_next=True)),
+        Load(Memory.UOP, 0, 3, Rows(1, 9, 9)),
+        Load(Memory.INP, 0, 64, Rows(3, 14, 56), Padding(1, 0, 1, 1), Tokens(pop_next=True, push_next=True)),
         Load(Memory.INP, tokens=Tokens(push_next=True)),
-        Gemm(0, 9, 2, 14, 14, 1, 16, 1, 9, 0, tokens=Tokens(pop_prev=True)),
-        Gemm(0, 1, reset=True),
-        Alu(AluOp.SHR, 0, 1, -3, iter_in=4, dst_in=1, src_in=1),
-        Alu(AluOp.ADD, 0, 1, tokens=Tokens(push_prev=True, push_next=True)),
-        Store(0, 2, 1, 4, 4, Tokens(pop_prev=True, push_prev=True)),
+        Gemm(UopRange(0, 9), Loop(2, 14, 16, 9), Loop(14, 1, 1, 0), tokens=Tokens(pop_prev=True)),
+        Gemm(UopRange(0, 1), reset=True),
+        Alu(AluOp.SHR, UopRange(0, 1), -3, inner=Loop(4, 1, 1)),
+        Alu(AluOp.ADD, UopRange(0, 1), tokens=Tokens(push_prev=True, push_next=True)),
+        Store(0, 2, Rows(1, 4, 4), Tokens(pop_prev=True, push_prev=True)),
         Finish(Tokens(pop_next=True)),
     ]
     assert listing(program) == """\
