@@ -9,6 +9,7 @@ from ansor.schedule.questions import is_follower, levels
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.state import SplitRelation, Stage, initial_state
 from ansor.schedule.steps import (
+    Buffered,
     CacheRead,
     CacheWrite,
     ComputeAt,
@@ -127,6 +128,8 @@ def _text(step: Step, stage: Stage) -> str:
             return "computed in a nest of its own"
         case Fuse():
             return f"{', '.join(step.loops)} run as one loop"
+        case Buffered():
+            return f"{step.copies} copies, taken in turn"
         case SetScope():
             return f"kept in {step.scope} memory"
         case StorageAlign():

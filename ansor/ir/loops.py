@@ -29,6 +29,7 @@ class Buffer:
 
     scope: `input`, `constant`, `output` (arguments), `workspace` (whole intermediate), `local` (a region inside a loop).
     pack: for a constant stored in loop order: per logical dimension the stride of each stored dimension; starts: per logical dimension the index of the first.
+    copies: how many of it there are, taken in turn.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Buffer:
     scope: str
     pack: tuple[tuple[Int, ...], ...] = ()
     starts: tuple[Int, ...] = ()
+    copies: Int = 1
 
     @property
     def strides(self) -> tuple[Int, ...]:
@@ -45,12 +47,13 @@ class Buffer:
 
     @property
     def size(self) -> Int:
-        """Number of elements."""
+        """Number of elements of one copy."""
         return product(self.shape)
 
     def __str__(self) -> str:
         packed = " packed" if self.pack else ""
-        return f"{self.name}: {self.dtype}[{', '.join(map(number_text, self.shape))}] {self.scope}{packed}"
+        times = f"{number_text(self.copies)} x " if not isinstance(self.copies, int) or self.copies != 1 else ""
+        return f"{times}{self.name}: {self.dtype}[{', '.join(map(number_text, self.shape))}] {self.scope}{packed}"
 
 
 @dataclass(frozen=True, eq=False, slots=True)

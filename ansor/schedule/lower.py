@@ -51,7 +51,7 @@ def _find_regions(one: Lowering) -> Lowering:
 
 def _assign_scopes(one: Lowering) -> Lowering:
     assert one.regions is not None
-    return replace(one, buffers=input_buffers(one.state) | stage_buffers(one.state, one.regions.frames, one.scopes))
+    return replace(one, buffers=input_buffers(one.state) | stage_buffers(one.state, one.regions.frames, one.scopes, one.numbers))
 
 
 def _write_bodies(one: Lowering) -> Lowering:

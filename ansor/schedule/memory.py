@@ -51,8 +51,8 @@ def local_bytes(node: Node) -> Int:
 
 
 def size_of(buffer: Buffer) -> Int:
-    """Bytes of a buffer."""
-    return buffer.size * BYTES[buffer.dtype]
+    """Bytes of a buffer, with all its copies."""
+    return buffer.size * buffer.copies * BYTES[buffer.dtype]
 
 
 def _kept(loops: Loops, scope: str, alignment: int) -> Iterator[Int]:

@@ -1,12 +1,13 @@
-"""Steps that say which memory holds a stage."""
+"""Steps that say which memory holds a stage, and how often."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ansor.errors import ScheduleError
-from ansor.schedule.state import Inlined, State
-from ansor.schedule.step import Step, register
+from ansor.schedule.state import Amount, At, Inlined, State
+from ansor.schedule.step import Step, amount_of, register
 
 
 @register
@@ -30,3 +31,28 @@ class SetScope(Step):
         if isinstance(stage.placement, Inlined):
             raise ScheduleError(f"asked to keep stage {self.stage} in {self.scope}, which is inlined and kept nowhere; compute it at root or at a loop")
         return state.updated(replace(stage, storage=replace(stage.storage, scope=self.scope)))
+
+
+@register
+@dataclass(frozen=True)
+class Buffered(Step):
+    """Keep so many copies of a stage that is computed inside a loop, taken in turn: the next is filled while the last is still read.
+
+    before   for j: x_local[8] scratchpad           after    for j: 2 x x_local[8] scratchpad          (copies 2)
+
+    A machine that runs one statement after the other gains nothing by it; one whose memories are filled beside the arithmetic does.
+    """
+
+    code = "BU"
+    copies: Amount
+
+    def apply(self, state: State) -> State:
+        stage = state[self.stage]
+        if not isinstance(self.copies, str) and (not isinstance(self.copies, int) or self.copies < 1):
+            raise ScheduleError(f"asked to keep {self.copies!r} copies of stage {self.stage}; give a number from 1 on")
+        if not isinstance(stage.placement, At):
+            raise ScheduleError(f"asked to keep copies of stage {self.stage}, which is not computed inside a loop: there is no next one; compute it at a loop")
+        return state.updated(replace(stage, storage=replace(stage.storage, copies=self.copies)))
+
+    def with_numbers(self, numbers: Mapping[str, tuple[int, ...]]) -> Step:
+        return replace(self, copies=amount_of(self.copies, numbers))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ansor.ir.columns import Int
 from ansor.ir.loops import Buffer
+from ansor.schedule.extents import Numbers
 from ansor.schedule.regions import Frame
 from ansor.schedule.state import At, Stage, State
 
@@ -24,13 +25,15 @@ class Scopes:
     inside: str = INSIDE
 
 
-def stage_buffers(state: State, frames: Mapping[str, Frame], scopes: Scopes) -> dict[str, Buffer]:
+def stage_buffers(state: State, frames: Mapping[str, Frame], scopes: Scopes, numbers: Numbers) -> dict[str, Buffer]:
     """A buffer for every stage that is not inlined."""
     found = {}
     for name, frame in frames.items():
         stage = frame.stage
         scope = "output" if state.is_output(name) else stage.storage.scope or (scopes.inside if isinstance(stage.placement, At) else scopes.whole)
-        found[name] = Buffer(name, _aligned(stage, tuple(frame.region.shape[k] for k in frame.region.order)), stage.tensor.dtype, scope)
+        amount = stage.storage.copies
+        copies = numbers[amount][0] if isinstance(amount, str) else amount
+        found[name] = Buffer(name, _aligned(stage, tuple(frame.region.shape[k] for k in frame.region.order)), stage.tensor.dtype, scope, copies=copies)
     return found
 
 

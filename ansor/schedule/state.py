@@ -111,11 +111,13 @@ class Storage:
 
     kept: reduction loops whose partial results are stored (rfactor), each a further dimension of the buffer.
     align: (factor, offset) of the innermost stored dimension, for storage_align. scope: the memory that holds it, '' for the usual one.
+    copies: how many of it there are, taken in turn.
     """
 
     kept: tuple[str, ...] = ()
     align: tuple[int, int] | None = None
     scope: str = ""
+    copies: Amount = 1
 
 
 @dataclass(frozen=True)

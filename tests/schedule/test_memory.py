@@ -12,11 +12,11 @@ from ansor import te
 from ansor.codegen.generate import generate
 from ansor.errors import ScheduleError
 from ansor.ir.dag import Dag
-from ansor.schedule.choice import tile_choice
+from ansor.schedule.choice import level_choice, tile_choice
 from ansor.schedule.legality import legal
 from ansor.schedule.memory import check_memories, fits_memories, used_bytes
 from ansor.schedule.sketch import Sketch
-from ansor.schedule.steps import CacheRead, ComputeAt, ComputeInline, PackInside, Reorder, SetScope, Split
+from ansor.schedule.steps import Buffered, CacheRead, ComputeAt, ComputeInline, PackInside, Reorder, SetScope, Split
 from ansor.targets.base import Target, parse_target
 from ansor.te.tensor import Tensor
 from ansor.zoo.operators import matmul
@@ -88,6 +88,18 @@ def test_a_scratchpad_holds_what_is_put_there() -> None:
     assert legal(there, too_small) is False
     with pytest.raises(ScheduleError, match="needs 128 bytes of scratchpad memory; .* has 64: keep smaller regions there"):
         check_memories(there, too_small)
+
+
+def test_copies_that_are_taken_in_turn_all_count() -> None:
+    sketch = Sketch(Dag(matmul(8, 32, 32))).then(CacheRead("A", ("C",)), ComputeAt("A_local", "C", "i"), SetScope("A_local", "scratchpad"))
+    copies = level_choice("copies", (1, 2, 3))
+    several = sketch.then(Buffered("A_local", copies.name), choices=[copies])
+    assert [next(used_bytes(several.lower_row((gene,)), "scratchpad", 64)) for gene in range(3)] == [128, 256, 384]
+    assert np.asarray(next(used_bytes(several.lower_rows(np.array([[0], [2]])), "scratchpad", 64))).tolist() == [128, 384]
+    assert "3 x A_local: float32[1, 32] scratchpad" in str(several.lower_row((2,)))
+    for step, said in ((Buffered("C", 2), "not computed inside a loop"), (Buffered("A_local", 0), "from 1 on")):
+        with pytest.raises(ScheduleError, match=said):
+            sketch.then(step).state  # noqa: B018
 
 
 def test_what_is_in_a_scratchpad_without_loops_stays_as_long_as_the_program() -> None:

@@ -15,6 +15,7 @@ from ansor.ir.loops import For, Node
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.steps import (
     STEPS,
+    Buffered,
     CacheRead,
     CacheWrite,
     ComputeAt,
@@ -209,6 +210,7 @@ STEP_EXAMPLES: list[Step] = [
     PragmaUnroll("C", 16),
     StorageAlign("C", 16, 8),
     SetScope("C", "scratchpad"),
+    Buffered("C", 2),
     Pack("C", "B"),
     PackInside("C", "A"),
     Tensorize("C", "j_1", "k_1", "avx2_pmaddwd_s8s8"),

@@ -1,0 +1,83 @@
+"""How arrays lie in the memory of a device: cut into blocks, each of which is one element of a memory of the core.
+
+    int8 [1, 40, 14, 14], the channels in blocks of 16      ->      elements [1, 3, 14, 14], each int8 [1, 16]; channels 40 to 47 are 0
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.errors import ArgumentError
+from ansor.vta.configuration import Configuration, Memory
+
+Bytes = NDArray[np.uint8]
+Array = NDArray[np.generic]
+
+
+@dataclass(frozen=True)
+class TensorLayout:
+    """memory: whose elements the blocks are; shape: of the array; lanes: the dimensions that are cut, in the order in which a block has them; blocks: how long
+    a block is along each. Dimensions stand in the order of the array. Raises ArgumentError for a dimension that is not there, or is cut twice."""
+
+    memory: Memory
+    shape: tuple[int, ...]
+    lanes: tuple[int, ...]
+    blocks: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.lanes) != len(self.blocks) or len(set(self.lanes)) != len(self.lanes) or not all(0 <= lane < len(self.shape) for lane in self.lanes):
+            raise ArgumentError(f"asked to cut dimensions {self.lanes} of an array of shape {self.shape} into blocks of {self.blocks}: name each once")
+
+    @property
+    def outer(self) -> tuple[int, ...]:
+        """Blocks along each dimension."""
+        sizes = dict(zip(self.lanes, self.blocks, strict=True))
+        return tuple(-(-extent // sizes.get(dimension, 1)) for dimension, extent in enumerate(self.shape))
+
+    @property
+    def elements(self) -> int:
+        """Blocks."""
+        return prod(self.outer)
+
+    def bytes(self, configuration: Configuration) -> int:
+        """Of the whole array on the device."""
+        return self.elements * configuration.element_bytes(self.memory)
+
+    def __str__(self) -> str:
+        return f"{self.memory.name}{list(self.outer)} x {list(self.blocks)}"
+
+
+def pack(array: Array, layout: TensorLayout) -> Bytes:
+    """The bytes of an array on the device; what blocks have beyond its end is 0."""
+    if array.shape != layout.shape:
+        raise ArgumentError(f"asked to lay out an array of shape {array.shape} as one of {layout.shape}")
+    sizes = dict(zip(layout.lanes, layout.blocks, strict=True))
+    room = [(0, -extent % sizes.get(dimension, 1)) for dimension, extent in enumerate(layout.shape)]
+    cut = np.pad(array, room).reshape(_cut_shape(layout))
+    return np.ascontiguousarray(cut.transpose(_order(layout))).reshape(-1).view(np.uint8)
+
+
+def unpack(held: Bytes, layout: TensorLayout, dtype: str) -> Array:
+    """The array of such bytes."""
+    moved = [_cut_shape(layout)[place] for place in _order(layout)]
+    cut = held.view(dtype).reshape(moved).transpose(np.argsort(_order(layout)))
+    sizes = dict(zip(layout.lanes, layout.blocks, strict=True))
+    whole = cut.reshape([count * sizes.get(dimension, 1) for dimension, count in enumerate(layout.outer)])
+    return np.ascontiguousarray(whole[tuple(slice(extent) for extent in layout.shape)])
+
+
+def _cut_shape(layout: TensorLayout) -> list[int]:
+    """Each dimension as blocks and what is in one, which is 1 where it is not cut."""
+    sizes = dict(zip(layout.lanes, layout.blocks, strict=True))
+    return [part for dimension, count in enumerate(layout.outer) for part in (count, sizes.get(dimension, 1))]
+
+
+def _order(layout: TensorLayout) -> list[int]:
+    """Places of the dimensions of `_cut_shape` on the device."""
+    rank = len(layout.shape)
+    ones = [2 * dimension + 1 for dimension in range(rank) if dimension not in layout.lanes]
+    return [*(2 * dimension for dimension in range(rank)), *ones, *(2 * lane + 1 for lane in layout.lanes)]

@@ -1,0 +1,47 @@
+"""Layouts: arrays come back as they were, blocks lie where they are said to, what is beyond the end is 0."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ansor.errors import ArgumentError
+from ansor.vta.configuration import CORE_32, DEFAULT, Memory
+from ansor.vta.tensors import TensorLayout, pack, unpack
+
+LAYOUTS = (
+    TensorLayout(Memory.INP, (1, 40, 5, 6), (0, 1), (1, 16)),
+    TensorLayout(Memory.INP, (3, 16, 2, 2), (0, 1), (2, 16)),
+    TensorLayout(Memory.WGT, (33, 20, 3, 3), (0, 1), (16, 16)),
+    TensorLayout(Memory.WGT, (20, 33), (1, 0), (16, 16)),
+    TensorLayout(Memory.INP, (1, 5, 6, 40), (0, 3), (1, 16)),
+)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+def test_arrays_come_back(layout: TensorLayout) -> None:
+    array = np.random.default_rng(0).integers(-128, 128, layout.shape).astype(np.int8)
+    held = pack(array, layout)
+    assert len(held) == layout.elements * np.prod(layout.blocks) and np.array_equal(unpack(held, layout, "int8"), array)
+
+
+def test_blocks_lie_in_the_order_of_the_dimensions() -> None:
+    layout = LAYOUTS[0]
+    array = np.random.default_rng(0).integers(-128, 128, layout.shape).astype(np.int8)
+    blocks = pack(array, layout).view(np.int8).reshape(1, 3, 5, 6, 1, 16)
+    assert np.array_equal(blocks[0, 1, 3, 4, 0], array[0, 16:32, 3, 4]) and not blocks[0, 2, :, :, 0, 8:].any()
+    turned = pack(array[0, :33, 0, 0][None].repeat(20, 0), LAYOUTS[3]).view(np.int8).reshape(2, 3, 16, 16)
+    assert turned[0, 1, 2, 3] == array[0, 18, 0, 0]
+
+
+def test_bias_has_elements_of_accumulators() -> None:
+    layout = TensorLayout(Memory.ACC, (40,), (0,), (16,))
+    assert layout.outer == (3,) and layout.bytes(DEFAULT) == 3 * 64 and TensorLayout(Memory.ACC, (40,), (0,), (32,)).bytes(CORE_32) == 2 * 128
+    assert len(pack(np.zeros(40, np.int32), layout)) == layout.bytes(DEFAULT)
+
+
+def test_what_is_no_layout() -> None:
+    with pytest.raises(ArgumentError, match="name each once"):
+        TensorLayout(Memory.INP, (4, 4), (2,), (16,))
+    with pytest.raises(ArgumentError, match=r"of shape \(2, 2\)"):
+        pack(np.zeros((2, 2), np.int8), LAYOUTS[0])
