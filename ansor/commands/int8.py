@@ -15,6 +15,7 @@ from ansor.commands.subject import NetworkSubject, resolve
 from ansor.errors import ArgumentError, DeclarationError
 from ansor.integer.firmware import run_firmware
 from ansor.integer.program import IntegerProgram
+from ansor.integer.table import profile_text
 from ansor.ir.dag import c_identifier
 from ansor.run.keywords import TuningKeywords
 from ansor.run.progress import ProgressView, say
@@ -66,6 +67,7 @@ def _saved(made: IntegerProgram, given: argparse.Namespace, console: Console) ->
     if not given.selftest:
         return 0
     run = run_firmware(firmware)
+    console.print(profile_text(made.code, run.layers, run.unit, firmware.code_bytes), markup=False, soft_wrap=True)
     return _say_test(run.wrong, f"; one run: {run.cost:,.0f} {run.unit}, {run.stack_bytes} bytes of stack", console)
 
 

@@ -46,6 +46,8 @@ def header_text(program: NetworkCode) -> str:
         for number, tensor in enumerate(names):
             suffix = "" if len(names) == 1 else str(number)
             lines += [*_tensor_lines(program, network.tensors[tensor], f"{word}_{role}{suffix}"), ""]
+    lines += ["/* Where it is defined: a function of yours that is called after each layer, with its number from 0. */", f"#ifdef {word}_AFTER"]
+    lines += [f"void {word}_AFTER(int layer);", "#endif", ""]
     lines += ["/* Fill the inputs in the arena, run, read the outputs there. The arena is aligned to the bytes above, and holds nothing between runs. */"]
     lines += [f"void {name}_run(unsigned char *arena);", ""]
     lines += ["/* 0: the outputs for a known input are right. Otherwise 1 and more: the place of the first wrong byte. */"]
@@ -71,7 +73,9 @@ def _tensor_lines(program: NetworkCode, tensor: IntegerTensor, word: str) -> lis
 def network_text(program: NetworkCode) -> str:
     """net.c: the calls of kernels, with their places in the arena."""
     name = c_name(program)
+    word = name.upper()
     lines = ['#include "net.h"', '#include "weights.h"', ""]
+    lines += [f"#ifdef {word}_AFTER", f"#define AFTER(layer) {word}_AFTER(layer)", "#else", "#define AFTER(layer)", "#endif", ""]
     lines += [_prototype(program, one.code) for one in program.kernels]
     lines += ["", f"void {name}_run(unsigned char *arena) {{"]
     for step, call in enumerate(program.calls):
@@ -95,7 +99,8 @@ def _call_lines(program: NetworkCode, step: int, call: Call) -> list[str]:
             places.append(f"arena + {program.plan.offsets[next(inputs) if one.role == 'input' else call.operator.output]}")
     rest = ", 0, 0" if program.target.dialect.pool else ""
     workspace = f"arena + {program.plan.workspaces[step]}" if code.workspace_bytes else "0"
-    return [f"  {{ /* {_comment(call.operator)} */", f"    void *const args[] = {{{', '.join(places)}}};", f"    {code.entry}(args, {workspace}{rest});", "  }"]
+    return [f"  {{ /* {_comment(call.operator)} */", f"    void *const args[] = {{{', '.join(places)}}};", f"    {code.entry}(args, {workspace}{rest});",
+            f"    AFTER({step});", "  }"]  # fmt: skip
 
 
 def _comment(operator: Operator) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from ansor.codegen.image import harness
 from ansor.codegen.image.board import Board
-from ansor.codegen.image.elf import read_image
+from ansor.codegen.image.elf import function_bytes, read_image
 from ansor.codegen.image.toolchain import LINK, ImageToolchain
 from ansor.codegen.toolchain import compile_files
 from ansor.errors import DeviceError, ModelError, TargetError, ToolchainError
@@ -21,30 +22,44 @@ from ansor.support.text import clip
 from ansor.targets.base import Target
 
 SECONDS = 600.0
-_SAID = re.compile(r"selftest ([0-9a-f]+)\s+board ([0-9a-f]+) ([0-9a-f]+) stack ([0-9a-f]+)")
+_SAID = re.compile(r"selftest ([0-9a-f]+)\s+layers([0-9a-f ]+)\s+board ([0-9a-f]+) ([0-9a-f]+) stack ([0-9a-f]+)")
 
 MAIN = """\
-/* The network as the whole program of a board. What it says: the self-test's answer, the counter before and after one run, bytes of stack. */
+/* The network as the whole program of a board. What it says: the self-test's answer, what each layer cost, the counter before and after one run, bytes of
+ * stack. */
 #include "bare.h"
 #include "system.h"
 #include "net.h"
 
 static unsigned char arena[{word}_ARENA_BYTES] __attribute__((aligned({word}_ALIGNMENT)));
 
+static unsigned int costs[{layers}];
+static uint64_t before;
+
+void firmware_after(int layer) {{
+    const uint64_t now = counter_now();
+    costs[layer] = (unsigned int)(now - before), before = now;
+}}
+
+static void say(const char *text, size_t size, unsigned int number) {{
+    int digits = 8;
+    system_say(text, size);
+    while (digits > 1 && !(number >> (4 * digits - 4))) --digits;
+    while (digits-- > 0) system_say("0123456789abcdef" + (number >> 4 * digits & 15), 1);
+}}
+
 int trial_main(const char *mode, const char *path) {{
     (void)mode, (void)path;
     ansor_control.flags = BARE_ALONE;
     {name}_selftest_fill(arena);
     system_mark(0);
+    before = counter_now();
     {name}_run(arena);
     system_mark(1);
-    unsigned int wrong = (unsigned int){name}_selftest_check(arena);
-    char text[24] = "selftest ";
-    int size = 9, digits = 8;
-    while (digits > 1 && !(wrong >> (4 * digits - 4))) --digits;
-    for (; digits > 0; --digits) text[size++] = "0123456789abcdef"[wrong >> (4 * digits - 4) & 15];
-    text[size++] = '\\n';
-    system_say(text, (size_t)size);
+    say("selftest ", 9, (unsigned int){name}_selftest_check(arena));
+    system_say("\\nlayers", 7);
+    for (int layer = 0; layer < {layers}; ++layer) say(" ", 1, costs[layer]);
+    system_say("\\n", 1);
     return 0;
 }}
 """
@@ -52,22 +67,27 @@ int trial_main(const char *mode, const char *path) {{
 
 @dataclass(frozen=True)
 class Firmware:
-    """An ELF file for a board. flash_bytes: code and constants; ram_bytes: arena, the harness's own data, and the stack that the board's file sets aside."""
+    """An ELF file for a board. flash_bytes: code and constants; ram_bytes: arena, the harness's own data, and the stack that the board's file sets aside.
+
+    code_bytes: of each kernel, by the name of its function.
+    """
 
     path: Path
     board: Board
     flash_bytes: int
     ram_bytes: int
+    code_bytes: Mapping[str, int]
 
 
 @dataclass(frozen=True)
 class BoardRun:
-    """wrong: 0 where every byte of the self-test is right; cost: of one run, in `unit`; stack_bytes: the most that was used."""
+    """wrong: 0 where every byte of the self-test is right; cost: of one run, in `unit`; layers: of each, reading the counter included; stack_bytes: the most that was used."""
 
     wrong: int
     cost: float
     unit: str
     stack_bytes: int
+    layers: tuple[float, ...]
 
 
 def board_of(code: NetworkCode) -> Board:
@@ -93,11 +113,11 @@ def build_firmware(code: NetworkCode, folder: str | Path) -> Firmware:
     board, toolchain = board_of(code), code.target.toolchain()
     assert isinstance(toolchain, ImageToolchain)  # board_of asks
     place, name = save(code, folder), c_name(code)
-    (place / "firmware.c").write_text(MAIN.format(name=name, word=name.upper()))
+    (place / "firmware.c").write_text(MAIN.format(name=name, word=name.upper(), layers=len(code.calls)))
     (place / "firmware.ld").write_text(harness.script(board, told=False))
     network = [place / f"{one}.c" for one in ("firmware", "net", "weights", "selftest")] + [place / KERNELS / f"{one.code.entry}.c" for one in code.kernels]
     files = [*(one for one in harness.sources(board) if one.name != "trial.c"), *network]
-    around = ("-g0", "-fno-sanitize=all", "-ffunction-sections", "-fdata-sections", "-DTRIAL_SELECTED", *harness.defines(board))
+    around = ("-g0", "-fno-sanitize=all", "-ffunction-sections", "-fdata-sections", "-DTRIAL_SELECTED", f"-D{name.upper()}_AFTER=firmware_after", *harness.defines(board))
     places = (*(f"-I{one}" for one in (*harness.HEADERS, place)), *LINK, f"-Wl,-T,{place / 'firmware.ld'}")
     path = place / "firmware.elf"
     made = compile_files(toolchain.compiler, files, path, (*toolchain.flags, *around, *places), libraries=(), timeout=SECONDS)
@@ -107,7 +127,8 @@ def build_firmware(code: NetworkCode, folder: str | Path) -> Firmware:
         raise ToolchainError(f"asked to build {code.network.name} for {board.name}, which fails: {made.text}")
     image = read_image(path)
     flash = sum(len(one.content) for one in image.segments)
-    return Firmware(path, board, flash, image.symbols["ansor_bss_end"] - board.data.start + board.run.stack)
+    ram = image.symbols["ansor_bss_end"] - board.data.start + board.run.stack
+    return Firmware(path, board, flash, ram, function_bytes(path, [one.code.entry for one in code.kernels]))
 
 
 def run_firmware(firmware: Firmware) -> BoardRun:
@@ -124,5 +145,6 @@ def run_firmware(firmware: Firmware) -> BoardRun:
     if found is None:
         said = clip(" ".join(f"{ran.stdout} {ran.stderr}".split()), 300) or "nothing"
         raise DeviceError(f"asked to run {firmware.path} on {board.name}, which ended without an answer; it said: {said}")
-    wrong, start, end, stack = (int(word, 16) for word in found.groups())
-    return BoardRun(wrong, (end - start) * board.counter.scale, board.counter.unit, stack)
+    layers, scale = tuple(int(word, 16) * board.counter.scale for word in found[2].split()), board.counter.scale
+    wrong, start, end, stack = (int(found[place], 16) for place in (1, 3, 4, 5))
+    return BoardRun(wrong, (end - start) * scale, board.counter.unit, stack, layers)

@@ -35,6 +35,11 @@ HEADER = """\
 #define TINY_OUTPUT_SCALE 0.25f
 #define TINY_OUTPUT_ZERO_POINT (1)
 
+/* Where it is defined: a function of yours that is called after each layer, with its number from 0. */
+#ifdef TINY_AFTER
+void TINY_AFTER(int layer);
+#endif
+
 /* Fill the inputs in the arena, run, read the outputs there. The arena is aligned to the bytes above, and holds nothing between runs. */
 void tiny_run(unsigned char *arena);
 
@@ -51,12 +56,19 @@ NETWORK = """\
 #include "net.h"
 #include "weights.h"
 
+#ifdef TINY_AFTER
+#define AFTER(layer) TINY_AFTER(layer)
+#else
+#define AFTER(layer)
+#endif
+
 void tiny_table(void *const *args, unsigned char *workspace, void (*parallel_for)(void *, void (*)(void *, long, long), void *, long), void *pool);
 
 void tiny_run(unsigned char *arena) {
   { /* t = table(x) */
     void *const args[] = {arena + 0, (void *)tiny_0_values, arena + 0};
     tiny_table(args, 0, 0, 0);
+    AFTER(0);
   }
 }
 """

@@ -14,13 +14,13 @@ from ansor.integer.firmware import build_firmware, limits_of, run_firmware
 from ansor.integer.from_torch import from_torch
 from ansor.integer.network import IntegerNetwork
 from ansor.integer.network_code import NetworkCode
-from ansor.integer.table import table_text
+from ansor.integer.table import profile_text, table_text
 from ansor.run.keywords import RunOptions
 from ansor.targets.base import parse_target
 from tests.integer.models import samples, small
 
 pytestmark = [pytest.mark.compiler, pytest.mark.torch, pytest.mark.usefixtures("boards")]
-BOARDS = ("mps2-an386", "qemu-riscv32")
+BOARDS = ("mps2-an386", "qemu-riscv32", "spike-rv32", "spike-rvv128")
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +43,9 @@ def test_every_byte_is_right_on_a_board(network: IntegerNetwork, tmp_path: Path,
     assert network.macs < run.cost < 100 * network.macs
     assert code.constant_bytes < firmware.flash_bytes and code.arena_bytes < firmware.ram_bytes
     assert run_firmware(firmware) == run
+    assert len(run.layers) == len(code.calls) and run.cost * 0.98 < sum(run.layers) <= run.cost and all(firmware.code_bytes.values())
+    profile = profile_text(code, run.layers, run.unit, firmware.code_bytes).splitlines()
+    assert len(profile) == 1 + len(code.kernels) and profile[0].split()[:4] == ["kernel", "calls", "MACs", "instructions"]
     assert table_text(code).splitlines()[-1].startswith(f"{network.macs} MACs; RAM: {code.arena_bytes} bytes of arena")
 
 

@@ -83,6 +83,21 @@ def read_image(path: Path) -> Image:
         return Image(machine, int(header["e_flags"]), elf.elfclass, int(header["e_entry"]), segments, symbols)
 
 
+def function_bytes(path: Path, names: Iterable[str]) -> dict[str, int]:
+    """Bytes of code of functions that an ELF file has, those included whose names go on with `_nest`: loops that the compiler left apart."""
+    from elftools.elf.elffile import ELFFile
+    from elftools.elf.sections import SymbolTableSection
+
+    found = dict.fromkeys(names, 0)
+    with path.open("rb") as file:
+        for table in ELFFile(file).iter_sections():
+            for one in table.iter_symbols() if isinstance(table, SymbolTableSection) else ():
+                name = one.name.split("_nest")[0]
+                if name in found and one["st_info"]["type"] == "STT_FUNC":
+                    found[name] += int(one["st_size"])
+    return found
+
+
 def write_elf(image: Image, path: Path) -> None:
     """Write a program as an ELF file: segments, and a table of symbols."""
     wide = image.bits == 64
