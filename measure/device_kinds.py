@@ -30,13 +30,15 @@ class DeviceKind:
     """A kind of device.
 
     open: the device that a text stands for, for programs of a target; it raises DeviceError for a text it cannot read. `Say` gets what a person should know.
-    missing: what this machine lacks to use it, in one sentence with the cure; '' for nothing.
+    missing: what this machine lacks to use it, in one sentence with the cure; '' for nothing. several: for texts that stand for more than one device: all of
+    them, which are closed together.
     """
 
     name: str
     help: str
     open: Callable[[str, Target, Say], Device]
     missing: Callable[[], str] = lambda: ""
+    several: Callable[[str, Target, Say], Sequence[Device]] | None = None
 
 
 def open_device(text: str | Device, target: Target, say: Say = warn) -> Device:
@@ -62,18 +64,28 @@ def open_devices(texts: Sequence[str | Device] | str | Device | None, target: Ta
     opened: list[Device] = []
     try:
         for one in given:
-            opened.append(open_device(one, target, say))
-            _check_attributes(opened[-1])
+            found = _opened(one, target, say)
+            opened += found
+            for device in found:
+                _check_attributes(device)
         _check_once([one.name for one in opened])
         models = list(dict.fromkeys(f"{one.model} ({one.unit})" for one in opened))
         if len(models) > 1:
             raise DeviceError(f"asked to measure on {' and '.join(models)} together: their costs do not compare; use devices of one model")
     except BaseException:
-        for device, one in zip(opened, given, strict=False):
-            if isinstance(one, str) and callable(getattr(device, "close", None)):  # what was given as a device is its owner's
+        for device in opened:
+            if not any(device is one for one in given) and callable(getattr(device, "close", None)):  # what was given as a device is its owner's
                 device.close()
         raise
     return tuple(opened)
+
+
+def _opened(one: str | Device, target: Target, say: Say) -> Sequence[Device]:
+    """The devices of a text, mostly one."""
+    if not isinstance(one, str):
+        return [one]
+    kind = usable_kind(one)
+    return [kind.open(one, target, say)] if kind.several is None else kind.several(one, target, say)
 
 
 def _check_once(names: Sequence[str]) -> None:

@@ -6,6 +6,7 @@
 | `ANSOR_CACHE` | folder for compiler caches, helper libraries and work folders      | `~/.cache/ansor`           |
 | `ANSOR_JOBS`  | compiler processes at a time                                       | the cores we may use       |
 | `ANSOR_AGENT_KEY` | file with the key of agents that listen                         | `~/.config/ansor/agent.key`|
+| `ANSOR_FARM`  | folder with the certificates of a farm                             | `~/.config/ansor/farm`     |
 | `ANSOR_SSH`   | how `ssh` is called, options included, to reach boards             | `ssh`                      |
 | `ANSOR_TRACEBACK` | anything: the command also shows where an error comes from     | one sentence               |
 """
@@ -56,6 +57,12 @@ def agent_key() -> Path:
     """The file with the key of agents: `$ANSOR_AGENT_KEY`, else one in this user's home folder. It need not be there."""
     text = os.environ.get("ANSOR_AGENT_KEY", "").strip()
     return Path(text).expanduser().absolute() if text else Path.home() / ".config" / "ansor" / "agent.key"
+
+
+def farm_certificates() -> Path:
+    """The folder with the certificates of a farm: `$ANSOR_FARM`, else one in this user's home folder. It need not be there."""
+    text = os.environ.get("ANSOR_FARM", "").strip()
+    return Path(text).expanduser().absolute() if text else Path.home() / ".config" / "ansor" / "farm"
 
 
 def ssh_command() -> tuple[str, ...]:

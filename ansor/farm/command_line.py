@@ -1,0 +1,102 @@
+"""The commands of farms: `ansor farm init|scheduler|worker|status`. What they do is imported when they run."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+
+from ansor.commands.parsers import Commands, command, rate
+
+FARM_HELP = """\
+Devices of many machines behind one scheduler, which tuning runs share.
+
+  ansor farm init                                                  certificates, once; copy the folder to each machine
+  ansor farm scheduler --listen 10.0.0.7:8786
+  ansor farm worker 10.0.0.7:8786 --key rk3399 --device ssh://pi@board       on any machine that reaches the board
+  ansor farm status 10.0.0.7:8786
+  ansor tune matmul --target 'arm -mcpu=cortex-a72' --devices 'farm://10.0.0.7:8786?key=rk3399'
+
+Whoever has a certificate of the farm can run programs on all its machines: docs/scale.md says who trusts whom."""
+
+
+def add(commands: Commands) -> None:
+    """Add them to those of `ansor`."""
+    actions = command(commands, "farm", FARM_HELP).add_subparsers(dest="action", metavar="ACTION", required=True)
+    parser = command(actions, "init", "Make the certificates of a farm, for two years.")
+    parser.set_defaults(run=_init)
+    parser.add_argument("folder", nargs="?", default="", metavar="DIR", help="where to (default: $ANSOR_FARM, else ~/.config/ansor/farm)")
+    parser = command(actions, "scheduler", "Run the scheduler of a farm, until Ctrl-C.")
+    parser.set_defaults(run=_scheduler)
+    parser.add_argument("--listen", default="127.0.0.1:8786", metavar="HOST:PORT", help="where (default %(default)s: this machine alone)")
+    parser.add_argument("--dashboard", default="127.0.0.1:8787", metavar="HOST:PORT",
+                        help="Dask's pages and figures, on this machine alone (default %(default)s; '' for none)")
+    parser.add_argument("--patience", type=rate, default=30.0, metavar="SECONDS", help="a worker that says nothing for so long is gone (default %(default)g)")
+    _add_certificates(parser)
+    parser = command(actions, "worker", "Serve one device of this machine, or one that it reaches, until Ctrl-C.")
+    parser.set_defaults(run=_worker)
+    parser.add_argument("scheduler", metavar="HOST:PORT", help="where the scheduler listens")
+    parser.add_argument("--key", required=True, help="what jobs ask for: the kind of board, such as rk3399")
+    parser.add_argument("--device", required=True, metavar="NAME", help="as for --devices of `ansor tune`, such as local, ssh://pi@board or gdb://localhost:3333")
+    parser.add_argument("--supervised", action="store_true", help=argparse.SUPPRESS)
+    _add_certificates(parser)
+    parser = command(actions, "status", "List the devices of a farm: which are there, what they do, what went wrong last.")
+    parser.set_defaults(run=_status)
+    parser.add_argument("scheduler", metavar="HOST:PORT", help="where the scheduler listens")
+    parser.add_argument("--json", action="store_true", help="for programs")
+    _add_certificates(parser)
+
+
+def _add_certificates(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--certificates", default="", metavar="DIR", help="the folder of `ansor farm init` (default: $ANSOR_FARM, else ~/.config/ansor/farm)")
+
+
+def _init(given: argparse.Namespace) -> int:
+    from ansor.farm.certificates import make_certificates
+    from ansor.support import settings
+
+    folder = Path(given.folder).expanduser() if given.folder else settings.farm_certificates()
+    for path in make_certificates(folder):
+        print(path)
+    print("copy the folder to each machine of the farm, without authority.key: it makes new members; keep it off their disks")
+    return 0
+
+
+def _scheduler(given: argparse.Namespace) -> int:
+    from ansor.farm.address import read_place
+    from ansor.farm.scheduler import serve
+
+    def ready(address: str, dashboard: str) -> None:
+        print(f"the scheduler listens at {address}; Ctrl-C ends it", flush=True)
+        if dashboard:
+            print(f"Dask's dashboard: {dashboard}", flush=True)
+
+    serve(read_place(given.listen, given.certificates), given.dashboard, given.patience, ready)
+    return 0
+
+
+def _worker(given: argparse.Namespace) -> int:
+    from ansor.farm.address import read_place
+    from ansor.farm.worker import Post, serve, supervise
+
+    def say(text: str) -> None:
+        print(text, flush=True)
+
+    post = Post(read_place(given.scheduler, given.certificates), given.key, given.device)
+    if given.supervised:
+        serve(post, say)
+        return 0
+    words = ["-m", "ansor", "farm", "worker", given.scheduler, "--key", given.key, "--device", given.device, "--supervised"]
+    return supervise([*words, *(["--certificates", given.certificates] if given.certificates else [])], say)
+
+
+def _status(given: argparse.Namespace) -> int:
+    import json
+
+    from ansor.farm.address import read_place
+    from ansor.farm.status import farm_status
+    from ansor.farm.status_text import status_lines
+
+    found = farm_status(read_place(given.scheduler, given.certificates))
+    print(json.dumps(asdict(found)) if given.json else "\n".join(status_lines(found)))
+    return 0

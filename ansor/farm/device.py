@@ -1,0 +1,101 @@
+"""`farm://HOST:PORT?key=KEY`: the devices of one key, as so many devices as there are jobs on their way at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from ansor.farm.address import FarmText, read_farm
+from ansor.measure.device import Device, Job, Observation
+from ansor.measure.device_kinds import DeviceKind
+from ansor.measure.failure import Failure
+from ansor.measure.turns import Say
+from ansor.measure.work_directory import WorkDirectory
+from ansor.targets.base import Target
+from ansor.targets.unit import Unit
+
+if TYPE_CHECKING:
+    from ansor.farm.session import Session
+
+SLOTS_OF_A_DEVICE = 2  # one job runs, the next one is there when it ends
+MOST_SLOTS = 256
+
+
+class _Shared:
+    """The session of all slots of a text; opened when the first one needs it, closed with the last one."""
+
+    def __init__(self, text: str, target: Target, say: Say) -> None:
+        self._farm, self._target, self._say = read_farm(text), target, say
+        self._lock = threading.Lock()
+        self._open: Session | None = _session(self._farm, target, say)
+        self.about = self._open.about
+        wanted = self._farm.slots or SLOTS_OF_A_DEVICE * len(self._open.workers)
+        self.slots = min(MOST_SLOTS, max(1, wanted))
+        self._work: WorkDirectory | None = None
+
+    def session(self) -> Session:
+        """The session, with its canary built where devices have a clock."""
+        from ansor.farm.canary import canary_job
+        from ansor.farm.codec import pack_job
+
+        with self._lock:
+            if self._open is None:
+                self._open = _session(self._farm, self._target, self._say)
+            if self._open.canary is None and self._farm.canary and Unit.from_text(self.about.unit).scale:
+                self._work = self._work or WorkDirectory()
+                self._open.canary = pack_job(canary_job(self._target, self.about.form, self._work.path))
+            return self._open
+
+    def close(self) -> None:
+        """Let whoever waits stop."""
+        with self._lock:
+            if self._open is not None:
+                self._open.close()
+                self._open = None
+            if self._work is not None:
+                self._work.close()
+                self._work = None
+
+
+def _session(farm: FarmText, target: Target, say: Say) -> Session:
+    from ansor.farm.session import Session  # Dask is imported when a farm is used
+
+    return Session(farm, str(target), say)
+
+
+class FarmSlot:
+    """Room for one job on its way to a farm, and back."""
+
+    alone = False
+
+    def __init__(self, shared: _Shared, number: int, text: str) -> None:
+        self.name = text if number == 0 else f"{text}#{number}"
+        self.model, self.unit, self.form = shared.about.model, Unit.from_text(shared.about.unit), shared.about.form
+        self._shared = shared
+
+    def run(self, job: Job) -> Observation | Failure:
+        """See `Device`. Raises DeviceError when no device is left, or the farm is gone."""
+        return self._shared.session().run(job)
+
+    def close(self) -> None:
+        """Ends what the others wait for, too: they are closed together."""
+        self._shared.close()
+
+
+def _open_all(text: str, target: Target, say: Say) -> Sequence[Device]:
+    shared = _Shared(text, target, say)
+    return [FarmSlot(shared, number, text) for number in range(shared.slots)]
+
+
+def _open(text: str, target: Target, say: Say) -> Device:
+    return FarmSlot(_Shared(text, target, say), 0, text)
+
+
+def missing() -> str:
+    """What this machine lacks to reach a farm; '' for nothing."""
+    return "" if find_spec("distributed") else "the package distributed is not installed; `pip install 'ansor[farm]'` brings it"
+
+
+KIND = DeviceKind("farm", "devices of a key, of many machines: farm://HOST:PORT?key=KEY", _open, missing, several=_open_all)

@@ -1,0 +1,62 @@
+"""The scheduler of a farm: Dask's, with limits that fit devices."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from typing import Any
+
+from ansor.errors import DeviceError
+from ansor.farm.address import Place, is_loopback, security
+
+MOST_DEATHS = 2
+"""Workers that may die under one job; then the job is given up."""
+
+SETTINGS: dict[str, Any] = {
+    "distributed.scheduler.allowed-failures": MOST_DEATHS,
+    "distributed.scheduler.worker-saturation": 1.0,
+    "distributed.scheduler.work-stealing": True,
+    "distributed.comm.timeouts.connect": "10s",
+    "distributed.comm.timeouts.tcp": "20s",
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.pause": False,
+    "distributed.worker.memory.terminate": False,
+}
+
+
+def configure(others: Mapping[str, Any] | None = None) -> None:
+    """Dask's settings in this process; whatever a file of the user says of these does not hold. What it logs is left out but for what is critical."""
+    import dask
+    import distributed  # noqa: F401 - sets up its log, which is turned down here
+
+    dask.config.set(SETTINGS | dict(others or {}))
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is told as sentences
+
+
+def serve(place: Place, dashboard: str, patience: float, ready: Callable[[str, str], None]) -> None:
+    """Run a scheduler until Ctrl-C. A worker that says nothing for `patience` seconds is gone. `ready` gets its address, and that of its dashboard or ''.
+
+    Raises DeviceError where it cannot listen.
+    """
+    configure({"distributed.scheduler.worker-ttl": f"{patience:g}s"})
+    try:
+        asyncio.run(_serve(place, dashboard, ready))
+    except OSError as error:
+        raise DeviceError(f"asked for the scheduler of a farm at {place.url}: {error.strerror or error}; choose another address with --listen") from error
+
+
+async def _serve(place: Place, dashboard: str, ready: Callable[[str, str], None]) -> None:
+    from distributed import Scheduler
+
+    host = dashboard.rpartition(":")[0] or "127.0.0.1"
+    if dashboard and not is_loopback(host):
+        raise DeviceError(f"asked for the dashboard at {dashboard}: it asks nobody who they are; keep it on 127.0.0.1, and reach it through ssh -L")
+    shows = bool(dashboard) and find_spec("bokeh") is not None
+    options = {"security": security(place)} if place.certificates is not None else {}
+    protocol, pages = "tcp" if place.certificates is None else "tls", dashboard or "127.0.0.1:0"
+    async with Scheduler(host=place.host, port=place.port, protocol=protocol, dashboard=shows, dashboard_address=pages, **options) as scheduler:
+        ready(scheduler.address, f"http://{dashboard}/status" if shows else "")
+        await scheduler.finished()

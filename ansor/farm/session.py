@@ -1,0 +1,227 @@
+"""A client's side of a farm: jobs go to stations as tasks of Dask, and what became of them comes back. Used by several threads at a time."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import uuid
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ansor import __version__
+from ansor.errors import DeviceError
+from ansor.farm import station
+from ansor.farm.address import FarmText, security
+from ansor.farm.codec import VERSION, Packed, outcome_of, pack_job
+from ansor.farm.health import stands_out
+from ansor.farm.scheduler import MOST_DEATHS, configure
+from ansor.measure.device import Job, Observation
+from ansor.measure.failure import Failure
+from ansor.measure.turns import Say
+from ansor.support.text import clip
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+CONNECT_SECONDS = 15.0
+DESCRIBE_SECONDS = 300.0  # a device may build something first
+LOOK_SECONDS = 2.0
+ALONE_SECONDS = 60.0
+"""How long a job waits for a device of its key to come back when there is none."""
+
+MOST_TURNS = 12  # of one job: files that have to come along, devices that were put aside in the meantime
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """What devices of a key are: costs of one key are of one kind."""
+
+    model: str
+    unit: str
+    form: str
+
+
+class Session:
+    """A connection to a scheduler, for the devices of one key and programs of one target. Raises DeviceError when there is no scheduler, or no device."""
+
+    def __init__(self, farm: FarmText, target: str, say: Say) -> None:
+        self.farm, self._target, self._say = farm, target, say
+        self._closing = threading.Event()
+        self._client = connect(farm)
+        self.canary: Packed | None = None
+        self._canaries: dict[str, float] = {}
+        self._told: set[str] = set()
+        try:
+            self.workers = self._workers()
+            if not self.workers:
+                raise DeviceError(f"asked to measure on {farm.text}: no device of that key is there; {_keys_text(self._client)}")
+            self.about = self._described()
+        except BaseException:
+            self.close()
+            raise
+
+    def run(self, job: Job) -> Observation | Failure:
+        """What became of a job. Raises DeviceError when no device is left, or the farm is gone."""
+        packed = pack_job(job)
+        canary: dict[str, Any] = {} if self.canary is None else {"text": self.canary.text, "every": self.farm.canary}
+        files = dict(packed.files) | (dict(self.canary.files) if self.canary is not None else {})
+        artifact = json.loads(packed.text)["artifact"]["file"]
+        sent, worker = {artifact: files[artifact].read_bytes()}, ""
+        said: dict[str, Any] = {}
+        for _ in range(MOST_TURNS):
+            answer = self._asked(packed.text, sent, canary, worker)
+            if isinstance(answer, Failure):
+                return answer
+            said, worker = answer
+            if "missing" in said:
+                sent = {digest: files[digest].read_bytes() for digest in {*said["missing"], artifact} if digest in files}
+                continue
+            worker = ""
+            if "refused" not in said:
+                return self._heard(said)
+            self._tell(f"a device of {self.farm.text} is put aside: {said['refused']}")
+        return Failure("queue", f"no device of {self.farm.text} took the job: {clip(str(said), 300)}")
+
+    def close(self) -> None:
+        """Let whoever waits stop doing so, and disconnect."""
+        self._closing.set()
+        with suppress(Exception):
+            self._client.close(timeout=5)
+
+    def _asked(self, text: str, files: Mapping[str, bytes], canary: Mapping[str, Any], worker: str) -> tuple[dict[str, Any], str] | Failure:
+        """A station's answer, and which worker that was: of `worker`, if it is still there."""
+        where = {"workers": [worker], "allow_other_workers": True} if worker else {}
+        future = self._client.submit(
+            station.run_job, self._target, text, files, canary, key=f"ansor-job-{uuid.uuid4().hex}", resources={self.farm.key: 1}, pure=False, **where
+        )  # fmt: skip
+        try:
+            return self._waited(future)
+        finally:
+            with suppress(Exception):
+                future.release()
+
+    def _waited(self, future: Future) -> tuple[dict[str, Any], str] | Failure:
+        from distributed import CancelledError, KilledWorker
+
+        alone: float | None = None
+        while True:
+            try:
+                answer = future.result(timeout=LOOK_SECONDS)
+                return _read(answer)
+            except TimeoutError:
+                alone = self._alone(alone)
+            except KilledWorker:
+                return Failure("link_lost", f"{MOST_DEATHS + 1} workers died under it: it ends what runs it, or they all lost their network")
+            except (CancelledError, OSError, RuntimeError) as error:
+                if self._closing.is_set():
+                    return Failure("queue", "the run was stopped before a device answered")
+                return Failure("link_lost", f"the scheduler of {self.farm.text} is gone ({type(error).__name__})")
+            if self._closing.is_set():
+                return Failure("queue", "the run was stopped before a device answered")
+
+    def _alone(self, since: float | None) -> float | None:
+        """Since when no device of the key is there. Raises DeviceError after some time."""
+        if self._workers():
+            return None
+        since = time.monotonic() if since is None else since
+        if time.monotonic() - since > ALONE_SECONDS:
+            raise DeviceError(f"no device of {self.farm.text} is there any more, for {ALONE_SECONDS:.0f} s; {_keys_text(self._client)}")
+        return since
+
+    def _heard(self, said: Mapping[str, Any]) -> Observation | Failure:
+        if "error" in said:
+            raise DeviceError(f"{self.farm.text}: {clip(str(said['error']), 1000)}")
+        _check_versions(said, self.farm.text)
+        if said["model"] != self.about.model:
+            raise DeviceError(f"asked to measure on {self.farm.text}, of {self.about.model}; a device of {said['model']} joined: give it another key")
+        self._compare(f"{said['device']} ({said['process']})", float(said["canary"]))
+        return outcome_of(said["outcome"])
+
+    def _compare(self, name: str, canary: float) -> None:
+        """Tell of a device that was slower than its like from the start."""
+        if not canary > 0:
+            return
+        self._canaries[name] = canary
+        others = tuple(cost for other, cost in self._canaries.items() if other != name)
+        if stands_out(canary, others):
+            self._tell(f"{name} of {self.farm.text} is slower than its like: a program of known cost takes {canary:.3g} s; see whether it is throttled")
+
+    def _tell(self, text: str) -> None:
+        if text not in self._told:
+            self._told.add(text)
+            self._say(text)
+
+    def _workers(self) -> list[str]:
+        """Addresses of those that have the key."""
+        return [address for address, one in _workers(self._client).items() if self.farm.key in one["resources"]]
+
+    def _described(self) -> Model:
+        """What the devices are. Raises DeviceError where they differ, or speak of other versions."""
+        asked = [self._client.submit(station.describe, self._target, workers=[one], pure=False, key=f"ansor-about-{uuid.uuid4().hex}") for one in self.workers]
+        found: dict[Model, str] = {}
+        for future in asked:
+            said = self._about(future)
+            found.setdefault(Model(said["model"], said["unit"], said["form"]), said["device"])
+        if len(found) > 1:
+            devices = " and ".join(f"{device} ({model.model}, {model.unit})" for model, device in found.items())
+            raise DeviceError(f"asked to measure on {self.farm.text}, where devices differ: {devices}; their costs do not compare: give them keys of their own")
+        return next(iter(found))
+
+    def _about(self, future: Future) -> dict[str, Any]:
+        try:
+            said: dict[str, Any] = future.result(timeout=DESCRIBE_SECONDS)
+        except Exception as error:
+            raise DeviceError(
+                f"asked to measure on {self.farm.text}: a worker there does not answer as version {__version__} of ansor does ({type(error).__name__}: "
+                f"{clip(str(error), 200)}); install the same version on all machines"
+            ) from error
+        _check_versions(said, self.farm.text)
+        if "error" in said:
+            raise DeviceError(f"{self.farm.text}: {clip(str(said['error']), 1000)}")
+        return said
+
+
+def connect(farm: FarmText) -> Client:
+    """A client of Dask. Raises DeviceError when no scheduler answers, or it does not know our certificate."""
+    from distributed import Client
+
+    configure()
+    place = farm.place
+    options: dict[str, Any] = {} if place.certificates is None else {"security": security(place)}
+    try:
+        return Client(place.url, timeout=CONNECT_SECONDS, set_as_default=False, direct_to_workers=False, **options)
+    except (OSError, TimeoutError, ValueError) as error:
+        why = " ".join(clip(str(error.__cause__ or error), 300).split())
+        raise DeviceError(
+            f"asked for a farm at {place.url}: no scheduler answers there, or it refuses this machine's certificate ({why}); see `ansor farm scheduler`"
+        ) from error
+
+
+def _read(answer: object) -> tuple[dict[str, Any], str]:
+    if not isinstance(answer, dict):
+        raise DeviceError(f"a worker of the farm answered {answer!r:.100}; install the same version of ansor on all machines")
+    return answer, str(answer.get("worker", ""))
+
+
+def _check_versions(said: Mapping[str, Any], text: str) -> None:
+    if "error" not in said and (said.get("version"), said.get("codec")) != (__version__, VERSION):
+        raise DeviceError(
+            f"asked to measure on {text}: the worker of {said.get('device')} has version {said.get('version')} of ansor, this is {__version__}; "
+            "install the same on all machines"
+        )
+
+
+def _workers(client: Client) -> dict[str, Any]:
+    """What the scheduler knows of workers."""
+    found: dict[str, Any] = client.scheduler_info(n_workers=-1)["workers"]
+    return found
+
+
+def _keys_text(client: Client) -> str:
+    keys = sorted({key for one in _workers(client).values() for key in one["resources"]})
+    return f"there are devices of {', '.join(keys)}" if keys else "there are no devices at all: start some with `ansor farm worker`"
+
+

@@ -1,0 +1,253 @@
+"""What a worker of a farm does with jobs: it has one device, keeps the files that came, and watches the device's health.
+
+`run_job` and `describe` are what clients name; they are the only functions of ours that Dask calls here.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from ansor import __version__
+from ansor.errors import AnsorError, DeviceError
+from ansor.farm.codec import VERSION, digest_of, digests_of, outcome_data, unpack_job
+from ansor.farm.health import Health
+from ansor.measure.device import Device, Job, Observation
+from ansor.measure.device_kinds import open_device
+from ansor.measure.failure import Failure
+from ansor.support.text import clip
+from ansor.targets.base import parse_target
+
+FILES_KEPT = 512
+PROBES = 3  # canaries of which the fastest counts, where the first one is slow
+PATIENCE_SECONDS = 900.0
+"""Of one job, whatever its own limits are. Who is not done by then never will be: the process ends, and is started again."""
+
+GAVE_UP = 75  # the process's status then
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What a station has done."""
+
+    jobs: int = 0
+    failures: int = 0
+    busy_seconds: float = 0.0
+    last_failure: str = ""
+
+
+class Station:
+    """One device and what belongs to it. folder: for files, of this process alone. changed: called when the device is put aside, and when it is well again."""
+
+    def __init__(self, device: str, key: str, folder: Path, changed: Callable[[], None] = lambda: None) -> None:
+        self.device_text, self.key = device, key
+        self._folder, self._changed = folder, changed
+        self._lock = threading.Lock()
+        self._opened: tuple[str, Device] | None = None
+        self._health, self._counts = Health(), Counts()
+        self._files: OrderedDict[str, Path] = OrderedDict()
+        self._canary: Job | None = None
+        self._since_canary = 0
+        self._target = ""
+
+    @property
+    def health(self) -> Health:
+        """As it is now."""
+        return self._health
+
+    def describe(self, target: str) -> dict[str, Any]:
+        """What costs from here depend on. Opens the device."""
+        with self._lock:
+            device = self._device(target)
+            return self._about() | {"model": device.model, "unit": device.unit.to_text(), "form": device.form}
+
+    def status(self) -> dict[str, Any]:
+        """For people; never waits for a job."""
+        counts = self._counts
+        return self._about() | {
+            "jobs": counts.jobs, "failures": counts.failures, "busy_seconds": counts.busy_seconds, "last_failure": counts.last_failure,
+            "quarantined": self._health.quarantined, "canary": self._health.usual,
+        }  # fmt: skip
+
+    def run(self, target: str, text: str, files: Mapping[str, bytes], canary: Mapping[str, Any]) -> dict[str, Any]:
+        """Run a job. canary: its `text`, and `every`: after how many jobs it runs; nothing for none.
+
+        Gives its outcome with what it depends on; {"missing": digests} where files have to come along, {"refused": why} where the device is put aside.
+        """
+        with self._lock, _patience():
+            self._keep(files)
+            wanted = [*digests_of(text), *(digests_of(canary["text"]) if canary else ())]
+            missing = [digest for digest in dict.fromkeys(wanted) if not self._has(digest)]
+            if missing:
+                return {"missing": missing}
+            if self._health.quarantined:
+                return {"refused": self._health.quarantined}
+            return self._run(target, text, canary)
+
+    def probe(self) -> None:
+        """Whether a device that was put aside is well again: by its canary, or by opening it anew where there is none."""
+        with self._lock, _patience():
+            if not self._health.quarantined or not self._target:
+                return
+            try:
+                device = self._device(self._target)
+                cost = 1.0 if self._canary is None else self._canary_cost(device, self._canary)
+            except AnsorError:
+                cost = None
+            before = self._health
+            self._health = before.after_canary(cost) if self._canary is not None or cost is None else replace(before, quarantined="")
+            well = not self._health.quarantined
+        if well:
+            self._changed()
+
+    def put_aside(self, why: str) -> None:
+        """Quarantine it: somebody saw that it is not like the others."""
+        self._health = self._health.put_aside(why)
+        self._changed()
+
+    def close(self) -> None:
+        """Let go of the device."""
+        if self._opened is not None:
+            self._opened[1].close()
+            self._opened = None
+
+    def _run(self, target: str, text: str, canary: Mapping[str, Any]) -> dict[str, Any]:
+        started = time.monotonic()
+        try:
+            device = self._device(target)
+            self._watch(device, canary)
+            outcome = device.run(unpack_job(text, self._file)) if not self._health.quarantined else None
+            self._since_canary += 1
+            if outcome is not None:
+                self._health = self._health.after_run(outcome)
+                self._watch(device, canary)
+        except DeviceError as error:
+            self._health, outcome = self._health.put_aside(str(error)), None
+        self._count(outcome, time.monotonic() - started)
+        if self._health.quarantined:
+            self._changed()
+        if outcome is None or (self._health.quarantined and isinstance(outcome, Observation)):
+            return {"refused": self._health.quarantined}
+        return self._about() | {"outcome": outcome_data(outcome), "model": device.model, "canary": self._health.usual}
+
+    def _watch(self, device: Device, canary: Mapping[str, Any]) -> None:
+        """Run the canary where it is due: before the first job, and after every so many."""
+        if not canary or (self._canary is not None and self._since_canary < int(canary["every"])):
+            return
+        self._canary = unpack_job(canary["text"], self._file)
+        self._since_canary = 0
+        cost = self._canary_cost(device, self._canary)
+        for _ in range(PROBES - 1):
+            if cost is None or not self._health.is_slow(cost):
+                break
+            again = self._canary_cost(device, self._canary)
+            cost = None if again is None else min(cost, again)
+        self._health = self._health.after_canary(cost)
+
+    def _canary_cost(self, device: Device, canary: Job) -> float | None:
+        outcome = device.run(canary)
+        return median(outcome.costs) if isinstance(outcome, Observation) else None
+
+    def _device(self, target: str) -> Device:
+        """The device, for programs of a target; opened anew for another one."""
+        if self._opened is None or self._opened[0] != target:
+            self.close()
+            self._canary, self._health = None, replace(self._health, canaries=())
+            self._opened = (target, open_device(self.device_text, parse_target(target)))
+            self._target = target
+        return self._opened[1]
+
+    def _about(self) -> dict[str, Any]:
+        return {"version": __version__, "codec": VERSION, "device": self.device_text, "key": self.key, "process": os.getpid()}
+
+    def _count(self, outcome: Observation | Failure | None, seconds: float) -> None:
+        counts = self._counts
+        failed = not isinstance(outcome, Observation)
+        said = counts.last_failure if not failed else clip(str(outcome or self._health.quarantined), 300)
+        self._counts = Counts(counts.jobs + 1, counts.failures + failed, counts.busy_seconds + seconds, said)
+
+    def _keep(self, files: Mapping[str, bytes]) -> None:
+        for digest, content in files.items():
+            if digest_of(content) != digest:
+                raise DeviceError(f"a file came that is not what it is called ({digest[:16]}): something on the way changed it")
+            path = self._folder / digest
+            path.write_bytes(content)
+            path.chmod(0o700)  # programs are run
+            self._files[digest] = path
+        while len(self._files) > FILES_KEPT:
+            self._files.popitem(last=False)[1].unlink(missing_ok=True)
+
+    def _has(self, digest: str) -> bool:
+        known = digest in self._files
+        if known:
+            self._files.move_to_end(digest)
+        return known
+
+    def _file(self, digest: str) -> Path:
+        return self._files[digest]
+
+
+@dataclass(slots=True)
+class _patience:
+    """Ends the process when what is inside does not end."""
+
+    seconds: float = PATIENCE_SECONDS
+    timer: threading.Timer = field(init=False)
+
+    def __enter__(self) -> None:
+        self.timer = threading.Timer(self.seconds, os._exit, (GAVE_UP,))
+        self.timer.daemon = True
+        self.timer.start()
+
+    def __exit__(self, *error: object) -> None:
+        self.timer.cancel()
+
+
+_station: list[Station] = []
+"""That of this process: Dask calls functions by their names."""
+
+
+def become(station: Station) -> None:
+    """From now on this process is that station."""
+    _station[:] = [station]
+
+
+def run_job(target: str, text: str, files: Mapping[str, bytes], canary: Mapping[str, Any]) -> dict[str, Any]:
+    """See `Station.run`. What goes wrong in ansor is told as a sentence."""
+    from distributed import get_worker
+
+    try:
+        return _mine().run(target, text, files, canary) | {"worker": get_worker().address}
+    except AnsorError as error:
+        return {"error": str(error)}
+
+
+def describe(target: str) -> dict[str, Any]:
+    """See `Station.describe`."""
+    try:
+        return _mine().describe(target)
+    except AnsorError as error:
+        return {"error": str(error)}
+
+
+def status() -> dict[str, Any]:
+    """See `Station.status`."""
+    return _mine().status()
+
+
+def put_aside(why: str) -> None:
+    """See `Station.put_aside`."""
+    _mine().put_aside(why)
+
+
+def _mine() -> Station:
+    if not _station:
+        raise DeviceError("this worker of Dask was not started by `ansor farm worker`: it has no device")
+    return _station[0]

@@ -1,0 +1,63 @@
+"""What a farm has, and how its devices are, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ansor.farm import station
+from ansor.farm.address import FarmText, Place
+from ansor.farm.session import connect
+from ansor.farm.worker import ASIDE
+from ansor.support.text import clip
+
+STATUS_SECONDS = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceStatus:
+    """One device of a farm. key: without the mark of those that are put aside. running, waiting: jobs. quarantined: why it gets none, '' where it does."""
+
+    address: str
+    key: str
+    device: str
+    running: int
+    jobs: int
+    failures: int
+    trials_a_second: float
+    quarantined: str
+    last_failure: str
+
+
+@dataclass(frozen=True, slots=True)
+class FarmStatus:
+    """All devices, and jobs that wait for one, by key; dashboard: its address, or ''."""
+
+    devices: tuple[DeviceStatus, ...]
+    waiting: int
+    dashboard: str = ""
+
+
+def farm_status(place: Place) -> FarmStatus:
+    """Ask the scheduler and all workers. Raises DeviceError when no scheduler answers."""
+    client = connect(FarmText(place.url, place, ""))
+    try:
+        workers = client.scheduler_info(n_workers=-1)["workers"]
+        said = client.run(station.status, on_error="return") if workers else {}
+        busy = client.processing()
+        devices = tuple(_device(address, one, said.get(address), len(busy.get(address, ()))) for address, one in sorted(workers.items()))
+        waiting = sum(max(0, len(tasks) - 1) for tasks in busy.values())
+        return FarmStatus(devices, waiting, client.dashboard_link if "dashboard" in client.scheduler_info()["services"] else "")
+    finally:
+        client.close(timeout=5)
+
+
+def _device(address: str, worker: Mapping[str, Any], said: object, tasks: int) -> DeviceStatus:
+    key = next(iter(worker["resources"]), "?").removeprefix(ASIDE)
+    if not isinstance(said, dict):
+        return DeviceStatus(address, key, "?", tasks, 0, 0, 0.0, "", clip(f"it does not answer as a worker of ansor does: {said}", 200))
+    rate = said["jobs"] / said["busy_seconds"] if said["busy_seconds"] > 0 else 0.0
+    return DeviceStatus(
+        address, key, said["device"], min(1, tasks), said["jobs"], said["failures"], rate, said["quarantined"], said["last_failure"]
+    )  # fmt: skip

@@ -1,0 +1,136 @@
+"""A worker of a farm: a process with one device, which joins a scheduler, leaves it while its device is put aside, and comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ansor.farm.address import Place, security
+from ansor.farm.scheduler import configure
+from ansor.farm.station import Station, become
+from ansor.measure.work_directory import WorkDirectory
+
+ASIDE = "aside."
+"""In front of the key of a device that is put aside: nobody asks for that."""
+
+PROBE_SECONDS = 10.0
+JOIN_SECONDS = 30.0
+AGAIN_SECONDS = 2.0
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """What a worker is: the farm, the key and the text of its device."""
+
+    place: Place
+    key: str
+    device: str
+
+
+def serve(post: Post, say: Say) -> None:
+    """Be a worker until Ctrl-C or SIGTERM."""
+    configure()
+    with WorkDirectory() as work, suppress(asyncio.CancelledError):
+        asyncio.run(_serve(post, work.path, say))
+
+
+def supervise(command: Sequence[str], say: Say) -> int:
+    """Run a worker in a process of its own, and start it anew when it ends by itself. Gives its status when it was told to end, or cannot start."""
+    while True:
+        started = time.monotonic()
+        process = subprocess.Popen([sys.executable, *command])
+        status = _watched(process)
+        if status in (0, 1, 2, 130, -signal.SIGINT, -signal.SIGTERM):
+            return max(status, 0)
+        say(f"the worker ended with status {status}; it is started again")
+        time.sleep(max(0.0, AGAIN_SECONDS - (time.monotonic() - started)))
+
+
+def _watched(process: subprocess.Popen[bytes]) -> int:
+    """Its status; it ends with this process, told to by a signal or killed."""
+    told = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+    try:
+        return process.wait()
+    except KeyboardInterrupt:
+        process.terminate()
+        return process.wait() and 130
+    finally:
+        signal.signal(signal.SIGTERM, told)
+
+
+async def _serve(post: Post, folder: Path, say: Say) -> None:
+    loop, changed = asyncio.get_running_loop(), asyncio.Event()
+    ending = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ending.set)
+    orphaned = asyncio.create_task(_orphaned(ending))
+
+    def on_change() -> None:
+        loop.call_soon_threadsafe(changed.set)
+
+    station = Station(post.device, post.key, folder, on_change)
+    become(station)
+    try:
+        while not ending.is_set():
+            changed.clear()
+            await _joined(post, station, folder, changed, ending, say)
+    finally:
+        orphaned.cancel()
+        station.close()
+
+
+async def _orphaned(ending: asyncio.Event) -> None:
+    """End when what started this process is gone, however it went."""
+    parent = os.getppid()
+    while os.getppid() == parent:
+        await asyncio.sleep(AGAIN_SECONDS)
+    ending.set()
+
+
+async def _joined(post: Post, station: Station, folder: Path, changed: asyncio.Event, ending: asyncio.Event, say: Say) -> None:
+    """One membership: until the device's health changes, the scheduler goes, or this process is told to end."""
+    from distributed import Worker
+
+    aside = station.health.quarantined
+    options: dict[str, Any] = {"security": security(post.place)} if post.place.certificates is not None else {}
+    worker = Worker(
+        post.place.url, nthreads=2, resources={f"{ASIDE}{post.key}" if aside else post.key: 1}, dashboard=False, dashboard_address="127.0.0.1:0",
+        memory_limit=0, local_directory=str(folder), death_timeout=JOIN_SECONDS, **options,
+    )  # fmt: skip
+    try:
+        await asyncio.wait_for(_started(worker), JOIN_SECONDS)
+    except (OSError, TimeoutError) as error:
+        say(f"no scheduler answers at {post.place.url} ({type(error).__name__}); trying again")
+        with suppress(Exception):
+            await asyncio.wait_for(worker.close(), 5)
+        await asyncio.sleep(AGAIN_SECONDS)
+        return
+    say(f"{post.device} is put aside: {aside}" if aside else f"{post.device} serves {post.key} at {post.place.url}")
+    waits = [asyncio.create_task(one) for one in (worker.finished(), changed.wait(), ending.wait())]
+    probing = asyncio.create_task(_probing(station)) if aside else None
+    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    for one in (*waits, *([probing] if probing else [])):
+        one.cancel()
+    with suppress(Exception):
+        await asyncio.wait_for(worker.close_gracefully() if not ending.is_set() else worker.close(), 10)
+
+
+async def _started(worker: Any) -> None:
+    await worker
+
+
+async def _probing(station: Station) -> None:
+    while True:
+        await asyncio.sleep(PROBE_SECONDS)
+        await asyncio.to_thread(station.probe)
