@@ -33,7 +33,8 @@ def configure(others: Mapping[str, Any] | None = None) -> None:
     import distributed  # noqa: F401 - sets up its log, which is turned down here
 
     dask.config.set(SETTINGS | dict(others or {}))
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is told as sentences
+    for name in [one for one in logging.root.manager.loggerDict if one.partition(".")[0] == "distributed"]:
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters is told as sentences
 
 
 def serve(place: Place, dashboard: str, patience: float, ready: Callable[[str, str], None]) -> None:

@@ -16,18 +16,25 @@ STATUS_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
+class Done:
+    """What a device did: jobs, how many of them failed, and how many it does in a second."""
+
+    jobs: int = 0
+    failures: int = 0
+    a_second: float = 0.0
+    last_failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceStatus:
-    """One device of a farm. key: without the mark of those that are put aside. running, waiting: jobs. quarantined: why it gets none, '' where it does."""
+    """One device of a farm. address: of its worker. key: without the mark of those that are put aside. quarantined: why it gets no jobs, '' where it does."""
 
     address: str
     key: str
     device: str
-    running: int
-    jobs: int
-    failures: int
-    trials_a_second: float
-    quarantined: str
-    last_failure: str
+    busy: bool
+    done: Done
+    quarantined: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +63,6 @@ def farm_status(place: Place) -> FarmStatus:
 def _device(address: str, worker: Mapping[str, Any], said: object, tasks: int) -> DeviceStatus:
     key = next(iter(worker["resources"]), "?").removeprefix(ASIDE)
     if not isinstance(said, dict):
-        return DeviceStatus(address, key, "?", tasks, 0, 0, 0.0, "", clip(f"it does not answer as a worker of ansor does: {said}", 200))
+        return DeviceStatus(address, key, "?", tasks > 0, Done(last_failure=clip(f"it does not answer as a worker of ansor does: {said}", 200)))
     rate = said["jobs"] / said["busy_seconds"] if said["busy_seconds"] > 0 else 0.0
-    return DeviceStatus(
-        address, key, said["device"], min(1, tasks), said["jobs"], said["failures"], rate, said["quarantined"], said["last_failure"]
-    )  # fmt: skip
+    return DeviceStatus(address, key, said["device"], tasks > 0, Done(said["jobs"], said["failures"], rate, said["last_failure"]), said["quarantined"])

@@ -24,8 +24,8 @@ def test_this_machine_is_a_device() -> None:
 
 
 def test_an_unknown_device_is_told_with_those_there_are() -> None:
-    with pytest.raises(DeviceError, match="asked for device 'farm://x:1'; the kinds of devices are .*local"):
-        find_kind("farm://x:1")
+    with pytest.raises(DeviceError, match="asked for device 'fleet://x:1'; the kinds of devices are .*local"):
+        find_kind("fleet://x:1")
 
 
 def test_devices_that_do_not_compare_are_refused() -> None:

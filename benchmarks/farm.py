@@ -1,0 +1,176 @@
+"""What a farm costs, and what it survives. Everything runs on this machine: a scheduler and workers, started as people start them.
+
+    python benchmarks/farm.py faults [--trials 1000]         workers killed and cut off at random moments: each trial once, or reported
+    python benchmarks/farm.py overhead [--trials 200]        seconds that a trial takes more than on the same device directly
+    python benchmarks/farm.py scaling [--milliseconds 200]   1, 2, 4, 8 devices that wait
+    python benchmarks/farm.py boards [--trials 128]          ResNet-18 on one and on four emulated boards that answer late
+    python benchmarks/farm.py thousand [--devices 1000]      Dask's scheduler with so many workers: jobs a second, processor time for each
+
+Devices of the first three are pretended: they wait, and give a cost. Nothing was known to anything before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from common import console
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from farm_thousand import thousand
+from rich.table import Table
+
+from ansor import extract_tasks
+from ansor.api import tune_tasks
+from ansor.measure.agent.build import built_agent
+from ansor.measure.device import Job, Observation
+from ansor.measure.device_kinds import open_devices
+from ansor.measure.device_queue import DeviceQueue
+from ansor.measure.failure import Failure
+from ansor.targets.base import parse_target
+from ansor.zoo.catalogue import NETWORKS
+from tests.farm_cluster import Cluster, child_of
+from tests.pretended_device import PretendedDevice, job
+
+TARGET = parse_target("cpu -threads=1")
+BOARD = "arm -mcpu=cortex-a72"
+
+
+def measured(devices: str | Sequence[str], jobs: Sequence[Job]) -> tuple[list[Observation | Failure], float]:
+    """What became of jobs, and the seconds that all took."""
+    opened = open_devices(devices, TARGET, lambda text: console().print(text))
+    queue = DeviceQueue(opened)
+    try:
+        queue.submit(jobs[0]).result()
+        started = time.monotonic()
+        futures = [queue.submit(one) for one in jobs[1:]]
+        return [future.result().outcome for future in futures], time.monotonic() - started
+    finally:
+        queue.close()
+
+
+def faults(folder: Path, trials: int) -> None:
+    """Four workers of two keys; two are killed, one is cut off."""
+    draw = random.Random(0)
+    with Cluster(folder / "farm", patience=5.0) as cluster:
+        keys = {"left": ("l1", "l2"), "right": ("r1", "r2")}
+        watchers = {name: cluster.pretended(key, name, 10) for key, names in keys.items() for name in names}
+        found: dict[str, list[Observation | Failure]] = {}
+
+        def run(key: str) -> None:
+            jobs = [job(folder, str(number + 1)) for number in range(trials // 2 + 1)]
+            found[key] = measured(f"farm://{cluster.url}?key={key}", jobs)[0]
+
+        threads = [threading.Thread(target=run, args=(key,)) for key in keys]
+        for one in threads:
+            one.start()
+        for name, number in (("l1", signal.SIGKILL), ("r2", signal.SIGKILL), ("r1", signal.SIGSTOP)):
+            time.sleep(draw.uniform(0.3, 1.2))
+            if any(one.is_alive() for one in threads):
+                os.kill(child_of(watchers[name]), number)
+                console().print(f"{name}: {number.name}")
+        for one in threads:
+            one.join()
+        for key, names in keys.items():
+            costs = [one.costs[0] for one in found[key] if isinstance(one, Observation)]
+            ran = [one for name in names for one in cluster.ran(name)]
+            same = costs == [float(number + 2) for number in range(trials // 2)]
+            reported = len(found[key]) - len(costs)
+            console().print(f"{key}: {len(found[key])} trials, {len(costs)} with a cost, {reported} reported; runs begun {len(ran)}")
+            console().print(f"{key}: the same as undisturbed: {same}")
+
+
+def overhead(folder: Path, trials: int) -> None:
+    """In turns: the device directly, and through a farm."""
+    folder.mkdir(exist_ok=True)
+    text = f"pretended:direct,{folder},20"
+    jobs = [job(folder, str(number + 1)) for number in range(trials)]
+    rows: dict[str, list[float]] = {"directly": [], "one job on its way": [], "two": []}
+    with Cluster(folder / "farm") as cluster:
+        cluster.pretended("board", "one", 20)
+        for _ in range(3):
+            device = PretendedDevice(text)
+            started = time.monotonic()
+            for one in jobs[1:]:
+                device.run(one)
+            rows["directly"].append((time.monotonic() - started) / (trials - 1))
+            for name, slots in (("one job on its way", 1), ("two", 2)):
+                rows[name].append(measured(f"farm://{cluster.url}?key=board&slots={slots}", jobs)[1] / (trials - 1))
+    table = Table("", "ms a trial", "more than directly")
+    direct = statistics.median(rows["directly"])
+    for name, seconds in rows.items():
+        table.add_row(name, f"{1e3 * statistics.median(seconds):.1f}", f"{1e3 * (statistics.median(seconds) - direct):.1f}")
+    console().print(table)
+
+
+def scaling(folder: Path, milliseconds: float, trials: int = 40) -> None:
+    """The same time for each device, whatever their number: trials grow with it."""
+    table = Table("devices", "trials/s", "of linear")
+    folder.mkdir(exist_ok=True)
+    with Cluster(folder / "farm") as cluster:
+        first = 0.0
+        for count in (1, 2, 4, 8):
+            for number in range(count):
+                cluster.pretended(f"with{count}", f"d{count}-{number}", milliseconds)
+            jobs = [job(folder, str(number + 1)) for number in range(trials * count + 1)]
+            rate = trials * count / measured(f"farm://{cluster.url}?key=with{count}", jobs)[1]
+            first = first or rate
+            table.add_row(str(count), f"{rate:.2f}", f"{rate / first / count:.2f}")
+    console().print(table)
+
+
+def boards(folder: Path, trials: int, delay: float) -> None:
+    """The same tasks with one board and with four: agents under an emulator, whose answers come late."""
+    network = NETWORKS["resnet18"]
+    tasks, weights = extract_tasks(network.model(), network.example_inputs(), BOARD)
+    agent = built_agent()
+    rows: list[tuple[int, float, list[float]]] = []
+    with Cluster(folder / "farm") as cluster:
+        for count in (1, 4):
+            for number in range(count):
+                cluster.worker(f"boards{count}", f"late:{delay},agent-stdio:{agent} -store {folder / f'board{count}{number}'} -with qemu-aarch64")
+            started = time.monotonic()
+            states = tune_tasks(tasks, weights, trials=trials, devices=[f"farm://{cluster.url}?key=boards{count}"], progress=False)
+            rows.append((count, time.monotonic() - started, [state.cost for state in states]))
+    for count, seconds, costs in rows:
+        total = sum(cost * weight for cost, weight in zip(costs, weights, strict=True))
+        console().print(f"boards: {count}; {seconds:.1f} s; {total / 1e6:.1f} million instructions of all kernels")
+    console().print(f"four against one: {rows[1][1] / rows[0][1]:.2f} of the time")
+
+
+def main() -> None:
+    """Runs one of them."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("faults", "overhead", "scaling", "boards", "thousand"))
+    parser.add_argument("--trials", type=int)
+    parser.add_argument("--milliseconds", type=float, default=200.0)
+    parser.add_argument("--delay", type=float, default=0.4, help="seconds that a board's answer comes late")
+    parser.add_argument("--devices", type=int, default=1000)
+    asked = parser.parse_args()
+    os.environ["ANSOR_FARM"] = "/nonexistent"
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if asked.what == "faults":
+            faults(folder, asked.trials or 1000)
+        elif asked.what == "overhead":
+            overhead(folder, asked.trials or 200)
+        elif asked.what == "scaling":
+            scaling(folder, asked.milliseconds)
+        elif asked.what == "boards":
+            boards(folder, asked.trials or 128, asked.delay)
+        else:
+            thousand(asked.devices, asked.trials or 5000)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""A device of a farm is a device like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ansor.measure.device import Device
+from ansor.measure.device_kinds import open_device
+from ansor.targets.base import parse_target
+from ansor.testing.device_contract import DeviceContract
+from tests.emulators import need_emulators
+from tests.farm_cluster import Cluster
+
+
+class TestLocal(DeviceContract):
+    """This machine, behind a farm: its clock is watched by a canary."""
+
+    key, far = "local", "local"
+
+    @pytest.fixture(autouse=True, scope="class")
+    @classmethod
+    def cluster(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+        with Cluster(tmp_path_factory.mktemp("farm")) as cluster:
+            cluster.worker(cls.key, cls.far)
+            cls.url = cluster.url
+            yield cluster
+
+    url = ""
+
+    @pytest.fixture(autouse=True)
+    def no_certificates(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        monkeypatch.setenv("ANSOR_FARM", str(tmp_path / "none"))
+
+    def open(self) -> Device:
+        return open_device(f"farm://{self.url}?key={self.key}", parse_target(self.target))
+
+
+class TestEmulated(TestLocal):
+    """Programs for another processor."""
+
+    key, far, target = "a72", "qemu-aarch64", "arm -mcpu=cortex-a72"
+
+    @pytest.fixture(autouse=True, scope="class")
+    @classmethod
+    def cluster(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+        need_emulators()
+        with Cluster(tmp_path_factory.mktemp("farm")) as cluster:
+            cluster.worker(cls.key, cls.far)
+            cls.url = cluster.url
+            yield cluster

@@ -1,0 +1,89 @@
+"""Farms on this machine for tests and benchmarks: processes as people start them, on free ports of the loopback interface, ended by their process ids."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from ansor.support.safe_files import make_folder
+from tests.pretended_device import install_into
+
+START_SECONDS = 60.0
+
+
+class Cluster:
+    """A scheduler, and workers. Use it in a `with` statement. certificates: their folder, or None for a farm without."""
+
+    def __init__(self, folder: Path, certificates: Path | None = None, patience: float = 5.0) -> None:
+        self.folder = folder
+        make_folder(folder)
+        self._site = install_into(folder / "site")
+        self._environment = {
+            **os.environ, "ANSOR_FARM": str(certificates or folder / "none"), "OMP_NUM_THREADS": "1",
+            "PYTHONPATH": os.pathsep.join([str(self._site), os.environ.get("PYTHONPATH", "")]),
+        }  # fmt: skip
+        self.processes: list[subprocess.Popen[str]] = []
+        words = ("scheduler", "--listen", "127.0.0.1:0", "--dashboard", "", "--patience", str(patience))
+        said = self._started(words, r"listens at (\S+);")
+        self.url = said.rpartition("/")[2]
+        self.scheduler = self.processes[0]
+
+    def worker(self, key: str, device: str) -> subprocess.Popen[str]:
+        """Start one, and wait until it has joined: the process that watches over it."""
+        self._started(("worker", self.url, "--key", key, "--device", device), "(serves)")
+        return self.processes[-1]
+
+    def pretended(self, key: str, name: str, milliseconds: float, *words: str) -> subprocess.Popen[str]:
+        """Start a worker with a pretended device."""
+        return self.worker(key, ",".join([f"pretended:{name}", str(self.folder), f"{milliseconds:g}", *words]))
+
+    def ran(self, name: str) -> list[str]:
+        """The jobs that a pretended device began."""
+        path = self.folder / f"{name}.ran"
+        return [line for line in path.read_text().splitlines() if line != "canary"] if path.exists() else []
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """A command of ansor's, with the farm's environment."""
+        return subprocess.run([sys.executable, "-m", "ansor", *words], env=self._environment, capture_output=True, text=True, timeout=120, check=False)
+
+    def _started(self, words: Sequence[str], ready: str) -> str:
+        command = [sys.executable, "-m", "ansor", "farm", *words]
+        process = subprocess.Popen(command, env=self._environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+        self.processes.append(process)
+        deadline, said = time.monotonic() + START_SECONDS, ""
+        assert process.stdout is not None
+        while time.monotonic() < deadline:
+            if select.select([process.stdout], [], [], 0.2)[0]:
+                line = process.stdout.readline()
+                said += line
+                if found := re.search(ready, line):
+                    return found[1]
+            if process.poll() is not None:
+                break
+        raise AssertionError(f"{' '.join(words)} did not start: {said}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        for process in reversed(self.processes):
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            if process.stdout is not None:
+                process.stdout.close()
+
+
+def child_of(process: subprocess.Popen[str]) -> int:
+    """The process that a watching process started: what serves the device."""
+    return int(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0])
