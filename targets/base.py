@@ -22,6 +22,7 @@ from ansor.codegen.generate import PASSES, Machine, draft_of, generate
 from ansor.codegen.source import CSource
 from ansor.codegen.toolchain import find_compiler
 from ansor.errors import TargetError
+from ansor.ir.dag import Dag
 from ansor.ir.intrinsics import Intrinsic, available, declare, intrinsic_named
 from ansor.ir.loops import Loops
 from ansor.ir.passes import Shown, shown
@@ -111,6 +112,10 @@ class Target:
     def limits(self) -> tuple[Limit, ...]:
         """What a program for it may not exceed."""
         return find_kind(self.kind).codegen.limits
+
+    def refusal(self, dag: Dag) -> str:
+        """Why its devices cannot run any program of a computation; '' where they may."""
+        return find_kind(self.kind).codegen.refusal(self, dag)
 
     @property
     def device(self) -> str:
@@ -240,6 +245,14 @@ def _put(whole: Whole, field: str, value: object) -> Whole:
 MCPU = Option("mcpu", "mcpu", "text", "processor, as the C compiler names it", always=True)
 
 
+def _any(target: Target, dag: Dag) -> str:
+    return ""
+
+
+def _as_it_is(target: Target) -> Target:
+    return target
+
+
 def _as_c(target: Target, loops: Loops, entry: str) -> CSource:
     return generate(loops, target.machine, entry)
 
@@ -253,12 +266,14 @@ class CodeGenerator:
     """From loops to what runs. emit: the text of a program; toolchain: what builds it. A kind that is not C brings its own of both.
 
     intrinsics: instructions that programs may use where a processor has them, preferred ones first; limits: what programs may not exceed.
+    refusal: why devices of a target cannot run any program of a computation, with the numbers; '' where they may. It is asked before anything is built.
     """
 
     emit: Callable[[Target, Loops, str], CSource] = _as_c
     toolchain: Callable[[Target], Toolchain] = _c_compiler
     intrinsics: tuple[Intrinsic, ...] = ()
     limits: tuple[Limit, ...] = LIMITS
+    refusal: Callable[[Target, Dag], str] = _any
 
 
 @dataclass(frozen=True)
@@ -266,7 +281,8 @@ class Kind:
     """A kind of target. `default(mcpu)` is the target when nothing but the processor is said; it raises TargetError for one it does not know.
 
     unit, device: what its devices count, and the text of the one that serves when nobody names one; functions of the target
-    where it depends on that. codegen: how its programs are written and built.
+    where it depends on that. codegen: how its programs are written and built. settled: the target with its options held against each other; it raises
+    TargetError for those that do not go together.
     """
 
     name: str
@@ -276,6 +292,7 @@ class Kind:
     unit: Unit | Callable[[Target], Unit] = SECONDS
     device: str | Callable[[Target], str] = LOCAL
     codegen: CodeGenerator = CodeGenerator()
+    settled: Callable[[Target], Target] = _as_it_is
 
 
 _kinds: dict[str, Kind] = {}
@@ -340,7 +357,7 @@ def parse_target(text: str | Target) -> Target:
     options = {option.field: option for option in kind.options}
     for field, value in given.items():
         target = options[field].put(target, options[field].parse(kind.name, value, options[field].of(target)))
-    return target
+    return kind.settled(target)
 
 
 def _given(kind: Kind, words: list[str]) -> dict[str, str]:

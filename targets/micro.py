@@ -10,11 +10,17 @@ from ansor.codegen.dialect import Dialect
 from ansor.codegen.image.board import Board
 from ansor.codegen.image.toolchain import ImageToolchain
 from ansor.codegen.toolchain import find_compiler
+from ansor.ir.columns import Flag
+from ansor.ir.dag import Dag
+from ansor.ir.loops import Loops
+from ansor.schedule.legality import LIMITS
+from ansor.schedule.machine import Limit, Machine
 from ansor.targets import dsp
 from ansor.targets.base import Bounds, CodeGenerator, Kind, Option, Target, register_kind
 from ansor.targets.boards.catalogue import find_board
 from ansor.targets.hardware import Caches, Hardware, Memory
 from ansor.targets.prior import Issue, Overhead, Prior, Reduction, Traffic
+from ansor.targets.room import needs_of, room_of, too_large
 from ansor.targets.unit import Unit
 
 EMBEDDED = "zig"  # the only compiler that has everything for other machines
@@ -58,6 +64,17 @@ def _default(name: str) -> Target:
     return Target("micro", name, hardware, rules=RULES, dialect=dialect, prior=COUNTED)
 
 
+def _has_room(loops: Loops, machine: Machine) -> Flag:
+    """Arguments, intermediates and code have room on the board, beside what is there for trials."""
+    assert isinstance(machine, Target)
+    board = board_of(machine)
+    return room_of(board).holds(needs_of(loops, board, machine.alignment))
+
+
+def _refusal(target: Target, dag: Dag) -> str:
+    return too_large(dag, board_of(target))
+
+
 def _toolchain(target: Target) -> Toolchain:
     return ImageToolchain(find_compiler(EMBEDDED), board_of(target))
 
@@ -70,4 +87,5 @@ def _device(target: Target) -> str:
     return board_of(target).run.device
 
 
-MICRO = register_kind(Kind("micro", _default, OPTIONS, "mps2-an386", _unit, _device, CodeGenerator(toolchain=_toolchain, intrinsics=INTRINSICS)))
+_CODE = CodeGenerator(toolchain=_toolchain, intrinsics=INTRINSICS, limits=(*LIMITS, Limit("room", _has_room)), refusal=_refusal)
+MICRO = register_kind(Kind("micro", _default, OPTIONS, "mps2-an386", _unit, _device, _CODE))

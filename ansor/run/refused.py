@@ -1,16 +1,30 @@
-"""A target whose limits refuse every program of a task: which of them do, in a sentence."""
+"""A target that can run no program of a task, or whose limits refuse every one: which of them do, in a sentence."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 
+from ansor.errors import MeasureError
 from ansor.support.text import counted
 from ansor.tasks.task import SearchTask
 
 SKETCHES, ROWS = 16, 16
 """Programs that are looked at for the sentence: so many of so many sketches, at most."""
+
+
+def check_possible(tasks: Sequence[SearchTask]) -> None:
+    """Raises MeasureError for the first task of which no program can run on the devices of its target."""
+    for said in filter(None, map(impossible, tasks)):
+        raise MeasureError(f"{said}; choose smaller sizes, or another target")
+
+
+def impossible(task: SearchTask) -> str:
+    """Why no program of a task can be measured; '' where some may."""
+    why = task.target.refusal(task.dag)
+    return f"asked to measure programs of {task.name} for {task.target}, which cannot run there: {why}" if why else ""
 
 
 def refusal(task: SearchTask) -> str:

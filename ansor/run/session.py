@@ -8,6 +8,7 @@ from ansor.measure.measurer import Measurer
 from ansor.run.choosing import is_tunable, say_unused
 from ansor.run.keywords import RunOptions
 from ansor.run.options import Trials
+from ansor.run.refused import check_possible, impossible
 from ansor.run.states import TaskState
 from ansor.run.tuning import TuningRun
 from ansor.run.voice import Voice
@@ -15,8 +16,11 @@ from ansor.tasks.task import SearchTask
 
 
 def tuned(tasks: Sequence[SearchTask], weights: Sequence[float] | None, asked: RunOptions, voice: Voice) -> list[TaskState]:
-    """The tasks, which share a target, with the best programs found. Ctrl-C ends the run early; before the first trial it passes through."""
+    """The tasks, which share a target, with the best programs found. Ctrl-C ends the run early; before the first trial it passes through.
+
+    Raises MeasureError for a task of which no program can run on the devices of the target."""
     target = tasks[0].target
+    check_possible(tasks)
     voice.now("starting the C compiler and the measuring process")
     with Measurer(target, asked.devices, timing=asked.timing, say=voice.alarm) as measurer:
         trials = Trials(asked.records)
@@ -35,7 +39,13 @@ def tune_states(states: dict[str, TaskState], asked: RunOptions, voice: Voice) -
     if not asked.measures:
         say_unused(states.values(), asked.records, voice.say, voice.alarm)
         return
-    tunable = [state for state in states.values() if is_tunable(state.task)]
+    tunable = []
+    for state in (state for state in states.values() if is_tunable(state.task)):
+        why = impossible(state.task)
+        if why:
+            voice.alarm(f"{why}; it is chosen without measuring")
+        else:
+            tunable.append(state)
     if tunable:
         found = tuned([state.task for state in tunable], [state.weight for state in tunable], asked, voice)
         states.update((state.task.workload_key, state) for state in found)

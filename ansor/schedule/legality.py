@@ -69,7 +69,7 @@ def bounded_code(loops: Loops, machine: Machine) -> Flag:
     """No more than `MAX_STATEMENTS` are written out in one place."""
     result: Flag = True
     for path, _, tile in _statements(loops, machine.vector_bytes):
-        result = result & (tile * _written_out(path) <= MAX_STATEMENTS)
+        result = result & (tile * written_out(path) <= MAX_STATEMENTS)
     return result
 
 
@@ -188,7 +188,8 @@ def vector_pieces(extent: Int, lanes: int) -> Int:
     return pieces
 
 
-def _written_out(path: tuple[For, ...]) -> Int:
+def written_out(path: tuple[For, ...]) -> Int:
+    """How often a statement stands there because of loops that are written out."""
     return product(choose(loop.unrolled, loop.var.extent, 1) for loop in path)
 
 

@@ -12,6 +12,10 @@ FOLDER = Path(__file__).parent
 HEADERS = (FOLDER, TRIAL)
 STARTS = {"riscv32": "riscv.c", "riscv64": "riscv.c", "thumb": "thumb.c"}
 ASKED_BYTES = 3 << 10  # of bare.h
+CODE_BYTES, DATA_BYTES = 36 << 10, 12 << 10
+"""Of the harness, at most: of its code and constants, and of its variables beside the answer. Held by a test."""
+BAND_BYTES = 2 * 64 + 64
+"""Around a buffer: its guard bands, and what its alignment takes."""
 CSRS = 0x1000  # numbers of control and status registers are below
 ALIGN = 512  # of a table of vectors
 C_FLAGS = ("-Os", "-gdwarf", "-w", "-std=gnu99", "-ffreestanding", "-ffp-contract=off", "-fno-math-errno", "-fno-sanitize=all",
@@ -26,6 +30,11 @@ def sources(board: Board) -> tuple[Path, ...]:
 def defines(board: Board) -> tuple[str, ...]:
     """What its C has to know of the board, as flags."""
     return tuple(f"-D{name}={value}" for name, value in _macros(board))
+
+
+def data_bytes(board: Board) -> int:
+    """Of the harness in the memory of data, at most."""
+    return board.answer_bytes + DATA_BYTES
 
 
 def script(board: Board, *, told: bool = True) -> str:

@@ -25,6 +25,7 @@ from ansor.errors import ToolchainError
 IMAGE = "image"
 """The form of what it makes."""
 
+NO_ROOM = "the code of the program does not fit"
 LINK = ("-static", "-nostartfiles", "-Wl,--gc-sections")
 PLAIN = CSource("void plain(void *const *args, unsigned char *workspace) {}\n", "plain", ())
 
@@ -91,7 +92,7 @@ class ImageToolchain:
         made.unlink()
         script.unlink()
         if not linked.ok:
-            return Making((), said)
+            return Making((), replace(said, kind="does_not_fit") if NO_ROOM in said.text else said)
         write_elf(common.joined(read_image(linked_path)), path)
         linked_path.unlink()
         return Making(tuple(Artifact(one, path, symbol, form, digests.get(symbol, "")) for one, symbol in zip(sources, symbols, strict=True)), said)
@@ -136,7 +137,8 @@ SECTIONS {{
   .data : {{ *(.data .data.* .sdata .sdata.* .bss .bss.* .sbss .sbss.* COMMON) }}
   ansor_free = {free};
   ASSERT(SIZEOF(.data) == 0, "the program has variables of its own: only constants have a place")
-  ASSERT(ansor_image_end <= {board.code.end:#x}, "the program does not fit into the memory for code")
+  ASSERT(ansor_image_end <= {board.code.end if board.code_is_apart else board.heap_end:#x}, "{NO_ROOM}: {board.code.name} of {board.name} \
+has {board.code.end - begin:,} bytes for it")
   /DISCARD/ : {{ *(.ARM.exidx* .ARM.extab* .eh_frame* .comment .note*) }}
 }}
 """

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from ansor.codegen.image.elf import Image, Segment, read_image, write_elf
+from ansor.codegen.image.harness import CODE_BYTES, data_bytes
 from ansor.codegen.image.toolchain import IMAGE, PLAIN, ImageToolchain
 from ansor.codegen.toolchain import find_compiler
 from ansor.errors import ToolchainError
@@ -46,3 +47,6 @@ def test_images_of_a_board_lie_in_its_memories_and_differ_in_the_candidate_alone
         assert any(memory.start <= one.address and one.end <= memory.end for memory in toolchain.board.memories), hex(one.address)
     assert image.segments[: len(common.segments)] == common.segments and len(image.segments) > len(common.segments)
     assert image.symbols["ansor_free"] < toolchain.board.heap_end
+    symbols, board = common.symbols, toolchain.board
+    assert symbols["ansor_code_end"] - board.code.start <= CODE_BYTES
+    assert symbols["ansor_data_end"] - (board.data.start if board.code_is_apart else symbols["ansor_code_end"]) <= data_bytes(board)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ansor.codegen.image.harness import BAND_BYTES
 from ansor.codegen.source import Argument, CSource
-from ansor.measure.boards.fit import BANDS, misfit
+from ansor.measure.boards.fit import misfit
 from ansor.targets.boards.catalogue import find_board
 
 BOARD = find_board("mps2-an386")
@@ -16,8 +17,8 @@ def copy(size: int) -> CSource:
 
 
 def test_what_fits_to_the_byte_fits_and_one_more_does_not() -> None:
-    most = ROOM - 16 - 2 * BANDS
+    most = ROOM - 16 - 3 * BAND_BYTES
     assert misfit(copy(most), BOARD, FREE) is None
     failure = misfit(copy(most + 1), BOARD, FREE)
     assert failure is not None and failure.kind == "does_not_fit"
-    assert f"{ROOM + 1:,} bytes for its arguments" in failure.text and f"mps2-an386 has {ROOM:,} for them" in failure.text
+    assert f"{ROOM + 1 - BAND_BYTES:,} bytes for its arguments" in failure.text and f"mps2-an386 has {ROOM:,} for them" in failure.text

@@ -1,0 +1,96 @@
+"""What programs need of a board's memories, before anything is built: the same arithmetic for one program (ints) and for a population (arrays [n]).
+
+Data are counted to the byte. The size of code is a bound, by how often statements are written out: what the compiler made of a thousand programs of six
+operators for four cores was below it. What was linked is measured again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from ansor.codegen.dialect import BYTES
+from ansor.codegen.image.board import Board
+from ansor.codegen.image.harness import BAND_BYTES, CODE_BYTES, data_bytes
+from ansor.ir.columns import Flag, Int, ceil_div, larger, product, smaller
+from ansor.ir.dag import Dag
+from ansor.ir.loops import For, Loops, Store, stores
+from ansor.schedule.legality import register_tile, written_out
+
+NEST_BYTES, STATEMENT_BYTES, CALLED_BYTES = 4 << 10, 64, 144
+"""Of machine code, at most: of a statement with the loops around it, and of each time that it is written out: with registers for floats, and by calls."""
+FEW, MORE_BYTES = 64, 96
+"""Compilers go on writing out what is short: so many statements take more each."""
+
+
+@dataclass(frozen=True)
+class Needs:
+    """Bytes. arguments: with the bands around them; workspace: of whole intermediates; code: of the program."""
+
+    arguments: Int
+    workspace: Int
+    code: Int = 0
+
+
+@dataclass(frozen=True)
+class Room:
+    """Bytes that a board has for programs. data: for arguments and workspace; code: for code, in the same memory where `shared`."""
+
+    data: int
+    code: int
+    shared: bool
+
+    def holds(self, needs: Needs) -> Flag:
+        """Whether there is room."""
+        data = needs.arguments + needs.workspace
+        if self.shared:
+            return data + needs.code <= self.data
+        return (data <= self.data) & (needs.code <= self.code)
+
+
+def room_of(board: Board) -> Room:
+    """What the trial program, the stack and its guard leave."""
+    shared, data = not board.code_is_apart, board.heap_end - board.data.start - data_bytes(board)
+    code = (data if shared else board.code.size) - CODE_BYTES
+    return Room(code if shared else data, code, shared)
+
+
+def needs_of(loops: Loops, board: Board, alignment: int) -> Needs:
+    """Of a program, or of each of a population."""
+    vector_bytes, each = board.core.vector_bytes, STATEMENT_BYTES if board.core.floats else CALLED_BYTES
+    arguments = sum((one.size * BYTES[one.dtype] + BAND_BYTES for one in loops.arguments), start=0)
+    workspace = sum((ceil_div(one.size * BYTES[one.dtype], alignment) * alignment for one in loops.intermediates), start=BAND_BYTES)
+    return Needs(arguments, workspace, sum((_code(path, store, vector_bytes, each) for path, store in stores(loops.body)), start=0))
+
+
+def _code(path: tuple[For, ...], store: Store, vector_bytes: int, each: int) -> Int:
+    """Bytes of a statement: a tile is written out, and copied along its reductions up to their limit."""
+    tile = register_tile(path, store, vector_bytes) * written_out(path)
+    most = tile * product(loop.var.extent for loop in path if loop.kind == "reduce")
+    copied: Int = tile
+    for loop in path:
+        if loop.kind == "reduce":
+            copied = larger(copied, smaller(loop.runs.unroll_limit, most))
+    return NEST_BYTES + each * copied + MORE_BYTES * smaller(copied, FEW)
+
+
+def too_large(dag: Dag, board: Board) -> str:
+    """Why no program of a computation has room on a board, with the numbers; '' where some may have."""
+    given, room = [*dag.inputs, *dag.outputs], room_of(board)
+    sizes = {one.name: prod(one.shape) * BYTES[one.dtype] for one in given}
+    arguments, code = sum(sizes.values()) + BAND_BYTES * (len(given) + 1), NEST_BYTES if room.shared else 0
+    if arguments + code <= room.data:
+        return ""
+    largest = max(given, key=lambda one: sizes[one.name])
+    most = f"most of them for {largest.name} ({largest.dtype}[{', '.join(map(str, largest.shape))}])" if len(given) > 1 else "all of them for its output"
+    return f"its arguments need {arguments:,} bytes with the bands around them, {most}, and {sections(board)}"
+
+
+def sections(board: Board) -> str:
+    """What a board has, and what is taken of it, in words."""
+    room = room_of(board)
+    taken = [f"{data_bytes(board):,} for the trial program", f"{board.run.stack + board.core.guard:,} for the stack"]
+    if room.shared:
+        taken.insert(0, f"{CODE_BYTES:,} for its code")
+    code = "" if room.shared else f"; {max(0, room.code):,} bytes of {board.code.name} are left for code"
+    return f"{board.name} has {max(0, room.data):,} for them: {board.data.size:,} of {board.data.name}, less {', '.join(taken)}{code}"
