@@ -81,7 +81,10 @@ class Firmware:
 
 @dataclass(frozen=True)
 class BoardRun:
-    """wrong: 0 where every byte of the self-test is right; cost: of one run, in `unit`; layers: of each, reading the counter included; stack_bytes: the most that was used."""
+    """wrong: 0 where every byte of the self-test is right; cost: of one run, in `unit`; layers: of each, reading the counter included.
+
+    stack_bytes: the most that was used.
+    """
 
     wrong: int
     cost: float
@@ -117,7 +120,8 @@ def build_firmware(code: NetworkCode, folder: str | Path) -> Firmware:
     (place / "firmware.ld").write_text(harness.script(board, told=False))
     network = [place / f"{one}.c" for one in ("firmware", "net", "weights", "selftest")] + [place / KERNELS / f"{one.code.entry}.c" for one in code.kernels]
     files = [*(one for one in harness.sources(board) if one.name != "trial.c"), *network]
-    around = ("-g0", "-fno-sanitize=all", "-ffunction-sections", "-fdata-sections", "-DTRIAL_SELECTED", f"-D{name.upper()}_AFTER=firmware_after", *harness.defines(board))
+    defines = ("-DTRIAL_SELECTED", f"-D{name.upper()}_AFTER=firmware_after", *harness.defines(board))
+    around = ("-g0", "-fno-sanitize=all", "-ffunction-sections", "-fdata-sections", *defines)
     places = (*(f"-I{one}" for one in (*harness.HEADERS, place)), *LINK, f"-Wl,-T,{place / 'firmware.ld'}")
     path = place / "firmware.elf"
     made = compile_files(toolchain.compiler, files, path, (*toolchain.flags, *around, *places), libraries=(), timeout=SECONDS)
