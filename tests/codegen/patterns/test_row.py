@@ -43,3 +43,8 @@ def test_a_shorter_row_has_code_of_its_own(length: int, way: str) -> None:
 def test_the_widest_vector_is_the_machine_s() -> None:
     assert "f32x16" in body(plus_one(16), Vectorize("y", "i"), machine=Machine(64, 1))
     assert "f32x" not in body(plus_one(16), Vectorize("y", "i"), machine=Machine(4, 1))
+
+
+def test_many_elements_without_vectors_are_a_loop() -> None:
+    assert "for (long y_i = 0; y_i < 16; y_i += 1)" in body(plus_one(16), Vectorize("y", "i"), machine=Machine(4, 1)).replace("++y_i", "y_i += 1")
+    assert "for (" not in body(plus_one(8), Vectorize("y", "i"), machine=Machine(4, 1))
