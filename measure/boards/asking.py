@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from ansor.codegen.artifact import Artifact
 from ansor.codegen.image.board import Board
@@ -12,18 +13,21 @@ from ansor.codegen.image.elf import Image, Segment
 from ansor.codegen.image.harness import ASKED_BYTES
 from ansor.codegen.trial.manifest import MANIFEST
 from ansor.errors import MeasureError
+from ansor.measure.boards.checksums import memory_sum, standing, text_sum
 from ansor.measure.failure import Failure
 
-ALONE = 1
+ALONE, REGIONS = 1, 32  # of bare.h
 STACK = "stack_bytes_used"
-_NOTE = re.compile(r"^board ((?:[0-9a-f]+ )*)stack ([0-9a-f]+)$", re.MULTILINE)
+CHANGED = Failure("out_of_bounds", "code, or what the trial program was told, was not as it was written when the program ended")
+_NOTE = re.compile(r"^board ((?:[0-9a-f]+ )*)stack ([0-9a-f]+) memory ([0-9a-f]+) kept ([0-9a-f]+) sum ([0-9a-f]+)$", re.MULTILINE)
+_LINE, _FAILED = re.compile(r"^\{", re.MULTILINE), '{"failure"'
 _ADDRESS = re.compile(r"\bpc 0x([0-9a-f]+)")
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
     """One run of an image. kept: the place of a reference's outputs, "-" for none; alone: whether the answer goes to the console, and the machine ends itself;
-    heap, limit: where buffers may be, from and to, and ticks of the watchdog, 0 for none."""
+    heap, limit: where buffers may be, from and to, and ticks of the watchdog, 0 for none. nonce: of the run's sums."""
 
     mode: str
     kept: str
@@ -31,35 +35,73 @@ class Asked:
     alone: bool
     heap: tuple[int, int]
     limit: int = 0
+    nonce: int = field(default_factory=lambda: secrets.randbits(32))
 
 
-def memory_of(image: Image, artifact: Artifact, asked: Asked) -> tuple[Segment, ...]:
-    """What has to be in memory before the run, beside the image. Raises MeasureError for a recipe that is too long."""
-    text = f"{asked.mode} {asked.kept}\n{asked.recipe}".encode() + b"\0"
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What is written before a run. parts: of memory, beside the image; sum: of everything that stays as it is, as the board reports it when it is there."""
+
+    parts: tuple[Segment, ...]
+    sum: int
+    nonce: int
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a run said, whose sum is right. marks: of the counter; memory, kept: sums of what it was told and of what is kept of a reference."""
+
+    line: str
+    marks: tuple[int, ...] = ()
+    stack: int = 0
+    memory: int = 0
+    kept: int = 0
+
+    @property
+    def failed(self) -> bool:
+        """Whether it is a failure."""
+        return self.line.startswith(_FAILED)
+
+
+def told(image: Image, artifact: Artifact, asked: Asked, values: Sequence[Segment] = ()) -> Told:
+    """What has to be in memory before the run, beside the image. values: of arguments, which are there. Raises MeasureError for a recipe that is too long."""
+    text = f"{asked.mode}\0{asked.kept}\0{asked.recipe}\0".encode()
     if len(text) > ASKED_BYTES:
         what = f"asked to measure a program of {len(artifact.source.arguments)} arguments on a board"
         raise MeasureError(f"{what}: what it is told has {len(text)} bytes, and there is room for {ASKED_BYTES}; measure it on the device local")
-    manifest = image.symbols[f"{artifact.symbol}_{MANIFEST}"]
-    words = (ALONE if asked.alone else 0, manifest, *asked.heap, asked.limit)
-    return Segment(image.symbols["ansor_control"], b"".join(one.to_bytes(8, "little") for one in words)), Segment(image.symbols["ansor_asked"], text)
+    manifest, place = image.symbols[f"{artifact.symbol}_{MANIFEST}"], image.symbols["ansor_control"]
+    recipe, standing_parts = Segment(image.symbols["ansor_asked"], text), standing(image)
+    kept = [0, 0] if asked.kept == "-" else [int(word, 16) for word in asked.kept.split()]
+    others = (*standing_parts, *values, recipe)
+    assert len(others) < REGIONS, "of bare.h"
+    words = [ALONE if asked.alone else 0, manifest, *asked.heap, asked.limit, asked.nonce, *kept, len(others) + 1]
+    size = 8 * (len(words) + 2 * (len(others) + 1))
+    for at, length in (*((one.address, len(one.content)) for one in others), (place, size)):
+        words += [at, length]
+    control = Segment(place, b"".join(one.to_bytes(8, "little") for one in words))
+    return Told((control, recipe), memory_sum((*others, control), asked.nonce), asked.nonce)
 
 
-def answer_line(text: str) -> str:
-    """The answer in what a program said: its last failure, which may stand behind a part of an answer, or the one line that is an answer.
+def said_in(text: str, nonce: int) -> Said | None:
+    """What a run said: its last failure, which may stand behind a part of an answer, or the one line that is an answer. None where there is none.
 
-    There is none where an answer or the note behind it stands twice: one of them is not the harness's."""
-    found = [line for line in text.splitlines() if line.startswith("{")]
-    if found and found[-1].startswith('{"failure"'):
-        return found[-1]
-    return found[0] if len(found) == 1 and len(_NOTE.findall(text)) == 1 else ""
+    There is none where an answer or the note behind it stands twice, or the sum of both is not the harness's: it may be damaged, or another's.
+    """
+    starts, notes = [found.start() for found in _LINE.finditer(text)], list(_NOTE.finditer(text))
+    if not starts or not notes:
+        return None
+    start, note = starts[-1], notes[-1]
+    if not text.startswith(_FAILED, start) and (len(starts) > 1 or len(notes) > 1):
+        return None
+    if start > note.start() or text_sum(text[start : note.start(5)], nonce) != int(note[5], 16):
+        return None
+    stack, memory, kept = (int(note[number], 16) for number in (2, 3, 4))
+    return Said(text[start:].partition("\n")[0], tuple(int(word, 16) for word in note[1].split()), stack, memory, kept)
 
 
-def counters_of(text: str, board: Board, unit: str) -> Mapping[str, float]:
+def counters_of(said: Said, board: Board, unit: str) -> Mapping[str, float]:
     """What the board counted of the marked call, under the name of its unit, and how much of the stack was used."""
-    note = _NOTE.search(text)
-    if note is None:
-        return {}
-    marks, found = [int(word, 16) for word in note[1].split()], {STACK: float(int(note[2], 16))}
+    found, marks = {STACK: float(said.stack)}, said.marks
     if len(marks) == 4:
         nothing, call = (round((marks[at + 1] - marks[at]) * board.counter.scale) for at in (0, 2))  # each: a rounded tick has to be lost before they meet
         found[unit] = float(call - nothing) + 1

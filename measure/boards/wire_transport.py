@@ -1,7 +1,8 @@
 """Trial programs over a wire: what differs of an image is written to the board's memory, it runs to its stop, and its answer is read from memory.
 
 Outputs of references stay at the end of the board's memory. After anything else than a run that ended well, nothing of the memory is believed:
-the next program brings all of it again, and makes outputs to compare with again.
+the next program brings all of it again, and makes outputs to compare with again. Every run says sums of what was in memory when it ended. Where they
+are others than those of what was written, or there are none and the memory read back differs, the program runs once more, on memory written anew.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from ansor.codegen.artifact import Artifact
 from ansor.codegen.image.board import Board
 from ansor.codegen.image.elf import Image, Segment, read_image
 from ansor.errors import DeviceError
-from ansor.measure.boards.asking import Asked, answer_line, counters_of, memory_of, with_places
+from ansor.measure.boards.asking import CHANGED, Asked, Said, Told, counters_of, said_in, told, with_places
+from ansor.measure.boards.checksums import standing
 from ansor.measure.boards.fit import misfit
 from ansor.measure.boards.loader import Loader
 from ansor.measure.boards.places import NoRoom, Places
@@ -29,6 +31,7 @@ from ansor.measure.trial.runs import answer_of
 from ansor.measure.trial.transport import CLOSED, TOO_MUCH, Ended, Limits
 from ansor.measure.wire.link import BoardReset
 from ansor.measure.wire.wire import Stopped, Traffic, Wire, WireError
+from ansor.support.text import clip
 from ansor.targets.unit import Unit
 
 RETURN_SECONDS = 30.0  # a board, or what leads to it, is back by then
@@ -40,7 +43,7 @@ NO_ROOM = Failure("memory", "the board's memory has no room for the outputs of t
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """How the outputs of a reference were made, and where they are. there: whether they are believed to be."""
+    """How the outputs of a reference were made, and where they are. there: whether they are believed to be; sum: of that memory."""
 
     program: Artifact
     image: Image
@@ -49,6 +52,7 @@ class _Kept:
     start: int
     size: int
     there: bool
+    sum: int = 0
 
     @property
     def text(self) -> str:
@@ -72,12 +76,14 @@ class WireTransport:
         self._resets = 0
         self._tensor_bytes = 0  # since the last trial ended: those of its reference are its own
         self.short = self.fresh = False
+        self._spoiled = False  # memory was not as it should be in the last run
 
     def run(self, program: Artifact, mode: str, kept: str, recipe: str, limits: Limits) -> Ended:
         """See `Transport`. Raises DeviceError where the board does not come back."""
         image = read_image(program.path)
         if mode == "trial" and (too_large := misfit(program.source, self._board, image.symbols["ansor_free"])) is not None:
             return Ended("", too_large)
+        anew = False
         for attempt in range(3):
             if self._closing.is_set():
                 return Ended("", CLOSED)
@@ -88,12 +94,16 @@ class WireTransport:
                 if failure is not None:
                     return Ended("", failure)
                 place = "-" if kept == "-" else self._kept[kept].text
-                self._load(wire, image, program, Asked(mode, place, recipe, False, self._heap(image), self._board.ticks(limits.seconds)))
+                asking = self._load(wire, image, program, Asked(mode, place, recipe, False, self._heap(image), self._board.ticks(limits.seconds)))
             except WireError as error:  # nothing has run yet that would not be run again
                 if (lost := self._lost(error)) is CLOSED or attempt == 2:
                     return Ended("", lost)
                 continue
-            ended = self._ran(wire, image, mode, kept, limits, before)
+            ended = self._ran(wire, image, mode, kept, limits, before, asking)
+            if self._spoiled and not anew and attempt < 2:  # perhaps not by this program
+                anew, self.short = True, False
+                self.doubt()
+                continue
             if mode == "trial":
                 self._tensor_bytes = 0
             return ended
@@ -158,8 +168,8 @@ class WireTransport:
 
     def _make_again(self, wire: Wire, kept: str, one: _Kept) -> Failure | None:
         asked = Asked("reference", one.text, one.recipe, False, self._heap(one.image), self._board.ticks(one.limits.seconds))
-        self._load(wire, one.image, one.program, asked)
-        ended = self._ran(wire, one.image, "reference", kept, one.limits, wire.traffic)
+        asking = self._load(wire, one.image, one.program, asked)
+        ended = self._ran(wire, one.image, "reference", kept, one.limits, wire.traffic, asking)
         failure = answer_of(ended).failure
         if failure is None or failure.kind in ("link_lost", "reset", "machine"):
             return failure
@@ -168,35 +178,46 @@ class WireTransport:
     def _heap(self, image: Image) -> tuple[int, int]:
         return image.symbols["ansor_free"], self._places.low if self._kept or self._files else self._board.heap_end
 
-    def _load(self, wire: Wire, image: Image, program: Artifact, asked: Asked) -> None:
+    def _load(self, wire: Wire, image: Image, program: Artifact, asked: Asked) -> Told:
         """All that has to be in memory. What a program writes itself is written each time."""
-        told = memory_of(image, program, asked)
+        values = [one for one in self._files.values() if f" {one.address:x} {len(one.content):x}\n" in asked.recipe]
+        asking = told(image, program, asked, values)
         self._loader.load(wire, image.segments)
-        for one in self._files.values():
-            if f" {one.address:x} {len(one.content):x}\n" in asked.recipe:
-                self._tensor_bytes += sum(max(0, min(part.end, one.end) - part.address) for part in self._loader.load(wire, [one]))
-        for part in (*told, Segment(image.symbols["ansor_answer"], bytes(ANSWER_HEAD))):
+        for one in values:
+            self._tensor_bytes += sum(max(0, min(part.end, one.end) - part.address) for part in self._loader.load(wire, [one]))
+        for part in (*asking.parts, Segment(image.symbols["ansor_answer"], bytes(ANSWER_HEAD))):
             wire.write(part.address, part.content)
         self._loader.changed(*asked.heap)
+        return asking
 
-    def _ran(self, wire: Wire, image: Image, mode: str, kept: str, limits: Limits, before: Traffic) -> Ended:
+    def _ran(self, wire: Wire, image: Image, mode: str, kept: str, limits: Limits, before: Traffic, asking: Told) -> Ended:
         """Run what is in memory."""
         watched = self._board.watchdog.kind and limits.seconds < GRACE_SECONDS * 100
+        self._spoiled = False
         try:
             stopped = wire.execute(image.entry, image.symbols["ansor_stop"] & ~1, limits.seconds + (GRACE_SECONDS if watched else 0.0))
             text = self._answer(wire, image) if stopped.reason == "stop" else None
+            said = said_in(text, asking.nonce) if text else None
+            if said is None:
+                self._spoiled = stopped.reason == "stop" or not self._as_written(wire, image, asking)
         except WireError as error:
             return Ended("", self._lost(error))
-        ended = self._told(stopped, text, image, limits)
+        if said is not None:
+            self._spoiled = said.memory != asking.sum or (mode == "trial" and kept != "-" and said.kept != self._kept[kept].sum)
+        ended = self._told(stopped, text, said, image, limits)
         if ended.failure is not None:
             if mode == "reference" and ended.failure.kind == "memory" or kept != "-" and ended.failure.kind == "memory":
                 self.short = True
             self.doubt()
-        elif mode == "reference":
-            self._kept[kept] = replace(self._kept[kept], there=True)
+        elif mode == "reference" and said is not None:
+            self._kept[kept] = replace(self._kept[kept], there=True, sum=said.kept)
         if stopped.reason != "stop":
             self._start_anew(wire)
         return replace(ended, counters={**ended.counters, **self._traffic(wire, before)})
+
+    def _as_written(self, wire: Wire, image: Image, asking: Told) -> bool:
+        """Whether code, and what was asked, are what was written. Asked of programs that ended without saying so."""
+        return all(wire.read(one.address, len(one.content)) == one.content for one in (*standing(image), *asking.parts))
 
     def _answer(self, wire: Wire, image: Image) -> str | None:
         """What the program left; None where it did not end by itself."""
@@ -211,7 +232,7 @@ class WireTransport:
         end = min((one for name, one in image.symbols.items() if name == "ansor_data_end"), default=self._board.heap_end)
         return max(0, end - image.symbols["ansor_answer"] - ANSWER_HEAD)
 
-    def _told(self, stopped: Stopped, text: str | None, image: Image, limits: Limits) -> Ended:
+    def _told(self, stopped: Stopped, text: str | None, said: Said | None, image: Image, limits: Limits) -> Ended:
         where = "" if stopped.pc is None else f", at pc 0x{stopped.pc:x}"
         if stopped.reason == "timeout":
             why = f"; {stopped.cause}" if stopped.cause else ""
@@ -222,9 +243,10 @@ class WireTransport:
             return Ended("", Failure("crash", "it came to its end without an answer"))
         if not text:
             return Ended("", TOO_MUCH)
-        line, counters = answer_line(text), counters_of(text, self._board, self._unit.name)
-        failure = answer_of(Ended(line)).failure
-        return Ended(line, failure and with_places(failure, image), counters)
+        if said is None:
+            return Ended("", Failure("exit", f"ended without an answer whose sum is right; it said: {clip(text, 300)!r}"))
+        failure = answer_of(Ended(said.line)).failure or (CHANGED if self._spoiled else None)
+        return Ended(said.line, failure and with_places(failure, image), counters_of(said, self._board, self._unit.name))
 
     def _traffic(self, wire: Wire, before: Traffic) -> Mapping[str, float]:
         now = wire.traffic

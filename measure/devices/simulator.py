@@ -15,7 +15,7 @@ from ansor.codegen.image.board import Board
 from ansor.codegen.image.elf import read_image, write_elf
 from ansor.codegen.image.toolchain import IMAGE
 from ansor.errors import DeviceError
-from ansor.measure.boards.asking import Asked, answer_line, counters_of, memory_of
+from ansor.measure.boards.asking import CHANGED, Asked, counters_of, said_in, told
 from ansor.measure.boards.fit import misfit
 from ansor.measure.device_kinds import DeviceKind
 from ansor.measure.devices.program_runner import ProgramRunner
@@ -54,20 +54,22 @@ class SimulatorTransport:
             return Ended("", too_large)
         asked = Asked(mode, kept, recipe, True, (image.symbols["ansor_free"], self._board.heap_end), self._board.ticks(limits.seconds))
         with tempfile.NamedTemporaryFile(suffix=".elf", dir=self._folder) as file:
-            write_elf(image.with_bytes(memory_of(image, program, asked)), Path(file.name))
+            asking = told(image, program, asked)
+            write_elf(image.with_bytes(asking.parts), Path(file.name))
             words = (file.name if word == "IMAGE" else word for word in self._board.run.command[1:])
-            said = self._programs.run([find_program(self._board.run.command[0]), *words], self._folder, limits.seconds + START_SECONDS)
+            ran = self._programs.run([find_program(self._board.run.command[0]), *words], self._folder, limits.seconds + START_SECONDS)
         if self._programs.closing.is_set():
             return Ended("", CLOSED)
-        if said.status is None:
+        if ran.status is None:
             return Ended("", Failure("timeout", f"still running after {limits.seconds + START_SECONDS:.3g} s"))
-        if said.cut:
+        if ran.cut:
             return Ended("", TOO_MUCH)
-        line = answer_line(said.output)
-        if not line:
-            what = clip(" ".join(f"{said.output} {said.complaint}".split()), 400) or "nothing"
-            return Ended("", Failure("exit", f"{self._board.run.command[0]} ended with status {said.status} and without an answer; it said: {what}"))
-        return Ended(line, None, counters_of(said.output, self._board, self._unit.name))
+        said = said_in(ran.output, asking.nonce)
+        if said is None:
+            what = clip(" ".join(f"{ran.output} {ran.complaint}".split()), 400) or "nothing"
+            return Ended("", Failure("exit", f"{self._board.run.command[0]} ended with status {ran.status} and without an answer; it said: {what}"))
+        counters = counters_of(said, self._board, self._unit.name)
+        return Ended(said.line, CHANGED if said.memory != asking.sum and not said.failed else None, counters)
 
     def place(self, path: Path) -> str:
         raise DeviceError(f"asked to measure with the values of {path} on {self._board.run.device}: boards take values over a wire; measure with seeds")

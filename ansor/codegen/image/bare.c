@@ -13,8 +13,8 @@ char ansor_asked[BARE_ASKED] BARE_SHARED;
 const trial_manifest *ansor_trial_selected;
 
 static uintptr_t heap;
-static uint64_t marks[4];
-static unsigned mark_count;
+static uint64_t marks[4] BARE_CHANGING;
+static unsigned mark_count BARE_CHANGING;
 
 /* ---- memory */
 
@@ -79,8 +79,29 @@ size_t system_read(char *text, size_t room) {
     return size;
 }
 
+/* Sums of memory and of text: every word decides all bits, by itself and its place. `measure/boards/checksums.py` has the same. */
+static uint32_t mixed(uint32_t bits) {
+    bits = (bits ^ bits >> 16) * 0x7feb352du;
+    bits = (bits ^ bits >> 15) * 0x846ca68bu;
+    return bits ^ bits >> 16;
+}
+
+typedef struct {
+    uint32_t sum, key;
+} running_sum;
+
+static void sum_word(running_sum *sum, uint32_t word) {
+    sum->sum += mixed(word ^ sum->key);
+    sum->key += 0x9e3779b9u;
+}
+
+static running_sum said;
+
+static void begin_text(void) { said.sum = 0, said.key = (uint32_t)ansor_control.nonce; }
+
 void system_say(const char *text, size_t size) {
     for (size_t i = 0; i < size; ++i) {
+        sum_word(&said, (unsigned char)text[i]);
         if (ansor_control.flags & BARE_ALONE) console_put(text[i]);
         else if (ansor_answer.size < BOARD_ANSWER_BYTES) ansor_answer.text[ansor_answer.size++] = text[i];
         else ++ansor_answer.lost;
@@ -105,33 +126,42 @@ static void say_number(uint64_t number) {
 
 enum { NEAR = 4 << 10, STEP = 256, FAR = 4 << 20 }; /* behind the buffers every word is looked at, then some: all would take longer than a trial */
 
-extern uint32_t ansor_code_end[], ansor_data_end[];
 static struct {
     int on;
     uintptr_t free;
-    uint32_t code, told;
-} watched;
+    uint32_t memory, kept, own;
+} watched BARE_CHANGING;
 
-static uint32_t sum_of_words(uint32_t sum, uintptr_t from, uintptr_t to) {
-    for (from = (from + 3) & ~(uintptr_t)3; from + 4 <= to; from += 4) sum = (sum ^ register_at(from)) * 0x01000193u + (sum >> 15);
-    return sum;
+static void sum_region(running_sum *sum, uint64_t address, uint64_t size) {
+    const uintptr_t from = (uintptr_t)address, words = (uintptr_t)size / 4 * 4;
+    for (uintptr_t at = 0; at < words; at += 4) sum_word(sum, register_at(from + at));
+    uint32_t last = 0;
+    for (uintptr_t at = words; at < size; ++at) last |= (uint32_t) * (volatile unsigned char *)(from + at) << 8 * (at & 3);
+    if (words < size) sum_word(sum, last);
 }
 
-static uint32_t sum_of_code(void) {
-#ifdef __thumb__
-    extern const uint32_t thumb_vectors[];
-    const uintptr_t start = (uintptr_t)thumb_vectors;
-#else
-    extern void _start(void);
-    const uintptr_t start = (uintptr_t)_start;
-#endif
-    return sum_of_words(sum_of_words(1, start, (uintptr_t)ansor_code_end), (uintptr_t)ansor_data_end, (uintptr_t)ansor_control.heap_start);
+/* Of what whoever started this has written, and of nothing else. */
+static uint32_t sum_of_memory(void) {
+    running_sum sum = {0, (uint32_t)ansor_control.nonce};
+    for (uint64_t i = 0; i < ansor_control.region_count && i < BARE_REGIONS; ++i) sum_region(&sum, ansor_control.regions[i][0], ansor_control.regions[i][1]);
+    return sum.sum;
 }
 
-static uint32_t sum_of_told(void) {
-    const uint32_t sum = sum_of_words(1, (uintptr_t)&ansor_control, (uintptr_t)(&ansor_control + 1));
-    return sum_of_words(sum_of_words(sum, (uintptr_t)ansor_asked, (uintptr_t)ansor_asked + sizeof ansor_asked), (uintptr_t)&ansor_answer,
-                        (uintptr_t)(&ansor_answer + 1));
+static uint32_t sum_of(uint64_t address, uint64_t size) {
+    running_sum sum = {0, 0};
+    sum_region(&sum, address, size);
+    return sum.sum;
+}
+
+static uint32_t sum_of_kept(void) { return sum_of(ansor_control.kept, ansor_control.kept_size); }
+
+/* Of what the harness has beside that, but for what is meant to change. */
+static uint32_t sum_of_own(void) {
+    running_sum sum = {0, 0};
+    sum_region(&sum, (uintptr_t)&ansor_answer, sizeof ansor_answer);
+    sum_region(&sum, (uintptr_t)ansor_asked, sizeof ansor_asked);
+    sum_region(&sum, (uintptr_t)ansor_bss_start, (uintptr_t)ansor_still_end - (uintptr_t)ansor_bss_start);
+    return sum.sum;
 }
 
 /* Of memory behind the buffers: paints it, or says whether all of the paint is there. */
@@ -146,14 +176,15 @@ static int free_memory(int paint) {
 
 void system_watch(void) {
     watched.on = 1, watched.free = heap;
-    watched.code = sum_of_code(), watched.told = sum_of_told();
+    watched.memory = sum_of_memory(), watched.kept = sum_of_kept(), watched.own = sum_of_own();
     free_memory(1);
 }
 
 const char *system_trespass(void) {
     if (!watched.on) return 0;
-    if (sum_of_code() != watched.code) return "code, its own or that of the trial program";
-    if (sum_of_told() != watched.told) return "what the trial program was told or answers";
+    if (sum_of_memory() != watched.memory) return "code, its own or that of the trial program, or what that was told";
+    if (sum_of_own() != watched.own) return "memory of the trial program";
+    if (sum_of_kept() != watched.kept) return "the outputs of the reference";
     if (watched.free == heap && !free_memory(0)) return "memory behind the buffers";
     return 0;
 }
@@ -166,11 +197,18 @@ static uint64_t stack_used(void) {
     return (uint64_t)(ansor_stack_top - low);
 }
 
+static void say_named(const char *name, uint64_t number) { say_text(name), say_number(number); }
+
+/* A note behind the answer, whose last word is a sum of all text before it. Memory that cannot be read traps, and ends here again. */
 static void finish(void) {
+    static int before;
+    const int again = before++;
     watchdog_stop();
+    const uint32_t memory = again ? 0 : sum_of_memory(), kept = again ? 0 : sum_of_kept();
     say_text("board ");
     for (unsigned i = 0; i < mark_count; ++i) say_number(marks[i]), say_text(" ");
-    say_text("stack "), say_number(stack_used()), say_text("\n");
+    say_named("stack ", stack_used()), say_named(" memory ", memory), say_named(" kept ", kept), say_text(" sum ");
+    say_number(said.sum), say_text("\n");
     ansor_answer.state = BARE_DONE;
     if (ansor_control.flags & BARE_ALONE) machine_end();
     ansor_stop();
@@ -180,7 +218,7 @@ void system_end(void) { finish(); }
 
 void bare_trapped(const char *kind, const char *why, uintptr_t pc, uintptr_t where) {
     if (!(ansor_control.flags & BARE_ALONE)) ansor_answer.size = 0;
-    say_text("\n{\"failure\": [\""), say_text(kind), say_text("\", \""), say_text(why);
+    say_text("\n"), begin_text(), say_text("{\"failure\": [\""), say_text(kind), say_text("\", \""), say_text(why);
     if (where) say_text(", address 0x"), say_number(where);
     say_text(", at pc 0x"), say_number(pc), say_text("\"]}\n");
     finish();
@@ -213,7 +251,6 @@ void *system_pool(int threads, trial_parallel_for *parallel_for) {
 int trial_main(const char *mode, const char *path);
 
 void bare_clear(void) {
-    extern uint64_t ansor_bss_start[], ansor_bss_end[];
     for (volatile uint64_t *word = ansor_bss_start; word < ansor_bss_end; ++word) *word = 0;
 }
 
@@ -228,13 +265,11 @@ void bare_main(void) {
     heap = (uintptr_t)ansor_control.heap_start;
     mark_count = 0;
     paint_stack();
-    char *path = ansor_asked;
-    while (*path && *path != ' ') ++path;
-    if (*path) *path++ = 0;
-    char *rest = path;
-    while (*rest && *rest != '\n') ++rest;
-    if (*rest) *rest++ = 0;
-    asked_rest = rest;
+    begin_text();
+    const char *path = ansor_asked;
+    while (*path++) {}
+    asked_rest = path;
+    while (*asked_rest++) {}
     start_counting();
     if (ansor_control.limit) watchdog_start(ansor_control.limit);
     trial_main(ansor_asked, path);

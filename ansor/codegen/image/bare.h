@@ -6,6 +6,8 @@
 
 #define BARE_SHARED __attribute__((section(".shared"), used, aligned(8))) /* not cleared at the start: it was written from outside */
 
+#define BARE_CHANGING __attribute__((section(".changing")))                 /* changes while a candidate runs, as nothing else of the harness does */
+
 enum { BARE_ASKED = 3 << 10 }; /* bytes of what is asked */
 #ifndef BOARD_ANSWER_BYTES
 #define BOARD_ANSWER_BYTES 4096
@@ -13,9 +15,13 @@ enum { BARE_ASKED = 3 << 10 }; /* bytes of what is asked */
 
 enum { BARE_ALONE = 1 }; /* nobody reads the memory: the answer goes to the console, and the machine ends itself */
 
-/* Written before a run. manifest: of the candidate; heap: where buffers may be; limit: ticks of the watchdog's timer, 0 for none. */
+enum { BARE_REGIONS = 32 };
+
+/* Written before a run. manifest: of the candidate; heap: where buffers may be; limit: ticks of the watchdog's timer, 0 for none.
+ * nonce: begins the sums, so that those of another run are not taken for these; kept: outputs of a reference, and their bytes;
+ * regions: addresses and bytes of what is there and stays as it is, of which as many are written as there are. */
 typedef struct {
-    uint64_t flags, manifest, heap_start, heap_end, limit;
+    uint64_t flags, manifest, heap_start, heap_end, limit, nonce, kept, kept_size, region_count, regions[BARE_REGIONS][2];
 } bare_control;
 
 /* Written by the run. state: 0 before it has begun, then one of these. size: bytes of the answer; lost: bytes that had no room. */
@@ -28,7 +34,8 @@ typedef struct {
 
 extern volatile bare_control ansor_control;
 extern volatile bare_answer ansor_answer;
-extern char ansor_asked[BARE_ASKED]; /* text: the mode and the kept file on the first line, then the recipe, then a zero */
+extern char ansor_asked[BARE_ASKED]; /* three texts, each with its zero: the mode, the kept file, the recipe */
+extern uint64_t ansor_bss_start[], ansor_still_end[], ansor_bss_end[]; /* before still_end: what does not change while a candidate runs */
 extern volatile unsigned char ansor_stack_low[], ansor_stack_top[];
 
 void bare_clear(void);                                                               /* zeroes what C wants to be zero, before anything else */

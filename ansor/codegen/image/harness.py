@@ -53,7 +53,8 @@ SECTIONS {{
   . = ALIGN({ALIGN});
   ansor_code_end = .;
 {begin}  .tohost (NOLOAD) : ALIGN(64) {{ KEEP(*(.tohost)) }}
-{shared}  .bss (NOLOAD) : ALIGN(64) {{ ansor_bss_start = .; *(.shared) *(.bss .bss.* .sbss .sbss.* COMMON) . = ALIGN(8); ansor_bss_end = .; }}
+{shared}  .bss (NOLOAD) : ALIGN(64) {{ ansor_bss_start = .; *(.shared) *(.bss .bss.* .sbss .sbss.* COMMON) . = ALIGN(8);
+    ansor_still_end = .; *(.changing) . = ALIGN(8); ansor_bss_end = .; }}
   . = ALIGN({ALIGN});
   ansor_data_end = .;
   ansor_stack_low = {board.stack_low:#x};

@@ -80,8 +80,8 @@ void start_counting(void) {
 
 uint64_t counter_now(void) {
 #if defined(BOARD_COUNTER_ALONE)
-    static uint64_t total;
-    static uint32_t last;
+    static uint64_t total BARE_CHANGING;
+    static uint32_t last BARE_CHANGING;
     const uint32_t now = (uint32_t)CSR_READ(BOARD_COUNTER_CSR);
     total += (uint32_t)(now - last);
     last = now;

@@ -154,8 +154,8 @@ uint64_t counter_now(void) {
 }
 #else
 uint64_t counter_now(void) {
-    static uint64_t total;
-    static uint32_t last;
+    static uint64_t total BARE_CHANGING;
+    static uint32_t last BARE_CHANGING;
     uint32_t now = register_at(BOARD_COUNTER_REGISTER);
 #ifdef BOARD_COUNTER_DOWN
     now = 0u - now;

@@ -10,7 +10,8 @@ import pytest
 from ansor import te
 from ansor.codegen.image.toolchain import ImageToolchain
 from ansor.ir.dag import Dag
-from ansor.measure.boards.asking import answer_line
+from ansor.measure.boards.asking import said_in
+from ansor.measure.boards.checksums import text_sum
 from ansor.measure.builder import Builder
 from ansor.measure.device import Job, Observation
 from ansor.measure.devices.simulator import SimulatorDevice
@@ -27,7 +28,7 @@ N = 96
 RIGHT = f"const int *a = args[0], *b = args[1]; int *c = args[2]; for (int i = 0; i < {N}; ++i) c[i] = a[i] + b[i];"
 CONSOLES = {"mps2-an386": (0x40004000, "unsigned"), "qemu-riscv32": (0x10000000, "unsigned char")}
 ANSWER = '{"costs": [], "cut_short": false, "later": false, "check": [], "sums": []}'
-NOTE = "board 0 0 0 1 stack 10"
+NOTE = "board 0 0 0 1 stack 10 memory 1 kept 2 sum 3"
 
 
 def declared() -> list[Tensor]:
@@ -107,8 +108,16 @@ def test_functions_that_the_compiler_brings_need_no_library(bench: Bench, functi
     assert isinstance(seen, Observation), seen
 
 
+def summed(text: str, nonce: int = 5) -> str:
+    return f"{text}{text_sum(text, nonce):x}\n"
+
+
 def test_an_answer_that_stands_twice_is_none() -> None:
-    """A failure counts in any case: it may stand behind a part of an answer."""
-    assert answer_line(f"{ANSWER}\n{NOTE}\n") == ANSWER
-    assert answer_line(f"{NOTE}\n{ANSWER}\n{NOTE}\n") == "" and answer_line(f"{ANSWER}\n{ANSWER}\n{NOTE}\n") == ""
-    assert answer_line(f'{{"costs": [\n{{"failure": ["timeout", "it does not end"]}}\n{NOTE}\n').startswith('{"failure"')
+    """A failure counts in any case: it may stand behind a part of an answer. The sum is that of the text from the answer on."""
+    note = NOTE.removesuffix("3")
+    right, failed = summed(f"{ANSWER}\n{note}"), summed(f'{{"failure": ["timeout", "it does not end"]}}\n{note}')
+    said = said_in(right, 5)
+    assert said is not None and (said.line, said.marks, said.stack, said.memory, said.kept) == (ANSWER, (0, 0, 0, 1), 16, 1, 2)
+    assert said_in(f"{NOTE}\n{right}", 5) is None and said_in(f"{ANSWER}\n{right}", 5) is None
+    assert said_in(right, 6) is None and said_in(right.replace("stack 10", "stack 11"), 5) is None and said_in(right.replace("0 0 0 1", "0 0 0 2"), 5) is None
+    assert (late := said_in(f'{{"costs": [\n{failed}', 5)) is not None and late.failed
