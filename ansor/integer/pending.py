@@ -66,6 +66,7 @@ class Weighted(Pending):
             raise ModelError(f"asked for {name}, whose sums may leave 32 bits: its bias is large beside the scales of input and weights; calibrate it again")
         rescale = rescale_of(scales / output.scale, output.zero_point, output.limits(self.low, self.high), name)
         rescale = replace(rescale, multipliers=np.ascontiguousarray(np.broadcast_to(rescale.multipliers, bias.shape)))
+        rescale, bias = rescale.folded(bias.astype(np.int64), 128 * magnitudes)
         whole = bias.astype(np.int32)
         if self.window is None:
             return build.add(Dense(name, self.sources, self.weights, whole, rescale), output)
@@ -99,7 +100,8 @@ class Average(Pending):
         source, taps = build.quantisation(self.sources[0]), math.prod(self.window.kernel)
         factor = np.array([source.scale / output.scale / taps])
         rescale = rescale_of(factor, output.zero_point, output.limits(self.low, self.high), name)
-        return build.add(AveragePool(name, self.sources, self.window, -source.zero_point * taps, rescale, source.zero_point), output)
+        rescale, bias = rescale.folded(np.array([-source.zero_point * taps]), np.array([128 * taps]))
+        return build.add(AveragePool(name, self.sources, self.window, int(bias[0]), rescale, source.zero_point), output)
 
 
 @dataclass(frozen=True, eq=False)

@@ -46,3 +46,20 @@ def test_halves_are_rounded_up() -> None:
 def test_factors_that_no_number_holds_are_refused(factor: float) -> None:
     with pytest.raises(ModelError, match="rescale the sums of conv by"):
         rescale_of(np.array([factor]), 0, (-128, 127), "conv")
+
+
+@given(st.lists(st.floats(2.0**-11, 0.124), min_size=1, max_size=3), st.integers(-128, 127), st.floats(-300, 300))
+def test_a_half_and_a_zero_point_in_the_bias(values: list[float], zero: int, wanted: float) -> None:
+    rescale = rescale_of(np.array(values), zero, (-128, 127), "y")
+    folded, bias = rescale.folded(np.full(len(values), 7, np.int64), np.full(len(values), 1 << 20))
+    assert folded.half == folded.zero_point == 0 and folded.shift == 32
+    totals = np.array([round(wanted / one) for one in values], np.int64)
+    found, exact = folded.apply(totals - 7 + bias), totals * np.array(values) + zero
+    assert np.all(np.abs(found - np.clip(exact, -128, 127)) <= 0.5 + 1 / 16 + 1e-3)
+
+
+@pytest.mark.parametrize(("factor", "most"), [(0.2, 0), (0.01, 2**31 - 100), (2.0**-14, 0)])
+def test_a_half_stays_where_the_bias_cannot_hold_it(factor: float, most: int) -> None:
+    rescale = rescale_of(np.array([factor]), 3, (-128, 127), "y")
+    folded, bias = rescale.folded(np.array([5]), np.array([most]))
+    assert folded is rescale and bias.tolist() == [5]

@@ -10,5 +10,5 @@ from ansor.targets.base import parse_target
 @pytest.mark.compiler
 @pytest.mark.parametrize(("board", "wanted"), [("mps2-an386", True), ("spike-rv32", True), ("rvsim-inorder", False), ("nrf52840dk", False)])
 def test_instructions_stay_in_order_where_they_alone_are_counted(board: str, wanted: bool) -> None:
-    flags = parse_target(f"micro -board={board}").toolchain().flags  # type: ignore[attr-defined]  # of images
+    flags = parse_target(f"micro -board={board}").toolchain().flags
     assert ("-enable-misched=0" in flags) is wanted
