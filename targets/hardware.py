@@ -28,12 +28,13 @@ class Memory:
     """Bytes that programs may use.
 
     stack_bytes: how much a kernel may keep in local buffers of one thread. workspace_bytes: in whole intermediates, 0 = as much as there is.
-    others: further memories that stages may be kept in, as (scope, bytes).
+    others: further memories that stages may be kept in, as (scope, bytes). code: the one that programs are in, where there is a choice.
     """
 
     stack_bytes: int = 512 * 1024
     workspace_bytes: int = 0
     others: tuple[tuple[str, int], ...] = ()
+    code: str = ""
 
     @property
     def capacities(self) -> Mapping[str, int]:

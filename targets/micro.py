@@ -5,11 +5,14 @@ Programs are images (`ansor.codegen.image`). Costs are what the board counts.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ansor.codegen.building import Toolchain
 from ansor.codegen.dialect import Dialect
 from ansor.codegen.image.board import Board
 from ansor.codegen.image.toolchain import ImageToolchain
 from ansor.codegen.toolchain import find_compiler
+from ansor.errors import TargetError
 from ansor.ir.columns import Flag
 from ansor.ir.dag import Dag
 from ansor.ir.loops import Loops
@@ -42,6 +45,7 @@ OPTIONS = (
     Option("board", "mcpu", "text", "the board, or the path of a file that describes one", always=True),
     Option("stack", "hardware.memory.stack_bytes", "size", "local buffers", Bounds(64)),
     Option("workspace", "hardware.memory.workspace_bytes", "size", "whole intermediates of a kernel", Bounds(64)),
+    Option("code", "hardware.memory.code", "text", "the memory that code is in: ram or flash, or its name"),
 )
 # Instructions alone are counted: nothing runs beside anything else, and memory is as near as a register.
 COUNTED = Prior(
@@ -52,16 +56,31 @@ COUNTED = Prior(
 
 def board_of(target: Target) -> Board:
     """The board of a target. Raises TargetError for an unknown one."""
-    return find_board(target.mcpu)
+    return find_board(target.mcpu).with_code(target.hardware.memory.code)
 
 
 def _default(name: str) -> Target:
     board = find_board(name)
     stack, room = board.run.stack * 3 // 4, board.data.size - board.run.stack
-    memory = Memory(stack_bytes=stack, workspace_bytes=room)
+    memory = Memory(stack_bytes=stack, workspace_bytes=room, code=board.code.name)
     hardware = Hardware(1, board.core.vector_bytes, board.core.registers, Caches(board.data.size), memory, frozenset(board.core.features))
     dialect = Dialect(index="int", index_bits=32, alignment=max(4, board.core.vector_bytes), pool=False, hosted=False)
     return Target("micro", name, hardware, rules=RULES, dialect=dialect, prior=COUNTED)
+
+
+def _settled(target: Target) -> Target:
+    """Which memory `-code` means. Raises TargetError where there is none, and for more stack than the board keeps free."""
+    board, memory = find_board(target.mcpu), target.hardware.memory
+    if memory.stack_bytes > board.run.stack:
+        has = f"{board.name} keeps {board.run.stack:,} bytes for it (`stack` of [run])"
+        raise TargetError(f"asked for target micro with {memory.stack_bytes:,} bytes of local buffers on the stack, but {has}; ask for less")
+    names = [one.name for one in board.memories]
+    ram = board.data if board.code.flash else board.code
+    meant = {"flash": next((one.name for one in board.memories if one.flash), ""), "ram": ram.name} | {name: name for name in names}
+    if not meant.get(memory.code):
+        lacks = "has no flash memory" if memory.code == "flash" else "has no memory of that name"
+        raise TargetError(f"asked for target micro with -code={memory.code}, but {board.name} {lacks}; its memories are {', '.join(names)}")
+    return replace(target, hardware=replace(target.hardware, memory=replace(memory, code=meant[memory.code])))
 
 
 def _has_room(loops: Loops, machine: Machine) -> Flag:
@@ -88,4 +107,4 @@ def _device(target: Target) -> str:
 
 
 _CODE = CodeGenerator(toolchain=_toolchain, intrinsics=INTRINSICS, limits=(*LIMITS, Limit("room", _has_room)), refusal=_refusal)
-MICRO = register_kind(Kind("micro", _default, OPTIONS, "mps2-an386", _unit, _device, _CODE))
+MICRO = register_kind(Kind("micro", _default, OPTIONS, "mps2-an386", _unit, _device, _CODE, _settled))

@@ -54,11 +54,12 @@ def product(n: int = SIZE) -> list[Tensor]:
 class DeviceContract:
     """Say which target's programs the device runs, and how it is opened. `trials`: of the run that is resumed.
 
-    `long`: side of the matrices of a program that takes long; three of them have to fit into the device's memory.
+    `size`: side of the matrices of the others. `long`: of those of a program that takes long; three of them have to fit into the device's memory.
     """
 
     target = "cpu -threads=1"
     trials = 6
+    size = SIZE
     long = 192
 
     def open(self) -> Device:
@@ -90,7 +91,7 @@ class DeviceContract:
     def test_right_programs_have_costs_in_its_unit(self, device: Device, builder: Builder) -> None:
         """Costs are above 0; a program that does more costs more."""
         costs = []
-        for declaration in (sums(), product()):
+        for declaration in (self._sums(), product(self.size)):
             task, artifact, reference = self._built(builder, declaration, declaration)
             seen = device.run(Job(task, artifact, reference, TIMING))
             assert isinstance(seen, Observation), seen
@@ -100,10 +101,10 @@ class DeviceContract:
 
     def test_a_wrong_program_is_found_out_and_the_next_one_runs(self, device: Device, builder: Builder) -> None:
         """A difference in place of a sum."""
-        task, wrong, reference = self._built(builder, sums(), sums(-1))
+        task, wrong, reference = self._built(builder, self._sums(), self._sums(-1))
         failure = device.run(Job(task, wrong, reference, TIMING))
         assert isinstance(failure, Failure) and failure.kind == "wrong_answer" and failure.kind in KINDS and failure.text
-        _, right, _ = self._built(builder, sums(), sums())
+        _, right, _ = self._built(builder, self._sums(), self._sums())
         assert isinstance(device.run(Job(task, right, reference, TIMING)), Observation)
 
     def test_a_program_that_takes_too_long_is_ended_and_the_next_one_runs(self, device: Device, builder: Builder) -> None:
@@ -111,13 +112,13 @@ class DeviceContract:
         task, artifact, reference = self._built(builder, product(self.long), product(self.long))
         failure = device.run(Job(task, artifact, reference, replace(TIMING, timeout_seconds=1e-4)))
         assert isinstance(failure, Failure) and failure.kind == "timeout", failure
-        task, artifact, reference = self._built(builder, sums(), sums())
+        task, artifact, reference = self._built(builder, self._sums(), self._sums())
         after = device.run(Job(task, artifact, reference, TIMING))
         assert isinstance(after, Observation), after
 
     def test_it_opens_again_after_it_was_closed(self, device: Device, builder: Builder) -> None:
         """Closing twice is fine, too."""
-        task, artifact, reference = self._built(builder, sums(), sums())
+        task, artifact, reference = self._built(builder, self._sums(), self._sums())
         device.close()
         device.close()
         after = device.run(Job(task, artifact, reference, TIMING))
@@ -125,7 +126,7 @@ class DeviceContract:
 
     def test_a_run_is_recorded_once_and_resumed(self, device: Device, tmp_path: Path) -> None:
         """Trials that were recorded are not measured again, and none is recorded twice."""
-        task, path = SearchTask(tensors=product(), target=self._target, name="product"), tmp_path / "trials.jsonl"
+        task, path = SearchTask(tensors=product(self.size), target=self._target, name="product"), tmp_path / "trials.jsonl"
         (first,) = tune_tasks([task], trials=self.trials, devices=device, records=path, timing=TIMING)
         assert first.best is not None and first.unit == device.unit
         (second,) = tune_tasks([task], trials=2 * self.trials, devices=device, records=path, timing=TIMING)
@@ -133,6 +134,9 @@ class DeviceContract:
         assert second.resumed == first.trials and len(records) == second.trials and second.best is not None and second.best.cost <= first.best.cost
         assert len({(str(record.sketch), record.row) for record in records}) == len(records)
         assert {(record.device, record.unit) for record in records} == {(device.model, device.unit)}
+
+    def _sums(self, sign: int = 1) -> list[Tensor]:
+        return sums(sign, (self.size, self.size))
 
     def _built(self, builder: Builder, declared: list[Tensor], computed: list[Tensor]) -> tuple[MeasureTask, Artifact, Artifact]:
         """What is declared, a program that computes perhaps something else, and the reference of what is declared."""

@@ -126,7 +126,7 @@ def _kind(name: str, help: str) -> DeviceKind:
         board = board_of(target)
         if board.code.flash:
             why = f"the code of {board.name} is in flash memory, which a wire does not write"
-            raise DeviceError(f"asked to measure on {text}: {why}; describe the board with its code in RAM (`code` of [run])")
+            raise DeviceError(f"asked to measure on {text}: {why}; ask for -code=ram")
         return BoardDevice(text, board)
 
     return DeviceKind(name, help, open_board)

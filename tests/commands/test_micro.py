@@ -15,7 +15,7 @@ from tests.testing.memory_wire import START, Board, MemoryWire
 ROWS = {
     "rp2040-pico": r"cortex_m0plus +264 KiB +2 MiB +ticks \(1000000 Hz\) +gdb://localhost:3333 +with a board there",
     "mps3-an547": r"cortex_m55 +5 MiB +- +instructions +qemu-system ",
-    "rvsim-inorder": r"generic_rv64 +64 MiB +- +cycles \(rvsim in order\) +rvsim ",
+    "rvsim-inorder": r"generic_rv64 +512 KiB +- +cycles \(rvsim in order\) +rvsim ",
 }
 
 

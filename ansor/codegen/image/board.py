@@ -5,7 +5,7 @@ What is said here goes to the C of the harness as macros (`bare.h`), and to the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 Writes = tuple[tuple[int, int], ...]
 """(register, value): 32-bit words that are written before the first run, in order. Below 0x1000: a control and status register of RISC-V, by its number."""
@@ -102,13 +102,15 @@ class Watchdog:
 class Run:
     """How a board's images are run here. device: the text of a device; command: what starts a simulator, IMAGE stands for the image's path.
 
-    code: the memory that code goes to, '' for that of data. stack: bytes at the end of the data memory. rate: about so many instructions a second.
+    code: the memory that code goes to, '' for that of data. boot: where a core looks for its vectors, '' for where code begins.
+    stack: bytes at the end of the data memory. rate: about so many instructions a second.
     step: seconds that an instruction takes on the simulator's own clock; 0 for a board whose clock is real.
     """
 
     device: str
     command: tuple[str, ...] = ()
     code: str = ""
+    boot: str = ""
     stack: int = 4096
     rate: float = 1e8
     step: float = 0.0
@@ -136,6 +138,22 @@ class Board:
     def code(self) -> Memory:
         """Where code is."""
         return next((one for one in self.memories if one.name == self.run.code), self.data)
+
+    @property
+    def boot(self) -> Memory | None:
+        """Where vectors are copied to, as the core looks for them there and code is elsewhere."""
+        return next((one for one in self.memories if one.name == self.run.boot and one != self.code), None)
+
+    def with_code(self, name: str) -> Board:
+        """The board with its code in another memory. A simulated Cortex-M core goes on looking for its vectors where they were."""
+        if name in ("", self.code.name):
+            return self
+        boot = self.run.boot or self.code.name if self.core.architecture == "thumb" and self.run.command else ""
+        return replace(self, run=replace(self.run, code=name, boot=boot))
+
+    def keeps(self, address: int) -> bool:
+        """Whether an address is in flash."""
+        return any(one.flash and one.start <= address < one.end for one in self.memories)
 
     @property
     def code_is_apart(self) -> bool:

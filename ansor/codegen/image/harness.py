@@ -43,16 +43,18 @@ def script(board: Board, *, told: bool = True) -> str:
     """
     shared = "  .shared (NOLOAD) : ALIGN(64) { KEEP(*(.shared)) }\n" if told else ""
     begin = f"  . = {board.data.start:#x};\n" if board.code_is_apart else ""
+    boot = f"  .boot {board.boot.start:#x} : {{ LONG(ansor_stack_top) LONG(_start | 1) }} :boot\n" if board.boot else ""
+    parts, code, data = ("PHDRS { code PT_LOAD; data PT_LOAD; boot PT_LOAD; }\n", " :code", " :data") if board.boot else ("", "", "")  # else linkers fill gaps
     fits = f'  ASSERT(ansor_code_end <= {board.code.end:#x}, "the program does not fit into the memory for code")\n' if board.code_is_apart else ""
     return f"""ENTRY(_start)
-SECTIONS {{
+{parts}SECTIONS {{
   . = {board.code.start:#x};
-  .vectors : {{ KEEP(*(.vectors)) }}
+  .vectors : {{ KEEP(*(.vectors)) }}{code}
   .text : {{ KEEP(*(.start)) *(.text .text.*) *(.rodata .rodata.* .srodata .srodata.*) }}
   .data : {{ *(.data .data.* .sdata .sdata.*) }}
   . = ALIGN({ALIGN});
   ansor_code_end = .;
-{begin}  .tohost (NOLOAD) : ALIGN(64) {{ KEEP(*(.tohost)) }}
+{begin}  .tohost (NOLOAD) : ALIGN(64) {{ KEEP(*(.tohost)) }}{data}
 {shared}  .bss (NOLOAD) : ALIGN(64) {{ ansor_bss_start = .; *(.shared) *(.bss .bss.* .sbss .sbss.* COMMON) . = ALIGN(8);
     ansor_still_end = .; *(.changing) . = ALIGN(8); ansor_bss_end = .; }}
   . = ALIGN({ALIGN});
@@ -61,7 +63,7 @@ SECTIONS {{
   ansor_stack_top = {board.data.end:#x};
   ASSERT(SIZEOF(.data) == 0, "the program has variables with values: only constants have a place")
   ASSERT(ansor_bss_end <= {board.heap_end:#x}, "the program's data do not fit into the memory for data")
-{fits}  /DISCARD/ : {{ *(.ARM.exidx* .ARM.extab* .eh_frame* .comment .note*) }}
+{fits}{boot}  /DISCARD/ : {{ *(.ARM.exidx* .ARM.extab* .eh_frame* .comment .note*) }}
 }}
 """
 

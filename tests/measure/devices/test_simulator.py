@@ -10,7 +10,9 @@ from ansor.measure.builder import Builder
 from ansor.measure.device import Device, Job, Observation
 from ansor.measure.devices.simulator import SimulatorDevice
 from ansor.measure.failure import Failure
+from ansor.targets.base import parse_target
 from ansor.targets.boards.catalogue import find_board
+from ansor.targets.micro import board_of
 from ansor.testing.device_contract import TIMING, DeviceContract, product
 
 pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("boards")]
@@ -47,7 +49,7 @@ class BoardTests(DeviceContract):
         return f"micro -board={self.board}"
 
     def open(self) -> Device:
-        board = find_board(self.board)
+        board = board_of(parse_target(self.target))
         return SimulatorDevice(board.run.device, board)
 
     test_a_run_is_recorded_once_and_resumed = test_it_opens_again_after_it_was_closed = None  # type: ignore[assignment]  # of the device, not of the board
@@ -73,3 +75,18 @@ class TestHelium(BoardTests):
 class TestFlash(BoardTests):
     board = "netduinoplus2"
     long = 64
+
+
+class TestCodeInRam(BoardTests):
+    board = "netduinoplus2 -code=ram"
+    long = 64
+
+
+class TestRvsim(DeviceContract):
+    """Cycles of a model, at 300,000 instructions a second."""
+
+    target = "micro -board=rvsim-inorder"
+    trials, size, long = 1, 6, 32
+
+    def open(self) -> Device:
+        return SimulatorDevice("rvsim", find_board("rvsim-inorder"))
