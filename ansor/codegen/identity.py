@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 _SYMBOLS, _RELOCATIONS, _NO_BITS, _RELOCATIONS_IN_PLACE, _EXECUTABLE = 2, 4, 8, 9, 4
+_THUMB = 1  # in the address of a function of Thumb code
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def code_digests(path: Path, functions: Iterable[str]) -> dict[str, str]:
     return {
         name: code.digest(symbol.section)
         for symbol in code.symbols
-        if symbol.section and symbol.value == 0 and (name := code.name(symbol)) in wanted
+        if symbol.section and symbol.value & ~_THUMB == 0 and (name := code.name(symbol)) in wanted
     }
 
 

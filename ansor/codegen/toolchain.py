@@ -236,8 +236,8 @@ def compile_files(
         files = [_as_file(source, Path(scratch) / f"source{index}.c") for index, source in enumerate(sources)]
         partial = Path(scratch) / "output.so"
         command = (*compiler.command, *flags, *map(str, files), "-o", str(partial), *libraries)
-        extra = {"ZIG_LOCAL_CACHE_DIR": scratch, "ZIG_GLOBAL_CACHE_DIR": _zig_cache()} if compiler.kind == "zig" else {}
-        compiled = _call(command, settings.environment_with(extra), timeout, cancelled)
+        extra = zig_caches(Path(scratch)) if compiler.kind == "zig" else {}
+        compiled = call_tool(command, settings.environment_with(extra), timeout, cancelled)
         if compiled.ok:
             os.replace(partial, output)
     return compiled
@@ -251,11 +251,13 @@ def _as_file(source: Path | str, place: Path) -> Path:
     return place
 
 
-def _zig_cache() -> str:
-    return str(settings.cache_part("zig"))
+def zig_caches(local: Path) -> dict[str, str]:
+    """Variables that say where the embedded compiler keeps things: what it builds once in the cache folder, all else in `local`."""
+    return {"ZIG_LOCAL_CACHE_DIR": str(local), "ZIG_GLOBAL_CACHE_DIR": str(settings.cache_part("zig"))}
 
 
-def _call(command: tuple[str, ...], environment: dict[str, str], timeout: float, cancelled: threading.Event | None) -> Compiled:
+def call_tool(command: tuple[str, ...], environment: dict[str, str], timeout: float, cancelled: threading.Event | None = None) -> Compiled:
+    """One call of a compiler or linker; failure is a value. Raises ToolchainError when it cannot be started."""
     started = time.monotonic()
     try:
         # A session of its own: zig and clang start helpers, and all of them must go when time is up.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from ansor.errors import ToolchainError
@@ -56,6 +57,20 @@ class Image:
 
 def read_image(path: Path) -> Image:
     """The memory that an ELF file describes. Raises ToolchainError for another file."""
+    return _read(path, lambda section: True)
+
+
+def read_parts(path: Path, names: Sequence[str]) -> tuple[Image, ...]:
+    """For each of these sections, which may lie over one another, the memory that it makes with all that is in none of them. Raises ToolchainError."""
+    return tuple(_read(path, partial(_is_of, name, names)) for name in names)
+
+
+def _is_of(name: str, names: Sequence[str], section: str) -> bool:
+    return section == name or section not in names
+
+
+def _read(path: Path, wanted: Callable[[str], bool]) -> Image:
+    """The memory that the wanted sections describe, and the symbols in them."""
     try:
         from elftools.common.exceptions import ELFError
         from elftools.elf.elffile import ELFFile
@@ -67,15 +82,17 @@ def read_image(path: Path) -> Image:
             elf = ELFFile(file)
             header = elf.header
             # Linkers put the file's own header into a segment; what `write_elf` made has no such sections.
-            sections = [one for one in elf.iter_sections() if one["sh_flags"] & _TAKES_MEMORY and one["sh_type"] != "SHT_NOBITS" and one["sh_size"]]
-            segments = tuple(Segment(one["sh_addr"], one.data()) for one in sections) or tuple(
+            every = list(elf.iter_sections())
+            sections = [one for one in every if one["sh_flags"] & _TAKES_MEMORY and one["sh_type"] != "SHT_NOBITS" and one["sh_size"]]
+            segments = tuple(Segment(one["sh_addr"], one.data()) for one in sections if wanted(one.name)) or tuple(
                 Segment(one["p_vaddr"], one.data()) for one in elf.iter_segments() if one["p_type"] == "PT_LOAD" and one["p_filesz"]
             )
             symbols = {
                 one.name: int(one["st_value"])
-                for table in elf.iter_sections() if isinstance(table, SymbolTableSection)
+                for table in every if isinstance(table, SymbolTableSection)
                 for one in table.iter_symbols() if one.name[:1] not in ("", ".", "$") and one["st_shndx"] != "SHN_UNDEF"
                 and one["st_info"]["type"] not in ("STT_FILE", "STT_SECTION")
+                and (not isinstance(one["st_shndx"], int) or wanted(every[one["st_shndx"]].name))
             }  # fmt: skip
         except ELFError as error:
             raise ToolchainError(f"asked to read {path}, which is no program for a board: {error}") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,23 +16,33 @@ from ansor.codegen.c_toolchain import TOGETHER, apart
 from ansor.codegen.identity import code_digests
 from ansor.codegen.image import harness
 from ansor.codegen.image.board import Board
-from ansor.codegen.image.elf import Image, read_image, write_elf
+from ansor.codegen.image.direct import Direct, direct_calls
+from ansor.codegen.image.elf import Image, read_image, read_parts, write_elf
+from ansor.codegen.image.parts import NO_ROOM, part_name, parts_script
 from ansor.codegen.library_cache import kept_library
 from ansor.codegen.source import CSource
-from ansor.codegen.toolchain import FIRST_CALL_SECONDS, Compiled, Compiler, building, compile_files
+from ansor.codegen.toolchain import FIRST_CALL_SECONDS, Compiled, Compiler, building, call_tool, compile_files
 from ansor.codegen.trial.manifest import MANIFEST, program_text
 from ansor.errors import ToolchainError
+from ansor.support import settings
 
 IMAGE = "image"
 """The form of what it makes."""
 
-NO_ROOM = "the code of the program does not fit"
 LINK = ("-static", "-nostartfiles", "-Wl,--gc-sections")
 SOURCE_ORDER = ("-mllvm", "-enable-misched=0")
 """Instructions in the order of the text, where nothing but their number counts: no result is waited for, and LLVM's scheduler needs more registers than
 there are (RISC-V without vectors: nearly twice the instructions, all of them spills)."""
 
 PLAIN = CSource("void plain(void *const *args, unsigned char *workspace) {}\n", "plain", ())
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """What ends a call of a tool."""
+
+    timeout: float
+    cancelled: threading.Event | None
 
 
 @dataclass(frozen=True)
@@ -58,15 +69,16 @@ class ImageToolchain:
         return (IMAGE,)
 
     def together(self, form: str) -> int:
-        """Candidates in one image: several where it has to go to a flash memory."""
+        """Candidates in one call. Where they share an image, because it has to go to a flash memory, more; else boards wait less for the first of a round."""
         del form
-        return TOGETHER if self.board.code.flash else 1
+        return TOGETHER if self._shares else TOGETHER // 2
 
     def prepare(self, form: str) -> None:
         """Build the harness, and what the compiler links with code for this core."""
         if form != IMAGE:
             raise ToolchainError(f"asked for the form {form!r}, but programs for {self.board.name} are images: choose another device")
         path = _harness_path(self.compiler, self.board)
+        self._direct()
         kept_library(f"ready-{Path(self.board.name).stem}-{path.stem[-16:]}", self._first, ".elf")
 
     def _first(self, place: Path) -> None:
@@ -79,28 +91,83 @@ class ImageToolchain:
         return _harness(self.compiler, self.board)
 
     def build(self, sources: Sequence[CSource], form: str, stem: Path, *, timeout: float, cancelled: threading.Event | None = None) -> Making:
-        """See `Toolchain`. Equal machine code is told from the object, before it is linked."""
-        symbols = [f"ansor_candidate_{number}" for number in range(len(sources))]
-        text = "\n".join(apart(replace(one, text=program_text(one, small=True)), symbol, MANIFEST) for one, symbol in zip(sources, symbols, strict=True))
-        made, linked_path, path, script = (stem.with_suffix(suffix) for suffix in (".o", ".linked", ".elf", ".ld"))
-        objects = (*self.flags, "-c", "-g0", "-ffunction-sections", "-fdata-sections")
-        compiled = compile_files(self.compiler, [text], made, objects, libraries=(), timeout=timeout, cancelled=cancelled)
-        if not compiled.ok:
-            return Making((), compiled)
-        digests = code_digests(made, symbols)
-        common = self.harness()
-        script.write_text(_script(self.board, common, [f"{symbol}_{MANIFEST}" for symbol in symbols]))
-        core = self.board.core
-        linking = ("-target", core.triple, f"-mcpu={core.mcpu}", *LINK, f"-Wl,-T,{script}")
-        linked = compile_files(self.compiler, [made], linked_path, linking, libraries=(), timeout=timeout, cancelled=cancelled)
-        said = Compiled(linked.kind, linked.text, compiled.seconds + linked.seconds, linked.command)
-        made.unlink()
-        script.unlink()
-        if not linked.ok:
-            return Making((), replace(said, kind="does_not_fit") if NO_ROOM in said.text else said)
-        write_elf(common.joined(read_image(linked_path)), path)
-        linked_path.unlink()
-        return Making(tuple(Artifact(one, path, symbol, form, digests.get(symbol, "")) for one, symbol in zip(sources, symbols, strict=True)), said)
+        """See `Toolchain`. Each candidate is an object, and by default an image, of its own; equal machine code is told from the objects."""
+        symbols = tuple(f"ansor_candidate_{number}" for number in range(len(sources)))
+        folder = stem.with_suffix(".parts")
+        folder.mkdir()
+        try:
+            files = [folder / f"{symbol}.c" for symbol in symbols]
+            for file, one, symbol in zip(files, sources, symbols, strict=True):
+                file.write_text(apart(replace(one, text=program_text(one, small=True)), symbol, MANIFEST))
+            call = _Call(timeout, cancelled)
+            compiled = self._compiled(files, call)
+            if not compiled.ok:
+                return Making((), compiled)
+            objects = [file.with_suffix(".o") for file in files]
+            digests = [code_digests(made, [symbol]).get(symbol, "") for made, symbol in zip(objects, symbols, strict=True)]
+            linked = self._linked(objects, folder / "linked.elf", call)
+            said = replace(linked, seconds=compiled.seconds + linked.seconds)
+            if not linked.ok:
+                return Making((), replace(said, kind="does_not_fit") if NO_ROOM in said.text else said)
+            paths = self._written(folder / "linked.elf", symbols, stem)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        rows = zip(sources, paths, symbols, digests, strict=True)
+        return Making(tuple(Artifact(source, path, symbol, form, digest) for source, path, symbol, digest in rows), said)
+
+    @property
+    def _object_flags(self) -> tuple[str, ...]:
+        return (*self.flags, "-g0", "-ffunction-sections", "-fdata-sections")
+
+    @property
+    def _link_flags(self) -> tuple[str, ...]:
+        return ("-target", self.board.core.triple, f"-mcpu={self.board.core.mcpu}", *LINK)
+
+    def _direct(self) -> Direct | None:
+        return direct_calls(self.compiler, self._object_flags, self._link_flags)
+
+    def _compiled(self, files: Sequence[Path], call: _Call) -> Compiled:
+        """Make an object beside each file; what was said of all of them."""
+        direct = self._direct()
+        if direct is not None:
+            return call_tool((*direct.compiling, *map(str, files)), settings.environment_with({}), call.timeout, call.cancelled)
+        flags, seconds = (*self._object_flags, "-c"), 0.0
+        for file in files:
+            said = compile_files(self.compiler, [file], file.with_suffix(".o"), flags, libraries=(), timeout=call.timeout, cancelled=call.cancelled)
+            seconds += said.seconds
+            if not said.ok:
+                break
+        return replace(said, seconds=seconds)
+
+    def _linked(self, objects: Sequence[Path], path: Path, call: _Call) -> Compiled:
+        """Link all objects into one file. What the linker does not take, or the driver called otherwise, is the driver's to refuse."""
+        script = path.with_suffix(".ld")
+        script.write_text(parts_script(self.board, self.harness(), [made.stem for made in objects], over=not self._shares))
+        direct = self._direct()
+        if direct is not None:
+            words = ("-T", str(script), "-o", str(path), *map(str, objects))
+            said = call_tool((*direct.linking, *words), settings.environment_with({}), call.timeout, call.cancelled)
+            if said.ok or said.kind == "compile_timeout":
+                return said
+        flags = (*self._link_flags, f"-Wl,-T,{script}")
+        return compile_files(self.compiler, objects, path, flags, libraries=(), timeout=call.timeout, cancelled=call.cancelled)
+
+    @property
+    def _shares(self) -> bool:
+        """Whether candidates of one call share an image: it is dear to write."""
+        return self.board.code.flash
+
+    def _written(self, linked: Path, symbols: Sequence[str], stem: Path) -> list[Path]:
+        """Images with the harness, one for all candidates or one for each; their paths, by candidate."""
+        common, names = self.harness(), [part_name(symbol) for symbol in symbols]
+        if self._shares or len(symbols) == 1:
+            paths, images = [stem.with_suffix(".elf")], [read_image(linked)]
+        else:
+            paths, images = [stem.with_suffix(f".{number}.elf") for number in range(len(symbols))], list(read_parts(linked, names))
+        for path, image in zip(paths, images, strict=True):
+            symbols_of_it = {**image.symbols, "ansor_free": next(at for name, at in image.symbols.items() if name.startswith("ansor_free"))}
+            write_elf(common.joined(replace(image, symbols=symbols_of_it)), path)
+        return paths if len(paths) == len(symbols) else paths * len(symbols)
 
 
 def _harness_path(compiler: Compiler, board: Board) -> Path:
@@ -128,22 +195,3 @@ def _harness(compiler: Compiler, board: Board) -> Image:
     image = read_image(_harness_path(compiler, board))
     names = {name: address for name, address in image.symbols.items() if name.startswith(("ansor_", "_start", "tohost", "fromhost"))}
     return replace(image, symbols=names)
-
-
-def _script(board: Board, common: Image, kept: Sequence[str]) -> str:
-    """Code behind that of the harness; data that would be written have no place. `kept`: symbols that others ask for."""
-    free = f"{common.symbols['ansor_data_end']:#x}" if board.code_is_apart else "ansor_image_end"
-    begin = common.symbols["ansor_code_end" if board.code_is_apart else "ansor_data_end"]
-    return f"""EXTERN({" ".join(kept)})
-SECTIONS {{
-  . = {begin:#x};
-  .text : {{ *(.text .text.*) *(.rodata .rodata.* .srodata .srodata.*) }}
-  ansor_image_end = ALIGN(64);
-  .data : {{ *(.data .data.* .sdata .sdata.* .bss .bss.* .sbss .sbss.* COMMON) }}
-  ansor_free = {free};
-  ASSERT(SIZEOF(.data) == 0, "the program has variables of its own: only constants have a place")
-  ASSERT(ansor_image_end <= {board.code.end if board.code_is_apart else board.heap_end:#x}, "{NO_ROOM}: {board.code.name} of {board.name} \
-has {board.code.end - begin:,} bytes for it")
-  /DISCARD/ : {{ *(.ARM.exidx* .ARM.extab* .eh_frame* .comment .note*) }}
-}}
-"""

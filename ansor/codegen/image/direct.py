@@ -1,0 +1,97 @@
+"""The embedded compiler without its driver, which takes longer to start than a candidate takes to compile.
+
+The driver says which commands of clang and of the linker it runs. They are asked for once, and kept; from then on they are called directly: clang with several
+files in one process, each of which becomes an object of its own beside it, and the linker once for all of these.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from ansor.codegen.library_cache import kept_library
+from ansor.codegen.toolchain import FIRST_CALL_SECONDS, Compiler, building, zig_caches
+from ansor.support import settings
+from ansor.support.notices import log
+
+SPEAKS = {"ZIG_VERBOSE_CC": "1", "ZIG_VERBOSE_LINK": "1"}
+_OF_FOLDERS = ("-fdebug-compilation-dir=", "-fcoverage-compilation-dir=")  # of whoever asked
+_NOTES = ("-MD", "-MV")  # which headers were read
+_PLAIN = "void plain(void) {}\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Direct:
+    """What stands before the C files in a call of clang, and before script, result and objects in one of the linker."""
+
+    compiling: tuple[str, ...]
+    linking: tuple[str, ...]
+
+
+@lru_cache
+def direct_calls(compiler: Compiler, flags: tuple[str, ...], link_flags: tuple[str, ...]) -> Direct | None:
+    """The commands behind `compiler flags -c` and `compiler link_flags`; None where the driver has to be called: it is another one, or says nothing of use."""
+    if compiler.kind != "zig":
+        return None
+    words = (compiler.version, *compiler.command, str(settings.cache_directory()), *flags, "", *link_flags)
+    key = hashlib.sha256("\0".join(words).encode()).hexdigest()[:16]
+    with building.lock:
+        try:
+            found = json.loads(kept_library(f"direct-{key}", lambda place: _ask(compiler, flags, link_flags, place), ".json").read_text())
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            log.info("the C compiler's driver builds candidates for boards, which is slower: %s", error)
+            return None
+    return Direct(tuple(found["compiling"]), tuple(found["linking"]))
+
+
+def _ask(compiler: Compiler, flags: Sequence[str], link_flags: Sequence[str], place: Path) -> None:
+    """Raises ValueError for answers that are not understood."""
+    with tempfile.TemporaryDirectory(prefix="cc-", dir=place.parent) as scratch:
+        folder = Path(scratch)
+        source, made, linked = (folder / name for name in ("plain.c", "plain.o", "plain.elf"))
+        source.write_text(_PLAIN)
+        driver = _words(_said((*compiler.command, *flags, "-c", str(source), "-o", str(made)), folder), "clang", compiler)
+        clang = _without(driver, source, made, _NOTES, ("-o", "-MF"))
+        front = _words(_said((*clang, "-###", str(source), "-o", str(made)), folder), "-cc1", compiler)
+        link = _words(_said((*compiler.command, *link_flags, str(made), "-o", str(linked)), folder), "ld.lld", compiler)
+        compiling = [word for word in _without(front, source, made, (), ("-o",)) if not word.startswith(_OF_FOLDERS)]
+        found = Direct(tuple(compiling), (compiler.command[0], *_without(link, made, linked, (), ("-o",))))
+    place.write_text(json.dumps(asdict(found)))
+
+
+def _said(command: Sequence[str], folder: Path) -> str:
+    """Raises ValueError for a call that fails."""
+    environment = settings.environment_with({**zig_caches(folder / "local"), **SPEAKS})
+    done = subprocess.run(
+        command, env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+        timeout=FIRST_CALL_SECONDS, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        raise ValueError(f"{shlex.join(command[:3])} ended with code {done.returncode}: {done.stdout[-300:]}")
+    return done.stdout
+
+
+def _words(said: str, name: str, compiler: Compiler) -> list[str]:
+    """The command of that name among the lines that a driver wrote."""
+    for line in said.splitlines():
+        words = shlex.split(line)
+        if name in words[:2] and (name == "ld.lld" or words[0] == compiler.command[0]):
+            return words
+    raise ValueError(f"{compiler.version} did not say how it calls {name}")
+
+
+def _without(words: Sequence[str], source: Path, made: Path, single: Sequence[str], pairs: Sequence[str]) -> list[str]:
+    """Without files, and the flags named: `pairs` have a word behind them."""
+    kept: list[str] = []
+    for place, word in enumerate(words):
+        follows = place > 0 and words[place - 1] in pairs
+        if not follows and word not in pairs and word not in single and word not in (str(source), str(made)):
+            kept.append(word)
+    return kept

@@ -1,0 +1,52 @@
+"""Where the linker puts candidates: behind the harness of their board, each in a section of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ansor.codegen.image.board import Board
+from ansor.codegen.image.elf import Image
+from ansor.codegen.trial.manifest import MANIFEST
+
+NO_ROOM = "the code of the program does not fit"
+_CODE = ".text .text.* .rodata .rodata.* .srodata .srodata.*"
+_NEXT = "\n    "
+_VARIABLES = ".data .data.* .sdata .sdata.* .bss .bss.* .sbss .sbss.* COMMON"
+
+
+def part_name(symbol: str) -> str:
+    """The section of a candidate."""
+    return f".{symbol}"
+
+
+def parts_script(board: Board, common: Image, symbols: Sequence[str], *, over: bool) -> str:
+    """A linker script for the objects `SYMBOL.o`. First comes what the compiler's library gives all of them. over: candidates lie over one another, as
+    each gets an image of its own; else one is behind the other. `ansor_free_SYMBOL` is where buffers may begin.
+
+    Data that would be written have no place.
+    """
+    begin = common.symbols["ansor_code_end" if board.code_is_apart else "ansor_data_end"]
+    parts = [f"{part_name(symbol)} {'' if over else 'ALIGN(64) : '}{{ *{symbol}.o({_CODE}) }}" for symbol in symbols]
+    placed = f"OVERLAY ansor_parts : {{\n    {_NEXT.join(parts)}\n  }}" if over else "\n  ".join(parts)
+    return f"""EXTERN({" ".join(f"{symbol}_{MANIFEST}" for symbol in symbols)})
+SECTIONS {{
+  . = {begin:#x};
+  .text : {{ *.a:*({_CODE}) }}
+  ansor_parts = ALIGN(64);
+  {placed}
+{"".join(_ends(board, common, symbol) for symbol in symbols)}  .data : {{ *({_VARIABLES}) }}
+  ASSERT(SIZEOF(.data) == 0, "the program has variables of its own: only constants have a place")
+  /DISCARD/ : {{ *(.ARM.exidx* .ARM.extab* .eh_frame* .comment .note*) }}
+}}
+"""
+
+
+def _ends(board: Board, common: Image, symbol: str) -> str:
+    name, end = part_name(symbol), f"ansor_end_{symbol}"
+    begin = common.symbols["ansor_code_end" if board.code_is_apart else "ansor_data_end"]
+    limit = board.code.end if board.code_is_apart else board.heap_end
+    free = f"{common.symbols['ansor_data_end']:#x}" if board.code_is_apart else end
+    return f"""  {end} = ALIGN(ADDR({name}) + SIZEOF({name}), 64);
+  ansor_free_{symbol} = {free};
+  ASSERT({end} <= {limit:#x}, "{NO_ROOM}: {board.code.name} of {board.name} has {board.code.end - begin:,} bytes for it")
+"""
