@@ -109,6 +109,11 @@ class Target:
         return available(find_kind(self.kind).codegen.intrinsics, self.hardware.features, self.vector_bytes)
 
     @property
+    def algorithms(self) -> tuple[str, ...]:
+        """Names of algorithms that its programs may follow, beside those of every target."""
+        return find_kind(self.kind).codegen.algorithms
+
+    @property
     def limits(self) -> tuple[Limit, ...]:
         """What a program for it may not exceed."""
         return find_kind(self.kind).codegen.limits
@@ -267,6 +272,7 @@ class CodeGenerator:
 
     intrinsics: instructions that programs may use where a processor has them, preferred ones first; limits: what programs may not exceed.
     refusal: why devices of a target cannot run any program of a computation, with the numbers; '' where they may. It is asked before anything is built.
+    algorithms: names of those that its programs may follow, beside those of every target (`ansor.algorithms.base`).
     """
 
     emit: Callable[[Target, Loops, str], CSource] = _as_c
@@ -274,6 +280,7 @@ class CodeGenerator:
     intrinsics: tuple[Intrinsic, ...] = ()
     limits: tuple[Limit, ...] = LIMITS
     refusal: Callable[[Target, Dag], str] = _any
+    algorithms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,12 @@ def _dot(a: str, b: str) -> Intrinsic:
     left, right = _EXTENDED[a], _EXTENDED[b]
     even = f"__smlad({left}(a), {right}(b), acc)"
     text = f"__smlad({left}(__ror(a, 8)), {right}(__ror(b, 8)), {even})"
-    macro = "defined(__ARM_FEATURE_DSP) && defined(__ARM_FEATURE_SIMD32)"
-    return Intrinsic(f"dsp_smlad_{_SHORT[a]}{_SHORT[b]}", inner_product(a, b, 1, 4), frozenset({"dsp"}), CText("arm_acle.h", macro, ((1, text),)))
+    return Intrinsic(f"dsp_smlad_{_SHORT[a]}{_SHORT[b]}", inner_product(a, b, 1, 4), frozenset({"dsp"}), CText("arm_acle.h", _MACRO, ((1, text),)))
 
+
+_MACRO = "defined(__ARM_FEATURE_DSP) && defined(__ARM_FEATURE_SIMD32)"
+PAIRS = Intrinsic("dsp_smlad_s16s16", inner_product("int16", "int16", 1, 2), frozenset({"dsp"}), CText("arm_acle.h", _MACRO, ((1, "__smlad(a, b, acc)"),)))
+"""Two products of 16 bits."""
 
 DOTS = tuple(_dot(a, b) for a, b in (("int8", "int8"), ("uint8", "int8"), ("int8", "uint8"), ("uint8", "uint8")))
 """In the order in which they are preferred."""

@@ -27,7 +27,7 @@ from ansor.targets.room import needs_of, room_of, too_large
 from ansor.targets.unit import Unit
 
 EMBEDDED = "zig"  # the only compiler that has everything for other machines
-INTRINSICS = dsp.DOTS
+INTRINSICS = (*dsp.DOTS, dsp.PAIRS)
 RULES = (
     "always_inline",
     "simplify_const_tensor",
@@ -40,6 +40,8 @@ RULES = (
     "skip_stage",
 )
 """Those of `cpu` without what wants vectors or caches."""
+
+ALGORITHMS = ("winograd_integer",)
 
 OPTIONS = (
     Option("board", "mcpu", "text", "the board, or the path of a file that describes one", always=True),
@@ -106,5 +108,5 @@ def _device(target: Target) -> str:
     return board_of(target).run.device
 
 
-_CODE = CodeGenerator(toolchain=_toolchain, intrinsics=INTRINSICS, limits=(*LIMITS, Limit("room", _has_room)), refusal=_refusal)
+_CODE = CodeGenerator(toolchain=_toolchain, intrinsics=INTRINSICS, limits=(*LIMITS, Limit("room", _has_room)), refusal=_refusal, algorithms=ALGORITHMS)
 MICRO = register_kind(Kind("micro", _default, OPTIONS, "mps2-an386", _unit, _device, _CODE, _settled))

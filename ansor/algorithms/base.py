@@ -47,24 +47,30 @@ Algorithm = Callable[[Dag], Iterable[Alternative]]
 """Looks at a workload and yields alternatives that are worth measuring; nothing where it does not apply."""
 
 _algorithms: dict[str, Algorithm] = {}
+_of_targets: set[str] = set()
 
 
-def register_algorithm(name: str) -> Callable[[Algorithm], Algorithm]:
-    """A decorator that makes an algorithm known to all tasks. Raises DeclarationError when another function has the name."""
+def register_algorithm(name: str, *, everywhere: bool = True) -> Callable[[Algorithm], Algorithm]:
+    """A decorator that makes an algorithm known to all tasks; with everywhere=False to those of targets that name it (`Kind.codegen.algorithms`).
+
+    Raises DeclarationError when another function has the name.
+    """
 
     def register(function: Algorithm) -> Algorithm:
         known = _algorithms.get(name)
         if known is not None and known.__code__ is not function.__code__:
             raise DeclarationError(f"asked to register algorithm {name!r}, which exists already; choose another name")
         _algorithms[name] = function
+        if not everywhere:
+            _of_targets.add(name)
         return function
 
     return register
 
 
-def registered() -> tuple[str, ...]:
-    """Names of all algorithms."""
-    return tuple(_algorithms)
+def registered(of_target: Sequence[str] = ()) -> tuple[str, ...]:
+    """Names of the algorithms of every target, and of those that one names."""
+    return tuple(name for name in _algorithms if name not in _of_targets or name in of_target)
 
 
 def alternatives_of(dag: Dag, algorithms: Sequence[str | Algorithm] | None = None) -> tuple[Alternative, ...]:

@@ -4,4 +4,6 @@ from __future__ import annotations
 
 from ansor.algorithms import im2col as im2col
 from ansor.algorithms import winograd as winograd
+from ansor.algorithms import winograd_integer as winograd_integer
 from ansor.algorithms.base import alternatives_of as alternatives_of
+from ansor.algorithms.base import registered as registered

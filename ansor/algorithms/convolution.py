@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ansor.ir import access
 from ansor.ir.dag import Dag
-from ansor.te.expr import Axis, Binary, Expr, Reduce
+from ansor.te.expr import Axis, Binary, Cast, Expr, Reduce
 from ansor.te.tensor import Read, Tensor
 
 
@@ -42,30 +42,45 @@ class Convolution:
         return self.kernel.shape[self.kernel_order[1]]
 
 
-def find_convolution(dag: Dag) -> Convolution | None:
-    """The only float32 convolution of stride 1, dilation 1 and one group in a workload; None when there is none, or another reduction beside it."""
+BYTES = ("int8", "uint8")
+
+
+def find_convolution(dag: Dag, dtype: str = "float32") -> Convolution | None:
+    """The only convolution of stride 1, dilation 1 and one group in a workload; None when there is none, or another reduction beside it.
+
+    dtype: of its sums. Those of float32 are of float32; those of int32 are of bytes that are converted to int32 first.
+    """
     reductions = [stage for stage in dag.stages if access.has_reduction(stage)]
-    return _as_convolution(reductions[0]) if len(reductions) == 1 else None
+    return _as_convolution(reductions[0]) if len(reductions) == 1 and reductions[0].dtype == dtype else None
 
 
 def _as_convolution(stage: Tensor) -> Convolution | None:
     assert stage.compute is not None
     body = stage.compute.body
-    if not isinstance(body, Reduce) or body.combiner != "sum" or stage.dtype != "float32" or stage.ndim != 4:
+    if not isinstance(body, Reduce) or body.combiner != "sum" or stage.ndim != 4:
         return None
     product = body.source
-    if not (isinstance(product, Binary) and product.op == "mul" and isinstance(product.left, Read) and isinstance(product.right, Read)):
+    if not (isinstance(product, Binary) and product.op == "mul"):
         return None
-    data, kernel = product.left, product.right
+    data, kernel = _factor(product.left, stage.dtype), _factor(product.right, stage.dtype)
+    if data is None or kernel is None:
+        return None
     if not all(isinstance(index, Axis) for index in kernel.indices):
         data, kernel = kernel, data
     return _matched(stage, data, kernel)
 
 
+def _factor(value: Expr, dtype: str) -> Read | None:
+    """What is read there, where it is of that dtype, or of bytes that become int32."""
+    if dtype == "int32" and isinstance(value, Cast) and value.dtype == dtype:
+        return value.value if isinstance(value.value, Read) and value.value.dtype in BYTES else None
+    return value if dtype == "float32" and isinstance(value, Read) and value.dtype == dtype else None
+
+
 def _matched(stage: Tensor, data: Read, kernel: Read) -> Convolution | None:
     assert stage.compute is not None
     reduce_axes, axes = stage.compute.reduce_axes, stage.compute.axes
-    if data.tensor.dtype != "float32" or kernel.tensor.dtype != "float32" or len(reduce_axes) != 3 or any(axis.start for axis in reduce_axes):
+    if len(reduce_axes) != 3 or any(axis.start for axis in reduce_axes):
         return None
     if len(kernel.indices) != 4 or len(data.indices) != 4 or not all(isinstance(index, Axis) for index in kernel.indices):
         return None

@@ -25,7 +25,7 @@ from ansor.algorithms.rewrite import element_of, unused, with_stage
 from ansor.codegen.source import Transform
 from ansor.ir import access
 from ansor.ir.dag import Dag
-from ansor.te.expr import Axis, Expr, const
+from ansor.te.expr import Axis, Expr, const, is_float
 from ansor.te.scalar import all as all_of
 from ansor.te.scalar import if_then_else
 from ansor.te.scalar import sum as sum_over
@@ -105,13 +105,13 @@ def rewritten(dag: Dag, conv: Convolution, method: Method) -> Alternative:
 
     def element(indices: tuple[Expr, ...]) -> Expr:
         i, c, y, x = (indices[k] for k in conv.out_order)
-        tile = _tile_index(i, y // method.m, x // method.m, n, tiles_h, tiles_w)
+        tile = tile_index(i, y // method.m, x // method.m, n, tiles_h, tiles_w)
         return inverse[y % method.m * method.m + x % method.m, tile, c]
 
     return Alternative(method.name, with_stage(dag, conv.stage, element, inputs), transforms, method.tolerance)
 
 
-def _tile_index(i: Expr, row: Expr, column: Expr, n: int, tiles_h: int, tiles_w: int) -> Expr:
+def tile_index(i: Expr, row: Expr, column: Expr, n: int, tiles_h: int, tiles_w: int) -> Expr:
     inside = row * tiles_w + column
     return inside if n == 1 else i * (tiles_h * tiles_w) + inside
 
@@ -121,12 +121,12 @@ def _tile_index(i: Expr, row: Expr, column: Expr, n: int, tiles_h: int, tiles_w:
 
 def _data(dag: Dag, conv: Convolution, method: Method, tiles_h: int, tiles_w: int) -> Tensor:
     """B^T tile B of every tile: [alpha * alpha, tiles, channels]."""
-    padded = _padded(dag, conv, tiles_h * method.m + 2, tiles_w * method.m + 2)
+    data = padded(dag, conv, tiles_h * method.m + 2, tiles_w * method.m + 2)
     alpha, m, count = method.alpha, method.m, conv.sizes[0] * tiles_h * tiles_w
 
     def pixel(p: Expr, row: Expr | int, column: Expr | int, c: Expr) -> Expr:
         image = p // (tiles_h * tiles_w)
-        return padded[image, p // tiles_w % tiles_h * m + row, p % tiles_w * m + column, c]
+        return data[image, p // tiles_w % tiles_h * m + row, p % tiles_w * m + column, c]
 
     x, column, p, c = Axis("x", alpha), Axis("column", alpha), Axis("p", count), Axis("c", conv.channels)
     body = chosen(method.b, x, lambda k: pixel(p, k, column, c))
@@ -136,7 +136,7 @@ def _data(dag: Dag, conv: Convolution, method: Method, tiles_h: int, tiles_w: in
     return declared(unused(dag, "winograd_data"), (e, p, c), body, attrs={UNROLLED: ["e"]})
 
 
-def _padded(dag: Dag, conv: Convolution, height: int, width: int) -> Tensor:
+def padded(dag: Dag, conv: Convolution, height: int, width: int) -> Tensor:
     """The data as [n, height, width, c], with zeros beyond what there is. A padding that only the convolution reads becomes part of it."""
     data = conv.data
     n, c, h, w = conv.data_order
@@ -151,7 +151,7 @@ def _padded(dag: Dag, conv: Convolution, height: int, width: int) -> Tensor:
     body = value(tuple(places[d] for d in range(4)))
     beyond: list[Expr] = [axis < have for axis, have in ((y, have_h), (x, have_w)) if have < axis.extent]
     if beyond:
-        body = if_then_else(all_of(*beyond), body, const(0.0, "float32"))
+        body = if_then_else(all_of(*beyond), body, const(0, data.dtype))
     return declared(unused(dag, "winograd_pad"), (i, y, x, k), body)
 
 
@@ -234,4 +234,4 @@ def _sum(terms: Sequence[tuple[int, float]], element: Callable[[int], Expr]) -> 
 
 
 def _times(value: Expr, factor: float) -> Expr:
-    return value if factor == 1 else value * float(factor)
+    return value if factor == 1 else value * (float(factor) if is_float(value.dtype) else int(factor))

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from ansor.codegen.dialect import C_TYPES, Helpers, literal, vector_type
 from ansor.codegen.values import Lanes, Writer, combined, depends, mentions
 from ansor.ir.intrinsics import Intrinsic
@@ -165,7 +167,7 @@ class _Tile:
 def _group(inner: InnerProduct, writer: Writer, count: int, sign: str) -> str:
     """One group of `a` in every lane; `sign` is what the instruction wants the bytes to be combined with."""
     helpers, intrinsic, dtype = writer.helpers, inner.intrinsic, inner.a.dtype
-    number = "int16" if intrinsic.group == 2 else "int32"  # as wide as a group that is not widened
+    number = _as_wide(dtype, intrinsic.group)
     one = _group_number(inner, writer.at({inner.group: 0}, None), inner.a, C_TYPES[number])
     if count == 1:
         return one
@@ -231,7 +233,7 @@ def _columns(inner: InnerProduct, writer: Writer, count: int) -> str:
         if step == 1 and lane == size:
             return _widened(helpers, intrinsic, expr.dtype, f"*(const {bytes_} *)&{place}", count)
         if step == 1 and lane is not None:
-            number = {2: "int16", 4: "int32", 8: "int64"}[size]
+            number = _as_wide(expr.dtype, size)
             kind = helpers.vector(expr.dtype, size)
             groups = (f"({C_TYPES[number]})*(const {kind} *)&{element(k, 0)}" for k in range(count))
             return _widened(helpers, intrinsic, expr.dtype, f"({helpers.vector(number, count)}){{{', '.join(groups)}}}", count)
@@ -245,11 +247,16 @@ def _columns(inner: InnerProduct, writer: Writer, count: int) -> str:
 
 def _widened(helpers: Helpers, intrinsic: Intrinsic, dtype: str, text: str, count: int) -> str:
     """Groups of bytes as what the instruction takes, in 32-bit lanes."""
-    lanes = helpers.vector("int32", count * intrinsic.group * (2 if intrinsic.widened else 1) // 4)
+    lanes = helpers.vector("int32", count * intrinsic.group * (2 if intrinsic.widened else np.dtype(dtype).itemsize) // 4)
     if not intrinsic.widened:
         return f"({lanes}){text}"
     pairs, wide = helpers.vector(dtype, count * intrinsic.group), helpers.vector("int16", count * intrinsic.group)
     return f"({lanes})__builtin_convertvector(({pairs}){text}, {wide})"
+
+
+def _as_wide(dtype: str, group: int) -> str:
+    """The number that has the bytes of a group."""
+    return {2: "int16", 4: "int32", 8: "int64"}[group * np.dtype(dtype).itemsize]
 
 
 def _all(helpers: Helpers, value: int, count: int) -> str:

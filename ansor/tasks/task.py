@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ansor.algorithms.base import DIRECT, Algorithm, Alternative
-from ansor.algorithms.builtin import alternatives_of
+from ansor.algorithms.builtin import alternatives_of, registered
 from ansor.codegen.source import CSource
 from ansor.errors import ArgumentError, DeclarationError, RecordError
 from ansor.ir.dag import Dag
@@ -152,7 +152,7 @@ class SearchTask:
     @cached_property
     def alternatives(self) -> tuple[Alternative, ...]:
         """Other declarations of the same computation that are searched along."""
-        return alternatives_of(self.dag, self.algorithms)
+        return alternatives_of(self.dag, registered(self.target.algorithms) if self.algorithms is None else self.algorithms)
 
     def alternative_of(self, sketch: Sketch) -> Alternative | None:
         """The alternative a sketch belongs to; None for the declaration itself."""

@@ -7,10 +7,10 @@ import pytest
 
 from ansor.errors import ArgumentError
 from ansor.vta.assembler import assemble, disassemble, encode_uops
+from ansor.vta.compiled import NO_TENSOR, Operator, OperatorTensor, alignment, barrier, finish, linked, operator_from_text
 from ansor.vta.configuration import DEFAULT, Memory
 from ansor.vta.functional import run_in_random_order
 from ansor.vta.instructions import Alu, AluOp, Load, Rows, Store, Tokens, Uop, UopRange
-from ansor.vta.compiled import NO_TENSOR, Operator, OperatorTensor, alignment, barrier, finish, linked, operator_from_text
 from ansor.vta.tensors import TensorLayout, pack, unpack
 
 LAYOUT = TensorLayout(Memory.INP, (2, 16), (1,), (16,))
