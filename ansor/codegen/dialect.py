@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ansor.codegen import vector_math
+from ansor.codegen import small_math, vector_math
 from ansor.codegen.source import ALIGNMENT
 from ansor.ir.value_ranges import Ranges
 
@@ -37,7 +37,7 @@ PAIRS = ("pow", "fmod", "atan2", "hypot", "copysign", "nextafter")  # functions 
 INLINE_FUNCTIONS = {"exp10": "pow{f}(10, x)", "sigmoid": "1 / (1 + exp{f}(-x))", "rsqrt": "1 / sqrt{f}(x)"}
 
 MATHEMATICS = "#include <math.h>\n"
-# Without a library: what compilers know themselves, or have in what they link with every program. Anything else is missing when a program is linked.
+# Without a library: what compilers know themselves, or have in what they link with every program. The others are in `small_math`.
 _KNOWN = ("fabs", "copysign", "exp", "exp2", "log", "log2", "log10", "sin", "cos", "tan", "sqrt", "floor", "ceil", "trunc", "round", "fmod")
 BUILT_IN = "".join(
     ["#define INFINITY __builtin_inff()\n", '#define NAN __builtin_nanf("")\n']
@@ -148,6 +148,7 @@ class Helpers:
     ranges: Ranges = field(default_factory=Ranges)
     index: str = "long"
     index_bits: int = 64
+    hosted: bool = True
 
     def vector(self, dtype: str, lanes: int) -> str:
         """The name of a vector type; loads and stores through it need only element alignment."""
@@ -209,14 +210,25 @@ class Helpers:
         if dtype == "float16":
             return self._half_function(name, lanes)
         suffix = "f" if dtype == "float32" else ""
-        scalar = FUNCTIONS.get(name, name) + suffix
+        scalar = self._library(FUNCTIONS.get(name, name), suffix)
         if name in INLINE_FUNCTIONS:
             scalar = f"{name}_{SHORT[dtype]}"
             body, kind = INLINE_FUNCTIONS[name].format(f=suffix), C_TYPES[dtype]
+            if name == "exp10":
+                body = body.replace(f"pow{suffix}", self._library("pow", suffix))
             self.functions.setdefault(scalar, f"static inline {kind} {scalar}({kind} x) {{ return {body}; }}")
         if lanes == 1:
             return scalar
         return self._lanewise(scalar, self.vector(dtype, lanes), lanes, 2 if name in PAIRS else 1)
+
+    def _library(self, name: str, suffix: str) -> str:
+        """The C name of a function of the library; of our own where there is no library, and compilers do not bring it."""
+        if self.hosted:
+            return name + suffix
+        full = name + suffix
+        for full, text in small_math.definitions(name, bool(suffix)):
+            self.functions.setdefault(full, text)
+        return full
 
     def _half_function(self, name: str, lanes: int) -> str:
         """A function of halves: that of float32, rounded once. Only the next number after a half is another one."""

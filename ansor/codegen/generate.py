@@ -154,7 +154,7 @@ def _find_patterns(draft: Draft) -> Draft:
 
 def _make_tree(draft: Draft) -> Draft:
     dialect = draft.machine.dialect
-    helpers = Helpers(index=dialect.index, index_bits=dialect.index_bits)
+    helpers = Helpers(index=dialect.index, index_bits=dialect.index_bits, hosted=dialect.hosted)
     emit = Emitter(draft.machine, Writer(helpers), _names(draft.loops))
     functions: list[Code] = [one for function in draft.functions for one in function_code(function, emit)]
     top = heading(draft.entry, draft.loops, draft.workspace.bytes, dialect)

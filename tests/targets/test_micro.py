@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 
+import ansor
+from ansor import te
 from ansor.codegen.image.elf import read_image
 from ansor.codegen.image.toolchain import IMAGE, PLAIN
 from ansor.errors import TargetError
 from ansor.targets.base import parse_target
 from ansor.targets.micro import board_of
+from ansor.te.tensor import Tensor
 
 
 @pytest.mark.parametrize(
@@ -48,3 +51,17 @@ def test_images_with_code_elsewhere_lie_there(text: str, boots: int | None, tmp_
     memory, found = board_of(target).code, read_image(made.artifacts[0].path).segments
     outside = [one for one in found if not memory.start <= one.address < memory.end]
     assert [(one.address, len(one.content)) for one in outside] == ([] if boots is None else [(boots, 8)])
+
+
+def functions() -> list[Tensor]:
+    x = te.placeholder((8,), name="x")
+    y = te.compute((8,), lambda i: te.tanh(x[i]) + te.erf(x[i]) * te.atan(x[i]) + te.power(te.exp(x[i]), x[i]), name="y")
+    return [x, te.compute((8,), lambda i: te.log1p(te.round(y[i] * y[i])), name="z")]
+
+
+@pytest.mark.compiler
+@pytest.mark.usefixtures("boards")
+@pytest.mark.parametrize("name", ["mps2-an386", "spike-rv32"])
+def test_functions_need_no_library(name: str) -> None:
+    program = ansor.auto_schedule(functions, (), target=f"micro -board={name}", trials=1, progress=False)
+    assert program.cost and "math.h" not in program.source
