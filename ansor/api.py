@@ -272,7 +272,7 @@ def compile_int8(
         for left in network.left_out:
             voice.say(f"{left} after the output is left to the caller")
         limits.check_before(network, target.alignment)
-        code = integer_compiled(network, target, asked, voice)
+        code = integer_compiled(network, target, asked, voice, limits)
     code.check_fits(limits)
     return IntegerProgram(code)
 

@@ -45,8 +45,10 @@ def heading(entry: str, program: Loops, workspace_bytes: int, dialect: Dialect) 
 def entry_code(entry: str, program: Loops, offsets: Mapping[Buffer, int], functions: Sequence[Function], dialect: Dialect) -> Code:
     """The entry point: it finds the buffers, and calls a function after the other."""
     pool = ", ansor_parallel_for_t parallel_for, void *pool" if dialect.pool else ""
-    body: list[Code] = [f"{pointer(buffer, restrict=False)} = args[{number}];" for number, buffer in enumerate(program.arguments)]
-    body += [f"{pointer(buffer, restrict=False)} = (void *)(workspace + {offset});" for buffer, offset in offsets.items()]
+    places = {buffer: f"args[{number}]" for number, buffer in enumerate(program.arguments)}
+    places |= {buffer: f"(void *)(workspace + {offset})" for buffer, offset in offsets.items()}
+    told = "{}" if dialect.hosted else f"__builtin_assume_aligned({{}}, {dialect.alignment})"  # what reads two words at once needs to know that they are
+    body: list[Code] = [f"{pointer(buffer, restrict=False)} = {told.format(place)};" for buffer, place in places.items()]
     body += [call for function in functions for call in calls(function)]
     parallel = any(function.parallel for function in functions)
     named = [("workspace", bool(offsets)), *([("parallel_for", parallel), ("pool", parallel)] if dialect.pool else [])]

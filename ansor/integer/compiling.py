@@ -15,9 +15,10 @@ from ansor.codegen.source import CSource
 from ansor.errors import ScheduleError
 from ansor.integer.declare import declaration
 from ansor.integer.network import IntegerNetwork
-from ansor.integer.network_code import Call, NetworkCode, NetworkKernel
+from ansor.integer.network_code import Call, Limits, NetworkCode, NetworkKernel
 from ansor.integer.operators import AveragePool, Convolution, MaxPool, Operator
 from ansor.integer.plan import arena_of, roots_of, steps_of
+from ansor.integer.widths import narrow, widened
 from ansor.ir.dag import Dag, c_identifier
 from ansor.run.choosing import chosen, is_tunable, recorded_states, say_guesses
 from ansor.run.keywords import RunOptions
@@ -31,6 +32,7 @@ from ansor.support.text import counted
 from ansor.targets.base import Target
 from ansor.tasks.task import SearchTask
 
+NO_LIMITS = Limits()
 LEAST = 1024
 """Bytes of workspace that every kernel may have, be the arena larger for it."""
 
@@ -49,9 +51,10 @@ class Step:
         return self.task.workload_key, self.in_place
 
 
-def compiled(network: IntegerNetwork, target: Target, asked: RunOptions, voice: Voice) -> NetworkCode:
-    """The program, for one thread. Tunes its kernels where `asked` says so."""
+def compiled(network: IntegerNetwork, target: Target, asked: RunOptions, voice: Voice, limits: Limits = NO_LIMITS) -> NetworkCode:
+    """The program, for one thread. Tunes its kernels where `asked` says so. Weights have 16 bits where that is faster, and within the limits."""
     target = _on_one_thread(target)
+    network = widened(network, target, limits)
     steps = _steps(network, target)
     states = recorded_states([(task, float(weight)) for task, weight in _tasks(steps)], asked.records)
     tune_states(states, asked, voice)
@@ -62,7 +65,8 @@ def compiled(network: IntegerNetwork, target: Target, asked: RunOptions, voice: 
 
 
 def as_declared(network: IntegerNetwork, target: Target) -> NetworkCode:
-    """The program whose kernels are the plain loops of their declarations: what nobody has tuned."""
+    """The program whose kernels are the plain loops of their declarations: what nobody has tuned, on bytes."""
+    network = narrow(network)
     steps = _steps(network, _on_one_thread(target))
     bests = {step.task.workload_key: Best(Sketch(step.task.dag), (), math.inf) for step in steps}
     return _assembled(network, _on_one_thread(target), steps, bests)

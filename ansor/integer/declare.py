@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from functools import singledispatch
 
 from ansor import te
-from ansor.integer.operators import Add, AveragePool, Convolution, Dense, MaxPool, Operator, Shape, Table, Transpose, Window
+from ansor.integer.operators import Add, AveragePool, Convolution, Dense, MaxPool, Operator, Shape, Table, Transpose, Window, even
 from ansor.integer.rescale import clamped
+from ansor.ir.access import KEPT
 from ansor.te.expr import Axis, Expr
 from ansor.te.tensor import Tensor
 
@@ -25,10 +26,10 @@ def declaration(operator: Operator, shapes: Sequence[Shape]) -> list[Tensor]:
 @declaration.register
 def _(operator: Convolution, shapes: Sequence[Shape]) -> list[Tensor]:
     data, weights, bias, multipliers = _image(shapes), *_constants(operator)
-    padded, window = _padded(data, operator.window, operator.pad_value), operator.window
+    padded, window = _padded(data, operator.window, operator.pad_value, operator.wide), operator.window
     shape = operator.shape(shapes)
     rows, columns = te.reduce_axis((0, window.kernel[0]), name="ky"), te.reduce_axis((0, window.kernel[1]), name="kx")
-    inner = te.reduce_axis((0, shapes[0][3]), name="ci")
+    inner = te.reduce_axis((0, weights.shape[2]), name="ci")
     each = weights.shape[3]
 
     def one(n: Axis, y: Axis, x: Axis, c: Axis) -> Expr:
@@ -48,9 +49,10 @@ def _(operator: Convolution, shapes: Sequence[Shape]) -> list[Tensor]:
 def _(operator: Dense, shapes: Sequence[Shape]) -> list[Tensor]:
     data = te.placeholder(shapes[0], "int8", name="data")
     weights, bias, multipliers = _constants(operator)
+    read = _wide(data) if operator.wide else data
     inner = te.reduce_axis((0, shapes[0][1]), name="ci")
     shape = operator.shape(shapes)
-    sums = te.compute(shape, lambda n, c: te.sum(data[n, inner].astype("int32") * weights[inner, c].astype("int32"), axis=inner), name="sums")
+    sums = te.compute(shape, lambda n, c: te.sum(read[n, inner].astype("int32") * weights[inner, c].astype("int32"), axis=inner), name="sums")
     result = te.compute(shape, lambda n, c: operator.rescale.declared(sums[n, c] + bias[c], multipliers[c]), name="result")
     return [data, weights, bias, multipliers, result]
 
@@ -117,17 +119,25 @@ def _constants(operator: Operator) -> list[Tensor]:
     return [te.placeholder(array.shape, str(array.dtype), name=name, constant=True) for name, array in operator.constants.items()]
 
 
-def _padded(data: Tensor, window: Window, value: int) -> Tensor:
+def _wide(data: Tensor) -> Tensor:
+    """The numbers as 16 bits, in memory of their own: each is read by many."""
+    return te.compute(data.shape, lambda *at: data[at].astype("int16"), name="wide", attrs={KEPT: True})
+
+
+def _padded(data: Tensor, window: Window, value: int, wide: bool = False) -> Tensor:
+    """What windows are moved over; `wide` as in `Convolution`."""
     top, left, bottom, right = window.padding
-    if not any(window.padding):
-        return data
     batch, height, width, channels = data.shape
+    dtype, count = ("int16", even(channels)) if wide else ("int8", channels)
+    if not any(window.padding) and count == channels:
+        return _wide(data) if wide else data
 
     def one(n: Axis, y: Axis, x: Axis, c: Axis) -> Expr:
-        inside = te.all(y >= top, y < height + top, x >= left, x < width + left)
-        return te.if_then_else(inside, data[n, y - top, x - left, c], te.const(value, "int8"))
+        inside = [y >= top, y < height + top, x >= left, x < width + left] if any(window.padding) else []
+        inside += [c < channels] if count > channels else []
+        return te.if_then_else(te.all(*inside), data[n, y - top, x - left, c].astype(dtype), te.const(value, dtype))
 
-    return te.compute((batch, height + top + bottom, width + left + right, channels), one, name="padded")
+    return te.compute((batch, height + top + bottom, width + left + right, count), one, name="padded")
 
 
 def _places(window: Window, y: Axis, x: Axis, rows: Axis, columns: Axis) -> tuple[Expr, Expr]:

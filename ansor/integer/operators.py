@@ -74,7 +74,10 @@ class Operator:
 
 @dataclass(frozen=True, eq=False)
 class Convolution(Operator):
-    """weights: int8 [height, width, in, out], or [height, width, channels, multiplier] where `depthwise`; bias: int32 [out]; padding writes `pad_value`."""
+    """weights: int8 [height, width, in, out], or [height, width, channels, multiplier] where `depthwise`; bias: int32 [out]; padding writes `pad_value`.
+
+    wide: weights are stored as int16, and what they are multiplied with is extended first. Three and more channels are made even, by weights of 0.
+    """
 
     weights: NDArray[np.int8]
     bias: NDArray[np.int32]
@@ -82,6 +85,7 @@ class Convolution(Operator):
     window: Window
     pad_value: int
     depthwise: bool = False
+    wide: bool = False
 
     @property
     def kind(self) -> str:
@@ -89,7 +93,7 @@ class Convolution(Operator):
 
     @property
     def constants(self) -> Mapping[str, Array]:
-        return {"weights": self.weights, "bias": self.bias, "multipliers": self.rescale.multipliers}
+        return {"weights": _even(self.weights) if self.wide else self.weights, "bias": self.bias, "multipliers": self.rescale.multipliers}
 
     def shape(self, inputs: Sequence[Shape]) -> Shape:
         batch, height, width, channels = inputs[0]
@@ -105,17 +109,28 @@ class Convolution(Operator):
         return f"{self.kind}({self.inputs[0]}) {self.window}"
 
 
+def even(channels: int) -> int:
+    """So many channels have the windows of wide weights."""
+    return channels + channels % 2 if channels > 1 else channels
+
+
+def _even(weights: NDArray[np.int8]) -> NDArray[np.int16]:
+    missing = even(weights.shape[2]) - weights.shape[2]
+    return np.pad(weights.astype(np.int16), ((0, 0), (0, 0), (0, missing), (0, 0)))
+
+
 @dataclass(frozen=True, eq=False)
 class Dense(Operator):
-    """[rows, in] times weights int8 [in, out]; bias: int32 [out]."""
+    """[rows, in] times weights int8 [in, out]; bias: int32 [out]; wide: as in `Convolution`."""
 
     weights: NDArray[np.int8]
     bias: NDArray[np.int32]
     rescale: Rescale
+    wide: bool = False
 
     @property
     def constants(self) -> Mapping[str, Array]:
-        return {"weights": self.weights, "bias": self.bias, "multipliers": self.rescale.multipliers}
+        return {"weights": self.weights.astype(np.int16) if self.wide else self.weights, "bias": self.bias, "multipliers": self.rescale.multipliers}
 
     def shape(self, inputs: Sequence[Shape]) -> Shape:
         return (inputs[0][0], self.weights.shape[1]) if inputs[0][1:] == self.weights.shape[:1] else ()

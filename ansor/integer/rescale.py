@@ -6,9 +6,9 @@ The product has 64 bits, and the division is a shift that keeps the sign: halves
 one `shift` for an operator and a `multiplier` of 31 bits for each of its channels. The shift is 32, so that the upper word of the product is the result,
 wherever the largest multiplier then has 20 bits or more (real factors from 2^-12 to 1/2); otherwise it is what makes the largest multiplier fill 31 bits.
 
-Where factors are below 1/8 the bias has half and zero point: `round((half + zero_point * 2^shift) / multiplier)` is added to it, and both are 0. The upper word
-of a product, which is one instruction, is then the result. It differs from that of the rule above only where the exact one is within factor / 2, at most 1/16 of a
-step, of being rounded the other way.
+Where factors are below 1/8 the bias has half and zero point: `round((half + zero_point * 2^shift) / multiplier)` is added to it, and both are 0. The upper
+word of a product, which is one instruction, is then the result. It differs from that of the rule above only where the exact one is within factor / 2, at most
+1/16 of a step, of being rounded the other way.
 """
 
 from __future__ import annotations

@@ -6,6 +6,9 @@ from ansor.te.expr import Axis, Binary, Call, Const, Expr, Reduce, Select
 from ansor.te.fold import walk
 from ansor.te.tensor import Read, Tensor
 
+KEPT = "kept"
+"""The attribute of tensors that are worth keeping although computing them again is cheap."""
+
 TILING_CORES = 16  # spatial elements a core should have before a tiled reduction is not worth splitting
 
 
@@ -81,7 +84,7 @@ def has_expensive_call(tensor: Tensor) -> bool:
 
 def is_strictly_inlineable(tensor: Tensor) -> bool:
     """Cheap and elementwise enough that computing it again at each use costs nothing. A tensor that reads nothing always is."""
-    if tensor.compute is None or has_reduction(tensor):
+    if tensor.compute is None or has_reduction(tensor) or KEPT in tensor.attrs:
         return False
     if not any(True for _ in reads(tensor)):
         return True

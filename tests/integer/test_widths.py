@@ -1,0 +1,48 @@
+"""Weights as numbers of 16 bits where the target multiplies pairs of them, and there is flash."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansor.integer.declare import declaration
+from ansor.integer.from_torch import from_torch
+from ansor.integer.network import IntegerNetwork
+from ansor.integer.network_code import Limits
+from ansor.integer.operators import Convolution, Dense
+from ansor.integer.widths import narrow, widened
+from ansor.targets.base import parse_target
+from tests.integer.models import samples, small
+
+pytestmark = pytest.mark.torch
+
+
+@pytest.fixture(scope="module")
+def network() -> IntegerNetwork:
+    return from_torch(small(), samples(), "small")
+
+
+def wide(network: IntegerNetwork) -> list[str]:
+    return [one.output for one in network.operators if isinstance(one, (Convolution, Dense)) and one.wide]
+
+
+def test_where_pairs_are_multiplied_and_only_there(network: IntegerNetwork) -> None:
+    found = widened(network, parse_target("micro -board=mps2-an386"), Limits())
+    candidates = [one.output for one in network.operators if isinstance(one, Dense) or isinstance(one, Convolution) and not one.depthwise]
+    assert wide(found) == candidates and wide(narrow(found)) == []
+    assert widened(network, parse_target("micro -board=qemu-riscv32"), Limits()) is network
+    assert found.constant_bytes > network.constant_bytes
+
+
+def test_three_channels_become_four(network: IntegerNetwork) -> None:
+    found = widened(network, parse_target("micro -board=mps2-an386"), Limits())
+    first = next(one for one in found.operators if isinstance(one, Convolution))
+    assert first.weights.shape[2] == 3 and first.constants["weights"].shape[2] == 4 and not first.constants["weights"][:, :, 3].any()
+    _, weights, *_ = declaration(first, [found.tensors[name].shape for name in first.inputs])
+    assert weights.shape == first.constants["weights"].shape and weights.dtype == "int16"
+
+
+def test_what_there_is_flash_for(network: IntegerNetwork) -> None:
+    target = parse_target("micro -board=mps2-an386")
+    assert wide(widened(network, target, Limits(flash_bytes=network.constant_bytes))) == []
+    some = wide(widened(network, target, Limits(flash_bytes=(network.constant_bytes + 300) * 4 // 3)))
+    assert 0 < len(some) < len(wide(widened(network, target, Limits())))
