@@ -24,6 +24,7 @@ BUILTIN = (
     "tensorize",
     "multi_level_tiling_with_fusion",
     "multi_level_tiling",
+    "scratchpad_tiling",
     "skip_stage",
 )
 

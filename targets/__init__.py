@@ -3,3 +3,4 @@
 from ansor.targets import arm as arm
 from ansor.targets import cpu as cpu
 from ansor.targets import micro as micro
+from ansor.targets import vta as vta

@@ -22,6 +22,7 @@ from ansor.codegen.generate import PASSES, Machine, draft_of, generate
 from ansor.codegen.source import CSource
 from ansor.codegen.toolchain import find_compiler
 from ansor.errors import TargetError
+from ansor.ir.columns import Row
 from ansor.ir.dag import Dag
 from ansor.ir.intrinsics import Intrinsic, available, declare, intrinsic_named
 from ansor.ir.loops import Loops
@@ -116,7 +117,18 @@ class Target:
     @property
     def limits(self) -> tuple[Limit, ...]:
         """What a program for it may not exceed."""
-        return find_kind(self.kind).codegen.limits
+        limits = find_kind(self.kind).codegen.limits
+        return limits(self) if callable(limits) else limits
+
+    @property
+    def open_loops(self) -> bool:
+        """Whether loop orders, locations and annotations are open once the rules have been tried."""
+        return find_kind(self.kind).codegen.open_loops
+
+    def cost(self, loops: Loops) -> Row | None:
+        """What programs should cost by the estimate of its kind, one number for each; None: by the estimate for processors, which goes by `prior`."""
+        estimate = find_kind(self.kind).codegen.cost
+        return None if estimate is None else estimate(self, loops)
 
     def refusal(self, dag: Dag) -> str:
         """Why its devices cannot run any program of a computation; '' where they may."""
@@ -270,7 +282,9 @@ def _c_compiler(target: Target) -> Toolchain:
 class CodeGenerator:
     """From loops to what runs. emit: the text of a program; toolchain: what builds it. A kind that is not C brings its own of both.
 
-    intrinsics: instructions that programs may use where a processor has them, preferred ones first; limits: what programs may not exceed.
+    intrinsics: instructions that programs may use where a processor has them, preferred ones first; limits: what programs may not exceed, a function of the
+    target where that depends on it. cost: what programs should cost (arithmetic for many at once, as for limits); None: what processors take, by `Prior`.
+    open_loops: loop orders, locations and annotations are tried after the rules; where rules decide all of that, they are not.
     refusal: why devices of a target cannot run any program of a computation, with the numbers; '' where they may. It is asked before anything is built.
     algorithms: names of those that its programs may follow, beside those of every target (`ansor.algorithms.base`).
     """
@@ -278,7 +292,9 @@ class CodeGenerator:
     emit: Callable[[Target, Loops, str], CSource] = _as_c
     toolchain: Callable[[Target], Toolchain] = _c_compiler
     intrinsics: tuple[Intrinsic, ...] = ()
-    limits: tuple[Limit, ...] = LIMITS
+    limits: tuple[Limit, ...] | Callable[[Target], tuple[Limit, ...]] = LIMITS
+    cost: Callable[[Target, Loops], Row] | None = None
+    open_loops: bool = True
     refusal: Callable[[Target, Dag], str] = _any
     algorithms: tuple[str, ...] = ()
 

@@ -110,7 +110,8 @@ def _visited(visit: _Visit, rules: Sequence[SketchRule], target: Target) -> list
 
 
 def spaces(dag: Dag, target: Target, rules: Sequence[str | SketchRule] | None = None) -> list[Sketch]:
-    """Everything that is searched: each sketch, with each loop order and each location variant, its annotations open; at most PLACED times `most_sketches`.
+    """Everything that is searched: each sketch, with each loop order and each location variant, its annotations open (unless the target leaves nothing open);
+    at most PLACED times `most_sketches`.
 
     `rules` are names or values, those of the target by default.
     """
@@ -121,11 +122,14 @@ def spaces(dag: Dag, target: Target, rules: Sequence[str | SketchRule] | None = 
         for number, placed in enumerate(_placed(sketch, target)):
             if number and len(found) + behind >= most:
                 break  # the sketches behind get their first variant each
-            done = annotated(placed, target)
+            done = annotated(placed, target) if target.open_loops else placed
             found[done.name] = done
     return list(found.values())
 
 
 def _placed(sketch: Sketch, target: Target) -> Iterator[Sketch]:
+    if not target.open_loops:
+        yield sketch
+        return
     for ordered in loop_orders(sketch, target):
         yield from location_variants(ordered)

@@ -17,6 +17,7 @@ from ansor.cost_model.annotations import stages_of
 from ansor.cost_model.buffer_features import statements_of
 from ansor.cost_model.feature_table import WIDTH
 from ansor.cost_model.features import segments, statement_columns
+from ansor.ir.columns import larger, log
 from ansor.ir.feature_rows import FeatureRows
 from ansor.ir.tape import Recorder, matrix
 from ansor.schedule.legality import legal
@@ -123,7 +124,9 @@ def recorded(sketch: Sketch, target: Target) -> Recorded:
         estimates = [estimate(statement, target) for statement in program]
         columns = [statement_columns(statement, program, stages, (one, target)) for statement, one in zip(program, estimates, strict=True)]
         rows = matrix([one.get(column, 0.0) for one in columns for column in range(WIDTH)], np.float32)
-        prior = matrix([one.log_cycles for one in estimates], np.float64)
+        whole = target.cost(loops) if program else None
+        logs = [one.log_cycles for one in estimates] if whole is None else [log(larger(whole / len(program), 1.0))] * len(program)
+        prior = matrix(logs, np.float64)
         tape = recorder.tape()
     return Recorded(runner(tape, [flag]), runner(tape, [rows, prior]), len(program))
 

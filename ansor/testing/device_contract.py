@@ -22,6 +22,7 @@ import pytest
 from ansor import te
 from ansor.api import tune_tasks
 from ansor.codegen.artifact import Artifact
+from ansor.codegen.source import CSource
 from ansor.ir.dag import Dag
 from ansor.measure.builder import Builder
 from ansor.measure.device import Device, Job, Observation
@@ -54,7 +55,8 @@ def product(n: int = SIZE) -> list[Tensor]:
 class DeviceContract:
     """Say which target's programs the device runs, and how it is opened. `trials`: of the run that is resumed.
 
-    `size`: side of the matrices of the others. `long`: of those of a program that takes long; three of them have to fit into the device's memory.
+    `size`: side of the matrices of the others. `long`: of those of a program that takes long; three of them have to fit into the device's memory. A device that
+    does not compute with floats, or runs no plain loops, says in `sums`, `product` and `program` what it is tested with.
     """
 
     target = "cpu -threads=1"
@@ -65,6 +67,18 @@ class DeviceContract:
     def open(self) -> Device:
         """A new device; each test opens one, and closes it."""
         raise NotImplementedError("say in `open` how your device is opened")
+
+    def sums(self, sign: int = 1) -> list[Tensor]:
+        """C = A + B, or A - B."""
+        return sums(sign, (self.size, self.size))
+
+    def product(self, n: int = 0) -> list[Tensor]:
+        """C = A B, of matrices n x n, by default of the side `size`."""
+        return product(n or self.size)
+
+    def program(self, declared: list[Tensor], entry: str) -> CSource:
+        """Any program of a declaration for the target."""
+        return self._target.emit(Sketch(Dag(declared)).lower_row((), entry), entry)
 
     @pytest.fixture
     def device(self) -> Iterator[Device]:
@@ -91,7 +105,7 @@ class DeviceContract:
     def test_right_programs_have_costs_in_its_unit(self, device: Device, builder: Builder) -> None:
         """Costs are above 0; a program that does more costs more."""
         costs = []
-        for declaration in (self._sums(), product(self.size)):
+        for declaration in (self.sums(), self.product()):
             task, artifact, reference = self._built(builder, declaration, declaration)
             seen = device.run(Job(task, artifact, reference, TIMING))
             assert isinstance(seen, Observation), seen
@@ -101,24 +115,24 @@ class DeviceContract:
 
     def test_a_wrong_program_is_found_out_and_the_next_one_runs(self, device: Device, builder: Builder) -> None:
         """A difference in place of a sum."""
-        task, wrong, reference = self._built(builder, self._sums(), self._sums(-1))
+        task, wrong, reference = self._built(builder, self.sums(), self.sums(-1))
         failure = device.run(Job(task, wrong, reference, TIMING))
         assert isinstance(failure, Failure) and failure.kind == "wrong_answer" and failure.kind in KINDS and failure.text
-        _, right, _ = self._built(builder, self._sums(), self._sums())
+        _, right, _ = self._built(builder, self.sums(), self.sums())
         assert isinstance(device.run(Job(task, right, reference, TIMING)), Observation)
 
     def test_a_program_that_takes_too_long_is_ended_and_the_next_one_runs(self, device: Device, builder: Builder) -> None:
         """A time that no program keeps."""
-        task, artifact, reference = self._built(builder, product(self.long), product(self.long))
+        task, artifact, reference = self._built(builder, self.product(self.long), self.product(self.long))
         failure = device.run(Job(task, artifact, reference, replace(TIMING, timeout_seconds=1e-4)))
         assert isinstance(failure, Failure) and failure.kind == "timeout", failure
-        task, artifact, reference = self._built(builder, self._sums(), self._sums())
+        task, artifact, reference = self._built(builder, self.sums(), self.sums())
         after = device.run(Job(task, artifact, reference, TIMING))
         assert isinstance(after, Observation), after
 
     def test_it_opens_again_after_it_was_closed(self, device: Device, builder: Builder) -> None:
         """Closing twice is fine, too."""
-        task, artifact, reference = self._built(builder, self._sums(), self._sums())
+        task, artifact, reference = self._built(builder, self.sums(), self.sums())
         device.close()
         device.close()
         after = device.run(Job(task, artifact, reference, TIMING))
@@ -126,7 +140,7 @@ class DeviceContract:
 
     def test_a_run_is_recorded_once_and_resumed(self, device: Device, tmp_path: Path) -> None:
         """Trials that were recorded are not measured again, and none is recorded twice."""
-        task, path = SearchTask(tensors=product(self.size), target=self._target, name="product"), tmp_path / "trials.jsonl"
+        task, path = SearchTask(tensors=self.product(), target=self._target, name="product"), tmp_path / "trials.jsonl"
         (first,) = tune_tasks([task], trials=self.trials, devices=device, records=path, timing=TIMING)
         assert first.best is not None and first.unit == device.unit
         (second,) = tune_tasks([task], trials=2 * self.trials, devices=device, records=path, timing=TIMING)
@@ -135,15 +149,11 @@ class DeviceContract:
         assert len({(str(record.sketch), record.row) for record in records}) == len(records)
         assert {(record.device, record.unit) for record in records} == {(device.model, device.unit)}
 
-    def _sums(self, sign: int = 1) -> list[Tensor]:
-        return sums(sign, (self.size, self.size))
-
     def _built(self, builder: Builder, declared: list[Tensor], computed: list[Tensor]) -> tuple[MeasureTask, Artifact, Artifact]:
         """What is declared, a program that computes perhaps something else, and the reference of what is declared."""
         target, dag = self._target, Dag(declared)
         task = measure_task(dag, target)
         assert task.reference is not None
-        source = target.emit(Sketch(Dag(computed)).lower_row((), "candidate"), "candidate")
-        program, reference = builder.build([source, task.reference])
+        program, reference = builder.build([self.program(computed, "candidate"), task.reference])
         assert program.artifact is not None and reference.artifact is not None, (program.failure, reference.failure)
         return task, program.artifact, reference.artifact

@@ -1,0 +1,113 @@
+"""Buffers in the memories of a core: where each copy begins, and how what it holds lies there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+from ansor.errors import ScheduleError
+from ansor.ir.linear import Var
+from ansor.ir.loops import Access, Buffer, For, Loops, Node
+from ansor.vta.configuration import Configuration, Memory
+from ansor.vta.nests import Blocks, Nest
+
+MEMORIES = {"inp": Memory.INP, "wgt": Memory.WGT, "acc": Memory.ACC}
+"""Scopes of buffers, and the memories that they are."""
+
+
+@dataclass(eq=False)
+class Held:
+    """What a copy of a buffer holds: per dimension how far its elements are apart, counted in elements; key: what was loaded, None where it was changed."""
+
+    strides: tuple[int, ...] = ()
+    key: object = None
+
+
+@dataclass(eq=False)
+class Place:
+    """A buffer in a memory. order: its dimensions from outermost to innermost; base: the first element; size: elements of a copy."""
+
+    buffer: Buffer
+    memory: Memory
+    blocks: Blocks
+    order: tuple[int, ...]
+    base: int
+    size: int
+    copies: list[Held] = field(default_factory=list)
+    current: int = 0
+
+    @property
+    def start(self) -> int:
+        """The first element of the present copy."""
+        return self.base + self.current * self.size
+
+    @property
+    def thing(self) -> tuple[Memory, int]:
+        """What names the present copy among all that instructions use."""
+        return self.memory, self.start
+
+    @property
+    def held(self) -> Held:
+        """What the present copy holds."""
+        return self.copies[self.current]
+
+    def turn(self, counts: Sequence[int], key: object = None) -> None:
+        """Take the next copy, for so many elements along each dimension, which lie densely."""
+        self.current = (self.current + 1) % len(self.copies)
+        strides, step = [0] * len(counts), 1
+        for dimension in reversed(self.order):
+            strides[dimension] = step
+            step *= counts[dimension]
+        self.copies[self.current] = Held(tuple(strides), key)
+
+    def find(self, key: object) -> bool:
+        """Take the copy that holds this, where there is one."""
+        for number, held in enumerate(self.copies):
+            if held.key is not None and held.key == key:
+                self.current = number
+                return True
+        return False
+
+    def element(self, access: Access, nest: Nest) -> tuple[int, dict[Var, int]]:
+        """The element of the memory that an access begins with, and how far it moves with each loop."""
+        start = self.start
+        steps: dict[Var, int] = {}
+        for dimension, (linear, stride) in enumerate(zip(access.index, self.held.strides, strict=True)):
+            index, block = nest.index(linear), self.blocks.get(dimension, 1)
+            start += index.start // block * stride
+            for var, step in index.steps.items():
+                if var in nest.along and (step != 1 or block != nest.along[var]):
+                    raise ScheduleError(f"asked for a VTA program with a loop along blocks of {nest.along[var]} that reads {self.buffer.name} across them")
+                steps[var] = steps.get(var, 0) + (stride if var in nest.along else step // block * stride)
+        return start, steps
+
+
+def places_of(loops: Loops, lanes: Mapping[Buffer, Blocks], orders: Mapping[Buffer, tuple[int, ...]], configuration: Configuration) -> dict[Buffer, Place]:
+    """A place for every buffer in a memory of the core, one after the other. Raises ScheduleError where one is too small."""
+    used = dict.fromkeys(Memory, 0)
+    found = {}
+    for buffer in scoped(loops):
+        memory, blocks = MEMORIES[buffer.scope], lanes[buffer]
+        size = prod(-(-int(extent) // blocks.get(dimension, 1)) for dimension, extent in enumerate(buffer.shape))
+        copies = int(buffer.copies)
+        found[buffer] = Place(buffer, memory, blocks, orders[buffer], used[memory], size, [Held() for _ in range(copies)], copies - 1)
+        used[memory] += size * copies
+    for memory, count in used.items():
+        if count > configuration.depth(memory):
+            raise ScheduleError(f"asked for a VTA program with {count} elements in {memory.name}, which has {configuration.depth(memory)}: keep smaller tiles")
+    return found
+
+
+def scoped(loops: Loops) -> Iterator[Buffer]:
+    """The buffers in memories of the core, in program order."""
+    yield from (buffer for buffer in loops.intermediates if buffer.scope in MEMORIES)
+    for node in loops.body:
+        yield from _inside(node)
+
+
+def _inside(node: Node) -> Iterator[Buffer]:
+    if isinstance(node, For):
+        yield from (buffer for buffer in node.locals if buffer.scope in MEMORIES)
+        for inner in node.body:
+            yield from _inside(inner)

@@ -1,0 +1,67 @@
+"""How many cycles programs should take: what each module has to do, what overlaps, and the latency that nothing hides.
+
+The model is the roofline of the parts of a cycle model. Compute overlaps with the loads of what is held twice, and with stores where ACC is; the bus serves all
+of them. It knows nothing of the order of instructions, so what is measured corrects it.
+"""
+
+from __future__ import annotations
+
+from ansor.ir.columns import Row, choose, larger, row
+from ansor.vta.configuration import Configuration, Memory
+from ansor.vta.cycles import CycleModel
+from ansor.vta.work import Computing, Transfer, Work, micro_ops
+
+_TURN = 3  # cycles of an instruction beside its states: it is taken, it ends
+
+
+def estimated_cycles(work: Work, configuration: Configuration, model: CycleModel) -> Row:
+    """Cycles of each program."""
+    load: Row = 0.0
+    compute: Row = 0.0
+    store: Row = 0.0
+    bus: Row = 0.0
+    alone: Row = 0.0
+    first: Row = 0.0
+    last: Row = 0.0
+    for one in work.transfers:
+        beats = row(one.elements) * configuration.element_bytes(one.memory) / model.dram.bus_bytes * model.dram.beat_cycles
+        each, times = _transfer(one, beats, model), row(one.times)
+        bus = bus + times * beats
+        if one.memory == Memory.OUT:
+            store, last = store + times * each, last + each
+        elif one.memory in (Memory.INP, Memory.WGT):
+            load, first = load + times * each, first + each
+            alone = alone + choose(one.buffer.copies > 1, 0.0, 1.0) * times * each
+        else:
+            compute = compute + times * each
+    for step in work.computing:
+        compute = compute + _computing(step, model)
+    load, alone, compute, store, bus = (part * work.filling for part in (load, alone, compute, store, bus))
+    compute = compute + row(micro_ops(work)) * 4 / model.dram.bus_bytes + model.dram.read_latency
+    fed = larger(load - alone, compute) + alone + first
+    total = choose(work.copies[Memory.ACC] > 1, larger(fed, store) + last, fed + store)
+    return larger(total, bus) + 2 * model.dram.read_latency
+
+
+def _transfer(one: Transfer, beats: Row, model: CycleModel) -> Row:
+    """Cycles of its module each time: the latency of each instruction, of each row where a module has one access under way."""
+    dram, overhead = model.dram, _TURN + model.control.state_cycles + model.control.token_cycles
+    if one.memory == Memory.OUT:
+        waits = row(one.rows) / dram.writes * dram.write_latency
+    else:
+        waits = larger(row(one.pieces), row(one.rows) / dram.reads) * dram.read_latency
+    return waits + row(one.pieces) * overhead + beats
+
+
+def _computing(one: Computing, model: CycleModel) -> Row:
+    """Cycles of compute, for all times."""
+    overhead = _TURN + model.control.state_cycles + model.control.token_cycles
+    times, begins, results = row(one.times), row(one.begins), row(one.results)
+    (immediate, tensors), alu = one.steps, model.alu
+    reset = results * model.gemm.gemm_cycles + model.gemm.gemm_fill + overhead
+    if one.gemm:
+        return times * (row(one.elements) * model.gemm.gemm_cycles + model.gemm.gemm_fill + overhead) + begins * reset
+    if one.store.combiner is None:
+        reset = 0.0
+    cycles = results * immediate * alu.alu_immediate_cycles + row(one.elements) * tensors * alu.alu_tensor_cycles
+    return times * (cycles + (immediate + tensors) * (alu.alu_fill + overhead)) + begins * reset

@@ -1,0 +1,230 @@
+"""Loops as a compiled operator: the code generator of VTA.
+
+Loops whose inside is more than one statement run here, one iteration after the other. What is inside becomes instructions: a copy into a memory of the core
+LOADs, a sum of products GEMMs, arithmetic on accumulators ALUs, and results STOREs. What a copy of a buffer holds already is not loaded again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ansor.errors import ScheduleError
+from ansor.ir.linear import Var
+from ansor.ir.loops import Access, Buffer, For, Loops, Node, Store
+from ansor.te.expr import Expr, Select
+from ansor.vta.arithmetic import TENSOR, Step, steps_of
+from ansor.vta.assembler import assemble, encode_uops
+from ansor.vta.buffers import MEMORIES, Place, places_of
+from ansor.vta.compiled import NO_TENSOR, Operator, OperatorTensor
+from ansor.vta.configuration import Configuration, Memory
+from ansor.vta.instructions import Alu, AluOp, Gemm, Instruction, Uop, UopRange
+from ansor.vta.kernels import Kernel, Walk, kernel_of
+from ansor.vta.lanes import Lanes, lanes_of, product_of
+from ansor.vta.nests import ARGUMENTS, Nest, leaf_store, nest_of, plain
+from ansor.vta.regions import Span, check_padding, region_of, sizes_of, strides_in
+from ansor.vta.stream import Stream
+from ansor.vta.tensors import TensorLayout
+from ansor.vta.transfers import Extent, loads, stores
+
+_IDENTITIES = {"max": (AluOp.MIN, -(1 << 15)), "min": (AluOp.MAX, (1 << 15) - 1)}
+"""From zeros to what changes no int8."""
+
+
+def is_for_core(loops: Loops) -> bool:
+    """Whether loops keep anything in memories of the core."""
+    return any(leaf.buffer.scope in MEMORIES for leaf in _leaves(loops.body))
+
+
+def compile_operator(loops: Loops, configuration: Configuration) -> Operator:
+    """The operator that loops of one program compute. Raises ScheduleError for what the core does not do, or has no room for."""
+    return _Generator(loops, configuration).operator()
+
+
+def _leaves(nodes: Sequence[Node]) -> list[Store]:
+    found: list[Store] = []
+    for node in nodes:
+        found += [node] if isinstance(node, Store) else _leaves(node.body)
+    return found
+
+
+class _Generator:
+    def __init__(self, loops: Loops, configuration: Configuration) -> None:
+        self._loops, self._configuration = loops, configuration
+        if any(buffer.scope not in MEMORIES for buffer in loops.intermediates):
+            raise ScheduleError("asked for a VTA program with a whole intermediate in DRAM: compute it inside a loop of what reads it, in a memory of the core")
+        self._lanes: Lanes = lanes_of(loops, configuration)
+        self._places = places_of(loops, self._lanes.blocks, self._lanes.orders, configuration)
+        self._layouts: dict[Buffer, TensorLayout] = {}
+        self._stream = Stream()
+        self._tensor_of: list[int] = []
+        self._uops: list[Uop] = []
+        self._kernels: dict[tuple[Uop, ...], UopRange] = {}
+        self._values: dict[Var, int] = {}
+
+    def operator(self) -> Operator:
+        """All of it."""
+        self._run(self._loops.body)
+        if len(self._uops) > self._configuration.depth(Memory.UOP):
+            room = self._configuration.depth(Memory.UOP)
+            raise ScheduleError(f"asked for a VTA program with {len(self._uops)} micro-ops; UOP has {room}: use fewer shapes of tiles")
+        roles = {one: (one.scope, self._layouts[one]) for one in self._loops.arguments if one in self._layouts}
+        missing = next((one.name for one in self._loops.arguments if one not in roles), None)
+        if missing is not None:
+            raise ScheduleError(f"asked for a VTA program that never touches its argument {missing}: leave it out")
+        tensors = tuple(OperatorTensor(one.name, *roles[one][:1], one.dtype, roles[one][1]) for one in self._loops.arguments)
+        words = assemble(self._stream.with_tokens(), self._configuration)
+        return Operator(self._configuration, words, encode_uops(self._uops, self._configuration), tensors, np.asarray(self._tensor_of, np.int64))
+
+    def _run(self, nodes: Sequence[Node]) -> None:
+        for node in nodes:
+            if leaf_store(node) is not None:
+                self._leaf(node)
+            elif isinstance(node, For):
+                for at in range(int(node.var.extent)):
+                    self._values[node.var] = at
+                    self._run(node.body)
+                del self._values[node.var]
+
+    def _leaf(self, node: Node) -> None:
+        nest = nest_of(node, self._values, self._lanes.blocks)
+        if nest.empty():
+            return
+        store, value = nest.store, plain(nest.store.value)
+        if store.buffer.scope == "output":
+            self._results(nest)
+        elif store.buffer.scope not in MEMORIES:
+            raise ScheduleError(f"asked for a VTA program that keeps {store.buffer.name} in {store.buffer.scope}: name a memory of the core")
+        elif store.combiner is not None:
+            self._reduction(nest)
+        elif isinstance(value, Access | Select):
+            self._copy(nest, value)
+        else:
+            raise ScheduleError(f"asked for a VTA program that computes {store.buffer.name} on its way into {store.buffer.scope}: copy it, compute from there")
+
+    # copies ---------------------------------------------------------------------------------------------------------------------------------------
+
+    def _copy(self, nest: Nest, value: Expr) -> None:
+        access = value.then if isinstance(value, Select) else value
+        access = plain(access)
+        if not isinstance(access, Access) or access.buffer.scope not in ARGUMENTS:
+            raise ScheduleError(f"asked for a VTA program that loads {value}: loads copy arguments, with zeros around them")
+        place, padded = self._places[nest.store.buffer], isinstance(value, Select)
+        if isinstance(value, Select):
+            check_padding(value, access, nest)
+        memory = Memory.ACC8 if place.memory == Memory.ACC and access.buffer.dtype == "int8" else place.memory
+        region = region_of(nest, access, self._layout(access.buffer, memory), padded)
+        key = (access.buffer, region)
+        if place.find(key):
+            return
+        place.turn(sizes_of(nest, nest.store.index, place), key)
+        extents = self._extents(nest, access, Access(nest.store.buffer, nest.store.index, nest.store.buffer.dtype), region)
+        for one in loads(memory, place.start, sum(span.start * span.stride for span in region), extents):
+            self._add(one, access.buffer, (), (place.thing,))
+
+    def _extents(self, nest: Nest, outside: Access, inside: Access, region: Sequence[Span]) -> list[Extent]:
+        """A region of an argument, with how it lies in a buffer."""
+        strides = strides_in(nest, outside, inside, self._places[inside.buffer])
+        return [Extent(span.count, span.stride, stride, span.before, span.after) for span, stride in zip(region, strides, strict=True)]
+
+    def _layout(self, buffer: Buffer, memory: Memory) -> TensorLayout:
+        """How an argument lies in DRAM."""
+        if buffer not in self._layouts:
+            blocks = self._lanes.blocks[buffer]
+            channels = sorted(blocks, key=lambda dimension: (memory != Memory.WGT and blocks[dimension] == 1 << self._configuration.block, dimension))
+            if memory == Memory.WGT:
+                channels = list(blocks)  # rows of a block are output channels: `lanes_of` has them first
+            self._layouts[buffer] = TensorLayout(memory, tuple(map(int, buffer.shape)), tuple(channels), tuple(blocks[one] for one in channels))
+        return self._layouts[buffer]
+
+    # sums -----------------------------------------------------------------------------------------------------------------------------------------
+
+    def _reduction(self, nest: Nest) -> None:
+        store = nest.store
+        place, operands = self._places[store.buffer], product_of(store)
+        if all(self._values.get(var, 0) == 0 for var in store.reduce_vars):
+            self._begin(nest, place)
+        target = Access(store.buffer, store.index, store.buffer.dtype)
+        if operands is None:
+            self._combine(nest, target)
+            return
+        data, weights = operands
+        self._gemm(nest, target, data, weights)
+        place.held.key = None
+
+    def _begin(self, nest: Nest, place: Place) -> None:
+        """A new copy, that holds the identity."""
+        counts = nest.counts()
+        place.turn(sizes_of(nest, nest.store.index, place))
+        spatial = {var: count for var, count in counts.items() if var not in nest.store.reduce_vars}
+        target = Access(nest.store.buffer, nest.store.index, nest.store.buffer.dtype)
+        self._reset(nest, target, spatial)
+        if nest.store.combiner in _IDENTITIES:
+            operation, number = _IDENTITIES[nest.store.combiner]
+            self._alu(nest, Step(operation, target, number), spatial)
+
+    def _reset(self, nest: Nest, target: Access, counts: dict[Var, int]) -> None:
+        start, steps = self._places[target.buffer].element(target, nest)
+        kernel = kernel_of((start, 0, 0), [Walk(count, steps.get(var, 0)) for var, count in counts.items()])
+        self._add(Gemm(self._range(kernel), kernel.outer, kernel.inner, reset=True), None, (), (self._places[target.buffer].thing,))
+
+    def _gemm(self, nest: Nest, target: Access, data: Access, weights: Access) -> None:
+        sides = [self._places[one.buffer].element(one, nest) for one in (target, data, weights)]
+        lanes = {var for var in nest.along if var not in sides[0][1] and var not in sides[1][1] and var not in sides[2][1]}
+        walks = [Walk(count, *(steps.get(var, 0) for _, steps in sides)) for var, count in nest.counts().items() if var not in lanes]
+        kernel = kernel_of((sides[0][0], sides[1][0], sides[2][0]), walks)
+        things = [self._places[one.buffer].thing for one in (data, weights)]
+        self._add(Gemm(self._range(kernel), kernel.outer, kernel.inner), None, things, (self._places[target.buffer].thing,))
+
+    def _combine(self, nest: Nest, target: Access) -> None:
+        """A reduction on the ALU."""
+        counts, store = nest.counts(), nest.store
+        assert store.combiner is not None
+        operation = TENSOR.get({"sum": "add", "prod": "mul"}.get(store.combiner, store.combiner))
+        source = plain(store.value)
+        if operation is None or store.combiner == "prod" or not isinstance(source, Access) or source.buffer.scope != "acc":
+            raise ScheduleError(f"asked the ALU of a VTA core for {store.combiner} of {store.value}: it reduces what its accumulators hold, by +, min and max")
+        self._alu(nest, Step(operation, target, None, source), counts)
+        self._places[target.buffer].held.key = None
+
+    # arithmetic -----------------------------------------------------------------------------------------------------------------------------------
+
+    def _alu(self, nest: Nest, step: Step, counts: dict[Var, int]) -> None:
+        place = self._places[step.target.buffer]
+        start, moves = place.element(step.target, nest)
+        other, others = self._places[step.source.buffer].element(step.source, nest) if step.source is not None else (0, {})
+        kernel = kernel_of((start, other, 0), [Walk(count, moves.get(var, 0), others.get(var, 0)) for var, count in counts.items()])
+        reads = () if step.source is None else (self._places[step.source.buffer].thing,)
+        place.held.key = None
+        self._add(Alu(step.operation, self._range(kernel), step.immediate, kernel.outer, kernel.inner), None, reads, (place.thing,))
+
+    def _results(self, nest: Nest) -> None:
+        store, counts = nest.store, nest.counts()
+        if store.combiner is not None or store.buffer.dtype != "int8":
+            raise ScheduleError(f"asked for a VTA program that stores {store.buffer.name} of {store.buffer.dtype}: it stores int8, from its accumulators")
+        needed = {var for var, count in counts.items() if count > 1}
+        final, steps = steps_of(store.value, lambda access: needed <= {var for index in access.index for var in nest.index(index).steps})
+        for step in steps or (Step(AluOp.ADD, final, 0),):
+            self._alu(nest, step, counts)
+        place, layout = self._places[final.buffer], self._layout(store.buffer, Memory.OUT)
+        output = Access(store.buffer, store.index, store.buffer.dtype)
+        region = region_of(nest, output, layout, False)
+        extents = self._extents(nest, output, final, region)
+        for one in stores(place.start, sum(span.start * span.stride for span in region), extents):
+            self._add(one, store.buffer, (place.thing,), ())
+
+    # instructions ---------------------------------------------------------------------------------------------------------------------------------
+
+    def _range(self, kernel: Kernel) -> UopRange:
+        """Where its micro-ops stand; equal ones stand there once."""
+        if kernel.uops not in self._kernels:
+            begin = len(self._uops)
+            self._uops += kernel.uops
+            self._kernels[kernel.uops] = UopRange(begin, len(self._uops))
+        return self._kernels[kernel.uops]
+
+    def _add(self, one: Instruction, buffer: Buffer | None, reads: Sequence[tuple[Memory, int]], writes: Sequence[tuple[Memory, int]]) -> None:
+        self._stream.add(one, reads, writes)
+        self._tensor_of.append(NO_TENSOR if buffer is None else self._loops.arguments.index(buffer))
+

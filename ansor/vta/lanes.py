@@ -1,0 +1,114 @@
+"""Along which dimensions buffers are cut into elements, and in which order these lie: found from what is multiplied, and carried over to all that is copied.
+
+    acc[n, co, y, x] += inp[n, ci, y + ky, x + kx] * wgt[co, ci, ky, kx]      n: batch, co and ci: block
+    acc[n, co, y, x] = max(acc[n, co, y, x] + bias[co], 0)                    so bias is cut along co, and what the results go to, too
+
+Where nothing is multiplied, the channels are the second dimension of the output (the only one of a vector).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ansor.errors import ScheduleError
+from ansor.ir.linear import Var, variables
+from ansor.ir.loops import Access, Buffer, Loops, Store, stores
+from ansor.te.expr import Binary
+from ansor.vta.buffers import MEMORIES, scoped
+from ansor.vta.configuration import Configuration
+from ansor.vta.nests import ARGUMENTS, Blocks, accesses, plain
+
+
+@dataclass(frozen=True, eq=False)
+class Lanes:
+    """blocks: of every buffer; orders: of the dimensions of buffers in memories of the core, outermost first."""
+
+    blocks: Mapping[Buffer, Blocks]
+    orders: Mapping[Buffer, tuple[int, ...]]
+
+
+def lanes_of(loops: Loops, configuration: Configuration) -> Lanes:
+    """Raises ScheduleError where something is computed of whose dimensions nothing is known."""
+    found: dict[Buffer, dict[int, int]] = {}
+    body = [store for _, store in stores(loops.body)]
+    for store in body:
+        operands = product_of(store)
+        if operands is not None:
+            _of_product(store, *operands, configuration, found)
+    if not found:
+        for store in body:
+            if store.buffer.scope == "output":
+                found[store.buffer] = {min(1, len(store.index) - 1): 1 << configuration.block}
+    while any([_carried(store, found) for store in body if product_of(store) is None]):
+        pass
+    for buffer in (*scoped(loops), *loops.arguments):
+        if buffer not in found:
+            raise ScheduleError(f"asked for a VTA program in which nothing says how {buffer.name} is cut into blocks: its channels are those of no result")
+    for buffer in scoped(loops):
+        rows = 1 << (configuration.block if buffer.scope == "wgt" else configuration.batch)
+        if rows > 1 and len(found[buffer]) < 2:
+            raise ScheduleError(f"asked for a VTA program that keeps {buffer.name} in {buffer.scope}, whose elements have {rows} rows; it has none")
+    orders: dict[Buffer, tuple[int, ...]] = {}
+    for store in body:
+        _note_orders(store, orders)
+    return Lanes(found, {buffer: orders.get(buffer, tuple(range(len(buffer.shape)))) for buffer in scoped(loops)})
+
+
+def product_of(store: Store) -> tuple[Access, Access] | None:
+    """What a store multiplies and adds up in the core: from INP, and from WGT."""
+    value = plain(store.value)
+    if store.combiner != "sum" or store.buffer.scope != "acc" or not isinstance(value, Binary) or value.op != "mul":
+        return None
+    sides = {side.buffer.scope: side for side in map(plain, (value.left, value.right)) if isinstance(side, Access)}
+    return (sides["inp"], sides["wgt"]) if {"inp", "wgt"} <= set(sides) else None
+
+
+def _of_product(store: Store, data: Access, weights: Access, configuration: Configuration, found: dict[Buffer, dict[int, int]]) -> None:
+    used = {name: [set(variables(index)) for index in indices] for name, indices in (("acc", store.index), ("inp", data.index), ("wgt", weights.index))}
+    every = {name: set().union(*dimensions) for name, dimensions in used.items()}
+    block, batch = 1 << configuration.block, 1 << configuration.batch
+    out = _dimension(used["acc"], every["wgt"] - every["inp"], "output channels", weights)
+    channels = _dimension(used["inp"], every["wgt"] - every["acc"], "input channels", weights)
+    rows = [place for place, one in enumerate(used["acc"]) if place != out]
+    found[store.buffer] = {out: block}
+    found[data.buffer] = {channels: block}
+    found[weights.buffer] = {_dimension(used["wgt"], used["acc"][out], "output channels", weights): block}
+    found[weights.buffer] |= {_dimension(used["wgt"], used["inp"][channels], "input channels", weights): block}
+    if batch > 1:
+        found[store.buffer] |= {rows[0]: batch}
+        found[data.buffer] |= {_dimension(used["inp"], used["acc"][rows[0]], "rows", weights): batch}
+
+
+def _dimension(dimensions: list[set[Var]], wanted: set[Var], what: str, weights: Access) -> int:
+    """The first dimension that these loops alone walk."""
+    for place, one in enumerate(dimensions):
+        if one and one <= wanted:
+            return place
+    raise ScheduleError(f"asked for a VTA product with {weights.buffer.name} that has no {what} of its own: a core multiplies rows by square matrices")
+
+
+def _carried(store: Store, found: dict[Buffer, dict[int, int]]) -> bool:
+    """Carry over what is known of one buffer of a statement to the others; whether something was new."""
+    sides = [Access(store.buffer, store.index, store.buffer.dtype), *accesses(store.value)]
+    known = {var: block for side in sides for dimension, block in found.get(side.buffer, {}).items() for var in variables(side.index[dimension])}
+    new = False
+    for side in sides:
+        if side.buffer in found:
+            continue
+        walked = [set(variables(index)) for index in side.index]
+        # In the order of the other buffer: a block of weights has its output channels first.
+        blocks = {dimension: block for var, block in known.items() for dimension, one in enumerate(walked) if var in one}
+        if blocks:
+            found[side.buffer], new = blocks, True
+    return new
+
+
+def _note_orders(store: Store, orders: dict[Buffer, tuple[int, ...]]) -> None:
+    """Buffers lie in the order of what they are copied from, or to."""
+    sides = [Access(store.buffer, store.index, store.buffer.dtype), *accesses(store.value)]
+    for outside in (side for side in sides if side.buffer.scope in ARGUMENTS):
+        at = {var: dimension for dimension, index in enumerate(outside.index) for var in variables(index)}
+        for inside in (side for side in sides if side.buffer.scope in MEMORIES and side.buffer not in orders):
+            place = [max((at.get(var, -1) for var in variables(index)), default=-1) for index in inside.index]
+            orders[inside.buffer] = tuple(sorted(range(len(place)), key=lambda dimension: place[dimension]))

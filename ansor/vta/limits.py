@@ -1,0 +1,61 @@
+"""What programs for a core may not exceed, asked of many at once."""
+
+from __future__ import annotations
+
+from ansor.errors import ScheduleError
+from ansor.ir.columns import Flag
+from ansor.ir.loops import Loops, stores
+from ansor.schedule.machine import Limit, Machine
+from ansor.vta.buffers import MEMORIES
+from ansor.vta.configuration import Configuration, Memory
+from ansor.vta.work import Work, instructions, micro_ops, work_of
+
+MOST_INSTRUCTIONS = 1 << 14
+"""Of an operator: beyond that a program is nothing but instructions."""
+
+NAMES = ("on the core", "elements", "micro-ops", "instructions")
+
+
+def limits_of(configuration: Configuration) -> tuple[Limit, ...]:
+    """Of programs for a core of this configuration."""
+    return tuple(Limit(name, _Holds(name, configuration)) for name in NAMES)
+
+
+class _Holds:
+    def __init__(self, name: str, configuration: Configuration) -> None:
+        self._name, self._configuration = name, configuration
+
+    def __call__(self, loops: Loops, machine: Machine) -> Flag:
+        del machine
+        work = _work(loops, self._configuration)
+        if work is None:
+            return self._name != "on the core"
+        return {"on the core": _on_core, "elements": self._elements, "micro-ops": self._micro_ops, "instructions": _instructions}[self._name](work)
+
+    def _elements(self, work: Work) -> Flag:
+        result: Flag = True
+        for memory, held in work.held.items():
+            result = result & (held <= self._configuration.depth(memory))
+        return result
+
+    def _micro_ops(self, work: Work) -> Flag:
+        return micro_ops(work) <= self._configuration.depth(Memory.UOP)
+
+
+def _on_core(work: Work) -> Flag:
+    del work
+    return True
+
+
+def _instructions(work: Work) -> Flag:
+    return instructions(work) <= MOST_INSTRUCTIONS
+
+
+def _work(loops: Loops, configuration: Configuration) -> Work | None:
+    """None for loops that are no program for a core."""
+    if any(buffer.scope not in MEMORIES for buffer in loops.intermediates) or not any(store.buffer.scope in MEMORIES for _, store in stores(loops.body)):
+        return None
+    try:
+        return work_of(loops, configuration)
+    except ScheduleError:
+        return None

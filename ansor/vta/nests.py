@@ -1,0 +1,143 @@
+"""Loop nests with the loops outside set to numbers: what one statement does at once.
+
+Lanes are dimensions of a buffer that its elements are cut along: a dimension of 40 channels in blocks of 16 is 3 elements. A loop that runs along lanes
+counts in blocks here. What the last block has beyond the end is computed, too; nobody reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ansor.errors import ScheduleError
+from ansor.ir.linear import Linear, Var
+from ansor.ir.loops import Access, Buffer, For, Guard, Node, Store
+from ansor.te.expr import Cast, Expr
+
+ARGUMENTS = ("input", "constant", "output")
+Values = Mapping[Var, int]
+Blocks = Mapping[int, int]
+"""Dimension of a buffer -> how long a block is along it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sum:
+    """An index: where it begins, and how far it moves with each loop of the nest."""
+
+    start: int
+    steps: dict[Var, int]
+
+    def last(self, extents: Mapping[Var, int]) -> int:
+        """Its greatest value; steps are not negative."""
+        return self.start + sum(step * (extents[var] - 1) for var, step in self.steps.items())
+
+
+@dataclass(frozen=True, eq=False)
+class Nest:
+    """A store and its loops: extents, in elements; `along`: those that run along lanes, with the length of a block."""
+
+    store: Store
+    extents: dict[Var, int]
+    values: Values
+    along: dict[Var, int]
+
+    def index(self, linear: Linear) -> Sum:
+        """An index of the store, over the loops of the nest."""
+        return sum_of(linear, self.values, self.extents)
+
+    def counts(self) -> dict[Var, int]:
+        """How often each loop runs, those along lanes in blocks."""
+        return {var: -(-extent // self.along.get(var, 1)) for var, extent in self.extents.items()}
+
+    def empty(self) -> bool:
+        """Whether it does nothing."""
+        return any(extent < 1 for extent in self.extents.values())
+
+
+def sum_of(linear: Linear, values: Values, extents: Mapping[Var, int]) -> Sum:
+    """Raises ScheduleError for an index that is divided, depends on data, or moves backwards."""
+    start, steps = int(linear.const), {}
+    for atom, coefficient in linear.terms:
+        if not isinstance(atom, Var):
+            raise ScheduleError(f"asked for a VTA program with an index that is divided or read from a tensor ({linear}); it has sums of loops only")
+        if atom in values:
+            start += values[atom] * int(coefficient)
+        elif int(coefficient) and extents[atom] > 1:
+            steps[atom] = int(coefficient)
+    if any(step < 0 for step in steps.values()):
+        raise ScheduleError(f"asked for a VTA program with an index that moves backwards ({linear})")
+    return Sum(start, steps)
+
+
+def leaf_store(node: Node) -> Store | None:
+    """The only store of a nest that keeps nothing in between; None for others."""
+    while isinstance(node, For):
+        if len(node.body) != 1 or node.locals:
+            return None
+        node = node.body[0]
+    return node
+
+
+def loops_of(node: Node) -> Iterator[For]:
+    """The loops of a perfect nest."""
+    while isinstance(node, For):
+        yield node
+        node = node.body[0]
+
+
+def nest_of(node: Node, values: Values, lanes: Mapping[Buffer, Blocks]) -> Nest:
+    """A perfect nest, its loops cut down to where its guards hold. Raises ScheduleError for guards that are more than shorter loops."""
+    store = leaf_store(node)
+    assert store is not None
+    extents = {loop.var: int(loop.var.extent) for loop in loops_of(node)}
+    along: dict[Var, int] = {}
+    for access in (Access(store.buffer, store.index, store.buffer.dtype), *accesses(store.value)):
+        for dimension, block in lanes.get(access.buffer, {}).items():
+            _note_lane(sum_of(access.index[dimension], values, extents), block, along, access)
+    for guard in store.guards:
+        if guard.needed:
+            _cut(guard, values, extents, along)
+    return Nest(store, extents, values, along)
+
+
+def accesses(value: Expr) -> Iterator[Access]:
+    """Everything that a value reads."""
+    if isinstance(value, Access):
+        yield value
+    for child in value.children:
+        yield from accesses(child)
+
+
+def plain(value: Expr) -> Expr:
+    """A value without the casts around it that keep what it is: int8 as int32."""
+    while isinstance(value, Cast) and value.dtype in ("int32", value.value.dtype) and value.value.dtype in ("int8", "int32"):
+        value = value.value
+    return value
+
+
+def _note_lane(index: Sum, block: int, along: dict[Var, int], access: Access) -> None:
+    if index.start % block:
+        raise ScheduleError(f"asked for a VTA program that begins inside a block of {block} of {access.buffer.name}: make tiles whole blocks")
+    for var, step in index.steps.items():
+        if step == 1 and block > 1:
+            along[var] = block
+        elif step % block:
+            raise ScheduleError(f"asked for a VTA program that walks {access.buffer.name} in steps of {step}: make tiles whole blocks of {block}")
+
+
+def _cut(guard: Guard, values: Values, extents: dict[Var, int], along: Mapping[Var, int]) -> None:
+    """Shorten a loop, so that the guard holds."""
+    index = sum_of(guard.value, values, extents)
+    if guard.low is not None and index.start < int(guard.low):
+        raise ScheduleError(f"asked for a VTA program that leaves out what is before {guard.low} of ({guard}): it can only stop early")
+    if guard.high is None or index.last(extents) < int(guard.high):
+        return
+    if index.start >= int(guard.high) or not index.steps:
+        extents.update(dict.fromkeys(extents, 0))
+        return
+    var = max(index.steps, key=lambda one: index.steps[one])
+    step, room = index.steps[var], int(guard.high) - index.start
+    inner = [one for one in index.steps if one is not var]
+    if room % step and any(one not in along for one in inner):
+        raise ScheduleError(f"asked for a VTA program with a part of a tile in two loops ({guard}): make the inner tile divide")
+    extents[var] = min(extents[var], -(-room // step))

@@ -1,0 +1,92 @@
+"""What a nest touches of a tensor in DRAM, in elements of the core's memories, and where each dimension lies in the core."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from ansor.errors import ScheduleError
+from ansor.ir.linear import Linear, Var
+from ansor.ir.loops import Access
+from ansor.ir.simplify import conjuncts, index_of
+from ansor.te.expr import Binary, Const, Select
+from ansor.vta.buffers import Place
+from ansor.vta.nests import Nest, Sum, sum_of
+from ansor.vta.tensors import TensorLayout
+
+
+@dataclass(frozen=True)
+class Span:
+    """A dimension of a region, in elements of a memory: the first that is there, how many are, how far they are apart in DRAM, zeros before and after."""
+
+    start: int
+    count: int
+    stride: int
+    before: int = 0
+    after: int = 0
+
+
+def region_of(nest: Nest, access: Access, layout: TensorLayout, padded: bool) -> tuple[Span, ...]:
+    """What a nest touches of an argument. padded: it may reach beyond the ends, where zeros are."""
+    blocks, counts, found = dict(zip(layout.lanes, layout.blocks, strict=True)), nest.counts(), []
+    for dimension, linear in enumerate(access.index):
+        start, last = ends(nest.index(linear), counts, blocks.get(dimension, 1))
+        bound, stride = layout.outer[dimension], prod(layout.outer[dimension + 1 :])
+        first, after = (max(start, 0), min(last, bound - 1) + 1) if padded else (start, last + 1)
+        found.append(Span(first, max(after - first, 0), stride, first - start, last + 1 - after))
+    return tuple(found)
+
+
+def ends(index: Sum, counts: Mapping[Var, int], block: int) -> tuple[int, int]:
+    """The first and the last element. Raises ScheduleError where some in between are left out."""
+    steps = [(1 if block > 1 and step == 1 else step // block, counts[var]) for var, step in index.steps.items()]
+    reach = sum(step * (count - 1) for step, count in steps)
+    if prod(count for _, count in steps) != reach + 1:
+        raise ScheduleError("asked for a VTA program that moves every second element of a tensor, or some twice: move all of a region")
+    return index.start // block, index.start // block + reach
+
+
+def sizes_of(nest: Nest, index: Sequence[Linear], place: Place) -> list[int]:
+    """Elements along each dimension of a buffer that a nest writes."""
+    counts = nest.counts()
+    return [ends(nest.index(linear), counts, place.blocks.get(dimension, 1))[1] + 1 for dimension, linear in enumerate(index)]
+
+
+def strides_in(nest: Nest, outside: Access, inside: Access, place: Place) -> list[int]:
+    """For each dimension of an argument, how far its elements are apart in the memory of the core; 0 where there is one only."""
+    inner = [set(nest.index(linear).steps) for linear in inside.index]
+    found = []
+    for linear in outside.index:
+        walked = set(nest.index(linear).steps)
+        found.append(min((stride for stride, one in zip(place.held.strides, inner, strict=True) if one & walked), default=0))
+    return found
+
+
+def check_padding(value: Select, access: Access, nest: Nest) -> None:
+    """Raises ScheduleError for a choice that is not: the element where there is one, else 0."""
+    if not isinstance(value.otherwise, Const) or value.otherwise.value != 0:
+        raise ScheduleError(f"asked for a VTA program that pads {access.buffer.name} with {value.otherwise}: a core pads with 0")
+    sides = [nest.index(linear) for linear in access.index]
+    allowed = [(one.start, one.steps, 1) for one in sides]
+    allowed += [(int(extent) - 1 - one.start, one.steps, -1) for one, extent in zip(sides, access.buffer.shape, strict=True)]
+    for test in conjuncts(value.condition):
+        found = _at_least_zero(test, nest)
+        if not any((start, steps, sign) == found for start, steps, sign in allowed):
+            raise ScheduleError(f"asked for a VTA program that pads {access.buffer.name} where not ({test}): a core pads beyond the ends of a tensor")
+
+
+def _at_least_zero(test: object, nest: Nest) -> tuple[int, dict[Var, int], int] | None:
+    """A comparison as: this sum is at least 0. Its start, its steps, and their sign."""
+    if not isinstance(test, Binary) or test.op not in ("lt", "le", "gt", "ge"):
+        return None
+    left, right = index_of(test.left), index_of(test.right)
+    if left is None or right is None:
+        return None
+    difference = left - right if test.op in ("gt", "ge") else right - left
+    less = 1 if test.op in ("lt", "gt") else 0
+    if any(int(coefficient) < 0 for _, coefficient in difference.terms):
+        negated = sum_of(-difference, nest.values, nest.extents)
+        return -negated.start - less, negated.steps, -1
+    whole = sum_of(difference, nest.values, nest.extents)
+    return whole.start - less, whole.steps, 1

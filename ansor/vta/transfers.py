@@ -1,0 +1,88 @@
+"""Regions of tensors as instructions: each moves rows of elements; a region has as few of them as it can."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from ansor.errors import ScheduleError
+from ansor.vta.configuration import Memory
+from ansor.vta.instructions import Load, Padding, Rows, Store
+
+MOST = (1 << 16) - 1
+"""Elements of a row, rows, and elements from one to the next."""
+
+
+@dataclass(frozen=True)
+class Extent:
+    """A dimension of a region: elements that are there, how far they are apart in DRAM and in the memory of the core, zeros before and after them."""
+
+    count: int
+    dram: int
+    sram: int
+    before: int = 0
+    after: int = 0
+
+    @property
+    def padded(self) -> int:
+        """Elements with the zeros."""
+        return self.before + self.count + self.after
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """What one instruction moves."""
+
+    sram: int
+    dram: int
+    rows: Rows
+    padding: Padding
+
+
+def loads(memory: Memory, sram: int, dram: int, extents: Sequence[Extent]) -> list[Load]:
+    """A region, outermost dimension first, into consecutive elements of a memory from `sram` on. dram: the first element that is there."""
+    return [Load(memory, one.sram, one.dram, one.rows, one.padding) for one in _pieces(sram, dram, extents)]
+
+
+def stores(sram: int, dram: int, extents: Sequence[Extent]) -> list[Store]:
+    """Consecutive elements of OUT into a region."""
+    return [Store(one.sram, one.dram, one.rows) for one in _pieces(sram, dram, extents)]
+
+
+def _pieces(sram: int, dram: int, extents: Sequence[Extent]) -> Iterator[_Piece]:
+    left = _joined([one for one in extents if one.padded > 1 or one.before or one.after])
+    x = left.pop() if left and (left[-1].dram == 1 or left[-1].count == 1) else Extent(1, 1, 1)
+    y = left.pop() if left else Extent(1, x.count, x.padded)
+    if any(one.before or one.after for one in left) or max(x.before, x.after, y.before, y.after) > 15:
+        raise ScheduleError("asked for a VTA program with zeros around more than two dimensions, or more than 15 of them: pad ahead of it")
+    if max(x.count, y.count, y.dram) > MOST:
+        raise ScheduleError(f"asked for a VTA program that moves rows of {x.count} elements, {y.dram} apart; a field has up to {MOST}: keep smaller tiles")
+    padding = Padding(y.before, y.after, x.before, x.after)
+    if y.sram != x.padded and y.padded > 1:
+        raise ScheduleError("asked for a VTA program with rows that do not lie densely in the memory of the core")
+    for place in itertools.product(*(range(one.count) for one in left)):
+        shift = [sum(at * step for at, step in zip(place, steps, strict=True)) for steps in ([one.sram for one in left], [one.dram for one in left])]
+        yield _Piece(sram + shift[0], dram + shift[1], Rows(y.count, x.count, y.dram if y.count > 1 else x.count), padding)
+
+
+def _joined(extents: Sequence[Extent]) -> list[Extent]:
+    """The same region with fewer dimensions: those that follow each other in DRAM and in the memory are one."""
+    found: list[Extent] = []
+    for one in reversed(extents):
+        inner = found[-1] if found else None
+        if inner is not None and inner.padded == inner.count and one.padded == one.count and _follows(one, inner) and one.count * inner.count <= MOST:
+            found[-1] = replace(inner, count=one.count * inner.count)
+        else:
+            found.append(one)
+    return found[::-1]
+
+
+def _follows(outer: Extent, inner: Extent) -> bool:
+    return outer.dram == inner.count * inner.dram and outer.sram == inner.count * inner.sram
+
+
+def count_of(extents: Sequence[Extent]) -> int:
+    """Elements that move."""
+    return prod(one.count for one in extents)

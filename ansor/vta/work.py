@@ -1,0 +1,202 @@
+"""What programs make a core do, counted from their loops: the same arithmetic for one program and for a population.
+
+Each nest that becomes instructions is counted on its own: how often it runs, and what it moves or computes each time. Tiles count as whole ones; what they have
+beyond the ends of tensors is taken off all together (`Work.filling`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ansor.ir.columns import Flag, Int, Row, ceil_div, choose, larger, product, row, smaller
+from ansor.ir.linear import Linear, Var, variables
+from ansor.ir.loops import Access, Buffer, For, Loops, Node, Store
+from ansor.te.expr import Binary, Expr, Select
+from ansor.te.fold import walk
+from ansor.vta.buffers import MEMORIES, scoped
+from ansor.vta.configuration import Configuration, Memory
+from ansor.vta.lanes import lanes_of, product_of
+from ansor.vta.nests import Blocks, accesses, leaf_store, loops_of, plain
+
+
+@dataclass(frozen=True, eq=False)
+class Transfer:
+    """What goes between DRAM and a memory. times: how often; elements: each time; pieces: instructions; rows: runs of neighbours in DRAM."""
+
+    buffer: Buffer
+    memory: Memory
+    times: Int
+    elements: Int
+    pieces: Int
+    rows: Int
+
+
+@dataclass(frozen=True, eq=False)
+class Computing:
+    """What compute runs. times: how often; begins: how often of these from the identity; elements, results: visited and written each time; extents: of its
+    loops; steps: ALU operations, with an immediate and with two tensors; kernels: how many kinds of micro-ops stand for it at most."""
+
+    store: Store
+    gemm: bool
+    times: Int
+    begins: Int
+    elements: Int
+    results: Int
+    extents: tuple[Int, ...]
+    steps: tuple[int, int]
+    kernels: Int
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """All that a program does. held: elements of each memory that its buffers take; filling: share of the tiles that is inside the tensors."""
+
+    transfers: tuple[Transfer, ...]
+    computing: tuple[Computing, ...]
+    held: Mapping[Memory, Int]
+    copies: Mapping[Memory, Int]
+    filling: Row
+
+
+def work_of(loops: Loops, configuration: Configuration) -> Work:
+    """Raises ScheduleError where loops are no program for a core."""
+    count = _Counter(loops, configuration)
+    for path, node in _leaves(loops.body, ()):
+        count.nest(path, node)
+    held: dict[Memory, Int] = dict.fromkeys((Memory.INP, Memory.WGT, Memory.ACC), 0)
+    copies: dict[Memory, Int] = dict.fromkeys(held, 2)
+    for buffer in scoped(loops):
+        memory = MEMORIES[buffer.scope]
+        size = product(_blocks_of(extent, count.lanes[buffer].get(dimension, 1)) for dimension, extent in enumerate(buffer.shape))
+        held[memory] = held[memory] + size * buffer.copies
+        copies[memory] = smaller(copies[memory], buffer.copies)
+    return Work(tuple(count.transfers), tuple(count.computing), held, copies, count.filling)
+
+
+def _leaves(nodes: Sequence[Node], path: tuple[For, ...]) -> Iterator[tuple[tuple[For, ...], Node]]:
+    for node in nodes:
+        if leaf_store(node) is not None:
+            yield path, node
+        elif isinstance(node, For):
+            yield from _leaves(node.body, (*path, node))
+
+
+class _Counter:
+    def __init__(self, loops: Loops, configuration: Configuration) -> None:
+        self.lanes: Mapping[Buffer, Blocks] = lanes_of(loops, configuration).blocks
+        self.transfers: list[Transfer] = []
+        self.computing: list[Computing] = []
+        self.filling: Row = 1.0
+
+    def nest(self, path: tuple[For, ...], node: Node) -> None:
+        """Count a nest."""
+        store = leaf_store(node)
+        assert store is not None
+        own = list(loops_of(node))
+        value = plain(store.value)
+        if store.buffer.scope == "output":
+            self._computes(path, own, store)
+            self._moves(path, own, store, Access(store.buffer, store.index, store.buffer.dtype), Memory.OUT)
+            self.filling = row(product(store.buffer.shape)) / row(product(loop.var.extent for loop in (*path, *own)))
+        elif store.combiner is not None:
+            self._computes(path, own, store)
+        else:
+            access = next(iter(accesses(value.then if isinstance(value, Select) else value)))
+            memory = MEMORIES[store.buffer.scope]
+            narrow = memory == Memory.ACC and access.buffer.dtype == "int8"
+            self._moves(path, own, store, access, Memory.ACC8 if narrow else memory)
+
+    def _moves(self, path: tuple[For, ...], own: list[For], store: Store, access: Access, memory: Memory) -> None:
+        blocks, inner = self.lanes[access.buffer], {loop.var for loop in own}
+        shape = [_blocks_of(extent, blocks.get(dimension, 1)) for dimension, extent in enumerate(access.buffer.shape)]
+        region = [_along(index, inner, blocks.get(dimension, 1)) for dimension, index in enumerate(access.index)]
+        elements = product(region)
+        times = product(loop.var.extent for loop in path) if memory == Memory.OUT else _times(path, access, store.buffer.copies)
+        together, second = _runs(region, shape)
+        self.transfers.append(Transfer(store.buffer, memory, times, elements, elements // (together * second), elements // together))
+
+    def _computes(self, path: tuple[For, ...], own: list[For], store: Store) -> None:
+        sides = [Access(store.buffer, store.index, store.buffer.dtype), *accesses(store.value)]
+        blocks = {var: size for side in sides for dimension, size in self.lanes[side.buffer].items() for var in variables(side.index[dimension])}
+        extents = tuple(_blocks_of(loop.var.extent, blocks.get(loop.var, 1)) for loop in own)
+        reduces = {loop.var for loop in own if loop.kind == "reduce"}
+        results = product(extent for loop, extent in zip(own, extents, strict=True) if loop.var not in reduces)
+        turns = product(side.buffer.copies for side in sides if side.buffer.scope in MEMORIES)
+        shapes = product(choose(guard.needed, 2, 1) for guard in store.guards)
+        times = product(loop.var.extent for loop in path)
+        begins = product(loop.var.extent for loop in path if loop.kind != "reduce" or loop.stage != store.stage)
+        gemm, steps = product_of(store) is not None, _steps(store)
+        self.computing.append(Computing(store, gemm, times, begins, product(extents), results, extents, steps, turns * shapes))
+
+
+def _blocks_of(extent: Int, block: int) -> Int:
+    return extent if block == 1 else ceil_div(extent, block)
+
+
+def _along(index: Linear, inner: set[Var], block: int) -> Int:
+    """Elements of a dimension that the loops of a nest walk."""
+    return _blocks_of(product(var.extent for var in variables(index) if var in inner), block)
+
+
+def _times(path: tuple[For, ...], access: Access, copies: Int) -> Int:
+    """How often another region is wanted than those that the copies hold: what loops inside go through is there again where it fits into them."""
+    used = {atom: coefficient for index in access.index for atom, coefficient in index.terms if isinstance(atom, Var)}
+    times: Int = 1
+    regions: Int = 1
+    for loop in reversed(path):
+        moves: Flag = used[loop.var] != 0 if loop.var in used else False
+        times = choose(moves | (regions > copies), times * loop.var.extent, times)
+        regions = choose(moves, regions * loop.var.extent, regions)
+    return times
+
+
+def _runs(region: Sequence[Int], shape: Sequence[Int]) -> tuple[Int, Int]:
+    """Neighbours in DRAM, and how many runs of them one instruction takes."""
+    together: Int = 1
+    second: Int = 1
+    whole: Flag = True
+    open_: Flag = True
+    for extent, size in zip(reversed(region), reversed(shape), strict=True):
+        second = choose((whole == False) & open_, extent, second)  # noqa: E712  # flags may be columns
+        open_ = open_ & (whole | (extent == 1))
+        together = choose(whole, together * extent, together)
+        whole = whole & (extent == size)
+    return together, second
+
+
+def _steps(store: Store) -> tuple[int, int]:
+    """ALU operations of a statement: with an immediate, and with two tensors."""
+    if product_of(store) is not None:
+        return 0, 0
+    operations = [node for node in walk(store.value) if isinstance(node, Binary)]
+    tensors = sum(all(_reads(side) for side in (node.left, node.right)) for node in operations)
+    if store.combiner is not None:
+        return len(operations) - tensors + (store.combiner != "sum"), tensors + 1
+    return max(1, len(operations) - tensors) if not tensors else len(operations) - tensors, tensors
+
+
+def _reads(value: Expr) -> bool:
+    return next(accesses(value), None) is not None
+
+
+def instructions(work: Work) -> Int:
+    """How many instructions a program has, about."""
+    moved = sum((one.times * one.pieces for one in work.transfers), start=0)
+    return sum((one.times * (1 + (one.store.combiner is not None) + sum(one.steps)) for one in work.computing), start=moved)
+
+
+def micro_ops(work: Work) -> Int:
+    """Micro-ops of all kernels, at most."""
+    total: Int = 0
+    for one in work.computing:
+        longest: Int = 1
+        second: Int = 1
+        for extent in one.extents:
+            second = larger(second, smaller(longest, extent))
+            longest = larger(longest, extent)
+        kinds = 2 if one.gemm else 1 + one.steps[1]
+        kernel: Int = one.elements // (longest * second)
+        total = total + kernel * one.kernels * kinds
+    return total
+

@@ -1,0 +1,31 @@
+"""The kind `vta`: its cores, its texts, and who decides what is searched."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansor.errors import TargetError
+from ansor.targets.base import find_kind, parse_target
+from ansor.targets.vta import configuration_of
+from ansor.tasks.task import SearchTask
+from ansor.vta.configuration import CORE_32, DEFAULT, Configuration
+from tests.vta_declarations import conv2d, dense
+
+
+def test_cores_by_name_and_by_size() -> None:
+    assert configuration_of(parse_target("vta")) == DEFAULT and configuration_of(parse_target("vta -core=32")) == CORE_32
+    target = parse_target("vta -core=block=5,weight_bytes=19")
+    assert configuration_of(target) == Configuration(block=5, weight_bytes=19) and str(target) == "vta -core=block=5,weight_bytes=19"
+    assert parse_target(str(target)) == target and target.capacities["wgt"] == 1 << 19 and "block=32" in target.rules[0]
+    assert str(target.unit) == "cycles (chisel)" and target.device == "vta-sim" and not target.open_loops
+    for text in ("vta -core=17", "vta -core=block=x", "vta -core=size=3,block=4", "vta -core=block=5,,"):
+        with pytest.raises(TargetError, match="cores are default, 32, 64"):
+            parse_target(text)
+
+
+def test_what_is_searched_is_what_rules_say() -> None:
+    task = SearchTask(tensors=conv2d((1, 64, 28, 28), 64, 3, pad=1), target="vta")
+    names = {choice.name for space in task.spaces for choice in space.sketch.choices}
+    assert {name for name in names if not name.startswith("out.")} == {"acc.ci", "inp copies", "wgt copies", "acc copies"} and len(names) == 7
+    assert len(task.spaces) == 6 and len(SearchTask(tensors=dense(8, 16, 16), target="vta").spaces) == 2
+    assert find_kind("cpu").codegen.cost is None and parse_target("cpu").open_loops

@@ -1,0 +1,120 @@
+"""Random programs of operators compute what the declaration means, with modules in a random order; most samples are programs; refusals say why."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ansor.errors import ScheduleError
+from ansor.ir.dag import Dag
+from ansor.ir.evaluate import evaluate
+from ansor.measure.devices.vta_sim import simulated
+from ansor.schedule.legality import legal_rows
+from ansor.schedule.sketch import Sketch
+from ansor.targets.base import Target, parse_target
+from ansor.targets.vta import configuration_of
+from ansor.tasks.task import SearchTask
+from ansor.te.tensor import Tensor
+from ansor.vta.compiled import operator_from_text
+from ansor.vta.cycles import CHISEL
+from ansor.vta.estimate import estimated_cycles
+from ansor.vta.generate import compile_operator
+from ansor.vta.work import work_of
+from tests.vta_declarations import added, conv2d, dense, pool
+
+DEFAULT = parse_target("vta")
+OPERATORS = {
+    "dense": dense(32, 128, 256),
+    "odd dense": dense(33, 100, 200),
+    "turned": dense(8, 48, 32, turned=True),
+    "conv": conv2d((1, 32, 14, 14), 48, 3, pad=1),
+    "odd channels": conv2d((1, 40, 9, 11), 24, 3, pad=1),
+    "stride, batch": conv2d((2, 32, 10, 10), 32, 1, stride=2),
+    "5x5": conv2d((1, 16, 12, 12), 16, 5, pad=2),
+    "dilated": conv2d((1, 32, 14, 14), 32, 3, pad=2, dilation=2),
+    "residual": conv2d((1, 32, 9, 9), 32, 3, pad=1, residual=True),
+    "add": added((1, 40, 9, 9)),
+    "max": pool((1, 32, 13, 13), 3, stride=2),
+    "mean": pool((1, 32, 14, 14), 3, stride=2, pad=1, mean=True),
+}
+
+
+def inputs_of(dag: Dag, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    return {one.name: rng.integers(*((-128, 128) if one.dtype == "int8" else (-3000, 3000)), one.shape).astype(one.dtype) for one in dag.inputs}
+
+
+def check(tensors: list[Tensor], target: Target, programs: int, seed: int) -> None:
+    """So many random programs of each sketch."""
+    rng, dag = np.random.default_rng(seed), Dag(tensors)
+    inputs = inputs_of(dag, rng)
+    (right,) = evaluate(dag.outputs, inputs)
+    for space in SearchTask(tensors=tensors, target=target).spaces:
+        rows = rng.integers(0, space.sizes, (20 * programs, len(space.sizes)))
+        for row in rows[space.legal(rows)][:programs]:
+            operator = compile_operator(space.sketch.lower_row(row.tolist()), configuration_of(target))
+            outputs, _, _ = simulated(operator, inputs, CHISEL, seed)
+            assert np.array_equal(outputs[dag.outputs[0].name], right), (space.sketch, row)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_programs_compute_what_is_declared(name: str) -> None:
+    check(OPERATORS[name], DEFAULT, 2, 0)
+
+
+@pytest.mark.parametrize("core", ["32", "64", "input_bytes=14,weight_bytes=16,accumulator_bytes=15"])
+def test_other_cores(core: str) -> None:
+    for tensors in (conv2d((1, 40, 9, 9), 72, 3, pad=1, residual=True), dense(5, 130, 70)):
+        check(tensors, parse_target(f"vta -core={core}"), 2, 1)
+
+
+def test_rows_in_blocks() -> None:
+    """A core that multiplies two rows at once. A bias would have to be there for each."""
+    check(conv2d((4, 32, 6, 6), 32, 3, pad=1, bias=False), parse_target("vta -core=batch=1"), 2, 1)
+    space = SearchTask(tensors=conv2d((4, 32, 6, 6), 32, 3, pad=1), target="vta -core=batch=1").spaces[0]
+    with pytest.raises(ScheduleError, match="b_acc in acc, whose elements have 2 rows; it has none"):
+        compile_operator(space.sketch.lower_row([0] * len(space.sizes)), configuration_of(space.target))
+
+
+@pytest.mark.parametrize("name", ["conv", "odd dense", "max", "residual"])
+def test_batched_is_row_by_row(name: str) -> None:
+    """Limits and the estimate."""
+    rng = np.random.default_rng(2)
+    for space in SearchTask(tensors=OPERATORS[name], target=DEFAULT).spaces:
+        rows = rng.integers(0, space.sizes, (12, len(space.sizes)))
+        together = space.sketch.lower_rows(rows)
+        costs = np.broadcast_to(np.asarray(estimated_cycles(work_of(together, configuration_of(DEFAULT)), configuration_of(DEFAULT), CHISEL)), 12)
+        assert np.array_equal(space.legal(rows), legal_rows(together, DEFAULT, 12))
+        assert np.allclose(np.exp(space.features(rows).prior_logs()).reshape(12, -1).sum(1), costs)
+        for place, row in enumerate(rows.tolist()):
+            alone = space.sketch.lower_row(row)
+            assert bool(legal_rows(alone, DEFAULT, 1)[0]) == bool(space.legal(rows)[place])
+            assert np.isclose(float(np.asarray(DEFAULT.cost(alone))), costs[place])
+
+
+@pytest.mark.parametrize("name", ["conv", "odd channels", "add"])
+def test_legal_samples_are_programs(name: str) -> None:
+    rng = np.random.default_rng(3)
+    small = parse_target("vta -core=input_bytes=12,weight_bytes=15,accumulator_bytes=13,uop_bytes=10")
+    seen = 0
+    for space in SearchTask(tensors=OPERATORS[name], target=small).spaces:
+        rows = rng.integers(0, space.sizes, (12, len(space.sizes)))
+        legal = space.legal(rows)
+        for row in rows[legal].tolist():
+            compile_operator(space.sketch.lower_row(row), configuration_of(small))
+        seen += int(legal.sum())
+    assert seen > 10
+
+
+def test_operators_are_texts() -> None:
+    space = SearchTask(tensors=OPERATORS["conv"], target=DEFAULT).spaces[0]
+    source = DEFAULT.emit(space.sketch.lower_row((0,) * len(space.sizes)), "kernel")
+    operator = operator_from_text(source.text)
+    assert [one.role for one in operator.tensors] == ["input", "constant", "constant", "output"] and "GEMM" in source.text
+
+
+def test_what_a_core_does_not_do() -> None:
+    with pytest.raises(ScheduleError, match="in INP, which has 128"):
+        space = SearchTask(tensors=OPERATORS["5x5"], target=DEFAULT).spaces[0]
+        compile_operator(space.sketch.lower_row([size - 1 for size in space.sizes]), configuration_of(parse_target("vta -core=input_bytes=11")))
+    plain = Sketch(Dag(OPERATORS["conv"])).lower_row(())
+    assert not legal_rows(plain, DEFAULT, 1)[0]

@@ -1,0 +1,50 @@
+"""Kernels visit what loops visit; regions move what is in them, with few instructions."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from ansor.errors import ScheduleError
+from ansor.vta.configuration import Memory
+from ansor.vta.instructions import Padding, Rows
+from ansor.vta.kernels import Kernel, Walk, joined, kernel_of
+from ansor.vta.transfers import Extent, loads, stores
+
+
+def visits(kernel: Kernel) -> list[tuple[int, int, int]]:
+    found = []
+    for o, i in itertools.product(range(kernel.outer.iterations), range(kernel.inner.iterations)):
+        for uop in kernel.uops:
+            found.append(tuple(getattr(uop, name) + o * getattr(kernel.outer, name) + i * getattr(kernel.inner, name) for name in ("dst", "src", "wgt")))
+    return sorted(found)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_kernels_visit_what_loops_visit(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    walks = [Walk(*map(int, (rng.integers(1, 5), *rng.integers(0, 9, 3)))) for _ in range(int(rng.integers(0, 5)))]
+    walks += [Walk(6, 4, 0, 1), Walk(4, 1, 0, 0)][: seed % 3]
+    right = []
+    for place in itertools.product(*(range(walk.extent) for walk in walks)):
+        right.append(tuple(start + sum(at * walk.steps[k] for at, walk in zip(place, walks, strict=True)) for k, start in enumerate((1, 2, 3))))
+    assert visits(kernel_of((1, 2, 3), walks)) == sorted(right)
+
+
+def test_loops_that_go_on_are_one() -> None:
+    assert joined([Walk(3, 20), Walk(1, 7), Walk(5, 4), Walk(4, 1)]) == [Walk(60, 1)]
+    assert len(kernel_of((0, 0, 0), [Walk(3, 20, 1), Walk(5, 4, 9), Walk(4, 1, 5)]).uops) == 3
+
+
+def test_regions_have_few_instructions() -> None:
+    (whole,) = loads(Memory.INP, 5, 100, [Extent(4, 64, 64), Extent(8, 8, 8), Extent(8, 1, 1)])
+    assert whole.rows.count == 256 and whole.sram_base == 5 and whole.dram_base == 100
+    tile = loads(Memory.INP, 0, 10, [Extent(2, 100, 12), Extent(3, 10, 4, 0, 0), Extent(4, 1, 1)])
+    assert [(one.sram_base, one.dram_base, one.rows) for one in tile] == [(0, 10, Rows(3, 4, 10)), (12, 110, Rows(3, 4, 10))]
+    (around,) = loads(Memory.INP, 0, 0, [Extent(3, 10, 6, 1, 1), Extent(4, 1, 1, 2, 0)])
+    assert around.padding == Padding(1, 1, 2, 0) and around.rows == Rows(3, 4, 10)
+    assert [one.rows for one in stores(0, 0, [Extent(3, 10, 1)])] == [Rows(3, 1, 10)]
+    with pytest.raises(ScheduleError, match="more than 15"):
+        loads(Memory.INP, 0, 0, [Extent(4, 1, 1, 16, 0)])

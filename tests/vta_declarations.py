@@ -1,0 +1,74 @@
+"""Operators that a VTA core computes, declared as anybody would."""
+
+from __future__ import annotations
+
+from ansor import te
+from ansor.te.expr import Expr
+from ansor.te.tensor import Tensor
+
+
+def narrowed(value: Expr, low: int = -128) -> Expr:
+    """Clipped to int8."""
+    return te.maximum(te.minimum(value, 127), low).astype("int8")
+
+
+def dense(m: int, n: int, k: int, *, turned: bool = False) -> list[Tensor]:
+    """Rows times weights [n, k], or [k, n], and a bias; shifted and clipped."""
+    a, bias = te.placeholder((m, k), "int8", name="A"), te.placeholder((n,), "int32", name="B", constant=True)
+    w, r = te.placeholder((k, n) if turned else (n, k), "int8", name="W", constant=True), te.reduce_axis(k, "k")
+    acc = te.compute((m, n), lambda i, j: te.sum(a[i, r].astype("int32") * (w[r, j] if turned else w[j, r]).astype("int32"), axis=r), name="acc")
+    return [a, w, bias, te.compute((m, n), lambda i, j: narrowed((acc[i, j] + bias[j]) >> 6), name="out")]
+
+
+def padded(x: Tensor, by: int) -> Tensor:
+    """Zeros around rows and columns of [n, c, h, w]."""
+    n, c, h, w = x.shape
+
+    def one(a: Expr, b: Expr, y: Expr, z: Expr) -> Expr:
+        return te.if_then_else(te.all(y >= by, y < h + by, z >= by, z < w + by), x[a, b, y - by, z - by], te.const(0, "int8"))
+
+    return te.compute((n, c, h + 2 * by, w + 2 * by), one, name="padded") if by else x
+
+
+def conv2d(
+    shape: tuple[int, int, int, int], channels: int, kernel: int, *, stride: int = 1, pad: int = 0, dilation: int = 1, residual: bool = False, bias: bool = True
+) -> list[Tensor]:
+    """A convolution with a bias, or without, shifted, clipped at 0; `residual`: int8 added after the shift."""
+    n, ci, h, w = shape
+    x, weights = te.placeholder(shape, "int8", name="x"), te.placeholder((channels, ci, kernel, kernel), "int8", name="w", constant=True)
+    add, source = te.placeholder((channels,), "int32", name="b", constant=True), padded(x, pad)
+    size = tuple((extent + 2 * pad - dilation * (kernel - 1) - 1) // stride + 1 for extent in (h, w))
+    c, ky, kx = te.reduce_axis(ci, "ci"), te.reduce_axis(kernel, "ky"), te.reduce_axis(kernel, "kx")
+
+    def one(a: Expr, b: Expr, y: Expr, z: Expr) -> Expr:
+        data = source[a, c, y * stride + ky * dilation, z * stride + kx * dilation].astype("int32")
+        return te.sum(data * weights[b, c, ky, kx].astype("int32"), axis=[c, ky, kx])
+
+    acc = te.compute((n, channels, *size), one, name="acc")
+    biased = te.compute(acc.shape, lambda a, b, y, z: acc[a, b, y, z] + add[b], name="biased") if bias else acc
+    given = [x, weights, add] if bias else [x, weights]
+    if not residual:
+        return [*given, te.compute(acc.shape, lambda *at: narrowed(biased[at] >> 9, 0), name="out")]
+    other = te.placeholder(acc.shape, "int8", name="r")
+    return [*given, other, te.compute(acc.shape, lambda *at: narrowed((biased[at] >> 9) + other[at].astype("int32"), 0), name="out")]
+
+
+def pool(shape: tuple[int, int, int, int], kernel: int, *, stride: int, pad: int = 0, mean: bool = False) -> list[Tensor]:
+    """The greatest of each window, or its sum, shifted."""
+    n, channels, h, w = shape
+    x = te.placeholder(shape, "int8", name="x")
+    source, ky, kx = padded(x, pad), te.reduce_axis(kernel, "ky"), te.reduce_axis(kernel, "kx")
+    size = tuple((extent + 2 * pad - kernel) // stride + 1 for extent in (h, w))
+    reduced = te.sum if mean else te.max
+
+    def one(a: Expr, b: Expr, y: Expr, z: Expr) -> Expr:
+        return reduced(source[a, b, y * stride + ky, z * stride + kx].astype("int32"), axis=[ky, kx])
+
+    found = te.compute((n, channels, *size), one, name="found")
+    return [x, te.compute(found.shape, lambda *at: (found[at] >> 3 if mean else found[at]).astype("int8"), name="out")]
+
+
+def added(shape: tuple[int, ...]) -> list[Tensor]:
+    """Two tensors of different scales, added."""
+    x, y = te.placeholder(shape, "int8", name="x"), te.placeholder(shape, "int8", name="y")
+    return [x, y, te.compute(shape, lambda *at: narrowed((x[at].astype("int32") * 3 + y[at].astype("int32") * 5) >> 2, 0), name="out")]
