@@ -1,6 +1,8 @@
-"""Seconds that a trial's bytes take over a serial line: `python benchmarks/serial_line.py [--baud 115200]`.
+"""Trials over an emulated serial line: `python benchmarks/serial_line.py [--baud 115200] [--trials 24] [--boards 2]`.
 
-4 KiB are written, a program runs, 512 bytes are read, by the monitor as a process behind a line that lets through as many bytes a second as a real one would.
+First memory alone: 4 KiB are written, a program runs, 512 bytes are read, by the monitor as a process behind a line that lets through as many bytes a second as
+a real one would. Then whole trials of a dense layer of 8-bit integers, on a Cortex-M4 in QEMU with the monitor behind such a line: on one board, and on
+several. Needs qemu-system-arm.
 """
 
 from __future__ import annotations
@@ -8,56 +10,58 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import statistics
+import sys
 import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
 
+from ansor.api import tune_tasks
+from ansor.measure.device import Job, Observation
+from ansor.measure.devices.board import BoardDevice
+from ansor.measure.failure import Failure
 from ansor.measure.wire.monitor_build import built_process
-from ansor.measure.wire.port import Port, process_port
+from ansor.measure.wire.port import process_port
 from ansor.measure.wire.serial import SerialWire
+from ansor.targets.boards.catalogue import find_board
+from ansor.tasks.task import SearchTask
+from ansor.testing.paced_port import BITS_A_BYTE, PacedPort
 from ansor.testing.wire_programs import AARCH64, STOP, X86_64
 
-PART = 64
-BITS_A_BYTE = 10
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from board_trials import dense
+
+from tests.measure.boards.paced_line import BOARD, TARGET, paced_line
 
 
-class PacedPort:
-    """A port that takes, and gives, only so many bytes a second."""
+class Timed(BoardDevice):
+    """Keeps the seconds of each run, and the bytes that its line took."""
 
-    def __init__(self, port: Port, bytes_per_second: float) -> None:
-        self._port, self._rate = port, bytes_per_second
-        self._sending = self._receiving = 0.0
+    def __init__(self, *words: object) -> None:
+        super().__init__(*words)  # type: ignore[arg-type]
+        self.runs: list[tuple[float, float]] = []
 
-    def now(self) -> float:
-        return time.monotonic()
+    def run(self, job: Job) -> Observation | Failure:
+        start, before = time.monotonic(), self._line_bytes()
+        try:
+            return super().run(job)
+        finally:
+            self.runs.append((time.monotonic() - start, self._line_bytes() - before))
 
-    def send(self, data: bytes) -> None:
-        for start in range(0, len(data), PART):
-            part = data[start : start + PART]
-            self._sending = max(self._sending, self.now()) + len(part) / self._rate
-            time.sleep(max(0.0, self._sending - self.now()))
-            self._port.send(part)
-
-    def receive(self, seconds: float) -> bytes:
-        data = self._port.receive(seconds)
-        self._receiving = max(self._receiving, self.now()) + len(data) / self._rate
-        if data:
-            time.sleep(max(0.0, self._receiving - self.now()))
-        return data
-
-    def close(self) -> None:
-        self._port.close()
+    def _line_bytes(self) -> float:
+        wire = self._transport._wire
+        return wire.line_bytes if isinstance(wire, SerialWire) else 0.0
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--baud", type=int, default=115_200)
-    parser.add_argument("--trials", type=int, default=5)
-    options = parser.parse_args()
-    rate = options.baud / BITS_A_BYTE
+def memory(baud: int, rounds: int) -> None:
+    """Write, run, read."""
+    rate = baud / BITS_A_BYTE
     wire = SerialWire(PacedPort(process_port((str(built_process()), "1"), "process"), rate), "process", bytes_per_second=rate)
     base, programs = wire.facts.free[0], AARCH64 if platform.machine() in ("aarch64", "arm64") else X86_64
     wire.write(base, programs.adds)
     print("write 4 KiB   run    read 512   all, seconds   of the line, writing")
-    for _ in range(options.trials):
+    for _ in range(rounds):
         times = [time.perf_counter()]
         wire.write(base + 4096, os.urandom(4096))
         times.append(time.perf_counter())
@@ -69,6 +73,40 @@ def main() -> None:
         print(f"{write:9.3f} {run:8.3f} {read:9.3f} {times[-1] - times[0]:10.3f} {100 * 4096 / rate / write:17.0f} %")
     print(f"repeated {wire.traffic.repeated}, damaged {wire.traffic.damaged}")
     wire.close()
+
+
+def whole_trials(baud: int, trials: int, boards: int) -> float:
+    """Trials a second of a run, whose first ones bring the harness."""
+    with ExitStack() as stack:
+        devices = [Timed(f"serial:paced{k}", find_board(BOARD), stack.enter_context(paced_line(baud))) for k in range(boards)]
+        task = SearchTask(tensors=dense(64, 256, 256), target=TARGET, name="dense")
+        start = time.monotonic()
+        (state,) = tune_tasks([task], trials=trials, devices=devices)
+        rate = state.trials / (time.monotonic() - start)
+        assert state.best is not None
+    first = [one.runs[0] for one in devices if one.runs]
+    later = [run for one in devices for run in one.runs[1:]]
+    print(f"{boards} board{'s' * (boards > 1)}: {state.trials} trials, {rate:.2f} a second; first {_seconds(first)}; then {_seconds(later)}; "
+          f"the line took {statistics.mean(size for _, size in later) * BITS_A_BYTE / baud:.2f} s of a trial, "
+          f"{max(size for _, size in later) * BITS_A_BYTE / baud:.2f} at most")  # fmt: skip
+    return rate
+
+
+def _seconds(runs: Sequence[tuple[float, float]]) -> str:
+    seconds = [one for one, _ in runs]
+    return f"{statistics.mean(seconds):.2f} s, median {statistics.median(seconds):.2f}, at most {max(seconds):.2f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--baud", type=int, default=115_200)
+    parser.add_argument("--rounds", type=int, default=5, help="of memory alone")
+    parser.add_argument("--trials", type=int, default=24)
+    parser.add_argument("--boards", type=int, default=2)
+    given = parser.parse_args()
+    memory(given.baud, given.rounds)
+    rates = [whole_trials(given.baud, given.trials, boards) for boards in sorted({1, given.boards})]
+    print(f"{given.boards} boards to one: {rates[-1] / rates[0]:.2f}")
 
 
 if __name__ == "__main__":

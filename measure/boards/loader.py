@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Iterator
 
 from ansor.codegen.image.elf import Segment
-from ansor.measure.wire.wire import Wire, WireError
+from ansor.measure.wire.wire import Summing, Wire, WireError
 
 BLOCK = 64  # bytes that are compared and written together; places in memory begin at multiples of it
+SUMMED, REWRITTEN = 16 << 10, 2 << 10  # bytes that are summed up at once, and those of them that are written when the sum is wrong
 GAP = 4  # blocks between two that differ, which go with them: a request costs more
 
 
@@ -20,7 +22,7 @@ class Loader:
 
     @property
     def fresh(self) -> bool:
-        """Whether nothing is known of the memory: all that is loaded next is written, and read back."""
+        """Whether nothing is known of the memory: all that is loaded next is written, and read back, or summed up by a board that can."""
         return self._doubt
 
     def forget(self) -> None:
@@ -38,9 +40,11 @@ class Loader:
         blocks = _blocks(segments)
         try:
             written = tuple(self._runs(blocks))
+            if self._doubt and isinstance(wire, Summing):
+                written = tuple(part for one in written for part in _wrong(wire, one))
             for one in written:
                 wire.write(one.address, one.content)
-                if self._doubt and wire.read(one.address, len(one.content)) != one.content:
+                if self._doubt and not _is_there(wire, one):
                     raise WireError(f"{wire.name}: memory at {one.address:#x} does not keep what is written to it; is there RAM?")
         except WireError:
             self.forget()
@@ -57,6 +61,25 @@ class Loader:
             while differ and differ[0] - last <= GAP * BLOCK and all(at in blocks for at in range(last, differ[0], BLOCK)):
                 last = differ.pop(0)
             yield Segment(first, b"".join(blocks[at] for at in range(first, last + BLOCK, BLOCK)))
+
+
+def _wrong(wire: Summing, segment: Segment) -> Iterator[Segment]:
+    """What of a segment is not in memory, as the board's own sums say."""
+    for part in _pieces(segment, SUMMED):
+        if wire.crc(part.address, len(part.content)) != zlib.crc32(part.content):
+            yield from (one for one in _pieces(part, REWRITTEN) if wire.crc(one.address, len(one.content)) != zlib.crc32(one.content))
+
+
+def _is_there(wire: Wire, segment: Segment) -> bool:
+    """Whether memory has what was written."""
+    if isinstance(wire, Summing):
+        return wire.crc(segment.address, len(segment.content)) == zlib.crc32(segment.content)
+    return wire.read(segment.address, len(segment.content)) == segment.content
+
+
+def _pieces(segment: Segment, size: int) -> Iterator[Segment]:
+    for start in range(0, len(segment.content), size):
+        yield Segment(segment.address + start, segment.content[start : start + size])
 
 
 def _blocks(segments: Iterable[Segment]) -> dict[int, bytes]:

@@ -35,7 +35,7 @@ TRAP_FACTS = struct.Struct("<BIQ")
 class Kind(IntEnum):
     """What frames are. Answers have the kind of the request, and 0x80."""
 
-    HELLO, OPEN, READ, WRITE, SUM, EXECUTE, RESET = range(1, 8)
+    HELLO, OPEN, READ, WRITE, SUM, EXECUTE, RESET, UNPACK = range(1, 9)
     ANSWER = 0x80
     FAULT, STATE, LOST, STARTED = range(0xC0, 0xC4)
 
@@ -68,7 +68,7 @@ class Fault:
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What a monitor says of itself and its board. window: bytes of frames that it has room for; free: first and last + 1.
-    abilities: `chunk` is of one frame."""
+    abilities: `chunk` is of one frame. unpacks: it takes what `packing` makes."""
 
     boot: int
     session: int
@@ -76,6 +76,7 @@ class Facts:
     free: tuple[int, int]
     board: str
     abilities: Abilities
+    unpacks: bool = False
 
 
 @dataclass(slots=True)
@@ -210,7 +211,8 @@ class Link:
             raise WireError(f"{self.name}: the monitor there is of another version than this program; build it anew and put it on the board")
         boot, session, chunk, window, first, last, _, bits, abilities, _ = FACTS.unpack_from(answer.body)
         board = answer.body[FACTS.size :].decode("ascii", "replace")
-        return Facts(boot, session, window, (first, last), board, Abilities(bool(abilities & 2), bool(abilities & 1), chunk, bits))
+        able = Abilities(bool(abilities & 2), bool(abilities & 1), chunk, bits)
+        return Facts(boot, session, window, (first, last), board, able, bool(abilities & 4))
 
     def _ask(self, frame: Frame, attempts: int) -> Frame:
         """The answer to a request that is not part of a session."""

@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from ansor.errors import DeviceError
 from ansor.measure.wire.link import TRAP_FACTS, Facts, Fault, Kind, Link, Request
+from ansor.measure.wire.packing import LITERALS, packed
 from ansor.measure.wire.port import Port, SerialPort, socket_port
 from ansor.measure.wire.wire import Abilities, Reason, Stopped, Traffic, WireError
 
@@ -21,6 +22,7 @@ SUM_BYTES = 1 << 15
 """Bytes that the monitor sums up for one answer: well under a second on any board."""
 
 WRITE_ATTEMPTS = 3
+LEAST_PACKED = 64  # bytes: less is sent as it is
 REASONS: dict[int, Reason] = {1: "stop", 2: "trap", 3: "timeout"}
 BAUD = 115_200
 FORMS = "serial:/dev/ttyUSB0?baud=115200&reset=dtr, socket://host:port, loop://, or the path of a terminal"
@@ -31,7 +33,7 @@ class SerialWire:
 
     def __init__(self, port: Port, name: str, line_reset: Callable[[], Port] | None = None, bytes_per_second: float = BAUD / 10) -> None:
         self._name, self._line_reset = name, line_reset
-        self._sent = self._received = 0
+        self._sent = self._received = self._unsent = 0
         self._closed = False
         self._link = Link(port, name, bytes_per_second)
         self._damaged_before = 0
@@ -61,8 +63,13 @@ class SerialWire:
     def traffic(self) -> Traffic:
         """What went through it so far."""
         counts = self._link.counts
-        overhead = max(0, counts.bytes - self._sent - self._received)
+        overhead = max(0, counts.bytes + self._unsent - self._sent - self._received)
         return Traffic(self._sent, self._received, overhead, counts.repeated, self._damaged_before + self._link.damaged)
+
+    @property
+    def line_bytes(self) -> int:
+        """Bytes that went through the line, both ways."""
+        return self._link.counts.bytes
 
     def read(self, address: int, size: int) -> bytes:
         """`size` bytes of memory, from any address."""
@@ -85,6 +92,12 @@ class SerialWire:
         if wrong:
             raise WireError(f"{self._name}: memory at {wrong[0]:#x} does not keep what is written to it; is there RAM, and is it not the monitor's own?")
         self._sent += len(data)
+
+    def crc(self, address: int, size: int) -> int:
+        """CRC-32 of memory, as the monitor finds it; of up to `SUM_BYTES`."""
+        self._check(address, size)
+        (answer,) = self._link.exchange([Request(Kind.SUM, struct.pack("<QI", address, size), 4)])
+        return int.from_bytes(self._fine(answer, "sum up", address, size), "little")
 
     def execute(self, entry: int, stop: int, seconds: float) -> Stopped:
         """Run from `entry` until `stop` is reached, for `seconds` at most.
@@ -133,13 +146,23 @@ class SerialWire:
 
     def _written(self, address: int, data: bytes) -> list[int]:
         """Write once; the addresses of the parts that are not there afterwards."""
-        parts = [(at, data[at - address : at - address + count]) for at, count in self._pieces(address, len(data))]
         sums = self._pieces(address, len(data), SUM_BYTES)
-        requests = [Request(Kind.WRITE, struct.pack("<Q", at) + part) for at, part in parts]
+        parts = self._writes(address, data)
+        requests = [*parts]
         requests += [Request(Kind.SUM, struct.pack("<QI", at, count), 4) for at, count in sums]
         answers = [self._fine(answer, "write", address, len(data)) for answer in self._link.exchange(requests)]
         expected = [zlib.crc32(data[at - address : at - address + count]).to_bytes(4, "little") for at, count in sums]
         return [at for (at, _), found, right in zip(sums, answers[len(parts) :], expected, strict=True) if found != right]
+
+    def _writes(self, address: int, data: bytes) -> list[Request]:
+        """Requests that write it: packed, where the monitor unpacks and that is shorter."""
+        chunk = self._facts.abilities.chunk
+        parts = packed(data, chunk) if self._facts.unpacks and len(data) >= LEAST_PACKED and chunk > LITERALS else []
+        saved = len(data) - sum(len(tokens) for _, tokens in parts)
+        if parts and saved > 0:
+            self._unsent += saved
+            return [Request(Kind.UNPACK, struct.pack("<Q", address + start) + tokens) for start, tokens in parts]
+        return [Request(Kind.WRITE, struct.pack("<Q", at) + data[at - address : at - address + count]) for at, count in self._pieces(address, len(data))]
 
     def _fine(self, answer: bytes | Fault, what: str, address: int, size: int) -> bytes:
         if isinstance(answer, bytes):

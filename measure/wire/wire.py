@@ -10,7 +10,7 @@ Whatever goes through a wire is counted, so that a test can say what did not. `a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from ansor.errors import DeviceError
 
@@ -91,3 +91,11 @@ class Wire(Protocol):
 
     def close(self) -> None:
         """Let go of the board. Nothing else may be called afterwards."""
+
+
+@runtime_checkable
+class Summing(Protocol):
+    """A wire whose board sums up its memory, which is less to send than the memory."""
+
+    def crc(self, address: int, size: int) -> int:
+        """CRC-32 of so many bytes. Raises WireError."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import zlib
 
 import pytest
 
@@ -52,6 +53,28 @@ def test_what_is_there_is_not_sent_again_and_a_lost_write_is_noticed() -> None:
     memory.bytes[150] = 0
     with pytest.raises(WireError, match="does not keep what is written"):
         loader.load(memory, parts)
+    assert loader.fresh
+
+
+class Summed(Memory):
+    """One whose board sums up what it holds."""
+
+    def crc(self, address: int, size: int) -> int:
+        return zlib.crc32(self.bytes[address : address + size])
+
+
+def test_a_board_that_sums_up_its_memory_is_sent_what_is_wrong_in_it() -> None:
+    memory, loader, parts = Summed(), Loader(), [Segment(64, random.Random(2).randbytes(6000))]
+    loader.load(memory, parts)  # type: ignore[arg-type]
+    first = memory.sent
+    memory.bytes[5000] ^= 1
+    loader.forget()
+    assert [one.address for one in loader.load(memory, parts)] == [64 + 4096]  # type: ignore[arg-type]
+    assert first >= 6000 and memory.sent - first < 2048 + 64 and memory.read(64, 6000) == parts[0].content
+    loader.forget()
+    memory.bytes[100], memory.loses = memory.bytes[100] ^ 1, True
+    with pytest.raises(WireError, match="does not keep what is written"):
+        loader.load(memory, parts)  # type: ignore[arg-type]
     assert loader.fresh
 
 

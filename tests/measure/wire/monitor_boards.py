@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -29,8 +29,8 @@ START_SECONDS = 20.0
 class Simulator:
     """One QEMU at a time for a board; a reset starts another one."""
 
-    def __init__(self, board: str) -> None:
-        self.board = board
+    def __init__(self, board: str, more: Sequence[str] = ()) -> None:
+        self.board, self.more = board, more
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> Port:
@@ -39,7 +39,7 @@ class Simulator:
         with socket.create_server(("127.0.0.1", 0)) as taken:
             number = taken.getsockname()[1]
         line = f"tcp:127.0.0.1:{number},server=on,wait=off,nodelay=on"
-        command = (*COMMANDS[self.board], "-kernel", str(built_monitor(self.board)), "-display", "none", "-monitor", "none", "-serial", line)
+        command = (*COMMANDS[self.board], "-kernel", str(built_monitor(self.board)), "-display", "none", "-monitor", "none", "-serial", line, *self.more)
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
         deadline = time.monotonic() + START_SECONDS
         while True:
