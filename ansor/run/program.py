@@ -11,6 +11,7 @@ from typing import NoReturn
 
 from ansor.codegen.building import Toolchain
 from ansor.codegen.c_toolchain import CToolchain
+from ansor.codegen.image.toolchain import ImageToolchain
 from ansor.codegen.pool_library import SOURCE as POOL
 from ansor.codegen.source import Argument, CSource
 from ansor.codegen.trial.manifest import program_text
@@ -22,18 +23,16 @@ from ansor.measure.measure_task import MeasureTask
 from ansor.measure.trial.fill import fills_of
 from ansor.measure.trial.recipe import check_lines, input_lines, moves_line, recipe_text
 from ansor.measure.worker import POSITIVE
+from ansor.run.board_program import TEST, board_files
 from ansor.run.kernels import built, schedule_text
 from ansor.run.states import Best
 from ansor.run.voice import Report
 from ansor.support.notices import warn
 from ansor.support.safe_files import make_folder, write_whole
 from ansor.support.text import counted
-from ansor.targets.base import Target
+from ansor.targets.base import Target, find_kind
 from ansor.targets.unit import SECONDS, Unit
 from ansor.tasks.task import SearchTask
-
-TEST = "selftest"
-"""The folder of the self-test."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,17 +104,18 @@ class Program:
         raise MeasureError(f"asked to call {self.name}, a program for {self.target}, which does not run in this process; save(folder) writes it as C for there")
 
     def save(self, folder: str | Path) -> Path:
-        """Write C, a header, a build script and a self-test, all of which need a C compiler and nothing else. Files that are there are replaced.
+        """Write C, a header, a build script and a self-test, all of which need a C compiler and nothing else. Files that are there are replaced. For a board
+        also the linker script; the self-test is then an image that its simulator runs.
 
         `sh build.sh` builds a static library, `sh build.sh test` the self-test as well, and runs it: it fills the inputs from a seed, computes the outputs by
-        plain loops in double precision, and compares. Raises MeasureError when the folder cannot be written to.
+        plain loops in double precision (for a board that was done here), and compares. Raises MeasureError when the folder cannot be written to.
         """
         place = Path(folder)
-        if not isinstance(self.target.toolchain(), CToolchain):
+        if not isinstance(self.target.toolchain(), CToolchain | ImageToolchain):
             raise MeasureError(f"asked to save {self.name}, a program for {self.target}, as C, but no C compiler builds programs of this kind; keep `source`")
         try:
-            make_folder(place / TEST)
             for name, text in files_of(self).items():
+                make_folder((place / name).parent)
                 write_whole(place / name, text.encode(), 0o755 if name.endswith(".sh") else 0o644)
         except OSError as error:
             raise MeasureError(f"asked to save a program in {place}, which cannot be written to ({error.strerror or error}); name another folder") from error
@@ -142,9 +142,12 @@ def program_of(task: SearchTask, best: Best, stats: Mapping[str, float] | None =
     return Program(task.name, task.target, code, task.measure_task, schedule_text(task, best), Measured(cost, unit, dict(stats or {})), best.origin)
 
 
-def files_of(program: Program) -> dict[str, str]:
+def files_of(program: Program) -> Mapping[str, str]:
     """Texts by their place in the folder."""
-    code = program.code
+    code, toolchain = program.code, program.target.toolchain()
+    if isinstance(toolchain, ImageToolchain):
+        header = {f"{code.entry}.h": header_text(program)}
+        return {**header, **board_files(code, toolchain.board, toolchain.machine, program.task)}
     found = {f"{code.entry}.c": code.text, f"{code.entry}.h": header_text(program), "build.sh": build_text(program)}
     reference = program.task.reference
     if reference is None:
@@ -187,10 +190,16 @@ def header_text(program: Program) -> str:
     return "\n".join([*lines, f"#ifndef {guard}", f"#define {guard}", "", *bounds, "", entry, "", "#endif", ""])
 
 
+def _processor(target: Target) -> str:
+    """The processor as gcc and clang name it, with the features that differ from its usual ones."""
+    usual, found = find_kind(target.kind).default(target.mcpu).hardware.features, target.hardware.features
+    return "".join([target.mcpu, *(f"+{name}" for name in sorted(found - usual)), *(f"+no{name}" for name in sorted(usual - found))])
+
+
 def build_text(program: Program) -> str:
     """A shell script that builds with whatever C compiler CC names."""
     code = program.code
-    machine = shlex.quote(f"-mcpu={program.target.mcpu}") if program.target.mcpu not in ("", "native") else ""
+    machine = shlex.quote(f"-mcpu={_processor(program.target)}") if program.target.mcpu not in ("", "native") else ""
     objects = " ".join([f"{TEST}/{path.stem}" for path in SOURCES] + ([f"{TEST}/{POOL.stem}"] if code.threads > 1 else []))
     test = f"""
 [ "$1" = test ] || exit 0

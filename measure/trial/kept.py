@@ -36,3 +36,16 @@ def read_kept(content: bytes, outputs: Sequence[Argument]) -> KeptFile:
         arrays[one.name] = np.frombuffer(content, f"{chr(kind)}{itemsize}", size, offset).reshape(one.shape)
         sensitivity[one.name] = moved
     return KeptFile(arrays, sensitivity, scale)
+
+
+def kept_bytes(kept: KeptFile, outputs: Sequence[Argument]) -> bytes:
+    """The file of such outputs, as `trial.c` writes it. `outputs`: of the reference, in order."""
+    head, contents = HEADER_WORDS * 8 + len(outputs) * ENTRY_WORDS * 8, b""
+    entries = b""
+    for one in outputs:
+        array = kept.outputs[one.name]
+        array = array.astype(np.float64) if array.dtype.kind == "f" else array
+        row = struct.pack("<QQQQd", head + len(contents), array.size, ord(array.dtype.kind), array.itemsize, kept.sensitivity[one.name])
+        entries += row.ljust(ENTRY_WORDS * 8, b"\0")
+        contents += array.tobytes().ljust(-(-array.nbytes // 64) * 64, b"\0")
+    return struct.pack("<QQdQ", MAGIC, len(outputs), kept.input_scale, 0) + entries + contents

@@ -12,7 +12,7 @@ import ansor
 from ansor import te
 from ansor.codegen.toolchain import find_compiler
 from ansor.errors import MeasureError
-from ansor.run.program import Program
+from ansor.run.program import Program, build_text
 from ansor.support import settings
 from ansor.targets.unit import INSTRUCTIONS
 from ansor.te import nn
@@ -77,3 +77,10 @@ def test_a_folder_that_cannot_be_written_to_is_told(program: Program, tmp_path: 
     (tmp_path / "file").write_text("")
     with pytest.raises(MeasureError, match="asked to save a program in .* which cannot be written to"):
         program.save(tmp_path / "file")
+
+
+@pytest.mark.parametrize(("features", "told"), [("", ""), (" -mattr=+dotprod", "+dotprod"), (" -mattr=-dotprod", "+nodotprod")])
+def test_compilers_are_told_the_features(features: str, told: str) -> None:
+    mcpu = "cortex-a76" if "-dot" in features else "cortex-a72"
+    found = ansor.auto_schedule(convolution, target=f"arm -mcpu={mcpu}{features}", trials=0, progress=False)
+    assert isinstance(found, Program) and f"MCPU=${{MCPU--mcpu={mcpu}{told}}}" in build_text(found)

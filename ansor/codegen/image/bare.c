@@ -260,6 +260,9 @@ static void paint_stack(void) {
 }
 
 void bare_main(void) {
+#ifdef BARE_KNOWN
+    bare_known();
+#endif
     ansor_answer.state = BARE_RUNS, ansor_answer.size = 0, ansor_answer.lost = 0;
     ansor_trial_selected = (const trial_manifest *)(uintptr_t)ansor_control.manifest;
     heap = (uintptr_t)ansor_control.heap_start;

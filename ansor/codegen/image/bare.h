@@ -39,6 +39,7 @@ extern uint64_t ansor_bss_start[], ansor_still_end[], ansor_bss_end[]; /* before
 extern volatile unsigned char ansor_stack_low[], ansor_stack_top[];
 
 void bare_clear(void);                                                               /* zeroes what C wants to be zero, before anything else */
+void bare_known(void);                                                               /* of images that were told all (BARE_KNOWN): says it */
 void bare_main(void);                                                                /* called by the start-up code, on a fresh stack */
 void bare_trapped(const char *kind, const char *why, uintptr_t pc, uintptr_t where); /* called after a trap, on a fresh stack; does not return */
 void ansor_stop(void);                                                               /* where every run ends */

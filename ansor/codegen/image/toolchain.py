@@ -60,9 +60,17 @@ class ImageToolchain:
     @property
     def flags(self) -> tuple[str, ...]:
         """The flags of candidates."""
+        return (*self.compiler.code_flags(self.board.core.mcpu), *self._core, "-ffreestanding", "-DTRIAL_SMALL")
+
+    @property
+    def machine(self) -> tuple[str, ...]:
+        """Those that are of the processor, for whoever builds candidates again."""
+        return (f"-mcpu={self.board.core.mcpu}", *self._core)
+
+    @property
+    def _core(self) -> tuple[str, ...]:
         core = self.board.core
-        order = SOURCE_ORDER if self.board.counter.unit == "instructions" else ()
-        return (*self.compiler.code_flags(core.mcpu), "-target", core.triple, *core.flags, *order, "-ffreestanding", "-DTRIAL_SMALL")
+        return ("-target", core.triple, *core.flags, *(SOURCE_ORDER if self.board.counter.unit == "instructions" else ()))
 
     def forms(self) -> tuple[str, ...]:
         """Images alone."""
