@@ -250,7 +250,9 @@ def _add_compile(commands: Commands) -> None:
 def _add_int8(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--int8", action="store_true", help="quantise a PyTorch network to 8-bit integers (its calibration() or example_inputs())")
     parser.add_argument("--run", dest="selftest", action="store_true",
-                        help="run the self-test of an int8 network, on this machine or in the simulator of the board")
+                        help="run the self-test of an int8 network: on this machine, in the simulator of the board, or on the board")
+    parser.add_argument("--on", metavar="WIRE",
+                        help="the board that --run puts the program on, such as gdb://localhost:3333 (default: its simulator, or the wire that its file names)")
 
 
 def _add_show(commands: Commands) -> None:

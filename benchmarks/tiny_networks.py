@@ -19,8 +19,9 @@ import numpy as np
 import torch
 
 import ansor
+from ansor.integer.board_run import run_firmware
 from ansor.integer.compiling import as_declared
-from ansor.integer.firmware import build_firmware, run_firmware
+from ansor.integer.firmware import build_firmware
 from ansor.integer.network import IntegerNetwork
 from ansor.integer.program import IntegerProgram
 from ansor.integer.reading import network_of

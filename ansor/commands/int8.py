@@ -13,7 +13,8 @@ from ansor import api
 from ansor.commands.common import check_folder, doing, target_of
 from ansor.commands.subject import NetworkSubject, resolve
 from ansor.errors import ArgumentError, DeclarationError
-from ansor.integer.firmware import run_firmware
+from ansor.integer.board_run import run_firmware, wire_of
+from ansor.integer.firmware import board_of, build_firmware
 from ansor.integer.program import IntegerProgram
 from ansor.integer.table import profile_text
 from ansor.ir.dag import c_identifier
@@ -31,6 +32,8 @@ def is_int8(given: argparse.Namespace) -> bool:
 
 def run_int8(given: argparse.Namespace, console: Console, tuning: TuningKeywords = NOTHING) -> int:
     """Read the network, tune or choose its kernels, print what each layer needs, save it, run its self-test; 1 where that is wrong."""
+    if given.on and not given.selftest:
+        raise ArgumentError(f"asked for --on {given.on} without --run; add it, or leave --on out")
     if given.selftest and not given.output:
         raise ArgumentError("asked for --run without --output; name a folder, where the program is built")
     with doing(console, f"reading {given.subject}"):
@@ -62,11 +65,12 @@ def _saved(made: IntegerProgram, given: argparse.Namespace, console: Console) ->
         made.save(given.output)
         console.print(f"saved in {given.output}; `sh {given.output}/build.sh` builds it")
         return 0
-    firmware = made.firmware(given.output)
+    wire = wire_of(board_of(made.code), given.on or "")
+    firmware = build_firmware(made.code, given.output, behind_wire=bool(wire))
     console.print(f"{firmware.path}: {firmware.flash_bytes} bytes of code and constants, {firmware.ram_bytes} of RAM with the stack, for {firmware.board.name}")
     if not given.selftest:
         return 0
-    run = run_firmware(firmware)
+    run = run_firmware(firmware, wire)
     console.print(profile_text(made.code, run.layers, run.unit, firmware.code_bytes), markup=False, soft_wrap=True)
     return _say_test(run.wrong, f"; one run: {run.cost:,.0f} {run.unit}, {run.stack_bytes} bytes of stack", console)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.image.toolchain import ImageToolchain
 from ansor.errors import MeasureError
+from ansor.integer.board_text import FOLDER, board_files
 from ansor.integer.c_text import KERNELS, files_of
 from ansor.integer.network_code import NetworkCode
 from ansor.integer.selftest import selftest_texts
@@ -14,7 +15,8 @@ from ansor.support.safe_files import make_folder, write_whole
 
 
 def save(program: NetworkCode, folder: str | Path) -> Path:
-    """Write C, a build script and a self-test, which need a C compiler and nothing else. Files that are there are replaced.
+    """Write C, a build script and a self-test, which need a C compiler and nothing else; for a board also its start-up code, so that the script builds all
+    of its program. Files that are there are replaced.
 
     Raises MeasureError for a target that is not built by a C compiler, and when the folder cannot be written to.
     """
@@ -23,7 +25,14 @@ def save(program: NetworkCode, folder: str | Path) -> Path:
         raise MeasureError(f"asked to save {program.network.name} for {program.target} as C, but no C compiler builds programs of this kind")
     try:
         make_folder(place / KERNELS)
-        for name, text in files_of(program, selftest_texts(program)).items():
+        toolchain = program.target.toolchain()
+        texts = files_of(program, selftest_texts(program))
+        if isinstance(toolchain, ImageToolchain):
+            make_folder(place / FOLDER)
+            make_folder(place / "trial")
+            texts |= board_files(program, toolchain.board)
+            del texts["main.c"]
+        for name, text in texts.items():
             write_whole(place / name, text.encode(), 0o755 if name.endswith(".sh") else 0o644)
     except OSError as error:
         raise MeasureError(f"asked to save a network in {place}, which cannot be written to ({error.strerror or error}); name another folder") from error

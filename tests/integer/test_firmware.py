@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from ansor.errors import ModelError, TargetError
+from ansor.errors import DeviceError, ModelError, TargetError
+from ansor.integer.board_run import run_firmware, wire_of
 from ansor.integer.compiling import as_declared, compiled
-from ansor.integer.firmware import build_firmware, limits_of, run_firmware
+from ansor.integer.firmware import board_of, build_firmware, limits_of
 from ansor.integer.from_torch import from_torch
 from ansor.integer.network import IntegerNetwork
 from ansor.integer.network_code import NetworkCode
+from ansor.integer.saved import save
 from ansor.integer.table import profile_text, table_text
 from ansor.run.keywords import RunOptions
 from ansor.targets.base import parse_target
 from tests.integer.models import samples, small
+from tests.measure.boards.simulated import qemu_gdb
 
 pytestmark = [pytest.mark.compiler, pytest.mark.torch, pytest.mark.usefixtures("boards")]
 BOARDS = ("mps2-an386", "qemu-riscv32", "spike-rv32", "spike-rvv128")
@@ -47,6 +52,47 @@ def test_every_byte_is_right_on_a_board(network: IntegerNetwork, tmp_path: Path,
     profile = profile_text(code, run.layers, run.unit, firmware.code_bytes).splitlines()
     assert len(profile) == 1 + len(code.kernels) and profile[0].split()[:4] == ["kernel", "calls", "MACs", "instructions"]
     assert table_text(code).splitlines()[-1].startswith(f"{network.macs} MACs; RAM: {code.arena_bytes} bytes of arena")
+
+
+@pytest.mark.parametrize("board", ["qemu-riscv32", "mps2-an386"])
+def test_a_board_behind_a_wire(network: IntegerNetwork, tmp_path: Path, board: str) -> None:
+    code = code_of(network, f"micro -board={board} -code=ram -stack=1024")
+    alone = run_firmware(build_firmware(code, tmp_path / "alone"))
+    firmware = build_firmware(code, tmp_path / "wire", behind_wire=True)
+    with qemu_gdb(board) as (wire, _):
+        found = run_firmware(firmware, wire)
+    assert found.wrong == 0 and abs(found.cost - alone.cost) <= 2 and len(found.layers) == len(code.calls)
+
+
+def test_what_is_no_wire_and_code_in_flash(network: IntegerNetwork, tmp_path: Path) -> None:
+    code = code_of(network, "micro -board=netduinoplus2 -stack=1024")
+    board = board_of(code)
+    assert wire_of(board) == "" and wire_of(board, "gdb://a:1") == "gdb://a:1"
+    assert wire_of(board_of(code_of(network, "micro -board=nrf52840dk -stack=1024"))) == "gdb://localhost:3333"
+    with pytest.raises(DeviceError, match="which is no wire to a board; write gdb://"):
+        wire_of(board, "local")
+    with pytest.raises(DeviceError, match="its code is in flash, which a wire does not write; use -code=ram"):
+        run_firmware(build_firmware(code, tmp_path, behind_wire=True), "gdb://localhost:1")
+
+
+def compilers() -> dict[str, str]:
+    """C compilers for Cortex-M that are no part of this package: GCC where it is installed."""
+    import ziglang  # type: ignore[import-untyped]
+
+    gcc = {"gcc": "arm-none-eabi-gcc"} if shutil.which("arm-none-eabi-gcc") else {}
+    return {"zig": f"{Path(ziglang.__file__).parent / 'zig'} cc", **gcc}
+
+
+def test_the_build_script_needs_nothing_of_ours(network: IntegerNetwork, tmp_path: Path) -> None:
+    save(code_of(network, "micro -board=mps2-an386 -stack=1024"), tmp_path)
+    for name, compiler in compilers().items():
+        around = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "CC": compiler}
+        made = subprocess.run(["sh", "build.sh", "test"], cwd=tmp_path, env=around, capture_output=True, text=True, timeout=300)
+        assert made.returncode == 0 and "small: right" in made.stdout, (name, made.stdout, made.stderr)
+    weights = tmp_path / "weights.c"
+    weights.write_text(weights.read_text().replace("-1,", "1,"))
+    made = subprocess.run(["sh", "build.sh", "test"], cwd=tmp_path, env=around, capture_output=True, text=True, timeout=300)
+    assert made.returncode == 1 and "small: wrong" in made.stdout
 
 
 def test_plain_loops_are_right_too_and_wrong_weights_show(network: IntegerNetwork, tmp_path: Path) -> None:

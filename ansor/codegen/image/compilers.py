@@ -1,0 +1,45 @@
+"""How compilers are told the core of a board: the package's own, which is zig, and those that people have."""
+
+from __future__ import annotations
+
+from ansor.codegen.image.board import Core
+
+_UNITS = {"vfp4d16sp": "fpv4-sp-d16", "fp_armv8d16sp": "fpv5-sp-d16", "mve_fp": "auto"}
+_LETTERS = "mafdcv"
+
+
+def zig_flags(core: Core) -> tuple[str, ...]:
+    """For `zig cc`."""
+    return ("-target", core.triple, f"-mcpu={core.mcpu}", *core.flags)
+
+
+def gcc_flags(core: Core) -> tuple[str, ...]:
+    """For GCC of the architecture, such as arm-none-eabi-gcc and riscv64-unknown-elf-gcc."""
+    return (*(_thumb if core.architecture == "thumb" else _riscv)(core), *core.flags)
+
+
+def clang_flags(core: Core) -> tuple[str, ...]:
+    """For clang."""
+    return (f"--target={core.architecture}-none-{'eabi' if core.architecture == 'thumb' else 'elf'}", *gcc_flags(core))
+
+
+def gcc_name(core: Core) -> str:
+    """The usual name of GCC."""
+    return "arm-none-eabi-gcc" if core.architecture == "thumb" else "riscv64-unknown-elf-gcc"
+
+
+def _thumb(core: Core) -> tuple[str, ...]:
+    name, *features = core.mcpu.split("+")
+    flags = ("-mthumb", f"-mcpu={name.replace('_', '-')}")
+    if not core.floats:
+        return (*flags, "-mfloat-abi=soft")
+    return (*flags, "-mfloat-abi=hard", f"-mfpu={[_UNITS[one] for one in features if one in _UNITS][-1]}")
+
+
+def _riscv(core: Core) -> tuple[str, ...]:
+    bits = core.architecture.removeprefix("riscv")
+    features = core.mcpu.split("+")[1:]
+    letters = "".join(one for one in _LETTERS if one in features)
+    more = "".join(f"_{one}" for one in features if len(one) > 1)
+    floats = ("d" if "d" in features else "f") if core.floats else ""
+    return (f"-march=rv{bits}i{letters}{more}", f"-mabi={'ilp32' if bits == '32' else 'lp64'}{floats}")

@@ -1,0 +1,91 @@
+"""Runs the firmware of a network: in the simulator of its board, or on a board behind a wire. What its self-test says, and what it cost."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from dataclasses import dataclass
+
+from ansor.codegen.image.board import Board
+from ansor.codegen.image.elf import Segment, read_image
+from ansor.errors import DeviceError
+from ansor.integer.firmware import SECONDS, Firmware
+from ansor.measure.boards.loader import Loader
+from ansor.measure.devices.simulator import find_program
+from ansor.measure.wire.opening import open_wire, wire_forms, wire_kind
+from ansor.measure.wire.wire import Wire
+from ansor.support.text import clip
+
+_SAID = re.compile(r"selftest ([0-9a-f]+)\s+layers([0-9a-f ]+)\s+board ([0-9a-f]+) ([0-9a-f]+) stack ([0-9a-f]+)")
+HEAD = 24  # of an answer in memory: state, size, lost
+DONE = 2
+
+
+@dataclass(frozen=True)
+class BoardRun:
+    """wrong: 0 where every byte of the self-test is right; cost: of one run, in `unit`; layers: of each, reading the counter included.
+
+    stack_bytes: the most that was used.
+    """
+
+    wrong: int
+    cost: float
+    unit: str
+    stack_bytes: int
+    layers: tuple[float, ...]
+
+
+def wire_of(board: Board, device: str = "") -> str:
+    """The wire to a board: the one that is named, else its own; "" for a simulator. Raises DeviceError for a device that is no wire."""
+    if device and wire_kind(device) is None:
+        raise DeviceError(f"asked to run on {device}, which is no wire to a board; write {wire_forms()}, or leave it out for the simulator of {board.name}")
+    return device or ("" if board.run.command else board.run.device)
+
+
+def run_firmware(firmware: Firmware, wire: str = "") -> BoardRun:
+    """Start the board's simulator with it, or the board behind a wire. Raises DeviceError for a board without either, and for a run that says nothing."""
+    text = _over_wire(firmware, wire) if wire else _simulated(firmware)
+    board, found = firmware.board, _SAID.search(text)
+    if found is None:
+        said = clip(" ".join(text.split()), 300) or "nothing"
+        raise DeviceError(f"asked to run {firmware.path} on {wire or board.name}, which ended without an answer; it said: {said}")
+    layers, scale = tuple(int(word, 16) * board.counter.scale for word in found[2].split()), board.counter.scale
+    wrong, start, end, stack = (int(found[place], 16) for place in (1, 3, 4, 5))
+    return BoardRun(wrong, (end - start) * scale, board.counter.unit, stack, layers)
+
+
+def _simulated(firmware: Firmware) -> str:
+    board = firmware.board
+    if not board.run.command:
+        raise DeviceError(f"asked to run {firmware.path} on {board.name}, for which there is no simulator; name the wire to it, such as gdb://localhost:3333")
+    command = [find_program(board.run.command[0]), *(str(firmware.path) if word == "IMAGE" else word for word in board.run.command[1:])]
+    try:
+        ran = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=SECONDS)
+    except subprocess.TimeoutExpired as error:
+        raise DeviceError(f"asked to run {firmware.path}: still running after {SECONDS:.0f} s") from error
+    return f"{ran.stdout} {ran.stderr}"
+
+
+def _over_wire(firmware: Firmware, text: str) -> str:
+    """Write the program to the board's memory, run it to its end, and read what it left there."""
+    board, image = firmware.board, read_image(firmware.path)
+    if board.code.flash:
+        why = "its code is in flash, which a wire does not write; use -code=ram, or the tool that comes with the board"
+        raise DeviceError(f"asked to run {firmware.path} over {text}: {why}")
+    wire = open_wire(text)
+    try:
+        if wire.abilities.resets:
+            wire.reset()
+        Loader().load(wire, (*image.segments, Segment(image.symbols["ansor_answer"], bytes(HEAD))))
+        stopped = wire.execute(image.entry, image.symbols["ansor_stop"] & ~1, SECONDS)
+        if stopped.reason != "stop":
+            raise DeviceError(f"asked to run {firmware.path} over {text}, which ended in a {stopped.reason} {stopped.cause}")
+        return _answer(wire, image.symbols["ansor_answer"])
+    finally:
+        wire.close()
+
+
+def _answer(wire: Wire, place: int) -> str:
+    head = wire.read(place, HEAD)
+    state, size, _ = (int.from_bytes(head[start : start + 8], "little") for start in (0, 8, 16))
+    return wire.read(place + HEAD, size).decode("utf-8", "replace") if state == DONE and size < 1 << 16 else ""
