@@ -1,7 +1,7 @@
 """Which kinds of devices there are, and opening one by its text: `local`, `qemu-aarch64`, `agent://10.0.0.7:9190`.
 
 A kind is a `DeviceKind` in the tuple `KINDS` of a module of `ansor.measure.devices`, or of another package through the entry point group `ansor.devices`
-(a name and a DeviceKind). The text of a device begins with the name of its kind, alone or with a colon after it.
+(a name and a DeviceKind). The text of a device begins with the name of its kind, alone or with a colon after it; a path in /dev is a serial line.
 """
 
 from __future__ import annotations
@@ -122,8 +122,10 @@ def check_forms(devices: Sequence[Device], toolchain: Toolchain, target: Target)
 
 def find_kind(text: str) -> DeviceKind:
     """The kind of a device's text. Raises DeviceError for an unknown one."""
-    name = text.partition(":")[0]
+    name = "serial" if text.startswith("/dev/") else text.partition(":")[0]
     known = {kind.name: kind for kind in device_kinds()}
+    if name == "process":
+        raise DeviceError(f"asked for device {text!r}, which is a wire to try things without a board (`ansor micro probe {text}`): it runs no board's programs")
     if name not in known:
         raise DeviceError(f"asked for device {text!r}; the kinds of devices are {', '.join(known)}")
     return known[name]

@@ -305,7 +305,7 @@ class Kind:
 
     unit, device: what its devices count, and the text of the one that serves when nobody names one; functions of the target
     where it depends on that. codegen: how its programs are written and built. settled: the target with its options held against each other; it raises
-    TargetError for those that do not go together.
+    TargetError for those that do not go together. words: the machine in a few, where vectors and caches are not what says most of it.
     """
 
     name: str
@@ -316,6 +316,7 @@ class Kind:
     device: str | Callable[[Target], str] = LOCAL
     codegen: CodeGenerator = CodeGenerator()
     settled: Callable[[Target], Target] = _as_it_is
+    words: Callable[[Target], str] | None = None
 
 
 _kinds: dict[str, Kind] = {}

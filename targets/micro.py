@@ -85,6 +85,13 @@ def _settled(target: Target) -> Target:
     return replace(target, hardware=replace(target.hardware, memory=replace(memory, code=meant[memory.code])))
 
 
+def _words(target: Target) -> str:
+    """What a board has, and what counts there."""
+    board = board_of(target)
+    memories = ", ".join(f"{one.name} {one.size >> 10:,} KiB{' (flash)' if one.flash else ''}" for one in board.memories)
+    return f"{board.about}; {memories}; code in {board.code.name}; counts {_unit(target)}"
+
+
 def _has_room(loops: Loops, machine: Machine) -> Flag:
     """Arguments, intermediates and code have room on the board, beside what is there for trials."""
     assert isinstance(machine, Target)
@@ -109,4 +116,4 @@ def _device(target: Target) -> str:
 
 
 _CODE = CodeGenerator(toolchain=_toolchain, intrinsics=INTRINSICS, limits=(*LIMITS, Limit("room", _has_room)), refusal=_refusal, algorithms=ALGORITHMS)
-MICRO = register_kind(Kind("micro", _default, OPTIONS, "mps2-an386", _unit, _device, _CODE, _settled))
+MICRO = register_kind(Kind("micro", _default, OPTIONS, "mps2-an386", _unit, _device, _CODE, _settled, _words))

@@ -21,7 +21,7 @@ from ansor.measure.peak import measure_peak
 from ansor.run.progress_text import BUSY
 from ansor.support.settings import cache_directory, cores, writable_cache
 from ansor.support.text import format_seconds
-from ansor.targets.base import Target
+from ansor.targets.base import Target, find_kind
 
 
 def run_doctor(given: argparse.Namespace) -> int:
@@ -30,8 +30,7 @@ def run_doctor(given: argparse.Namespace) -> int:
     console = make_console()
     target = target_of(given)
     console.print(f"ansor {__version__} on {processor_name()}, {cores()} cores")
-    caches = ", ".join(f"L{level} {size >> 10} KiB" for level, size in enumerate(target.caches.sizes, 1))
-    console.print(f"target     {target}: vectors of {target.vector_bytes} bytes, {target.vector_registers} registers, {caches}", soft_wrap=True)
+    console.print(f"target     {target}: {_hardware(target)}", soft_wrap=True)
     cache, written = cache_directory(), writable_cache()
     elsewhere = "" if written == cache else f" (read-only; what it lacks is kept in {written})"
     console.print(f"cache      {cache}{elsewhere}", soft_wrap=True)
@@ -44,6 +43,14 @@ def run_doctor(given: argparse.Namespace) -> int:
         console.print(f"compiler   broken: {error}", soft_wrap=True)
         return 1
     return 0
+
+
+def _hardware(target: Target) -> str:
+    words = find_kind(target.kind).words
+    if words is not None:
+        return words(target)
+    caches = ", ".join(f"L{level} {size >> 10} KiB" for level, size in enumerate(target.caches.sizes, 1))
+    return f"vectors of {target.vector_bytes} bytes, {target.vector_registers} registers, {caches}"
 
 
 def _cost_model(target: Target) -> str:

@@ -11,20 +11,34 @@ from ansor.commands.common import make_console
 from ansor.errors import DeviceError
 from ansor.measure.device_kinds import device_kinds, open_devices
 from ansor.measure.device_kinds import find_kind as find_device_kind
-from ansor.targets.base import Target, find_kind, kind_names
+from ansor.measure.wire.opening import open_wire, wire_kind
+from ansor.targets.base import Kind, Target, find_kind, kind_names
 
 
 def run_targets(given: argparse.Namespace) -> int:
-    """One row for each kind of target, then the options of each."""
-    del given
+    """One row for each kind of target; for one that is named, one for each of its options. Raises TargetError for an unknown one."""
     console = make_console()
+    if given.kind:
+        return _say_options(console, find_kind(given.kind))
     table = _table("target", "costs in", "measured on", "options")
     for name in kind_names():
         kind = find_kind(name)
         unit, device = ("as the board counts", "the board's own") if callable(kind.unit) else (str(kind.unit), str(kind.device))
         table.add_row(name, unit, device, ", ".join(f"-{option.name}" for option in kind.options))
     console.print(table)
-    console.print("a target is a kind and its options, such as 'cpu -threads=1'; `ansor doctor --target ...` says what is needed and there", soft_wrap=True)
+    console.print("a target is a kind and its options, such as 'cpu -threads=1'; `ansor targets KIND` explains them", soft_wrap=True)
+    console.print("`ansor doctor --target ...` says what is needed and there", soft_wrap=True)
+    return 0
+
+
+def _say_options(console: Console, kind: Kind) -> int:
+    table = _table("option", "what it says", "usually")
+    target = kind.default(kind.mcpu)
+    for option in kind.options:
+        value = option.of(target)
+        table.add_row(f"-{option.name}", option.help, ", ".join(sorted(value)) if isinstance(value, frozenset) else option.text(value))
+    console.print(table)
+    console.print(f"the usual one is '{target}'", soft_wrap=True)
     return 0
 
 
@@ -49,7 +63,7 @@ def _table(*headings: str) -> Table:
 def say_device(console: Console, target: Target) -> bool:
     """Whether a target's own device can be used here: it is opened once; if it cannot be, a line says why."""
     kind = find_device_kind(target.device)
-    lacking = kind.missing() or _why_closed(target)
+    lacking = kind.missing() or _why_closed(target) or _why_silent(target.device)
     console.print(f"device     {target.device} ({kind.help}): {lacking or 'ready'}", soft_wrap=True)
     return not lacking
 
@@ -58,6 +72,16 @@ def _why_closed(target: Target) -> str:
     try:
         (device,) = open_devices(None, target)
         device.close()
+    except DeviceError as error:
+        return str(error)
+    return ""
+
+
+def _why_silent(text: str) -> str:
+    """Why no board answers behind a wire; '' where one does, and for other devices."""
+    try:
+        if wire_kind(text) is not None:
+            open_wire(text).close()
     except DeviceError as error:
         return str(error)
     return ""

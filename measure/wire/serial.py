@@ -203,6 +203,7 @@ def parse_address(text: str) -> SerialAddress:
     path, _, query = text.strip().partition("?")
     options = dict(parse_qsl(query, keep_blank_values=True))
     url = path.removeprefix("serial:")
+    url = url.removeprefix("//") if url.startswith("///") else url  # serial:///dev/ttyACM0, as other programs write it
     unknown = sorted(set(options) - {"baud", "reset"})
     if not url or unknown:
         raise DeviceError(f"{text!r} is no serial line: {f'it has no option {unknown[0]!r}' if unknown else 'it names none'}; write {FORMS}")

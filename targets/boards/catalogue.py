@@ -34,6 +34,9 @@ def find_board(name: str) -> Board:
 
 @cache
 def _read(path: Path, changed: int) -> Board:
+    if not changed and path.parent != FOLDER:
+        cure = "give the path of one that describes a board (docs/boards.md), or a board's name without .toml"
+        raise TargetError(f"asked for the board of {path}, which is no file; {cure}")
     if not changed:
         listed = ", ".join(board_names())
         raise TargetError(f"asked for the board {path.stem}; the boards are {listed}, or the path of a file that describes one (docs/boards.md)")

@@ -38,7 +38,7 @@ def test_a_terminal_is_a_line() -> None:
     tty.setraw(master)
     process = subprocess.Popen([built_process()], stdin=master, stdout=master, start_new_session=True)
     try:
-        for text in (os.ttyname(slave), f"serial:{os.ttyname(slave)}?baud=57600"):
+        for text in (os.ttyname(slave), f"serial:{os.ttyname(slave)}?baud=57600", f"serial://{os.ttyname(slave)}?baud=115200"):
             wire = open_serial(text)
             data = bytes(range(256)) * 8
             wire.write(wire.facts.free[0], data)
