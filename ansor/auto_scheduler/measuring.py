@@ -16,15 +16,18 @@ from ansor.auto_scheduler.declared_task import DeclaredTask, recovered
 from ansor.auto_scheduler.loop_state import State
 from ansor.auto_scheduler.measured import MeasureInput, MeasureResult
 from ansor.compat.common.failures import ERRORS, FLUSH_BYTES
+from ansor.compat.common.farm_text import farm_text
 from ansor.compat.common.outcome import MeasureErrorNo
 from ansor.compat.common.program import source_of
 from ansor.errors import AnsorError, TargetError
 from ansor.measure.builder import Builder, Built
-from ansor.measure.device import Job
+from ansor.measure.device import Device, Job
+from ansor.measure.device_kinds import open_device
 from ansor.measure.devices.local import LocalDevice
 from ansor.measure.failure import Failure
 from ansor.measure.machine_trouble import check_trouble
 from ansor.measure.timing import Stopping, TimingOptions
+from ansor.targets.base import Target
 
 FAILED_COST = 1e10
 """Seconds that TVM logs for a failure."""
@@ -102,6 +105,11 @@ class LocalRunner:
         """One result for each input, in order. What is wrong with a program is in its result."""
         return [self._run(recovered(inp), built) for inp, built in zip(measure_inputs, build_results, strict=True)]
 
+    def _device(self, target: Target) -> Device:
+        """What programs run on."""
+        del target
+        return LocalDevice()
+
     def _run(self, inp: MeasureInput, result: BuildResult) -> MeasureResult:
         if result.built is None or result.builder is None or result.error_no != MeasureErrorNo.NO_ERROR:
             return failed(result.error_no, result.error_msg, result.time_cost)
@@ -113,7 +121,7 @@ class LocalRunner:
         if reference.failure is not None:
             return failed(MeasureErrorNo.UNKNOWN_ERROR, f"the reference does not build: {reference.failure.text}", result.time_cost)
         started = time.monotonic()
-        with closing(LocalDevice()) as device:
+        with closing(self._device(inp.task.local_target)) as device:
             seen = device.run(Job(task, artifact, reference.artifact, self.timing))
         elapsed = result.time_cost + time.monotonic() - started
         if isinstance(seen, Failure):
@@ -122,11 +130,27 @@ class LocalRunner:
         return measured(seen.costs, None, elapsed)
 
 
-class RPCRunner:
-    """Runs programs on other machines: there is none here. Raises TargetError that tells what to use."""
+class RPCRunner(LocalRunner):
+    """Runs programs on the devices of a key, of the farm whose scheduler (TVM's tracker) is at host:port. Farms take turns: `priority` changes nothing.
+    `n_parallel`: programs on their way at a time. The others are as in `LocalRunner`. Devices run what is built for this machine, so they are of its kind.
 
-    def __init__(self, *args: object, **kwargs: object) -> None:
-        raise TargetError("asked for RPCRunner, but programs are measured on this machine: use LocalRunner, and tune on the machine that programs are for")
+    Running raises DeviceError where no scheduler answers, or no device has the key.
+    """
+
+    def __init__(
+        self, key: str, host: str, port: int, priority: int = 1, n_parallel: int = 1, timeout: float = 10, number: int = 3, repeat: int = 1,
+        min_repeat_ms: float = 0, cooldown_interval: float = 0.0, enable_cpu_cache_flush: bool = False, device: int = 0,
+    ) -> None:  # fmt: skip
+        super().__init__(timeout, number, repeat, min_repeat_ms, cooldown_interval, enable_cpu_cache_flush, device)
+        self.key, self.host, self.port, self.priority, self.n_parallel = key, host, port, priority, n_parallel
+
+    @property
+    def devices(self) -> str:
+        """The text of its devices."""
+        return farm_text(self.key, self.host, self.port, self.n_parallel)
+
+    def _device(self, target: Target) -> Device:
+        return open_device(self.devices, target)
 
 
 class LocalRPCMeasureContext:

@@ -21,7 +21,7 @@ from ansor.auto_scheduler.declared_task import DeclaredTask
 from ansor.auto_scheduler.export import state_of
 from ansor.auto_scheduler.loop_state import State
 from ansor.auto_scheduler.measured import MeasureInput
-from ansor.auto_scheduler.measuring import LocalBuilder, LocalRunner, measured
+from ansor.auto_scheduler.measuring import LocalBuilder, LocalRunner, RPCRunner, measured
 from ansor.auto_scheduler.state_model import StateModel
 from ansor.errors import ScheduleError, TargetError
 from ansor.ir.simplify import simplified
@@ -45,7 +45,7 @@ class TuningOptions:
 
     num_measure_trials: programs to measure; 0 measures none. early_stopping: end after so many without a better one.
     num_measures_per_round: programs between two looks at the model, at most; our rounds have 16. builder, runner: "local", or a LocalBuilder and a
-    LocalRunner. measure_callbacks: are told of each measurement; RecordToFile logs it.
+    LocalRunner or RPCRunner. measure_callbacks: are told of each measurement; RecordToFile logs it.
 
     Raises TargetError for another builder or runner.
     """
@@ -72,7 +72,8 @@ class TuningOptions:
         target = task.local_target
         timing = self.runner.timing if isinstance(self.runner, LocalRunner) else None
         builder = self.builder if isinstance(self.builder, LocalBuilder) else LocalBuilder()
-        return Measurer(target, timing=timing, build_timeout=builder.timeout, jobs=builder.n_parallel)
+        devices = self.runner.devices if isinstance(self.runner, RPCRunner) else None
+        return Measurer(target, devices, timing=timing, build_timeout=builder.timeout, jobs=builder.n_parallel)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -18,13 +20,16 @@ from ansor.autotvm.measured import Failed, MeasureInput, MeasureResult, Unmeasur
 from ansor.codegen.artifact import Artifact
 from ansor.codegen.source import CSource
 from ansor.compat.common.failures import ERRORS, FLUSH_BYTES
+from ansor.compat.common.farm_text import farm_text
 from ansor.compat.common.local_target import local_target
 from ansor.compat.common.outcome import MeasureErrorNo
 from ansor.compat.common.program import source_of
 from ansor.errors import AnsorError, ConfigError, MachineTrouble, TargetError, ToolchainError
 from ansor.ir.dag import Dag
 from ansor.measure import builder as builders
-from ansor.measure.device import Job
+from ansor.measure.device import Device, Job
+from ansor.measure.device_kinds import open_devices
+from ansor.measure.device_queue import DeviceQueue, Ran
 from ansor.measure.devices.local import LocalDevice
 from ansor.measure.failure import Failure
 from ansor.measure.machine_trouble import check_trouble
@@ -33,6 +38,7 @@ from ansor.measure.measurer import REFERENCE_COMPILE_SECONDS
 from ansor.measure.reference import measure_task
 from ansor.measure.timing import Stopping, TimingOptions
 from ansor.support import settings
+from ansor.targets.base import Target
 from ansor.templates.task import Task
 
 
@@ -135,7 +141,13 @@ class LocalRunner:
     def set_task(self, task: Task) -> None:
         """Start a process to run the task's programs in. Raises TargetError for a target that is no processor, ToolchainError without a compiler."""
         self.close()
-        self._session = _Session(task, self.timing, self.ref_input)
+        target = local_target(task.target)
+        self._session = _Session(target, self._devices(target), self.timing, self.ref_input)
+
+    def _devices(self, target: Target) -> Sequence[Device]:
+        """What programs run on."""
+        del target
+        return [LocalDevice()]
 
     @property
     def timing(self) -> TimingOptions:
@@ -148,7 +160,7 @@ class LocalRunner:
     def run(self, measure_inputs: Sequence[MeasureInput], build_results: Sequence[BuildResult]) -> list[MeasureResult]:
         """One result for each input, in order: `Unmeasured` where the machine is at fault."""
         assert self._session is not None, "set_task comes first"
-        return [self._session.run(build) for build in build_results]
+        return list(self._session.run(build_results))
 
     def close(self) -> None:
         """End the process."""
@@ -157,43 +169,77 @@ class LocalRunner:
             self._session = None
 
 
-class RPCRunner:
-    """Runs programs on other machines: there is none here. Raises TargetError that tells what to use."""
+class RPCRunner(LocalRunner):
+    """Runs programs on the devices of a key, of the farm whose scheduler (TVM's tracker) is at host:port. Farms take turns: `priority` changes nothing, and
+    `n_parallel` is how many programs are on their way, two for each device by default. The others are as in `LocalRunner`.
 
-    def __init__(self, *args: object, **kwargs: object) -> None:
-        raise TargetError("asked for RPCRunner, but programs are measured on this machine: use LocalRunner, and tune on the machine that programs are for")
+    Devices run what is built for this machine, so they are of its kind. Raises ConfigError for numbers that measure nothing; `set_task` raises DeviceError
+    where no scheduler answers, or no device has the key.
+    """
+
+    def __init__(
+        self, key: str, host: str, port: int, priority: int = 1, timeout: float = 10, n_parallel: int | None = None, number: int = 4, repeat: int = 3,
+        min_repeat_ms: float = 0, cooldown_interval: float = 0.1, enable_cpu_cache_flush: bool = False, module_loader: object = None,
+    ) -> None:  # fmt: skip
+        super().__init__(timeout, number, repeat, min_repeat_ms, cooldown_interval, enable_cpu_cache_flush, module_loader)
+        self.key, self.host, self.port, self.priority, self.n_parallel = key, host, port, priority, n_parallel
+
+    def _devices(self, target: Target) -> Sequence[Device]:
+        return open_devices(farm_text(self.key, self.host, self.port, self.n_parallel), target)
+
+
+_Run = tuple[MeasureTask, "Future[Ran]"]
+"""A program on a device, and what the programs of its declaration share."""
+
+
+def _unmeasured(build: BuildResult, trouble: MachineTrouble) -> Unmeasured:
+    return Unmeasured(MeasureErrorNo.UNKNOWN_ERROR, str(trouble), build.time_cost, time.time())
 
 
 class _Session:
     """Runs the programs of one task; references are built when the first program of a declaration comes."""
 
-    def __init__(self, task: Task, timing: TimingOptions, ref_input: Sequence[ArrayLike] | None) -> None:
-        self._target = local_target(task.target)
+    def __init__(self, target: Target, devices: Sequence[Device], timing: TimingOptions, ref_input: Sequence[ArrayLike] | None) -> None:
+        self._target = target
         self._builder = builders.Builder(self._target.toolchain(), timeout=REFERENCE_COMPILE_SECONDS)
-        self._device, self._timing = LocalDevice(), timing
+        self._queue, self._timing = DeviceQueue(devices), timing
         self._given = None if ref_input is None else [np.asarray(array) for array in ref_input]
         self._folder = tempfile.TemporaryDirectory(prefix="ansor-ref-input-")
         self._tasks: dict[str, tuple[MeasureTask, Artifact]] = {}
         self._best: dict[str, float] = {}
 
-    def run(self, build: BuildResult) -> MeasureResult:
-        """Run, verify and time one program, and remove its library."""
+    def run(self, builds: Sequence[BuildResult]) -> Iterator[MeasureResult]:
+        """Run, verify and time programs, as many at a time as devices take, and remove their libraries. One result for each, in order."""
+        waiting: deque[tuple[BuildResult, MeasureResult | _Run]] = deque()
+        for build in builds:
+            waiting.append((build, self._begun(build)))
+            if len(waiting) > self._queue.ahead:
+                yield self._ended(*waiting.popleft())
+        while waiting:
+            yield self._ended(*waiting.popleft())
+
+    def _begun(self, build: BuildResult) -> MeasureResult | _Run:
+        """Give a program to a device; its result, where it has one before."""
         try:
-            return self._measured(build)
+            if build.built is not None:
+                check_trouble(build.built.failure)
+            if build.built is None or build.built.artifact is None or build.dag is None or build.error_no != MeasureErrorNo.NO_ERROR:
+                return Failed(build.error_no, build.error_msg, build.time_cost, time.time())
+            task, reference = self._defined(build.dag)
+            return task, self._queue.submit(Job(task, build.built.artifact, reference, self._timing, self._best.get(task.key)))
         except MachineTrouble as trouble:  # not raised at once: what the rest of the batch gives counts
-            return Unmeasured(MeasureErrorNo.UNKNOWN_ERROR, str(trouble), build.time_cost, time.time())
+            return _unmeasured(build, trouble)
+
+    def _ended(self, build: BuildResult, begun: MeasureResult | _Run) -> MeasureResult:
+        try:
+            return begun if isinstance(begun, MeasureResult) else self._told(build, begun[0], begun[1].result())
+        except MachineTrouble as trouble:
+            return _unmeasured(build, trouble)
         finally:
             build.release()
 
-    def _measured(self, build: BuildResult) -> MeasureResult:
-        if build.built is not None:
-            check_trouble(build.built.failure)
-        if build.built is None or build.built.artifact is None or build.dag is None or build.error_no != MeasureErrorNo.NO_ERROR:
-            return Failed(build.error_no, build.error_msg, build.time_cost, time.time())
-        task, reference = self._defined(build.dag)
-        started = time.monotonic()
-        seen = self._device.run(Job(task, build.built.artifact, reference, self._timing, self._best.get(task.key)))
-        elapsed = build.time_cost + time.monotonic() - started
+    def _told(self, build: BuildResult, task: MeasureTask, ran: Ran) -> MeasureResult:
+        seen, elapsed = ran.outcome, build.time_cost + ran.seconds
         if isinstance(seen, Failure):
             check_trouble(seen)
             return Failed(ERRORS[seen.kind], seen.text, elapsed, time.time())
@@ -202,7 +248,7 @@ class _Session:
         return MeasureResult(costs, MeasureErrorNo.NO_ERROR, elapsed, time.time())
 
     def close(self) -> None:
-        self._device.close()
+        self._queue.close()
         self._builder.close()
         self._folder.cleanup()
 

@@ -65,6 +65,11 @@ def farm_certificates() -> Path:
     return Path(text).expanduser().absolute() if text else Path.home() / ".config" / "ansor" / "farm"
 
 
+def tvm_tracker() -> tuple[str, str]:
+    """Host and port of a tracker, as TVM's programs take them: `$TVM_TRACKER_HOST` and `$TVM_TRACKER_PORT`."""
+    return os.environ.get("TVM_TRACKER_HOST", "127.0.0.1"), os.environ.get("TVM_TRACKER_PORT", "9190")
+
+
 def ssh_command() -> tuple[str, ...]:
     """The words that start `ssh`: those of `$ANSOR_SSH`, such as `ssh -F FILE`. Raises ArgumentError for a text that is no command."""
     text = os.environ.get("ANSOR_SSH", "").strip()

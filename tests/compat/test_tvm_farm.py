@@ -1,0 +1,94 @@
+"""TVM's words for boards: the programs that start a farm, and the runners that measure on one."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ansor import auto_scheduler, autotvm, te
+from ansor.compat import tvm
+
+ENVIRONMENT = {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+
+
+def started(folder: Path, program: str, ready: str, *words: str) -> tuple[subprocess.Popen[str], str]:
+    """One of TVM's programs, and what it said that matters."""
+    command = [sys.executable, "-m", f"ansor.compat.tvm.exec.{program}", *words]
+    environment = {**os.environ, **ENVIRONMENT, "ANSOR_FARM": str(folder / "none")}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if found := re.search(ready, line):
+            return process, found[1]
+    raise AssertionError(f"{program} ended with status {process.wait()}")
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    folder, processes = tmp_path_factory.mktemp("tracker"), []
+    try:
+        tracker, address = started(folder, "rpc_tracker", r"listens at \S+:(\d+);", "--host", "127.0.0.1", "--port", "0", "--silent")
+        processes.append(tracker)
+        processes.append(started(folder, "rpc_server", "(serves)", "--tracker", f"127.0.0.1:{address}", "--key", "here", "--no-fork")[0])
+        yield int(address)
+    finally:
+        for one in processes:
+            os.killpg(one.pid, signal.SIGKILL)
+            one.wait()
+            if one.stdout is not None:
+                one.stdout.close()
+
+
+@pytest.fixture(autouse=True)
+def no_certificates(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ANSOR_FARM", str(tmp_path / "none"))
+
+
+@autotvm.template("tests/farm_matmul")
+def matmul(n: int) -> object:
+    a, b = tvm.te.placeholder((n, n), name="A"), tvm.te.placeholder((n, n), name="B")
+    k = tvm.te.reduce_axis((0, n), "k")
+    c = tvm.te.compute((n, n), lambda i, j: tvm.te.sum(a[i, k] * b[k, j], axis=k), name="C")
+    schedule = tvm.te.create_schedule(c.op)
+    y, x = schedule[c].op.axis
+    config = autotvm.get_config()
+    config.define_split("tile_y", y, num_outputs=2)
+    config["tile_y"].apply(schedule, c, y)
+    del x
+    return schedule, [a, b, c]
+
+
+def declared(n: int) -> list[te.Tensor]:
+    a, b = te.placeholder((n, n), name="A"), te.placeholder((n, n), name="B")
+    k = te.reduce_axis((0, n), "k")
+    return [a, b, te.compute((n, n), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C")]
+
+
+def test_the_tracker_says_what_it_has(port: int, tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "ansor.compat.tvm.exec.query_rpc_tracker", "--port", str(port)]
+    said = subprocess.run(words, env={**os.environ, "ANSOR_FARM": str(tmp_path)}, capture_output=True, text=True, timeout=100, check=True).stdout
+    assert "here" in said and "local" in said
+
+
+def test_autotvm_measures_on_it(port: int) -> None:
+    task = autotvm.task.create("tests/farm_matmul", args=(64,), target="llvm")
+    option = autotvm.measure_option(autotvm.LocalBuilder(), autotvm.RPCRunner("here", "127.0.0.1", port, number=1, repeat=1, cooldown_interval=0))
+    results: list[autotvm.MeasureResult] = []
+    tuner = autotvm.RandomTuner(task)
+    tuner.tune(n_trial=4, measure_option=option, callbacks=[lambda tuner, inputs, found: results.extend(found)])
+    assert len(results) == 4 and all(one.error_no == 0 for one in results)
+
+
+def test_the_auto_scheduler_measures_on_it(port: int, tmp_path: Path) -> None:
+    task = auto_scheduler.SearchTask(func=auto_scheduler.register_workload(declared), args=(64,), target="llvm")
+    runner = auto_scheduler.RPCRunner("here", "127.0.0.1", port, repeat=1, min_repeat_ms=1)
+    log = tmp_path / "log.json"
+    task.tune(auto_scheduler.TuningOptions(4, runner=runner, measure_callbacks=[auto_scheduler.RecordToFile(str(log))], verbose=0))
+    assert log.read_text().count('"r"') >= 1
