@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,7 +53,7 @@ def no_certificates(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @autotvm.template("tests/farm_matmul")
-def matmul(n: int) -> object:
+def matmul(n: int) -> Any:
     a, b = tvm.te.placeholder((n, n), name="A"), tvm.te.placeholder((n, n), name="B")
     k = tvm.te.reduce_axis((0, n), "k")
     c = tvm.te.compute((n, n), lambda i, j: tvm.te.sum(a[i, k] * b[k, j], axis=k), name="C")
