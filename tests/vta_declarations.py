@@ -68,6 +68,20 @@ def pool(shape: tuple[int, int, int, int], kernel: int, *, stride: int, pad: int
     return [x, te.compute(found.shape, lambda *at: (found[at] >> 3 if mean else found[at]).astype("int8"), name="out")]
 
 
+def depthwise(shape: tuple[int, int, int, int], kernel: int, *, stride: int = 1, pad: int = 0) -> list[Tensor]:
+    """A convolution of each channel alone."""
+    n, channels, h, w = shape
+    x, weights = te.placeholder(shape, "int8", name="x"), te.placeholder((channels, kernel, kernel), "int8", name="w", constant=True)
+    source, ky, kx = padded(x, pad), te.reduce_axis(kernel, "ky"), te.reduce_axis(kernel, "kx")
+    size = tuple((extent + 2 * pad - kernel) // stride + 1 for extent in (h, w))
+
+    def one(a: Expr, b: Expr, y: Expr, z: Expr) -> Expr:
+        return te.sum(source[a, b, y * stride + ky, z * stride + kx].astype("int32") * weights[b, ky, kx].astype("int32"), axis=[ky, kx])
+
+    found = te.compute((n, channels, *size), one, name="found")
+    return [x, weights, te.compute(found.shape, lambda *at: narrowed(found[at] >> 7), name="out")]
+
+
 def added(shape: tuple[int, ...]) -> list[Tensor]:
     """Two tensors of different scales, added."""
     x, y = te.placeholder(shape, "int8", name="x"), te.placeholder(shape, "int8", name="y")

@@ -8,9 +8,9 @@ from math import prod
 
 from ansor.errors import ScheduleError
 from ansor.ir.linear import Var
-from ansor.ir.loops import Access, Buffer, For, Loops, Node
+from ansor.ir.loops import Access, Buffer, For, Loops, Node, stores
 from ansor.vta.configuration import Configuration, Memory
-from ansor.vta.nests import Blocks, Nest
+from ansor.vta.nests import Blocks, Nest, multiplied
 
 MEMORIES = {"inp": Memory.INP, "wgt": Memory.WGT, "acc": Memory.ACC}
 """Scopes of buffers, and the memories that they are."""
@@ -26,7 +26,8 @@ class Held:
 
 @dataclass(eq=False)
 class Place:
-    """A buffer in a memory. order: its dimensions from outermost to innermost; base: the first element; size: elements of a copy."""
+    """A buffer in a memory. order: its dimensions from outermost to innermost; base: the first element; size: elements of a copy; spare: the first element of
+    as much room beside it, for products on the way into sums."""
 
     buffer: Buffer
     memory: Memory
@@ -36,6 +37,7 @@ class Place:
     size: int
     copies: list[Held] = field(default_factory=list)
     current: int = 0
+    spare: int = 0
 
     @property
     def start(self) -> int:
@@ -86,17 +88,24 @@ class Place:
 def places_of(loops: Loops, lanes: Mapping[Buffer, Blocks], orders: Mapping[Buffer, tuple[int, ...]], configuration: Configuration) -> dict[Buffer, Place]:
     """A place for every buffer in a memory of the core, one after the other. Raises ScheduleError where one is too small."""
     used = dict.fromkeys(Memory, 0)
+    products = products_in(loops)
     found = {}
     for buffer in scoped(loops):
         memory, blocks = MEMORIES[buffer.scope], lanes[buffer]
         size = prod(-(-int(extent) // blocks.get(dimension, 1)) for dimension, extent in enumerate(buffer.shape))
         copies = int(buffer.copies)
-        found[buffer] = Place(buffer, memory, blocks, orders[buffer], used[memory], size, [Held() for _ in range(copies)], copies - 1)
-        used[memory] += size * copies
+        end = used[memory] + size * copies
+        found[buffer] = Place(buffer, memory, blocks, orders[buffer], used[memory], size, [Held() for _ in range(copies)], copies - 1, end)
+        used[memory] = end + size * (buffer in products)
     for memory, count in used.items():
         if count > configuration.depth(memory):
             raise ScheduleError(f"asked for a VTA program with {count} elements in {memory.name}, which has {configuration.depth(memory)}: keep smaller tiles")
     return found
+
+
+def products_in(loops: Loops) -> set[Buffer]:
+    """The buffers that need as much room again, for products."""
+    return {store.buffer for _, store in stores(loops.body) if store.buffer.scope == "acc" and multiplied(store) is not None}
 
 
 def scoped(loops: Loops) -> Iterator[Buffer]:

@@ -6,7 +6,9 @@ LOADs, a sum of products GEMMs, arithmetic on accumulators ALUs, and results STO
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,11 +24,17 @@ from ansor.vta.configuration import Configuration, Memory
 from ansor.vta.instructions import Alu, AluOp, Gemm, Instruction, Uop, UopRange
 from ansor.vta.kernels import Kernel, Walk, kernel_of
 from ansor.vta.lanes import Lanes, lanes_of, product_of
-from ansor.vta.nests import ARGUMENTS, Nest, leaf_store, nest_of, plain
+from ansor.vta.nests import ARGUMENTS, Nest, leaf_store, multiplied, nest_of, plain
 from ansor.vta.regions import Span, check_padding, region_of, sizes_of, strides_in
 from ansor.vta.stream import Stream
 from ansor.vta.tensors import TensorLayout
 from ansor.vta.transfers import Extent, loads, stores
+
+Thing = tuple[Memory, int]
+"""A copy of a buffer, as instructions name what they use."""
+
+Moves = tuple[int, dict[Var, int]]
+"""The first element, and how far it moves with each loop."""
 
 _IDENTITIES = {"max": (AluOp.MIN, -(1 << 15)), "min": (AluOp.MAX, (1 << 15) - 1)}
 """From zeros to what changes no int8."""
@@ -61,6 +69,7 @@ class _Generator:
         self._tensor_of: list[int] = []
         self._uops: list[Uop] = []
         self._kernels: dict[tuple[Uop, ...], UopRange] = {}
+        self._ranges: dict[Kernel, UopRange] = {}
         self._values: dict[Var, int] = {}
 
     def operator(self) -> Operator:
@@ -166,14 +175,14 @@ class _Generator:
 
     def _reset(self, nest: Nest, target: Access, counts: dict[Var, int]) -> None:
         start, steps = self._places[target.buffer].element(target, nest)
-        kernel = kernel_of((start, 0, 0), [Walk(count, steps.get(var, 0)) for var, count in counts.items()])
+        kernel = kernel_of((start, 0, 0), tuple(Walk(count, steps.get(var, 0)) for var, count in counts.items()))
         self._add(Gemm(self._range(kernel), kernel.outer, kernel.inner, reset=True), None, (), (self._places[target.buffer].thing,))
 
     def _gemm(self, nest: Nest, target: Access, data: Access, weights: Access) -> None:
         sides = [self._places[one.buffer].element(one, nest) for one in (target, data, weights)]
         lanes = {var for var in nest.along if var not in sides[0][1] and var not in sides[1][1] and var not in sides[2][1]}
         walks = [Walk(count, *(steps.get(var, 0) for _, steps in sides)) for var, count in nest.counts().items() if var not in lanes]
-        kernel = kernel_of((sides[0][0], sides[1][0], sides[2][0]), walks)
+        kernel = kernel_of((sides[0][0], sides[1][0], sides[2][0]), tuple(walks))
         things = [self._places[one.buffer].thing for one in (data, weights)]
         self._add(Gemm(self._range(kernel), kernel.outer, kernel.inner), None, things, (self._places[target.buffer].thing,))
 
@@ -181,6 +190,10 @@ class _Generator:
         """A reduction on the ALU."""
         counts, store = nest.counts(), nest.store
         assert store.combiner is not None
+        factors = multiplied(store)
+        if factors is not None:
+            self._products(nest, target, *factors)
+            return
         operation = TENSOR.get({"sum": "add", "prod": "mul"}.get(store.combiner, store.combiner))
         source = plain(store.value)
         if operation is None or store.combiner == "prod" or not isinstance(source, Access) or source.buffer.scope != "acc":
@@ -188,13 +201,37 @@ class _Generator:
         self._alu(nest, Step(operation, target, None, source), counts)
         self._places[target.buffer].held.key = None
 
+    def _products(self, nest: Nest, target: Access, left: Access, right: Access) -> None:
+        """A sum of products on the ALU, for one place of the reduction after the other: 0 + left, * right, and added to the sums."""
+        place, reduced = self._places[target.buffer], [var for var in nest.store.reduce_vars if var in nest.extents]
+        spatial = {var: extent for var, extent in nest.extents.items() if var not in reduced}
+        spare = (place.memory, place.spare)
+        for at in itertools.product(*(range(nest.extents[var]) for var in reduced)):
+            one = replace(nest, extents=spatial, values={**nest.values, **dict(zip(reduced, at, strict=True))})
+            start, steps = place.element(target, one)
+            room = (start - place.start + place.spare, steps)
+            self._visit(one, None, room, None, (), spare)
+            for operation, factor in ((AluOp.ADD, left), (AluOp.MUL, right)):
+                self._visit(one, operation, room, self._places[factor.buffer].element(factor, one), (self._places[factor.buffer].thing,), spare)
+            self._visit(one, AluOp.ADD, (start, steps), room, (spare,), place.thing)
+        place.held.key = None
+
+    def _visit(self, nest: Nest, operation: AluOp | None, target: Moves, source: Moves | None, reads: Sequence[Thing], writes: Thing) -> None:
+        """An operation of elements with others; None: zeros."""
+        start, others = (0, {}) if source is None else source
+        walks = tuple(Walk(count, target[1].get(var, 0), others.get(var, 0)) for var, count in nest.counts().items())
+        kernel = kernel_of((target[0], start, 0), walks)
+        uops = self._range(kernel)
+        one = Gemm(uops, kernel.outer, kernel.inner, reset=True) if operation is None else Alu(operation, uops, None, kernel.outer, kernel.inner)
+        self._add(one, None, reads, (writes,))
+
     # arithmetic -----------------------------------------------------------------------------------------------------------------------------------
 
     def _alu(self, nest: Nest, step: Step, counts: dict[Var, int]) -> None:
         place = self._places[step.target.buffer]
         start, moves = place.element(step.target, nest)
         other, others = self._places[step.source.buffer].element(step.source, nest) if step.source is not None else (0, {})
-        kernel = kernel_of((start, other, 0), [Walk(count, moves.get(var, 0), others.get(var, 0)) for var, count in counts.items()])
+        kernel = kernel_of((start, other, 0), tuple(Walk(count, moves.get(var, 0), others.get(var, 0)) for var, count in counts.items()))
         reads = () if step.source is None else (self._places[step.source.buffer].thing,)
         place.held.key = None
         self._add(Alu(step.operation, self._range(kernel), step.immediate, kernel.outer, kernel.inner), None, reads, (place.thing,))
@@ -218,13 +255,15 @@ class _Generator:
 
     def _range(self, kernel: Kernel) -> UopRange:
         """Where its micro-ops stand; equal ones stand there once."""
-        if kernel.uops not in self._kernels:
-            begin = len(self._uops)
-            self._uops += kernel.uops
-            self._kernels[kernel.uops] = UopRange(begin, len(self._uops))
-        return self._kernels[kernel.uops]
+        if kernel not in self._ranges:
+            if kernel.uops not in self._kernels:
+                begin = len(self._uops)
+                self._uops += kernel.uops
+                self._kernels[kernel.uops] = UopRange(begin, len(self._uops))
+            self._ranges[kernel] = self._kernels[kernel.uops]
+        return self._ranges[kernel]
 
-    def _add(self, one: Instruction, buffer: Buffer | None, reads: Sequence[tuple[Memory, int]], writes: Sequence[tuple[Memory, int]]) -> None:
+    def _add(self, one: Instruction, buffer: Buffer | None, reads: Sequence[Thing], writes: Sequence[Thing]) -> None:
         self._stream.add(one, reads, writes)
         self._tensor_of.append(NO_TENSOR if buffer is None else self._loops.arguments.index(buffer))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 
 from ansor.vta.configuration import ITERATION_BITS
@@ -28,7 +29,7 @@ class Walk:
         return self.dst, self.src, self.wgt
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Kernel:
     """Micro-ops, and the loops of the instruction that runs them."""
 
@@ -37,7 +38,8 @@ class Kernel:
     inner: Loop
 
 
-def kernel_of(start: tuple[int, int, int], walks: Sequence[Walk]) -> Kernel:
+@lru_cache(maxsize=4096)  # tiles repeat themselves
+def kernel_of(start: tuple[int, int, int], walks: tuple[Walk, ...]) -> Kernel:
     """The kernel that visits, from the elements `start` on, what these loops visit, in whatever order. The two longest loops are those of the instruction."""
     loops = sorted(joined(walks), key=lambda walk: walk.extent, reverse=True)
     fitting = [place for place, walk in enumerate(loops) if walk.extent <= MOST_ITERATIONS][:2]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ansor.errors import ScheduleError
 from ansor.ir.linear import Linear, Var
 from ansor.ir.loops import Access, Buffer, For, Guard, Node, Store
-from ansor.te.expr import Cast, Expr
+from ansor.te.expr import Binary, Cast, Expr
 
 ARGUMENTS = ("input", "constant", "output")
 Values = Mapping[Var, int]
@@ -113,6 +113,16 @@ def plain(value: Expr) -> Expr:
     while isinstance(value, Cast) and value.dtype in ("int32", value.value.dtype) and value.value.dtype in ("int8", "int32"):
         value = value.value
     return value
+
+
+def multiplied(store: Store) -> tuple[Access, Access] | None:
+    """What a reduction multiplies element by element, among accumulators, before it adds up."""
+    value = plain(store.value)
+    if store.combiner != "sum" or not isinstance(value, Binary) or value.op != "mul":
+        return None
+    left, right = plain(value.left), plain(value.right)
+    inside = isinstance(left, Access) and isinstance(right, Access) and left.buffer.scope == right.buffer.scope == "acc"
+    return (left, right) if inside else None  # type: ignore[return-value]  # both are accesses then
 
 
 def _note_lane(index: Sum, block: int, along: dict[Var, int], access: Access) -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 
 import numpy as np
@@ -32,7 +33,7 @@ class TensorLayout:
         if len(self.lanes) != len(self.blocks) or len(set(self.lanes)) != len(self.lanes) or not all(0 <= lane < len(self.shape) for lane in self.lanes):
             raise ArgumentError(f"asked to cut dimensions {self.lanes} of an array of shape {self.shape} into blocks of {self.blocks}: name each once")
 
-    @property
+    @cached_property
     def outer(self) -> tuple[int, ...]:
         """Blocks along each dimension."""
         sizes = dict(zip(self.lanes, self.blocks, strict=True))

@@ -14,10 +14,10 @@ from ansor.ir.linear import Linear, Var, variables
 from ansor.ir.loops import Access, Buffer, For, Loops, Node, Store
 from ansor.te.expr import Binary, Expr, Select
 from ansor.te.fold import walk
-from ansor.vta.buffers import MEMORIES, scoped
+from ansor.vta.buffers import MEMORIES, products_in, scoped
 from ansor.vta.configuration import Configuration, Memory
 from ansor.vta.lanes import lanes_of, product_of
-from ansor.vta.nests import Blocks, accesses, leaf_store, loops_of, plain
+from ansor.vta.nests import Blocks, accesses, leaf_store, loops_of, multiplied, plain
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,10 +66,11 @@ def work_of(loops: Loops, configuration: Configuration) -> Work:
         count.nest(path, node)
     held: dict[Memory, Int] = dict.fromkeys((Memory.INP, Memory.WGT, Memory.ACC), 0)
     copies: dict[Memory, Int] = dict.fromkeys(held, 2)
+    products = products_in(loops)
     for buffer in scoped(loops):
         memory = MEMORIES[buffer.scope]
         size = product(_blocks_of(extent, count.lanes[buffer].get(dimension, 1)) for dimension, extent in enumerate(buffer.shape))
-        held[memory] = held[memory] + size * buffer.copies
+        held[memory] = held[memory] + size * (buffer.copies + (1 if buffer in products else 0))
         copies[memory] = smaller(copies[memory], buffer.copies)
     return Work(tuple(count.transfers), tuple(count.computing), held, copies, count.filling)
 
@@ -171,6 +172,8 @@ def _steps(store: Store) -> tuple[int, int]:
         return 0, 0
     operations = [node for node in walk(store.value) if isinstance(node, Binary)]
     tensors = sum(all(_reads(side) for side in (node.left, node.right)) for node in operations)
+    if multiplied(store) is not None:
+        return 0, 3
     if store.combiner is not None:
         return len(operations) - tensors + (store.combiner != "sum"), tensors + 1
     return max(1, len(operations) - tensors) if not tensors else len(operations) - tensors, tensors
@@ -183,7 +186,11 @@ def _reads(value: Expr) -> bool:
 def instructions(work: Work) -> Int:
     """How many instructions a program has, about."""
     moved = sum((one.times * one.pieces for one in work.transfers), start=0)
-    return sum((one.times * (1 + (one.store.combiner is not None) + sum(one.steps)) for one in work.computing), start=moved)
+    for one in work.computing:
+        each = 1 + (one.store.combiner is not None) + sum(one.steps)
+        # Products are computed for one place of the reduction after the other.
+        moved = moved + one.times * (each if multiplied(one.store) is None else (1 + each) * one.elements // one.results)
+    return moved
 
 
 def micro_ops(work: Work) -> Int:

@@ -129,7 +129,7 @@ def _counters(operator: Operator, counts: Counts, taken: Cycles) -> dict[str, fl
     loaded = {f"{memory.name.lower()}_bytes_loaded": float(counts.loaded[memory]) for memory in Memory if counts.loaded[memory]}
     return {
         "instructions": float(len(operator.words)), "micro_ops": float(len(operator.uops)), "gemm_cycles": float(taken.gemm), "alu_cycles": float(taken.alu),
-        "bus_cycles": float(taken.bus), "bytes_stored": float(counts.stored), **busy, **loaded,
+        "bus_cycles": float(taken.bus), "close_writes": float(counts.close_writes), "bytes_stored": float(counts.stored), **busy, **loaded,
     }  # fmt: skip
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from ansor import te
 from ansor.errors import TargetError
+from ansor.ir.dag import Dag
 from ansor.targets.base import find_kind, parse_target
 from ansor.targets.vta import configuration_of
 from ansor.tasks.task import SearchTask
 from ansor.vta.configuration import CORE_32, DEFAULT, Configuration
+from ansor.zoo.operators import matmul
 from tests.vta_declarations import conv2d, dense
 
 
@@ -29,3 +32,13 @@ def test_what_is_searched_is_what_rules_say() -> None:
     assert {name for name in names if not name.startswith("out.")} == {"acc.ci", "inp copies", "wgt copies", "acc copies"} and len(names) == 7
     assert len(task.spaces) == 6 and len(SearchTask(tensors=dense(8, 16, 16), target="vta").spaces) == 2
     assert find_kind("cpu").codegen.cost is None and parse_target("cpu").open_loops
+
+
+def test_what_no_core_computes_is_said_before_anything_is_built() -> None:
+    target = parse_target("vta")
+    assert target.refusal(Dag(conv2d((1, 64, 28, 28), 64, 3, pad=1))) == ""
+    assert target.refusal(Dag(matmul(8, 8, 8))).startswith("it makes C of float32; a VTA core makes one tensor of int8")
+    x, k = te.placeholder((8, 8), "float32", name="x"), te.reduce_axis(8, "k")
+    assert "it reads x of float32" in target.refusal(Dag([x, te.compute((8, 8), lambda i, j: x[i, j].astype("int8"), name="y")]))
+    a = te.placeholder((8, 8), "int8", name="a")
+    assert "one reduction, which is not its result" in target.refusal(Dag([a, te.compute((8,), lambda i: te.max(a[i, k], axis=k), name="y")]))

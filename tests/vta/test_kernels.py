@@ -30,12 +30,12 @@ def test_kernels_visit_what_loops_visit(seed: int) -> None:
     right = []
     for place in itertools.product(*(range(walk.extent) for walk in walks)):
         right.append(tuple(start + sum(at * walk.steps[k] for at, walk in zip(place, walks, strict=True)) for k, start in enumerate((1, 2, 3))))
-    assert visits(kernel_of((1, 2, 3), walks)) == sorted(right)
+    assert visits(kernel_of((1, 2, 3), tuple(walks))) == sorted(right)
 
 
 def test_loops_that_go_on_are_one() -> None:
     assert joined([Walk(3, 20), Walk(1, 7), Walk(5, 4), Walk(4, 1)]) == [Walk(60, 1)]
-    assert len(kernel_of((0, 0, 0), [Walk(3, 20, 1), Walk(5, 4, 9), Walk(4, 1, 5)]).uops) == 3
+    assert len(kernel_of((0, 0, 0), (Walk(3, 20, 1), Walk(5, 4, 9), Walk(4, 1, 5))).uops) == 3
 
 
 def test_regions_have_few_instructions() -> None:
