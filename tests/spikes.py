@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -70,12 +71,20 @@ def running_spike(bits: int = 64, options: tuple[str, ...] = ()) -> Iterator[str
     command = [spike(), "--rbb-port=0", "--halted", f"--isa=rv{bits}imac_zicsr_zicntr", f"-m0x{MEMORY:x}:0x{SIZE:x}", *options, str(assembled(LOOP, bits))]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
-        yield f"bitbang://127.0.0.1:{_port(process)}"
+        text = f"bitbang://127.0.0.1:{_port(process)}"
+        threading.Thread(target=_read_on, args=(process,), daemon=True).start()
+        yield text
     finally:
         process.kill()
         process.wait(10)
-        if process.stdout:
-            process.stdout.close()
+
+
+def _read_on(process: subprocess.Popen[bytes]) -> None:
+    """Take what it says: it stands still where nobody does."""
+    assert process.stdout
+    with process.stdout as said:
+        while said.read1():  # type: ignore[attr-defined]
+            pass
 
 
 def _port(process: subprocess.Popen[bytes]) -> int:

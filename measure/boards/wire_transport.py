@@ -199,7 +199,7 @@ class WireTransport:
             text = self._answer(wire, image) if stopped.reason == "stop" else None
             said = said_in(text, asking.nonce) if text else None
             if said is None:
-                self._spoiled = stopped.reason == "stop" or not self._as_written(wire, image, asking)
+                self._spoiled = stopped.reason != "timeout" or not self._as_written(wire, image, asking)
         except WireError as error:
             return Ended("", self._lost(error))
         if said is not None:

@@ -33,6 +33,7 @@ from ansor.targets.unit import Unit
 SLOWER = 20.0  # than a processor, for limits of time
 SOFT_DOUBLE, INTEGER = 150, 10  # instructions of a step of a reference: doubles are computed by calls on most of these cores
 PATIENCE = 1e9  # instructions of a reference
+REFERENCE_SECONDS = 10.0  # of the run of one, beside its instructions: a board that is gone is waited for as long
 WIRES = {
     "gdb": "a board behind a GDB server (OpenOCD, QEMU, pyOCD, J-Link): gdb://HOST:PORT",
     "bitbang": "a RISC-V board behind remote bitbang: bitbang://HOST:PORT",
@@ -88,7 +89,7 @@ class BoardDevice:
         """With what stays on the board where there is room, else by sums."""
         if self._kept is None or self._sums is None:
             proof, blocks = HostProof(closing=self._one.closing), self._board.answer_bytes // 240 - 4
-            runs = partial(TrialRuns, self._transport, self.unit, slower=SLOWER, blocks=blocks)
+            runs = partial(TrialRuns, self._transport, self.unit, slower=SLOWER, blocks=blocks, reference_seconds=self._reference_seconds)
             self._kept, self._sums = runs(proof=proof), runs(here=proof)
         if job.task.key not in self._short and self._stays(job):
             self._transport.short = False
@@ -104,14 +105,28 @@ class BoardDevice:
         if job.reference is None:
             return True
         results = [one for one in job.reference.source.arguments if one.role == "output"]
-        floats = any(np.dtype(one.dtype).kind == "f" for one in results)
-        steps = sum(one.physical_size for one in results) * max(1, job.task.reduction)
-        if steps * (SOFT_DOUBLE * (1 + MOVES) if floats else INTEGER) > PATIENCE:
+        if _instructions(job) > PATIENCE:
             return False
         needs = [_bytes(one.shape, one.dtype) for one in job.reference.source.arguments]
         outputs = [2 * _bytes(one.shape, "float64") for one in results]
         room = self._board.heap_end - self._board.data.start - (128 << 10 if self._board.data.size > 1 << 20 else 64 << 10)
         return sum(needs) + sum(outputs) + job.reference.source.workspace_bytes <= room
+
+
+    def _reference_seconds(self, job: Job) -> float:
+        """Many times what its instructions take; boards whose clock is real say how fast that is."""
+        rate = self._board.run.rate if self._board.run.step else self._board.counter.hertz
+        return REFERENCE_SECONDS + SLOWER * _instructions(job) / rate
+
+
+def _instructions(job: Job) -> float:
+    """About how many the reference of a job takes."""
+    if job.reference is None:
+        return 0.0
+    results = [one for one in job.reference.source.arguments if one.role == "output"]
+    floats = any(np.dtype(one.dtype).kind == "f" for one in results)
+    steps = sum(one.physical_size for one in results) * max(1, job.task.reduction)
+    return float(steps * (SOFT_DOUBLE * (1 + MOVES) if floats else INTEGER))
 
 
 def _bytes(shape: tuple[int, ...], dtype: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,17 +59,20 @@ class TrialRuns:
 
     slower: how many times slower than a processor the device is, for limits of time. proof: what holds a reference against the same on this machine.
     here: runs references on this machine, for devices where nothing stays; outputs are proved by sums then. blocks: sums of so many fit into an answer.
+    reference_seconds: what the run of a job's reference there may take; None for a time after which even large ones have ended.
     """
 
     def __init__(
-        self, transport: Transport, unit: Unit, *, slower: float = 1.0, proof: Proof = no_proof, here: HostProof | None = None, blocks: int = MOST_BLOCKS
-    ) -> None:
+        self, transport: Transport, unit: Unit, *, slower: float = 1.0, proof: Proof = no_proof, here: HostProof | None = None, blocks: int = MOST_BLOCKS,
+        reference_seconds: Callable[[Job], float] | None = None,
+    ) -> None:  # fmt: skip
         self._transport = transport
         self._unit = unit
         self._slower = slower
         self._proof = proof
         self._here = here
         self._blocks = blocks
+        self._reference_seconds = reference_seconds
         self._references: OrderedDict[str, Reference] = OrderedDict()
 
     def run(self, job: Job) -> Observation | Failure:
@@ -173,7 +176,9 @@ class TrialRuns:
             *input_lines(arguments, sources), moves_line(task.seed, task.rounding, slower=self._slower),
             *sums_lines(arguments, reference_sums(task, job.artifact.source.arguments, self._blocks)), *(self._count if self._counts else []),
         ]  # fmt: skip
-        limits = Limits(max(REFERENCE_SECONDS, job.timing.timeout_seconds) * self._slower, job.timing.memory_bytes)
+        usual = max(REFERENCE_SECONDS, job.timing.timeout_seconds) * self._slower
+        seconds = self._reference_seconds(job) if self._reference_seconds is not None else usual
+        limits = Limits(seconds, job.timing.memory_bytes)
         answer = answer_of(self._transport.run(reference, "reference", kept, recipe_text(lines), limits))
         if answer.failure is None:
             return answer

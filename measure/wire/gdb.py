@@ -24,11 +24,13 @@ from ansor.measure.wire.wire import Abilities, Stopped, Traffic, WireError
 RESETS = ("reset halt", "system_reset", "reset")
 """OpenOCD and pyOCD; QEMU's monitor; J-Link and Black Magic."""
 
-SIGNALS = {2: "SIGINT, halted from elsewhere", 4: "SIGILL, an illegal instruction", 5: "SIGTRAP, a breakpoint of its own", 6: "SIGABRT",
+SIGNALS = {4: "SIGILL, an illegal instruction", 5: "SIGTRAP, a breakpoint of its own", 6: "SIGABRT",
            7: "SIGBUS, a bus error", 8: "SIGFPE, an arithmetic fault", 10: "SIGBUS, a bus error", 11: "SIGSEGV, no access to memory"}
 FAULTS = (4, 6, 7, 8, 10, 11)
+INTERRUPTED = 2
 STOPPED = re.compile(rb"[ST]([0-9a-fA-F]{2})")
 HALTING = 5.0
+LOOKING = 20.0  # seconds after which a program is halted for a moment: the message that it stopped may have been lost
 """Seconds within which a board halts that is asked to."""
 TRIES, BETWEEN = 20, 0.1
 """Of connecting, and seconds between two."""
@@ -231,8 +233,27 @@ def execute(server: Server, architecture: Architecture, span: tuple[int, int], s
         server.set_register(architecture.status, THUMB_BIT)
     server.set_register(architecture.pc, entry)
     away = server.set_breakpoint(stop)
-    server.session.start(b"c")
-    answer = server.session.stopped(seconds)
+    deadline = time.monotonic() + seconds
+    while True:
+        server.session.start(b"c")
+        late, signal = _stopped(server, min(LOOKING, deadline - time.monotonic()))
+        pc = server.register(architecture.pc)
+        if not late or pc == stop or signal in FAULTS or time.monotonic() >= deadline:
+            break
+    if server.session.ask(away) != b"OK":
+        raise WireError(f"the breakpoint at {stop:#x} cannot be taken away")
+    if pc == stop:
+        return Stopped("stop", pc)
+    if late and signal not in FAULTS:
+        return Stopped("timeout", pc)
+    if signal == INTERRUPTED:
+        raise WireError(f"the program was halted from elsewhere, at {pc:#x}; does another debugger use the board?")
+    return Stopped("trap", pc, SIGNALS.get(signal, f"signal {signal}"))
+
+
+def _stopped(server: Server, seconds: float) -> tuple[bool, int]:
+    """Wait until the program stops, and halt it where it does not, or its message was lost; whether that was so, and the signal."""
+    answer = server.session.stopped(max(0.0, seconds))
     if late := answer is None:
         server.session.interrupt()
         answer = server.session.stopped(HALTING)
@@ -240,14 +261,7 @@ def execute(server: Server, architecture: Architecture, span: tuple[int, int], s
     found = STOPPED.match(answer or b"")
     if found is None:
         raise WireError(f"the program neither stopped nor could be halted: the GDB server says {(answer or b'nothing')[:60]!r}")
-    pc, signal = server.register(architecture.pc), int(found[1], 16)
-    if server.session.ask(away) != b"OK":
-        raise WireError(f"the breakpoint at {stop:#x} cannot be taken away")
-    if pc == stop:
-        return Stopped("stop", pc)
-    if late and signal not in FAULTS:
-        return Stopped("timeout", pc)
-    return Stopped("trap", pc, SIGNALS.get(signal, f"signal {signal}"))
+    return late, int(found[1], 16)
 
 
 def open_gdb(text: str) -> GdbWire:

@@ -32,12 +32,13 @@ class Simulator:
     def __init__(self, board: str, more: Sequence[str] = ()) -> None:
         self.board, self.more = board, more
         self.process: subprocess.Popen[bytes] | None = None
+        self.port = 0
 
     def start(self) -> Port:
         """A new process, and the port to its serial line."""
         self.stop()
         with socket.create_server(("127.0.0.1", 0)) as taken:
-            number = taken.getsockname()[1]
+            self.port = number = taken.getsockname()[1]
         line = f"tcp:127.0.0.1:{number},server=on,wait=off,nodelay=on"
         command = (*COMMANDS[self.board], "-kernel", str(built_monitor(self.board)), "-display", "none", "-monitor", "none", "-serial", line, *self.more)
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
