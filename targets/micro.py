@@ -9,13 +9,14 @@ from dataclasses import replace
 
 from ansor.codegen.building import Toolchain
 from ansor.codegen.dialect import Dialect
+from ansor.codegen.generate import most_iterations
 from ansor.codegen.image.board import Board
 from ansor.codegen.image.toolchain import ImageToolchain
 from ansor.codegen.toolchain import find_compiler
 from ansor.errors import TargetError
 from ansor.ir.columns import Flag
 from ansor.ir.dag import Dag
-from ansor.ir.loops import Loops
+from ansor.ir.loops import Loops, stores
 from ansor.schedule.legality import LIMITS
 from ansor.schedule.machine import Limit, Machine
 from ansor.targets import dsp
@@ -48,12 +49,17 @@ OPTIONS = (
     Option("stack", "hardware.memory.stack_bytes", "size", "local buffers", Bounds(64)),
     Option("workspace", "hardware.memory.workspace_bytes", "size", "whole intermediates of a kernel", Bounds(64)),
     Option("code", "hardware.memory.code", "text", "the memory that code is in: ram or flash, or its name"),
+    Option("index", "dialect.index_bits", "count", "bits of loop variables: 16, 32 or 64", Bounds(16, 64, power=True)),
 )
 # Instructions alone are counted: nothing runs beside anything else, and memory is as near as a register.
 COUNTED = Prior(
     Issue(arithmetic=1.0, loads=1.0, latency=1.0, window=1.0, each=1.0), Overhead(call=80.0, result=3.0, spill=2.0, loop=4.0),
     Traffic((1e6, 1e6, 1e6)), Reduction(1.0, 1.0, 2.0),
 )  # fmt: skip
+
+
+INDEX = {16: "short", 32: "int", 64: "long long"}
+"""Types of loop variables, by their bits."""
 
 
 def board_of(target: Target) -> Board:
@@ -82,7 +88,8 @@ def _settled(target: Target) -> Target:
     if not meant.get(memory.code):
         lacks = "has no flash memory" if memory.code == "flash" else "has no memory of that name"
         raise TargetError(f"asked for target micro with -code={memory.code}, but {board.name} {lacks}; its memories are {', '.join(names)}")
-    return replace(target, hardware=replace(target.hardware, memory=replace(memory, code=meant[memory.code])))
+    dialect = replace(target.dialect, index=INDEX[target.dialect.index_bits])
+    return replace(target, hardware=replace(target.hardware, memory=replace(memory, code=meant[memory.code])), dialect=dialect)
 
 
 def _words(target: Target) -> str:
@@ -99,7 +106,22 @@ def _has_room(loops: Loops, machine: Machine) -> Flag:
     return room_of(board).holds(needs_of(loops, board, machine.alignment))
 
 
+def _short_loops(loops: Loops, machine: Machine) -> Flag:
+    """Loop variables hold the number of their iterations."""
+    assert isinstance(machine, Target)
+    most = most_iterations(machine.dialect.index_bits)
+    result: Flag = True
+    for path, _ in stores(loops.body) if machine.dialect.index_bits < 32 else ():
+        for loop in path:
+            result = result & (loop.var.extent < most)
+    return result
+
+
 def _refusal(target: Target, dag: Dag) -> str:
+    most = most_iterations(target.dialect.index_bits)
+    longest = max((extent for one in dag.stages for extent in one.shape), default=0)
+    if longest >= most:
+        return f"a dimension of {longest:,} is no loop of -index={target.dialect.index_bits}, which counts below {most:,}"
     return too_large(dag, board_of(target))
 
 
@@ -115,5 +137,6 @@ def _device(target: Target) -> str:
     return board_of(target).run.device
 
 
-_CODE = CodeGenerator(toolchain=_toolchain, intrinsics=INTRINSICS, limits=(*LIMITS, Limit("room", _has_room)), refusal=_refusal, algorithms=ALGORITHMS)
+_LIMITS = (*LIMITS, Limit("room", _has_room), Limit("index", _short_loops))
+_CODE = CodeGenerator(toolchain=_toolchain, intrinsics=INTRINSICS, limits=_LIMITS, refusal=_refusal, algorithms=ALGORITHMS)
 MICRO = register_kind(Kind("micro", _default, OPTIONS, "mps2-an386", _unit, _device, _CODE, _settled, _words))

@@ -84,9 +84,9 @@ QUAD = 4  # lanes between which processors move elements cheaply
 class Dialect:
     """What of the C text a target decides.
 
-    index: the C type of loop variables and places in buffers, of so many bits. alignment: bytes to which every buffer is aligned. pool: whether entry points
-    take a thread pool; without one they take arguments and workspace only, and nothing runs in parallel. by_element: whether instructions multiply a vector by
-    one element of another. hosted: whether there is a library with mathematics.
+    index: the C type of loop variables and places in buffers, of so many bits; with 16 bits that of loop variables alone. alignment: bytes to which every
+    buffer is aligned. pool: whether entry points take a thread pool; without one they take arguments and workspace only, and nothing runs in parallel. by_element:
+    whether instructions multiply a vector by one element of another. hosted: whether there is a library with mathematics.
     """
 
     index: str = "long"
@@ -361,10 +361,15 @@ class Helpers:
             name, f"static inline void {name}({kind} *a, {kind} *b) {{ const {kind} x = *a, y = *b; *a = {values[0]}; *b = {values[1]}; }}"
         )
 
+    @property
+    def _place(self) -> str:
+        """The type of places in buffers: that of loop variables, which C widens to an int where they are shorter."""
+        return self.index if self.index_bits >= 32 else "int"
+
     def floor_division(self, op: str, dtype: str = "") -> str:
         """The name of floor division or modulo of possibly negative integers: indices, or values of `dtype`."""
         wide = dtype == "int64" and self.index_bits < 64
-        name, kind = (f"ansor_{op}_i64", C_TYPES["int64"]) if wide else (f"ansor_{op}", self.index)
+        name, kind = (f"ansor_{op}_i64", C_TYPES["int64"]) if wide else (f"ansor_{op}", self._place)
         body = "(a % b != 0 && (a < 0) != (b < 0)) ? a / b - 1 : a / b" if op == "floordiv" else "(a % b != 0 && (a < 0) != (b < 0)) ? a % b + b : a % b"
         self.functions.setdefault(name, f"static inline {kind} {name}({kind} a, {kind} b) {{ return {body}; }}")
         return name
@@ -381,16 +386,17 @@ class Helpers:
 
     def as_index(self, text: str, dtype: str) -> str:
         """C text of a value of `dtype` as an index; one that no index holds becomes the nearest that there is."""
-        if dtype != "int64" or self.index_bits >= 64:
-            return f"({self.index}){text}"
-        most = 2 ** (self.index_bits - 1) - 1
-        body = f"x < -{most}LL ? -{most} : x > {most}LL ? {most} : ({self.index})x"
-        self.functions.setdefault("ansor_index", f"static inline {self.index} ansor_index(long long x) {{ return {body}; }}")
+        bits = max(32, self.index_bits)
+        if dtype != "int64" or bits >= 64:
+            return f"({self._place}){text}"
+        most = 2 ** (bits - 1) - 1
+        body = f"x < -{most}LL ? -{most} : x > {most}LL ? {most} : ({self._place})x"
+        self.functions.setdefault("ansor_index", f"static inline {self._place} ansor_index(long long x) {{ return {body}; }}")
         return f"ansor_index({text})"
 
     def inside(self) -> str:
         """The name of the nearest place in a buffer of a length."""
-        text = f"static inline {self.index} ansor_inside({self.index} i, {self.index} n) {{ return i < 0 ? 0 : i < n ? i : n - 1; }}"
+        text = f"static inline {self._place} ansor_inside({self._place} i, {self._place} n) {{ return i < 0 ? 0 : i < n ? i : n - 1; }}"
         self.functions.setdefault("ansor_inside", text)
         return "ansor_inside"
 

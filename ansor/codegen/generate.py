@@ -114,14 +114,21 @@ def _simplify(draft: Draft) -> Draft:
 
 
 def _check_sizes(program: Loops, bits: int) -> None:
-    """DeclarationError for a buffer with more bytes, or a loop with more iterations, than an index of so many bits can count."""
+    """DeclarationError for a buffer with more bytes, or a loop with more iterations, than an index of so many bits can count. Places in buffers have 32 bits at
+    least."""
+    longest, bits = most_iterations(bits), max(32, bits)
     for buffer in (*program.arguments, *program.intermediates):
         if int(buffer.size) * BYTES[buffer.dtype] >= 2 ** (bits - 1):
             raise DeclarationError(f"asked for C of a program with {buffer.name} of shape {buffer.shape} ({buffer.dtype}), which is 2^{bits - 1} bytes or "
                                    "more; no memory holds it: make it smaller")
     for loop in (loop for path, _ in stores(program.body) for loop in path):
-        if int(loop.var.extent) >= 2 ** (bits - 1):
-            raise DeclarationError(f"asked for C of a program with a loop of {loop.var.extent} iterations, 2^{bits - 1} or more; make it shorter")
+        if int(loop.var.extent) >= longest:
+            raise DeclarationError(f"asked for C of a program with a loop of {loop.var.extent} iterations, {longest} or more; make it shorter")
+
+
+def most_iterations(bits: int) -> int:
+    """What loops stay below, with loop variables of so many bits. Of 16, half: the end of a tile may lie behind that of its loop."""
+    return 1 << (bits - 2 if bits < 32 else bits - 1)
 
 
 def _sum_ahead(draft: Draft) -> Draft:
