@@ -19,7 +19,7 @@ from ansor.ir.dag import Dag
 from ansor.ir.loops import Loops, stores
 from ansor.schedule.legality import LIMITS
 from ansor.schedule.machine import Limit, Machine
-from ansor.targets import dsp
+from ansor.targets import dsp, helium
 from ansor.targets.base import Bounds, CodeGenerator, Kind, Option, Target, register_kind
 from ansor.targets.boards.catalogue import find_board
 from ansor.targets.hardware import Caches, Hardware, Memory
@@ -28,7 +28,7 @@ from ansor.targets.room import needs_of, room_of, too_large
 from ansor.targets.unit import Unit
 
 EMBEDDED = "zig"  # the only compiler that has everything for other machines
-INTRINSICS = (*dsp.DOTS, dsp.PAIRS)
+INTRINSICS = (*helium.DOTS, *dsp.DOTS, dsp.PAIRS)  # the first that fits is taken
 RULES = (
     "always_inline",
     "simplify_const_tensor",

@@ -150,7 +150,7 @@ class _Tile:
     def _load(self, text: str, count: int) -> str:
         if text not in self.loaded:
             self.loaded[text] = f"{self.stem}_in{len(self.loaded)}"
-            self.lines.inside.append(f"const {_register(self.helpers, count)} {self.loaded[text]} = {text};")
+            self.lines.inside.append(f"const {_operand(self.helpers, self.inner.intrinsic, count)} {self.loaded[text]} = {text};")
         return self.loaded[text]
 
     def _written_out(self, name: str, writer: Writer, count: int) -> None:
@@ -167,10 +167,10 @@ class _Tile:
 def _group(inner: InnerProduct, writer: Writer, count: int, sign: str) -> str:
     """One group of `a` in every lane; `sign` is what the instruction wants the bytes to be combined with."""
     helpers, intrinsic, dtype = writer.helpers, inner.intrinsic, inner.a.dtype
+    if count == 1:
+        return _group_number(inner, writer.at({inner.group: 0}, None), inner.a, _operand(helpers, intrinsic, count))
     number = _as_wide(dtype, intrinsic.group)
     one = _group_number(inner, writer.at({inner.group: 0}, None), inner.a, C_TYPES[number])
-    if count == 1:
-        return one
     text = f"({one} + ({helpers.vector(number, count)}){{}})"
     if sign:
         return f"({text} ^ {sign})"
@@ -218,7 +218,7 @@ def _columns(inner: InnerProduct, writer: Writer, count: int) -> str:
     """A group of `b` in each lane."""
     helpers, intrinsic, expr = writer.helpers, inner.intrinsic, inner.b
     if count == 1:
-        return _group_number(inner, writer.at({inner.group: 0}, None), expr, C_TYPES["int32"])
+        return _group_number(inner, writer.at({inner.group: 0}, None), expr, _operand(helpers, intrinsic, count))
     assert writer.lanes is not None
     size, start = intrinsic.group, int(writer.lanes.start.const)
     bytes_ = helpers.vector(expr.dtype, count * size)
@@ -270,6 +270,12 @@ def _register(helpers: Helpers, count: int) -> str:
     return helpers.vector("int32", count) if count > 1 else C_TYPES["int32"]
 
 
+def _operand(helpers: Helpers, intrinsic: Intrinsic, count: int) -> str:
+    """The type of a group for each of so many lanes: that of the lanes, or a vector where the group of one lane is one."""
+    size = 2 * intrinsic.group if intrinsic.widened else intrinsic.group * np.dtype(intrinsic.operands[0]).itemsize
+    return helpers.vector("int32", size // 4) if count == 1 and size > 4 else _register(helpers, count)
+
+
 # helpers --------------------------------------------------------------------------------------------------------------------------------------------------
 
 
@@ -284,10 +290,10 @@ def dot_function(helpers: Helpers, intrinsic: Intrinsic, count: int) -> str:
     if intrinsic.rows > 1:  # lanes are the results of both rows
         x, y = (helpers.vector(dtype, 2 * size) for dtype in (a, b))
         product = f"(({x})a)[l / 2 * {size} + q] * (({y})b)[l % 2 * {size} + q]"
-    one = "acc[l]" if count > 1 else "acc"
+    one, operand = "acc[l]" if count > 1 else "acc", _operand(helpers, intrinsic, count)
     helpers.functions.setdefault(
         f"{name}_plain",
-        f"static inline {kind} {name}_plain({kind} acc, {kind} a, {kind} b) {{ for (int l = 0; l < {count}; ++l) for (int q = 0; q < {size}; ++q) "
+        f"static inline {kind} {name}_plain({kind} acc, {operand} a, {operand} b) {{ for (int l = 0; l < {count}; ++l) for (int q = 0; q < {size}; ++q) "
         f"{one} = (int)((unsigned){one} + (unsigned)({product})); return acc; }}",
     )
     macro = f"ANSOR_{name}"

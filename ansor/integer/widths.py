@@ -1,4 +1,4 @@
-"""Weights as numbers of 16 bits, for processors that multiply those two at a time and bytes not at all (the DSP extension of Cortex-M).
+"""Weights as numbers of 16 bits, for processors that multiply those two at a time and bytes not at all (the DSP extension of Cortex-M, without Helium).
 
 Extending bytes takes as many instructions as multiplying them; 16 bits in flash need none, and twice the flash. What a layer reads is extended once, in its
 kernel.
@@ -14,14 +14,16 @@ from ansor.integer.network_code import Limits
 from ansor.integer.operators import Convolution, Dense, Operator
 from ansor.targets.base import Target
 
-PAIR = ("int16", "int16")
+PAIR, BYTES = ("int16", "int16"), ("int8", "int8")
+FEW = 4
+"""Bytes that an instruction has to extend first: those that sum more at once multiply them as they are."""
 FOR_CODE = 4
 """A quarter of the flash is left to code."""
 
 
 def widened(network: IntegerNetwork, target: Target, limits: Limits) -> IntegerNetwork:
     """The network with 16-bit weights where the target multiplies pairs of them, as long as there is flash: most multiplications for a byte first."""
-    if not any(one.operands == PAIR for one in target.intrinsics):
+    if not any(one.operands == PAIR for one in target.intrinsics) or any(one.operands == BYTES and one.group > FEW for one in target.intrinsics):
         return network
     left = float("inf") if limits.flash_bytes is None else limits.flash_bytes * (FOR_CODE - 1) / FOR_CODE - network.constant_bytes
     wide: set[str] = set()

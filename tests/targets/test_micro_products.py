@@ -86,3 +86,13 @@ def test_tuning_takes_away_most_instructions_of_the_plain_loops(workload: Callab
 def test_the_dual_multiply_of_cortex_m_is_used_where_there_is_one() -> None:
     with_dsp, without = (ansor.auto_schedule(dense, target=f"micro -board={board}", trials=0).source for board in ("mps2-an386", "mps2-an385"))
     assert "__smlad" in with_dsp and "__smlad" not in without
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+def test_helium_multiplies_vectors(dtype: str) -> None:
+    """All values wrap as 32-bit arithmetic does; neighbours in memory are 16 bytes, wherever they begin."""
+    data, weights = te.placeholder((3, 65), dtype, name="A"), te.placeholder((5, 65), dtype, name="W")
+    k = te.reduce_axis((0, 64), name="k")
+    product = te.compute((3, 5), lambda i, j: te.sum(data[i, k].astype("int32") * weights[j, k + 1].astype("int32"), axis=k), name="C")
+    found = ansor.auto_schedule([data, weights, product], target="micro -board=mps3-an547", trials=4, progress=False)
+    assert "vmladavaq" in found.source and found.cost is not None
