@@ -6,10 +6,14 @@ of them. It knows nothing of the order of instructions, so what is measured corr
 
 from __future__ import annotations
 
-from ansor.ir.columns import Row, choose, larger, row
+from ansor.ir.columns import Row, choose, larger, row, smaller
 from ansor.vta.configuration import Configuration, Memory
 from ansor.vta.cycles import CycleModel
 from ansor.vta.work import Computing, Transfer, Work, micro_ops
+
+OUT_OF_STEP = 0.12
+"""Share of loads and stores that nothing hides although there are copies, as modules do not keep step: with it, what the estimate picks for the convolutions of
+ResNet-18 has 0.88 or more of the speed of tuned programs, and 0.99 on the geometric mean; without, 0.83 and 0.97."""
 
 _TURN = 3  # cycles of an instruction beside its states: it is taken, it ends
 
@@ -17,12 +21,15 @@ _TURN = 3  # cycles of an instruction beside its states: it is taken, it ends
 def estimated_cycles(work: Work, configuration: Configuration, model: CycleModel) -> Row:
     """Cycles of each program."""
     load: Row = 0.0
+    ahead: Row = 0.0
     compute: Row = 0.0
+    products: Row = 0.0
     store: Row = 0.0
     bus: Row = 0.0
     alone: Row = 0.0
     first: Row = 0.0
     last: Row = 0.0
+    tiles = sum((row(one.times) for one in work.transfers if one.memory == Memory.OUT), start=0.0)
     for one in work.transfers:
         beats = row(one.elements) * configuration.element_bytes(one.memory) / model.dram.bus_bytes * model.dram.beat_cycles
         each, times = _transfer(one, beats, model), row(one.times)
@@ -32,13 +39,16 @@ def estimated_cycles(work: Work, configuration: Configuration, model: CycleModel
         elif one.memory in (Memory.INP, Memory.WGT):
             load, first = load + times * each, first + each
             alone = alone + choose(one.buffer.copies > 1, 0.0, 1.0) * times * each
+            ahead = ahead + choose(one.buffer.copies > 1, 1.0, 0.0) * each * smaller(times, tiles * row(one.buffer.copies))
         else:
             compute = compute + times * each
     for step in work.computing:
-        compute = compute + _computing(step, model)
-    load, alone, compute, store, bus = (part * work.filling for part in (load, alone, compute, store, bus))
+        products = products + (_computing(step, model) if step.gemm else 0.0)
+        compute = compute + (0.0 if step.gemm else _computing(step, model))
+    load, alone, ahead, compute, products, store, bus = (part * work.filling for part in (load, alone, ahead, compute, products, store, bus))
     compute = compute + row(micro_ops(work)) * 4 / model.dram.bus_bytes + model.dram.read_latency
-    fed = larger(load - alone, compute) + alone + first
+    # While results are made of sums, no more is loaded than copies have room for.
+    fed = compute + larger(load - alone - smaller(ahead, compute), products) + alone + first + OUT_OF_STEP * (load - alone + store)
     total = choose(work.copies[Memory.ACC] > 1, larger(fed, store) + last, fed + store)
     return larger(total, bus) + 2 * model.dram.read_latency
 
