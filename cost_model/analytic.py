@@ -24,7 +24,7 @@ from ansor.cost_model.compiler_vectors import lanes_by_compiler
 from ansor.cost_model.nest import Nest
 from ansor.ir.columns import Flag, Row, anywhere, ceil, choose, larger, log, negated, row, smaller
 from ansor.ir.loops import Buffer, Loops
-from ansor.schedule.legality import accumulators, vector_pieces
+from ansor.schedule.legality import accumulators, registers_for, vector_pieces
 from ansor.schedule.machine import Machine
 from ansor.targets.hardware import Caches
 from ansor.targets.prior import Issue, Prior
@@ -181,7 +181,8 @@ def instruction_cycles(statement: Statement, tile: Tile, core: Core) -> Row:
     work = tile.vectors / issue.arithmetic + choices * tile.vectors + calls * overhead.call * tile.vectors
     if statement.nest.store.combiner is None:
         return tile.bodies * larger(larger(work, tile.loads / issue.loads), tile.vectors) + tile.runs
-    spills = overhead.spill * larger(tile.vectors - accumulators(core.vector_registers), 0.0)
+    most = row(accumulators(registers_for(statement.nest.path, statement.nest.store, core)))
+    spills = overhead.spill * larger(tile.vectors - most, 0.0)
     running = choose(tile.vectors > 1, larger(reduction.together // tile.vectors, 1.0), reduction.running)
     latency = choose(tile.partial, issue.latency / running, issue.latency) / runs_at_once(tile, issue)
     body = larger(larger(work, tile.loads / issue.loads), latency) + spills

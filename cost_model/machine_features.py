@@ -14,7 +14,7 @@ from ansor.cost_model.feature_table import MACHINE_NAMES
 from ansor.cost_model.rests import rests_of
 from ansor.ir.columns import Row, choose, larger, log2, row
 from ansor.ir.loops import Buffer
-from ansor.schedule.legality import accumulators
+from ansor.schedule.legality import accumulators, registers_for
 
 
 def machine_columns(statement: Statement, estimate: Estimate, operations: float, core: Core) -> dict[str, Row]:
@@ -29,7 +29,7 @@ def _values(statement: Statement, estimate: Estimate, operations: float, core: C
     yield log2(1.0 + tile.loads)
     yield log2((1.0 + tile.loads) / tile.vectors)
     yield log2(tile.elements * tile.packed / (tile.vectors * lanes))
-    yield log2(tile.vectors / accumulators(core.vector_registers))
+    yield log2(tile.vectors / accumulators(registers_for(nest.path, nest.store, core)))
     yield log2(larger(tile.bodies / tile.runs, 1.0))
     yield row(tile.partial)
     yield log2(1.0 + sum((count * _across_lines(statement, buffer, core) for buffer, count in tile.reads.items()), start=0.0))

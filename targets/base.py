@@ -89,6 +89,11 @@ class Target:
         return self.hardware.vector_registers
 
     @property
+    def vector_group(self) -> int:
+        """Registers of which one vector of `vector_bytes` is made."""
+        return self.hardware.vector_group
+
+    @property
     def caches(self) -> Caches:
         """The caches of its cores."""
         return self.hardware.caches

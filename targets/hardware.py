@@ -48,6 +48,7 @@ class Hardware:
     """A machine as programs see it.
 
     threads: how many run a kernel. vector_bytes, vector_registers: of one core; a machine without vectors has those of one number.
+    vector_group: registers of which one such vector is made. Of vectors of `vector_bytes / 2` there is room for twice as many, and so on down to one register.
     features: instructions beyond arithmetic that the processor has, of those that intrinsics need, as compilers name them.
     """
 
@@ -57,3 +58,4 @@ class Hardware:
     caches: Caches
     memory: Memory = Memory()
     features: frozenset[str] = frozenset()
+    vector_group: int = 1

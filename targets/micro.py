@@ -17,7 +17,7 @@ from ansor.errors import TargetError
 from ansor.ir.columns import Flag
 from ansor.ir.dag import Dag
 from ansor.ir.loops import Loops, stores
-from ansor.schedule.legality import LIMITS
+from ansor.schedule.legality import BESIDE, LIMITS
 from ansor.schedule.machine import Limit, Machine
 from ansor.targets import dsp, helium
 from ansor.targets.base import Bounds, CodeGenerator, Kind, Option, Target, register_kind
@@ -71,7 +71,9 @@ def _default(name: str) -> Target:
     board = find_board(name)
     stack, room = board.run.stack * 3 // 4, board.data.size - board.run.stack
     memory = Memory(stack_bytes=stack, workspace_bytes=room, code=board.code.name)
-    hardware = Hardware(1, board.core.vector_bytes, board.core.registers, Caches(board.data.size), memory, frozenset(board.core.features))
+    core = board.core
+    registers = core.registers if core.group == 1 else core.registers // core.group + BESIDE
+    hardware = Hardware(1, core.widest, registers, Caches(board.data.size), memory, frozenset(core.features), core.group)
     dialect = Dialect(index="int", index_bits=32, alignment=max(4, board.core.vector_bytes), pool=False, hosted=False)
     return Target("micro", name, hardware, rules=RULES, dialect=dialect, prior=COUNTED)
 

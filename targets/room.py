@@ -57,7 +57,7 @@ def room_of(board: Board) -> Room:
 
 def needs_of(loops: Loops, board: Board, alignment: int) -> Needs:
     """Of a program, or of each of a population."""
-    vector_bytes, each = board.core.vector_bytes, STATEMENT_BYTES if board.core.floats else CALLED_BYTES
+    vector_bytes, each = board.core.widest, STATEMENT_BYTES if board.core.floats else CALLED_BYTES
     arguments = sum((one.size * BYTES[one.dtype] + BAND_BYTES for one in loops.arguments), start=0)
     workspace = sum((ceil_div(one.size * BYTES[one.dtype], alignment) * alignment for one in loops.intermediates), start=BAND_BYTES)
     return Needs(arguments, workspace, sum((_code(path, store, vector_bytes, each) for path, store in stores(loops.body)), start=0))

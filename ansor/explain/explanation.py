@@ -209,6 +209,7 @@ def _register_tile(statement: Statement, target: Target) -> RegisterTile | None:
     path, store, size = statement.nest.path, statement.nest.store, target.vector_bytes
     if store.combiner is None:
         return None
+    registers = _int(legality.registers_for(path, store, target))
     held = _int(legality.register_tile(path, store, size))
     along = _int(legality.vectors_in_row(path, store, size))
     vectors = along if held % along == 0 else 1  # vectors outside the reduction are no part of what it holds
@@ -216,9 +217,9 @@ def _register_tile(statement: Statement, target: Target) -> RegisterTile | None:
         rows=held // vectors,
         vectors=vectors,
         accumulators=held + _int(legality.offsets(path, store, size)),
-        most=legality.accumulators(target.vector_registers),
+        most=_int(legality.accumulators(registers)),
         operands=_int(legality.operands(path, store, held, size)),
-        registers=target.vector_registers,
+        registers=registers,
         partial=bool(analytic.estimate(statement, target).tile.partial),
     )
 

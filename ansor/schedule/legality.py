@@ -18,6 +18,8 @@ from ansor.schedule.machine import Limit, Machine
 from ansor.schedule.memory import BYTES, fits_memories
 
 MAX_STATEMENTS = 4096
+BESIDE = 2
+"""Registers that a vector of a group's are counted as having beside it: what is read for products is narrower than sums, and one factor is a number."""
 
 
 def legal(loops: Loops, machine: Machine) -> Flag:
@@ -51,8 +53,9 @@ def fits_registers(loops: Loops, machine: Machine) -> Flag:
     for path, store, tile in _statements(loops, machine.vector_bytes):
         if store.combiner is not None:
             held = tile + offsets(path, store, machine.vector_bytes)
-            result = result & (held <= accumulators(machine.vector_registers))
-            result = result & (held + operands(path, store, tile, machine.vector_bytes) < machine.vector_registers)
+            registers = registers_for(path, store, machine)
+            result = result & (held <= accumulators(registers))
+            result = result & (held + operands(path, store, tile, machine.vector_bytes) < registers)
     return result
 
 
@@ -91,7 +94,20 @@ LIMITS = (
 """Of processors with vectors and memories of some size."""
 
 
-def accumulators(registers: int) -> int:
+def registers_for(path: Sequence[For], store: Store, machine: Machine) -> Int:
+    """Registers for vectors as long as those of a statement. Where several registers hold one vector together, shorter ones need fewer of them."""
+    registers: Int = machine.vector_registers
+    if machine.vector_group == 1:
+        return registers
+    lanes, shorter = max(1, machine.vector_bytes // BYTES[store.buffer.dtype]), 2
+    along = product(choose(loop.vectorized, loop.var.extent, 1) for loop in path if loop.stage == store.stage)
+    while shorter <= machine.vector_group:
+        registers = choose(along * shorter <= lanes, (machine.vector_registers - BESIDE) * shorter + BESIDE, registers)
+        shorter *= 2
+    return registers
+
+
+def accumulators(registers: Int) -> Int:
     """Vectors a tile may hold: the others are for operands, and for the loads a compiler starts early (with 28 of 32 held it spills in every iteration)."""
     return registers - registers // 8 - 2
 

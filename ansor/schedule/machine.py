@@ -13,6 +13,9 @@ from ansor.ir.loops import Loops
 class Machine(Protocol):
     """Threads, the vector unit of one core, how many bytes each memory holds (scope -> bytes, no limit for others), to how many bytes buffers are aligned, and
     what programs may not exceed.
+
+    vector_bytes, vector_registers: of the widest vectors, and how many of them a program can hold; vector_group: in the place of one, how many of so many times
+    fewer bytes.
     """
 
     @property
@@ -21,6 +24,8 @@ class Machine(Protocol):
     def vector_bytes(self) -> int: ...
     @property
     def vector_registers(self) -> int: ...
+    @property
+    def vector_group(self) -> int: ...
     @property
     def capacities(self) -> Mapping[str, int]: ...
     @property

@@ -22,6 +22,7 @@ from ansor.zoo.operators import matmul
 
 AVX2 = parse_target("cpu -mcpu=haswell -threads=1")  # 16 registers of 8 floats
 AVX512 = parse_target("cpu -mcpu=znver4 -threads=1")  # 32 registers of 16 floats
+RVV = parse_target("micro -board=spike-rvv128")  # 32 registers of 4 floats, up to eight of which are one vector
 
 
 def tiled(rows: int, columns: int, *steps: Step) -> Sketch:
@@ -58,6 +59,12 @@ def test_pieces_are_whole_vectors_then_halves(extent: int, lanes: int, expected:
 def test_tiles_have_to_fit_the_registers(rows: int, columns: int, small: bool, large: bool) -> None:
     loops = tiled(rows, columns, Vectorize("C", "j_1")).lower_row(())
     assert legal(loops, AVX2) is small and legal(loops, AVX512) is large
+
+
+@pytest.mark.parametrize(("columns", "most"), [(32, 3), (16, 7), (8, 14)])
+def test_shorter_vectors_of_registers_that_hold_one_together_leave_more_of_them(columns: int, most: int) -> None:
+    fits = [legal(tiled(rows, columns, Vectorize("C", "j_1")).lower_row(()), RVV) for rows in (most, most + 1)]
+    assert fits == [True, False]
 
 
 def test_a_reduction_loop_of_one_iteration_holds_nothing() -> None:

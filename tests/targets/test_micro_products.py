@@ -18,7 +18,7 @@ from ansor.tasks.task import SearchTask
 from ansor.te.tensor import Tensor
 
 BY_HAND = Path(__file__).parent
-CORTEX_M4, RISCV32 = "micro -board=mps2-an386", "micro -board=qemu-riscv32"
+CORTEX_M4, RISCV32, RVV = "micro -board=mps2-an386", "micro -board=qemu-riscv32", "micro -board=spike-rvv256"
 TRIALS = 16
 
 pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("boards")]
@@ -74,8 +74,15 @@ def test_a_tuned_convolution_needs_no_more_instructions_than_one_by_hand(workloa
 
 @pytest.mark.parametrize(
     ("workload", "target", "share"),
-    [(convolution, CORTEX_M4, 0.45), (pointwise, CORTEX_M4, 0.45), (dense, CORTEX_M4, 0.55), (pointwise, RISCV32, 0.5)],
-    ids=["conv", "pointwise", "dense", "riscv"],
+    [
+        (convolution, CORTEX_M4, 0.45),
+        (pointwise, CORTEX_M4, 0.45),
+        (dense, CORTEX_M4, 0.55),
+        (pointwise, RISCV32, 0.5),
+        (pointwise, RVV, 0.1),
+        (dense, RVV, 0.15),
+    ],
+    ids=["conv", "pointwise", "dense", "riscv", "rvv-pointwise", "rvv-dense"],
 )
 def test_tuning_takes_away_most_instructions_of_the_plain_loops(workload: Callable[[], list[Tensor]], target: str, share: float) -> None:
     task = SearchTask(workload, (), target)

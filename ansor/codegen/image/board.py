@@ -17,7 +17,8 @@ class Core:
 
     floats: whether it has registers for floats, which decides how functions are called. flags: further flags of the compiler.
     guard: bytes below the stack that fault when touched, a power of two; 0 where nothing protects memory.
-    vector_bytes: of a vector register, or of an integer one; registers: how many numbers, or vectors, a program can hold.
+    vector_bytes: of a vector register, or of an integer one; registers: how many numbers, or vectors, a program can hold. group: vector registers that can hold
+    one vector together, a power of two (LMUL of RISC-V).
     features: instructions that intrinsics need.
     """
 
@@ -28,7 +29,13 @@ class Core:
     guard: int = 0
     vector_bytes: int = 4
     registers: int = 12
+    group: int = 1
     features: tuple[str, ...] = ()
+
+    @property
+    def widest(self) -> int:
+        """Bytes of the widest vector."""
+        return self.vector_bytes * self.group
 
     @property
     def triple(self) -> str:
