@@ -85,8 +85,8 @@ class Dialect:
     """What of the C text a target decides.
 
     index: the C type of loop variables and places in buffers, of so many bits; with 16 bits that of loop variables alone. alignment: bytes to which every
-    buffer is aligned. pool: whether entry points take a thread pool; without one they take arguments and workspace only, and nothing runs in parallel. by_element:
-    whether instructions multiply a vector by one element of another. hosted: whether there is a library with mathematics.
+    buffer is aligned. pool: whether entry points take a thread pool; without one they take arguments and workspace only, and nothing runs in parallel.
+    by_element: whether instructions multiply a vector by one element of another. hosted: whether there is a library with mathematics.
     """
 
     index: str = "long"
