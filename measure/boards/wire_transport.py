@@ -180,9 +180,10 @@ class WireTransport:
 
     def _load(self, wire: Wire, image: Image, program: Artifact, asked: Asked) -> Told:
         """All that has to be in memory. What a program writes itself is written each time."""
+        image = replace(image, segments=tuple(one for one in image.segments if not self._board.keeps(one.address)))  # a wire does not write flash
         values = [one for one in self._files.values() if f" {one.address:x} {len(one.content):x}\n" in asked.recipe]
         asking = told(image, program, asked, values)
-        self._loader.load(wire, (one for one in image.segments if not self._board.keeps(one.address)))
+        self._loader.load(wire, image.segments)
         for one in values:
             self._tensor_bytes += sum(max(0, min(part.end, one.end) - part.address) for part in self._loader.load(wire, [one]))
         for part in (*asking.parts, Segment(image.symbols["ansor_answer"], bytes(ANSWER_HEAD))):

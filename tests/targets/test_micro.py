@@ -19,6 +19,7 @@ from ansor.measure.trial.proof import HostProof
 from ansor.targets.base import parse_target
 from ansor.targets.micro import board_of
 from ansor.te.tensor import Tensor
+from tests.measure.boards.simulated import qemu_gdb
 
 
 @pytest.mark.parametrize(
@@ -124,3 +125,13 @@ def test_halves_are_computed_where_the_core_has_them() -> None:
     """Proved on the board; twice as many fit a vector of Helium."""
     floats, halves = (ansor.auto_schedule(dense, (dtype,), target="micro -board=mps3-an547", trials=4, progress=False).cost for dtype in ("float32", "float16"))
     assert floats and halves and halves < 0.8 * floats
+
+
+@pytest.mark.compiler
+@pytest.mark.usefixtures("boards")
+def test_a_board_with_flash_is_measured_over_a_wire_with_its_code_in_ram() -> None:
+    target = "micro -board=netduinoplus2 -code=ram"
+    with qemu_gdb("netduinoplus2") as (text, _):
+        behind = ansor.auto_schedule("matmul", (8, 8, 8), target=target, devices=[text], trials=2, progress=False)
+    simulated = ansor.auto_schedule("matmul", (8, 8, 8), target=target, trials=2, progress=False)
+    assert behind.cost and behind.cost == simulated.cost
