@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import singledispatch
 
 from ansor import te
-from ansor.integer.operators import Add, AveragePool, Convolution, Dense, MaxPool, Operator, Shape, Table, Transpose, Window, even
+from ansor.integer.operators import Add, AveragePool, Concat, Convolution, Dense, MaxPool, Operator, Shape, Table, Transpose, Window, even
 from ansor.integer.rescale import clamped
 from ansor.ir.access import KEPT
 from ansor.te.expr import Axis, Expr
@@ -66,6 +66,12 @@ def _(operator: Add, shapes: Sequence[Shape]) -> list[Tensor]:
         return clamped((total >> operator.shift) + operator.zero_point, operator.low, operator.high)
 
     return [left, right, te.compute(shapes[0], one, name="result")]
+
+
+@declaration.register
+def _(operator: Concat, shapes: Sequence[Shape]) -> list[Tensor]:
+    parts = [te.placeholder(shape, "int8", name=f"part{place}") for place, shape in enumerate(shapes)]
+    return [*parts, te.nn.concatenate(parts, operator.axis, "result")]
 
 
 @declaration.register

@@ -13,7 +13,7 @@ from ansor.integer.network import IntegerNetwork, Quantisation
 from ansor.integer.onnx_constants import FOLDED, folded
 from ansor.integer.onnx_file import Array, OnnxNode, read_file
 from ansor.integer.onnx_operators import OPERATORS
-from ansor.integer.onnx_values import Left, Padded, Stored, Values, Weights
+from ansor.integer.onnx_values import Left, Padded, Raw, Stored, Values, Weights
 from ansor.integer.pending import Function, Pending
 from ansor.integer.rescale import Doubles
 
@@ -72,9 +72,20 @@ class _Reader(Values):
         quantisation, unsigned = self._parameters(node)
         if value is None and source in self.graph.inputs:
             self.known[source] = Stored(self.build.input(source, self.graph.inputs[source][0], quantisation, unsigned))
+        if isinstance(value, Raw):
+            self.known[source] = Stored(self.build.reshaped(self._input(value.source, quantisation, unsigned), value.shape))
         made = self._made(node, source, result, quantisation)
         self.build.tensors[made] = replace(self.build.tensors[made], unsigned=unsigned)
         self.known[result] = Stored(made)
+
+    def _input(self, name: str, quantisation: Quantisation, unsigned: bool) -> str:
+        """The integer tensor of an input that was reshaped before it is quantised."""
+        known = self.known.get(name)
+        if known is None:
+            known = self.known[name] = Stored(self.build.input(name, self.graph.inputs[name][0], quantisation, unsigned))
+        if not isinstance(known, Stored) or self.build.quantisation(known.tensor) != quantisation:
+            raise ModelError(f"the input {name} is quantised in two ways; quantise it once, before it is reshaped")
+        return known.tensor
 
     def _made(self, node: OnnxNode, source: str, result: str, quantisation: Quantisation) -> str:
         """The integer tensor of a value that is quantised."""

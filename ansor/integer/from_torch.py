@@ -22,7 +22,7 @@ from ansor.integer.builder import Builder
 from ansor.integer.network import IntegerNetwork, Quantisation
 from ansor.integer.observed import FUNCTIONS, Ranges, observed
 from ansor.integer.operators import Window
-from ansor.integer.pending import Average, Function, Greatest, Pending, Sum, Weighted
+from ansor.integer.pending import Average, Function, Greatest, Joined, Pending, Sum, Weighted
 from ansor.integer.rescale import Doubles
 
 FREE = (-math.inf, math.inf)
@@ -108,16 +108,18 @@ class _Quantiser:
             return self._limited(node)
         if node.op in ("conv2d", "dense"):
             return self._weighted(node)
-        if node.op == "add":
-            return self._sum(node)
+        if node.op in ("add", "sub"):
+            return self._sum(node, 1 if node.op == "add" else -1)
+        if node.op == "concat":
+            return Joined(tuple(self._source(node, place) for place in range(len(node.inputs))), *FREE, node.integer("axis"))
         if node.op in FUNCTIONS:
             return Function((self._source(node),), *FREE, lambda values: FUNCTIONS[node.op](node, torch.from_numpy(values)).numpy())
         source, image = self._source(node), self.graph.value(node.inputs[0]).shape
-        if node.op == "mean" and len(image) == 4 and node.integers("axes") == (2, 3) and node.attributes["keepdims"]:
-            return Average((source,), *FREE, Window((image[2], image[3])))
+        if node.op == "mean" and len(image) == 4 and node.integers("axes") == (2, 3):
+            return Average((source,), *FREE, Window((image[2], image[3])), flat=not node.attributes["keepdims"])
         if node.op == "pool2d":
             return self._pool(node, source)
-        axes = f" over {node.integers('axes')}, dropped" if node.op == "mean" else ""
+        axes = f" over {node.integers('axes')}" if node.op == "mean" else ""
         raise ModelError(f"asked to quantise the {node.op} {node.name} of {list(image)}{axes}, which is not supported")
 
     def _limited(self, node: Node) -> Pending:
@@ -127,12 +129,12 @@ class _Quantiser:
         before = self.pending.get(node.inputs[0])
         return before.limited(low, high) if before is not None else Function((self._source(node),), low, high, lambda values: values)
 
-    def _sum(self, node: Node) -> Pending:
+    def _sum(self, node: Node, sign: int) -> Pending:
         sources = (self._source(node, 0), self._source(node, 1)) if len(node.inputs) == 2 else ()
         shapes = {self.graph.value(name).shape for name in node.inputs}
         if not sources or len(shapes) != 1:
             raise ModelError(f"asked to quantise the addition {node.name} of {' and '.join(map(str, shapes))}; supported are two tensors of one shape")
-        return Sum(sources, *FREE)
+        return Sum(sources, *FREE, sign)
 
     def _weighted(self, node: Node) -> Pending:
         if any(name not in self.graph.constants for name in node.inputs[1:]):

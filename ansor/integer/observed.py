@@ -74,6 +74,7 @@ FUNCTIONS: Mapping[str, Callable[[Node, torch.Tensor], torch.Tensor]] = {
 
 _FLOATS: Mapping[str, Callable[..., torch.Tensor]] = {
     "conv2d": _convolution, "dense": lambda node, *given: functional.linear(*given), "add": lambda node, *given: given[0] + given[1],
+    "sub": lambda node, *given: given[0] - given[1], "concat": lambda node, *given: torch.cat(given, node.integer("axis")),
     "relu": lambda node, x: x.relu(), "clip": _clip, "pool2d": _pool, "mean": _mean, "reshape": lambda node, x: x.reshape(node.shape),
     "softmax": lambda node, x: x.softmax(node.integer("axis")), "log_softmax": lambda node, x: x.log_softmax(node.integer("axis")), **FUNCTIONS,
 }  # fmt: skip

@@ -11,9 +11,9 @@ import numpy as np
 
 from ansor.errors import ModelError
 from ansor.integer.onnx_file import Array, OnnxNode
-from ansor.integer.onnx_values import Known, Left, Padded, Stored, Values, Weights
+from ansor.integer.onnx_values import Known, Left, Padded, Raw, Stored, Values, Weights
 from ansor.integer.operators import Window
-from ansor.integer.pending import Affine, Average, Function, Greatest, Pending, Sum, Weighted
+from ansor.integer.pending import Affine, Average, Function, Greatest, Joined, Pending, Sum, Weighted
 from ansor.integer.rescale import Doubles
 
 FREE = (-math.inf, math.inf)
@@ -111,11 +111,25 @@ def add(read: Values, node: OnnxNode) -> Pending:
         before = read.known.get(node.inputs[one])
         if isinstance(before, Weighted) and isinstance(read.known.get(node.inputs[other]), (np.ndarray, Weights)):
             return _with_bias(node, before, read.constant(node, other))
+    return two(1, read, node)
+
+
+def two(sign: int, read: Values, node: OnnxNode) -> Pending:
+    """Two tensors, added or taken from each other."""
     sources = (read.stored(node, 0), read.stored(node, 1))
     shapes = [read.build.shape(source) for source in sources]
     if shapes[0] != shapes[1]:
-        raise ModelError(f"the {node} adds tensors of shapes {list(shapes[0])} and {list(shapes[1])}; supported are tensors of one shape")
-    return Sum(sources, *FREE)
+        raise ModelError(f"the {node} is of tensors of shapes {list(shapes[0])} and {list(shapes[1])}; supported are tensors of one shape")
+    return Sum(sources, *FREE, sign)
+
+
+def concat(read: Values, node: OnnxNode) -> Pending:
+    sources = tuple(read.stored(node, place) for place in range(len(node.inputs)))
+    shapes = [read.build.shape(source) for source in sources]
+    axis = int(node.number("axis", 1)) % len(shapes[0])
+    if len({(*shape[:axis], *shape[axis + 1 :]) for shape in shapes}) != 1:
+        raise ModelError(f"the {node} joins tensors of shapes {' and '.join(map(str, map(list, shapes)))} along {axis}, where the others have to be equal")
+    return Joined(sources, *FREE, axis)
 
 
 def _with_bias(node: OnnxNode, before: Weighted, constant: Array) -> Pending:
@@ -166,9 +180,9 @@ def reduce_mean(read: Values, node: OnnxNode) -> Known:
     source = read.stored(node)
     given = read.constant(node, 1).tolist() if len(node.inputs) > 1 and node.inputs[1] else node.numbers("axes", ())
     shape = read.build.shape(source)
-    if len(shape) != 4 or sorted(axis % 4 for axis in given) != [2, 3] or not node.number("keepdims", 1):
-        raise ModelError(f"the {node} is the mean of {list(shape)} over {list(given)}; supported is that of images over height and width, which are kept")
-    return Average((source,), *FREE, Window(_image(read, node, source)))
+    if len(shape) != 4 or sorted(axis % 4 for axis in given) != [2, 3]:
+        raise ModelError(f"the {node} is the mean of {list(shape)} over {list(given)}; supported is that of images over height and width")
+    return Average((source,), *FREE, Window(_image(read, node, source)), flat=not node.number("keepdims", 1))
 
 
 def _image(read: Values, node: OnnxNode, source: str) -> tuple[int, int]:
@@ -216,13 +230,17 @@ def unsqueeze(read: Values, node: OnnxNode) -> Known:
 
 
 def _shape(read: Values, node: OnnxNode) -> tuple[int, ...]:
-    """Of what is reshaped: a tensor, or a function of each of its elements."""
-    value = read.known.get(node.inputs[0])
+    """Of what is reshaped: a tensor, a function of each of its elements, or an input that is not quantised yet."""
+    value = read.known.get(node.inputs[0], read.raw(node.inputs[0]))
+    if isinstance(value, Raw):
+        return value.shape
     return read.build.shape(value.sources[0] if isinstance(value, Function) else read.stored(node))
 
 
 def _reshaped(read: Values, node: OnnxNode, shape: Sequence[int]) -> Known:
-    value = read.known.get(node.inputs[0])
+    value = read.known.get(node.inputs[0], read.raw(node.inputs[0]))
+    if isinstance(value, Raw):
+        return replace(value, shape=tuple(shape))
     if isinstance(value, Function):  # the same of the reshaped tensor
         return replace(value, sources=(read.build.reshaped(value.sources[0], tuple(shape)),))
     return Stored(read.build.reshaped(read.stored(node), tuple(shape)))
@@ -296,7 +314,7 @@ def _same(window: Window, image: Sequence[int], lower: bool) -> tuple[int, int, 
 
 OPERATORS: dict[str, Translation] = {
     "Conv": convolution, "Pad": pad, "BatchNormalization": batch_norm,
-    "Gemm": gemm, "MatMul": matmul, "Add": add, "Relu": partial(limited, 0.0, math.inf), "Clip": clip,
+    "Gemm": gemm, "MatMul": matmul, "Add": add, "Sub": partial(two, -1), "Concat": concat, "Relu": partial(limited, 0.0, math.inf), "Clip": clip,
     "AveragePool": average_pool, "GlobalAveragePool": global_average, "ReduceMean": reduce_mean, "MaxPool": max_pool, "Flatten": flatten,
     "Reshape": reshape, "Squeeze": squeeze, "Unsqueeze": unsqueeze, "Identity": same, "Dropout": same, "Constant": constant, "Softmax": left,
     "LogSoftmax": left, "Sigmoid": partial(function, lambda x: 1 / (1 + np.exp(-x))), "Tanh": partial(function, np.tanh), "LeakyRelu": leaky,

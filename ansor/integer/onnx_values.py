@@ -59,7 +59,15 @@ class Padded:
     padding: tuple[int, int, int, int]
 
 
-Known = Array | Weights | Stored | Padded | Left | Pending
+@dataclass(frozen=True)
+class Raw:
+    """An input of the graph that is not quantised yet, under another shape."""
+
+    source: str
+    shape: tuple[int, ...]
+
+
+Known = Array | Weights | Stored | Padded | Left | Raw | Pending
 
 
 class Values:
@@ -69,6 +77,10 @@ class Values:
         self.graph = graph
         self.build = Builder(graph.name)
         self.known: dict[str, Known] = dict(graph.constants)
+
+    def raw(self, name: str) -> Raw | None:
+        """An input of the graph of which nothing is known yet; None for all else."""
+        return Raw(name, tuple(self.graph.inputs[name][0])) if name in self.graph.inputs and name not in self.known else None
 
     def constant(self, node: OnnxNode, place: int) -> Array:
         """An input that has to be a constant."""
@@ -89,5 +101,6 @@ class Values:
             raise ModelError(f"the {node} reads {name}, which is not quantised: quantise every result (QuantizeLinear, DequantizeLinear) before it is read")
         if isinstance(value, Padded):
             raise ModelError(f"the {node} reads {name}, which is padded; padding is supported before convolutions")
-        what = f"the result of {value.operator}" if isinstance(value, Left) else "a constant" if value is not None else "not known, or not quantised"
+        constant = value is not None and not isinstance(value, Raw)
+        what = f"the result of {value.operator}" if isinstance(value, Left) else "a constant" if constant else "not known, or not quantised"
         raise ModelError(f"the {node} reads {name}, which is {what}; this is not supported")

@@ -155,6 +155,18 @@ class Add(Operator):
 
 
 @dataclass(frozen=True, eq=False)
+class Concat(Operator):
+    """Tensors of one scale behind each other, along a dimension as it is stored."""
+
+    axis: int
+
+    def shape(self, inputs: Sequence[Shape]) -> Shape:
+        rest = {(*one[: self.axis], *one[self.axis + 1 :]) for one in inputs}
+        first = inputs[0]
+        return (*first[: self.axis], sum(one[self.axis] for one in inputs), *first[self.axis + 1 :]) if len(rest) == 1 else ()
+
+
+@dataclass(frozen=True, eq=False)
 class AveragePool(Operator):
     """The sum over a window plus `bias`, rescaled; padding writes `pad_value`."""
 

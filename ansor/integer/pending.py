@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ansor.errors import ModelError
 from ansor.integer.builder import Builder
 from ansor.integer.network import Quantisation
-from ansor.integer.operators import Add, AveragePool, Convolution, Dense, MaxPool, Table, Window
+from ansor.integer.operators import Add, AveragePool, Concat, Convolution, Dense, MaxPool, Table, Window
 from ansor.integer.rescale import Doubles, rescale_of
 
 P = TypeVar("P", bound="Pending")
@@ -75,7 +75,9 @@ class Weighted(Pending):
 
 @dataclass(frozen=True, eq=False)
 class Sum(Pending):
-    """Two tensors of one shape, added."""
+    """Two tensors of one shape, added; sign: -1 where the second one is taken off."""
+
+    sign: int = 1
 
     def quantised(self, build: Builder, name: str, output: Quantisation) -> str:
         left, right = (build.quantisation(source) for source in self.sources)
@@ -84,24 +86,42 @@ class Sum(Pending):
         if not (math.isfinite(largest) and 2.0**-9 <= largest < 2.0**20):
             raise ModelError(f"asked for the sum {name}, whose operands have {largest:g} times its scale; this has to be from 2^-9 to 2^20: check the scales")
         shift = ADD_BITS - math.frexp(largest)[1]
-        multipliers = np.rint(factors * 2.0**shift).astype(np.int64)
+        multipliers = np.rint(factors * 2.0**shift).astype(np.int64) * (1, self.sign)
         offset = -int(multipliers @ np.array([left.zero_point, right.zero_point])) + (1 << (shift - 1))
         made = Add(name, self.sources, (int(multipliers[0]), int(multipliers[1])), offset, shift, output.zero_point, *output.limits(self.low, self.high))
         return build.add(made, output)
 
 
 @dataclass(frozen=True, eq=False)
+class Joined(Pending):
+    """Tensors behind each other, along a dimension of the model's order."""
+
+    axis: int
+
+    def quantised(self, build: Builder, name: str, output: Quantisation) -> str:
+        sources = []
+        for place, source in enumerate(self.sources):
+            same = build.quantisation(source) == output and (self.low, self.high) == (-math.inf, math.inf)
+            part = Function((source,), self.low, self.high, lambda values: values)
+            sources.append(source if same else part.quantised(build, f"{name}_part{place}", output))
+        axis = (0, 3, 1, 2)[self.axis] if len(build.shape(sources[0])) == 4 else self.axis
+        return build.add(Concat(name, tuple(sources), axis), output)
+
+
+@dataclass(frozen=True, eq=False)
 class Average(Pending):
-    """The mean over a window, padding being zeros that count."""
+    """The mean over a window, padding being zeros that count; flat: without height and width, which are 1."""
 
     window: Window
+    flat: bool = False
 
     def quantised(self, build: Builder, name: str, output: Quantisation) -> str:
         source, taps = build.quantisation(self.sources[0]), math.prod(self.window.kernel)
         factor = np.array([source.scale / output.scale / taps])
         rescale = rescale_of(factor, output.zero_point, output.limits(self.low, self.high), name)
         rescale, bias = rescale.folded(np.array([-source.zero_point * taps]), np.array([128 * taps]))
-        return build.add(AveragePool(name, self.sources, self.window, int(bias[0]), rescale, source.zero_point), output)
+        made = build.add(AveragePool(name, self.sources, self.window, int(bias[0]), rescale, source.zero_point), output)
+        return build.reshaped(made, build.shape(made)[:2]) if self.flat else made
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ansor.errors import ArgumentError
 from ansor.integer.network import IntegerNetwork
-from ansor.integer.operators import Add, AveragePool, Convolution, Dense, MaxPool, Operator, Reshape, Table, Transpose, Window
+from ansor.integer.operators import Add, AveragePool, Concat, Convolution, Dense, MaxPool, Operator, Reshape, Table, Transpose, Window
 
 Bytes = NDArray[np.int8]
 Sums = NDArray[np.int64]
@@ -57,6 +57,11 @@ def _(operator: Add, *inputs: Bytes) -> Bytes:
     rounded = (left + right + operator.offset) >> operator.shift
     found: Bytes = np.clip(rounded + operator.zero_point, operator.low, operator.high).astype(np.int8)
     return found
+
+
+@computed.register
+def _(operator: Concat, *inputs: Bytes) -> Bytes:
+    return np.concatenate(inputs, operator.axis)
 
 
 @computed.register
