@@ -12,7 +12,7 @@ from rich.console import Console
 from ansor import api
 from ansor.commands.common import check_folder, doing, target_of
 from ansor.commands.subject import NetworkSubject, resolve
-from ansor.errors import ArgumentError, DeclarationError
+from ansor.errors import ArgumentError, DeclarationError, ModelError
 from ansor.integer.board_run import run_firmware, wire_of
 from ansor.integer.firmware import board_of, build_firmware
 from ansor.integer.program import IntegerProgram
@@ -20,14 +20,14 @@ from ansor.integer.table import profile_text
 from ansor.ir.dag import c_identifier
 from ansor.run.keywords import TuningKeywords
 from ansor.run.progress import ProgressView, say
-from ansor.support.text import with_article
+from ansor.support.text import clip, with_article
 
 NOTHING: TuningKeywords = {"trials": 0}
 
 
 def is_int8(given: argparse.Namespace) -> bool:
     """Whether the subject is to become an int8 network."""
-    return bool(given.int8) or given.subject.endswith(".onnx")
+    return bool(given.int8) or given.subject.endswith((".onnx", ".pt2"))
 
 
 def run_int8(given: argparse.Namespace, console: Console, tuning: TuningKeywords = NOTHING) -> int:
@@ -80,10 +80,26 @@ def _say_test(wrong: int, more: str, console: Console) -> int:
     return 1 if wrong else 0
 
 
+def exported(path: Path) -> tuple[object, Sequence[object], str]:
+    """A program that `torch.export.save` wrote, calibrated with the inputs that it was exported with. Raises ModelError where it cannot be read."""
+    import torch
+
+    try:
+        program = torch.export.load(path)
+    except Exception as error:  # whatever a damaged archive leads to
+        raise ModelError(f"asked to read {path}, which torch.export.load cannot: {clip(' '.join(str(error).split()), 200)}") from error
+    inputs, named = program.example_inputs or ((), {})
+    if not inputs or named or not all(isinstance(one, torch.Tensor) for one in inputs):
+        raise ModelError(f"asked to quantise {path}, which was exported without inputs that are tensors: export it with those to calibrate with")
+    return program.module(), [inputs], path.stem
+
+
 def _subject(given: argparse.Namespace) -> tuple[object, Sequence[object], str]:
     """What `compile_int8` takes: a model, its calibration and a name."""
     if given.subject.endswith(".onnx"):
         return given.subject, (), Path(given.subject).stem
+    if given.subject.endswith(".pt2"):
+        return exported(Path(given.subject))
     subject = resolve(given.subject, given.args)
     if not isinstance(subject, NetworkSubject):
         raise DeclarationError(f"asked to compile {given.subject} with --int8, but it is an operator; name a network, or leave --int8 out")

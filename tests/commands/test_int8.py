@@ -61,3 +61,15 @@ def test_tuned_kernels_are_recorded_and_compiled(tmp_path: Path, capsys: pytest.
 def test_what_cannot_be_meant(capsys: pytest.CaptureFixture[str], words: list[str], says: str) -> None:
     assert main(["compile", *words]) == 1
     assert says in capsys.readouterr().err
+
+
+def test_an_exported_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import torch
+
+    model = torch.nn.Sequential(torch.nn.Conv2d(1, 4, 3, 2), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(36, 3)).eval()
+    torch.export.save(torch.export.export(model, (torch.randn(1, 1, 8, 8),)), tmp_path / "mine.pt2")
+    assert main(["compile", str(tmp_path / "mine.pt2"), "--target", "cpu -threads=1", "--output", str(tmp_path / "out"), "--run"]) == 0
+    assert "self-test: right, every byte" in capsys.readouterr().out
+    (tmp_path / "bad.pt2").write_bytes(b"nothing")
+    assert main(["compile", str(tmp_path / "bad.pt2")]) == 1
+    assert "which torch.export.load cannot" in capsys.readouterr().err

@@ -49,7 +49,8 @@ class Differs(nn.Module):
         self.one, self.other = nn.Conv2d(3, 4, 1), nn.Conv2d(3, 4, 3, padding=1)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.one(x) - torch.relu(self.other(x))
+        found: torch.Tensor = self.one(x) - torch.relu(self.other(x))
+        return found
 
 
 def right(network: IntegerNetwork) -> bool:
