@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import signal
 import sys
 import warnings
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ from ansor.errors import AnsorError, AnsorWarning
 from ansor.support import settings
 from ansor.support.notices import log
 from ansor.support.shortage import sentence_of
+from ansor.support.termination import Terminated, termination
 from ansor.support.text import clip
 
 TUNE_HELP = """\
@@ -86,7 +88,7 @@ DOCTOR_HELP = "Check this machine in seconds: C compiler, threads, timer noise, 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; gives the exit status: 0 done, 1 an error that was explained, 130 Ctrl-C."""
+    """Run the command line; gives the exit status: 0 done, 1 an error that was explained, 130 Ctrl-C, 143 SIGTERM."""
     parser = _parser()
     given, left = parser.parse_known_args(arguments)
     if left:
@@ -98,7 +100,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         warnings.simplefilter("always", AnsorWarning)
         warnings.showwarning = _show_warning
         try:
-            return _run(given)
+            with termination():
+                return _run(given)
+        except Terminated:
+            return 128 + signal.SIGTERM
         except KeyboardInterrupt:
             print("ansor: stopped", file=sys.stderr)
             return 130

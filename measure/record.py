@@ -6,7 +6,8 @@
     {"workload":"...","target":"...","device":"qemu-aarch64","unit":"instructions","sketch":[...],"row":[3,0,12],"costs":[1.2e6],...}
     {"comparison":{"workload":"...","target":"...","library":"torch 2.9.0",...}}
 
-Trials of other devices than this machine name the model of the device and the unit of their costs. A program of another algorithm than the
+Trials of other devices than this machine name the model of the device and the unit of their costs, and may end with what else these counted:
+"counters":{"stack_bytes_used":512.0}. A program of another algorithm than the
 declaration's own names it after the target: "algorithm":"winograd_f4".
 
 Every session that appends writes a header first, so a file may hold several; a trial follows the header it was made
@@ -77,6 +78,7 @@ class Record(NamedTuple):
     algorithm: str = ""  # the alternative declaration that the sketch is of; "" for the workload's own
     unit: Unit = SECONDS
     device: str = LOCAL  # the model of the device: costs of one model compare
+    counters: tuple[tuple[str, float], ...] = ()  # whatever else the device counted, by name
 
     @property
     def cost(self) -> float:
@@ -245,6 +247,7 @@ def record_line(record: Record) -> bytes:
     tail = _dumps({
         "row": record.row, "seconds" if here else "costs": record.costs, "failure": failure, "cut_short": record.cut_short,
         "elapsed": record.elapsed, "timestamp": record.timestamp, "seed": record.seed, "round": record.round,
+        **({"counters": dict(record.counters)} if record.counters else {}),
     })  # fmt: skip
     return f"{head[:-1]},{tail[1:]}\n".encode()
 
@@ -427,7 +430,8 @@ def _rewritten(line: bytes) -> bytes | str:
     if missing:
         return f"{DAMAGED}: it has no {missing[0]}"
     head = ("workload", "target", *(name for name in ("device", "unit", "algorithm") if name in fields), "sketch")
-    return _dumps({name: fields[name] for name in (*head, *tail)}).encode()
+    more = ("counters",) if "counters" in fields else ()
+    return _dumps({name: fields[name] for name in (*head, *tail, *more)}).encode()
 
 
 def _read_tail(known: _Head, tail: bytes, fields: dict[str, Any]) -> Record | str:
@@ -440,6 +444,7 @@ def _read_tail(known: _Head, tail: bytes, fields: dict[str, Any]) -> Record | st
         workload, target, sketch, tuple(fields["row"]), tuple(fields["seconds"] if "seconds" in fields else fields["costs"]),
         None if failure is None else Failure(failure["kind"], failure["text"]),
         fields["cut_short"], fields["elapsed"], fields["timestamp"], fields["seed"], fields["round"], algorithm, unit, device,
+        tuple(fields["counters"].items()) if "counters" in fields else (),
     )  # fmt: skip
 
 

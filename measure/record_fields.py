@@ -25,6 +25,7 @@ _WORDS = {
     "costs": "a list of numbers above 0", "device": "a text", "unit": "a unit of cost",
     "failure": "null, or a kind of this version and a text", "cut_short": "true or false", "elapsed": "a number of seconds from 0 on",
     "timestamp": "a number of seconds from 0 on", "seed": "a whole number", "round": "a whole number from 0 on",
+    "counters": "numbers from 0 on by their names",
     "library": "a text", "program": "a text", "ours_s": "a number of seconds above 0", "library_s": "a number of seconds above 0",
     "library_chosen": "true or false",
 }  # fmt: skip
@@ -62,6 +63,8 @@ def wrong_in_tail(tail: bytes, fields: Mapping[str, Any], in_seconds: bool = Tru
     """
     name = "seconds" if "seconds" in fields else "costs"
     row, costs, failure = fields["row"], fields[name], fields["failure"]
+    if "counters" in fields and not _are_counters(fields["counters"]):
+        return damaged("counters")
     if _NUMBERS_ONLY.match(tail) is None:
         if type(row) is not list or not all(is_whole(value) and value >= 0 for value in row):
             return damaged("row")
@@ -115,6 +118,10 @@ def wrong_in_comparison(fields: Mapping[str, object]) -> str:
     if type(fields["library_chosen"]) is not bool:
         return damaged("library_chosen")
     return "" if is_duration(fields.get("timestamp", 0.0)) else damaged("timestamp")
+
+
+def _are_counters(value: object) -> bool:
+    return type(value) is dict and all(is_name(name) and is_cost(number) for name, number in value.items())
 
 
 def is_name(value: object) -> bool:

@@ -80,9 +80,11 @@ def _show_program(given: argparse.Namespace, console: Console) -> None:
     else:
         tasks, _ = api.extract_tasks(*made(subject), target, report=console.print)
     states = [recorded_state(task, given.records) for task in tasks]
+    records = load(given.records).records
     for state in states:
         if state.best is not None:
             _print_program(state.task, state.best, _shown(state.task, state.best, given), console)
+            _print_counters(state.task, state.best, records, console)
     say_unused(states, given.records, partial(say, console), partial(say, console))
     if all(state.best is None for state in states):
         raise nothing_for(tasks[0].name if len(tasks) == 1 else subject.name, target, given.records)
@@ -100,3 +102,11 @@ def _print_program(task: SearchTask, best: Best, text: str, console: Console) ->
     by = f", by {alternative.name} (operations counted as declared)" if alternative is not None else f", by {best.origin}" if task.templates else ""
     console.print(f"{task.name}: {best.unit.text(best.cost)}, {best.unit.rate(task.flop, best.cost)}{by}")
     console.print(text, soft_wrap=True, markup=False)
+
+
+def _print_counters(task: SearchTask, best: Best, records: Sequence[Record], console: Console) -> None:
+    """What the device counted in the trial that a program is from, beside its cost."""
+    ours = [one for one in records if one.workload == task.workload_key and one.row == tuple(best.row)]
+    found = [one for one in ours if one.counters and one.unit == best.unit and one.cost == best.cost]
+    if found:
+        console.print("counted: " + ", ".join(f"{name} {value:,.0f}" for name, value in found[0].counters), soft_wrap=True, markup=False)

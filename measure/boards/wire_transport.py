@@ -106,7 +106,7 @@ class WireTransport:
                 continue
             if mode == "trial":
                 self._tensor_bytes = 0
-            return ended
+            return replace(ended, counters={**ended.counters, "runs_repeated": float(anew)})
         raise AssertionError("not reached")
 
     def place(self, path: Path) -> str:
@@ -194,7 +194,7 @@ class WireTransport:
     def _ran(self, wire: Wire, image: Image, mode: str, kept: str, limits: Limits, before: Traffic, asking: Told) -> Ended:
         """Run what is in memory."""
         watched = self._board.watchdog.kind and limits.seconds < GRACE_SECONDS * 100
-        self._spoiled = False
+        self._spoiled, began = False, time.monotonic()
         try:
             stopped = wire.execute(image.entry, image.symbols["ansor_stop"] & ~1, limits.seconds + (GRACE_SECONDS if watched else 0.0))
             text = self._answer(wire, image) if stopped.reason == "stop" else None
@@ -206,6 +206,9 @@ class WireTransport:
         if said is not None:
             self._spoiled = said.memory != asking.sum or (mode == "trial" and kept != "-" and said.kept != self._kept[kept].sum)
         ended = self._told(stopped, text, said, image, limits)
+        if mode == "trial" and ended.failure is None and time.monotonic() - began >= self._board.overflow_seconds:
+            took = f"it took {time.monotonic() - began:.3g} s, and the counter overflows after {self._board.overflow_seconds:.3g} s"
+            ended = Ended("", Failure("timeout", f"{took}: what it counts is not known"))
         if ended.failure is not None:
             if mode == "reference" and ended.failure.kind == "memory" or kept != "-" and ended.failure.kind == "memory":
                 self.short = True

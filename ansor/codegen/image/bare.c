@@ -216,6 +216,8 @@ static void finish(void) {
 
 void system_end(void) { finish(); }
 
+const char *bare_too_long(void) { return ansor_control.limit == UINT32_MAX ? "the counter, which has 32 bits, overflowed" : "it does not end"; }
+
 void bare_trapped(const char *kind, const char *why, uintptr_t pc, uintptr_t where) {
     if (!(ansor_control.flags & BARE_ALONE)) ansor_answer.size = 0;
     say_text("\n"), begin_text(), say_text("{\"failure\": [\""), say_text(kind), say_text("\", \""), say_text(why);

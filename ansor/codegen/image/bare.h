@@ -44,6 +44,8 @@ void bare_main(void);                                                           
 void bare_trapped(const char *kind, const char *why, uintptr_t pc, uintptr_t where); /* called after a trap, on a fresh stack; does not return */
 void ansor_stop(void);                                                               /* where every run ends */
 
+const char *bare_too_long(void); /* why the watchdog came: of a limit of all 32 bits, the counter overflows with it */
+
 /* Of the processor. */
 void start_counting(void);
 uint64_t counter_now(void);

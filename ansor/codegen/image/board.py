@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+OVERFLOW = 0xFFFFFFFF  # ticks of a timer of 32 bits
+
 Writes = tuple[tuple[int, int], ...]
 """(register, value): 32-bit words that are written before the first run, in order. Below 0x1000: a control and status register of RISC-V, by its number."""
 
@@ -184,7 +186,15 @@ class Board:
 
     def ticks(self, seconds: float) -> int:
         """Of the watchdog's timer in the time of so many seconds on this machine; 0 where there is none, or it has too few bits for
-        so long: whoever waits ends the program then."""
+        so long: whoever waits ends the program then. `OVERFLOW` where the counter overflows before that: a count beyond it would be wrong."""
         rate = self.run.rate * self.run.step if self.run.step else 1.0
         ticks = int(seconds * rate * self.watchdog.hertz) if self.watchdog.kind else 0
-        return ticks if self.watchdog.kind == "clint" or ticks < 1 << 32 else 0
+        if self.watchdog.kind == "clint" or ticks <= OVERFLOW:
+            return ticks
+        return OVERFLOW if not self.counter.csr and self.counter.bits <= 32 and self.watchdog.hertz <= self.counter.hertz else 0
+
+    @property
+    def overflow_seconds(self) -> float:
+        """Seconds after which the counter has overflowed, by this machine's clock; infinite where it cannot, or a watchdog or a simulator's clock is asked."""
+        alone = self.counter.csr.startswith("0x") or not self.counter.csr and self.counter.bits <= 32
+        return (1 << (32 if self.counter.csr else self.counter.bits)) / self.counter.hertz if alone and not self.run.step else float("inf")

@@ -66,7 +66,7 @@ static int below_stack(uintptr_t address) {
 void riscv_trapped(void) {
     const uintptr_t cause = CSR_READ("mcause"), pc = CSR_READ("mepc"), where = CSR_READ("mtval");
     CSR_WRITE("mie", 0);
-    if (cause & CAUSE_INTERRUPT) bare_trapped("timeout", "it does not end", pc, 0);
+    if (cause & CAUSE_INTERRUPT) bare_trapped("timeout", bare_too_long(), pc, 0);
     if (cause == 2) bare_trapped("instruction", CAUSES[2], pc, 0);
     if (below_stack(where)) bare_trapped("crash", "the stack overflowed", pc, where);
     bare_trapped("trap", cause < sizeof CAUSES / sizeof CAUSES[0] ? CAUSES[cause] : "a trap of another cause", pc, where);

@@ -130,7 +130,7 @@ static void explain(void) { note.kind = "trap", note.why = "a fault", note.where
 /* Notes what happened, and goes back to thread mode on a fresh stack, into `after_trap`. */
 __attribute__((used)) void thumb_trapped(uint32_t frame, uint32_t exception) {
     note.pc = in_memory(frame) ? ((const uint32_t *)(uintptr_t)frame)[6] : 0;
-    if (exception >= 15) note.kind = "timeout", note.why = "it does not end", note.where = 0;
+    if (exception >= 15) note.kind = "timeout", note.why = bare_too_long(), note.where = 0;
     else explain();
     watchdog_stop();
     uint32_t *fresh = (uint32_t *)(uintptr_t)ansor_stack_top - 8;
