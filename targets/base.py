@@ -305,12 +305,21 @@ class CodeGenerator:
 
 
 @dataclass(frozen=True)
+class Meaning:
+    """What the options of a target say together. settled: the target with them held against each other; it raises TargetError for those that do
+    not go together. words: the machine in a few, where vectors and caches are not what says most of it.
+    """
+
+    settled: Callable[[Target], Target] = _as_it_is
+    words: Callable[[Target], str] | None = None
+
+
+@dataclass(frozen=True)
 class Kind:
     """A kind of target. `default(mcpu)` is the target when nothing but the processor is said; it raises TargetError for one it does not know.
 
     unit, device: what its devices count, and the text of the one that serves when nobody names one; functions of the target
-    where it depends on that. codegen: how its programs are written and built. settled: the target with its options held against each other; it raises
-    TargetError for those that do not go together. words: the machine in a few, where vectors and caches are not what says most of it.
+    where it depends on that. codegen: how its programs are written and built. meaning: what its options say together.
     """
 
     name: str
@@ -320,8 +329,7 @@ class Kind:
     unit: Unit | Callable[[Target], Unit] = SECONDS
     device: str | Callable[[Target], str] = LOCAL
     codegen: CodeGenerator = CodeGenerator()
-    settled: Callable[[Target], Target] = _as_it_is
-    words: Callable[[Target], str] | None = None
+    meaning: Meaning = Meaning()
 
 
 _kinds: dict[str, Kind] = {}
@@ -386,7 +394,7 @@ def parse_target(text: str | Target) -> Target:
     options = {option.field: option for option in kind.options}
     for field, value in given.items():
         target = options[field].put(target, options[field].parse(kind.name, value, options[field].of(target)))
-    return kind.settled(target)
+    return kind.meaning.settled(target)
 
 
 def _given(kind: Kind, words: list[str]) -> dict[str, str]:

@@ -46,7 +46,7 @@ def run_doctor(given: argparse.Namespace) -> int:
 
 
 def _hardware(target: Target) -> str:
-    words = find_kind(target.kind).words
+    words = find_kind(target.kind).meaning.words
     if words is not None:
         return words(target)
     caches = ", ".join(f"L{level} {size >> 10} KiB" for level, size in enumerate(target.caches.sizes, 1))
