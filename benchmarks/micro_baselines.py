@@ -82,6 +82,7 @@ class Row:
     """What is compared. files: C by hand, of which the best counts; most: instructions of a tuned kernel, in those of that, that are wanted.
 
     wide: weights have 16 bits, as `ansor.compile_int8` stores them for this board; those of the C by hand, and of the plain loops, have 8.
+    as_declared: the C takes the weights of a convolution as [y, x, in, out].
     """
 
     name: str
@@ -90,6 +91,7 @@ class Row:
     files: tuple[str, ...]
     most: float
     wide: bool = False
+    as_declared: bool = False
 
     def task(self, *, wide: bool = False) -> SearchTask:
         """Its declaration, for its board."""
@@ -101,6 +103,8 @@ CONV, DEPTHWISE = Geometry(16, 16, 16, 32, 3, 1, 1), Geometry(25, 5, 64, 64, 3, 
 POINTWISE, DENSE = Geometry(25, 5, 64, 64, 1), Geometry(1, 1, 640, 128)
 M4, M55 = "mps2-an386", "mps3-an547"
 BY_DSP, BY_HELIUM = ("conv_smlad.c",), ("conv_vmladava.c",)
+RVV, BY_RVV = ("spike-rvv128", "spike-rvv256"), ("conv_rvv.c",)
+VECTOR_ROWS = (("conv 3x3 16-32", CONV), ("conv 1x1 64-64", POINTWISE))
 ROWS = (
     Row("conv 3x3 16-32", M4, CONV, BY_DSP, 1.0, wide=True),
     Row("conv 5x5 stride 2 16-32", M4, Geometry(16, 16, 16, 32, 5, 2, 2), BY_DSP, 1.0, wide=True),
@@ -112,6 +116,8 @@ ROWS = (
     Row("conv 3x3 16-32", M55, CONV, BY_HELIUM, 1.15),
     Row("conv 1x1 64-64", M55, POINTWISE, BY_HELIUM, 1.15),
     Row("dense 640-128", M55, DENSE, ("dense_vmladava.c",), 1.15),
+    *(Row(name, board, geometry, BY_RVV, 1.15, as_declared=True) for board in RVV for name, geometry in VECTOR_ROWS),
+    *(Row("dense 640-128", board, DENSE, ("dense_rvv.c",), 1.15) for board in RVV),
 )
 
 
@@ -141,10 +147,10 @@ def plain(task: SearchTask, entry: str = "plain") -> CSource:
 
 
 def by_hand(row: Row, task: SearchTask, file: str) -> CSource:
-    """C by hand with the sizes of a row. Weights of a convolution are given to it as [out, y, x, in], those of a dense layer as [out, in]."""
-    given = plain(task, "by_hand")
+    """C by hand with the sizes of a row. Its weights are [out, y, x, in] or, where a row says so, [y, x, in, out]; of a dense layer [out, in]."""
+    given, turned = plain(task, "by_hand"), not (row.geometry.depthwise or row.as_declared)
     sizes = ", ".join(f"{name} = {size}" for name, size in row.geometry.sizes().items())
-    arguments = tuple(replace(one, pack=_outputs_first(one)) if one.name == "weights" and not row.geometry.depthwise else one for one in given.arguments)
+    arguments = tuple(replace(one, pack=_outputs_first(one)) if one.name == "weights" and turned else one for one in given.arguments)
     return replace(given, text=f"enum {{ {sizes} }};\n{(KERNELS / file).read_text()}", arguments=arguments)
 
 
