@@ -297,7 +297,8 @@ def dot_function(helpers: Helpers, intrinsic: Intrinsic, count: int) -> str:
         f"{one} = (int)((unsigned){one} + (unsigned)({product})); return acc; }}",
     )
     macro = f"ANSOR_{name}"
-    there = [f"#include <{intrinsic.c.header}>", f"#define {macro}(acc, a, b) ({kind}){intrinsic.text(count)}"]
+    header = [f"#include <{intrinsic.c.header}>"] if intrinsic.c.header else []
+    there = [*header, f"#define {macro}(acc, a, b) ({kind}){intrinsic.text(count)}"]
     missing = [f"#define {macro}(acc, a, b) {name}_plain(acc, a, b)"]
     if intrinsic.offset:
         there.append(f'#define {macro}_hide(x) __asm__("" : "+v"(x))')

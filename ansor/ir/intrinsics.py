@@ -26,7 +26,7 @@ from ansor.te.tensor import Compute, Read, Tensor
 
 @dataclass(frozen=True)
 class CText:
-    """How C says it. header, macro: what the text includes, and the condition under which it exists.
+    """How C says it. header, macro: what the text includes ('' for nothing), and the condition under which it exists.
 
     code: lanes -> C expression over the vectors `acc`, `a`, `b` of as many 32-bit lanes; a group of `a` stands in every lane, `b` has a group for each.
     One lane is an int32 in a general register, and each operand a word.
