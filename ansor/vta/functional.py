@@ -68,6 +68,18 @@ class Counts:
     close_writes: int
 
 
+class Sram:
+    """The memories of a core, zeros at first, which a run leaves as they are at its end: pass the same to the next run."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        self.configuration = configuration
+        self.held = {memory: _room(configuration.depth(memory) * configuration.element_bytes(memory)) for memory in Memory if memory != Memory.ACC8}
+
+
+def _room(bytes_: int) -> DramBytes:
+    return np.zeros(bytes_ + 8, np.uint8)
+
+
 class _Core(ctypes.Structure):
     _fields_ = (
         *((name, ctypes.c_int64 * len(Memory)) for name in ("depth", "bytes")),
@@ -85,15 +97,17 @@ class _Result(ctypes.Structure):
     )  # fmt: skip
 
 
-def run_in_order(words: Words, dram: DramBytes, configuration: Configuration) -> Counts:
-    """Run a program [n, 2] one instruction after the other, whatever its tokens say. `dram` [bytes] is changed; the memories of the core start as zeros.
+def run_in_order(words: Words, dram: DramBytes, configuration: Configuration, sram: Sram | None = None) -> Counts:
+    """Run a program [n, 2] one instruction after the other, whatever its tokens say. `dram` [bytes] is changed, and `sram`; without, memories start as zeros.
 
     Raises BoundsError, and InstructionError for words that are no program.
     """
-    return _run(words, dram, configuration, None, Queues())
+    return _run(words, dram, configuration, sram, None)
 
 
-def run_in_random_order(words: Words, dram: DramBytes, configuration: Configuration, seed: int, queues: Queues = Queues()) -> Counts:
+def run_in_random_order(
+    words: Words, dram: DramBytes, configuration: Configuration, seed: int, queues: Queues = Queues(), sram: Sram | None = None
+) -> Counts:
     """Run a program [n, 2] with the modules taking turns at random, as far as tokens and queues allow; else as `run_in_order`.
 
     Which races, deadlocks and tokens left over are found does not depend on the seed, only which of several races is met first. Raises RaceError,
@@ -101,15 +115,20 @@ def run_in_random_order(words: Words, dram: DramBytes, configuration: Configurat
     """
     if queues.instructions < 1 or queues.tokens < 1:
         raise ArgumentError(f"{queues} is asked for; every queue has to hold at least 1")
-    return _run(words, dram, configuration, seed, queues)
+    return _run(words, dram, configuration, sram, (seed, queues))
 
 
-def _run(words: Words, dram: DramBytes, configuration: Configuration, seed: int | None, queues: Queues) -> Counts:
+def _run(words: Words, dram: DramBytes, configuration: Configuration, sram: Sram | None, drawn: tuple[int, Queues] | None) -> Counts:
+    """drawn: the seed of a random order, and how long queues are."""
     if dram.dtype != np.uint8 or dram.ndim != 1 or not dram.flags.c_contiguous or not dram.flags.writeable:
         raise ArgumentError(f"DRAM is an array of {dram.dtype} of shape {dram.shape}; pass a writeable vector of uint8 without gaps")
+    held = sram or Sram(configuration)
+    if held.configuration != configuration:
+        raise ArgumentError(f"asked to run a program for {configuration} with the memories of {held.configuration}: pass those of one core")
     program, result = columns_of(words, configuration), _Result()
-    core, kept = _core(configuration, len(program), len(dram), seed is not None)
-    core.dram, core.seed = dram.ctypes.data, (seed or 0) & 2**63 - 1
+    core, kept = _core(held, len(program), len(dram), drawn is not None)
+    seed, queues = drawn or (0, Queues())
+    core.dram, core.seed = dram.ctypes.data, seed & 2**63 - 1
     core.instruction_queue, core.token_queue = queues.instructions, queues.tokens
     run = simulator_library("functional").ansor_vta_run
     run.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p]
@@ -119,21 +138,21 @@ def _run(words: Words, dram: DramBytes, configuration: Configuration, seed: int 
     return Counts({memory: result.loaded[memory] for memory in Memory}, result.stored, result.gemm, result.reset, result.alu, result.close)
 
 
-def _core(configuration: Configuration, count: int, dram_bytes: int, random: bool) -> tuple[_Core, list[DramBytes]]:
-    """The memories of a core; the arrays are what it points to."""
-    core = _Core()
+def _core(sram: Sram, count: int, dram_bytes: int, random: bool) -> tuple[_Core, list[DramBytes]]:
+    """A core with these memories; the arrays are what else it points to."""
+    core, configuration = _Core(), sram.configuration
     kept: list[DramBytes] = []
     core.batch, core.block, core.dram_bytes, core.random = 1 << configuration.batch, 1 << configuration.block, dram_bytes, random
     core.dst, core.src, core.wgt = (configuration.index_bits(memory) for memory in (Memory.ACC, Memory.INP, Memory.WGT))
 
     def room(bytes_: int) -> int:
-        kept.append(np.zeros(bytes_ + 8, np.uint8))
+        kept.append(_room(bytes_))
         return int(kept[-1].ctypes.data)
 
     for memory in Memory:
         core.depth[memory], core.bytes[memory] = configuration.depth(memory), configuration.element_bytes(memory)
         if memory != Memory.ACC8:
-            setattr(core, f"sram_{memory.name.lower()}", room(core.depth[memory] * core.bytes[memory]))
+            setattr(core, f"sram_{memory.name.lower()}", int(sram.held[memory].ctypes.data))
             core.shadow[memory] = room(core.depth[memory] * _SHADOW * 8) if random else None
     if random:
         core.shadow[_IN_DRAM] = room((dram_bytes // 4 + 2) * _SHADOW * 8)

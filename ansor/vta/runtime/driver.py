@@ -1,0 +1,60 @@
+"""What runs programs: a memory that the host writes and reads, and a core behind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from ansor.errors import ArgumentError
+from ansor.vta.assembler import Words
+from ansor.vta.configuration import Configuration
+from ansor.vta.tensors import Bytes
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that a device did. kind: "write", "read" or "instructions" (of memory, from the host or to it), or "run"; bytes: moved; began, ended: seconds, by a
+    clock of the device; cycles: of a run, where the device counts them."""
+
+    kind: str
+    bytes: int
+    began: float
+    ended: float
+    cycles: int = 0
+
+
+class Driver(Protocol):
+    """A device with `dram_bytes` of memory. What is asked happens in the order of asking, and may happen later: `read`, `wait` and `events` wait for it.
+
+    The memories of the core stay as they are from one run to the next. A program that goes wrong raises ProgramError: in `run`, or in the next call that waits.
+    """
+
+    name: str
+    configuration: Configuration
+    dram_bytes: int
+
+    def write(self, address: int, data: Bytes) -> None:
+        """Bytes of the host, which may change as soon as this returns, into memory: one transfer."""
+        ...
+
+    def read(self, address: int, count: int) -> Bytes:
+        """That many bytes of memory: one transfer."""
+        ...
+
+    def run(self, words: Words) -> None:
+        """A program [n, 2] that ends with FINISH; its instructions are one transfer."""
+        ...
+
+    def wait(self) -> None:
+        """Until everything is done that was asked for."""
+        ...
+
+    def events(self) -> tuple[Event, ...]:
+        """All that it did since it was opened."""
+        ...
+
+
+def check_range(driver: Driver, address: int, count: int) -> None:
+    """Raises ArgumentError for bytes that are not in the memory of the device."""
+    if address < 0 or count < 0 or address + count > driver.dram_bytes:
+        raise ArgumentError(f"asked for bytes {address} to {address + count} of {driver.name}, which has {driver.dram_bytes}: pass a place inside")

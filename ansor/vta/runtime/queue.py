@@ -1,0 +1,221 @@
+"""Operators on a device, one after the other: they wait in a queue until something asks for a result.
+
+    write, enqueue, enqueue, ... -> instructions, with barriers of tokens between operators -> at a flush: new micro-ops, instructions, one run
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from ansor.errors import AnsorError, ArgumentError, MachineTrouble
+from ansor.vta.assembler import Uops, Words
+from ansor.vta.compiled import Operator, alignment, barrier, finish, linked
+from ansor.vta.configuration import UOP_BYTES, Memory
+from ansor.vta.runtime.driver import Driver
+from ansor.vta.runtime.spaces import Residents, Space
+from ansor.vta.tensors import Array, TensorLayout, pack, unpack
+
+
+class Reason(Enum):
+    """Why a queue was flushed."""
+
+    OVERFLOW = "no room for more instructions or micro-ops"
+    READ = "the host reads what queued instructions write"
+    WRITE = "the host writes what queued instructions use"
+    FREE = "a buffer that queued instructions use is freed"
+    TOLD = "somebody said so"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How many instructions wait at most, and how many micro-ops are held in the memory of the device."""
+
+    instructions: int = 1 << 20
+    uops: int = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Buffer:
+    """An array in the memory of a device, from byte `address` on."""
+
+    address: int
+    layout: TensorLayout
+
+
+@dataclass(frozen=True)
+class QueueCounts:
+    """What a queue did. operators, barriers, instructions: put into it; runs: flushes, by reason; kernels_loaded: LOADs of an operator's micro-ops into the core;
+    kernels_kept: those that were not needed, as they were there. writes, reads, written, read: transfers of buffers, and their bytes; instruction_transfers,
+    uop_transfers, instruction_bytes, uop_bytes: the same of programs."""
+
+    operators: int
+    barriers: int
+    instructions: int
+    runs: Mapping[Reason, int]
+    kernels_loaded: int
+    kernels_kept: int
+    writes: int
+    written: int
+    reads: int
+    read: int
+    instruction_transfers: int
+    instruction_bytes: int
+    uop_transfers: int
+    uop_bytes: int
+
+    @property
+    def synchronisations(self) -> int:
+        """Runs, for whatever reason."""
+        return sum(self.runs.values())
+
+
+class Queue:
+    """What one device still has to do. Buffers are arrays in its memory; operators use them, in the order of `enqueue`."""
+
+    def __init__(self, driver: Driver, limits: Limits = Limits()) -> None:
+        configuration, unit = driver.configuration, alignment(driver.configuration)
+        first = -(-limits.uops * UOP_BYTES // unit) * unit
+        if first >= driver.dram_bytes:
+            raise ArgumentError(f"{limits.uops} micro-ops are asked for in the {driver.dram_bytes} bytes of {driver.name}: leave room for buffers")
+        self.driver, self.limits = driver, limits
+        self._space, self._live = Space(first, driver.dram_bytes, unit), set[Buffer]()
+        self._residents, self._counts = Residents(configuration.depth(Memory.UOP)), Counter[str | Reason]()
+        self._recorded: dict[bytes, int] = {}
+        self._new_uops: list[Uops] = []
+        self._uop_end = 0
+        self._words: list[Words] = []
+        self._length = 0
+        self._used, self._changed = set[Buffer](), set[Buffer]()
+
+    def buffer(self, layout: TensorLayout) -> Buffer:
+        """Room for an array, whose bytes are anything. Raises MachineTrouble where the device has no room."""
+        size = layout.bytes(self.driver.configuration)
+        address = self._space.take(size)
+        if address is None:
+            free = self._space.free
+            raise MachineTrouble(f"asked for {size} bytes of {self.driver.name}, which has {free} left, in gaps: free buffers, or give it more memory")
+        self._live.add(found := Buffer(address, layout))
+        return found
+
+    def free(self, buffer: Buffer) -> None:
+        """The room of a buffer is there for others. Flushes where queued instructions use it."""
+        self._check(buffer)
+        if buffer in self._used:
+            self._flush(Reason.FREE)
+        self._live.remove(buffer)
+        self._space.give_back(buffer.address)
+
+    def write(self, buffer: Buffer, array: Array) -> None:
+        """The values of a buffer. Flushes where queued instructions use it. Raises ArgumentError for an array of another shape or type."""
+        self._check(buffer)
+        if array.dtype != _dtype(buffer.layout):
+            raise ArgumentError(f"asked to write an array of {array.dtype} to a buffer of {_dtype(buffer.layout)}: pass that")
+        data = pack(array, buffer.layout)
+        if buffer in self._used:
+            self._flush(Reason.WRITE)
+        self.driver.write(buffer.address, data)
+        self._counts.update(writes=1, written=len(data))
+
+    def read(self, buffer: Buffer) -> Array:
+        """The values of a buffer. Flushes where queued instructions write it."""
+        self._check(buffer)
+        if buffer in self._changed:
+            self._flush(Reason.READ)
+        data = self.driver.read(buffer.address, buffer.layout.bytes(self.driver.configuration))
+        self._counts.update(reads=1, read=len(data))
+        return unpack(data, buffer.layout, _dtype(buffer.layout))
+
+    def enqueue(self, operator: Operator, buffers: Sequence[Buffer]) -> None:
+        """An operator, with a buffer for each of its tensors. Flushes before where there is no room. Raises ArgumentError for buffers that do not fit to it."""
+        self._check_call(operator, buffers)
+        edge, end = barrier(operator.configuration), finish(operator.configuration)
+        loads, longest = -(-len(operator.uops) // (1 << 15)), self.limits.instructions
+        needed = len(operator.words) + loads + len(end)
+        if needed > longest or len(operator.uops) > min(self.limits.uops, self._residents.depth):
+            room = f"{longest} instructions and {min(self.limits.uops, self._residents.depth)} micro-ops"
+            raise ArgumentError(f"asked to run an operator of {needed} instructions and {len(operator.uops)} micro-ops at once, with room for {room}")
+        key = operator.uops.tobytes()
+        no_uops = key not in self._recorded and self._uop_end + len(operator.uops) > self.limits.uops
+        if self._words and (no_uops or self._length + len(edge) + needed > longest):
+            self._flush(Reason.OVERFLOW)
+        if no_uops:
+            self._recorded, self._uop_end = {}, 0
+        if self._words:
+            self._append(edge)
+            self._counts.update(barriers=1)
+        self._append(self._placed(operator, key, [buffer.address for buffer in buffers]))
+        self._used.update(buffers)
+        self._changed.update(buffer for buffer, tensor in zip(buffers, operator.tensors, strict=True) if tensor.role == "output")
+        self._counts.update(operators=1)
+
+    def synchronise(self) -> None:
+        """Returns when all that was enqueued is done."""
+        self._flush(Reason.TOLD)
+        self.driver.wait()
+
+    @property
+    def counts(self) -> QueueCounts:
+        """So far."""
+        names = [name for name in QueueCounts.__dataclass_fields__ if name != "runs"]
+        return QueueCounts(runs={reason: self._counts[reason] for reason in Reason}, **{name: self._counts[name] for name in names})
+
+    def _placed(self, operator: Operator, key: bytes, addresses: list[int]) -> Words:
+        """Its instructions, with a LOAD of its micro-ops where they are not in the core."""
+        if not key:
+            return linked(operator, addresses)
+        if key not in self._recorded:
+            self._recorded[key] = self._uop_end
+            self._uop_end += len(operator.uops)
+            self._new_uops.append(operator.uops)
+        start, there = self._residents.place(key, len(operator.uops))
+        self._counts["kernels_kept" if there else "kernels_loaded"] += 1
+        return linked(operator, addresses, start, None if there else self._recorded[key] * UOP_BYTES)
+
+    def _append(self, words: Words) -> None:
+        self._words.append(words)
+        self._length += len(words)
+        self._counts["instructions"] += len(words)
+
+    def _flush(self, reason: Reason) -> None:
+        if not self._words:
+            return
+        if self._new_uops:
+            uops = np.concatenate(self._new_uops)
+            self.driver.write((self._uop_end - len(uops)) * UOP_BYTES, uops.view(np.uint8))
+            self._counts.update(uop_transfers=1, uop_bytes=uops.nbytes)
+        self._append(finish(self.driver.configuration))
+        words = np.concatenate(self._words)
+        self._words, self._new_uops, self._length = [], [], 0
+        self._used, self._changed = set(), set()
+        self._counts.update({reason: 1, "instruction_transfers": 1, "instruction_bytes": words.nbytes})
+        try:
+            self.driver.run(words)
+        except AnsorError:
+            self._residents = Residents(self._residents.depth)  # it is not known how far the program came
+            raise
+
+    def _check(self, buffer: Buffer) -> None:
+        if buffer not in self._live:
+            raise ArgumentError(f"asked to use a buffer at byte {buffer.address} that this queue does not have: it was freed, or is of another queue")
+
+    def _check_call(self, operator: Operator, buffers: Sequence[Buffer]) -> None:
+        if operator.configuration != self.driver.configuration:
+            raise ArgumentError(f"asked to run an operator for {operator.configuration} on {self.driver.configuration}: compile it for that")
+        if len(buffers) != len(operator.tensors):
+            raise ArgumentError(f"{len(buffers)} buffers are passed to an operator of {len(operator.tensors)} tensors")
+        for tensor, buffer in zip(operator.tensors, buffers, strict=True):
+            self._check(buffer)
+            sizes = [one.bytes(operator.configuration) for one in (tensor.layout, buffer.layout)]
+            if sizes[0] != sizes[1]:
+                raise ArgumentError(f"{tensor.name} is {tensor.layout}, of {sizes[0]} bytes; the buffer has {sizes[1]}: pass one of the same size")
+            if tensor.role == "output" and sum(one is buffer for one in buffers) > 1:
+                raise ArgumentError(f"{tensor.name} is written, and its buffer is passed for another tensor, too: pass a buffer of its own")
+
+
+def _dtype(layout: TensorLayout) -> str:
+    return "int32" if layout.memory == Memory.ACC else "int8"

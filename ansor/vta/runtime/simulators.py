@@ -1,0 +1,76 @@
+"""Drivers of the simulators."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import numpy as np
+
+from ansor.vta.assembler import Words
+from ansor.vta.configuration import DEFAULT, Configuration
+from ansor.vta.cycles import CHISEL, CycleModel, count_cycles
+from ansor.vta.functional import Sram, run_in_order, run_in_random_order
+from ansor.vta.runtime.driver import Event, check_range
+from ansor.vta.tensors import Bytes
+
+DRAM_BYTES = 1 << 26
+
+
+class FunctionalDriver:
+    """The functional simulator. seed: modules take turns at random, and what no tokens order raises RaceError; None: in the order of the program."""
+
+    def __init__(self, configuration: Configuration = DEFAULT, dram_bytes: int = DRAM_BYTES, seed: int | None = None) -> None:
+        self.name, self.configuration, self.dram_bytes = "vta-functional", configuration, dram_bytes
+        self._seed, self._dram, self._sram = seed, np.zeros(dram_bytes, np.uint8), Sram(configuration)
+        self._events: list[Event] = []
+
+    def write(self, address: int, data: Bytes) -> None:
+        """As `Driver`."""
+        check_range(self, address, len(data))
+        began = perf_counter()
+        self._dram[address : address + len(data)] = data
+        self._did("write", len(data), began)
+
+    def read(self, address: int, count: int) -> Bytes:
+        """As `Driver`."""
+        check_range(self, address, count)
+        began = perf_counter()
+        found = self._dram[address : address + count].copy()
+        self._did("read", count, began)
+        return found
+
+    def run(self, words: Words) -> None:
+        """As `Driver`."""
+        began = perf_counter()
+        self._did("instructions", words.nbytes, began)
+        if self._seed is None:
+            run_in_order(words, self._dram, self.configuration, self._sram)
+        else:
+            self._seed += 1
+            run_in_random_order(words, self._dram, self.configuration, self._seed, sram=self._sram)
+        self._did("run", 0, began, self._cycles(words))
+
+    def wait(self) -> None:
+        """As `Driver`."""
+
+    def events(self) -> tuple[Event, ...]:
+        """As `Driver`."""
+        return tuple(self._events)
+
+    def _cycles(self, words: Words) -> int:
+        """Of a program that ran."""
+        return 0
+
+    def _did(self, kind: str, moved: int, began: float, cycles: int = 0) -> None:
+        self._events.append(Event(kind, moved, began, perf_counter(), cycles))
+
+
+class CycleDriver(FunctionalDriver):
+    """The functional simulator, in the order of the program, with the cycles of each run by a model."""
+
+    def __init__(self, configuration: Configuration = DEFAULT, dram_bytes: int = DRAM_BYTES, model: CycleModel = CHISEL) -> None:
+        super().__init__(configuration, dram_bytes)
+        self.name, self.model = f"vta-cycles({model.name})", model
+
+    def _cycles(self, words: Words) -> int:
+        return count_cycles(words, self.configuration, self.model).total

@@ -1,0 +1,61 @@
+"""Where things are in a memory: the first gap that is large enough; and micro-ops, the longest unused of which make room."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Space:
+    """Places from `first` to before `end`, each taken by a length from its start on. Starts are multiples of `unit`."""
+
+    first: int
+    end: int
+    unit: int = 1
+    taken: dict[int, int] = field(default_factory=dict)
+
+    def take(self, length: int) -> int | None:
+        """The start of a free place of this length; None where there is no gap that long."""
+        start = self._rounded(self.first)
+        for used in sorted(self.taken):
+            if used - start >= length:
+                break
+            start = max(start, self._rounded(used + self.taken[used]))
+        if start + length > self.end:
+            return None
+        self.taken[start] = max(length, self.unit)
+        return start
+
+    def give_back(self, start: int) -> None:
+        """What `take` gave is free again."""
+        del self.taken[start]
+
+    @property
+    def free(self) -> int:
+        """What is not taken, in all gaps."""
+        return self.end - self.first - sum(self.taken.values())
+
+    def _rounded(self, place: int) -> int:
+        return -(-place // self.unit) * self.unit
+
+
+@dataclass
+class Residents:
+    """Micro-ops in the memory UOP of a core, by what they are. `depth`: how many it holds."""
+
+    depth: int
+    starts: dict[bytes, int] = field(default_factory=dict)
+    _space: Space = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._space = Space(0, self.depth)
+
+    def place(self, key: bytes, count: int) -> tuple[int, bool]:
+        """Where these micro-ops are, and whether they were there already. Those that were not used for longest make room."""
+        if (start := self.starts.pop(key, None)) is not None:
+            self.starts[key] = start
+            return start, True
+        while (start := self._space.take(count)) is None:
+            self._space.give_back(self.starts.pop(next(iter(self.starts))))
+        self.starts[key] = start
+        return start, False
