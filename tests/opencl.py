@@ -20,7 +20,7 @@ def _lacking() -> str:
         install("pocl-opencl-icd")
     try:
         OpenclDriver(dram_bytes=4096)
-    except Exception as error:  # noqa: BLE001  whatever a driver of somebody else does
+    except Exception as error:  # whatever a driver of somebody else does
         return f"no OpenCL device: {error}"
     return ""
 

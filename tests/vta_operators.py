@@ -27,7 +27,7 @@ def weights_layout(core: Configuration, outputs: int, inputs: int) -> TensorLayo
 
 
 def multiplying(core: Configuration, rows: int, inputs: int, outputs: int, shift: int = 7) -> Operator:
-    """y [rows, outputs] = x [rows, inputs] times w [outputs, inputs] transposed, shifted right and clipped: two buffers, so that loads and stores go on beside it."""
+    """y [rows, outputs] = x [rows, inputs] times w [outputs, inputs] transposed, shifted right and clipped: with two buffers in the core for each operand."""
     x, w, y = rows_layout(core, rows, inputs), weights_layout(core, outputs, inputs), rows_layout(core, rows, outputs)
     (tiles, across), (_, down) = x.outer, y.outer
     each = across * down
@@ -60,12 +60,14 @@ def adding(core: Configuration, rows: int, width: int) -> Operator:
 
 def multiplied(x: Int8, w: Int8, shift: int = 7) -> Int8:
     """What `multiplying` computes."""
-    return np.clip(x.astype(np.int32) @ w.astype(np.int32).T >> shift, -128, 127).astype(np.int8)
+    found: Int8 = np.clip(x.astype(np.int32) @ w.astype(np.int32).T >> shift, -128, 127).astype(np.int8)
+    return found
 
 
 def added(x: Int8, y: Int8) -> Int8:
     """What `adding` computes."""
-    return np.clip(x.astype(np.int32) + y, -128, 127).astype(np.int8)
+    found: Int8 = np.clip(x.astype(np.int32) + y, -128, 127).astype(np.int8)
+    return found
 
 
 def _clipped(uops: UopRange, loop: Loop, shift: int) -> list[Instruction]:

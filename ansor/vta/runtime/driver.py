@@ -13,7 +13,7 @@ from ansor.vta.tensors import Bytes
 
 @dataclass(frozen=True)
 class Event:
-    """Something that a device did. kind: "write", "read" or "instructions" (of memory, from the host or to it), or "run"; bytes: moved; began, ended: seconds, by a
+    """Something that a device did. kind: "write", "read" or "instructions" (from the host or to it), or "run"; bytes: moved; began, ended: seconds, by a
     clock of the device; cycles: of a run, where the device counts them."""
 
     kind: str

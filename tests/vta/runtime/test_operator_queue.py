@@ -11,10 +11,10 @@ import pytest
 from ansor.errors import ArgumentError, MachineTrouble
 from ansor.vta.configuration import CORE_32, DEFAULT, Configuration, Memory
 from ansor.vta.functional import RaceError
-from ansor.vta.runtime import queue as queue_module
+from ansor.vta.runtime import operator_queue
 from ansor.vta.runtime.driver import Driver
 from ansor.vta.runtime.opencl import OpenclDriver
-from ansor.vta.runtime.queue import Buffer, Limits, Queue, Reason
+from ansor.vta.runtime.operator_queue import Buffer, Limits, Queue, Reason
 from ansor.vta.runtime.simulators import CycleDriver, FunctionalDriver
 from tests.opencl import need_opencl
 from tests.vta_operators import Int8, added, adding, multiplied, multiplying, rows_layout, weights_layout
@@ -162,12 +162,12 @@ def test_a_residual_block_runs_with_one_synchronisation() -> None:
     np.testing.assert_array_equal(queue.read(total), expected)
     counts = queue.counts
     assert (counts.synchronisations, counts.runs[Reason.READ], counts.operators, counts.barriers) == (1, 1, 3, 2)
-    assert (counts.instruction_transfers, counts.uop_transfers, counts.writes, counts.reads) == (1, 1, 3, 1)
+    assert {kind: moved.count for kind, moved in counts.transfers.items()} == {"writes": 3, "reads": 1, "instructions": 1, "uops": 1}
     assert (counts.kernels_loaded, counts.kernels_kept) == (2, 1)
     events = queue.driver.events()
     assert sum(event.kind == "run" for event in events) == 1
-    assert sum(event.bytes for event in events if event.kind == "instructions") == counts.instruction_bytes == 16 * counts.instructions
-    assert sum(event.bytes for event in events if event.kind == "write") == counts.written + counts.uop_bytes
+    assert sum(event.bytes for event in events if event.kind == "instructions") == counts.transfers["instructions"].bytes == 16 * counts.instructions
+    assert sum(event.bytes for event in events if event.kind == "write") == counts.transfers["writes"].bytes + counts.transfers["uops"].bytes
 
 
 def test_many_operators_need_a_tenth_of_the_synchronisations() -> None:
@@ -184,13 +184,13 @@ def test_many_operators_need_a_tenth_of_the_synchronisations() -> None:
                 queue.synchronise()
         np.testing.assert_array_equal(queue.read(last), array)
         counts = queue.counts
-        found[wait] = (counts.synchronisations, counts.instruction_transfers)
-        assert (counts.uop_transfers, counts.kernels_loaded, counts.kernels_kept) == (1, 1, 29)
+        found[wait] = (counts.synchronisations, counts.transfers["instructions"].count)
+        assert (counts.transfers["uops"].count, counts.kernels_loaded, counts.kernels_kept) == (1, 1, 29)
     assert found == {False: (1, 1), True: (30, 30)}
 
 
 def test_without_barriers_operators_race(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queue_module, "barrier", lambda core: np.zeros((0, 2), np.uint64))
+    monkeypatch.setattr(operator_queue, "barrier", lambda core: np.zeros((0, 2), np.uint64))
     queue = opened()
     total, _ = residual_block(queue, random.Random(5), wait=False)
     with pytest.raises(RaceError):
@@ -217,7 +217,7 @@ def test_what_does_not_fit_is_refused() -> None:
             asked()
     short = opened(limits=Limits(8, 64))
     buffers = [short.buffer(layout) for _ in range(3)]
-    with pytest.raises(ArgumentError, match="^asked to run an operator of 11 instructions and 1 micro-ops at once, with room for 8 instructions and 64 micro-ops$"):
+    with pytest.raises(ArgumentError, match="an operator of 11 instructions and 1 micro-ops at once, with room for 8 instructions and 64 micro-ops$"):
         short.enqueue(one, buffers)
     with pytest.raises(MachineTrouble, match="free buffers, or give it more memory$"):
         room(queue, 1 << 15, 32)

@@ -20,6 +20,9 @@ from ansor.vta.runtime.driver import Driver
 from ansor.vta.runtime.spaces import Residents, Space
 from ansor.vta.tensors import Array, TensorLayout, pack, unpack
 
+_COUNTED = ("operators", "barriers", "instructions", "kernels_loaded", "kernels_kept")
+_MOVED = ("writes", "reads", "instructions", "uops")
+
 
 class Reason(Enum):
     """Why a queue was flushed."""
@@ -48,10 +51,17 @@ class Buffer:
 
 
 @dataclass(frozen=True)
+class Transfers:
+    """How many, and their bytes."""
+
+    count: int
+    bytes: int
+
+
+@dataclass(frozen=True)
 class QueueCounts:
-    """What a queue did. operators, barriers, instructions: put into it; runs: flushes, by reason; kernels_loaded: LOADs of an operator's micro-ops into the core;
-    kernels_kept: those that were not needed, as they were there. writes, reads, written, read: transfers of buffers, and their bytes; instruction_transfers,
-    uop_transfers, instruction_bytes, uop_bytes: the same of programs."""
+    """What a queue did. operators, barriers, instructions: put into it; runs: flushes, by reason; kernels_loaded: LOADs of an operator's micro-ops into the
+    core; kernels_kept: those that were not needed, as they were there; transfers: of "writes" and "reads" of buffers, of "instructions", of "uops"."""
 
     operators: int
     barriers: int
@@ -59,14 +69,7 @@ class QueueCounts:
     runs: Mapping[Reason, int]
     kernels_loaded: int
     kernels_kept: int
-    writes: int
-    written: int
-    reads: int
-    read: int
-    instruction_transfers: int
-    instruction_bytes: int
-    uop_transfers: int
-    uop_bytes: int
+    transfers: Mapping[str, Transfers]
 
     @property
     def synchronisations(self) -> int:
@@ -85,6 +88,7 @@ class Queue:
         self.driver, self.limits = driver, limits
         self._space, self._live = Space(first, driver.dram_bytes, unit), set[Buffer]()
         self._residents, self._counts = Residents(configuration.depth(Memory.UOP)), Counter[str | Reason]()
+        self._transfers: dict[str, list[int]] = {kind: [] for kind in _MOVED}
         self._recorded: dict[bytes, int] = {}
         self._new_uops: list[Uops] = []
         self._uop_end = 0
@@ -119,7 +123,7 @@ class Queue:
         if buffer in self._used:
             self._flush(Reason.WRITE)
         self.driver.write(buffer.address, data)
-        self._counts.update(writes=1, written=len(data))
+        self._moved("writes", len(data))
 
     def read(self, buffer: Buffer) -> Array:
         """The values of a buffer. Flushes where queued instructions write it."""
@@ -127,7 +131,7 @@ class Queue:
         if buffer in self._changed:
             self._flush(Reason.READ)
         data = self.driver.read(buffer.address, buffer.layout.bytes(self.driver.configuration))
-        self._counts.update(reads=1, read=len(data))
+        self._moved("reads", len(data))
         return unpack(data, buffer.layout, _dtype(buffer.layout))
 
     def enqueue(self, operator: Operator, buffers: Sequence[Buffer]) -> None:
@@ -161,8 +165,10 @@ class Queue:
     @property
     def counts(self) -> QueueCounts:
         """So far."""
-        names = [name for name in QueueCounts.__dataclass_fields__ if name != "runs"]
-        return QueueCounts(runs={reason: self._counts[reason] for reason in Reason}, **{name: self._counts[name] for name in names})
+        runs = {reason: self._counts[reason] for reason in Reason}
+        transfers = {kind: Transfers(len(sizes), sum(sizes)) for kind, sizes in self._transfers.items()}
+        operators, barriers, instructions, loaded, kept = (self._counts[name] for name in _COUNTED)
+        return QueueCounts(operators, barriers, instructions, runs, loaded, kept, transfers)
 
     def _placed(self, operator: Operator, key: bytes, addresses: list[int]) -> Words:
         """Its instructions, with a LOAD of its micro-ops where they are not in the core."""
@@ -176,6 +182,9 @@ class Queue:
         self._counts["kernels_kept" if there else "kernels_loaded"] += 1
         return linked(operator, addresses, start, None if there else self._recorded[key] * UOP_BYTES)
 
+    def _moved(self, kind: str, size: int) -> None:
+        self._transfers[kind].append(size)
+
     def _append(self, words: Words) -> None:
         self._words.append(words)
         self._length += len(words)
@@ -187,12 +196,13 @@ class Queue:
         if self._new_uops:
             uops = np.concatenate(self._new_uops)
             self.driver.write((self._uop_end - len(uops)) * UOP_BYTES, uops.view(np.uint8))
-            self._counts.update(uop_transfers=1, uop_bytes=uops.nbytes)
+            self._moved("uops", uops.nbytes)
         self._append(finish(self.driver.configuration))
         words = np.concatenate(self._words)
         self._words, self._new_uops, self._length = [], [], 0
         self._used, self._changed = set(), set()
-        self._counts.update({reason: 1, "instruction_transfers": 1, "instruction_bytes": words.nbytes})
+        self._counts[reason] += 1
+        self._moved("instructions", words.nbytes)
         try:
             self.driver.run(words)
         except AnsorError:
