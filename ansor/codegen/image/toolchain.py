@@ -34,6 +34,9 @@ SOURCE_ORDER = ("-mllvm", "-enable-misched=0", "-mllvm", "-enable-post-misched=0
 """Instructions in the order of the text, where nothing but their number counts: no result is waited for, and LLVM's scheduler needs more registers than
 there are (RISC-V without vectors: nearly twice the instructions, all of them spills)."""
 
+PAIRED_LOADS = ("-mllvm", "-arm-prera-ldst-opt-reorder-limit=2")
+"""How far LLVM moves loads to make one instruction of two, by default 8: further costs registers (dense layers with smlad: a tenth)."""
+
 PLAIN_ADDRESSES = ("-mllvm", "-lsr-preferred-addressing-mode=none")
 """For Thumb code without vectors, LLVM looks for addresses that a load may step on with. In loops that are written out that is a third of the compiler's
 time, for no fewer instructions (48 dense programs: as many in the best ones, 0.5 % more in the mean)."""
@@ -74,7 +77,7 @@ class ImageToolchain:
     @property
     def _core(self) -> tuple[str, ...]:
         core, counted = self.board.core, self.board.counter.unit == "instructions"
-        addresses = PLAIN_ADDRESSES if counted and core.architecture == "thumb" and core.vector_bytes == 4 else ()
+        addresses = (*PLAIN_ADDRESSES, *PAIRED_LOADS) if counted and core.architecture == "thumb" and core.vector_bytes == 4 else ()
         return ("-target", core.triple, *core.flags, "-fomit-frame-pointer", *(SOURCE_ORDER if counted else ()), *addresses)
 
     def forms(self) -> tuple[str, ...]:

@@ -19,3 +19,4 @@ def test_instructions_stay_in_order_where_they_alone_are_counted(board: str, wan
 def test_addresses_stay_plain_in_thumb_code_that_is_counted(board: str, wanted: bool) -> None:
     flags = parse_target(f"micro -board={board}").toolchain().flags
     assert ("-lsr-preferred-addressing-mode=none" in flags) is wanted
+    assert ("-arm-prera-ldst-opt-reorder-limit=2" in flags) is wanted
