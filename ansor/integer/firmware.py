@@ -44,13 +44,14 @@ def board_of(code: NetworkCode) -> Board:
 
 
 def limits_of(target: Target, ram_bytes: int | None = None, flash_bytes: int | None = None) -> Limits:
-    """What networks for a target may need: as given, or else what its board has. Code in RAM has no limit of its own: the linker looks."""
-    toolchain = target.toolchain()
+    """What networks for a target may need: as given, or else what its board has. Where code is in RAM, too, constants count there."""
+    toolchain, together = target.toolchain(), 0
     if isinstance(toolchain, ImageToolchain):
         board = toolchain.board
+        together = 0 if board.code_is_apart else board.run.stack
         ram_bytes = board.data.size if ram_bytes is None else ram_bytes
         flash_bytes = board.code.size if flash_bytes is None else flash_bytes
-    return Limits(ram_bytes, flash_bytes)
+    return Limits(ram_bytes, flash_bytes, together)
 
 
 def build_firmware(code: NetworkCode, folder: str | Path, *, behind_wire: bool = False) -> Firmware:

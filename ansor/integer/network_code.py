@@ -38,10 +38,11 @@ class Call:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a board has, in bytes; None where that is not known."""
+    """What a board has, in bytes; None where that is not known. together: constants and code are in RAM, too, beside a stack of so many bytes."""
 
     ram_bytes: int | None = None
     flash_bytes: int | None = None
+    together: int = 0
 
     def check(self, network: IntegerNetwork, plan: ArenaPlan, stack_bytes: int, constant_bytes: int) -> None:
         """Raises ModelError, with the numbers, if the network needs more memory than the board has. Its code takes flash in addition to the constants."""
@@ -50,6 +51,9 @@ class Limits:
             peak = steps_of(network)[int(np.argmax(plan.alive))].output
             what = f"{ram} bytes of RAM ({plan.size} in the arena, {stack_bytes} on the stack)"
             raise ModelError(f"{network.name} needs {what}, and the board has {self.ram_bytes}; most is needed at {peak}: use a smaller model or input")
+        if self.together and self.ram_bytes is not None and plan.size + self.together + constant_bytes > self.ram_bytes:
+            what = f"{plan.size} bytes of arena, {self.together} of stack and {constant_bytes} of constants in one memory"
+            raise ModelError(f"{network.name} needs {what}, and the board has {self.ram_bytes}: put its code in flash (-code=flash), or use a smaller model")
         if self.flash_bytes is not None and constant_bytes > self.flash_bytes:
             what = f"{constant_bytes} bytes of flash for its constants"
             raise ModelError(f"{network.name} needs {what}, and the board has {self.flash_bytes}: use a smaller model")

@@ -109,5 +109,7 @@ def test_limits_are_those_of_the_board(network: IntegerNetwork, tmp_path: Path) 
     assert limits_of(parse_target("cpu")).ram_bytes is None and limits_of(parse_target("cpu"), 5, 6).flash_bytes == 6
     with pytest.raises(ModelError, match="needs .* bytes of RAM"):
         limits_of(parse_target("micro -board=mps2-an386"), ram_bytes=100).check_before(network, 4)
+    with pytest.raises(ModelError, match="of stack and .* of constants in one memory, and the board has 8500: put its code in flash"):
+        limits_of(parse_target("micro -board=rp2040-pico -code=ram"), ram_bytes=8500).check_before(network, 4)
     with pytest.raises(TargetError, match="which is no board"):
         build_firmware(code_of(network, "cpu -mcpu=x86-64 -vector-bytes=4 -mattr=-sse2"), tmp_path)
