@@ -1,92 +1,134 @@
-"""3 x 3 convolutions of bytes by Winograd's method F(2, 3), in whole numbers: exact, with 2.25 times fewer multiplications.
+"""3 x 3 convolutions of bytes by Winograd's methods F(2, 3) and F(4, 3), in whole numbers: exact, with 2.25 and 4 times fewer multiplications.
 
 For processors that multiply one or two numbers at a time; where one instruction multiplies many bytes, the direct sum is better, as all numbers here are of
 16 bits.
 
-The matrix G has halves. Twice G has none, on both sides of the kernel, so that sums are four times what they should be, without a remainder:
+The matrix G has fractions. Its rows times whole numbers D have none; the columns of A^T are divided by these, and all of it is multiplied by what makes that
+whole again. So results come out `scale` times what they should be, without a remainder:
 
-    4 output tile = A^T [ (2G kernel (2G)^T) * (B^T tile B) ] A
+    scale output tile = A' [ (DG kernel (DG)^T) * (B^T tile B) ] A'^T           A' = A^T D^-1 sqrt(scale)
 
-    kernel of bytes ─► |.| <= 9 x 255, 16 bits             data of bytes ─► |.| <= 4 x 255, 16 bits             sums of 32 bits
+    kernel of bytes ─► |.| <= 9 or 49 x 255, 16 bits           data of bytes ─► |.| <= 4 or 100 x 255, 16 bits
+
+Sums have 32 bits and wrap. That loses nothing as long as the right result is small: scale = 2^k q with an odd q, times the inverse of q modulo 2^32 it is
+2^k output modulo 2^32, and shifting that down gives every output of less than 2^(31 - k).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from ansor.algorithms.base import Alternative, register_algorithm
 from ansor.algorithms.convolution import Convolution, find_convolution
 from ansor.algorithms.rewrite import unused, with_stage
-from ansor.algorithms.winograd import F2, LEAST_CHANNELS, UNROLLED, chosen, padded, tile_index
+from ansor.algorithms.winograd import F2 as FRACTIONS_2
+from ansor.algorithms.winograd import F4 as FRACTIONS_4
+from ansor.algorithms.winograd import LEAST_CHANNELS, UNROLLED, Matrix, chosen, padded, tile_index
 from ansor.ir.dag import Dag
 from ansor.te.expr import Axis, Expr
 from ansor.te.scalar import sum as sum_over
 from ansor.te.tensor import Tensor, declared
 
 NAME = "winograd_integer"
-TWICE_G = ((2, 0, 0), (1, 1, 1), (1, -1, 1), (0, 0, 2))
-M, ALPHA = F2.m, F2.alpha
 LARGEST = {"int8": 128, "uint8": 255}
+
+
+@dataclass(frozen=True)
+class Method:
+    """F(m, 3). `b`: B^T; `g`: DG; `a`: A'. scale: of results, 2^shift times an odd number, whose inverse modulo 2^32 is `inverse`."""
+
+    m: int
+    b: Matrix
+    g: Matrix
+    a: Matrix
+    shift: int
+    inverse: int
+
+    @property
+    def name(self) -> str:
+        """In records."""
+        return f"{NAME}_f{self.m}"
+
+    @property
+    def alpha(self) -> int:
+        """Side of an input tile."""
+        return self.m + 2
+
+
+F2 = Method(2, FRACTIONS_2.b, ((2, 0, 0), (1, 1, 1), (1, -1, 1), (0, 0, 2)), FRACTIONS_2.a, 2, 1)
+F4 = Method(
+    4,
+    FRACTIONS_4.b,
+    ((1, 0, 0), (-1, -1, -1), (-1, 1, -1), (1, 2, 4), (1, -2, 4), (0, 0, 1)),
+    ((6, 4, 4, 1, 1, 0), (0, 4, -4, 2, -2, 0), (0, 4, 4, 4, 4, 0), (0, 4, -4, 8, -8, 24)),
+    6, 0x38E3_8E39,
+)  # fmt: skip
+METHODS = (F4, F2)
 
 
 @register_algorithm(NAME, everywhere=False)
 def winograd_integer(dag: Dag) -> Iterator[Alternative]:
-    """F(2, 3) where tiles are not mostly outside of the output, and nothing on the way needs more than 32 bits."""
+    """Both where tiles are not mostly outside of the output, and results are small enough."""
     conv = find_convolution(dag, "int32")
-    if conv is None or conv.taps != (3, 3) or min(conv.channels, conv.sizes[1]) < LEAST_CHANNELS or conv.channels > most_channels(conv):
+    if conv is None or conv.taps != (3, 3) or min(conv.channels, conv.sizes[1]) < LEAST_CHANNELS:
         return
     _, _, height, width = conv.sizes
-    if ALPHA**2 * -(-height // M) * -(-width // M) * 2 <= 9 * height * width * 1.25:
-        yield _rewritten(dag, conv)
+    for method in METHODS:
+        products = method.alpha**2 * -(-height // method.m) * -(-width // method.m)
+        if conv.channels <= most_channels(conv, method) and products * 2 <= 9 * height * width * 1.25:
+            yield rewritten(dag, conv, method)
 
 
-def most_channels(conv: Convolution) -> int:
-    """Input channels of which no sum needs more than 32 bits, also on its way back through A, which adds nine products."""
-    return ((1 << 31) - 1) // (9 * 9 * LARGEST[conv.kernel.dtype] * 4 * LARGEST[conv.data.dtype])
+def most_channels(conv: Convolution, method: Method) -> int:
+    """Input channels of which no result, of whatever bytes, is too large."""
+    return ((1 << (31 - method.shift)) - 1) // (9 * LARGEST[conv.kernel.dtype] * LARGEST[conv.data.dtype])
 
 
-def _rewritten(dag: Dag, conv: Convolution) -> Alternative:
+def rewritten(dag: Dag, conv: Convolution, method: Method) -> Alternative:
+    """The workload with its 3 x 3 convolution computed by `method`."""
     n, _, height, width = conv.sizes
-    tiles_h, tiles_w = -(-height // M), -(-width // M)
-    product = _product(dag, _data(dag, conv, tiles_h, tiles_w), _kernel(dag, conv))
-    inverse = _inverse(dag, product)
+    m, tiles_h, tiles_w = method.m, -(-height // method.m), -(-width // method.m)
+    product = _product(dag, _data(dag, conv, method, (tiles_h, tiles_w)), _kernel(dag, conv, method))
+    inverse = _inverse(dag, product, method)
 
     def element(indices: tuple[Expr, ...]) -> Expr:
         i, c, y, x = (indices[k] for k in conv.out_order)
-        tile = tile_index(i, y // M, x // M, n, tiles_h, tiles_w)
-        return inverse[y % M * M + x % M, tile, c] >> 2
+        scaled = inverse[y % m * m + x % m, tile_index(i, y // m, x // m, n, tiles_h, tiles_w), c]
+        return (scaled if method.inverse == 1 else scaled * method.inverse) >> method.shift
 
-    return Alternative(NAME, with_stage(dag, conv.stage, element, {}))
+    return Alternative(method.name, with_stage(dag, conv.stage, element, {}))
 
 
-def _data(dag: Dag, conv: Convolution, tiles_h: int, tiles_w: int) -> Tensor:
-    """B^T tile B of every tile: [16, tiles, channels]."""
-    data, count = padded(dag, conv, tiles_h * M + 2, tiles_w * M + 2), conv.sizes[0] * tiles_h * tiles_w
+def _data(dag: Dag, conv: Convolution, method: Method, tiles: tuple[int, int]) -> Tensor:
+    """B^T tile B of every tile: [alpha^2, tiles, channels]."""
+    (rows_, columns), m, alpha = tiles, method.m, method.alpha
+    data, count = padded(dag, conv, rows_ * m + 2, columns * m + 2), conv.sizes[0] * rows_ * columns
 
     def pixel(p: Expr, row: Expr | int, column: Expr | int, c: Expr) -> Expr:
-        return data[p // (tiles_h * tiles_w), p // tiles_w % tiles_h * M + row, p % tiles_w * M + column, c].astype("int16")
+        return data[p // (rows_ * columns), p // columns % rows_ * m + row, p % columns * m + column, c].astype("int16")
 
-    x, column, p, c = Axis("x", ALPHA), Axis("column", ALPHA), Axis("p", count), Axis("c", conv.channels)
-    body = chosen(F2.b, x, lambda k: pixel(p, k, column, c))
+    x, column, p, c = Axis("x", alpha), Axis("column", alpha), Axis("p", count), Axis("c", conv.channels)
+    body = chosen(method.b, x, lambda k: pixel(p, k, column, c))
     rows = declared(unused(dag, "winograd_rows"), (x, column, p, c), body, attrs={UNROLLED: ["x", "column"]})
-    e, p, c = Axis("e", ALPHA * ALPHA), Axis("p", count), Axis("c", conv.channels)
-    body = chosen(F2.b, e % ALPHA, lambda k: rows[e // ALPHA, k, p, c])
+    e, p, c = Axis("e", alpha * alpha), Axis("p", count), Axis("c", conv.channels)
+    body = chosen(method.b, e % alpha, lambda k: rows[e // alpha, k, p, c])
     return declared(unused(dag, "winograd_data"), (e, p, c), body, attrs={UNROLLED: ["e"]})
 
 
-def _kernel(dag: Dag, conv: Convolution) -> Tensor:
-    """2G kernel (2G)^T: [16, output channels, input channels], in stages. It costs little beside the product, which reads it for every tile."""
-    o, i, h, w = conv.kernel_order
+def _kernel(dag: Dag, conv: Convolution, method: Method) -> Tensor:
+    """DG kernel (DG)^T: [alpha^2, output channels, input channels], in stages. It costs little beside the product, which reads it for every tile."""
+    (o, i, h, w), alpha = conv.kernel_order, method.alpha
 
     def weight(row: Expr | int, column: Expr | int, ci: Expr, co: Expr) -> Expr:
         places: dict[int, Expr | int] = {o: co, i: ci, h: row, w: column}
         return conv.kernel[tuple(places[d] for d in range(4))].astype("int16")
 
-    x, column, co, ci = Axis("x", ALPHA), Axis("column", 3), Axis("co", conv.sizes[1]), Axis("ci", conv.channels)
-    body = chosen(TWICE_G, x, lambda k: weight(k, column, ci, co))
+    x, column, co, ci = Axis("x", alpha), Axis("column", 3), Axis("co", conv.sizes[1]), Axis("ci", conv.channels)
+    body = chosen(method.g, x, lambda k: weight(k, column, ci, co))
     rows = declared(unused(dag, "winograd_kernel_rows"), (x, column, co, ci), body, attrs={UNROLLED: ["x", "column"]})
-    e, co, ci = Axis("e", ALPHA * ALPHA), Axis("co", conv.sizes[1]), Axis("ci", conv.channels)
-    body = chosen(TWICE_G, e % ALPHA, lambda k: rows[e // ALPHA, k, co, ci])
+    e, co, ci = Axis("e", alpha * alpha), Axis("co", conv.sizes[1]), Axis("ci", conv.channels)
+    body = chosen(method.g, e % alpha, lambda k: rows[e // alpha, k, co, ci])
     return declared(unused(dag, "winograd_kernel"), (e, co, ci), body, attrs={UNROLLED: ["e"]})
 
 
@@ -97,11 +139,12 @@ def _product(dag: Dag, data: Tensor, kernel: Tensor) -> Tensor:
     return declared(unused(dag, "winograd_product"), (e, p, co), body)
 
 
-def _inverse(dag: Dag, product: Tensor) -> Tensor:
-    """A^T . A of every tile: [4, tiles, output channels]."""
-    y, column, p, co = Axis("y", M), Axis("column", ALPHA), Axis("p", product.shape[1]), Axis("co", product.shape[2])
-    body = chosen(F2.a, y, lambda k: product[k * ALPHA + column, p, co])
+def _inverse(dag: Dag, product: Tensor, method: Method) -> Tensor:
+    """A' . A'^T of every tile: [m^2, tiles, output channels]."""
+    m, alpha = method.m, method.alpha
+    y, column, p, co = Axis("y", m), Axis("column", alpha), Axis("p", product.shape[1]), Axis("co", product.shape[2])
+    body = chosen(method.a, y, lambda k: product[k * alpha + column, p, co])
     rows = declared(unused(dag, "winograd_inverse_rows"), (y, column, p, co), body, attrs={UNROLLED: ["y", "column"]})
-    f, p, co = Axis("f", M * M), Axis("p", product.shape[1]), Axis("co", product.shape[2])
-    body = chosen(F2.a, f % M, lambda k: rows[f // M, k, p, co])
+    f, p, co = Axis("f", m * m), Axis("p", product.shape[1]), Axis("co", product.shape[2])
+    body = chosen(method.a, f % m, lambda k: rows[f // m, k, p, co])
     return declared(unused(dag, "winograd_inverse"), (f, p, co), body, attrs={UNROLLED: ["f"]})

@@ -11,7 +11,7 @@ from ansor import te
 from ansor.algorithms.base import alternatives_of
 from ansor.algorithms.builtin import registered
 from ansor.algorithms.convolution import find_convolution
-from ansor.algorithms.winograd_integer import NAME, most_channels
+from ansor.algorithms.winograd_integer import F2, F4, METHODS, NAME, Method, most_channels
 from ansor.ir.dag import Dag
 from ansor.ir.evaluate import evaluate
 from ansor.targets.base import parse_target
@@ -43,35 +43,41 @@ def convolution(n: int = 1, size: tuple[int, int] = (16, 16), channels: tuple[in
 def test_equals_the_direct_declaration(n: int, size: tuple[int, int], channels: tuple[int, int], dtypes: tuple[str, str], layout: str, padding: int,
                                        after: bool, extreme: bool) -> None:
     dag, rng = Dag(convolution(n, size, channels, dtypes, layout, padding, after)), np.random.default_rng(sum(size))
-    (made,) = alternatives_of(dag, [NAME])
+    made = alternatives_of(dag, [NAME])
+    assert [one.name for one in made] == [one.name for one in METHODS]
     inputs = {}
     for tensor in dag.inputs:
         low, high = BYTES[tensor.dtype]
         values = rng.choice([low, high], tensor.shape) if extreme else rng.integers(low, high + 1, tensor.shape)
         inputs[tensor.name] = values.astype(tensor.dtype)
-    for expected, found in zip(evaluate(dag.outputs, inputs), evaluate(made.dag.outputs, inputs), strict=True):
-        np.testing.assert_array_equal(found, expected)
+    for one in made:
+        for expected, found in zip(evaluate(dag.outputs, inputs), evaluate(one.dag.outputs, inputs), strict=True):
+            np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("tensors", [
-    convolution(size=(3, 3)), convolution(channels=(8, 16)), convolution(channels=(16, 8)), convolution(channels=(405, 16)),
-])  # fmt: skip
-def test_not_where_it_saves_nothing_or_needs_more_bits(tensors: list[Tensor]) -> None:
+@pytest.mark.parametrize("tensors", [convolution(size=(1, 1)), convolution(channels=(8, 16)), convolution(channels=(16, 8))])
+def test_not_where_it_saves_nothing(tensors: list[Tensor]) -> None:
     assert alternatives_of(Dag(tensors), [NAME]) == ()
 
 
-def test_sums_of_every_channel_at_its_worst_have_32_bits() -> None:
+def test_not_where_results_may_be_too_large() -> None:
+    assert [[one.name for one in alternatives_of(Dag(convolution(channels=(ci, 16))), [NAME])] for ci in (227, 228, 3640, 3641)] == [
+        [F4.name, F2.name], [F2.name], [F2.name], []
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_all_channels_at_their_worst(method: Method) -> None:
     """As many channels as it takes at most, all numbers at their ends."""
     conv = find_convolution(Dag(convolution(dtypes=("uint8", "uint8"))), "int32")
     assert conv is not None
-    most = most_channels(conv)
-    dag = Dag(convolution(size=(4, 4), channels=(most, 16), dtypes=("uint8", "uint8")))
+    dag = Dag(convolution(size=(4, 4), channels=(most_channels(conv, method), 16), dtypes=("uint8", "uint8")))
     inputs = {tensor.name: np.full(tensor.shape, 255, tensor.dtype) for tensor in dag.inputs}
-    (made,) = alternatives_of(dag, [NAME])
+    (made,) = [one for one in alternatives_of(dag, [NAME]) if one.name == method.name]
     np.testing.assert_array_equal(evaluate(made.dag.outputs, inputs)[0], evaluate(dag.outputs, inputs)[0])
 
 
 def test_targets_that_multiply_many_bytes_at_a_time_do_not_have_it() -> None:
     assert NAME not in registered() and NAME in registered(parse_target("micro").algorithms) and not parse_target("cpu").algorithms
     tasks = [SearchTask(tensors=convolution(), target=target) for target in ("cpu", "micro -board=mps2-an386")]
-    assert [[one.name for one in task.alternatives] for task in tasks] == [[], [NAME]]
+    assert [[one.name for one in task.alternatives] for task in tasks] == [[], [F4.name, F2.name]]
