@@ -65,7 +65,7 @@ class Geometry:
             return Dense("y", ("x",), np.zeros((self.into, self.out), np.int8), bias, rescale, wide)
         weights = np.zeros((self.taps, self.taps, self.into, 1 if self.depthwise else self.out), np.int8)
         window = Window((self.taps, self.taps), (self.stride, self.stride), (self.pad,) * 4)
-        return Convolution("y", ("x",), weights, bias, rescale, window, 0, self.depthwise, wide)
+        return Convolution("y", ("x",), weights, bias, rescale, window, self.depthwise, wide)
 
 
 class Rescaled(SearchTask):

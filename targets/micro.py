@@ -72,9 +72,10 @@ def _default(name: str) -> Target:
     stack, room = board.run.stack * 3 // 4, board.data.size - board.run.stack
     memory = Memory(stack_bytes=stack, workspace_bytes=room, code=board.code.name)
     core = board.core
-    registers = core.registers if core.group == 1 else core.registers // core.group + BESIDE
-    hardware = Hardware(1, core.widest, registers, Caches(board.data.size), memory, frozenset(core.features), core.group)
-    dialect = Dialect(index="int", index_bits=32, alignment=max(4, board.core.vector_bytes), pool=False, hosted=False)
+    group = core.vectors.group
+    registers = core.registers if group == 1 else core.registers // group + BESIDE
+    hardware = Hardware(1, core.widest, registers, Caches(board.data.size), memory, frozenset(core.features), group)
+    dialect = Dialect(index="int", index_bits=32, alignment=max(4, core.vectors.bytes), pool=False, hosted=False)
     return Target("micro", name, hardware, rules=RULES, dialect=dialect, prior=COUNTED)
 
 

@@ -123,7 +123,7 @@ def test_mistakes_end_with_1_and_one_sentence(arguments: list[str], sentence: st
         (["tune", "matmul", "--cc", "nocc"], "", ""), (["compile", "matmul", "--cc", "nocc"], "", ""), (["tune", "matmul"], "nocc", ""),
         (["compile", "matmul", "--args", "16,16,16"], "nocc", ""), (["tune", "matmul"], "", "/proc/none"), (["compile", "matmul"], "", "/proc/none"),
         (["tune", "matmul", "--records", "scaled.py"], "", ""), (["compile", "matmul", "--records", "scaled.py"], "", ""),
-        (["tune", "matmul", "--devices", "farm://nowhere"], "", ""),
+        (["tune", "matmul", "--devices", "fleet://nowhere"], "", ""),
     ],
 )  # fmt: skip
 def test_what_cannot_work_is_said_once_and_before_anything_else(

@@ -26,7 +26,7 @@ def declaration(operator: Operator, shapes: Sequence[Shape]) -> list[Tensor]:
 @declaration.register
 def _(operator: Convolution, shapes: Sequence[Shape]) -> list[Tensor]:
     data, weights, bias, multipliers = _image(shapes), *_constants(operator)
-    padded, window = _padded(data, operator.window, operator.pad_value, operator.wide), operator.window
+    padded, window = _padded(data, operator.window, operator.window.filling, operator.wide), operator.window
     shape = operator.shape(shapes)
     rows, columns = te.reduce_axis((0, window.kernel[0]), name="ky"), te.reduce_axis((0, window.kernel[1]), name="kx")
     inner = te.reduce_axis((0, weights.shape[2]), name="ci")
@@ -77,7 +77,7 @@ def _(operator: Concat, shapes: Sequence[Shape]) -> list[Tensor]:
 @declaration.register
 def _(operator: AveragePool, shapes: Sequence[Shape]) -> list[Tensor]:
     data, window = _image(shapes), operator.window
-    padded = _padded(data, window, operator.pad_value)
+    padded = _padded(data, window, window.filling)
     rows, columns = te.reduce_axis((0, window.kernel[0]), name="ky"), te.reduce_axis((0, window.kernel[1]), name="kx")
     shape = operator.shape(shapes)
     multiplier = te.const(int(operator.rescale.multipliers[0]), "int32")

@@ -20,12 +20,13 @@ Array = NDArray[np.generic]
 
 @dataclass(frozen=True)
 class Window:
-    """How a kernel slides over an image: (height, width) each; padding: top, left, bottom, right."""
+    """How a kernel slides over an image: (height, width) each; padding: top, left, bottom, right; filling: the number that padding writes."""
 
     kernel: tuple[int, int]
     strides: tuple[int, int] = (1, 1)
     padding: tuple[int, int, int, int] = (0, 0, 0, 0)
     dilation: tuple[int, int] = (1, 1)
+    filling: int = 0
 
     def output(self, height: int, width: int) -> tuple[int, int]:
         """Height and width of the result, 0 or less where the kernel does not fit."""
@@ -74,7 +75,7 @@ class Operator:
 
 @dataclass(frozen=True, eq=False)
 class Convolution(Operator):
-    """weights: int8 [height, width, in, out], or [height, width, channels, multiplier] where `depthwise`; bias: int32 [out]; padding writes `pad_value`.
+    """weights: int8 [height, width, in, out], or [height, width, channels, multiplier] where `depthwise`; bias: int32 [out].
 
     wide: weights are stored as int16, and what they are multiplied with is extended first. Three and more channels are made even, by weights of 0.
     """
@@ -83,7 +84,6 @@ class Convolution(Operator):
     bias: NDArray[np.int32]
     rescale: Rescale
     window: Window
-    pad_value: int
     depthwise: bool = False
     wide: bool = False
 
@@ -168,12 +168,11 @@ class Concat(Operator):
 
 @dataclass(frozen=True, eq=False)
 class AveragePool(Operator):
-    """The sum over a window plus `bias`, rescaled; padding writes `pad_value`."""
+    """The sum over a window plus `bias`, rescaled."""
 
     window: Window
     bias: int
     rescale: Rescale
-    pad_value: int
 
     def shape(self, inputs: Sequence[Shape]) -> Shape:
         batch, height, width, channels = inputs[0]

@@ -70,7 +70,7 @@ class Weighted(Pending):
         whole = bias.astype(np.int32)
         if self.window is None:
             return build.add(Dense(name, self.sources, self.weights, whole, rescale), output)
-        return build.add(Convolution(name, self.sources, self.weights, whole, rescale, self.window, source.zero_point, self.depthwise), output)
+        return build.add(Convolution(name, self.sources, self.weights, whole, rescale, replace(self.window, filling=source.zero_point), self.depthwise), output)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +120,7 @@ class Average(Pending):
         factor = np.array([source.scale / output.scale / taps])
         rescale = rescale_of(factor, output.zero_point, output.limits(self.low, self.high), name)
         rescale, bias = rescale.folded(np.array([-source.zero_point * taps]), np.array([128 * taps]))
-        made = build.add(AveragePool(name, self.sources, self.window, int(bias[0]), rescale, source.zero_point), output)
+        made = build.add(AveragePool(name, self.sources, replace(self.window, filling=source.zero_point), int(bias[0]), rescale), output)
         return build.reshaped(made, build.shape(made)[:2]) if self.flat else made
 
 

@@ -37,7 +37,7 @@ def computed(operator: Operator, *inputs: Bytes) -> Bytes:
 
 @computed.register
 def _(operator: Convolution, *inputs: Bytes) -> Bytes:
-    taps = windows(inputs[0], operator.window, operator.pad_value)
+    taps = windows(inputs[0], operator.window, operator.window.filling)
     weights = operator.weights.astype(np.int64)
     if operator.depthwise:
         sums = np.einsum("nhwyxc,yxcm->nhwcm", taps, weights).reshape(*taps.shape[:3], -1)
@@ -66,7 +66,7 @@ def _(operator: Concat, *inputs: Bytes) -> Bytes:
 
 @computed.register
 def _(operator: AveragePool, *inputs: Bytes) -> Bytes:
-    return operator.rescale.apply(windows(inputs[0], operator.window, operator.pad_value).sum(axis=(3, 4)) + operator.bias)
+    return operator.rescale.apply(windows(inputs[0], operator.window, operator.window.filling).sum(axis=(3, 4)) + operator.bias)
 
 
 @computed.register

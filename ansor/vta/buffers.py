@@ -30,7 +30,6 @@ class Place:
     as much room beside it, for products on the way into sums."""
 
     buffer: Buffer
-    memory: Memory
     blocks: Blocks
     order: tuple[int, ...]
     base: int
@@ -38,6 +37,11 @@ class Place:
     copies: list[Held] = field(default_factory=list)
     current: int = 0
     spare: int = 0
+
+    @property
+    def memory(self) -> Memory:
+        """Where it is."""
+        return MEMORIES[self.buffer.scope]
 
     @property
     def start(self) -> int:
@@ -95,7 +99,7 @@ def places_of(loops: Loops, lanes: Mapping[Buffer, Blocks], orders: Mapping[Buff
         size = prod(-(-int(extent) // blocks.get(dimension, 1)) for dimension, extent in enumerate(buffer.shape))
         copies = int(buffer.copies)
         end = used[memory] + size * copies
-        found[buffer] = Place(buffer, memory, blocks, orders[buffer], used[memory], size, [Held() for _ in range(copies)], copies - 1, end)
+        found[buffer] = Place(buffer, blocks, orders[buffer], used[memory], size, [Held() for _ in range(copies)], copies - 1, end)
         used[memory] = end + size * (buffer in products)
     for memory, count in used.items():
         if count > configuration.depth(memory):

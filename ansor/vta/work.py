@@ -38,7 +38,6 @@ class Computing:
     loops; steps: ALU operations, with an immediate and with two tensors; kernels: how many kinds of micro-ops stand for it at most."""
 
     store: Store
-    gemm: bool
     times: Int
     begins: Int
     elements: Int
@@ -46,6 +45,11 @@ class Computing:
     extents: tuple[Int, ...]
     steps: tuple[int, int]
     kernels: Int
+
+    @property
+    def gemm(self) -> bool:
+        """Whether it is products, which GEMM computes."""
+        return product_of(self.store) is not None
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,8 +131,7 @@ class _Counter:
         shapes = product(choose(guard.needed, 2, 1) for guard in store.guards)
         times = product(loop.var.extent for loop in path)
         begins = product(loop.var.extent for loop in path if loop.kind != "reduce" or loop.stage != store.stage)
-        gemm, steps = product_of(store) is not None, _steps(store)
-        self.computing.append(Computing(store, gemm, times, begins, product(extents), results, extents, steps, turns * shapes))
+        self.computing.append(Computing(store, times, begins, product(extents), results, extents, _steps(store), turns * shapes))
 
 
 def _blocks_of(extent: Int, block: int) -> Int:

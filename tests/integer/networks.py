@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,8 @@ def convolutions(draw: Any) -> tuple[Convolution, tuple[int, ...]]:
     count = channels * outputs if depthwise else outputs
     bias = generator.integers(-5000, 5000, count).astype(np.int32)
     taps = window.kernel[0] * window.kernel[1] * (1 if depthwise else channels)
-    return Convolution("y", ("x",), weights, bias, rescales(draw, count, 5000 * taps**0.5), window, draw(st.integers(-128, 127)), depthwise), shape
+    window = replace(window, filling=draw(st.integers(-128, 127)))
+    return Convolution("y", ("x",), weights, bias, rescales(draw, count, 5000 * taps**0.5), window, depthwise), shape
 
 
 @st.composite
@@ -75,7 +77,7 @@ def others(draw: Any) -> tuple[Operator, tuple[tuple[int, ...], ...]]:
         return Add("y", ("x", "z"), (factors[0], factors[1]), int(generator.integers(-(2**29), 2**29)), 21, 3, -100, 127), (shape, shape)
     if kind == "average":
         taps = window.kernel[0] * window.kernel[1]
-        return AveragePool("y", ("x",), window, int(generator.integers(-500, 500)), rescales(draw, 1, 70 * taps), 7), (shape,)
+        return AveragePool("y", ("x",), replace(window, filling=7), int(generator.integers(-500, 500)), rescales(draw, 1, 70 * taps)), (shape,)
     if kind == "max":
         return MaxPool("y", ("x",), window), (shape,)
     if kind == "table":

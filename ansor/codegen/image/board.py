@@ -14,13 +14,21 @@ Writes = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
+class Vectors:
+    """bytes: of a vector register, or of an integer one where there are none; group: registers that can hold one vector together, a power of two (LMUL of
+    RISC-V)."""
+
+    bytes: int = 4
+    group: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Core:
     """A processor. architecture: as the compiler's triples begin: riscv32, riscv64, thumb. mcpu: as the compiler names it, features and all.
 
     floats: whether it has registers for floats, which decides how functions are called. flags: further flags of the compiler.
     guard: bytes below the stack that fault when touched, a power of two; 0 where nothing protects memory.
-    vector_bytes: of a vector register, or of an integer one; registers: how many numbers, or vectors, a program can hold. group: vector registers that can hold
-    one vector together, a power of two (LMUL of RISC-V).
+    registers: how many numbers, or vectors, a program can hold.
     features: instructions that intrinsics need.
     """
 
@@ -29,15 +37,14 @@ class Core:
     floats: bool = False
     flags: tuple[str, ...] = ()
     guard: int = 0
-    vector_bytes: int = 4
+    vectors: Vectors = Vectors()
     registers: int = 12
-    group: int = 1
     features: tuple[str, ...] = ()
 
     @property
     def widest(self) -> int:
         """Bytes of the widest vector."""
-        return self.vector_bytes * self.group
+        return self.vectors.bytes * self.vectors.group
 
     @property
     def triple(self) -> str:

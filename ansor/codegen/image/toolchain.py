@@ -77,7 +77,7 @@ class ImageToolchain:
     @property
     def _core(self) -> tuple[str, ...]:
         core, counted = self.board.core, self.board.counter.unit == "instructions"
-        addresses = (*PLAIN_ADDRESSES, *PAIRED_LOADS) if counted and core.architecture == "thumb" and core.vector_bytes == 4 else ()
+        addresses = (*PLAIN_ADDRESSES, *PAIRED_LOADS) if counted and core.architecture == "thumb" and core.vectors.bytes == 4 else ()
         return ("-target", core.triple, *core.flags, "-fomit-frame-pointer", *(SOURCE_ORDER if counted else ()), *addresses)
 
     def forms(self) -> tuple[str, ...]:
