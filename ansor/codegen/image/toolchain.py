@@ -39,7 +39,7 @@ PAIRED_LOADS = ("-mllvm", "-arm-prera-ldst-opt-reorder-limit=2")
 
 PLAIN_ADDRESSES = ("-mllvm", "-lsr-preferred-addressing-mode=none")
 """For Thumb code without vectors, LLVM looks for addresses that a load may step on with. In loops that are written out that is a third of the compiler's
-time, for no fewer instructions (48 dense programs: as many in the best ones, 0.5 % more in the mean)."""
+time, for no fewer instructions (48 dense programs without it: as many in the best ones, 0.5 % fewer in the mean)."""
 
 PLAIN = CSource("void plain(void *const *args, unsigned char *workspace) {}\n", "plain", ())
 
