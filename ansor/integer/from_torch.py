@@ -27,13 +27,15 @@ from ansor.integer.rescale import Doubles
 
 FREE = (-math.inf, math.inf)
 LEFT_OUT = ("softmax", "log_softmax")
+SPREAD = 3
+"""Bits that scales of one layer's outputs are apart at most, where they are powers of two: sums are shifted by them, within 32 bits."""
 
 
-def from_torch(model: object, calibration: Sequence[object], name: str = "network") -> IntegerNetwork:
+def from_torch(model: object, calibration: Sequence[object], name: str = "network", *, powers_of_two: bool = False) -> IntegerNetwork:
     """Quantises a module.
 
-    calibration: its inputs, each a tensor or a tuple of tensors, like those that it will see; the first one gives the shapes. Raises ModelError, in one
-    sentence, without inputs and for each operator that is not supported.
+    calibration: its inputs, each a tensor or a tuple of tensors, like those that it will see; the first one gives the shapes. powers_of_two: all scales are
+    such, and zero points 0, so that rescaling is shifting. Raises ModelError, in one sentence, without inputs and for each operator that is not supported.
     """
     samples = [tuple(one) if isinstance(one, (tuple, list)) else (one,) for one in calibration]
     if not samples or not all(isinstance(part, torch.Tensor) for sample in samples for part in sample):
@@ -43,27 +45,36 @@ def from_torch(model: object, calibration: Sequence[object], name: str = "networ
         operator, reason = next(iter(read.torch_calls.items()))
         raise ModelError(f"asked to quantise a model that calls {operator}, which is not supported ({reason})")
     graph = fold_padding(fold_batch_norm(read.graph))
-    return _Quantiser(graph, observed(graph, samples), name).network()
+    return _Quantiser(graph, observed(graph, samples), name, powers_of_two).network()
 
 
-def quantisation_of(low: float, high: float) -> Quantisation:
+def quantisation_of(low: float, high: float, powers_of_two: bool = False) -> Quantisation:
     """Of a tensor with values from low <= 0 to high >= 0."""
+    if powers_of_two:
+        return Quantisation(float(_next_power(max(high, -low, 1e-6) / 127)), 0)
     scale = float(np.float32(max(high - low, 1e-6) / 255))
     return Quantisation(scale, int(np.clip(np.rint(-128 - low / scale), -128, 127)))
 
 
-def quantised_weights(weights: NDArray[np.generic]) -> tuple[NDArray[np.int8], Doubles]:
+def quantised_weights(weights: NDArray[np.generic], powers_of_two: bool = False) -> tuple[NDArray[np.int8], Doubles]:
     """int8 and the scale of each output, which is the first dimension."""
     flat = weights.astype(np.float64).reshape(len(weights), -1)
     scales = np.maximum(np.abs(flat).max(axis=1), 1e-9) / 127
+    if powers_of_two:
+        scales = _next_power(np.maximum(scales, scales.max() * 2.0**-SPREAD))
     return np.rint(flat / scales[:, None]).astype(np.int8).reshape(weights.shape), scales
+
+
+def _next_power(scales: float | Doubles) -> Doubles:
+    """The least powers of two that are no less."""
+    return np.asarray(2.0 ** np.ceil(np.log2(scales)))
 
 
 class _Quantiser:
     """Walks one graph. Mutable, and private to one call of `from_torch`."""
 
-    def __init__(self, graph: Graph, ranges: Ranges, name: str) -> None:
-        self.graph, self.ranges = graph, ranges
+    def __init__(self, graph: Graph, ranges: Ranges, name: str, powers_of_two: bool) -> None:
+        self.graph, self.ranges, self.powers = graph, ranges, powers_of_two
         self.build = Builder(name)
         self.consumers = graph.consumers()
         self.stored: dict[str, str] = {}  # array of the graph -> integer tensor
@@ -71,7 +82,7 @@ class _Quantiser:
 
     def network(self) -> IntegerNetwork:
         for name, value in self.graph.inputs.items():
-            self.stored[name] = self.build.input(name, value.shape, quantisation_of(*self.ranges[name]))
+            self.stored[name] = self.build.input(name, value.shape, quantisation_of(*self.ranges[name], self.powers))
         outputs = list(self.graph.outputs)
         for node in self.graph:
             if node.op in LEFT_OUT and node.name in outputs and node.name not in self.consumers:
@@ -93,7 +104,7 @@ class _Quantiser:
             self.pending[node.name] = made
             return
         same = isinstance(made, Greatest) and (made.low, made.high) == FREE
-        quantisation = self.build.quantisation(made.sources[0]) if same else quantisation_of(*self.ranges[node.name])
+        quantisation = self.build.quantisation(made.sources[0]) if same else quantisation_of(*self.ranges[node.name], self.powers)
         self.stored[node.name] = made.quantised(self.build, node.name, quantisation)
 
     def _source(self, node: Node, place: int = 0) -> str:
@@ -139,7 +150,7 @@ class _Quantiser:
     def _weighted(self, node: Node) -> Pending:
         if any(name not in self.graph.constants for name in node.inputs[1:]):
             raise ModelError(f"asked to quantise the {node.op} {node.name}, whose weights are computed; supported are constants")
-        weights, scales = quantised_weights(self.graph.constants[node.inputs[1]])
+        weights, scales = quantised_weights(self.graph.constants[node.inputs[1]], self.powers)
         bias = self.graph.constants[node.inputs[2]].astype(np.float64) if len(node.inputs) > 2 else np.zeros(len(weights))
         source = self._source(node)
         if node.op == "dense":

@@ -49,6 +49,14 @@ def test_what_a_scale_is() -> None:
     assert weights.tolist() == [[64, -127], [0, 0]] and scales[0] == 2 / 127
 
 
+def test_powers_of_two() -> None:
+    network = from_torch(nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Conv2d(4, 4, 1)).eval(), samples(), "n", powers_of_two=True)
+    for tensor in network.tensors.values():
+        assert np.log2(tensor.quantisation.scale) % 1 == 0 and tensor.quantisation.zero_point == 0
+    _, scales = quantised_weights(np.array([[1.0, -2.0], [1e-6, 0.0]], np.float32), powers_of_two=True)
+    assert scales.tolist() == [2**-5, 2**-8]
+
+
 @pytest.mark.parametrize(
     ("model", "inputs", "says"),
     [

@@ -1,0 +1,89 @@
+"""From an int8 network to one whose middle runs on a core of VTA: which operators, their programs, the phases, and what the host runs.
+
+    placed = build(network, "vta", place=between("relu_3", "add_7"))
+    running = Running(placed, Queue(FunctionalDriver()))
+    running.run({"x": image})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from ansor.integer.network import IntegerNetwork
+from ansor.integer.operators import Operator, Reshape
+from ansor.offload.annotation import Annotation, Names, Seconds, cheapest, middle
+from ansor.offload.compiling import Compiled, compiled, forms_of
+from ansor.offload.host import Runs, as_c, by_reference
+from ansor.offload.phases import phases_of
+from ansor.offload.program import Placed
+from ansor.run.keywords import RunOptions
+from ansor.run.voice import Voice
+from ansor.targets.base import Target, parse_target
+
+Marked = Callable[[IntegerNetwork], Names]
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What time is estimated from where nobody measured it: the clock of the core, the host's multiplications and bytes in a second, and those of the way
+    between them, with the seconds that each transfer takes besides."""
+
+    core_hertz: float = 1e8
+    host_macs: float = 2e9
+    host_bytes: float = 2e9
+    bus_bytes: float = 8e8
+    transfer: float = 2e-5
+
+
+@dataclass(frozen=True)
+class ByCost:
+    """An operator is where it takes the least, with its transfers. host: seconds of operators that were measured; others are estimated by `rates`."""
+
+    rates: Rates = Rates()
+    host: Mapping[str, float] | None = None
+
+
+def build(
+    network: IntegerNetwork, target: str | Target = "vta", place: Marked | ByCost = middle, asked: RunOptions | None = None, host: str | Target | None = None
+) -> Placed:
+    """place: the operators that are meant to be on the device, or by cost; those that a core does not compute are on the host, and `annotation.refused` says
+    why. asked: how long to tune programs of the core, and the records; without it the estimate picks. host: the target whose C the host runs, such as
+    `cpu`; None for the reference in NumPy. Raises what compiling raises.
+    """
+    core, asked = parse_target(target), asked or RunOptions.of({"trials": 0})
+    wanted = frozenset(one.output for one in network.operators) if isinstance(place, ByCost) else place(network)
+    with asked.audience.voice(core) as voice:
+        forms, refused = forms_of(network, wanted)
+        programs, unfit = compiled(forms, core, asked, voice)
+        there = cheapest(network, seconds_of(network, programs, place)) if isinstance(place, ByCost) else frozenset(programs)
+        there = _without_idle_names(network, there)
+        phases = phases_of(network, there)
+        annotation = Annotation(there, {**refused, **unfit})
+        hosts = [None if phase.on_device or not phase.operators else _host(network, phase.operators, host, voice) for phase in phases]
+    return Placed(network, annotation, phases, {name: programs[name] for name in there}, hosts)
+
+
+def seconds_of(network: IntegerNetwork, programs: Mapping[str, Compiled], place: ByCost) -> Seconds:
+    """What operators and transfers take: cycles of the stated model on the core, estimates elsewhere."""
+    rates, sizes = place.rates, {name: tensor.size for name, tensor in network.tensors.items()}
+    host = {}
+    for one in network.operators:
+        moved = 0 if isinstance(one, Reshape) else sizes[one.output] + sum(sizes[name] for name in one.inputs)
+        host[one.output] = one.macs(network.tensors[one.output].shape) / rates.host_macs + moved / rates.host_bytes
+    host.update(place.host or {})
+    device = {name: made.cycles() / rates.core_hertz for name, made in programs.items()}
+    return Seconds(host, device, {name: rates.transfer + size / rates.bus_bytes for name, size in sizes.items()})
+
+
+def _without_idle_names(network: IntegerNetwork, there: Names) -> Names:
+    """Without reshaped tensors whose source is not made on the device: they are names of what the host has."""
+    kept = set(there)
+    for one in network.operators:
+        if isinstance(one, Reshape) and one.inputs[0] not in kept:
+            kept.discard(one.output)
+    return frozenset(kept)
+
+
+def _host(network: IntegerNetwork, operators: tuple[Operator, ...], host: str | Target | None, voice: Voice) -> Runs:
+    return by_reference(network, operators) if host is None else as_c(network, operators, parse_target(host), RunOptions.of({"trials": 0}), voice)

@@ -1,0 +1,262 @@
+"""Operators of integer networks as declarations for a core whose tensors have their channels second: what it computes is theirs, every byte.
+
+Constants that an instruction has no room for are tensors, a number for each channel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import singledispatch
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor import te
+from ansor.integer.operators import Add, AveragePool, Convolution, Dense, MaxPool, Operator, Reshape, Shape, Window
+from ansor.integer.rescale import Rescale, clamped
+from ansor.offload.alu_rescale import AluRescale, alu_rescale
+from ansor.te.expr import Axis, Expr
+from ansor.te.tensor import Tensor
+
+Array = NDArray[np.generic]
+IMMEDIATE = (1 << 15) - 1
+PADDED = 15
+"""Zeros that a LOAD puts on a side."""
+STEP = 15
+"""Bits of a shift that every core does at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """An operator for the core. tensors: inputs, constants and the result, none for another name of the same bytes; constants: by the names of tensors."""
+
+    operator: Operator
+    tensors: tuple[Tensor, ...]
+    constants: Mapping[str, Array] = field(default_factory=dict)
+
+    @property
+    def renames(self) -> bool:
+        """Whether nothing has to run."""
+        return not self.tensors
+
+
+@dataclass(frozen=True)
+class Given:
+    """An input of an operator: its shape as it is stored, the least number in it."""
+
+    shape: Shape
+    least: int
+
+
+@singledispatch
+def form_of(operator: Operator, given: Sequence[Given]) -> Form | str:
+    """The operator for the core, or why it computes something else."""
+    return f"a core has no {operator.kind}"
+
+
+def on_device(shape: Shape) -> Shape:
+    """A stored shape as the core has it: channels of images second."""
+    return (shape[0], shape[3], shape[1], shape[2]) if len(shape) == 4 else shape
+
+
+@form_of.register
+def _(operator: Convolution, given: Sequence[Given]) -> Form | str:
+    window, weights = operator.window, operator.weights
+    if operator.depthwise and weights.shape[3] > 1:
+        return f"it makes {weights.shape[3]} channels of each, and a core one"
+    refused = _padding_refused(window)
+    magnitudes = 128 * np.abs(weights.astype(np.int64)).sum(axis=(0, 1) if operator.depthwise else (0, 1, 2)).reshape(-1)
+    rescale = alu_rescale(operator.rescale, operator.bias, magnitudes)
+    if refused or isinstance(rescale, str):
+        return refused or str(rescale)
+    data = te.placeholder(on_device(given[0].shape), "int8", name="data")
+    order = weights[..., 0].transpose(2, 0, 1) if operator.depthwise else weights.transpose(3, 2, 0, 1)
+    numbers = _Numbers(rescale)
+    kernel = numbers.constant("weights", np.ascontiguousarray(order))
+    source, shape = _padded(data, window), on_device(operator.shape([given[0].shape]))
+    ky, kx = te.reduce_axis(window.kernel[0], "ky"), te.reduce_axis(window.kernel[1], "kx")
+    inner = te.reduce_axis(data.shape[1], "ci")
+
+    def one(n: Axis, c: Axis, y: Axis, x: Axis) -> Expr:
+        at = _places(window, y, x, ky, kx)
+        if operator.depthwise:
+            return te.sum(source[n, c, at[0], at[1]].astype("int32") * kernel[c, ky, kx].astype("int32"), axis=[ky, kx])
+        return te.sum(source[n, inner, at[0], at[1]].astype("int32") * kernel[c, inner, ky, kx].astype("int32"), axis=[inner, ky, kx])
+
+    return numbers.form(operator, [data], te.compute(shape, one, name="sums"))
+
+
+@form_of.register
+def _(operator: Dense, given: Sequence[Given]) -> Form | str:
+    rescale = alu_rescale(operator.rescale, operator.bias, 128 * np.abs(operator.weights.astype(np.int64)).sum(axis=0))
+    if isinstance(rescale, str):
+        return rescale
+    data, numbers = te.placeholder(given[0].shape, "int8", name="data"), _Numbers(rescale)
+    kernel = numbers.constant("weights", np.ascontiguousarray(operator.weights.T))
+    inner = te.reduce_axis(given[0].shape[1], "ci")
+    shape = operator.shape([given[0].shape])
+    sums = te.compute(shape, lambda n, c: te.sum(data[n, inner].astype("int32") * kernel[c, inner].astype("int32"), axis=inner), name="sums")
+    return numbers.form(operator, [data], sums)
+
+
+@form_of.register
+def _(operator: AveragePool, given: Sequence[Given]) -> Form | str:
+    channels, taps = given[0].shape[3], int(np.prod(operator.window.kernel))
+    bias, most = np.full(channels, operator.bias, np.int32), np.full(channels, 128 * taps, np.int64)
+    rescale, refused = alu_rescale(operator.rescale, bias, most), _padding_refused(operator.window)
+    if refused or isinstance(rescale, str):
+        return refused or str(rescale)
+    data = te.placeholder(on_device(given[0].shape), "int8", name="data")
+    shape = on_device(operator.shape([given[0].shape]))
+    return _Numbers(rescale).form(operator, [data], _pooled(data, operator.window, shape, te.sum))
+
+
+@form_of.register
+def _(operator: MaxPool, given: Sequence[Given]) -> Form | str:
+    if any(operator.window.padding) and given[0].least < 0:
+        return f"its padding is never the greatest, and that of a core is 0, of inputs from {given[0].least} on"
+    if max(operator.window.padding) > PADDED or _leaves(operator.window, given[0].shape):
+        return _padding_refused(operator.window) or "some of its windows see nothing but padding"
+    data = te.placeholder(on_device(given[0].shape), "int8", name="data")
+    found = _pooled(data, operator.window, on_device(operator.shape([given[0].shape])), te.max)
+    return Form(operator, (data, te.compute(found.shape, lambda *at: found[at].astype("int8"), name="result")))
+
+
+@form_of.register
+def _(operator: Add, given: Sequence[Given]) -> Form | str:
+    shape = on_device(given[0].shape)
+    if len(shape) not in (2, 4):
+        return f"its tensors have {len(shape)} dimensions, and those of a core 2 or 4"
+    together = operator.multipliers[0] | operator.multipliers[1]
+    out = min((together & -together).bit_length() - 1 if together else 0, operator.shift)
+    rescale = Rescale(np.ones(1, np.int32), 1, operator.zero_point, operator.low, operator.high)
+    numbers = _Numbers(AluRescale(np.zeros(shape[1], np.int32), None, None, operator.shift - out, rescale.zero_point, rescale.low, rescale.high))
+    sides = [te.placeholder(shape, "int8", name=name) for name in ("left", "right")]
+    scaled = [numbers.factor(f"{side.name}_multiplier", multiplier >> out, shape[1]) for side, multiplier in zip(sides, operator.multipliers, strict=True)]
+    offset = numbers.factor("offset", operator.offset >> out, shape[1])
+
+    def one(*at: Axis) -> Expr:
+        left, right = (_times(side[at].astype("int32"), factor, at) for side, factor in zip(sides, scaled, strict=True))
+        return numbers.narrowed(_plus(left + right, offset, at))
+
+    return Form(operator, (*sides, *numbers.tensors, te.compute(shape, one, name="result")), numbers.constants)
+
+
+@form_of.register
+def _(operator: Reshape, given: Sequence[Given]) -> Form | str:
+    shapes = given[0].shape, operator.to
+    plain = [(shape[0], shape[-1]) for shape in shapes if len(shape) == 2 or len(shape) == 4 and shape[1:3] == (1, 1)]
+    if len(plain) == 2 and plain[0] == plain[1]:
+        return Form(operator, ())
+    return f"it puts the bytes of {list(shapes[0])} in another order of channels"
+
+
+class _Numbers:
+    """The constants of a declaration, and what is done with them. Mutable, and private to one form."""
+
+    def __init__(self, rescale: AluRescale) -> None:
+        self.rescale = rescale
+        self.tensors: list[Tensor] = []
+        self.constants: dict[str, Array] = {}
+
+    def constant(self, name: str, array: Array) -> Tensor:
+        """A tensor of it."""
+        self.constants[name] = array
+        self.tensors.append(te.placeholder(array.shape, str(array.dtype), name=name, constant=True))
+        return self.tensors[-1]
+
+    def factor(self, name: str, number: int, channels: int) -> Tensor | int:
+        """A number that is the same everywhere: itself where it fits into an instruction."""
+        return number if abs(number) <= IMMEDIATE else self.constant(name, np.full(channels, number, np.int32))
+
+    def form(self, operator: Operator, inputs: Sequence[Tensor], sums: Tensor) -> Form:
+        """The operator whose sums these are, channels second."""
+        rescale = self.rescale
+        bias = self._channels("bias", rescale.bias)
+        factor = self._channels("multipliers", rescale.multipliers)
+        added = self._channels("added", rescale.added)
+
+        def one(*at: Axis) -> Expr:
+            value = sums[at]
+            value = _plus(value, bias, at) if np.any(rescale.bias) else value
+            value = value if rescale.multipliers is None else _times(value, factor, at)
+            return self.narrowed(value if rescale.added is None else _plus(value, added, at))
+
+        return Form(operator, (*inputs, *self.tensors, te.compute(sums.shape, one, name="result")), self.constants)
+
+    def _channels(self, name: str, array: NDArray[np.int32] | None) -> Tensor | int:
+        if array is None or not np.any(array):
+            return 0
+        same = int(array[0]) if np.all(array == array[0]) else None
+        return self.factor(name, same, len(array)) if same is not None else self.constant(name, array)
+
+    def narrowed(self, value: Expr) -> Expr:
+        """Shifted, and clipped to what the result has."""
+        left = self.rescale.shift
+        while left:
+            step = min(left, STEP)
+            value, left = value >> step, left - step
+        value = value + self.rescale.zero_point if self.rescale.zero_point else value
+        return clamped(value, self.rescale.low, self.rescale.high)
+
+
+def _plus(value: Expr, other: Tensor | int, at: Sequence[Axis]) -> Expr:
+    if isinstance(other, int):
+        return value + other if other else value
+    return value + other[at[1]]
+
+
+def _times(value: Expr, other: Tensor | int, at: Sequence[Axis]) -> Expr:
+    if isinstance(other, int):
+        return value * other if other != 1 else value
+    return value * other[at[1]]
+
+
+def _padding_refused(window: Window) -> str:
+    """'' where the core pads so."""
+    if any(window.padding) and window.filling:
+        return f"it pads with {window.filling}, and a core with 0: quantise symmetrically"
+    if max(window.padding) > PADDED:
+        return f"it pads by {max(window.padding)}, and a core by up to {PADDED}"
+    return ""
+
+
+def _leaves(window: Window, shape: Shape) -> bool:
+    """Whether some window is all padding."""
+    for side, count in enumerate(window.output(*shape[1:3])):
+        first = np.arange(count) * window.strides[side] - window.padding[side]
+        taps = first[:, None] + np.arange(window.kernel[side]) * window.dilation[side]
+        if not np.all(np.any((taps >= 0) & (taps < shape[1 + side]), axis=1)):
+            return True
+    return False
+
+
+def _padded(data: Tensor, window: Window) -> Tensor:
+    """Zeros around images."""
+    top, left, bottom, right = window.padding
+    if not any(window.padding):
+        return data
+    n, channels, height, width = data.shape
+
+    def one(a: Axis, c: Axis, y: Axis, x: Axis) -> Expr:
+        inside = te.all(y >= top, y < height + top, x >= left, x < width + left)
+        return te.if_then_else(inside, data[a, c, y - top, x - left], te.const(0, "int8"))
+
+    return te.compute((n, channels, height + top + bottom, width + left + right), one, name="padded")
+
+
+def _pooled(data: Tensor, window: Window, shape: Shape, reduced: object) -> Tensor:
+    source = _padded(data, window)
+    ky, kx = te.reduce_axis(window.kernel[0], "ky"), te.reduce_axis(window.kernel[1], "kx")
+
+    def one(n: Axis, c: Axis, y: Axis, x: Axis) -> Expr:
+        at = _places(window, y, x, ky, kx)
+        found: Expr = reduced(source[n, c, at[0], at[1]].astype("int32"), axis=[ky, kx])  # type: ignore[operator]
+        return found
+
+    return te.compute(shape, one, name="sums")
+
+
+def _places(window: Window, y: Axis, x: Axis, rows: Axis, columns: Axis) -> tuple[Expr, Expr]:
+    return y * window.strides[0] + rows * window.dilation[0], x * window.strides[1] + columns * window.dilation[1]

@@ -1,0 +1,123 @@
+"""A network that runs on two sides: its operators on the device go through a queue, and what they make stays there until the host reads it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ansor.errors import ArgumentError, ModelError
+from ansor.integer.network import IntegerNetwork
+from ansor.offload.annotation import Annotation
+from ansor.offload.compiling import Compiled
+from ansor.offload.host import Int8, Runs
+from ansor.offload.phases import Phase
+from ansor.vta.runtime.operator_queue import Buffer, Queue
+from ansor.vta.tensors import TensorLayout
+
+TO_DEVICE, TO_HOST = (0, 3, 1, 2), (0, 2, 3, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """A network, where its operators run, in which phases, and what runs them: programs of the device, and the host's part of each phase."""
+
+    network: IntegerNetwork
+    annotation: Annotation
+    phases: tuple[Phase, ...]
+    compiled: Mapping[str, Compiled]
+    hosts: Sequence[Runs | None]
+
+    @property
+    def copies(self) -> tuple[tuple[str, bool], ...]:
+        """The tensors that move, in order, and whether to the device."""
+        return tuple((name, phase.on_device) for phase in self.phases for name in phase.brings)
+
+    def __str__(self) -> str:
+        lines = []
+        for phase in self.phases:
+            side = "device" if phase.on_device else "host"
+            lines += [f"{name} -> {side}" for name in phase.brings]
+            lines += [f"{side:6}  {one.output} = {one}" for one in phase.operators]
+        return "\n".join([*lines, *(f"{name} is on the host: {why}" for name, why in self.annotation.refused.items())])
+
+
+class Running:
+    """A placed network in the memory of a device: weights are written once, and each tensor of the device has a buffer of its own."""
+
+    def __init__(self, placed: Placed, queue: Queue) -> None:
+        self.placed, self.queue = placed, queue
+        self._constants: dict[str, tuple[Buffer, ...]] = {}
+        self._buffers: dict[str, Buffer] = {}
+        for phase in placed.phases:
+            for one in phase.operators if phase.on_device else ():
+                self._open(one.output)
+
+    def run(self, inputs: Mapping[str, Int8], *, wait: bool = False) -> dict[str, Int8]:
+        """The outputs for inputs as they are stored. wait: synchronise after each operator, to compare with. Raises ArgumentError for other inputs."""
+        network = self.placed.network
+        known = {name: _checked(network, name, inputs) for name in network.inputs}
+        for phase, host in zip(self.placed.phases, self.placed.hosts, strict=True):
+            if phase.on_device:
+                for name in phase.brings:
+                    self.queue.write(self._buffers[name], _moved(known[name], TO_DEVICE))
+                self._enqueue(phase, wait)
+                continue
+            for name in phase.brings:
+                known[name] = _moved(np.asarray(self.queue.read(self._buffers[name]), np.int8), TO_HOST).reshape(network.tensors[name].shape)
+            known |= host(known) if host is not None else {}
+        return {name: known[name] for name in network.outputs}
+
+    def close(self) -> None:
+        """Give the memory back."""
+        for buffer in {*self._buffers.values(), *(one for several in self._constants.values() for one in several)}:
+            self.queue.free(buffer)
+        self._buffers, self._constants = {}, {}
+
+    def _enqueue(self, phase: Phase, wait: bool) -> None:
+        for one in phase.operators:
+            program = self.placed.compiled[one.output].program
+            if program is not None:
+                inputs = [self._buffers[name] for name in one.inputs]
+                self.queue.enqueue(program, [*inputs, *self._constants[one.output], self._buffers[one.output]])
+                if wait:
+                    self.queue.synchronise()
+
+    def _open(self, output: str) -> None:
+        """Buffers for what an operator reads and makes, and its constants in theirs."""
+        made = self.placed.compiled[output]
+        if made.program is None:
+            self._buffers[output] = self._buffers[made.form.operator.inputs[0]]
+            return
+        inputs, tensors = made.form.operator.inputs, made.program.tensors
+        for name, tensor in (*zip(inputs, tensors, strict=False), (output, tensors[-1])):
+            if name not in self._buffers:
+                self._buffers[name] = self.queue.buffer(tensor.layout)
+            _check_layouts(name, self._buffers[name].layout, tensor.layout)
+        constants = []
+        for tensor in tensors[len(inputs) : -1]:
+            constants.append(buffer := self.queue.buffer(tensor.layout))
+            self.queue.write(buffer, made.form.constants[tensor.name])
+        self._constants[output] = tuple(constants)
+
+
+def _checked(network: IntegerNetwork, name: str, inputs: Mapping[str, Int8]) -> Int8:
+    wanted = network.tensors[name].shape
+    if name not in inputs or inputs[name].shape != wanted or inputs[name].dtype != np.int8:
+        given = f"{inputs[name].dtype}{list(inputs[name].shape)}" if name in inputs else "nothing"
+        raise ArgumentError(f"asked to run {network.name} with {given} as {name}; give int8{list(wanted)}")
+    return inputs[name]
+
+
+def _moved(array: Int8, axes: tuple[int, ...]) -> Int8:
+    """Images with their channels at another place; others as they are."""
+    return np.ascontiguousarray(np.transpose(array, axes)) if array.ndim == 4 else array
+
+
+def _check_layouts(name: str, held: TensorLayout, wanted: TensorLayout) -> None:
+    """Raises ModelError where two operators have a tensor in different orders. Vectors of channels are images of one place."""
+    first, second = ((one.shape[:2], math.prod(one.shape[2:]), one.lanes, one.blocks) for one in (held, wanted))
+    if first != second:
+        raise ModelError(f"asked to keep {name} on the device as {held} for one operator and as {wanted} for another; run one of them on the host")

@@ -1,0 +1,145 @@
+"""Networks on two sides: bytes, synchronisations, and what is copied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ansor.errors import ArgumentError
+from ansor.integer.from_torch import from_torch
+from ansor.integer.network import IntegerNetwork
+from ansor.integer.operators import Table
+from ansor.integer.reference import run
+from ansor.offload.annotation import between
+from ansor.offload.build import ByCost, Rates, build
+from ansor.offload.program import Placed, Running
+from ansor.vta.configuration import DEFAULT
+from ansor.vta.runtime.driver import Driver
+from ansor.vta.runtime.opencl import OpenclDriver
+from ansor.vta.runtime.operator_queue import Queue, QueueCounts, Reason
+from ansor.vta.runtime.simulators import CycleDriver, FunctionalDriver
+from ansor.zoo.resnet import resnet18
+from ansor.zoo.weights import images
+from tests.integer.networks import inputs_of
+from tests.offload.networks import residual, turned
+from tests.opencl import need_opencl
+
+pytestmark = [pytest.mark.compiler, pytest.mark.torch]
+
+
+def opencl() -> Driver:
+    need_opencl()
+    return OpenclDriver(DEFAULT)
+
+
+DRIVERS: dict[str, Callable[[], Driver]] = {"random order": lambda: FunctionalDriver(seed=5), "cycles": CycleDriver, "opencl": opencl}
+
+
+def checked(placed: Placed, driver: Driver | None = None, *, wait: bool = False, times: int = 2) -> QueueCounts:
+    """What running it so often did, each time with the bytes of the reference."""
+    running = Running(placed, Queue(driver or FunctionalDriver(seed=1)))
+    for seed in range(times):
+        inputs = inputs_of(placed.network, seed)
+        right, found = run(placed.network, inputs), running.run(inputs, wait=wait)
+        for name in placed.network.outputs:
+            np.testing.assert_array_equal(found[name], right[name])
+    counts = running.queue.counts
+    running.close()
+    return counts
+
+
+@pytest.fixture(scope="module")
+def block() -> Placed:
+    return build(residual())
+
+
+@pytest.fixture(scope="module")
+def network() -> IntegerNetwork:
+    return from_torch(resnet18(), [images(32)[0]], "resnet18", powers_of_two=True)
+
+
+@pytest.fixture(scope="module")
+def placed(network: IntegerNetwork) -> Placed:
+    return build(network)
+
+
+def test_a_residual_block_runs_with_one_synchronisation(block: Placed) -> None:
+    assert str(block).splitlines() == [
+        "host    stem = convolution(x) 3x3 padding (1, 1, 1, 1)", "stem -> device",
+        "device  body1 = convolution(stem) 3x3 padding (1, 1, 1, 1)", "device  body2 = convolution(body1) 3x3 padding (1, 1, 1, 1)",
+        "device  beside = convolution(stem) 1x1", "device  sum = add(body2, beside)", "device  pool = maxpool(sum) 8x8", "device  flat = reshape(pool)",
+        "flat -> host", "host    last = dense(flat)",
+    ]  # fmt: skip
+    counts = checked(block)
+    assert (counts.operators, counts.synchronisations, counts.runs[Reason.READ]) == (2 * 5, 2, 2)
+    assert counts.transfers["reads"].count == 2 and counts.transfers["instructions"].count == 2
+
+
+@pytest.mark.parametrize("core", ["32", "64"])
+def test_other_cores(core: str) -> None:
+    made = build(residual(), f"vta -core={core}")
+    assert made.annotation.device == {"body1", "body2", "beside", "sum", "pool", "flat"}
+    program = made.compiled["sum"].program
+    assert program is not None
+    checked(made, FunctionalDriver(program.configuration, seed=2), times=1)
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_a_whole_resnet18_runs_with_one_synchronisation(placed: Placed, driver: str) -> None:
+    counts = checked(placed, DRIVERS[driver](), times=1)
+    assert {one.kind for phase in placed.phases if not phase.on_device for one in phase.operators} == {"convolution", "reshape", "dense"}
+    assert len(placed.copies) == 2 and counts.synchronisations == 1 and counts.operators >= 28
+
+
+def test_waiting_for_each_operator_takes_far_more(placed: Placed) -> None:
+    lazy, waiting = (checked(placed, FunctionalDriver(), wait=wait, times=1) for wait in (False, True))
+    assert waiting.synchronisations == lazy.operators >= 10 * lazy.synchronisations
+    assert waiting.transfers["instructions"].count >= 10 * lazy.transfers["instructions"].count
+    assert waiting.transfers["reads"] == lazy.transfers["reads"] and waiting.transfers["writes"] == lazy.transfers["writes"]
+
+
+def test_swapping_the_arguments_of_additions_changes_nothing(network: IntegerNetwork, placed: Placed) -> None:
+    other = build(turned(network))
+    assert other.annotation == placed.annotation and other.copies == placed.copies
+    by_cost = [build(one, place=ByCost()).annotation for one in (network, turned(network))]
+    assert by_cost[0] == by_cost[1]
+    counts = [checked(one, FunctionalDriver(), times=1) for one in (placed, other)]
+    assert counts[0].transfers["writes"] == counts[1].transfers["writes"] and counts[0].transfers["reads"] == counts[1].transfers["reads"]
+
+
+def test_an_operator_that_no_core_has_splits_the_middle() -> None:
+    network = residual()
+    operators = [replace(one, inputs=("function",)) if one.output == "body2" else one for one in network.operators]
+    operators.insert(2, Table("function", ("body1",), np.arange(-128, 128)[::-1].astype(np.int8)))
+    tensors = {**network.tensors, "function": replace(network.tensors["body1"], name="function")}
+    made = build(replace(network, operators=tuple(operators), tensors=tensors).checked())
+    assert made.annotation.refused == {"function": "a core has no table"}
+    assert made.copies == (("stem", True), ("body1", False), ("function", True), ("flat", False))
+    assert checked(made, times=1).synchronisations == 2
+
+
+def test_by_cost() -> None:
+    network = residual()
+    slow_bus, slow_core = Rates(transfer=1.0), Rates(core_hertz=1.0)
+    assert build(network, place=ByCost(slow_bus)).annotation.device == build(network, place=ByCost(slow_core)).annotation.device == frozenset()
+    everything = build(network, place=ByCost(Rates(host_macs=1e3)))
+    assert everything.annotation.device == {one.output for one in network.operators}
+    assert checked(everything, times=1).synchronisations == 1
+    measured = dict.fromkeys(network.tensors, 0.0)
+    assert build(network, place=ByCost(Rates(host_macs=1e3), measured)).annotation.device == frozenset()
+
+
+def test_between_names_and_c_on_the_host() -> None:
+    made = build(residual(), place=lambda network: between(network, "body2", "sum"), host="cpu -threads=1")
+    assert made.annotation.device == {"body2", "beside", "sum"}
+    assert made.copies == (("stem", True), ("body1", True), ("sum", False))
+    assert checked(made, times=2).synchronisations == 2
+
+
+def test_inputs_that_do_not_fit(block: Placed) -> None:
+    running = Running(block, Queue(FunctionalDriver()))
+    with pytest.raises(ArgumentError, match="^asked to run residual with nothing as x; give int8"):
+        running.run({})
