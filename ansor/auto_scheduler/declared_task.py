@@ -84,7 +84,7 @@ class DeclaredTask:
         """The task as the search knows it."""
         inputs = input_values(self.workload_key, self.compute_dag.tensors, self.task_input_names)
         return tasks.SearchTask(tensors=self.compute_dag.tensors, target=self.local_target, name=self.desc or parse_workload_key(self.workload_key).name,
-                                inputs=inputs)  # fmt: skip
+                                as_written=True, inputs=inputs)  # fmt: skip
 
     @property
     def workload(self) -> WorkloadKey:

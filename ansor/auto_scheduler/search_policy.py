@@ -159,7 +159,7 @@ class SketchPolicy(SearchPolicy):
         local = self.task.local
         if self.rules == tuple(local.rules):
             return local
-        return tasks.SearchTask(tensors=local.tensors, target=local.target, name=local.name, rules=self.rules, inputs=self._inputs)
+        return tasks.SearchTask(tensors=local.tensors, target=local.target, name=local.name, rules=self.rules, as_written=True, inputs=self._inputs)
 
     @property
     def _inputs(self) -> dict[str, NDArray[np.generic]]:

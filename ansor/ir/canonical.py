@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ansor.te.expr import Axis, Binary, Call, Cast, Const, Expr, Not, Reduce, Select
 from ansor.te.fold import fold
@@ -24,11 +24,11 @@ def canonical(expr: Expr, axes: Mapping[int, int], number: Mapping[str, int]) ->
     """
     nodes, depth = fold(expr, _size)
     if nodes <= WRITTEN_OUT and depth <= NESTED:
-        return fold(expr, lambda node, operands: _entry(node, list(operands), axes, number))
+        return fold(expr, lambda node, operands: entry(node, list(operands), axes, number[node.tensor.name] if isinstance(node, Read) else None))
     known: dict[str, int] = {}
 
     def place(node: Expr, operands: tuple[int, ...]) -> int:
-        return known.setdefault(json.dumps(_entry(node, list(operands), axes, number)), len(known))
+        return known.setdefault(json.dumps(entry(node, list(operands), axes, number[node.tensor.name] if isinstance(node, Read) else None)), len(known))
 
     fold(expr, place)
     return ["parts", list(known)]
@@ -39,14 +39,14 @@ def _size(node: Expr, operands: tuple[tuple[int, int], ...]) -> tuple[int, int]:
     return 1 + sum(nodes for nodes, _ in operands), 1 + max((depth for _, depth in operands), default=0)
 
 
-def _entry(expr: Expr, operands: list[object], axes: Mapping[int, int], number: Mapping[str, int]) -> object:
-    """A node over what stands for its operands."""
+def entry(expr: Expr, operands: Sequence[object], axes: Mapping[int, int], read: object) -> object:
+    """A node over what stands for its operands, and for the tensor that it reads."""
     if isinstance(expr, Const):
         return ["const", expr.dtype, float(expr.value).hex() if isinstance(expr.value, float) else int(expr.value)]
     if isinstance(expr, Axis):
         return ["axis", axes[id(expr)]]
     if isinstance(expr, Read):
-        return ["read", number[expr.tensor.name], *operands]
+        return ["read", read, *operands]
     if isinstance(expr, Binary):
         return [expr.op, *operands]
     if isinstance(expr, Call):

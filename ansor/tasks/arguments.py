@@ -54,6 +54,7 @@ _KINDS: Mapping[str, tuple[_Fits, str]] = {
     "rules": (_optional(_is_list), "a list of sketch rules, names or values, or leave it out"),
     "algorithms": (_optional(_is_list), "a list of algorithms, names or functions, or leave it out"),
     "templates": (_is_list, "a list of templates of ansor.autotvm: names, functions or tasks"),
+    "as_written": (lambda value: isinstance(value, bool), "True or False"),
     "pins": (_is_list, "a list of ansor.Pin(name, value)"),
     "records": (_optional(lambda value: isinstance(value, str | os.PathLike)), "the path of a record file, or leave it out"),
     "seed": (lambda value: is_whole(value, 0), "a whole number of at least 0"),

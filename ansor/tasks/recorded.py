@@ -36,7 +36,7 @@ class Searched(Protocol):
     """A task, as far as its records go."""
 
     @property
-    def workload_key(self) -> str: ...
+    def workload_keys(self) -> tuple[str, ...]: ...
 
     @property
     def target(self) -> Target: ...
@@ -87,7 +87,7 @@ def _file(records: str | Path) -> _File:
 
 def recorded_outcomes(task: Searched, records: str | Path, device: tuple[str, Unit] | None = None) -> Recorded:
     """What a file knows of a task on its target, measured on devices of that model, in that unit; by default on the device that most records are of."""
-    of_workload = _file(records).records.get(task.workload_key, [])
+    of_workload = [record for key in task.workload_keys for record in _file(records).records.get(key, [])]
     here = {text for text in {record.target for record in of_workload} if is_of(text, task.target)}
     of_target = [record for record in of_workload if record.target in here]
     counted_by = Counter((record.device, record.unit) for record in of_target)

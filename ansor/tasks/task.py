@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import is_
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypedDict, TypeVar, Unpack
 
@@ -19,6 +20,7 @@ from ansor.algorithms.builtin import alternatives_of, registered
 from ansor.codegen.source import CSource
 from ansor.errors import ArgumentError, DeclarationError, RecordError
 from ansor.ir.dag import Dag
+from ansor.ir.normal.form import normal_form
 from ansor.measure.measure_task import MeasureTask
 from ansor.measure.reference import measure_task
 from ansor.rules.base import SketchRule
@@ -53,6 +55,12 @@ class Scope(TypedDict, total=False):
     pins: Sequence[Pin]
 
 
+class TaskScope(Scope, total=False):
+    """The same, and whether the declaration is searched as it is written."""
+
+    as_written: bool
+
+
 Found = TypeVar("Found", covariant=True)
 
 
@@ -80,6 +88,7 @@ class SearchTask:
         templates: of `ansor.autotvm`, searched along: names, the functions themselves, or tasks of theirs where their arguments are not `args`. `func` may be
             one itself: then there are no rules by default.
         pins: what is fixed of sketches, such as `Pin("C*.j", (..., 16))` (see `ansor.Pin`).
+        as_written: search the declaration's own stages and axes, not those of its normal form (`ansor.ir.normal.form`). Templates always do.
         inputs: values of inputs, by the names that their tensors have, to measure with instead of made-up ones: indices, sparse structures.
     """
 
@@ -92,9 +101,9 @@ class SearchTask:
         tensors: Sequence[Tensor] | None = None,
         name: str = "",
         inputs: Mapping[str, NDArray[np.generic]] | None = None,
-        **scope: Unpack[Scope],
+        **scope: Unpack[TaskScope],
     ) -> None:
-        check_names("SearchTask", scope, Scope)
+        check_names("SearchTask", scope, TaskScope)
         check_arguments(args=args, **scope)
         self.target = parse_target(target)
         if (func is None) == (tensors is None):
@@ -105,11 +114,12 @@ class SearchTask:
         self.rules = self.target.rules if rules is None else resolve(rules)
         self.templates, found = _of_templates((*declared.templates, *scope.get("templates", ())), tuple(args))
         self.tensors = tuple(found if declared.tensors is None else declared.tensors)
-        self.dag = Dag(self.tensors)
+        self.declared = Dag(self.tensors)
+        self.dag = self.declared if self.templates or scope.get("as_written") else _in_normal_form(self.declared)
         self.name = declared.name or self.dag.outputs[0].name
         self.algorithms = None if algorithms is None else tuple(algorithms)
         self.pins = tuple(scope.get("pins", ()))
-        self.inputs = _checked_inputs(self.tensors, self.dag, inputs or {})
+        self.inputs = _checked_inputs(self.tensors, self.declared, inputs or {})
 
     def tune(self, options: Tuning[Found]) -> Found:
         """Measure programs as the options (`ansor.TuningOptions`) say; the result is in the record file, and in the state returned."""
@@ -130,8 +140,13 @@ class SearchTask:
 
     @property
     def workload_key(self) -> str:
-        """The computation's key: the same in every run, on every machine."""
+        """The computation's key: the same in every run, on every machine, and for every way of writing it that the normal form knows."""
         return self.dag.key
+
+    @property
+    def workload_keys(self) -> tuple[str, ...]:
+        """Those that records of it may have: before, the key was that of the declaration as it is written."""
+        return tuple(dict.fromkeys((self.dag.key, self.declared.key)))
 
     @property
     def flop(self) -> int:
@@ -167,7 +182,7 @@ class SearchTask:
     @cached_property
     def measure_task(self) -> MeasureTask:
         """What all measurements of this task share: the reference in double precision, and inputs that stay in bounds."""
-        return replace(measure_task(self.dag, self.target), files=self._input_files)
+        return replace(measure_task(self.declared, self.target), files=self._input_files)
 
     @cached_property
     def _input_files(self) -> tuple[tuple[str, str], ...]:
@@ -183,6 +198,12 @@ class SearchTask:
 
     def __repr__(self) -> str:
         return f"SearchTask({self.name}, {self.target})"
+
+
+def _in_normal_form(declared: Dag) -> Dag:
+    """The declaration in its normal form: itself, where it is in it."""
+    found = normal_form(declared.tensors)
+    return declared if all(map(is_, found, declared.tensors)) else Dag(found)
 
 
 def _checked_inputs(tensors: Sequence[Tensor], dag: Dag, inputs: Mapping[str, NDArray[np.generic]]) -> dict[str, NDArray[np.generic]]:
