@@ -22,9 +22,10 @@ START_SECONDS = 60.0
 
 
 class Cluster:
-    """A scheduler, and workers. Use it in a `with` statement. certificates: their folder, or None for a farm without."""
+    """A scheduler, and workers. Use it in a `with` statement. certificates: their folder, or None for a farm without. pretends: see `worker`; of the
+    scheduler."""
 
-    def __init__(self, folder: Path, certificates: Path | None = None, patience: float = 5.0) -> None:
+    def __init__(self, folder: Path, certificates: Path | None = None, patience: float = 5.0, pretends: str = "") -> None:
         self.folder = folder
         make_folder(folder)
         self._site = install_into(folder / "site")
@@ -34,13 +35,13 @@ class Cluster:
         }  # fmt: skip
         self.processes: list[subprocess.Popen[str]] = []
         words = ("scheduler", "--listen", "127.0.0.1:0", "--dashboard", "", "--patience", str(patience))
-        said = self._started(words, r"listens at (\S+);")
+        said = self._started(words, r"listens at (\S+);", pretends)
         self.url = said.rpartition("/")[2]
         self.scheduler = self.processes[0]
 
-    def worker(self, key: str, device: str) -> subprocess.Popen[str]:
-        """Start one, and wait until it has joined: the process that watches over it."""
-        self._started(("worker", self.url, "--key", key, "--device", device), "(serves)")
+    def worker(self, key: str, device: str, pretends: str = "") -> subprocess.Popen[str]:
+        """Start one, and wait until it has joined: the process that watches over it. pretends: a line of Python that it starts with, to say other versions."""
+        self._started(("worker", self.url, "--key", key, "--device", device), "(serves)", pretends)
         return self.processes[-1]
 
     def pretended(self, key: str, name: str, milliseconds: float, *words: str) -> subprocess.Popen[str]:
@@ -56,9 +57,9 @@ class Cluster:
         """A command of ansor's, with the farm's environment."""
         return subprocess.run([sys.executable, "-m", "ansor", *words], env=self._environment, capture_output=True, text=True, timeout=120, check=False)
 
-    def _started(self, words: Sequence[str], ready: str) -> str:
+    def _started(self, words: Sequence[str], ready: str, pretends: str = "") -> str:
         command = [sys.executable, "-m", "ansor", "farm", *words]
-        process = subprocess.Popen(command, env=self._environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+        process = subprocess.Popen(command, env=self._pretending(pretends), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
         self.processes.append(process)
         deadline, said = time.monotonic() + START_SECONDS, ""
         assert process.stdout is not None
@@ -71,6 +72,14 @@ class Cluster:
             if process.poll() is not None:
                 break
         raise AssertionError(f"{' '.join(words)} did not start: {said}")
+
+    def _pretending(self, line: str) -> dict[str, str]:
+        if not line:
+            return self._environment
+        folder = self.folder / f"starts{len(self.processes)}"
+        make_folder(folder)
+        (folder / "sitecustomize.py").write_text(line)  # Python imports it first of all
+        return self._environment | {"PYTHONPATH": os.pathsep.join([str(folder), self._environment["PYTHONPATH"]])}
 
     def __enter__(self) -> Self:
         return self

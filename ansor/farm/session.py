@@ -15,9 +15,10 @@ from ansor import __version__
 from ansor.errors import DeviceError
 from ansor.farm import station
 from ansor.farm.address import FarmText, security
-from ansor.farm.codec import VERSION, Packed, outcome_of, pack_job
+from ansor.farm.codec import Packed, outcome_of, pack_job
 from ansor.farm.health import stands_out
 from ansor.farm.scheduler import MOST_DEATHS, configure
+from ansor.farm.versions import difference, scheduler_difference
 from ansor.measure.device import Job, Observation
 from ansor.measure.failure import Failure
 from ansor.measure.turns import Say
@@ -55,6 +56,7 @@ class Session:
         self._canaries: dict[str, float] = {}
         self._told: set[str] = set()
         try:
+            self._check_scheduler()
             self.workers = self._workers()
             if not self.workers:
                 raise DeviceError(f"asked to measure on {farm.text}: no device of that key is there; {_keys_text(self._client)}")
@@ -90,6 +92,11 @@ class Session:
         self._closing.set()
         with suppress(Exception):
             self._client.close(timeout=5)
+
+    def _check_scheduler(self) -> None:
+        wrong = scheduler_difference(self._client.sync(self._client.scheduler.versions))
+        if wrong:
+            raise DeviceError(f"asked to measure on {self.farm.text}, whose scheduler has {wrong}")
 
     def _asked(self, text: str, files: Mapping[str, bytes], canary: Mapping[str, Any], worker: str) -> tuple[dict[str, Any], str] | Failure:
         """A station's answer, and which worker that was: of `worker`, if it is still there."""
@@ -132,9 +139,7 @@ class Session:
         return since
 
     def _heard(self, said: Mapping[str, Any]) -> Observation | Failure:
-        if "error" in said:
-            raise DeviceError(f"{self.farm.text}: {clip(str(said['error']), 1000)}")
-        _check_versions(said, self.farm.text)
+        _check(said, self.farm.text)
         if said["model"] != self.about.model:
             raise DeviceError(f"asked to measure on {self.farm.text}, of {self.about.model}; a device of {said['model']} joined: give it another key")
         self._compare(f"{said['device']} ({said['process']})", float(said["canary"]))
@@ -178,9 +183,7 @@ class Session:
                 f"asked to measure on {self.farm.text}: a worker there does not answer as version {__version__} of ansor does ({type(error).__name__}: "
                 f"{clip(str(error), 200)}); install the same version on all machines"
             ) from error
-        _check_versions(said, self.farm.text)
-        if "error" in said:
-            raise DeviceError(f"{self.farm.text}: {clip(str(said['error']), 1000)}")
+        _check(said, self.farm.text)
         return said
 
 
@@ -206,12 +209,13 @@ def _read(answer: object) -> tuple[dict[str, Any], str]:
     return answer, str(answer.get("worker", ""))
 
 
-def _check_versions(said: Mapping[str, Any], text: str) -> None:
-    if "error" not in said and (said.get("version"), said.get("codec")) != (__version__, VERSION):
-        raise DeviceError(
-            f"asked to measure on {text}: the worker of {said.get('device')} has version {said.get('version')} of ansor, this is {__version__}; "
-            "install the same on all machines"
-        )
+def _check(said: Mapping[str, Any], text: str) -> None:
+    """Raises DeviceError for what a worker of other versions said, and for an error."""
+    wrong = difference(said)
+    if wrong:
+        raise DeviceError(f"asked to measure on {text}: the worker of {said.get('device')} has {wrong}")
+    if "error" in said:
+        raise DeviceError(f"{text}: {clip(str(said['error']), 1000)}")
 
 
 def _workers(client: Client) -> dict[str, Any]:

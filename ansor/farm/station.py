@@ -15,10 +15,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from ansor import __version__
 from ansor.errors import AnsorError, DeviceError
-from ansor.farm.codec import VERSION, digest_of, digests_of, outcome_data, unpack_job
+from ansor.farm.codec import digest_of, digests_of, outcome_data, unpack_job
 from ansor.farm.health import Health
+from ansor.farm.versions import versions
 from ansor.measure.device import Device, Job, Observation
 from ansor.measure.device_kinds import open_device
 from ansor.measure.failure import Failure
@@ -66,12 +66,12 @@ class Station:
         """What costs from here depend on. Opens the device."""
         with self._lock:
             device = self._device(target)
-            return self._about() | {"model": device.model, "unit": device.unit.to_text(), "form": device.form}
+            return self.about() | {"model": device.model, "unit": device.unit.to_text(), "form": device.form}
 
     def status(self) -> dict[str, Any]:
         """For people; never waits for a job."""
         counts = self._counts
-        return self._about() | {
+        return self.about() | {
             "jobs": counts.jobs, "failures": counts.failures, "busy_seconds": counts.busy_seconds, "last_failure": counts.last_failure,
             "quarantined": self._health.quarantined, "canary": self._health.usual,
         }  # fmt: skip
@@ -135,7 +135,7 @@ class Station:
             self._changed()
         if outcome is None or (self._health.quarantined and isinstance(outcome, Observation)):
             return {"refused": self._health.quarantined}
-        return self._about() | {"outcome": outcome_data(outcome), "model": device.model, "canary": self._health.usual}
+        return self.about() | {"outcome": outcome_data(outcome), "model": device.model, "canary": self._health.usual}
 
     def _watch(self, device: Device, canary: Mapping[str, Any]) -> None:
         """Run the canary where it is due: before the first job, and after every so many."""
@@ -164,8 +164,9 @@ class Station:
             self._target = target
         return self._opened[1]
 
-    def _about(self) -> dict[str, Any]:
-        return {"version": __version__, "codec": VERSION, "device": self.device_text, "key": self.key, "process": os.getpid()}
+    def about(self) -> dict[str, Any]:
+        """Who answers, and with what versions."""
+        return versions() | {"device": self.device_text, "key": self.key, "process": os.getpid()}
 
     def _count(self, outcome: Observation | Failure | None, seconds: float) -> None:
         counts = self._counts
@@ -226,7 +227,7 @@ def run_job(target: str, text: str, files: Mapping[str, bytes], canary: Mapping[
     try:
         return _mine().run(target, text, files, canary) | {"worker": get_worker().address}
     except AnsorError as error:
-        return {"error": str(error)}
+        return _error(error)
 
 
 def describe(target: str) -> dict[str, Any]:
@@ -234,7 +235,7 @@ def describe(target: str) -> dict[str, Any]:
     try:
         return _mine().describe(target)
     except AnsorError as error:
-        return {"error": str(error)}
+        return _error(error)
 
 
 def status() -> dict[str, Any]:
@@ -245,6 +246,10 @@ def status() -> dict[str, Any]:
 def put_aside(why: str) -> None:
     """See `Station.put_aside`."""
     _mine().put_aside(why)
+
+
+def _error(error: AnsorError) -> dict[str, Any]:
+    return (_station[0].about() if _station else versions()) | {"error": str(error)}
 
 
 def _mine() -> Station:

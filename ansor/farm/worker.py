@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ansor.errors import DeviceError
 from ansor.farm.address import Place, security
 from ansor.farm.scheduler import configure
 from ansor.farm.station import Station, become
+from ansor.farm.versions import scheduler_difference
 from ansor.measure.work_directory import WorkDirectory
 
 ASIDE = "aside."
@@ -116,6 +118,10 @@ async def _joined(post: Post, station: Station, folder: Path, changed: asyncio.E
             await asyncio.wait_for(worker.close(), 5)
         await asyncio.sleep(AGAIN_SECONDS)
         return
+    wrong = scheduler_difference(await worker.scheduler.versions())
+    if wrong:
+        await worker.close()
+        raise DeviceError(f"asked for a worker of the farm at {post.place.url}, whose scheduler has {wrong}")
     say(f"{post.device} is put aside: {aside}" if aside else f"{post.device} serves {post.key} at {post.place.url}")
     waits = [asyncio.create_task(one) for one in (worker.finished(), changed.wait(), ending.wait())]
     probing = asyncio.create_task(_probing(station)) if aside else None

@@ -1,0 +1,45 @@
+"""What has to be the same on all machines of a farm, and the sentence where it is not.
+
+Functions go by their names, so that Pythons may differ as far as their pickles go: that of the newer one has to be readable by the older one.
+"""
+
+from __future__ import annotations
+
+import pickle
+import platform
+from collections.abc import Mapping
+from typing import Any
+
+import ansor
+from ansor.farm.codec import VERSION
+
+_NAMES = {"version": "ansor", "codec": "ansor's jobs", "distributed": "distributed", "pickle": "Python's pickles"}
+
+
+def versions() -> dict[str, Any]:
+    """Those of this process."""
+    import distributed
+
+    return {
+        "version": ansor.__version__, "codec": VERSION, "distributed": distributed.__version__, "pickle": pickle.HIGHEST_PROTOCOL,
+        "python": platform.python_version(),
+    }  # fmt: skip
+
+
+def difference(said: Mapping[str, Any]) -> str:
+    """What of another process is not as here, in words; '' for nothing."""
+    here = versions()
+    wrong = [name for name in _NAMES if said.get(name) != here[name]]
+    there = ", ".join(f"{_NAMES[name]} {_text(said, name)}" for name in wrong)
+    return f"{there}; here is {', '.join(f'{_NAMES[name]} {_text(here, name)}' for name in wrong)}: install the same on all machines" if wrong else ""
+
+
+def scheduler_difference(said: Mapping[str, Any]) -> str:
+    """The same of what Dask's scheduler says of its own versions: it knows nothing of ours."""
+    return difference(versions() | {"distributed": dict(said.get("packages") or {}).get("distributed")})
+
+
+def _text(of: Mapping[str, Any], name: str) -> str:
+    value = of.get(name)
+    python = f" (Python {of.get('python')})" if name == "pickle" else ""
+    return f"{'of an unknown version' if value is None else value}{python}"
