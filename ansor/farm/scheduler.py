@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import warnings
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from typing import Any
@@ -30,8 +31,9 @@ SETTINGS: dict[str, Any] = {
 def configure(others: Mapping[str, Any] | None = None) -> None:
     """Dask's settings in this process; whatever a file of the user says of these does not hold. What it logs is left out but for what is critical."""
     import dask
-    import distributed  # noqa: F401 - sets up its log, which is turned down here
+    from distributed.versions import VersionMismatchWarning  # distributed sets up its log, too, which is turned down here
 
+    warnings.filterwarnings("ignore", category=VersionMismatchWarning)  # told as a sentence: `ansor.farm.versions`
     dask.config.set(SETTINGS | dict(others or {}))
     for name in [one for one in logging.root.manager.loggerDict if one.partition(".")[0] == "distributed"]:
         logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters is told as sentences

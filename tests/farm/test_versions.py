@@ -56,8 +56,7 @@ def test_a_worker_of_another_dask_does_not_join(cluster: Cluster) -> None:
 
 
 def test_a_scheduler_of_another_version_is_refused_by_clients_and_workers(tmp_path: Path) -> None:
-    line = "import distributed.versions as v; kept = v.get_versions\ndef said(packages=None):\n    found = kept(packages)\n" \
-           "    found['packages']['distributed'] = '2020.1.0'\n    return found\nv.get_versions = said"
+    line = "import distributed.versions as v; kept = v.get_package_info; v.get_package_info = lambda names: kept(names) | {'distributed': '2020.1.0'}"
     with Cluster(tmp_path, pretends=line) as cluster:
         wrong = "whose scheduler has distributed 2020.1.0; here is distributed [0-9.]*: install the same on all machines"
         assert re.search(wrong, refusal(cluster.url, "x"))
