@@ -22,7 +22,7 @@ from ansor.vta.compiled import NO_TENSOR, Operator, OperatorTensor
 from ansor.vta.configuration import Configuration, Memory
 from ansor.vta.cycles import CycleModel
 from ansor.vta.instructions import Alu, AluOp, Gemm, Instruction, Loop, Uop, UopRange
-from ansor.vta.kernels import Kernel, Walk, kernel_of
+from ansor.vta.kernels import Kernel, Walk, kernels_of
 from ansor.vta.stream import Stream
 from ansor.vta.tensors import TensorLayout
 from ansor.vta.transfers import Extent, loads, stores
@@ -133,7 +133,7 @@ class _Template:
         threads = list(itertools.product(range(tiles.channel_threads), range(tiles.row_threads)))
         size = tiles.out * tiles.rows * tiles.columns
         for number, _ in enumerate(threads):
-            uops, outer, inner = self._kernel((number * size, 0, 0), Walk(size, 1))
+            ((uops, outer, inner),) = self._kernels((number * size, 0, 0), Walk(size, 1))
             self._add(Gemm(uops, outer, inner, reset=True), -1, (), [("acc", number)])
         for group in range(self._in // tiles.data):
             for thread in range(tiles.row_threads):
@@ -181,14 +181,15 @@ class _Template:
             Walk(tiles.data, 0, height * width, kernel**2), Walk(kernel, 0, width, kernel), Walk(kernel, 0, 1, 1),
             Walk(tiles.out, plane, 0, tiles.data * kernel**2), Walk(tiles.rows, tiles.columns, layer.stride * width), Walk(tiles.columns, 1, layer.stride),
         )  # fmt: skip
-        self._add(Gemm(*self._kernel(start, *walks)), -1, [("inp", row), ("wgt", channel)], [("acc", number)])
+        for each in self._kernels(start, *walks):
+            self._add(Gemm(*each), -1, [("inp", row), ("wgt", channel)], [("acc", number)])
 
     def _finish(self, number: int, bias: int, thing: tuple[str, int]) -> None:
         tiles, plane = self._tiles, self._tiles.rows * self._tiles.columns
         size = tiles.out * plane
-        uops, outer, inner = self._kernel((number * size, bias, 0), Walk(tiles.out, plane, 1), Walk(plane, 1))
+        ((uops, outer, inner),) = self._kernels((number * size, bias, 0), Walk(tiles.out, plane, 1), Walk(plane, 1))
         self._add(Alu(AluOp.ADD, uops, None, outer, inner), -1, [thing], [("acc", number)])
-        uops, outer, inner = self._kernel((number * size, 0, 0), Walk(size, 1))
+        ((uops, outer, inner),) = self._kernels((number * size, 0, 0), Walk(size, 1))
         for operation, value in ((AluOp.SHR, 9), (AluOp.MIN, 127), (AluOp.MAX, 0)):
             self._add(Alu(operation, uops, value, outer, inner), -1, (), [("acc", number)])
 
@@ -200,12 +201,13 @@ class _Template:
         for one in stores(number * tiles.out * plane, first, extents):
             self._add(one, 3, [("acc", number)], ())
 
-    def _kernel(self, start: tuple[int, int, int], *walks: Walk) -> tuple[UopRange, Loop, Loop]:
-        kernel = kernel_of(start, walks)
-        if kernel not in self._ranges:
-            self._ranges[kernel] = UopRange(len(self._uops), len(self._uops) + len(kernel.uops))
-            self._uops += kernel.uops
-        return self._ranges[kernel], kernel.outer, kernel.inner
+    def _kernels(self, start: tuple[int, int, int], *walks: Walk) -> list[tuple[UopRange, Loop, Loop]]:
+        kernels = kernels_of(start, walks)
+        for kernel in kernels:
+            if kernel not in self._ranges:
+                self._ranges[kernel] = UopRange(len(self._uops), len(self._uops) + len(kernel.uops))
+                self._uops += kernel.uops
+        return [(self._ranges[kernel], kernel.outer, kernel.inner) for kernel in kernels]
 
     def _add(self, one: Instruction, tensor: int, reads: Sequence[tuple[str, int]], writes: Sequence[tuple[str, int]]) -> None:
         self._stream.add(one, reads, writes)

@@ -70,7 +70,7 @@ def _computing(one: Computing, model: CycleModel) -> Row:
     (immediate, tensors), alu = one.steps, model.alu
     reset = results * model.gemm.gemm_cycles + model.gemm.gemm_fill + overhead
     if one.gemm:
-        return times * (row(one.elements) * model.gemm.gemm_cycles + model.gemm.gemm_fill + overhead) + begins * reset
+        return times * (row(one.elements) * model.gemm.gemm_cycles + row(one.parts) * (model.gemm.gemm_fill + overhead)) + begins * reset
     if one.store.combiner is None:
         reset = 0.0
     cycles = results * immediate * alu.alu_immediate_cycles + row(one.elements) * tensors * alu.alu_tensor_cycles

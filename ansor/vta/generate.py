@@ -22,9 +22,10 @@ from ansor.vta.buffers import MEMORIES, Place, places_of
 from ansor.vta.compiled import NO_TENSOR, Operator, OperatorTensor
 from ansor.vta.configuration import Configuration, Memory
 from ansor.vta.instructions import Alu, AluOp, Gemm, Instruction, Uop, UopRange
-from ansor.vta.kernels import Kernel, Walk, kernel_of
+from ansor.vta.kernels import Kernel, Walk, kernels_of
 from ansor.vta.lanes import Lanes, lanes_of, product_of
 from ansor.vta.nests import ARGUMENTS, Nest, leaf_store, multiplied, nest_of, plain
+from ansor.vta.pieces import pieces_of
 from ansor.vta.regions import Span, check_padding, region_of, sizes_of, strides_in
 from ansor.vta.stream import Stream
 from ansor.vta.tensors import TensorLayout
@@ -57,6 +58,17 @@ def _leaves(nodes: Sequence[Node]) -> list[Store]:
     return found
 
 
+def _part_of(place: Place, piece: int) -> Thing:
+    """What names a piece of the present copy: as there are fewer pieces than elements, none has the name of another copy."""
+    return place.memory, place.start + piece
+
+
+def _fills_sums(node: Node) -> bool:
+    """Whether it copies into the accumulators: the compute module does that itself, best while it waits for the first operands."""
+    store = leaf_store(node)
+    return store is not None and store.buffer.scope == "acc" and store.combiner is None
+
+
 class _Generator:
     def __init__(self, loops: Loops, configuration: Configuration) -> None:
         self._loops, self._configuration = loops, configuration
@@ -71,6 +83,7 @@ class _Generator:
         self._kernels: dict[tuple[Uop, ...], UopRange] = {}
         self._ranges: dict[Kernel, UopRange] = {}
         self._values: dict[Var, int] = {}
+        self._bodies: dict[int, list[Node]] = {}
 
     def operator(self) -> Operator:
         """All of it."""
@@ -87,7 +100,7 @@ class _Generator:
         return Operator(self._configuration, words, encode_uops(self._uops, self._configuration), tensors, np.asarray(self._tensor_of, np.int64))
 
     def _run(self, nodes: Sequence[Node]) -> None:
-        for node in nodes:
+        for node in self._bodies.setdefault(id(nodes), sorted(nodes, key=_fills_sums, reverse=True)):
             if leaf_store(node) is not None:
                 self._leaf(node)
             elif isinstance(node, For):
@@ -175,16 +188,16 @@ class _Generator:
 
     def _reset(self, nest: Nest, target: Access, counts: dict[Var, int]) -> None:
         start, steps = self._places[target.buffer].element(target, nest)
-        kernel = kernel_of((start, 0, 0), tuple(Walk(count, steps.get(var, 0)) for var, count in counts.items()))
-        self._add(Gemm(self._range(kernel), kernel.outer, kernel.inner, reset=True), None, (), (self._places[target.buffer].thing,))
+        for kernel in kernels_of((start, 0, 0), tuple(Walk(count, steps.get(var, 0)) for var, count in counts.items())):
+            self._add(Gemm(self._range(kernel), kernel.outer, kernel.inner, reset=True), None, (), (self._places[target.buffer].thing,))
 
     def _gemm(self, nest: Nest, target: Access, data: Access, weights: Access) -> None:
         sides = [self._places[one.buffer].element(one, nest) for one in (target, data, weights)]
         lanes = {var for var in nest.along if var not in sides[0][1] and var not in sides[1][1] and var not in sides[2][1]}
         walks = [Walk(count, *(steps.get(var, 0) for _, steps in sides)) for var, count in nest.counts().items() if var not in lanes]
-        kernel = kernel_of((sides[0][0], sides[1][0], sides[2][0]), tuple(walks))
         things = [self._places[one.buffer].thing for one in (data, weights)]
-        self._add(Gemm(self._range(kernel), kernel.outer, kernel.inner), None, things, (self._places[target.buffer].thing,))
+        for kernel in kernels_of((sides[0][0], sides[1][0], sides[2][0]), tuple(walks)):
+            self._add(Gemm(self._range(kernel), kernel.outer, kernel.inner), None, things, (self._places[target.buffer].thing,))
 
     def _combine(self, nest: Nest, target: Access) -> None:
         """A reduction on the ALU."""
@@ -220,36 +233,45 @@ class _Generator:
         """An operation of elements with others; None: zeros."""
         start, others = (0, {}) if source is None else source
         walks = tuple(Walk(count, target[1].get(var, 0), others.get(var, 0)) for var, count in nest.counts().items())
-        kernel = kernel_of((target[0], start, 0), walks)
-        uops = self._range(kernel)
-        one = Gemm(uops, kernel.outer, kernel.inner, reset=True) if operation is None else Alu(operation, uops, None, kernel.outer, kernel.inner)
-        self._add(one, None, reads, (writes,))
+        for kernel in kernels_of((target[0], start, 0), walks):
+            uops = self._range(kernel)
+            one = Gemm(uops, kernel.outer, kernel.inner, reset=True) if operation is None else Alu(operation, uops, None, kernel.outer, kernel.inner)
+            self._add(one, None, reads, (writes,))
 
     # arithmetic -----------------------------------------------------------------------------------------------------------------------------------
 
-    def _alu(self, nest: Nest, step: Step, counts: dict[Var, int]) -> None:
+    def _alu(self, nest: Nest, step: Step, counts: dict[Var, int], piece: int = 0) -> None:
         place = self._places[step.target.buffer]
         start, moves = place.element(step.target, nest)
         other, others = self._places[step.source.buffer].element(step.source, nest) if step.source is not None else (0, {})
-        kernel = kernel_of((start, other, 0), tuple(Walk(count, moves.get(var, 0), others.get(var, 0)) for var, count in counts.items()))
         reads = () if step.source is None else (self._places[step.source.buffer].thing,)
         place.held.key = None
-        self._add(Alu(step.operation, self._range(kernel), step.immediate, kernel.outer, kernel.inner), None, reads, (place.thing,))
+        for kernel in kernels_of((start, other, 0), tuple(Walk(count, moves.get(var, 0), others.get(var, 0)) for var, count in counts.items())):
+            self._add(Alu(step.operation, self._range(kernel), step.immediate, kernel.outer, kernel.inner), None, reads, (_part_of(place, piece),))
 
     def _results(self, nest: Nest) -> None:
-        store, counts = nest.store, nest.counts()
+        store = nest.store
         if store.combiner is not None or store.buffer.dtype != "int8":
             raise ScheduleError(f"asked for a VTA program that stores {store.buffer.name} of {store.buffer.dtype}: it stores int8, from its accumulators")
-        needed = {var for var, count in counts.items() if count > 1}
+        if all(at == int(var.extent) - 1 for var, at in self._values.items()):
+            for number, piece in enumerate(pieces_of(nest)):
+                self._piece(piece, number)
+        else:
+            self._piece(nest)
+
+    def _piece(self, nest: Nest, number: int = 0) -> None:
+        """What is done to sums, and a STORE. number: of a piece that shares no element with others."""
+        store, needed = nest.store, {var for var, count in nest.counts().items() if count > 1}
         final, steps = steps_of(store.value, lambda access: needed <= {var for index in access.index for var in nest.index(index).steps})
         for step in steps or (Step(AluOp.ADD, final, 0),):
-            self._alu(nest, step, counts)
+            self._alu(nest, step, nest.counts(), number)
         place, layout = self._places[final.buffer], self._layout(store.buffer, Memory.OUT)
         output = Access(store.buffer, store.index, store.buffer.dtype)
         region = region_of(nest, output, layout, False)
         extents = self._extents(nest, output, final, region)
-        for one in stores(place.start, sum(span.start * span.stride for span in region), extents):
-            self._add(one, store.buffer, (place.thing,), ())
+        start = place.element(final, nest)[0]
+        for one in stores(start, sum(span.start * span.stride for span in region), extents):
+            self._add(one, store.buffer, (_part_of(place, number),), ())
 
     # instructions ---------------------------------------------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -12,6 +12,8 @@ from ansor.vta.configuration import ITERATION_BITS
 from ansor.vta.instructions import Loop, Uop
 
 MOST_ITERATIONS = (1 << ITERATION_BITS) - 1
+APART = 3
+"""A micro-op that writes what one of the two before it writes is wrong on cores that do not forward sums (HLS)."""
 
 
 @dataclass(frozen=True)
@@ -39,17 +41,76 @@ class Kernel:
 
 
 @lru_cache(maxsize=4096)  # tiles repeat themselves
-def kernel_of(start: tuple[int, int, int], walks: tuple[Walk, ...]) -> Kernel:
-    """The kernel that visits, from the elements `start` on, what these loops visit, in whatever order. The two longest loops are those of the instruction."""
-    loops = sorted(joined(walks), key=lambda walk: walk.extent, reverse=True)
-    fitting = [place for place, walk in enumerate(loops) if walk.extent <= MOST_ITERATIONS][:2]
-    hardware = [loops[place] for place in fitting]
-    # Those that move the destination innermost: a micro-op that writes what the one before it writes waits for it.
-    rest = sorted((walk for place, walk in enumerate(loops) if place not in fitting), key=lambda walk: walk.dst != 0)
-    places = itertools.product(*(range(walk.extent) for walk in rest))
-    uops = tuple(Uop(*(first + sum(at * walk.steps[k] for at, walk in zip(place, rest, strict=True)) for k, first in enumerate(start))) for place in places)
-    outer, inner = ([Loop(walk.extent, *walk.steps) for walk in hardware] + [Loop(), Loop()])[:2]
+def kernels_of(start: tuple[int, int, int], walks: tuple[Walk, ...]) -> tuple[Kernel, ...]:
+    """Kernels that together visit, from the elements `start` on, what these loops visit, in whatever order, and write no element again before `APART` others.
+
+    There is one, with as few micro-ops as its two loops leave, but where less than `APART` elements are written several times: then one for each time.
+    """
+    order = _order(walks)
+    if order is not None:
+        return (_kernel(start, *order),)
+    again, rest = [walk for walk in walks if not walk.dst], tuple(walk for walk in walks if walk.dst)
+    return tuple(kernel for place in _places(again) for kernel in kernels_of(_moved(start, place, again), rest))
+
+
+def smallest_part(extent: int) -> int:
+    """The smallest divisor that is `APART` or more; the extent itself where there is none up to 7."""
+    return next((part for part in (3, 4, 5, 7) if extent % part == 0), extent)
+
+
+def _kernel(start: tuple[int, int, int], hardware: Sequence[Walk], rest: Sequence[Walk]) -> Kernel:
+    uops = tuple(Uop(*_moved(start, place, rest)) for place in _places(rest))
+    outer, inner = [*([Loop()] * (2 - len(hardware))), *(Loop(walk.extent, *walk.steps) for walk in hardware)]
     return Kernel(uops, outer, inner)
+
+
+def _places(walks: Sequence[Walk]) -> Iterator[tuple[int, ...]]:
+    return itertools.product(*(range(walk.extent) for walk in walks))
+
+
+def _moved(start: tuple[int, int, int], place: Sequence[int], walks: Sequence[Walk]) -> tuple[int, int, int]:
+    dst, src, wgt = (first + sum(at * walk.steps[k] for at, walk in zip(place, walks, strict=True)) for k, first in enumerate(start))
+    return dst, src, wgt
+
+
+@lru_cache(maxsize=4096)
+def _order(walks: tuple[Walk, ...]) -> tuple[tuple[Walk, ...], tuple[Walk, ...]] | None:
+    """The loops of the instruction and those of micro-ops, outermost first, with the fewest micro-ops that write far enough apart; None for none."""
+    found = [split for loops in _choices(walks) for split in _splits(loops) if _apart((*split[0], *split[1]))]
+    return min(found, key=lambda split: prod(walk.extent for walk in split[1]), default=None)
+
+
+def _choices(walks: Sequence[Walk]) -> Iterator[list[Walk]]:
+    """The same visits by several sets of loops: joined, as they are, and with a loop that moves the destination cut in two."""
+    loops = [walk for walk in walks if walk.extent > 1]
+    yield joined(loops)
+    if all(walk.dst for walk in loops):
+        return
+    yield loops
+    for one in loops:
+        part = smallest_part(one.extent)
+        if one.dst and part < one.extent:
+            halves = [Walk(one.extent // part, *(part * step for step in one.steps)), Walk(part, *one.steps)]
+            yield [*(walk for walk in loops if walk is not one), *halves]
+
+
+def _splits(loops: Sequence[Walk]) -> Iterator[tuple[tuple[Walk, ...], tuple[Walk, ...]]]:
+    """Each choice of up to two loops for the instruction; those that move the destination innermost, the longest of them first."""
+    fitting = sorted((walk for walk in loops if walk.extent <= MOST_ITERATIONS), key=lambda walk: -walk.extent)
+    for count in (2, 1, 0):
+        for chosen in itertools.combinations(fitting, count):
+            rest = [walk for walk in loops if not any(walk is one for one in chosen)]
+            yield tuple(sorted(chosen, key=lambda walk: walk.dst != 0)), tuple(sorted(rest, key=lambda walk: walk.dst != 0))
+
+
+def _apart(loops: Sequence[Walk]) -> bool:
+    """Whether an element is written again only after `APART` others, the loops outermost first."""
+    between = 1
+    for walk in reversed(loops):
+        if not walk.dst:
+            return between >= APART
+        between *= walk.extent
+    return True
 
 
 def joined(walks: Sequence[Walk]) -> list[Walk]:

@@ -7,7 +7,7 @@ counts in blocks here. What the last block has beyond the end is computed, too; 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ansor.errors import ScheduleError
 from ansor.ir.linear import Linear, Var
@@ -34,16 +34,19 @@ class Sum:
 
 @dataclass(frozen=True, eq=False)
 class Nest:
-    """A store and its loops: extents, in elements; `along`: those that run along lanes, with the length of a block."""
+    """A store and its loops: extents, in elements; `along`: those along lanes, with the length of a block; `starts`: where those begin that do not at 0."""
 
     store: Store
     extents: dict[Var, int]
     values: Values
     along: dict[Var, int]
+    starts: Mapping[Var, int] = field(default_factory=dict)
 
     def index(self, linear: Linear) -> Sum:
         """An index of the store, over the loops of the nest."""
-        return sum_of(linear, self.values, self.extents)
+        found = sum_of(linear, self.values, self.extents)
+        ahead = sum(int(linear.coefficient(var)) * first for var, first in self.starts.items())
+        return Sum(found.start + ahead, found.steps) if ahead else found
 
     def counts(self) -> dict[Var, int]:
         """How often each loop runs, those along lanes in blocks."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ansor.ir.columns import Flag, Int, Row, ceil_div, choose, larger, product, row, smaller
+from ansor.ir.columns import Flag, Int, Row, ceil_div, choose, product, row, smaller
 from ansor.ir.linear import Linear, Var, variables
 from ansor.ir.loops import Access, Buffer, For, Loops, Node, Store
 from ansor.te.expr import Binary, Expr, Select
@@ -18,6 +18,7 @@ from ansor.vta.buffers import MEMORIES, products_in, scoped
 from ansor.vta.configuration import Configuration, Memory
 from ansor.vta.lanes import lanes_of, product_of
 from ansor.vta.nests import Blocks, accesses, leaf_store, loops_of, multiplied, plain
+from ansor.vta.uop_counts import instructions_of, uops_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,17 +35,27 @@ class Transfer:
 
 @dataclass(frozen=True, eq=False)
 class Computing:
-    """What compute runs. times: how often; begins: how often of these from the identity; elements, results: visited and written each time; extents: of its
-    loops; steps: ALU operations, with an immediate and with two tensors; kernels: how many kinds of micro-ops stand for it at most."""
+    """What compute runs. times: how often; begins: how often of these from the identity; elements: visited each time; spatial,
+    reduced: extents of its loops; steps: ALU operations, with an immediate and with two tensors; kernels: how many kinds of micro-ops stand for it at most."""
 
     store: Store
     times: Int
     begins: Int
     elements: Int
-    results: Int
-    extents: tuple[Int, ...]
+    spatial: tuple[Int, ...]
+    reduced: tuple[Int, ...]
     steps: tuple[int, int]
     kernels: Int
+
+    @property
+    def results(self) -> Int:
+        """Elements that are written each time."""
+        return product(self.spatial)
+
+    @property
+    def parts(self) -> Int:
+        """Instructions of each operation."""
+        return instructions_of(self.results, self.elements)
 
     @property
     def gemm(self) -> bool:
@@ -124,14 +135,17 @@ class _Counter:
     def _computes(self, path: tuple[For, ...], own: list[For], store: Store) -> None:
         sides = [Access(store.buffer, store.index, store.buffer.dtype), *accesses(store.value)]
         blocks = {var: size for side in sides for dimension, size in self.lanes[side.buffer].items() for var in variables(side.index[dimension])}
-        extents = tuple(_blocks_of(loop.var.extent, blocks.get(loop.var, 1)) for loop in own)
-        reduces = {loop.var for loop in own if loop.kind == "reduce"}
-        results = product(extent for loop, extent in zip(own, extents, strict=True) if loop.var not in reduces)
+        extents = [(loop.kind == "reduce", _blocks_of(loop.var.extent, blocks.get(loop.var, 1))) for loop in own if not _is_one(loop.var.extent)]
+        spatial, reduced = (tuple(extent for reduces, extent in extents if reduces == wanted) for wanted in (False, True))
         turns = product(side.buffer.copies for side in sides if side.buffer.scope in MEMORIES)
         shapes = product(choose(guard.needed, 2, 1) for guard in store.guards)
         times = product(loop.var.extent for loop in path)
         begins = product(loop.var.extent for loop in path if loop.kind != "reduce" or loop.stage != store.stage)
-        self.computing.append(Computing(store, times, begins, product(extents), results, extents, _steps(store), turns * shapes))
+        self.computing.append(Computing(store, times, begins, product((*spatial, *reduced)), spatial, reduced, _steps(store), turns * shapes))
+
+
+def _is_one(extent: Int) -> bool:
+    return isinstance(extent, int) and extent == 1
 
 
 def _blocks_of(extent: Int, block: int) -> Int:
@@ -192,7 +206,7 @@ def instructions(work: Work) -> Int:
     for one in work.computing:
         each = 1 + (one.store.combiner is not None) + sum(one.steps)
         # Products are computed for one place of the reduction after the other.
-        moved = moved + one.times * (each if multiplied(one.store) is None else (1 + each) * one.elements // one.results)
+        moved = moved + one.times * (each + one.parts if multiplied(one.store) is None else (1 + each) * one.elements // one.results)
     return moved
 
 
@@ -200,13 +214,7 @@ def micro_ops(work: Work) -> Int:
     """Micro-ops of all kernels, at most."""
     total: Int = 0
     for one in work.computing:
-        longest: Int = 1
-        second: Int = 1
-        for extent in one.extents:
-            second = larger(second, smaller(longest, extent))
-            longest = larger(longest, extent)
-        kinds = 2 if one.gemm else 1 + one.steps[1]
-        kernel: Int = one.elements // (longest * second)
-        total = total + kernel * one.kernels * kinds
+        spatial = uops_of(one.spatial, ())
+        kernel = uops_of(one.spatial, one.reduced) if multiplied(one.store) is None else spatial * one.steps[1]
+        total = total + (kernel + (spatial if one.store.combiner is not None else spatial * one.steps[1])) * one.kernels
     return total
-

@@ -54,7 +54,8 @@ def check(tensors: list[Tensor], target: Target, programs: int, seed: int) -> No
         rows = rng.integers(0, space.sizes, (20 * programs, len(space.sizes)))
         for row in rows[space.legal(rows)][:programs]:
             operator = compile_operator(space.sketch.lower_row(row.tolist()), configuration_of(target))
-            outputs, _, _ = simulated(operator, inputs, CHISEL, seed)
+            outputs, counts, _ = simulated(operator, inputs, CHISEL, seed)
+            assert counts.close_writes == 0, (space.sketch, row)
             assert np.array_equal(outputs[dag.outputs[0].name], right), (space.sketch, row)
 
 

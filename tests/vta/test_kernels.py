@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -10,16 +11,18 @@ import pytest
 from ansor.errors import ScheduleError
 from ansor.vta.configuration import Memory
 from ansor.vta.instructions import Padding, Rows
-from ansor.vta.kernels import Kernel, Walk, joined, kernel_of
+from ansor.vta.kernels import APART, Kernel, Walk, joined, kernels_of
 from ansor.vta.transfers import Extent, loads, stores
+from ansor.vta.uop_counts import instructions_of, uops_of
 
 
-def visits(kernel: Kernel) -> list[tuple[int, int, int]]:
+def visits(kernel: Kernel) -> list[tuple[int, ...]]:
+    """In order."""
     found = []
     for o, i in itertools.product(range(kernel.outer.iterations), range(kernel.inner.iterations)):
         for uop in kernel.uops:
             found.append(tuple(getattr(uop, name) + o * getattr(kernel.outer, name) + i * getattr(kernel.inner, name) for name in ("dst", "src", "wgt")))
-    return sorted(found)
+    return found
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -30,12 +33,30 @@ def test_kernels_visit_what_loops_visit(seed: int) -> None:
     right = []
     for place in itertools.product(*(range(walk.extent) for walk in walks)):
         right.append(tuple(start + sum(at * walk.steps[k] for at, walk in zip(place, walks, strict=True)) for k, start in enumerate((1, 2, 3))))
-    assert visits(kernel_of((1, 2, 3), tuple(walks))) == sorted(right)
+    kernels = kernels_of((1, 2, 3), tuple(walks))
+    assert sorted(visit for kernel in kernels for visit in visits(kernel)) == sorted(right)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_nothing_is_written_again_at_once(seed: int) -> None:
+    """Where loops that move the destination give each element its own; the counts in columns are no fewer than what is there."""
+    rng = np.random.default_rng(seed)
+    spatial, reduced = [int(one) for one in rng.integers(1, 9, 3)], [int(one) for one in rng.integers(1, 5, 3)]
+    walks = [Walk(extent, 0, *map(int, rng.integers(1, 9, 2))) for extent in reduced]
+    for place, extent in enumerate(spatial):
+        walks.append(Walk(extent, math.prod(spatial[place + 1 :]), int(rng.integers(0, 9)), int(rng.integers(0, 9))))
+    kernels = kernels_of((1, 2, 3), tuple(walks))
+    for kernel in kernels:
+        written = [dst for dst, _, _ in visits(kernel)]
+        assert all(dst not in written[max(0, place - APART + 1) : place] for place, dst in enumerate(written))
+    assert sum(len(visits(kernel)) for kernel in kernels) == math.prod((*spatial, *reduced))
+    assert len(kernels) == instructions_of(math.prod(spatial), math.prod((*spatial, *reduced)))
+    assert sum(len(kernel.uops) for kernel in kernels) <= uops_of(spatial, reduced)
 
 
 def test_loops_that_go_on_are_one() -> None:
     assert joined([Walk(3, 20), Walk(1, 7), Walk(5, 4), Walk(4, 1)]) == [Walk(60, 1)]
-    assert len(kernel_of((0, 0, 0), (Walk(3, 20, 1), Walk(5, 4, 9), Walk(4, 1, 5))).uops) == 3
+    assert len(kernels_of((0, 0, 0), (Walk(3, 20, 1), Walk(5, 4, 9), Walk(4, 1, 5)))[0].uops) == 3
 
 
 def test_regions_have_few_instructions() -> None:
