@@ -67,6 +67,11 @@ class Found:
     again: int = 0
     longest: float = 0.0
 
+    def joined(self, other: Found) -> Found:
+        """Of both."""
+        again, longest = self.again + other.again, max(self.longest, other.longest)
+        return Found(self.kinds + other.kinds, self.wrong + other.wrong, self.lost + other.lost, again, longest)
+
 
 @contextlib.contextmanager
 def over_gdb(seed: int, folder: Path) -> Iterator[Place]:
