@@ -29,7 +29,8 @@ class Alternative:
     """Another declaration of a workload.
 
     name: in records; unique among the alternatives of a workload.
-    dag: inputs and outputs like the workload's own, in name, order and dtype, and in shape but for the transformed constants.
+    dag: inputs and outputs like the workload's own, in name, order and dtype. Transformed constants have another shape; inputs and outputs may have any with
+        as many elements, which lie in memory as they did.
     transforms: what happens ahead of time to a constant, by name; the placeholder in `dag` is the result.
     tolerance: how many times the rounding error of the workload's own declaration is allowed.
     """
@@ -103,7 +104,8 @@ def check_alternative(dag: Dag, alternative: Alternative) -> None:
     for tensor, own in zip(alternative.dag.tensors, dag.tensors, strict=False):
         transform = alternative.transforms.get(tensor.name)
         fits = transform is None or (own.constant and transform.shape_of(own.shape) == tensor.shape)
-        found.append((tensor.name, tensor.dtype, tensor.is_placeholder, tensor.constant, own.shape if fits and transform is not None else tensor.shape))
+        same = fits and transform is not None or not own.constant and own.size == tensor.size
+        found.append((tensor.name, tensor.dtype, tensor.is_placeholder, tensor.constant, own.shape if same else tensor.shape))
     if found != wanted or len(alternative.dag.tensors) != len(dag.tensors):
         transformed = f" (transformed: {', '.join(alternative.transforms)})" if alternative.transforms else ""
         raise DeclarationError(

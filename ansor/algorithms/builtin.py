@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ansor.algorithms import flat as flat
 from ansor.algorithms import im2col as im2col
 from ansor.algorithms import winograd as winograd
 from ansor.algorithms import winograd_integer as winograd_integer

@@ -1,0 +1,142 @@
+"""Dimensions that every stage goes through together, as one: 14 x 14 places of an image are 196 places.
+
+    y[n, o, h, w] = sum over rc of x[n, rc, h, w] * k[o, rc]      ->      y[n, o, hw] = sum over rc of x[n, rc, hw] * k[o, rc]
+
+Memory stays as it is; the arrays only have another shape. That pays where the last dimension is short: 14 elements fill no vector, 196 do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from math import prod
+
+from ansor.algorithms.base import Alternative, register_algorithm
+from ansor.ir import access
+from ansor.ir.dag import Dag
+from ansor.te.expr import Axis, Const, Expr, Reduce, binary
+from ansor.te.fold import transform
+from ansor.te.tensor import Compute, Read, Tensor
+
+SHORT = 64
+"""Elements of the last dimension up to which vectors may be too short for it."""
+
+
+@register_algorithm("flat")
+def flat(dag: Dag) -> Iterator[Alternative]:
+    """The workload with fewer dimensions, where a product's last one is short and can be joined to the one before."""
+    short = [stage for stage in dag.stages if stage.ndim > 1 and stage.shape[-1] <= SHORT and access.needs_multi_level_tiling(stage)]
+    if not short:
+        return
+    joined = _Joined(dag)
+    if any(stage.ndim - 2 in joined.places[stage.name] for stage in short):
+        yield Alternative("flat", Dag(joined.tensors()))
+
+
+class _Joined:
+    """Which dimensions of each tensor go together with the next one: `places`, by the tensor's name."""
+
+    def __init__(self, dag: Dag) -> None:
+        self.dag = dag
+        self.places = {stage.name: set(range(stage.ndim - 1)) if not stage.constant and not stage.attrs else set() for stage in dag.stages}
+        while any([self._kept_apart(stage) for stage in reversed(dag.stages) if stage.compute is not None]):
+            pass
+
+    def _kept_apart(self, stage: Tensor) -> bool:
+        """Take away the places where this stage does not use two dimensions together; whether there were any."""
+        assert stage.compute is not None
+        before = sum(map(len, self.places.values()))
+        after = {id(axis): (place, other) for place, (axis, other) in enumerate(pairwise(stage.compute.axes))}
+        alone = {id(axis) for axis in _alone(access.value_of(stage))}
+        for read in access.reads(stage):
+            for place, (index, following) in enumerate(pairwise(read.indices)):
+                pair = after.get(id(index))
+                if pair is not None and following is pair[1] and read.tensor.shape[place + 1] == pair[1].extent:
+                    if pair[0] not in self.places[stage.name]:
+                        self.places[read.tensor.name].discard(place)
+                elif not (isinstance(index, Const) and isinstance(following, Const)):
+                    self.places[read.tensor.name].discard(place)
+            for place, index in enumerate(read.indices):
+                if not isinstance(index, Axis):
+                    continue
+                if place - 1 not in self.places[read.tensor.name] or read.indices[place - 1] is not _before(stage, index):
+                    self._apart(stage, index, -1)
+                if place not in self.places[read.tensor.name]:
+                    self._apart(stage, index, 0)
+        for place, axis in enumerate(stage.compute.axes):
+            if id(axis) in alone:
+                self.places[stage.name] -= {place - 1, place}
+        return sum(map(len, self.places.values())) < before
+
+    def _apart(self, stage: Tensor, axis: Axis, offset: int) -> None:
+        assert stage.compute is not None
+        place = next((place for place, own in enumerate(stage.compute.axes) if own is axis), None)
+        if place is not None:
+            self.places[stage.name].discard(place + offset)
+
+    def tensors(self) -> list[Tensor]:
+        """The arguments over the joined dimensions."""
+        made: dict[str, Tensor] = {}
+        for stage in self.dag.stages:
+            made[stage.name] = self._over_groups(stage, made)
+        return [made[tensor.name] for tensor in self.dag.tensors]
+
+    def _groups(self, tensor: Tensor) -> list[list[int]]:
+        """Its dimensions, those together that are one."""
+        groups: list[list[int]] = []
+        for place in range(tensor.ndim):
+            if place and place - 1 in self.places[tensor.name]:
+                groups[-1].append(place)
+            else:
+                groups.append([place])
+        return groups
+
+    def _over_groups(self, tensor: Tensor, made: dict[str, Tensor]) -> Tensor:
+        groups = self._groups(tensor)
+        shape = tuple(prod(tensor.shape[place] for place in group) for group in groups)
+        if tensor.compute is None:
+            return replace(tensor, shape=shape)
+        axes = [[tensor.compute.axes[place] for place in group] for group in groups]
+        fresh = tuple(own[0] if len(own) == 1 else Axis("".join(one.name for one in own), extent) for own, extent in zip(axes, shape, strict=True))
+        fused = {id(one): axis for own, axis in zip(axes, fresh, strict=True) for one in own}
+
+        def read(node: Expr) -> Expr | None:
+            if not isinstance(node, Read):
+                return None
+            indices = [transform(_index(node, group, fused), read) for group in self._groups(node.tensor)]
+            return Read(made[node.tensor.name], tuple(indices), node.dtype)
+
+        body = transform(tensor.compute.body, read)
+        return replace(tensor, shape=shape, compute=Compute(fresh, tensor.compute.reduce_axes, body))
+
+
+def _index(node: Read, group: Sequence[int], fused: dict[int, Axis]) -> Expr:
+    """The place in dimensions that are one."""
+    first = node.indices[group[0]]
+    if len(group) == 1:
+        return first
+    if isinstance(first, Axis):
+        return fused[id(first)]
+    found: Expr = Const(0, "int32")
+    for place in group:
+        found = binary("add", binary("mul", found, node.tensor.shape[place]), node.indices[place])
+    return found
+
+
+def _before(stage: Tensor, axis: Axis) -> Axis | None:
+    """The axis before this one in the stage."""
+    assert stage.compute is not None
+    return next((one for one, own in pairwise(stage.compute.axes) if own is axis), None)
+
+
+def _alone(body: Expr) -> list[Axis]:
+    """Axes that are used otherwise than as an index of their own."""
+    found: list[Axis] = []
+    stack = [body.source if isinstance(body, Reduce) else body]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Axis):
+            found.append(node)
+        stack += [child for child in node.children if not (isinstance(node, Read) and isinstance(child, Axis))]
+    return found
