@@ -1,12 +1,16 @@
 """Rescaling on an ALU of 32 bits that adds, multiplies and shifts: the numbers of `integer.rescale`, every one, or a sentence why not.
 
-    out = min(max(((((sum + bias) * multiplier) + added) >> shift) + zero_point, low), high)        all in 32 bits
+    x   = sum + bias
+    out = min(max(((x * m + h) >> shift) + zero_point, low), high)
 
 What all multipliers and the shift have in common is a power of two, and is taken out, whatever h is:
 
-    floor((s * m * 2^k + h) / 2^(k + n)) = floor((s * m + floor(h / 2^k)) / 2^n)
+    floor((x * m * 2^k + h) / 2^(k + n)) = floor((x * m + floor(h / 2^k)) / 2^n)
 
-Scales that are powers of two leave multipliers of 1, or of a few bits.
+Scales that are powers of two leave multipliers of 1, or of a few bits, and h goes into the bias. Others take two more steps, where products would not fit:
+
+    x is first brought to where results are neither all `low` nor all `high`, about 2^8 / factor
+    floor((x * (a * 2^t + b) + h) / 2^(t + n)) = floor((x * a + floor((x * b + h mod 2^t) / 2^t) + floor(h / 2^t)) / 2^n)
 """
 
 from __future__ import annotations
@@ -19,49 +23,120 @@ from numpy.typing import NDArray
 from ansor.integer.rescale import Rescale
 
 LIMIT = 1 << 31
+LARGEST_SPLIT = 15
+"""Bits of the low part of a multiplier: what is added to its products is an immediate then."""
+
 Numbers = NDArray[np.int64]
+Constants = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """(x * multipliers + added) >> shift; int32 [channels]; None for multipliers of 1 and additions of 0 only."""
+
+    multipliers: Constants | None
+    added: Constants | None
+    shift: int
 
 
 @dataclass(frozen=True, eq=False)
 class AluRescale:
-    """bias, multipliers, added: int32 [channels]; None for multipliers that are all 1, and for additions of 0 only."""
+    """bias: int32 [channels]; limits: from where to where sums are brought, [channels] each; low_part: what is added to the products of `part`."""
 
-    bias: NDArray[np.int32]
-    multipliers: NDArray[np.int32] | None
-    added: NDArray[np.int32] | None
-    shift: int
+    bias: Constants
+    part: Part
     zero_point: int
     low: int
     high: int
+    limits: tuple[Constants, Constants] | None = None
+    low_part: Part | None = None
 
-    def apply(self, sums: NDArray[np.int32]) -> NDArray[np.int8]:
+    def apply(self, sums: Constants) -> NDArray[np.int8]:
         """What the ALU makes of sums [..., channels], without the bias; wraps around at 32 bits as it does."""
-        found = sums.astype(np.int32) + self.bias
-        found = found if self.multipliers is None else found * self.multipliers
-        found = (found if self.added is None else found + self.added) >> self.shift
+        held = sums.astype(np.int32) + self.bias
+        held = held if self.limits is None else np.maximum(np.minimum(held, self.limits[1]), self.limits[0])
+        found = held if self.part.multipliers is None else held * self.part.multipliers
+        if self.low_part is not None:
+            assert self.low_part.multipliers is not None
+            found = found + (held * self.low_part.multipliers + (0 if self.low_part.added is None else self.low_part.added) >> self.low_part.shift)
+        found = (found if self.part.added is None else found + self.part.added) >> self.part.shift
         result: NDArray[np.int8] = np.clip(found + self.zero_point, self.low, self.high).astype(np.int8)
         return result
 
 
-def alu_rescale(rescale: Rescale, bias: NDArray[np.int32], most: Numbers) -> AluRescale | str:
-    """The same on the ALU, or why it is not possible. bias: int32 [channels]; most: the greatest magnitude of each channel's sums without it."""
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """What is to be computed of sums within `reach`, bias included: (x * factors + half) >> shift."""
+
+    rescale: Rescale
+    bias: Numbers
+    reach: Numbers
+    factors: Numbers
+    half: int
+    shift: int
+
+    def made(self, part: Part, limits: tuple[Numbers, Numbers] | None = None, low_part: Part | None = None) -> AluRescale:
+        ends = None if limits is None else (limits[0].astype(np.int32), limits[1].astype(np.int32))
+        return AluRescale(self.bias.astype(np.int32), part, self.rescale.zero_point, self.rescale.low, self.rescale.high, ends, low_part)
+
+    def whole(self, reach: Numbers) -> Part | None:
+        """In one product; None where that does not fit."""
+        if self.shift > 31 or np.any(reach * self.factors + self.half >= LIMIT) or self.factors.max() >= LIMIT:
+            return None
+        return _part(self.factors, self.half, self.shift)
+
+    def split(self, reach: Numbers) -> tuple[Part, Part] | None:
+        """In two products, of the high bits of the factors and of the low ones."""
+        for bits in range(max(1, self.shift - 31), min(LARGEST_SPLIT, self.shift) + 1):
+            high, low = self.factors >> bits, self.factors & (1 << bits) - 1
+            first, second = self.half >> bits, self.half & (1 << bits) - 1
+            products = reach * low + second
+            if np.all(products < LIMIT) and np.all(reach * high + (products >> bits) + 1 + first < LIMIT):
+                return _part(high, first, self.shift - bits), _part(low, second, bits, plain=False)
+        return None
+
+    def limits(self) -> tuple[Numbers, Numbers]:
+        """The greatest sums whose results are all `low`, and the least whose are all `high`, for each channel; those that there are where none is so far."""
+        low, high = self.rescale.low - self.rescale.zero_point, self.rescale.high - self.rescale.zero_point
+        ends = []
+        for factor, most in zip(self.factors.tolist(), self.reach.tolist(), strict=True):
+            least = -(-(((low + 1) << self.shift) - self.half) // factor) - 1 if factor else -most
+            greatest = -(-((high << self.shift) - self.half) // factor) if factor else most
+            ends.append((max(-most, min(least, most)), max(-most, min(greatest, most))))
+        found = np.array(ends, np.int64)
+        return found[:, 0], found[:, 1]
+
+
+def alu_rescale(rescale: Rescale, bias: NDArray[np.signedinteger], most: Numbers) -> AluRescale | str:
+    """The same on the ALU, or why it is not possible. bias: [channels]; most: the greatest magnitude of each channel's sums without it."""
+    asked = _asked(rescale, bias.astype(np.int64), most)
+    if np.any(asked.reach >= LIMIT):
+        return f"its sums have up to {int(asked.reach.max()).bit_length() + 1} bits with their bias, and a core has 32"
+    if (part := asked.whole(asked.reach)) is not None:
+        return asked.made(part)
+    limits = asked.limits()
+    reach = np.maximum(np.abs(limits[0]), np.abs(limits[1]))
+    if (part := asked.whole(reach)) is not None:
+        return asked.made(part, limits)
+    parts = asked.split(reach)
+    if parts is None:
+        bits = int(np.ceil(np.log2(float(np.max(reach * asked.factors.astype(np.float64))) + 1))) + 1
+        return f"its sums have {bits} bits when they are rescaled, and a core has 32, twice: quantise with scales that are powers of two"
+    return asked.made(parts[0], limits if np.any(reach < asked.reach) else None, parts[1])
+
+
+def _asked(rescale: Rescale, bias: Numbers, most: Numbers) -> _Asked:
+    """Without what is in common, and with the half in the bias where it divides."""
     factors = np.broadcast_to(rescale.multipliers, bias.shape).astype(np.int64)
-    out = min(_trailing_zeros(factors), rescale.shift)
-    factors, half, shift = factors >> out, rescale.half >> out, rescale.shift - out
-    whole = bias.astype(np.int64)
-    divides = np.all(half % np.maximum(factors, 1) == 0) and factors.min() > 0
-    if divides:  # in sums of the bias, where it costs nothing
-        whole, half = whole + half // factors, 0
-    reach = (most + np.abs(whole)) * factors + half
-    if np.any(most + np.abs(whole) >= LIMIT) or np.any(reach >= LIMIT) or shift > 31:
-        bits = int(np.ceil(np.log2(float(reach.max()) + 1))) + 1
-        return f"its sums have {bits} bits when they are rescaled, and a core has 32: quantise with scales that are powers of two"
-    multipliers = None if np.all(factors == 1) else factors.astype(np.int32)
-    added = np.full(bias.shape, half, np.int32) if half else None
-    return AluRescale(whole.astype(np.int32), multipliers, added, shift, rescale.zero_point, rescale.low, rescale.high)
+    together = int(np.bitwise_or.reduce(factors))
+    out = min((together & -together).bit_length() - 1 if together else 0, rescale.shift)
+    factors, half = factors >> out, rescale.half >> out
+    if factors.min() > 0 and np.all(half % factors == 0) and np.all(most + np.abs(bias + half // factors) < LIMIT):
+        bias, half = bias + half // factors, 0
+    return _Asked(rescale, bias, most + np.abs(bias), factors, half, rescale.shift - out)
 
 
-def _trailing_zeros(factors: Numbers) -> int:
-    """Of the number that divides all."""
-    together = int(np.bitwise_or.reduce(factors.reshape(-1)))
-    return (together & -together).bit_length() - 1 if together else 0
+def _part(factors: Numbers, half: int, shift: int, *, plain: bool = True) -> Part:
+    """plain: multipliers may be left out."""
+    added = np.full(factors.shape, half, np.int32) if half else None
+    return Part(None if plain and np.all(factors == 1) else factors.astype(np.int32), added, shift)

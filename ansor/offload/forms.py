@@ -5,7 +5,8 @@ Constants that an instruction has no room for are tensors, a number for each cha
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import operator as operators
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import singledispatch
 
@@ -14,8 +15,8 @@ from numpy.typing import NDArray
 
 from ansor import te
 from ansor.integer.operators import Add, AveragePool, Convolution, Dense, MaxPool, Operator, Reshape, Shape, Window
-from ansor.integer.rescale import Rescale, clamped
-from ansor.offload.alu_rescale import AluRescale, alu_rescale
+from ansor.integer.rescale import clamped
+from ansor.offload.alu_rescale import AluRescale, Part, alu_rescale
 from ansor.te.expr import Axis, Expr
 from ansor.te.tensor import Tensor
 
@@ -66,6 +67,7 @@ def _(operator: Convolution, given: Sequence[Given]) -> Form | str:
     if operator.depthwise and weights.shape[3] > 1:
         return f"it makes {weights.shape[3]} channels of each, and a core one"
     refused = _padding_refused(window)
+    around = _borders(operator, given[0].shape)
     magnitudes = 128 * np.abs(weights.astype(np.int64)).sum(axis=(0, 1) if operator.depthwise else (0, 1, 2)).reshape(-1)
     rescale = alu_rescale(operator.rescale, operator.bias, magnitudes)
     if refused or isinstance(rescale, str):
@@ -84,7 +86,22 @@ def _(operator: Convolution, given: Sequence[Given]) -> Form | str:
             return te.sum(source[n, c, at[0], at[1]].astype("int32") * kernel[c, ky, kx].astype("int32"), axis=[ky, kx])
         return te.sum(source[n, inner, at[0], at[1]].astype("int32") * kernel[c, inner, ky, kx].astype("int32"), axis=[inner, ky, kx])
 
-    return numbers.form(operator, [data], te.compute(shape, one, name="sums"))
+    sums = te.compute(shape, one, name="sums")
+    bias = None if around is None else numbers.constant("bias", (around + rescale.bias[:, None, None]).astype(np.int32))
+    return numbers.form(operator, [data], sums, bias)
+
+
+def _borders(operator: Convolution, shape: Shape) -> NDArray[np.int64] | None:
+    """What padding with numbers that are not 0 adds to the sums [channels, height, width]; None where it is 0."""
+    window = operator.window
+    if not window.filling or not any(window.padding):
+        return None
+    weights = operator.weights.astype(np.int64)
+    weights = weights[..., 0] if operator.depthwise else weights.sum(axis=2)
+    rows, columns = (one.astype(np.int64) for one in _seen(window, shape))
+    inside = np.einsum("yk,xl,klc->cyx", rows, columns, weights)
+    found: NDArray[np.int64] = window.filling * (weights.sum(axis=(0, 1))[:, None, None] - inside)
+    return found
 
 
 @form_of.register
@@ -105,6 +122,8 @@ def _(operator: AveragePool, given: Sequence[Given]) -> Form | str:
     channels, taps = given[0].shape[3], int(np.prod(operator.window.kernel))
     bias, most = np.full(channels, operator.bias, np.int32), np.full(channels, 128 * taps, np.int64)
     rescale, refused = alu_rescale(operator.rescale, bias, most), _padding_refused(operator.window)
+    if any(operator.window.padding) and operator.window.filling:
+        return f"it pads with {operator.window.filling}, and a core with 0"
     if refused or isinstance(rescale, str):
         return refused or str(rescale)
     data = te.placeholder(on_device(given[0].shape), "int8", name="data")
@@ -116,7 +135,7 @@ def _(operator: AveragePool, given: Sequence[Given]) -> Form | str:
 def _(operator: MaxPool, given: Sequence[Given]) -> Form | str:
     if any(operator.window.padding) and given[0].least < 0:
         return f"its padding is never the greatest, and that of a core is 0, of inputs from {given[0].least} on"
-    if max(operator.window.padding) > PADDED or _leaves(operator.window, given[0].shape):
+    if max(operator.window.padding) > PADDED or not all(np.all(one.any(axis=1)) for one in _seen(operator.window, given[0].shape)):
         return _padding_refused(operator.window) or "some of its windows see nothing but padding"
     data = te.placeholder(on_device(given[0].shape), "int8", name="data")
     found = _pooled(data, operator.window, on_device(operator.shape([given[0].shape])), te.max)
@@ -130,15 +149,15 @@ def _(operator: Add, given: Sequence[Given]) -> Form | str:
         return f"its tensors have {len(shape)} dimensions, and those of a core 2 or 4"
     together = operator.multipliers[0] | operator.multipliers[1]
     out = min((together & -together).bit_length() - 1 if together else 0, operator.shift)
-    rescale = Rescale(np.ones(1, np.int32), 1, operator.zero_point, operator.low, operator.high)
-    numbers = _Numbers(AluRescale(np.zeros(shape[1], np.int32), None, None, operator.shift - out, rescale.zero_point, rescale.low, rescale.high))
+    part = Part(None, None, operator.shift - out)
+    numbers = _Numbers(AluRescale(np.zeros(shape[1], np.int32), part, operator.zero_point, operator.low, operator.high))
     sides = [te.placeholder(shape, "int8", name=name) for name in ("left", "right")]
     scaled = [numbers.factor(f"{side.name}_multiplier", multiplier >> out, shape[1]) for side, multiplier in zip(sides, operator.multipliers, strict=True)]
     offset = numbers.factor("offset", operator.offset >> out, shape[1])
 
     def one(*at: Axis) -> Expr:
-        left, right = (_times(side[at].astype("int32"), factor, at) for side, factor in zip(sides, scaled, strict=True))
-        return numbers.narrowed(_plus(left + right, offset, at))
+        left, right = (_with("mul", side[at].astype("int32"), factor, at) for side, factor in zip(sides, scaled, strict=True))
+        return numbers.narrowed(_with("add", left + right, offset, at))
 
     return Form(operator, (*sides, *numbers.tensors, te.compute(shape, one, name="result")), numbers.constants)
 
@@ -170,18 +189,24 @@ class _Numbers:
         """A number that is the same everywhere: itself where it fits into an instruction."""
         return number if abs(number) <= IMMEDIATE else self.constant(name, np.full(channels, number, np.int32))
 
-    def form(self, operator: Operator, inputs: Sequence[Tensor], sums: Tensor) -> Form:
-        """The operator whose sums these are, channels second."""
-        rescale = self.rescale
-        bias = self._channels("bias", rescale.bias)
-        factor = self._channels("multipliers", rescale.multipliers)
-        added = self._channels("added", rescale.added)
+    def form(self, operator: Operator, inputs: Sequence[Tensor], sums: Tensor, bias: Tensor | None = None) -> Form:
+        """The operator whose sums these are, channels second. bias: one for each place of an image, instead of that of each channel."""
+        rescale, named = self.rescale, self._channels
+        whole = named("bias", rescale.bias) if bias is None else 0
+        limits = None if rescale.limits is None else [named(name, one) for name, one in zip(("least", "most"), rescale.limits, strict=True)]
+        factor, added = named("multipliers", rescale.part.multipliers), named("added", rescale.part.added)
+        low = rescale.low_part
+        low_factor = 0 if low is None else named("low_multipliers", low.multipliers)
+        low_added = 0 if low is None else named("low_added", low.added)
 
         def one(*at: Axis) -> Expr:
-            value = sums[at]
-            value = _plus(value, bias, at) if np.any(rescale.bias) else value
-            value = value if rescale.multipliers is None else _times(value, factor, at)
-            return self.narrowed(value if rescale.added is None else _plus(value, added, at))
+            held = _with("add", sums[at], whole, at) if bias is None else sums[at] + bias[at[1:]]
+            if limits is not None:
+                held = _with("max", _with("min", held, limits[1], at), limits[0], at)
+            value = held if rescale.part.multipliers is None else _with("mul", held, factor, at)
+            if low is not None:
+                value = value + (_with("add", _with("mul", held, low_factor, at), low_added, at) >> low.shift)
+            return self.narrowed(_with("add", value, added, at))
 
         return Form(operator, (*inputs, *self.tensors, te.compute(sums.shape, one, name="result")), self.constants)
 
@@ -193,7 +218,7 @@ class _Numbers:
 
     def narrowed(self, value: Expr) -> Expr:
         """Shifted, and clipped to what the result has."""
-        left = self.rescale.shift
+        left = self.rescale.part.shift
         while left:
             step = min(left, STEP)
             value, left = value >> step, left - step
@@ -201,35 +226,32 @@ class _Numbers:
         return clamped(value, self.rescale.low, self.rescale.high)
 
 
-def _plus(value: Expr, other: Tensor | int, at: Sequence[Axis]) -> Expr:
+def _with(operation: str, value: Expr, other: Tensor | int, at: Sequence[Axis]) -> Expr:
+    """A value and a number, or one for each channel."""
     if isinstance(other, int):
-        return value + other if other else value
-    return value + other[at[1]]
+        idle = {"add": 0, "mul": 1}.get(operation) == other
+        return value if idle else _OPERATIONS[operation](value, te.const(other, "int32"))
+    return _OPERATIONS[operation](value, other[at[1]])
 
 
-def _times(value: Expr, other: Tensor | int, at: Sequence[Axis]) -> Expr:
-    if isinstance(other, int):
-        return value * other if other != 1 else value
-    return value * other[at[1]]
+_OPERATIONS: Mapping[str, Callable[[Expr, Expr], Expr]] = {"add": operators.add, "mul": operators.mul, "min": te.min, "max": te.max}
 
 
 def _padding_refused(window: Window) -> str:
     """'' where the core pads so."""
-    if any(window.padding) and window.filling:
-        return f"it pads with {window.filling}, and a core with 0: quantise symmetrically"
     if max(window.padding) > PADDED:
         return f"it pads by {max(window.padding)}, and a core by up to {PADDED}"
     return ""
 
 
-def _leaves(window: Window, shape: Shape) -> bool:
-    """Whether some window is all padding."""
+def _seen(window: Window, shape: Shape) -> list[NDArray[np.bool_]]:
+    """For height and width: at which place of the result which tap is inside the image."""
+    found = []
     for side, count in enumerate(window.output(*shape[1:3])):
         first = np.arange(count) * window.strides[side] - window.padding[side]
         taps = first[:, None] + np.arange(window.kernel[side]) * window.dilation[side]
-        if not np.all(np.any((taps >= 0) & (taps < shape[1 + side]), axis=1)):
-            return True
-    return False
+        found.append((taps >= 0) & (taps < shape[1 + side]))
+    return found
 
 
 def _padded(data: Tensor, window: Window) -> Tensor:

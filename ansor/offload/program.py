@@ -65,10 +65,14 @@ class Running:
                     self.queue.write(self._buffers[name], _moved(known[name], TO_DEVICE))
                 self._enqueue(phase, wait)
                 continue
-            for name in phase.brings:
-                known[name] = _moved(np.asarray(self.queue.read(self._buffers[name]), np.int8), TO_HOST).reshape(network.tensors[name].shape)
+            known |= {name: self.read(name) for name in phase.brings}
             known |= host(known) if host is not None else {}
         return {name: known[name] for name in network.outputs}
+
+    def read(self, name: str) -> Int8:
+        """A tensor that the device made, or got, as it is stored: what it has there now."""
+        found = np.asarray(self.queue.read(self._buffers[name]), np.int8)
+        return _moved(found, TO_HOST).reshape(self.placed.network.tensors[name].shape)
 
     def close(self) -> None:
         """Give the memory back."""

@@ -1,18 +1,22 @@
 """Values as operations of the ALU, in place: each takes what an element of the accumulators holds, and a number or another element.
 
     max(min((acc + bias) >> 8, 127), -128)      ->      ADD acc bias, SHR acc 8, MIN acc 127, MAX acc -128
+
+What is needed twice is copied once it is there, into room beside the accumulators.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 from ansor.errors import ScheduleError
 from ansor.ir.loops import Access
 from ansor.te.expr import Binary, Cast, Const, Expr
+from ansor.vta.buffers import Beside
 from ansor.vta.instructions import AluOp
 from ansor.vta.nests import plain
+from ansor.vta.shared import shared_part, signature
 
 TENSOR = {"add": AluOp.ADD, "mul": AluOp.MUL, "min": AluOp.MIN, "max": AluOp.MAX}
 _MOST, _LEAST = (1 << 15) - 1, -(1 << 15)
@@ -46,10 +50,13 @@ class _Steps:
     def __init__(self, steps: list[Step], whole: Callable[[Access], bool]) -> None:
         self._steps, self._whole = steps, whole
         self._changed: set[object] = set()
+        self._known: dict[Hashable, Access] = {}
 
     def of(self, value: Expr) -> Access:
         """The elements that hold a value."""
         value = plain(value)
+        if self._known and (known := self._known.get(signature(value))) is not None:
+            return known
         if isinstance(value, Access):
             if value.buffer.scope != "acc" or value.buffer in self._changed:
                 raise ScheduleError(f"asked the ALU of a VTA core for {value}, which is not in its accumulators any more, or never was: keep a copy there")
@@ -59,7 +66,27 @@ class _Steps:
         left, right = plain(value.left), plain(value.right)
         if isinstance(left, Const) and value.op in TENSOR:
             left, right = right, left
-        return self._immediate(value.op, self.of(left), right) if isinstance(right, Const) else self._tensors(value, self.of(left), self.of(right))
+        if isinstance(right, Const):
+            return self._immediate(value.op, self.of(left), right)
+        shared = shared_part(left, right, self._whole)
+        if shared is not None:
+            return self._twice(value.op, left, right, shared)
+        return self._tensors(value.op, self.of(left), self.of(right))
+
+    def _twice(self, op: str, left: Expr, right: Expr, shared: Expr) -> Access:
+        """What needs a value on both sides: one has it in place, the other a copy."""
+        held = self.of(shared)
+        if self._known or isinstance(held, Beside):
+            raise ScheduleError(f"asked the ALU of a VTA core for {shared} three times: there is room for one copy beside it")
+        copy, key = Beside(held.buffer, held.index, held.dtype), signature(shared)
+        self._add(Step(AluOp.MUL, copy, 0))
+        self._add(Step(AluOp.ADD, copy, None, held))
+        sides = []
+        for place, side in ((held, left), (copy, right)):
+            self._known = {key: place}
+            sides.append(self.of(side))
+        self._known = {}
+        return self._tensors(op, *sides)
 
     def _immediate(self, op: str, target: Access, right: Const) -> Access:
         number = int(right.value)
@@ -77,8 +104,7 @@ class _Steps:
         self._add(Step(operation, target, number))
         return target
 
-    def _tensors(self, value: Binary, left: Access, right: Access) -> Access:
-        op = value.op
+    def _tensors(self, op: str, left: Access, right: Access) -> Access:
         if op == "sub":
             self._add(Step(AluOp.MUL, right, -1))
             op = "add"
@@ -87,7 +113,8 @@ class _Steps:
         if op not in TENSOR:
             raise ScheduleError(f"asked the ALU of a VTA core for {op} of two tensors; it has +, -, *, min and max")
         self._add(Step(TENSOR[op], left, None, right))
-        self._changed.add(right.buffer)
+        if not isinstance(right, Beside):
+            self._changed.add(right.buffer)
         return left
 
     def _add(self, step: Step) -> None:

@@ -11,9 +11,16 @@ from ansor.ir.linear import Var
 from ansor.ir.loops import Access, Buffer, For, Loops, Node, stores
 from ansor.vta.configuration import Configuration, Memory
 from ansor.vta.nests import Blocks, Nest, multiplied
+from ansor.vta.shared import needed_twice
 
 MEMORIES = {"inp": Memory.INP, "wgt": Memory.WGT, "acc": Memory.ACC}
 """Scopes of buffers, and the memories that they are."""
+
+
+class Beside(Access):
+    """The same element of the room beside a buffer."""
+
+    __slots__ = ()
 
 
 @dataclass(eq=False)
@@ -27,7 +34,7 @@ class Held:
 @dataclass(eq=False)
 class Place:
     """A buffer in a memory. order: its dimensions from outermost to innermost; base: the first element; size: elements of a copy; spare: the first element of
-    as much room beside it, for products on the way into sums."""
+    as much room beside it, for products on the way into sums and for values that are needed twice."""
 
     buffer: Buffer
     blocks: Blocks
@@ -77,7 +84,7 @@ class Place:
 
     def element(self, access: Access, nest: Nest) -> tuple[int, dict[Var, int]]:
         """The element of the memory that an access begins with, and how far it moves with each loop."""
-        start = self.start
+        start = self.spare if isinstance(access, Beside) else self.start
         steps: dict[Var, int] = {}
         for dimension, (linear, stride) in enumerate(zip(access.index, self.held.strides, strict=True)):
             index, block = nest.index(linear), self.blocks.get(dimension, 1)
@@ -92,7 +99,7 @@ class Place:
 def places_of(loops: Loops, lanes: Mapping[Buffer, Blocks], orders: Mapping[Buffer, tuple[int, ...]], configuration: Configuration) -> dict[Buffer, Place]:
     """A place for every buffer in a memory of the core, one after the other. Raises ScheduleError where one is too small."""
     used = dict.fromkeys(Memory, 0)
-    products = products_in(loops)
+    doubled = doubled_in(loops)
     found = {}
     for buffer in scoped(loops):
         memory, blocks = MEMORIES[buffer.scope], lanes[buffer]
@@ -100,16 +107,19 @@ def places_of(loops: Loops, lanes: Mapping[Buffer, Blocks], orders: Mapping[Buff
         copies = int(buffer.copies)
         end = used[memory] + size * copies
         found[buffer] = Place(buffer, blocks, orders[buffer], used[memory], size, [Held() for _ in range(copies)], copies - 1, end)
-        used[memory] = end + size * (buffer in products)
+        used[memory] = end + size * (buffer in doubled)
     for memory, count in used.items():
         if count > configuration.depth(memory):
             raise ScheduleError(f"asked for a VTA program with {count} elements in {memory.name}, which has {configuration.depth(memory)}: keep smaller tiles")
     return found
 
 
-def products_in(loops: Loops) -> set[Buffer]:
-    """The buffers that need as much room again, for products."""
-    return {store.buffer for _, store in stores(loops.body) if store.buffer.scope == "acc" and multiplied(store) is not None}
+def doubled_in(loops: Loops) -> set[Buffer]:
+    """The buffers that need as much room again, for products, or for a value that is needed twice."""
+    body = [store for _, store in stores(loops.body)]
+    twice = (needed_twice(store.value) for store in body if store.buffer.scope == "output")
+    products = {store.buffer for store in body if store.buffer.scope == "acc" and multiplied(store) is not None}
+    return products | {access.buffer for access in twice if access is not None}
 
 
 def scoped(loops: Loops) -> Iterator[Buffer]:

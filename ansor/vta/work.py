@@ -14,10 +14,11 @@ from ansor.ir.linear import Linear, Var, variables
 from ansor.ir.loops import Access, Buffer, For, Loops, Node, Store
 from ansor.te.expr import Binary, Expr, Select
 from ansor.te.fold import walk
-from ansor.vta.buffers import MEMORIES, products_in, scoped
+from ansor.vta.buffers import MEMORIES, doubled_in, scoped
 from ansor.vta.configuration import Configuration, Memory
 from ansor.vta.lanes import lanes_of, product_of
 from ansor.vta.nests import Blocks, accesses, leaf_store, loops_of, multiplied, plain
+from ansor.vta.shared import anywhere, needed_twice, signature
 from ansor.vta.uop_counts import instructions_of, uops_of
 
 
@@ -81,11 +82,11 @@ def work_of(loops: Loops, configuration: Configuration) -> Work:
         count.nest(path, node)
     held: dict[Memory, Int] = dict.fromkeys((Memory.INP, Memory.WGT, Memory.ACC), 0)
     copies: dict[Memory, Int] = dict.fromkeys(held, 2)
-    products = products_in(loops)
+    doubled = doubled_in(loops)
     for buffer in scoped(loops):
         memory = MEMORIES[buffer.scope]
         size = product(_blocks_of(extent, count.lanes[buffer].get(dimension, 1)) for dimension, extent in enumerate(buffer.shape))
-        held[memory] = held[memory] + size * (buffer.copies + (1 if buffer in products else 0))
+        held[memory] = held[memory] + size * (buffer.copies + (1 if buffer in doubled else 0))
         copies[memory] = smaller(copies[memory], buffer.copies)
     return Work(tuple(count.transfers), tuple(count.computing), held, copies, count.filling)
 
@@ -187,13 +188,14 @@ def _steps(store: Store) -> tuple[int, int]:
     """ALU operations of a statement: with an immediate, and with two tensors."""
     if product_of(store) is not None:
         return 0, 0
-    operations = [node for node in walk(store.value) if isinstance(node, Binary)]
+    operations = list({signature(node, anywhere): node for node in walk(store.value) if isinstance(node, Binary)}.values())
     tensors = sum(all(_reads(side) for side in (node.left, node.right)) for node in operations)
     if multiplied(store) is not None:
         return 0, 3
     if store.combiner is not None:
         return len(operations) - tensors + (store.combiner != "sum"), tensors + 1
-    return max(1, len(operations) - tensors) if not tensors else len(operations) - tensors, tensors
+    copied = needed_twice(store.value) is not None
+    return max(1 if not tensors else 0, len(operations) - tensors) + copied, tensors + copied
 
 
 def _reads(value: Expr) -> bool:

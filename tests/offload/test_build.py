@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ansor.errors import ArgumentError
+from ansor.integer.from_onnx import from_onnx
 from ansor.integer.from_torch import from_torch
 from ansor.integer.network import IntegerNetwork
-from ansor.integer.operators import Table
+from ansor.integer.operators import Convolution, Table
 from ansor.integer.reference import run
 from ansor.offload.annotation import between
 from ansor.offload.build import ByCost, Rates, build
@@ -21,8 +23,9 @@ from ansor.vta.runtime.driver import Driver
 from ansor.vta.runtime.opencl import OpenclDriver
 from ansor.vta.runtime.operator_queue import Queue, QueueCounts, Reason
 from ansor.vta.runtime.simulators import CycleDriver, FunctionalDriver
-from ansor.zoo.resnet import resnet18
-from ansor.zoo.weights import images
+from ansor.zoo.resnet import BasicBlock, ResNet, resnet18
+from ansor.zoo.weights import images, settled
+from tests.integer.models import quantised_file
 from tests.integer.networks import inputs_of
 from tests.offload.networks import residual, turned
 from tests.opencl import need_opencl
@@ -47,6 +50,8 @@ def checked(placed: Placed, driver: Driver | None = None, *, wait: bool = False,
         for name in placed.network.outputs:
             np.testing.assert_array_equal(found[name], right[name])
     counts = running.queue.counts
+    for name in placed.annotation.device:
+        np.testing.assert_array_equal(running.read(name), right[name], err_msg=name)
     running.close()
     return counts
 
@@ -94,6 +99,17 @@ def test_a_whole_resnet18_runs_with_one_synchronisation(placed: Placed, driver: 
     assert len(placed.copies) == 2 and counts.synchronisations == 1 and counts.operators >= 28
 
 
+@pytest.mark.parametrize("unsigned", [False, True], ids=["int8", "uint8"])
+def test_a_resnet18_of_a_quantiser_with_any_scales_and_zero_points(unsigned: bool, tmp_path: Path) -> None:
+    model = settled(lambda: ResNet(BasicBlock, (2, 2, 2, 2), 10, 16))
+    network = from_onnx(quantised_file(model, tmp_path, unsigned=unsigned, shape=(1, 3, 32, 32)))
+    made = build(network)
+    assert {one.kind for phase in made.phases if not phase.on_device for one in phase.operators} == {"convolution", "maxpool", "reshape", "dense"}
+    assert {len(one.rescale.multipliers) for one in network.operators if isinstance(one, Convolution)} == {16, 32, 64, 128}
+    counts = checked(made, DRIVERS["opencl" if unsigned else "random order"](), times=1)
+    assert counts.synchronisations == 1 and counts.operators == 28
+
+
 def test_waiting_for_each_operator_takes_far_more(placed: Placed) -> None:
     lazy, waiting = (checked(placed, FunctionalDriver(), wait=wait, times=1) for wait in (False, True))
     assert waiting.synchronisations == lazy.operators >= 10 * lazy.synchronisations
@@ -101,11 +117,12 @@ def test_waiting_for_each_operator_takes_far_more(placed: Placed) -> None:
     assert waiting.transfers["reads"] == lazy.transfers["reads"] and waiting.transfers["writes"] == lazy.transfers["writes"]
 
 
-def test_swapping_the_arguments_of_additions_changes_nothing(network: IntegerNetwork, placed: Placed) -> None:
-    other = build(turned(network))
+def test_swapping_the_arguments_of_additions_changes_nothing() -> None:
+    network = from_torch(settled(lambda: ResNet(BasicBlock, (1, 1, 1), 10, 16)), [images(32)[0]], "resnet", powers_of_two=True)
+    placed, other = build(network), build(turned(network))
     assert other.annotation == placed.annotation and other.copies == placed.copies
-    by_cost = [build(one, place=ByCost()).annotation for one in (network, turned(network))]
-    assert by_cost[0] == by_cost[1]
+    by_cost = [build(one, place=ByCost(Rates(host_macs=1e6))) for one in (network, turned(network))]
+    assert by_cost[0].annotation == by_cost[1].annotation and by_cost[0].annotation.device and by_cost[0].copies == by_cost[1].copies
     counts = [checked(one, FunctionalDriver(), times=1) for one in (placed, other)]
     assert counts[0].transfers["writes"] == counts[1].transfers["writes"] and counts[0].transfers["reads"] == counts[1].transfers["reads"]
 

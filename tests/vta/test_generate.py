@@ -20,7 +20,7 @@ from ansor.vta.cycles import CHISEL
 from ansor.vta.estimate import estimated_cycles
 from ansor.vta.generate import compile_operator
 from ansor.vta.work import work_of
-from tests.vta_declarations import added, conv2d, dense, depthwise, pool
+from tests.vta_declarations import added, conv2d, dense, depthwise, pool, rescaled
 
 DEFAULT = parse_target("vta")
 OPERATORS = {
@@ -36,6 +36,7 @@ OPERATORS = {
     "depthwise": depthwise((1, 40, 9, 11), 3, pad=1),
     "depthwise, strided": depthwise((1, 16, 11, 11), 5, stride=2, pad=2),
     "add": added((1, 40, 9, 9)),
+    "rescaled": rescaled(),
     "max": pool((1, 32, 13, 13), 3, stride=2),
     "mean": pool((1, 32, 14, 14), 3, stride=2, pad=1, mean=True),
 }
@@ -78,7 +79,7 @@ def test_rows_in_blocks() -> None:
         compile_operator(space.sketch.lower_row([0] * len(space.sizes)), configuration_of(space.target))
 
 
-@pytest.mark.parametrize("name", ["conv", "odd dense", "max", "residual", "depthwise"])
+@pytest.mark.parametrize("name", ["conv", "odd dense", "max", "residual", "rescaled", "depthwise"])
 def test_batched_is_row_by_row(name: str) -> None:
     """Limits and the estimate."""
     rng = np.random.default_rng(2)

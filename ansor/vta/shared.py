@@ -1,0 +1,56 @@
+"""What an expression needs twice: a core computes in place, so that one of the two needs a copy beside the other.
+
+    (x * 3) + ((x * 5) >> 7)      x = max(acc + bias, 0)      ->      x
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+from ansor.ir.linear import Linear
+from ansor.ir.loops import Access
+from ansor.ir.printer import linear_text
+from ansor.te.expr import Binary, Const, Expr
+from ansor.te.fold import walk
+from ansor.vta.nests import accesses, plain
+
+
+def exactly(index: tuple[Linear, ...]) -> Hashable:
+    """An index as something to compare."""
+    return tuple(map(linear_text, index))
+
+
+def anywhere(index: tuple[Linear, ...]) -> Hashable:
+    """All indices as one: a statement reads a buffer at one place."""
+    del index
+    return ()
+
+
+def signature(value: Expr, where: Callable[[tuple[Linear, ...]], Hashable] = exactly) -> Hashable:
+    """Equal for equal expressions."""
+    value = plain(value)
+    if isinstance(value, Access):
+        return id(value.buffer), where(value.index)
+    if isinstance(value, Const):
+        return value.value
+    return (type(value).__name__, getattr(value, "op", ""), value.dtype, *(signature(child, where) for child in value.children))
+
+
+def shared_part(left: Expr, right: Expr, whole: Callable[[Access], bool]) -> Expr | None:
+    """The largest expression in both that has an element of its own for each result; None where there is none."""
+    theirs = {signature(node) for node in walk(right)}
+    for node in walk(left):
+        if any(whole(access) for access in accesses(node)) and signature(node) in theirs:
+            return node
+    return None
+
+
+def needed_twice(value: Expr) -> Access | None:
+    """The buffer of which an expression needs a copy."""
+    for node in walk(value):
+        if isinstance(node, Binary) and not isinstance(plain(node.left), Const) and not isinstance(plain(node.right), Const):
+            theirs = {access.buffer for access in accesses(node.right)}
+            both = [access for access in accesses(node.left) if access.buffer in theirs]
+            if both:
+                return max(both, key=lambda access: len(access.index))  # sums, not a number for each channel
+    return None
