@@ -78,7 +78,7 @@ def test_programs_over_fewer_dimensions_are_right(bench: Bench, declare: Callabl
     expected, found = evaluate(dag.outputs, inputs, "float64"), evaluate(alternative.dag.outputs, flattened, "float64")
     for want, got in zip(expected, found, strict=True):
         assert np.allclose(want.reshape(got.shape), got, rtol=1e-12, atol=1e-12)
-    case = Case("flat", alternative.dag, flattened, dict(zip(alternative.dag.outputs, found, strict=True)))
+    case = Case("flat", alternative.dag, flattened, {one.name: value for one, value in zip(alternative.dag.outputs, found, strict=True)})
     chosen = programs_of(seeded_draw(1), case)[:10]
     assert bench.problems(chosen) == [""] * len(chosen)
 
