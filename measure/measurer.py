@@ -9,7 +9,7 @@ other devices, building goes on while they run; several devices run side by side
 import hashlib
 import time
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from statistics import median
@@ -78,7 +78,8 @@ class Measurement:
         return self.took.build_seconds + self.took.run_seconds
 
 
-_Key = bytes
+Key = bytes
+"""What a candidate, or its machine code, is known by."""
 
 
 class Measurer:
@@ -108,10 +109,10 @@ class Measurer:
                 device.close()
             raise
         self._overlap = not any(one.alone for one in self.devices) if overlap is None else overlap
-        self._builder = Builder(self.toolchain, self.devices[0].form, timeout=build_timeout, jobs=jobs)
-        self._queue = DeviceQueue(self.devices, say)
+        self.builder = Builder(self.toolchain, self.devices[0].form, timeout=build_timeout, jobs=jobs)
+        self.queue = DeviceQueue(self.devices, say)
         self._best: dict[str, float] = {}
-        self._seen: dict[_Key, Measurement] = {}
+        self._seen: dict[Key, Measurement] = {}
         self._references: dict[str, Artifact | None] = {}
         self._reference_failures: dict[str, Failure] = {}
 
@@ -125,6 +126,11 @@ class Measurer:
         """What devices they are from."""
         return self.devices[0].model
 
+    @property
+    def ahead(self) -> int:
+        """Candidates that are worth being on their way to the devices at a time; 0 where a batch at a time is: for one device, and where building disturbs."""
+        return self.queue.ahead if self._overlap else 0
+
     def measure(self, batch: Sequence[Candidate]) -> Generator[Measurement, None, None]:
         """One measurement for each candidate, in order, each given as soon as it is there.
 
@@ -132,23 +138,20 @@ class Measurer:
         a Ctrl-C that comes while Python clears a generator away is lost.
         """
         self._build_references(batch)
-        fresh: dict[_Key, Candidate] = {}
-        keys = [_text_key(one) for one in batch]
-        for key, one in zip(keys, batch, strict=True):
-            if key not in self._seen:
-                fresh.setdefault(key, one)
-        futures = self._builder.submit([one.source for one in fresh.values()])
+        keys = [text_key(one) for one in batch]
+        fresh = self.fresh(batch, keys)
+        futures = self.builder.submit([one.source for one in fresh.values()])
         try:
             yield from self._measured(batch, keys, self._builds(futures))
         finally:
-            self._queue.stop()
-            self._builder.stop(futures)
-            self._forget_accidents()
+            self.queue.stop()
+            self.builder.stop(futures)
+            self.forget_accidents(self._seen)
 
     def close(self) -> None:
         """End what runs and compiler calls, let go of the devices, remove the work folder."""
-        self._queue.close()
-        self._builder.close()
+        self.queue.close()
+        self.builder.close()
 
     def __enter__(self) -> Self:
         return self
@@ -162,33 +165,38 @@ class Measurer:
         builds = (built for future in futures for built in future.result())
         return builds if self._overlap else iter(list(builds))
 
-    def _measured(self, batch: Sequence[Candidate], keys: Sequence[_Key], builds: Iterator[Built]) -> Generator[Measurement, None, None]:
+    def _measured(self, batch: Sequence[Candidate], keys: Sequence[Key], builds: Iterator[Built]) -> Generator[Measurement, None, None]:
         """Jobs are handed out as long as devices are free to take them; results come in the order of the batch, each program once."""
-        begun: deque[tuple[_Key, Candidate, _Trial]] = deque()
-        started: set[_Key] = set()
+        begun: deque[tuple[Key, Candidate, Trial]] = deque()
+        started: set[Key] = set()
         for key, one in zip(keys, batch, strict=True):
-            trial = _Trial() if key in self._seen or key in started else self._begin(one, next(builds), started)
+            trial = Trial() if key in self._seen or key in started else self.begin_trial(one, next(builds), started)
             started.add(key)
             begun.append((key, one, trial))
-            while begun and (len(begun) > self._queue.ahead or begun[0][2].over):
-                yield self._end(*begun.popleft())
+            while begun and (len(begun) > self.queue.ahead or begun[0][2].over):
+                yield self.end_trial(*begun.popleft())
         while begun:
-            yield self._end(*begun.popleft())
+            yield self.end_trial(*begun.popleft())
 
-    def _begin(self, one: Candidate, built: Built, started: set[_Key]) -> "_Trial":
-        """Give a program that was built to a device, unless its machine code is known."""
+    def begin_trial(self, one: Candidate, built: Built, started: set[Key]) -> "Trial":
+        """Give a program that was built to a device, unless its machine code is known. started: those of its batch."""
         failure = built.failure or self._reference_failures.get(one.task.key)
         if failure is not None or built.artifact is None:
-            return _Trial(built, failure=failure)
+            return Trial(built, failure=failure)
         code = _key(one, built.artifact.digest) if built.artifact.digest else None
         if code is not None and (code in self._seen or code in started):
-            return _Trial(built, code)
+            return Trial(built, code)
         if code is not None:
             started.add(code)
         job = Job(one.task, built.artifact, self._references[one.task.key], self.timing, self._known_best(one))
-        return _Trial(built, code, ran=self._queue.submit(job))
+        return Trial(built, code, ran=self.queue.submit(job))
 
-    def _end(self, key: _Key, one: Candidate, trial: "_Trial") -> Measurement:
+    def knows(self, key: Key) -> bool:
+        """Whether the same was measured before."""
+        return key in self._seen
+
+    def end_trial(self, key: Key, one: Candidate, trial: "Trial") -> Measurement:
+        """What came of it; waits for that. Trials of a batch end in its order."""
         seconds = 0.0 if trial.built is None else trial.built.seconds
         if trial.failure is not None:
             found = Measurement(failure=trial.failure, took=Took(seconds), unit=self.unit)
@@ -214,15 +222,34 @@ class Measurer:
     def _known_best(self, one: Candidate) -> float | None:
         return min((best for best in (one.best, self._best.get(one.task.key)) if best is not None), default=None)
 
-    def _forget_accidents(self) -> None:
+    def fresh(self, batch: Sequence[Candidate], keys: Sequence[Key]) -> dict[Key, Candidate]:
+        """Those that were not measured yet, each text once."""
+        found: dict[Key, Candidate] = {}
+        for key, one in zip(keys, batch, strict=True):
+            if key not in self._seen:
+                found.setdefault(key, one)
+        return found
+
+    def forget_accidents(self, among: Iterable[Key]) -> None:
         """Late, short of memory, or out of reach: that may be the machine's fault, so that a later batch may try again."""
-        self._seen = {key: seen for key, seen in self._seen.items() if seen.failure is None or seen.failure.kind not in ACCIDENTS}
+        for key in list(among):
+            seen = self._seen.get(key)
+            if seen is not None and seen.failure is not None and seen.failure.kind in ACCIDENTS:
+                del self._seen[key]
+
+    def new_tasks(self, batch: Sequence[Candidate]) -> dict[str, MeasureTask]:
+        """Tasks whose references were not built yet."""
+        return {one.task.key: one.task for one in batch if one.task.key not in self._references}
 
     def _build_references(self, batch: Sequence[Candidate]) -> None:
-        """Build the references of tasks that are new; they stay until the end."""
-        new = {one.task.key: one.task for one in batch if one.task.key not in self._references}
+        """Build the references of tasks that are new."""
+        new = self.new_tasks(batch)
         sources = {key: task.reference for key, task in new.items() if task.reference is not None}
-        built = dict(zip(sources, self._builder.build(list(sources.values()), timeout=REFERENCE_COMPILE_SECONDS), strict=True))
+        built = self.builder.build(list(sources.values()), timeout=REFERENCE_COMPILE_SECONDS)
+        self.keep_references(new, dict(zip(sources, built, strict=True)))
+
+    def keep_references(self, new: Iterable[str], built: Mapping[str, Built]) -> None:
+        """What became of the references of tasks, by their keys; they stay until the end. Raises MachineTrouble."""
         for key in new:
             failure = built[key].failure if key in built else None
             check_trouble(failure)
@@ -232,11 +259,11 @@ class Measurer:
 
 
 @dataclass(frozen=True, slots=True)
-class _Trial:
+class Trial:
     """A candidate on its way: as it was built, what its code is known by, why it does not run, or its run. Neither of the last two: it was seen before."""
 
     built: Built | None = None
-    code: _Key | None = None
+    code: Key | None = None
     failure: Failure | None = None
     ran: "Future[Ran] | None" = None
 
@@ -246,12 +273,12 @@ class _Trial:
         return self.ran is None or self.ran.done()
 
 
-def _key(one: Candidate, code: str) -> _Key:
+def _key(one: Candidate, code: str) -> Key:
     """Equal for candidates that must have equal results: the same code with the same buffers. A digest, because texts are long and many."""
     source = one.source
     about = repr((one.task.key, source.arguments, source.workspace_bytes, source.threads))
     return hashlib.sha256(f"{about}\0{code}".encode()).digest()
 
 
-def _text_key(one: Candidate) -> _Key:
+def text_key(one: Candidate) -> Key:
     return _key(one, one.source.text.replace(one.source.entry, "\0"))

@@ -2,6 +2,8 @@
 
     scheduler -> task -> tuner.ask -> C -> measurer -> ledger -> tuner.tell -> progress
 
+One round at a time where one device measures, or building disturbs it; else of several tasks side by side.
+
 The search itself is free of I/O; this is where it meets compiler, clock and disk.
 """
 
@@ -25,6 +27,7 @@ from ansor.run.ledger import Ledger
 from ansor.run.options import SMALL_ROUND, Rounds, SearchOptions, Trials
 from ansor.run.pace import Pace
 from ansor.run.refused import refusal
+from ansor.run.rounds import Round, RoundsOnTheirWay
 from ansor.run.states import Progress, Reached, Spent, TaskState, best_of, origins_of
 from ansor.run.summary import last_lines
 from ansor.run.voice import Hearers
@@ -98,8 +101,11 @@ class TuningRun:
                 self.hearers.say(f"{done} trials are recorded already, the budget is {self.budget.trials}: nothing to measure")
             return self.states
         with self.ledger:
-            for state in self._schedule(done):
-                done += self._round(state, self.pace.round_size(state, done, self.rounds.size))
+            if self.measurer.ahead and len(self.states) > 1:
+                self._side_by_side(done)
+            else:
+                for state in self._schedule(done):
+                    done += self._round(state, self.pace.round_size(state, done, self.rounds.size))
         self._say_without_program()
         for line in last_lines(self.states, self.pace):
             self.hearers.say(line)
@@ -206,29 +212,80 @@ class TuningRun:
         words = [f"{format_left(seconds)} more"] if seconds < math.inf else []
         return " or ".join([*words, f"{int(trials)} more trials"] if trials < math.inf else words)
 
+    # rounds of several tasks at a time ------------------------------------------------------------------------------------------------------------
+
+    def _side_by_side(self, done: int) -> None:
+        """As many rounds on their way as keep the devices busy, of a task each. What is asked for depends on the order in which rounds end, and on nothing
+        else of the clock."""
+        with closing(RoundsOnTheirWay(self.measurer)) as rounds:
+            while True:
+                self._start_rounds(rounds, done)
+                ended = rounds.next_ended(self._heard, lambda: not self.pace.seconds_left)
+                if ended is None:
+                    break
+                done += self._round_ended(ended)
+            for left in rounds.under_way:  # the time is up
+                self._round_ended(left)
+
+    def _start_rounds(self, rounds: RoundsOnTheirWay, done: int) -> None:
+        """Fill up what is on its way. A budget that is used ends that; so does the lack of a task."""
+        while rounds.trials < self.measurer.ahead + SMALL_ROUND and not rounds.ending:
+            begun = done + rounds.trials
+            rounds.ending = self._is_over(begun)
+            index = None if rounds.ending else self.scheduler.next_task([one.index for one in rounds.under_way])
+            if index is None:
+                if not rounds.under_way and not rounds.ending:
+                    self.hearers.say("no task has anything left to try")
+                return
+            state = self.states[index]
+            if self.on_round is not None:
+                self.on_round(index, False)
+            picks = self._picks(state, self.pace.round_size(state, begun, self.rounds.size))
+            rounds.start(Round(index, picks), *self._candidates(state, picks), self._heard)
+
+    def _round_ended(self, round_: Round) -> int:
+        """Tell search and scheduler; gives how many trials there were. What a round took of devices that others used meanwhile is not known: its time is what
+        went by since another one ended."""
+        state = self.states[round_.index]
+        self.tuners[id(state)].tell(round_.outcomes)
+        check_trouble(round_.trouble)
+        if state.searched:
+            state.timed, state.spent = state.timed + round_.count, state.spent + round_.seconds
+        self.scheduler.told(
+            round_.index, state.cost, round_.count, exhausted=self.tuners[id(state)].finished is not None, since=state.trials - state.best_at
+        )
+        if self.on_round is not None:
+            self.on_round(round_.index, True)
+        return round_.count
+
     # a round --------------------------------------------------------------------------------------------------------------------------------------
 
     def _round(self, state: TaskState, count: int) -> int:
         """Ask, measure, record, tell; gives how many trials there were."""
-        outcomes: list[Outcome] = []
-        trouble: Failure | None = None
-        picks, count = self._picks(state, count), 0
+        picks = self._picks(state, count)
+        round_ = Round(self.states.index(state), picks)
         try:
             with closing(self._measured(state, picks)) as measured:
                 for pick, measurement in measured:
-                    if measurement.failure is not None and measurement.failure.kind == MACHINE:
-                        trouble = measurement.failure  # not the program's: nothing is known of it; the others of the round count
-                        continue
-                    outcome, count = self._trial(state, pick, measurement), count + 1
-                    if outcome.failure not in LINK:
-                        outcomes.append(outcome)
-                    self.hearers.update(self._progress(state, measurement))
+                    self._heard(round_, pick, measurement)
                     if not self.pace.seconds_left:
                         break
         finally:
-            self.tuners[id(state)].tell(outcomes)
-        check_trouble(trouble)
-        return count
+            self.tuners[id(state)].tell(round_.outcomes)
+        check_trouble(round_.trouble)
+        return round_.count
+
+    def _heard(self, round_: Round, pick: Pick, measurement: Measurement) -> None:
+        """A trial of a round is over."""
+        state = self.states[round_.index]
+        if measurement.failure is not None and measurement.failure.kind == MACHINE:
+            round_.trouble = measurement.failure  # not the program's: nothing is known of it; the others of the round count
+            return
+        outcome = self._trial(state, pick, measurement)
+        round_.count += 1
+        if outcome.failure not in LINK:
+            round_.outcomes.append(outcome)
+        self.hearers.update(self._progress(state, measurement))
 
     def _picks(self, state: TaskState, count: int) -> list[Pick]:
         """What is measured next: what is picked without measuring in the first round of a task, alone, as it is there and a search would take longer."""
@@ -253,8 +310,15 @@ class TuningRun:
         return suggested
 
     def _measured(self, state: TaskState, picks: Sequence[Pick]) -> Generator[tuple[Pick, Measurement], None, None]:
-        """Measurements in the order of the picks; a program that cannot be written as C is a failure like any other."""
-        candidates: dict[int, Candidate] = {}
+        """Measurements in the order of the picks."""
+        candidates, failed = self._candidates(state, picks)
+        with closing(self.measurer.measure(candidates)) as results:
+            for k, pick in enumerate(picks):
+                yield pick, failed[k] if k in failed else next(results)
+
+    def _candidates(self, state: TaskState, picks: Sequence[Pick]) -> tuple[list[Candidate], dict[int, Measurement]]:
+        """What is to be measured, and by its place what cannot be written as C, which is a failure like any other."""
+        candidates: list[Candidate] = []
         failed: dict[int, Measurement] = {}
         for k, pick in enumerate(picks):
             try:
@@ -262,10 +326,8 @@ class TuningRun:
             except AnsorError as error:
                 failed[k] = Measurement(failure=Failure("instantiation", str(error)), unit=self.measurer.unit)
                 continue
-            candidates[k] = Candidate(state.task.measure_task, source, state.cost)
-        with closing(self.measurer.measure(list(candidates.values()))) as results:
-            for k, pick in enumerate(picks):
-                yield pick, failed[k] if k in failed else next(results)
+            candidates.append(Candidate(state.task.measure_task, source, state.cost))
+        return candidates, failed
 
     def _trial(self, state: TaskState, pick: Pick, measurement: Measurement) -> Outcome:
         """A trial is over: it is recorded and counted."""

@@ -6,7 +6,7 @@ valid program is tried again at growing distances, and after some attempts never
 
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from ansor.search.expected_gain import expected_gain
@@ -72,9 +72,9 @@ class TaskScheduler:
         self._improved_at = 0
         self._lowest = math.inf
 
-    def next_task(self) -> int | None:
-        """The task to tune a round of; None when every task is dead or the early stop is reached."""
-        alive = [index for index in range(len(self._tasks)) if self.alive(index)]
+    def next_task(self, busy: Collection[int] = ()) -> int | None:
+        """The task to tune a round of, none of those that have one on its way; None when every other task is dead or the early stop is reached."""
+        alive = [index for index in range(len(self._tasks)) if index not in busy and self.alive(index)]
         if not alive or self._stopped():
             return None
         if self.options.strategy == "round-robin":

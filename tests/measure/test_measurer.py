@@ -45,7 +45,7 @@ def test_a_batch_in_order_with_equal_ones_folded(measurer: Measurer, task: Measu
     assert found[6].cut_short and found[6].cost > 0.03 > found[0].cost
     (again,) = measurer.measure(jobs[:1])
     assert again.folded
-    assert len(list(measurer._builder._work.path.iterdir())) == 2  # the lock and the reference
+    assert len(list(measurer.builder._work.path.iterdir())) == 2  # the lock and the reference
 
 
 def test_accidents_are_tried_again_in_a_later_batch(measurer: Measurer, task: MeasureTask, source_of: MakeSource) -> None:
@@ -120,7 +120,7 @@ def interruptible() -> Iterator[None]:
 def test_stopping_half_way_leaves_nothing(compiler: Compiler, task: MeasureTask, source_of: MakeSource) -> None:
     jobs = [Candidate(task, source_of(GOOD + f"c[0] += {i};")) for i in range(20)]
     with Measurer(toolchain=CToolchain(compiler), timing=QUICK, jobs=1) as measurer:
-        work: Path = measurer._builder._work.path
+        work: Path = measurer.builder._work.path
         iterator = measurer.measure(jobs)
         next(iterator)
         iterator.close()

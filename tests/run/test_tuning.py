@@ -48,7 +48,7 @@ class FakeMeasurer:
     now: float = 100.0
 
     def __post_init__(self) -> None:
-        self.toolchain, self.unit, self.model = CToolchain(find_compiler()), SECONDS, "local"
+        self.toolchain, self.unit, self.model, self.ahead = CToolchain(find_compiler()), SECONDS, "local", 0
 
     def measure(self, batch: Sequence[Candidate]) -> Generator[Measurement, None, None]:
         for job in batch:

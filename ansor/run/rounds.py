@@ -1,0 +1,96 @@
+"""Rounds of several tasks on their way at a time: while devices measure those of one task, the next one is searched for and built."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from ansor.measure.failure import Failure
+from ansor.measure.flight import Flight, wait_for_any
+from ansor.measure.measurer import Candidate, Measurement, Measurer
+from ansor.search.tuner import Outcome, Pick
+
+
+@dataclass
+class Round:
+    """A round of the task of that number. outcomes: what its tuner is told; count: trials that were measured; trouble: of the machine; seconds: it took."""
+
+    index: int
+    picks: Sequence[Pick]
+    outcomes: list[Outcome] = field(default_factory=list)
+    count: int = 0
+    trouble: Failure | None = None
+    seconds: float = 0.0
+
+
+Hear = Callable[[Round, Pick, Measurement], None]
+
+
+class RoundsOnTheirWay:
+    """Rounds that were started and have not ended, in the order of their start. Close it: what is left is stopped. `ending`: no more are to be started."""
+
+    def __init__(self, measurer: Measurer) -> None:
+        self.ending = False
+        self._measurer = measurer
+        self._under_way: list[_UnderWay] = []
+        self._last = time.monotonic()
+
+    @property
+    def under_way(self) -> list[Round]:
+        """Rounds that have not ended."""
+        return [one.round for one in self._under_way]
+
+    @property
+    def trials(self) -> int:
+        """Trials of those rounds, whether they were measured already or not: that does not depend on the clock."""
+        return sum(len(one.round.picks) for one in self._under_way)
+
+    def start(self, round_: Round, candidates: Sequence[Candidate], failed: dict[int, Measurement], hear: Hear) -> None:
+        """Build and measure a round; failed: what was not to be measured, by its place. What came of others in the meantime is heard."""
+        self._under_way.append(_UnderWay(round_, Flight(self._measurer, candidates), failed))
+        for one in self._under_way:
+            one.advance(hear)
+
+    def next_ended(self, hear: Hear, stop: Callable[[], bool]) -> Round | None:
+        """The next round that ends, each trial of all of them being heard as it comes; None where none is left, or to be stopped."""
+        while self._under_way and not stop():
+            for one in self._under_way:
+                one.advance(hear)
+                if one.over:
+                    return self._ended(one)
+            wait_for_any([one.flight for one in self._under_way])
+        return None
+
+    def _ended(self, one: _UnderWay) -> Round:
+        now = time.monotonic()
+        one.round.seconds, self._last = now - self._last, now
+        self._under_way.remove(one)
+        return one.round
+
+    def close(self) -> None:
+        """Stop what is left."""
+        if self._under_way:
+            self._measurer.queue.stop()
+        for one in self._under_way:
+            one.flight.end()
+        self._under_way = []
+
+
+@dataclass(eq=False)
+class _UnderWay:
+    round: Round
+    flight: Flight
+    failed: dict[int, Measurement]
+    heard: int = 0
+
+    @property
+    def over(self) -> bool:
+        return self.heard == len(self.round.picks)
+
+    def advance(self, hear: Hear) -> None:
+        found = self.flight.advance() if not self.flight.over else []
+        while not self.over and (self.heard in self.failed or found):
+            measurement = self.failed[self.heard] if self.heard in self.failed else found.pop(0)
+            pick, self.heard = self.round.picks[self.heard], self.heard + 1
+            hear(self.round, pick, measurement)

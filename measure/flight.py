@@ -1,0 +1,102 @@
+"""A batch on its way: several of them keep several devices busy while the next one is searched for.
+
+References and candidates are built by the measurer's builder, in the order in which they were asked for, and run as devices are free. Nothing here waits: who
+has flights waits for what they wait for, and advances them. A measurer's flights belong to one thread, and no two at a time to one task.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from typing import Any
+
+from ansor.measure.builder import Built
+from ansor.measure.measurer import REFERENCE_COMPILE_SECONDS, Candidate, Key, Measurement, Measurer, Trial, text_key
+
+
+class Flight:
+    """Begins building a batch. Measurements come in its order, each program once, as `Measurer.measure` gives them."""
+
+    def __init__(self, measurer: Measurer, batch: Sequence[Candidate]) -> None:
+        self._measurer = measurer
+        keys = [text_key(one) for one in batch]
+        new = measurer.new_tasks(batch)
+        self._new, self._sources = tuple(new), [(key, task.reference) for key, task in new.items() if task.reference is not None]
+        sources = [source for _, source in self._sources if source is not None]
+        self._references = measurer.builder.submit(sources, timeout=REFERENCE_COMPILE_SECONDS)
+        self._futures = measurer.builder.submit([one.source for one in measurer.fresh(batch, keys).values()])
+        self._to_build, self._built = deque(self._futures), deque[Built]()
+        self._waiting = deque(zip(keys, batch, strict=True))
+        self._begun: deque[tuple[Key, Candidate, Trial]] = deque()
+        self._started: set[Key] = set()
+        self._prepared = False
+
+    @property
+    def over(self) -> bool:
+        """Whether all measurements were given."""
+        return not self._waiting and not self._begun
+
+    @property
+    def awaits(self) -> Sequence[Future[Any]]:
+        """Of these one has to be done for more to come."""
+        if not self._prepared:
+            return [*(one for one in self._references if not one.done()), *self._references][:1]
+        running = self._begun[0][2].ran if self._begun else None
+        return [*([running] if running is not None else []), *([self._to_build[0]] if self._waiting and self._to_build else [])]
+
+    def advance(self) -> list[Measurement]:
+        """Hand on what was built, and give what has come. Raises what building and devices raise: ToolchainError, DeviceError, MachineTrouble."""
+        if not self._prepare():
+            return []
+        self._hand_on()
+        found = []
+        while self._begun and self._begun[0][2].over:
+            found.append(self._measurer.end_trial(*self._begun.popleft()))
+        if self.over:
+            self._clear()
+        return found
+
+    def _prepare(self) -> bool:
+        """Whether the references are there."""
+        if self._prepared or any(not one.done() for one in self._references):
+            return self._prepared
+        built = [one for future in self._references for one in future.result()]
+        self._measurer.keep_references(self._new, {key: one for (key, _), one in zip(self._sources, built, strict=True)})
+        self._prepared = True
+        return True
+
+    def _hand_on(self) -> None:
+        while self._waiting:
+            key, one = self._waiting[0]
+            if self._measurer.knows(key) or key in self._started:
+                trial = Trial()
+            elif self._is_built():
+                trial = self._measurer.begin_trial(one, self._built.popleft(), self._started)
+            else:
+                return
+            self._started.add(key)
+            self._begun.append((*self._waiting.popleft(), trial))
+
+    def _is_built(self) -> bool:
+        while not self._built and self._to_build and self._to_build[0].done():
+            self._built += self._to_build.popleft().result()
+        return bool(self._built)
+
+    def _clear(self) -> None:
+        """Remove what was built; references stay."""
+        for future in self._futures:
+            self._measurer.builder.release(future.result())
+        self._measurer.forget_accidents(self._started)
+
+    def end(self) -> None:
+        """Stop building. Runs are stopped by the measurer's queue, for all flights at once."""
+        self._measurer.builder.stop([*self._references, *self._futures] if not self._prepared else self._futures)
+        self._measurer.forget_accidents(self._started)
+
+
+def wait_for_any(flights: Iterable[Flight]) -> None:
+    """Until one of them may go on."""
+    awaited = [one for flight in flights for one in flight.awaits]
+    if awaited:
+        wait(awaited, return_when=FIRST_COMPLETED)

@@ -1,0 +1,181 @@
+"""Rounds of several tasks at a time: devices stay busy, the budget is met, and the search depends on the order of results alone."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from ansor.codegen.artifact import LIBRARY
+from ansor.cost_model.random_model import RandomModel
+from ansor.errors import MachineTrouble
+from ansor.measure.device import Job, Observation
+from ansor.measure.failure import Failure
+from ansor.measure.machine_trouble import KIND as MACHINE
+from ansor.measure.measurer import Candidate, Measurement, Measurer
+from ansor.measure.record import load
+from ansor.run import rounds as rounds_module
+from ansor.run.budget import Budget
+from ansor.run.options import SearchOptions, Trials
+from ansor.run.states import Progress
+from ansor.run.tuning import TuningRun
+from ansor.run.voice import Hearers
+from ansor.targets.unit import INSTRUCTIONS
+from ansor.tasks.task import SearchTask
+from ansor.te import workloads
+from tests.run.test_tuning import FakeMeasurer
+
+TASKS = [SearchTask(workloads.matmul, (16, size, 16), "cpu -threads=1") for size in (16, 32, 48, 64)]
+
+
+class Board:
+    """Counts the letters of a program, and waits. busy: how many of all work now, and did at most."""
+
+    alone, model, unit, form = False, "board", INSTRUCTIONS, LIBRARY
+    lock, busy, most = threading.Lock(), 0, 0
+
+    def __init__(self, name: str, seconds: float = 0.02) -> None:
+        self.name, self.seconds, self.ran = name, seconds, list[str]()
+
+    def run(self, job: Job) -> Observation | Failure:
+        with Board.lock:
+            Board.busy += 1
+            Board.most = max(Board.most, Board.busy)
+        self.ran.append(job.task.key)
+        time.sleep(self.seconds)
+        with Board.lock:
+            Board.busy -= 1
+        return Observation((float(len(job.artifact.source.text)),), INSTRUCTIONS)
+
+    def close(self) -> None:
+        pass
+
+
+def tuned(boards: Sequence[Board], trials: int, records: Path | None = None, hearers: Hearers | None = None, seconds: float | None = None) -> TuningRun:
+    with Measurer("cpu -threads=1", boards, jobs=1) as measurer:
+        budget, search = Budget(trials, seconds), SearchOptions(0, RandomModel(0))
+        run = TuningRun(TASKS, measurer=measurer, budget=budget, search=search, trials=Trials(records), hearers=hearers)
+        run.run()
+        return run
+
+
+def test_several_devices_are_kept_busy_with_several_tasks(tmp_path: Path) -> None:
+    Board.most = 0
+    boards = [Board(f"b{number}") for number in range(3)]
+    found = tuned(boards, 30, tmp_path / "r.jsonl")
+    assert Board.most == 3 and all(board.ran for board in boards)
+    assert sum(state.trials for state in found.states) == len(load(tmp_path / "r.jsonl").records) == 30
+    rows = [(record.workload, record.sketch, record.row) for record in load(tmp_path / "r.jsonl").records]
+    assert len(set(rows)) == 30 and all(state.best is not None for state in found.states)
+
+
+def test_one_device_gets_a_round_at_a_time() -> None:
+    heard: list[str] = []
+    tuned([Board("one", 0.0)], 24, hearers=Hearers(update=lambda progress: heard.append(progress.task.name)))
+    changes = sum(one != other for one, other in zip(heard, heard[1:], strict=False))
+    assert len(heard) == 24 and changes <= 24 // 3
+
+
+def test_what_was_interrupted_goes_on(tmp_path: Path) -> None:
+    seen: list[Progress] = []
+
+    def interrupt(progress: Progress) -> None:
+        seen.append(progress)
+        if len(seen) == 10:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tuned([Board("a"), Board("b")], 30, tmp_path / "r.jsonl", Hearers(update=interrupt))
+    assert len(load(tmp_path / "r.jsonl").records) == 10
+    assert sum(state.trials for state in tuned([Board("a"), Board("b")], 30, tmp_path / "r.jsonl").states) == 30
+    rows = [(record.workload, record.sketch, record.row) for record in load(tmp_path / "r.jsonl").records]
+    assert len(set(rows)) == len(rows) == 30
+
+
+def test_the_time_ends_it() -> None:
+    started = time.monotonic()
+    tuned([Board("a", 0.3), Board("b", 0.3)], 100_000, seconds=1.5)
+    assert time.monotonic() - started < 60
+
+
+class FakeQueue:
+    """Nothing runs on it."""
+
+    def stop(self) -> None:
+        pass
+
+
+class FakeFlight:
+    """A batch whose measurements come when the test says: costs are lengths of texts."""
+
+    def __init__(self, measurer: object, batch: Sequence[Candidate]) -> None:
+        self.batch, self.ready, self.given = batch, 0, 0
+
+    @property
+    def over(self) -> bool:
+        return self.given == len(self.batch)
+
+    def advance(self) -> list[Measurement]:
+        found = [self.measured(one) for one in self.batch[self.given : self.ready]]
+        self.given = self.ready
+        return found
+
+    def measured(self, one: Candidate) -> Measurement:
+        return Measurement((float(len(one.source.text)),), unit=INSTRUCTIONS)
+
+    def end(self) -> None:
+        pass
+
+
+def scripted(monkeypatch: pytest.MonkeyPatch, seed: int, *, in_drops: bool) -> list[str]:
+    """All programs in the order in which they were asked for. Rounds end in an order of the seed; in_drops: results of others come in between."""
+    asked: list[str] = []
+    order, drops = random.Random(seed), random.Random(seed + 1)
+
+    class Noting(FakeFlight):
+        def __init__(self, measurer: object, batch: Sequence[Candidate]) -> None:
+            super().__init__(measurer, batch)
+            asked.extend(one.source.text for one in batch)
+
+    def wait_for_any(flights: Sequence[FakeFlight]) -> None:
+        chosen = order.choice(list(flights))
+        for one in flights if in_drops else ():
+            one.ready = max(one.ready, drops.randrange(len(one.batch)))  # not all of them: that would end another one
+        chosen.ready = len(chosen.batch)
+
+    monkeypatch.setattr(rounds_module, "Flight", Noting)
+    monkeypatch.setattr(rounds_module, "wait_for_any", wait_for_any)
+    measurer = FakeMeasurer()
+    measurer.ahead, measurer.queue = 8, FakeQueue()  # type: ignore[attr-defined]
+    measurer.unit = INSTRUCTIONS
+    search = SearchOptions(0, RandomModel(0))
+    TuningRun(TASKS, measurer=measurer, budget=Budget(60), search=search).run()  # type: ignore[arg-type]  # a fake
+    return asked
+
+
+def test_the_same_order_of_results_gives_the_same_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounds that end in the same order decide all; when their trials come in between does not."""
+    runs = [scripted(monkeypatch, seed, in_drops=drops) for seed in (1, 2) for drops in (False, True)]
+    assert runs[0] == runs[1] and runs[2] == runs[3] and runs[0] != runs[2] and len(runs[0]) == 60
+
+
+def test_trouble_of_the_machine_ends_it_and_the_others_of_the_round_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Troubled(FakeFlight):
+        def measured(self, one: Candidate) -> Measurement:
+            return Measurement(failure=Failure(MACHINE, "no space left")) if one is self.batch[0] else super().measured(one)
+
+    def wait_for_any(flights: Sequence[FakeFlight]) -> None:
+        flights[0].ready = len(flights[0].batch)
+
+    monkeypatch.setattr(rounds_module, "Flight", Troubled)
+    monkeypatch.setattr(rounds_module, "wait_for_any", wait_for_any)
+    measurer = FakeMeasurer()
+    measurer.ahead, measurer.queue = 8, FakeQueue()  # type: ignore[attr-defined]
+    run = TuningRun(TASKS, measurer=measurer, budget=Budget(60), search=SearchOptions(0, RandomModel(0)))  # type: ignore[arg-type]  # a fake
+    with pytest.raises(MachineTrouble, match="no space left"):
+        run.run()
+    assert run.states[0].trials > 0
