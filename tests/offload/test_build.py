@@ -15,9 +15,10 @@ from ansor.integer.from_torch import from_torch
 from ansor.integer.network import IntegerNetwork
 from ansor.integer.operators import Convolution, Table
 from ansor.integer.reference import run
-from ansor.offload.annotation import between
+from ansor.offload.annotation import Names, between
 from ansor.offload.build import ByCost, Rates, build
 from ansor.offload.program import Placed, Running
+from ansor.run.keywords import RunOptions
 from ansor.vta.configuration import DEFAULT
 from ansor.vta.runtime.driver import Driver
 from ansor.vta.runtime.opencl import OpenclDriver
@@ -154,6 +155,18 @@ def test_between_names_and_c_on_the_host() -> None:
     assert made.annotation.device == {"body2", "beside", "sum"}
     assert made.copies == (("stem", True), ("body1", True), ("sum", False))
     assert checked(made, times=2).synchronisations == 2
+
+
+def test_programs_are_tuned_and_recorded(tmp_path: Path) -> None:
+    def body2(network: IntegerNetwork) -> Names:
+        return between(network, "body2", "body2")
+
+    records, tuned = tmp_path / "vta.json", list[Placed]()
+    for trials in (2, 0):
+        tuned.append(build(residual(), place=body2, asked=RunOptions.of({"trials": trials, "records": records})))
+        assert len(records.read_text().splitlines()) >= 2
+    assert tuned[0].compiled["body2"].cycles() == tuned[1].compiled["body2"].cycles() > 0
+    checked(tuned[0], times=1)
 
 
 def test_inputs_that_do_not_fit(block: Placed) -> None:
