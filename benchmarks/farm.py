@@ -3,7 +3,7 @@
     python benchmarks/farm.py faults [--trials 1000]         workers killed and cut off at random moments: each trial once, or reported
     python benchmarks/farm.py overhead [--trials 200]        seconds that a trial takes more than on the same device directly
     python benchmarks/farm.py scaling [--milliseconds 200]   1, 2, 4, 8 devices that wait
-    python benchmarks/farm.py boards [--trials 128]          ResNet-18 on one and on four emulated boards that answer late
+    python benchmarks/farm.py boards [--trials 144]          ResNet-18 on one and on four emulated boards that answer late
     python benchmarks/farm.py thousand [--devices 1000]      Dask's scheduler with so many workers: jobs a second, processor time for each
 
 Devices of the first three are pretended: they wait, and give a cost. Nothing was known to anything before.
@@ -12,6 +12,7 @@ Devices of the first three are pretended: they wait, and give a cost. Nothing wa
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import random
 import signal
@@ -37,6 +38,8 @@ from ansor.measure.device import Job, Observation
 from ansor.measure.device_kinds import open_devices
 from ansor.measure.device_queue import DeviceQueue
 from ansor.measure.failure import Failure
+from ansor.measure.measurer import Candidate, Measurer
+from ansor.run.states import TaskState
 from ansor.targets.base import parse_target
 from ansor.zoo.catalogue import NETWORKS
 from tests.farm_cluster import Cluster, child_of
@@ -129,23 +132,38 @@ def scaling(folder: Path, milliseconds: float, trials: int = 40) -> None:
     console().print(table)
 
 
-def boards(folder: Path, trials: int, delay: float) -> None:
-    """The same tasks with one board and with four: agents under an emulator, whose answers come late."""
-    network = NETWORKS["resnet18"]
-    tasks, weights = extract_tasks(network.model(), network.example_inputs(), BOARD)
-    agent = built_agent()
-    rows: list[tuple[int, float, list[float]]] = []
+def boards(folder: Path, trials: int, delay: float, pixels: int, agents: bool) -> None:
+    """The same tasks with one board and with four: emulators, or agents under them, whose answers come late. Best programs are counted by an emulator."""
+    import torch
+
+    tasks, weights = extract_tasks(NETWORKS["resnet18"].model(), (torch.zeros(1, 3, pixels, pixels),), BOARD)
+    rows: list[tuple[float, float]] = []
     with Cluster(folder / "farm") as cluster:
         for count in (1, 4):
             for number in range(count):
-                cluster.worker(f"boards{count}", f"late:{delay},agent-stdio:{agent} -store {folder / f'board{count}{number}'} -with qemu-aarch64")
+                agent = f"agent-stdio:{built_agent()} -store {folder / f'board{count}{number}'} -with qemu-aarch64"
+                cluster.worker(f"boards{count}", f"late:{delay},{agent if agents else 'qemu-aarch64'}")
             started = time.monotonic()
             states = tune_tasks(tasks, weights, trials=trials, devices=[f"farm://{cluster.url}?key=boards{count}"], progress=False)
-            rows.append((count, time.monotonic() - started, [state.cost for state in states]))
-    for count, seconds, costs in rows:
-        total = sum(cost * weight for cost, weight in zip(costs, weights, strict=True))
-        console().print(f"boards: {count}; {seconds:.1f} s; {total / 1e6:.1f} million instructions of all kernels")
-    console().print(f"four against one: {rows[1][1] / rows[0][1]:.2f} of the time")
+            rows.append((time.monotonic() - started, _instructions(states)))
+            done, failed = sum(state.trials for state in states), sum(sum(state.failures.values()) for state in states)
+            seconds, million = rows[-1][0], rows[-1][1] / 1e6
+            console().print(f"boards: {count}; {seconds:.1f} s, {done} trials, {failed} failed; {million:.2f} million instructions")
+    (alone, one), (seconds, four) = rows
+    console().print(f"four against one: {seconds / alone:.2f} of the time, {four / one:.3f} of the instructions")
+
+
+def _instructions(states: Sequence[TaskState]) -> float:
+    """Of the best programs, as often as the network runs them; infinite where one has no program."""
+    total = 0.0
+    with Measurer(BOARD, "qemu-aarch64") as measurer:
+        for state in states:
+            if state.best is None:
+                return math.inf
+            source = state.task.source(state.best.sketch, state.best.row, "best")
+            (found,) = measurer.measure([Candidate(state.task.measure_task, source)])
+            total += found.cost * state.weight
+    return total
 
 
 def main() -> None:
@@ -155,6 +173,8 @@ def main() -> None:
     parser.add_argument("--trials", type=int)
     parser.add_argument("--milliseconds", type=float, default=200.0)
     parser.add_argument("--delay", type=float, default=0.4, help="seconds that a board's answer comes late")
+    parser.add_argument("--pixels", type=int, default=32, help="of the images that the network of `boards` reads: emulators take their time for larger ones")
+    parser.add_argument("--agents", action="store_true", help="boards are agents under emulators, which time programs; without, emulators, which count")
     parser.add_argument("--devices", type=int, default=1000)
     asked = parser.parse_args()
     os.environ["ANSOR_FARM"] = "/nonexistent"
@@ -167,7 +187,7 @@ def main() -> None:
         elif asked.what == "scaling":
             scaling(folder, asked.milliseconds)
         elif asked.what == "boards":
-            boards(folder, asked.trials or 128, asked.delay)
+            boards(folder, asked.trials or 144, asked.delay, asked.pixels, asked.agents)
         else:
             thousand(asked.devices, asked.trials or 5000)
 

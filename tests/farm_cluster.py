@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from ansor.support.safe_files import make_folder
+from tests.namespaces import Namespace
 from tests.pretended_device import install_into
 
 START_SECONDS = 60.0
@@ -23,9 +24,9 @@ START_SECONDS = 60.0
 
 class Cluster:
     """A scheduler, and workers. Use it in a `with` statement. certificates: their folder, or None for a farm without. pretends: see `worker`; of the
-    scheduler."""
+    scheduler. within: the network that the scheduler is in, instead of this machine's own loopback interface."""
 
-    def __init__(self, folder: Path, certificates: Path | None = None, patience: float = 5.0, pretends: str = "") -> None:
+    def __init__(self, folder: Path, certificates: Path | None = None, patience: float = 5.0, pretends: str = "", within: Namespace | None = None) -> None:
         self.folder = folder
         make_folder(folder)
         self._site = install_into(folder / "site")
@@ -34,14 +35,14 @@ class Cluster:
             "PYTHONPATH": os.pathsep.join([str(self._site), os.environ.get("PYTHONPATH", "")]),
         }  # fmt: skip
         self.processes: list[subprocess.Popen[str]] = []
-        words = ("scheduler", "--listen", "127.0.0.1:0", "--dashboard", "", "--patience", str(patience))
-        said = self._started(words, r"listens at (\S+);", pretends)
+        words = ("scheduler", "--listen", f"{'127.0.0.1' if within is None else within.address}:0", "--dashboard", "", "--patience", str(patience))
+        said = self._started(words, r"listens at (\S+);", pretends, within)
         self.url = said.rpartition("/")[2]
         self.scheduler = self.processes[0]
 
-    def worker(self, key: str, device: str, pretends: str = "") -> subprocess.Popen[str]:
+    def worker(self, key: str, device: str, pretends: str = "", within: Namespace | None = None) -> subprocess.Popen[str]:
         """Start one, and wait until it has joined: the process that watches over it. pretends: a line of Python that it starts with, to say other versions."""
-        self._started(("worker", self.url, "--key", key, "--device", device), "(serves)", pretends)
+        self._started(("worker", self.url, "--key", key, "--device", device), "(serves)", pretends, within)
         return self.processes[-1]
 
     def pretended(self, key: str, name: str, milliseconds: float, *words: str) -> subprocess.Popen[str]:
@@ -53,12 +54,13 @@ class Cluster:
         path = self.folder / f"{name}.ran"
         return [line for line in path.read_text().splitlines() if line != "canary"] if path.exists() else []
 
-    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *words: str, within: Namespace | None = None) -> subprocess.CompletedProcess[str]:
         """A command of ansor's, with the farm's environment."""
-        return subprocess.run([sys.executable, "-m", "ansor", *words], env=self._environment, capture_output=True, text=True, timeout=120, check=False)
+        command = [*_entering(within), sys.executable, "-m", "ansor", *words]
+        return subprocess.run(command, env=self._environment, capture_output=True, text=True, timeout=120, check=False)
 
-    def _started(self, words: Sequence[str], ready: str, pretends: str = "") -> str:
-        command = [sys.executable, "-m", "ansor", "farm", *words]
+    def _started(self, words: Sequence[str], ready: str, pretends: str = "", within: Namespace | None = None) -> str:
+        command = [*_entering(within), sys.executable, "-m", "ansor", "farm", *words]
         process = subprocess.Popen(command, env=self._pretending(pretends), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
         self.processes.append(process)
         deadline, said = time.monotonic() + START_SECONDS, ""
@@ -91,6 +93,10 @@ class Cluster:
             process.wait()
             if process.stdout is not None:
                 process.stdout.close()
+
+
+def _entering(within: Namespace | None) -> Sequence[str]:
+    return () if within is None else within.entering
 
 
 def child_of(process: subprocess.Popen[str]) -> int:
