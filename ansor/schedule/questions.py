@@ -99,13 +99,25 @@ def packable_operands(state: State, name: str, reuse: int) -> tuple[list[str], l
     return found
 
 
+def slides(state: State, stage: str, name: str) -> bool:
+    """Whether a stage reads windows of a tensor: at sums of two of its axes."""
+    found = [read for read in access.reads(state[stage].tensor) if read.tensor.name == name]
+    return any(sum(isinstance(node, Axis) for node in walk(index)) > 1 for read in found for index in read.indices)
+
+
 def axes_of_packed_only(state: State, name: str) -> list[Axis]:
-    """Output axes that index the largest packed constant and move along no other input: the output channels of a convolution, also one in groups, where
-    many neighbours in a row read the same data.
+    """Output axes that index the largest packed operand and move along no other input: the output channels of a convolution, also one in groups, where
+    many neighbours in a row read the same data. Constants, or what is packed inside, unless the innermost output axis indexes that: vectors run along it then.
     """
     stage = state[name]
+    if stage.tensor.compute is None:
+        return []
     packed = [tensor for tensor in access.producers(stage.tensor) if tensor.name in stage.packed.ahead]
-    if not packed or stage.tensor.compute is None:
+    if not packed and stage.packed.inside:
+        last = id(stage.tensor.compute.axes[-1])
+        along = {read.tensor.name for read in access.reads(stage.tensor) for index in read.indices if any(id(node) == last for node in walk(index))}
+        packed = [tensor for tensor in access.producers(stage.tensor) if tensor.name in stage.packed.inside and along.isdisjoint(stage.packed.inside)]
+    if not packed:
         return []
     largest = max(packed, key=lambda tensor: tensor.size)
     users: dict[int, set[str]] = {}

@@ -81,6 +81,21 @@ def test_output_channels_are_innermost_in_private_tiles_only() -> None:
     assert root.state["conv"].loops[-4:] == ("n_3", "co_3", "h_3", "w_3")  # the output is stored with w innermost
 
 
+@pytest.mark.parametrize("padding", [0, 1])
+def test_weights_that_are_given_are_packed_alone_and_vectors_run_along_output_channels(padding: int) -> None:
+    data, weight = te.placeholder((1, 16, 16, 16), name="data"), te.placeholder((64, 16, 3, 3), name="weight")
+    found = sketches([data, weight, te.nn.conv2d(data, weight, 1, padding, name="conv")])
+    alone = [sketch for sketch in found if any(stage.packed.inside == ("weight",) for stage in sketch.state.stages)]
+    assert {sketch.state["conv_local"].loops[-1] for sketch in alone if any(stage.name == "conv_local" for stage in sketch.state.stages)} == {"co_3"}
+
+
+def test_products_are_packed_as_before() -> None:
+    """No operand is read in windows: what vectors are filled with, or both."""
+    a, b, k = te.placeholder((64, 96), name="A"), te.placeholder((96, 80), name="B"), te.reduce_axis((0, 96), name="k")
+    found = sketches([a, b, te.compute((64, 80), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C")])
+    assert {stage.packed.inside for sketch in found for stage in sketch.state.stages if stage.packed.inside} == {("B",), ("B", "A")}
+
+
 def test_nothing_is_packed_without_reuse() -> None:
     x, b = te.placeholder((4, 8), name="x"), te.placeholder((4, 8), name="b", constant=True)
     dag = Dag([x, b, te.compute((4, 8), lambda i, j: x[i, j] + b[i, j], name="c")])
