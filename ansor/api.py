@@ -262,6 +262,8 @@ def compile_int8(
     check_names("compile_int8", options, Int8Keywords)
     asked = RunOptions.of(options)  # mistakes show before the model is read
     target = parse_target("cpu -threads=1" if target is None else target)
+    if target.kind == "vta":
+        raise TargetError(f"asked to compile a network for {target} alone; a core runs the middle of one, beside a host: use ansor.offload.build (docs/vta.md)")
     check_machine(target, measures=asked.measures)
     asked.check_place(written=asked.measures)
     check_tools(target)

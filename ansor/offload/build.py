@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ansor.integer.network import IntegerNetwork
+from ansor.integer.network_code import NetworkCode
 from ansor.integer.operators import Operator, Reshape
 from ansor.offload.annotation import Annotation, Names, Seconds, cheapest, middle
 from ansor.offload.compiling import Compiled, compiled, forms_of
@@ -38,7 +39,7 @@ class Rates:
 
 @dataclass(frozen=True)
 class ByCost:
-    """An operator is where it takes the least, with its transfers. host: seconds of operators that were measured; others are estimated by `rates`."""
+    """An operator is where it takes the least, with its transfers. host: seconds of operators that were measured (`measured_seconds`); others are estimated."""
 
     rates: Rates = Rates()
     host: Mapping[str, float] | None = None
@@ -57,7 +58,7 @@ def build(
         forms, refused = forms_of(network, wanted)
         programs, unfit = compiled(forms, core, asked, voice)
         there = cheapest(network, seconds_of(network, programs, place)) if isinstance(place, ByCost) else frozenset(programs)
-        there = _without_idle_names(network, there)
+        there = _without_names_alone(network, there)
         phases = phases_of(network, there)
         annotation = Annotation(there, {**refused, **unfit})
         hosts = [None if phase.on_device or not phase.operators else _host(network, phase.operators, host, voice) for phase in phases]
@@ -76,13 +77,26 @@ def seconds_of(network: IntegerNetwork, programs: Mapping[str, Compiled], place:
     return Seconds(host, device, {name: rates.transfer + size / rates.bus_bytes for name, size in sizes.items()})
 
 
-def _without_idle_names(network: IntegerNetwork, there: Names) -> Names:
-    """Without reshaped tensors whose source is not made on the device: they are names of what the host has."""
+def _without_names_alone(network: IntegerNetwork, there: Names) -> Names:
+    """Without reshaped tensors that are no more than names: of what the host has, or for nobody on the device; and without those that are an image of rows
+    or columns to whom reads them there: on the device all are channels."""
     kept = set(there)
+    for one in reversed(network.operators):
+        if isinstance(one, Reshape):
+            readers = [reader for reader in network.operators if one.output in reader.inputs and reader.output in kept]
+            others = [reader for reader in readers if not isinstance(reader, Reshape)]
+            if not readers or others and len(one.to) == 4 and one.to[1:3] != (1, 1):
+                kept.discard(one.output)
     for one in network.operators:
         if isinstance(one, Reshape) and one.inputs[0] not in kept:
             kept.discard(one.output)
     return frozenset(kept)
+
+
+def measured_seconds(code: NetworkCode) -> dict[str, float]:
+    """What the operators of a network in C took on the host, for `ByCost.host`: those whose kernels were tuned, or found in records."""
+    costs = [(call.operator.output, code.kernels[call.kernel].cost) for call in code.calls]
+    return {name: cost for name, cost in costs if cost is not None}
 
 
 def _host(network: IntegerNetwork, operators: tuple[Operator, ...], host: str | Target | None, voice: Voice) -> Runs:

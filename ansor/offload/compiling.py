@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ansor.errors import ScheduleError
 from ansor.integer.network import IntegerNetwork
 from ansor.integer.operators import Add, AveragePool, Convolution, Dense, Table
 from ansor.integer.operators import Operator as IntegerOperator
@@ -67,17 +68,21 @@ def compiled(forms: Mapping[str, Form], target: Target, asked: RunOptions, voice
     refused: dict[str, str] = {}
     for name, task in tasks.items():
         program = programs[task.workload_key]
-        if program is None:
-            refused[name] = f"no program of it fits into {target}"
+        if isinstance(program, str):
+            refused[name] = program
         else:
             found[name] = Compiled(forms[name], program)
     return found, refused
 
 
-def _program(state: TaskState, asked: RunOptions) -> Operator | None:
-    best = chosen(state, asked.search.model, asked.search.seed)
-    source = state.task.source(best.sketch, best.row)
-    return operator_from_text(source.text) if is_operator(source) else None
+def _program(state: TaskState, asked: RunOptions) -> Operator | str:
+    """The program, or why there is none."""
+    try:
+        best = chosen(state, asked.search.model, asked.search.seed)
+        source = state.task.source(best.sketch, best.row)
+    except ScheduleError as error:
+        return str(error)
+    return operator_from_text(source.text) if is_operator(source) else f"no program of it fits into {state.task.target}"
 
 
 def _name(form: Form) -> str:

@@ -165,8 +165,7 @@ def _(operator: Add, given: Sequence[Given]) -> Form | str:
 @form_of.register
 def _(operator: Reshape, given: Sequence[Given]) -> Form | str:
     shapes = given[0].shape, operator.to
-    plain = [(shape[0], shape[-1]) for shape in shapes if len(shape) == 2 or len(shape) == 4 and shape[1:3] == (1, 1)]
-    if len(plain) == 2 and plain[0] == plain[1]:
+    if all(len(shape) in (2, 4) and sum(extent > 1 for extent in shape[1:]) <= 1 for shape in shapes) and shapes[0][0] == shapes[1][0]:
         return Form(operator, ())
     return f"it puts the bytes of {list(shapes[0])} in another order of channels"
 

@@ -9,16 +9,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ansor.errors import ArgumentError
+import ansor
+from ansor.errors import ArgumentError, TargetError
+from ansor.integer.compiling import compiled
 from ansor.integer.from_onnx import from_onnx
 from ansor.integer.from_torch import from_torch
 from ansor.integer.network import IntegerNetwork
-from ansor.integer.operators import Convolution, Table
+from ansor.integer.operators import Convolution, MaxPool, Reshape, Table, Window
 from ansor.integer.reference import run
 from ansor.offload.annotation import Names, between
-from ansor.offload.build import ByCost, Rates, build
+from ansor.offload.build import ByCost, Rates, build, measured_seconds
 from ansor.offload.program import Placed, Running
 from ansor.run.keywords import RunOptions
+from ansor.targets.base import parse_target
 from ansor.vta.configuration import DEFAULT
 from ansor.vta.runtime.driver import Driver
 from ansor.vta.runtime.opencl import OpenclDriver
@@ -76,8 +79,8 @@ def test_a_residual_block_runs_with_one_synchronisation(block: Placed) -> None:
     assert str(block).splitlines() == [
         "host    stem = convolution(x) 3x3 padding (1, 1, 1, 1)", "stem -> device",
         "device  body1 = convolution(stem) 3x3 padding (1, 1, 1, 1)", "device  body2 = convolution(body1) 3x3 padding (1, 1, 1, 1)",
-        "device  beside = convolution(stem) 1x1", "device  sum = add(body2, beside)", "device  pool = maxpool(sum) 8x8", "device  flat = reshape(pool)",
-        "flat -> host", "host    last = dense(flat)",
+        "device  beside = convolution(stem) 1x1", "device  sum = add(body2, beside)", "device  pool = maxpool(sum) 8x8",
+        "pool -> host", "host    flat = reshape(pool)", "host    last = dense(flat)",
     ]  # fmt: skip
     counts = checked(block)
     assert (counts.operators, counts.synchronisations, counts.runs[Reason.READ]) == (2 * 5, 2, 2)
@@ -87,7 +90,7 @@ def test_a_residual_block_runs_with_one_synchronisation(block: Placed) -> None:
 @pytest.mark.parametrize("core", ["32", "64"])
 def test_other_cores(core: str) -> None:
     made = build(residual(), f"vta -core={core}")
-    assert made.annotation.device == {"body1", "body2", "beside", "sum", "pool", "flat"}
+    assert made.annotation.device == {"body1", "body2", "beside", "sum", "pool"}
     program = made.compiled["sum"].program
     assert program is not None
     checked(made, FunctionalDriver(program.configuration, seed=2), times=1)
@@ -135,8 +138,40 @@ def test_an_operator_that_no_core_has_splits_the_middle() -> None:
     tensors = {**network.tensors, "function": replace(network.tensors["body1"], name="function")}
     made = build(replace(network, operators=tuple(operators), tensors=tensors).checked())
     assert made.annotation.refused == {"function": "a core has no table"}
-    assert made.copies == (("stem", True), ("body1", False), ("function", True), ("flat", False))
+    assert made.copies == (("stem", True), ("body1", False), ("function", True), ("pool", False))
     assert checked(made, times=1).synchronisations == 2
+
+
+def test_names_of_what_is_on_the_device_stay_there() -> None:
+    """A flattened image of one place is its channels, however many names it has."""
+    network = residual()
+    operators = [replace(one, inputs=("points",)) if one.output == "flat" else one for one in network.operators]
+    operators.insert(-2, Reshape("points", ("pool",), (1, 24, 1, 1)))
+    tensors = {**network.tensors, "points": replace(network.tensors["pool"], name="points", shape=(1, 24, 1, 1), axes=())}
+    named = replace(network, operators=tuple(operators), tensors=tensors).checked()
+    made = build(named, place=lambda whole: between(whole, "body1", "last"))
+    assert {"points", "flat", "last"} < made.annotation.device and made.copies == (("stem", True), ("last", False))
+    assert checked(made).synchronisations == 2
+    read = replace(named, operators=(*operators, MaxPool("more", ("points",), Window((2, 1)))))
+    read = replace(read, outputs=("last", "more"), tensors={**tensors, "more": replace(tensors["points"], name="more", shape=(1, 23, 1, 1))}).checked()
+    apart = build(read, place=lambda whole: frozenset(one.output for one in whole.operators))
+    assert "points" not in apart.annotation.device and "more" in apart.annotation.device
+    checked(apart, times=1)
+
+
+def test_cores_with_rows_have_no_place_for_biases() -> None:
+    made = build(residual(), "vta -core=batch=1")
+    assert not made.annotation.device and made.annotation.refused["body1"].endswith("whose elements have 2 rows; it has none")
+    checked(made, times=1)
+
+
+def test_what_was_measured_of_c() -> None:
+    asked = RunOptions.of({"trials": 0})
+    with asked.audience.voice(parse_target("cpu -threads=1")) as voice:
+        code = compiled(residual(), parse_target("cpu -threads=1"), asked, voice)
+    assert measured_seconds(code) == {}
+    tuned = replace(code, kernels=tuple(replace(kernel, cost=0.5) for kernel in code.kernels))
+    assert measured_seconds(tuned) == dict.fromkeys(("stem", "body1", "body2", "beside", "sum", "pool", "last"), 0.5)
 
 
 def test_by_cost() -> None:
@@ -167,6 +202,11 @@ def test_programs_are_tuned_and_recorded(tmp_path: Path) -> None:
         assert len(records.read_text().splitlines()) >= 2
     assert tuned[0].compiled["body2"].cycles() == tuned[1].compiled["body2"].cycles() > 0
     checked(tuned[0], times=1)
+
+
+def test_a_core_alone_runs_no_network() -> None:
+    with pytest.raises(TargetError, match="^asked to compile a network for vta -core=default alone; a core runs the middle of one, beside a host"):
+        ansor.compile_int8(residual(), (), "vta")
 
 
 def test_inputs_that_do_not_fit(block: Placed) -> None:

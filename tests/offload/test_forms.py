@@ -82,5 +82,7 @@ def test_what_a_core_does_not_compute_is_said() -> None:
         assert form_of(operator, [Given(SHAPE, -128)] * len(operator.inputs)) == why
     alone = form_of(MaxPool("y", ("x",), Window((1, 1), padding=(1, 0, 0, 0))), [Given(SHAPE, 0)])
     assert alone == "some of its windows see nothing but padding"
+    points = form_of(Reshape("y", ("x",), (1, 8, 1, 1)), [Given((1, 1, 1, 8), -128)])
+    assert isinstance(points, Form) and points.renames
     flat = form_of(Reshape("y", ("x",), (1, 8)), [Given((1, 1, 1, 8), -128)])
     assert isinstance(flat, Form) and flat.renames
