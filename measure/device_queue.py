@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 from ansor.errors import AnsorError, DeviceError
 from ansor.measure.device import Device, Job, Observation
 from ansor.measure.failure import LINK, Failure
 from ansor.measure.turns import Say
 from ansor.support.notices import warn
+from ansor.support.text import counted
 
 MOST_LOST = 6
 """Runs in a row that a device may lose, by failures of the kinds LINK: those of three jobs, where it is the only one. Each job is tried once more, on another
@@ -30,6 +32,14 @@ class Ran:
     seconds: float
 
 
+@runtime_checkable
+class StandsForOthers(Protocol):
+    """A device that is a way to others."""
+
+    def lines(self) -> Sequence[str]:
+        """What those do, one line for each; nothing where another device of the queue says it."""
+
+
 class DeviceQueue:
     """Hands jobs to devices. A single device runs its jobs in the caller's thread, as they are handed in.
 
@@ -39,7 +49,7 @@ class DeviceQueue:
 
     def __init__(self, devices: Sequence[Device], say: Say = warn) -> None:
         self._devices = tuple(devices)
-        self._usable, self._free, self._lost = list(devices), list(devices), [0] * len(devices)
+        self._usable, self._free, self._lost, self._ran = list(devices), list(devices), [0] * len(devices), [0] * len(devices)
         self._changed, self._say, self._stopping = threading.Condition(), say, False
         self._threads = ThreadPoolExecutor(len(devices), thread_name_prefix="ansor-device") if len(devices) > 1 else None
         self._running: list[Future[Ran]] = []
@@ -48,6 +58,19 @@ class DeviceQueue:
     def ahead(self) -> int:
         """Jobs that are worth handing out before a result is asked for."""
         return 2 * len(self._devices) if self._threads is not None else 0
+
+    def lines(self) -> Sequence[str]:
+        """What the devices do, one line for each; those that stand for others (`farm://`) say it themselves."""
+        found: list[str] = []
+        for device, ran in zip(self._devices, self._ran, strict=True):
+            found += device.lines() if isinstance(device, StandsForOthers) else [f"{device.name}: {self._state(device)}, {counted(ran, 'job')} done"]
+        return found
+
+    def _state(self, device: Device) -> str:
+        with self._changed:
+            if all(one is not device for one in self._usable):
+                return "left out"
+            return "free" if any(one is device for one in self._free) else "busy"
 
     def submit(self, job: Job) -> Future[Ran]:
         """The job's result, to come."""
@@ -124,6 +147,7 @@ class DeviceQueue:
         """Raises _Unusable for a device that lost too many runs in a row."""
         at = next(k for k, one in enumerate(self._devices) if one is device)
         lost = isinstance(outcome, Failure) and outcome.kind in LINK and not self._stopping
+        self._ran[at] += not lost
         self._lost[at] = self._lost[at] + 1 if lost else 0
         if self._lost[at] >= MOST_LOST:
             self._lost[at] = 0

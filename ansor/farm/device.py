@@ -48,6 +48,11 @@ class _Shared:
                 self._open.canary = pack_job(canary_job(self._target, self.about.form, self._work.path))
             return self._open
 
+    def lines(self) -> Sequence[str]:
+        """See `Session.lines`."""
+        session = self._open
+        return () if session is None else session.lines()
+
     def close(self) -> None:
         """Let whoever waits stop."""
         with self._lock:
@@ -73,7 +78,11 @@ class FarmSlot:
     def __init__(self, shared: _Shared, number: int, text: str) -> None:
         self.name = text if number == 0 else f"{text}#{number}"
         self.model, self.unit, self.form = shared.about.model, Unit.from_text(shared.about.unit), shared.about.form
-        self._shared = shared
+        self._shared, self._number = shared, number
+
+    def lines(self) -> Sequence[str]:
+        """What the farm's devices do: said by the first slot, for all."""
+        return self._shared.lines() if self._number == 0 else ()
 
     def run(self, job: Job) -> Observation | Failure:
         """See `Device`. Raises DeviceError when no device is left, or the farm is gone."""

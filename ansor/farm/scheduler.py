@@ -15,6 +15,9 @@ from ansor.farm.address import Place, is_loopback, security
 MOST_DEATHS = 2
 """Workers that may die under one job; then the job is given up."""
 
+DASHBOARD = "ansor-dashboard"
+"""What the address of the dashboard is called among what Dask's scheduler keeps for its clients."""
+
 SETTINGS: dict[str, Any] = {
     "distributed.scheduler.allowed-failures": MOST_DEATHS,
     "distributed.scheduler.worker-saturation": 1.0,
@@ -61,5 +64,7 @@ async def _serve(place: Place, dashboard: str, ready: Callable[[str, str], None]
     options = {"security": security(place)} if place.certificates is not None else {}
     protocol, pages = "tcp" if place.certificates is None else "tls", dashboard or "127.0.0.1:0"
     async with Scheduler(host=place.host, port=place.port, protocol=protocol, dashboard=shows, dashboard_address=pages, **options) as scheduler:
-        ready(scheduler.address, f"http://{dashboard}/status" if shows else "")
+        page = f"http://{dashboard}/status" if shows else ""
+        scheduler.task_metadata[DASHBOARD] = f"{page} on {place.host}" if page and not is_loopback(place.host) else page  # members ask for it
+        ready(scheduler.address, page)
         await scheduler.finished()

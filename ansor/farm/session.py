@@ -6,8 +6,9 @@ import json
 import threading
 import time
 import uuid
-from collections.abc import Mapping
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +18,12 @@ from ansor.farm import station
 from ansor.farm.address import FarmText, security
 from ansor.farm.codec import Packed, outcome_of, pack_job
 from ansor.farm.health import stands_out
-from ansor.farm.scheduler import MOST_DEATHS, configure
+from ansor.farm.scheduler import DASHBOARD, MOST_DEATHS, configure
 from ansor.farm.versions import difference, scheduler_difference
 from ansor.measure.device import Job, Observation
 from ansor.measure.failure import Failure
 from ansor.measure.turns import Say
-from ansor.support.text import clip
+from ansor.support.text import clip, counted
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -32,6 +33,8 @@ DESCRIBE_SECONDS = 300.0  # a device may build something first
 LOOK_SECONDS = 2.0
 ALONE_SECONDS = 60.0
 """How long a job waits for a device of its key to come back when there is none."""
+
+MOST_LINES = 16  # of devices, for people
 
 MOST_TURNS = 12  # of one job: files that have to come along, devices that were put aside in the meantime
 
@@ -55,8 +58,11 @@ class Session:
         self.canary: Packed | None = None
         self._canaries: dict[str, float] = {}
         self._told: set[str] = set()
+        self._on_their_way, self._done = 0, Counter[str]()
+        self._lock = threading.Lock()
         try:
             self._check_scheduler()
+            self.dashboard = dashboard_of(self._client)
             self.workers = self._workers()
             if not self.workers:
                 raise DeviceError(f"asked to measure on {farm.text}: no device of that key is there; {_keys_text(self._client)}")
@@ -67,6 +73,20 @@ class Session:
 
     def run(self, job: Job) -> Observation | Failure:
         """What became of a job. Raises DeviceError when no device is left, or the farm is gone."""
+        with self._counted():
+            return self._run(job)
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        with self._lock:
+            self._on_their_way += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._on_their_way -= 1
+
+    def _run(self, job: Job) -> Observation | Failure:
         packed = pack_job(job)
         canary: dict[str, Any] = {} if self.canary is None else {"text": self.canary.text, "every": self.farm.canary}
         files = dict(packed.files) | (dict(self.canary.files) if self.canary is not None else {})
@@ -86,6 +106,14 @@ class Session:
                 return self._heard(said)
             self._tell(f"a device of {self.farm.text} is put aside: {said['refused']}")
         return Failure("queue", f"no device of {self.farm.text} took the job: {clip(str(said), 300)}")
+
+    def lines(self) -> Sequence[str]:
+        """What the devices did for this run, one line for each, the jobs that are on their way, and where Dask shows more."""
+        with self._lock:
+            done, on_their_way = sorted(self._done.items()), self._on_their_way
+        devices = [f"{name}: {counted(jobs, 'job')} done" for name, jobs in done[:MOST_LINES]]
+        more = [f"and {counted(len(done) - MOST_LINES, 'device')} more"] if len(done) > MOST_LINES else []
+        return [*devices, *more, f"{counted(on_their_way, 'job')} on the way", *([f"dashboard: {self.dashboard}"] if self.dashboard else [])]
 
     def close(self) -> None:
         """Let whoever waits stop doing so, and disconnect."""
@@ -142,7 +170,10 @@ class Session:
         _check(said, self.farm.text)
         if said["model"] != self.about.model:
             raise DeviceError(f"asked to measure on {self.farm.text}, of {self.about.model}; a device of {said['model']} joined: give it another key")
-        self._compare(f"{said['device']} ({said['process']})", float(said["canary"]))
+        name = f"{said['device']} ({said['process']})"
+        with self._lock:
+            self._done[name] += 1
+        self._compare(name, float(said["canary"]))
         return outcome_of(said["outcome"])
 
     def _compare(self, name: str, canary: float) -> None:
@@ -169,6 +200,7 @@ class Session:
         found: dict[Model, str] = {}
         for future in asked:
             said = self._about(future)
+            self._done[f"{said['device']} ({said['process']})"] = 0
             found.setdefault(Model(said["model"], said["unit"], said["form"]), said["device"])
         if len(found) > 1:
             devices = " and ".join(f"{device} ({model.model}, {model.unit})" for model, device in found.items())
@@ -201,6 +233,11 @@ def connect(farm: FarmText) -> Client:
         raise DeviceError(
             f"asked for a farm at {place.url}: no scheduler answers there, or it refuses this machine's certificate ({why}); see `ansor farm scheduler`"
         ) from error
+
+
+def dashboard_of(client: Client) -> str:
+    """The address of Dask's pages, '' where the scheduler has none. They are on its machine's loopback interface."""
+    return str(client.get_metadata([DASHBOARD], ""))
 
 
 def _read(answer: object) -> tuple[dict[str, Any], str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ansor.farm import station
 from ansor.farm.address import FarmText, Place
-from ansor.farm.session import connect
+from ansor.farm.session import connect, dashboard_of
 from ansor.farm.worker import ASIDE
 from ansor.support.text import clip
 
@@ -55,7 +55,7 @@ def farm_status(place: Place) -> FarmStatus:
         busy = client.processing()
         devices = tuple(_device(address, one, said.get(address), len(busy.get(address, ()))) for address, one in sorted(workers.items()))
         waiting = sum(max(0, len(tasks) - 1) for tasks in busy.values())
-        return FarmStatus(devices, waiting, client.dashboard_link if "dashboard" in client.scheduler_info()["services"] else "")
+        return FarmStatus(devices, waiting, dashboard_of(client))
     finally:
         client.close(timeout=5)
 

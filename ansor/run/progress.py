@@ -52,7 +52,7 @@ class Picture:
         rest = "  ".join(filter(None, (speed_text(progress), f"{format_left(left)} left" if left is not None else "")))
         self._bar.update(self._run, completed=share_done(progress), trials=trials_text(progress), rest=rest)
         # One part to a line, so that nothing jumps as numbers grow. Words that do not fit go to the next line: nothing is cut.
-        self._under = result_parts(progress, self.peak())
+        self._under = [*result_parts(progress, self.peak()), *progress.devices]
         self._shown = Group(self._bar, *map(Text, self._under))
 
     def peak(self) -> float | None:

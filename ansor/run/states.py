@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ansor.measure.failure import Failure
@@ -70,6 +70,7 @@ class Progress:
     """Where a run stands, after a trial of `task`: all that `spent` and `reached` have can be asked of it.
 
     latest: that trial; failures: by kind; gain: share of the time of all kernels that the rest of the budget is expected to save, None before that can be said.
+    devices: where there are several, what they do, a line for each.
     """
 
     task: SearchTask
@@ -78,6 +79,7 @@ class Progress:
     reached: Reached
     failures: Mapping[str, int] = field(default_factory=dict)
     gain: float | None = None
+    devices: Sequence[str] = ()
 
     @property
     def trials(self) -> int:

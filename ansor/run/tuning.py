@@ -348,4 +348,5 @@ class TuningRun:
         cost, flop = sum(s.weight * s.best.cost for s in known if s.best), sum(s.weight * s.task.flop for s in known)
         spent = Spent(trials, measured, self.budget.trials, self.pace.elapsed, left, self.pace.known)
         reached = Reached(len(self.states), len(self.states) - len(known), cost, flop, any(s.fewer_operations for s in known), self.measurer.unit)
-        return Progress(state.task, measurement, spent, reached, dict(self.failures), self.pace.gain_of_rest())
+        devices = self.measurer.queue.lines() if self.measurer.ahead else ()
+        return Progress(state.task, measurement, spent, reached, dict(self.failures), self.pace.gain_of_rest(), devices)

@@ -108,6 +108,20 @@ def test_sentences(cluster: Cluster, tmp_path: Path) -> None:
     del tmp_path
 
 
+def test_a_person_sees_what_devices_did_and_what_is_on_the_way(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.pretended("seen", "s1", 1)
+    devices = open_devices([f"farm://{cluster.url}?key=seen"], TARGET, lambda text: None)
+    queue = DeviceQueue(devices)
+    try:
+        assert [line.rpartition(": ")[2] for line in queue.lines()] == ["0 jobs done", "0 jobs on the way"]
+        for number in range(3):
+            queue.submit(job(tmp_path, str(number + 1))).result()
+        first, last = queue.lines()
+        assert first.startswith("pretended:s1,") and first.endswith(": 3 jobs done") and last == "0 jobs on the way"
+    finally:
+        queue.close()
+
+
 def test_status_lists_devices(cluster: Cluster) -> None:
     found = cluster.run("farm", "status", cluster.url)
     assert found.returncode == 0 and "mixed" in found.stdout and max(map(len, found.stdout.splitlines())) <= 80, found.stdout + found.stderr

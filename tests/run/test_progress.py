@@ -54,6 +54,15 @@ def test_a_network_shows_the_sum() -> None:
     ]  # fmt: skip
 
 
+def test_devices_are_lines_on_a_terminal() -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, width=80)
+    picture = Picture()
+    picture.update(replace(progress(8, 1e-3, 5e7), devices=("board1: busy, 3 jobs done", "board2: left out, 1 job done")))
+    console.print(picture)
+    shown = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert [line.strip() for line in shown[-2:]] == ["board1: busy, 3 jobs done", "board2: left out, 1 job done"]
+
+
 def test_a_share_above_the_peak_is_explained_where_it_stands() -> None:
     winograd = replace(progress(8, 1e-3, 5e7), reached=Reached(1, 0, 1e-3, 5e7, fewer_operations=True))
     assert progress_parts(winograd, 25.0)[1] == "best 1 ms, 50.0 GFLOP/s (200 % of peak, operations as declared)"

@@ -66,8 +66,10 @@ def tuned(boards: Sequence[Board], trials: int, records: Path | None = None, hea
 def test_several_devices_are_kept_busy_with_several_tasks(tmp_path: Path) -> None:
     Board.most = 0
     boards = [Board(f"b{number}") for number in range(3)]
-    found = tuned(boards, 30, tmp_path / "r.jsonl")
+    seen: list[Progress] = []
+    found = tuned(boards, 30, tmp_path / "r.jsonl", Hearers(update=seen.append))
     assert Board.most == 3 and all(board.ran for board in boards)
+    assert [line.partition(":")[0] for line in seen[-1].devices] == ["b0", "b1", "b2"] and any("busy" in line for one in seen for line in one.devices)
     assert sum(state.trials for state in found.states) == len(load(tmp_path / "r.jsonl").records) == 30
     rows = [(record.workload, record.sketch, record.row) for record in load(tmp_path / "r.jsonl").records]
     assert len(set(rows)) == 30 and all(state.best is not None for state in found.states)
@@ -107,6 +109,9 @@ class FakeQueue:
 
     def stop(self) -> None:
         pass
+
+    def lines(self) -> Sequence[str]:
+        return ()
 
 
 class FakeFlight:
