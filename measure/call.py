@@ -27,7 +27,7 @@ class Call:
         self._originals: dict[str, NDArray[np.generic]] = {}
         self._buffers: dict[str, GuardedBuffer] = {}
         for argument in self.arguments:
-            size = argument.physical_size * np.dtype(argument.dtype).itemsize
+            size = argument.physical_size * np.dtype(argument.physical_dtype).itemsize
             buffer = self._buffers[argument.name] = GuardedBuffer(harness, argument.name, size)
             if argument.role == "output":
                 fill_unwritten(buffer.view(argument.dtype))
@@ -35,7 +35,7 @@ class Call:
             # float32 inputs of a double precision reference are widened here.
             original = argument.physical(inputs[argument.name].astype(argument.dtype, copy=False))
             self._originals[argument.name] = original
-            buffer.view(argument.dtype)[...] = original
+            buffer.view(argument.physical_dtype)[...] = original
         self._workspace = GuardedBuffer(harness, "workspace", data["workspace_bytes"])
         self._workspace.view("uint8")[...] = 0xFF  # NaN for who reads it before writing
         pointers = [self._buffers[argument.name].address for argument in self.arguments]

@@ -117,7 +117,8 @@ class Target:
     @property
     def algorithms(self) -> tuple[str, ...]:
         """Names of algorithms that its programs may follow, beside those of every target."""
-        return find_kind(self.kind).codegen.algorithms
+        algorithms = find_kind(self.kind).codegen.algorithms
+        return algorithms(self) if callable(algorithms) else algorithms
 
     @property
     def limits(self) -> tuple[Limit, ...]:
@@ -291,7 +292,8 @@ class CodeGenerator:
     target where that depends on it. cost: what programs should cost (arithmetic for many at once, as for limits); None: what processors take, by `Prior`.
     open_loops: loop orders, locations and annotations are tried after the rules; where rules decide all of that, they are not.
     refusal: why devices of a target cannot run any program of a computation, with the numbers; '' where they may. It is asked before anything is built.
-    algorithms: names of those that its programs may follow, beside those of every target (`ansor.algorithms.base`).
+    algorithms: names of those that its programs may follow, beside those of every target (`ansor.algorithms.base`); a function of the target where that
+    depends on it.
     """
 
     emit: Callable[[Target, Loops, str], CSource] = _as_c
@@ -301,7 +303,7 @@ class CodeGenerator:
     cost: Callable[[Target, Loops], Row] | None = None
     open_loops: bool = True
     refusal: Callable[[Target, Dag], str] = _any
-    algorithms: tuple[str, ...] = ()
+    algorithms: tuple[str, ...] | Callable[[Target], tuple[str, ...]] = ()
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,8 @@ RULES = (
 """Those of `cpu` without what wants vectors or caches."""
 
 ALGORITHMS = ("winograd_integer",)
+PACKED = {"riscv32": "packed_products_32", "riscv64": "packed_products_64"}
+"""Of cores that multiply one register at a time, by what a register holds. Others have instructions that multiply and add."""
 
 OPTIONS = (
     Option("board", "mcpu", "text", "the board, or the path of a file that describes one", always=True),
@@ -58,6 +60,8 @@ COUNTED = Prior(
 )  # fmt: skip
 
 
+SCALAR = 4
+"""Bytes of what boards call a vector that have none."""
 INDEX = {16: "short", 32: "int", 64: "long long"}
 """Types of loop variables, by their bits."""
 
@@ -93,6 +97,12 @@ def _settled(target: Target) -> Target:
         raise TargetError(f"asked for target micro with -code={memory.code}, but {board.name} {lacks}; its memories are {', '.join(names)}")
     dialect = replace(target.dialect, index=INDEX[target.dialect.index_bits])
     return replace(target, hardware=replace(target.hardware, memory=replace(memory, code=meant[memory.code])), dialect=dialect)
+
+
+def _algorithms(target: Target) -> tuple[str, ...]:
+    core = board_of(target).core
+    packed = PACKED.get(core.architecture)
+    return (*ALGORITHMS, packed) if packed is not None and not target.intrinsics and core.vectors.bytes <= SCALAR else ALGORITHMS
 
 
 def _words(target: Target) -> str:
@@ -141,5 +151,5 @@ def _device(target: Target) -> str:
 
 
 _LIMITS = (*LIMITS, Limit("room", _has_room), Limit("index", _short_loops))
-_CODE = CodeGenerator(toolchain=_toolchain, intrinsics=INTRINSICS, limits=_LIMITS, refusal=_refusal, algorithms=ALGORITHMS)
+_CODE = CodeGenerator(toolchain=_toolchain, intrinsics=INTRINSICS, limits=_LIMITS, refusal=_refusal, algorithms=_algorithms)
 MICRO = register_kind(Kind("micro", _default, OPTIONS, "mps2-an386", _unit, _device, _CODE, Meaning(_settled, _words)))

@@ -95,12 +95,65 @@ class Transform:
         return (np.asarray(self.matrix, np.float64) @ columns).astype(array.dtype).reshape(shape)
 
 
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Neighbours of a constant of whole numbers as one wider number, ahead of time.
+
+    `lanes` neighbours along the dimension `across` are added up, each moved `bits` bits further than the one before: a word of lanes * bits bits. `words`
+    of these along the dimension `along` make a number of `dtype`, the first in its lowest bits. Whatever has no room wraps.
+
+        int8 [co, ci] to int32 [co / 2, ci], each w0 + 65536 w1:    Joined(across=0, lanes=2, bits=16, along=1, words=1, dtype="int32")
+    """
+
+    across: int
+    lanes: int
+    bits: int
+    along: int
+    words: int
+    dtype: str
+
+    def shape_of(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """The shape of the result for an array of this shape; raises ValueError when it is not made of whole numbers of neighbours."""
+        counts = {self.across: self.lanes, self.along: self.words}
+        if self.across == self.along or max(counts) >= len(shape) or any(shape[d] % count for d, count in counts.items()):
+            found = f"{self.lanes} along dimension {self.across} and {self.words} along {self.along}"
+            raise ValueError(f"Joined numbers, {found}, do not fit shape {tuple(shape)}")
+        return tuple(extent // counts.get(d, 1) for d, extent in enumerate(shape))
+
+    def apply(self, array: NDArray[np.generic]) -> NDArray[np.generic]:
+        """The joined numbers of an array of integers, contiguous."""
+        self.shape_of(array.shape)
+        wide, width = array.astype(np.int64), self.lanes * self.bits
+        word = sum(_every(wide, self.across, k, self.lanes) << np.int64(self.bits * k) for k in range(self.lanes))
+        if self.words == 1:
+            return np.ascontiguousarray(word, dtype=self.dtype)
+        low = np.asarray(word) & np.int64((1 << width) - 1)
+        number = sum(_every(low, self.along, k, self.words) << np.int64(width * k) for k in range(self.words))
+        return np.ascontiguousarray(number, dtype=self.dtype)
+
+
+def _every(array: NDArray[np.int64], dimension: int, first: int, step: int) -> NDArray[np.int64]:
+    """Every so many elements along a dimension."""
+    return array[(slice(None),) * dimension + (slice(first, None, step),)]
+
+
 class TransformData(TypedDict):
     """`Transform` as JSON."""
 
     matrix: Sequence[Sequence[float]]
     axes: Sequence[int]
     rest: Sequence[int]
+
+
+class JoinedData(TypedDict):
+    """`Joined` as JSON."""
+
+    across: int
+    lanes: int
+    bits: int
+    along: int
+    words: int
+    dtype: str
 
 
 class PackData(TypedDict):
@@ -120,18 +173,26 @@ class ArgumentData(TypedDict):
     role: str
     pack: PackData | None
     transform: NotRequired[TransformData]
+    joined: NotRequired[JoinedData]
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One buffer of an entry point: its logical shape as the workload declares it, and what happens to it ahead of time: a transform, then packing."""
+    """One buffer of an entry point: its logical shape and dtype as the workload declares them, and what happens to it ahead of time: a transform, then
+    packing.
+    """
 
     name: str
     shape: tuple[int, ...]
     dtype: str
     role: str
     pack: Pack | None = None
-    transform: Transform | None = None
+    transform: Transform | Joined | None = None
+
+    @property
+    def physical_dtype(self) -> str:
+        """Of the elements of the buffer the C code gets."""
+        return self.transform.dtype if isinstance(self.transform, Joined) else self.dtype
 
     @property
     def as_given(self) -> bool:
@@ -159,7 +220,10 @@ class Argument:
             if self.pack.starts:
                 pack["starts"] = self.pack.starts
         data: ArgumentData = {"name": self.name, "shape": self.shape, "dtype": self.dtype, "role": self.role, "pack": pack}
-        if self.transform is not None:
+        if isinstance(self.transform, Joined):
+            one = self.transform
+            data["joined"] = JoinedData(across=one.across, lanes=one.lanes, bits=one.bits, along=one.along, words=one.words, dtype=one.dtype)
+        elif self.transform is not None:
             data["transform"] = {"matrix": self.transform.matrix, "axes": self.transform.axes, "rest": self.transform.rest}
         return data
 
@@ -169,7 +233,7 @@ class Argument:
         pack = None
         if data["pack"] is not None:
             pack = Pack(tuple(data["pack"]["extents"]), tuple(tuple(row) for row in data["pack"]["strides"]), tuple(data["pack"].get("starts", ())))
-        transform = None
+        transform: Transform | Joined | None = Joined(**data["joined"]) if "joined" in data else None
         if "transform" in data:
             given = data["transform"]
             transform = Transform(tuple(tuple(row) for row in given["matrix"]), tuple(given["axes"]), tuple(given["rest"]))

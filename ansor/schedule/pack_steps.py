@@ -68,7 +68,7 @@ def packable(state: State, stage: Stage, name: str) -> bool:
 
 
 def _reads_evenly(stage: Stage, tensor: Tensor) -> bool:
-    found = [read for read in access.reads(stage.tensor) if read.tensor is tensor]
+    found = list({id(read): read for read in access.reads(stage.tensor) if read.tensor is tensor}.values())  # one that is used twice is read once
     if len(found) != 1 or tensor.ndim == 0:
         return False
     nodes = [node for index in found[0].indices for node in walk(index)]

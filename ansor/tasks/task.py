@@ -222,8 +222,8 @@ def _checked_inputs(tensors: Sequence[Tensor], dag: Dag, inputs: Mapping[str, ND
 
 def _as_called(source: CSource, alternative: Alternative, dag: Dag) -> CSource:
     """The arguments as the workload declares them."""
-    shapes = {tensor.name: tensor.shape for tensor in dag.tensors}
-    arguments = [replace(one, shape=shapes[one.name], transform=alternative.transforms.get(one.name)) for one in source.arguments]
+    own = {tensor.name: tensor for tensor in dag.tensors}
+    arguments = [replace(one, shape=own[one.name].shape, dtype=own[one.name].dtype, transform=alternative.transforms.get(one.name)) for one in source.arguments]
     return replace(source, arguments=tuple(arguments), tolerance=alternative.tolerance)
 
 

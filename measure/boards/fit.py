@@ -21,4 +21,4 @@ def misfit(source: CSource, board: Board, free: int) -> Failure | None:
 
 def arguments_bytes(source: CSource) -> int:
     """Bytes of all arguments of a program, with the guard bands around them."""
-    return sum(one.physical_size * np.dtype(one.dtype).itemsize + BAND_BYTES for one in source.arguments)
+    return sum(one.physical_size * np.dtype(one.physical_dtype).itemsize + BAND_BYTES for one in source.arguments)

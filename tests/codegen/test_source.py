@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ansor.codegen.source import Argument, Pack, Transform
+from ansor.codegen.source import Argument, Joined, Pack, Transform
 
 
 @st.composite
@@ -68,6 +68,33 @@ def test_a_transform_is_a_matrix_times_some_dimensions() -> None:
     assert packed.physical_size == 140 and not packed.as_given
     with pytest.raises(ValueError, match="does not fit shape"):
         transform.apply(array[:, :, :1])
+
+
+JOINED = ((2, 16, 1, "int32"), (2, 16, 2, "int64"), (2, 32, 1, "int64"), (4, 16, 1, "int64"), (2, 8, 2, "int32"))
+
+
+@given(st.sampled_from(JOINED), st.booleans(), st.integers(0, 99))
+def test_joined_neighbours_are_sums_of_shifted_numbers_that_wrap(numbers: tuple[int, int, int, str], turned: bool, seed: int) -> None:
+    lanes, bits, words, dtype = numbers
+    across, along = (2, 0) if turned else (0, 2)
+    array = np.random.default_rng(seed).choice([-128, -1, 0, 127], (4, 3, 4)).astype(np.int8)
+    argument = Argument("W", array.shape, "int8", "constant", None, Joined(across, lanes, bits, along, words, dtype))
+    found = argument.physical(array)
+    assert found.dtype == argument.physical_dtype == dtype and found.size == argument.physical_size and not argument.as_given
+    moved = np.moveaxis(array, (across, along), (0, 2)).astype(object)
+    width, expected = lanes * bits, []
+    for i, j, k in product(range(4 // lanes), range(3), range(4 // words)):
+        word = [sum(int(moved[i * lanes + lane, j, k * words + w]) << bits * lane for lane in range(lanes)) % (1 << width) for w in range(words)]
+        expected.append(sum(one << width * w for w, one in enumerate(word)))
+    order = np.moveaxis(found.reshape(argument.transform.shape_of(array.shape)) if argument.transform else found, (across, along), (0, 2))
+    assert [int(one) % (1 << width * words) for one in order.reshape(-1)] == expected
+    assert Argument.from_data(json.loads(json.dumps(argument.to_data()))) == argument
+
+
+def test_neighbours_that_are_not_there_are_not_joined() -> None:
+    for shape in ((3, 4), (4, 3), (4,)):
+        with pytest.raises(ValueError, match="do not fit shape"):
+            Joined(0, 2, 16, 1, 2, "int64").apply(np.zeros(shape, np.int8))
 
 
 def test_mistakes_are_sentences() -> None:

@@ -88,9 +88,34 @@ static void prepare_transform(const trial_argument *argument) {
     for (int k = 0; transform && k < transform->inner; ++k) inner_places[k] = place_along(argument, transform->axes, transform->axis_count, k);
 }
 
+/* How many logical elements along a dimension are in one number. */
+static int joined_along(const trial_joined *joined, int d) { return !joined ? 1 : d == joined->across ? joined->lanes : d == joined->along ? joined->words : 1; }
+
+static uint64_t joined_number(const trial_argument *argument, const filling *how, uint64_t index) {
+    const trial_joined *joined = argument->joined;
+    const int width = joined->lanes * joined->bits;
+    uint64_t place = 0, stride = 1, across = 0, along = 0, number = 0;
+    for (int d = argument->rank - 1; d >= 0; --d) {
+        const uint64_t count = (uint64_t)joined_along(joined, d), extent = (uint64_t)argument->shape[d] / count;
+        if (d == joined->across) across = stride;
+        if (d == joined->along) along = stride;
+        place += index % extent * count * stride;
+        index /= extent;
+        stride *= (uint64_t)argument->shape[d];
+    }
+    for (int w = 0; w < joined->words; ++w) {
+        uint64_t word = 0;
+        for (int l = 0; l < joined->lanes; ++l) word += filled(how, place + (uint64_t)l * across + (uint64_t)w * along) << joined->bits * l;
+        if (width < 64) word &= (UINT64_C(1) << width) - 1;
+        number |= word << width * w;
+    }
+    return number;
+}
+
 /* The bits of an element of the argument as it is before packing. */
 static uint64_t transformed(const trial_argument *argument, const filling *how, uint64_t index, int64_t behind) {
     const trial_transform *transform = argument->transform;
+    if (argument->joined) return joined_number(argument, how, index);
     if (!transform) return filled(how, index);
     const double *row = transform->matrix + index / (uint64_t)behind * (uint64_t)transform->inner;
     const int64_t place = place_along(argument, transform->rest, transform->rest_count, (int64_t)(index % (uint64_t)behind));
@@ -105,7 +130,7 @@ static int64_t shape_before_packing(const trial_argument *argument, int64_t *sha
     *rank = transform ? transform->rest_count + 1 : argument->rank;
     int64_t behind = 1;
     for (int d = 0; d < *rank; ++d) {
-        shape[d] = !transform ? argument->shape[d] : d ? argument->shape[transform->rest[d - 1]] : transform->rows;
+        shape[d] = !transform ? argument->shape[d] / joined_along(argument->joined, d) : d ? argument->shape[transform->rest[d - 1]] : transform->rows;
         if (d) behind *= shape[d];
     }
     return behind;

@@ -25,6 +25,11 @@ typedef struct {
     const double *matrix;
 } trial_transform;
 
+/* `lanes` neighbours along `across` added up, each `bits` higher; `words` of these along `along` side by side in one number. */
+typedef struct {
+    int across, lanes, bits, along, words;
+} trial_joined;
+
 /* A buffer. `name` is escaped as in JSON; kind is f, i, u or b; role is i(nput), c(onstant) or o(utput); `size` counts elements of the buffer. */
 typedef struct {
     const char *name;
@@ -34,6 +39,7 @@ typedef struct {
     unsigned long long size;
     const trial_pack *pack;
     const trial_transform *transform;
+    const trial_joined *joined;
 } trial_argument;
 
 typedef struct {

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ansor.codegen.source import Argument, CSource, Pack, Transform
+from ansor.codegen.source import Argument, CSource, Joined, Pack, Transform
 
 HEADER = Path(__file__).with_name("manifest.h")
 
@@ -42,9 +42,10 @@ def program_text(source: CSource, *, small: bool = False) -> str:
 def _refusals(source: CSource, small: bool) -> list[str]:
     found = {"ARGUMENTS": len(source.arguments), "DIMENSIONS": 0, "LOOPS": 0, "INNER": 0}
     for argument in source.arguments:
-        dimensions = len(argument.shape) + (argument.transform is not None)
+        transform = _matrix_of(argument)
+        dimensions = len(argument.shape) + (transform is not None)
         loops = len(argument.pack.extents) if argument.pack else 0
-        inner = len(argument.transform.matrix[0]) if argument.transform else 0
+        inner = len(transform.matrix[0]) if transform else 0
         for name, number in (("DIMENSIONS", dimensions), ("LOOPS", loops), ("INNER", inner)):
             found[name] = max(found[name], number)
     room = _limits(small)
@@ -58,9 +59,16 @@ def _tables(number: int, argument: Argument) -> str:
     parts = [_numbers(f"trial_shape_{number}", "long long", argument.shape)]
     if argument.pack is not None:
         parts += _pack(number, argument.pack)
-    if argument.transform is not None:
+    if isinstance(argument.transform, Joined):
+        one = argument.transform
+        parts.append(f"static const trial_joined trial_joined_{number} = {{{one.across}, {one.lanes}, {one.bits}, {one.along}, {one.words}}};")
+    elif argument.transform is not None:
         parts += _transform(number, argument.transform)
     return "\n".join(parts)
+
+
+def _matrix_of(argument: Argument) -> Transform | None:
+    return argument.transform if isinstance(argument.transform, Transform) else None
 
 
 def _pack(number: int, pack: Pack) -> list[str]:
@@ -86,12 +94,13 @@ def _transform(number: int, transform: Transform) -> list[str]:
 
 
 def _row(number: int, argument: Argument) -> str:
-    dtype = np.dtype(argument.dtype)
+    dtype = np.dtype(argument.physical_dtype)
     pack = f"&trial_pack_{number}" if argument.pack is not None else "0"
-    transform = f"&trial_transform_{number}" if argument.transform is not None else "0"
+    transform = f"&trial_transform_{number}" if _matrix_of(argument) else "0"
+    joined = f", &trial_joined_{number}" if isinstance(argument.transform, Joined) else ""
     return (
         f"{{{_text(argument.name)}, '{argument.role[0]}', '{dtype.kind}', {dtype.itemsize}, {len(argument.shape)}, trial_shape_{number}, "
-        f"{argument.physical_size}ull, {pack}, {transform}}},\n  "
+        f"{argument.physical_size}ull, {pack}, {transform}{joined}}},\n  "
     )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import product
 from math import prod
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ansor.codegen.source import DTYPES, Argument, Pack, Transform
+from ansor.codegen.source import DTYPES, Argument, Joined, Pack, Transform
 from ansor.measure.trial.fill import Fill, fills_of, generated, key_of
 from tests.declarations import Draw, seeded_draw
 from tests.trial_programs import AARCH64, ARM, HERE, RISCV64, Machine, built, kernel, outputs_of
@@ -48,7 +49,9 @@ def _pack(draw: Draw, shape: tuple[int, ...]) -> Pack | None:
 def _physical(argument: Argument, logical: NDArray[np.generic]) -> NDArray[np.generic]:
     """The buffer, with a transform's sums in the order of a plain loop."""
     array = logical
-    if argument.transform is not None:
+    if isinstance(argument.transform, Joined):
+        array = argument.transform.apply(array)
+    elif argument.transform is not None:
         shape = argument.transform.shape_of(array.shape)
         columns = np.transpose(array, (*argument.transform.axes, *argument.transform.rest)).reshape(-1, prod(shape[1:])).astype(np.float64)
         total = np.zeros((shape[0], columns.shape[1]))
@@ -79,6 +82,22 @@ def test_devices_fill_with_the_bits_of_numpy(machine: Machine) -> None:
         assert found[out.name].tobytes() == expected.tobytes(), (one, ranges[one.name])
         usual = one.physical(logical)
         assert np.allclose(usual.astype(np.float64), expected.astype(np.float64), rtol=1e-2 if one.dtype == "float16" else 1e-5, atol=1e-3)
+
+
+@pytest.mark.compiler
+@pytest.mark.usefixtures("emulators")
+@pytest.mark.parametrize("machine", (HERE, RISCV64), ids=lambda machine: machine.triple)
+def test_devices_join_neighbours_as_numpy_does(machine: Machine) -> None:
+    joins = (Joined(0, 2, 16, 1, 1, "int32"), Joined(2, 2, 16, 1, 2, "int64"), Joined(1, 2, 32, 2, 1, "int64"), Joined(0, 4, 16, 2, 1, "int64"))
+    pack = Pack((2, 2, 3), ((0, 1, 0), (1, 0, 0), (0, 0, 1)))
+    inputs = [Argument(f"in {k}", (4, 4, 6), "int8", "constant", order, join) for k, (join, order) in enumerate(product(joins, (None, pack)))]
+    count, sizes = len(inputs), [one.physical_size * np.dtype(one.physical_dtype).itemsize for one in inputs]
+    outputs = [Argument(f"out {k}", (one.physical_size,), one.physical_dtype, "output") for k, one in enumerate(inputs)]
+    source = kernel("\n".join(f"memcpy(args[{count + k}], args[{k}], {size});" for k, size in enumerate(sizes)), [*inputs, *outputs])
+    fills = fills_of(inputs, 5, {one.name: (-128.0, 128.0) for one in inputs})
+    found = outputs_of(source, built(source, machine), dict(fills), machine)
+    for one, out in zip(inputs, outputs, strict=True):
+        assert found[out.name].tobytes() == one.physical(fills[one.name].array(one.shape)).tobytes(), one
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
