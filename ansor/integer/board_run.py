@@ -10,15 +10,14 @@ from ansor.codegen.image.board import Board
 from ansor.codegen.image.elf import Segment, read_image
 from ansor.errors import DeviceError
 from ansor.integer.firmware import SECONDS, Firmware
+from ansor.measure.boards.asking import ANSWER_HEAD, answer_at
 from ansor.measure.boards.loader import Loader
 from ansor.measure.devices.simulator import find_program
 from ansor.measure.wire.opening import open_wire, wire_forms, wire_kind
-from ansor.measure.wire.wire import Wire
 from ansor.support.text import clip
 
 _SAID = re.compile(r"selftest ([0-9a-f]+)\s+layers([0-9a-f ]+)\s+board ([0-9a-f]+) ([0-9a-f]+) stack ([0-9a-f]+)")
-HEAD = 24  # of an answer in memory: state, size, lost
-DONE = 2
+SAID_BYTES = 1 << 16  # of what a self-test says, at most
 
 
 @dataclass(frozen=True)
@@ -76,16 +75,10 @@ def _over_wire(firmware: Firmware, text: str) -> str:
     try:
         if wire.abilities.resets:
             wire.reset()
-        Loader().load(wire, (*image.segments, Segment(image.symbols["ansor_answer"], bytes(HEAD))))
+        Loader().load(wire, (*image.segments, Segment(image.symbols["ansor_answer"], bytes(ANSWER_HEAD))))
         stopped = wire.execute(image.entry, image.symbols["ansor_stop"] & ~1, SECONDS)
         if stopped.reason != "stop":
             raise DeviceError(f"asked to run {firmware.path} over {text}, which ended in a {stopped.reason} {stopped.cause}")
-        return _answer(wire, image.symbols["ansor_answer"])
+        return answer_at(wire, image.symbols["ansor_answer"], SAID_BYTES) or ""
     finally:
         wire.close()
-
-
-def _answer(wire: Wire, place: int) -> str:
-    head = wire.read(place, HEAD)
-    state, size, _ = (int.from_bytes(head[start : start + 8], "little") for start in (0, 8, 16))
-    return wire.read(place + HEAD, size).decode("utf-8", "replace") if state == DONE and size < 1 << 16 else ""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ansor.codegen.image import harness
 from ansor.codegen.image.board import Board
-from ansor.codegen.image.compilers import clang_flags, gcc_flags, gcc_name, zig_flags
+from ansor.codegen.image.compilers import SOURCE_FLAGS, ZIG_FLAGS, clang_flags, gcc_flags, gcc_name, zig_flags
 from ansor.codegen.image.toolchain import LINK, SOURCE_ORDER
 from ansor.codegen.trial.program import FOLDER as TRIAL
 from ansor.integer.c_text import KERNELS, c_name
@@ -74,8 +74,8 @@ case "$CC" in
   *clang*) machine={clang} order={order} ;;
   *) machine={gcc_flags} order="" ;;
 esac
-CFLAGS="${{CFLAGS:--O3 $order}} ${{MCPU-$machine}} -std=gnu99 -w -ffreestanding -ffunction-sections -fdata-sections"
-case "$CC" in *zig*) CFLAGS="$CFLAGS -g0 -fno-sanitize=all -fno-unwind-tables" ;; esac
+CFLAGS="${{CFLAGS:--O3 $order}} ${{MCPU-$machine}} {source_flags}"
+case "$CC" in *zig*) CFLAGS="$CFLAGS {zig_source_flags}" ;; esac
 case "$CC" in *gcc) AR=${{AR:-${{CC%gcc}}ar}} ;; *) AR=${{AR:-ar}} ;; esac
 objects=""
 for one in {sources}; do $CC $CFLAGS -I. -c $one.c -o $one.o; objects="$objects $one.o"; done
@@ -108,7 +108,7 @@ def board_files(code: NetworkCode, board: Board) -> dict[str, str]:
 def settings_text(code: NetworkCode, board: Board) -> str:
     """What the start-up code has to know of the board, and what the network calls after its layers."""
     lines = ["TRIAL_SMALL", "TRIAL_SELECTED", f"{c_name(code).upper()}_AFTER firmware_after"]
-    lines += [one.removeprefix("-D").replace("=", " ", 1) for one in harness.defines(board)]
+    lines += [one.removeprefix("-D").replace("=", " ", 1) for one in harness.defines(board, apart=False)]
     return "\n".join([f"/* {board.name}: {board.about} */", *(f"#define {line}" for line in lines), ""])
 
 
@@ -117,6 +117,7 @@ def _build_text(code: NetworkCode, board: Board, starts: Sequence[str]) -> str:
     run = " ".join("firmware.elf" if word == "IMAGE" else shlex.quote(word) for word in board.run.command)
     nothing = f'echo "{board.name} has no simulator: flash firmware.elf, and read its console, or ansor_answer" >&2; exit 1'
     return BUILD.format(
+        source_flags=" ".join(SOURCE_FLAGS), zig_source_flags=" ".join(ZIG_FLAGS),
         name=name, board=board.name, gcc=gcc_name(core), run=run or "nothing", run_command=f"${{RUN:-{run}}}" if run else nothing,
         zig=shlex.quote(shlex.join(zig_flags(core))), clang=shlex.quote(shlex.join(clang_flags(core))), gcc_flags=shlex.quote(shlex.join(gcc_flags(core))),
         order=shlex.quote(shlex.join(SOURCE_ORDER if board.counter.unit == "instructions" else ())), folder=FOLDER, settings=SETTINGS, script=SCRIPT,

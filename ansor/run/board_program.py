@@ -15,6 +15,7 @@ import numpy as np
 from ansor.codegen.artifact import Artifact
 from ansor.codegen.image import harness
 from ansor.codegen.image.board import Board
+from ansor.codegen.image.compilers import SOURCE_FLAGS
 from ansor.codegen.image.toolchain import IMAGE, LINK
 from ansor.codegen.source import CSource
 from ansor.codegen.trial.manifest import program_text
@@ -85,8 +86,7 @@ cd "$(dirname "$0")"
 CC=${{CC:-zig cc}}
 AR=${{AR:-zig ar}}
 MCPU=${{MCPU-{quoted}}}
-CFLAGS="${{CFLAGS:--O3}} -std=gnu99 -ffreestanding -ffp-contract=fast -fno-math-errno -fno-trapping-math -fno-sanitize=all -w $MCPU"
-CFLAGS="$CFLAGS -ffunction-sections -fdata-sections"
+CFLAGS="${{CFLAGS:--O3}} {flags} -ffp-contract=fast -fno-math-errno -fno-trapping-math -fno-sanitize=all $MCPU"
 $CC $CFLAGS -c {entry}.c -o {entry}.o
 rm -f lib{entry}.a
 $AR rcs lib{entry}.a {entry}.o
@@ -113,7 +113,7 @@ def board_files(code: CSource, board: Board, flags: Sequence[str], task: Measure
     """Texts by their place in the folder, the header left out. flags: of the compiler for this processor. Raises MeasureError where the outputs that are right
     cannot be computed here."""
     machine = " ".join(map(shlex.quote, flags))
-    words = {"entry": code.entry, "board": Path(board.name).stem, "machine": machine, "quoted": shlex.quote(machine)}
+    words = {"entry": code.entry, "board": Path(board.name).stem, "flags": " ".join(SOURCE_FLAGS), "machine": machine, "quoted": shlex.quote(machine)}
     found = {f"{code.entry}.c": code.text, "board.ld": harness.script(board, told=False), "build.sh": BUILD.format(**words)}
     if task.reference is None:
         return found

@@ -15,8 +15,10 @@ from ansor.codegen.trial.manifest import MANIFEST
 from ansor.errors import MeasureError
 from ansor.measure.boards.checksums import memory_sum, standing, text_sum
 from ansor.measure.failure import Failure
+from ansor.measure.wire.wire import Wire
 
-ALONE, REGIONS = 1, 32  # of bare.h
+ALONE, REGIONS, DONE = 1, 32, 2  # of bare.h
+ANSWER_HEAD = 24  # bytes of an answer in memory that are before its text: state, size, lost
 STACK = "stack_bytes_used"
 CHANGED = Failure("out_of_bounds", "code, or what the trial program was told, was not as it was written when the program ended")
 _NOTE = re.compile(r"^board ((?:[0-9a-f]+ )*)stack ([0-9a-f]+) memory ([0-9a-f]+) kept ([0-9a-f]+) sum ([0-9a-f]+)$", re.MULTILINE)
@@ -80,6 +82,15 @@ def told(image: Image, artifact: Artifact, asked: Asked, values: Sequence[Segmen
         words += [at, length]
     control = Segment(place, b"".join(one.to_bytes(8, "little") for one in words))
     return Told((control, recipe), memory_sum((*others, control), asked.nonce), asked.nonce)
+
+
+def answer_at(wire: Wire, place: int, room: int) -> str | None:
+    """What a program left at `ansor_answer`, where there is room for so many bytes of text: None where it did not end by itself, '' where it said too much."""
+    head = wire.read(place, ANSWER_HEAD)
+    state, size, lost = (int.from_bytes(head[start : start + 8], "little") for start in (0, 8, 16))
+    if state != DONE or size > room:
+        return None
+    return "" if lost else wire.read(place + ANSWER_HEAD, size).decode("utf-8", "replace")
 
 
 def said_in(text: str, nonce: int) -> Said | None:

@@ -20,7 +20,7 @@ from ansor.codegen.artifact import Artifact
 from ansor.codegen.image.board import Board
 from ansor.codegen.image.elf import Image, Segment, read_image
 from ansor.errors import DeviceError
-from ansor.measure.boards.asking import CHANGED, Asked, Said, Told, counters_of, said_in, told, with_places
+from ansor.measure.boards.asking import ANSWER_HEAD, CHANGED, Asked, Said, Told, answer_at, counters_of, said_in, told, with_places
 from ansor.measure.boards.checksums import standing
 from ansor.measure.boards.fit import misfit
 from ansor.measure.boards.loader import Loader
@@ -37,7 +37,6 @@ from ansor.targets.unit import Unit
 RETURN_SECONDS = 30.0  # a board, or what leads to it, is back by then
 PAUSE_SECONDS = 0.2
 GRACE_SECONDS = 10.0  # beyond a program's time, for a board that ends it itself
-DONE, ANSWER_HEAD = 2, 24  # of bare.h
 NO_ROOM = Failure("memory", "the board's memory has no room for the outputs of the reference")
 
 
@@ -197,7 +196,7 @@ class WireTransport:
         self._spoiled, began = False, time.monotonic()
         try:
             stopped = wire.execute(image.entry, image.symbols["ansor_stop"] & ~1, limits.seconds + (GRACE_SECONDS if watched else 0.0))
-            text = self._answer(wire, image) if stopped.reason == "stop" else None
+            text = answer_at(wire, image.symbols["ansor_answer"], self._answer_room(image)) if stopped.reason == "stop" else None
             said = said_in(text, asking.nonce) if text else None
             if said is None:
                 self._spoiled = stopped.reason != "timeout" or not self._as_written(wire, image, asking)
@@ -222,15 +221,6 @@ class WireTransport:
     def _as_written(self, wire: Wire, image: Image, asking: Told) -> bool:
         """Whether code, and what was asked, are what was written. Asked of programs that ended without saying so."""
         return all(wire.read(one.address, len(one.content)) == one.content for one in (*standing(image), *asking.parts))
-
-    def _answer(self, wire: Wire, image: Image) -> str | None:
-        """What the program left; None where it did not end by itself."""
-        at = image.symbols["ansor_answer"]
-        head = wire.read(at, ANSWER_HEAD)
-        state, size, lost = (int.from_bytes(head[start : start + 8], "little") for start in (0, 8, 16))
-        if state != DONE or size > self._answer_room(image):
-            return None
-        return "" if lost else wire.read(at + ANSWER_HEAD, size).decode("utf-8", "replace")
 
     def _answer_room(self, image: Image) -> int:
         end = min((one for name, one in image.symbols.items() if name == "ansor_data_end"), default=self._board.heap_end)

@@ -112,7 +112,6 @@ class BoardDevice:
         room = self._board.heap_end - self._board.data.start - (128 << 10 if self._board.data.size > 1 << 20 else 64 << 10)
         return sum(needs) + sum(outputs) + job.reference.source.workspace_bytes <= room
 
-
     def _reference_seconds(self, job: Job) -> float:
         """Many times what its instructions take; boards whose clock is real say how fast that is."""
         rate = self._board.run.rate if self._board.run.step else self._board.counter.hertz

@@ -124,11 +124,13 @@ static void say_number(uint64_t number) {
 
 /* ---- memory that a candidate may not write to */
 
-enum { NEAR = 4 << 10, STEP = 256, FAR = 4 << 20 }; /* behind the buffers every word is looked at, then some: all would take longer than a trial */
+/* Behind the buffers every word is looked at that a candidate can write. Where nothing is protected that is all memory, and looking at it would take longer
+ * than a trial: every word at first, then some. */
+enum { NEAR = 4 << 10, STEP = 256, FAR = 4 << 20 };
 
 static struct {
     int on;
-    uintptr_t free;
+    uintptr_t free, end;
     uint32_t memory, kept, own;
 } watched BARE_CHANGING;
 
@@ -166,8 +168,13 @@ static uint32_t sum_of_own(void) {
 
 /* Of memory behind the buffers: paints it, or says whether all of the paint is there. */
 static int free_memory(int paint) {
-    const uintptr_t end = (uintptr_t)ansor_control.heap_end, start = (watched.free + 3) & ~(uintptr_t)3;
-    for (uintptr_t at = start; at < end && end - at >= 4 && at - start < FAR; at += at - start < NEAR ? 4 : STEP) {
+    const uintptr_t end = watched.end, start = (watched.free + 3) & ~(uintptr_t)3;
+#ifdef TRIAL_APART
+    const uintptr_t near = UINTPTR_MAX, far = UINTPTR_MAX;
+#else
+    const uintptr_t near = NEAR, far = FAR;
+#endif
+    for (uintptr_t at = start; at < end && end - at >= 4 && at - start < far; at += at - start < near ? 4 : STEP) {
         if (paint) set_register(at, (uint32_t)at ^ 0xa5c3a5c3u);
         else if (register_at(at) != ((uint32_t)at ^ 0xa5c3a5c3u)) return 0;
     }
@@ -175,7 +182,11 @@ static int free_memory(int paint) {
 }
 
 void system_watch(void) {
-    watched.on = 1, watched.free = heap;
+    watched.on = 1, watched.free = heap, watched.end = (uintptr_t)ansor_control.heap_end;
+#ifdef TRIAL_APART
+    const uintptr_t end = allow_writes((uintptr_t)ansor_control.heap_start, heap);
+    if (end < watched.end) watched.end = end;
+#endif
     watched.memory = sum_of_memory(), watched.kept = sum_of_kept(), watched.own = sum_of_own();
     free_memory(1);
 }
@@ -276,6 +287,9 @@ void bare_main(void) {
     asked_rest = path;
     while (*asked_rest++) {}
     start_counting();
+#ifdef TRIAL_APART
+    allow_writes((uintptr_t)ansor_control.heap_start, (uintptr_t)ansor_control.heap_end);
+#endif
     if (ansor_control.limit) watchdog_start(ansor_control.limit);
     trial_main(ansor_asked, path);
     finish();

@@ -5,8 +5,7 @@
 #include "registers.h"
 
 #define BARE_SHARED __attribute__((section(".shared"), used, aligned(8))) /* not cleared at the start: it was written from outside */
-
-#define BARE_CHANGING __attribute__((section(".changing")))                 /* changes while a candidate runs, as nothing else of the harness does */
+#define BARE_CHANGING __attribute__((section(".changing")))                /* changes while a candidate runs, as nothing else of the harness does */
 
 enum { BARE_ASKED = 3 << 10 }; /* bytes of what is asked */
 #ifndef BOARD_ANSWER_BYTES
@@ -36,6 +35,7 @@ extern volatile bare_control ansor_control;
 extern volatile bare_answer ansor_answer;
 extern char ansor_asked[BARE_ASKED]; /* three texts, each with its zero: the mode, the kept file, the recipe */
 extern uint64_t ansor_bss_start[], ansor_still_end[], ansor_bss_end[]; /* before still_end: what does not change while a candidate runs */
+extern char ansor_code_end[];
 extern volatile unsigned char ansor_stack_low[], ansor_stack_top[];
 
 void bare_clear(void);                                                               /* zeroes what C wants to be zero, before anything else */
@@ -44,13 +44,24 @@ void bare_main(void);                                                           
 void bare_trapped(const char *kind, const char *why, uintptr_t pc, uintptr_t where); /* called after a trap, on a fresh stack; does not return */
 void ansor_stop(void);                                                               /* where every run ends */
 
+/* Of boards that protect memory: where a candidate may write from now on, beside its stack. Processors protect whole blocks, so some memory before and
+ * behind it is included; returns where that ends. */
+uintptr_t allow_writes(uintptr_t start, uintptr_t end);
+
 const char *bare_too_long(void); /* why the watchdog came: of a limit of all 32 bits, the counter overflows with it */
+
+#ifdef TRIAL_APART
+#define BARE_NOT_ITS_OWN "a write to memory that is not the program's"
+static inline int bare_trespass(uintptr_t where) { return where - BOARD_DATA_START < BOARD_DATA_BYTES || where - BOARD_CODE_START < BOARD_CODE_BYTES; }
+#else
+#define BARE_NOT_ITS_OWN ""
+static inline int bare_trespass(uintptr_t where) { return (void)where, 0; }
+#endif
 
 /* Of the processor. */
 void start_counting(void);
 uint64_t counter_now(void);
 void watchdog_start(uint64_t ticks);
 void watchdog_stop(void);
-
 
 #endif

@@ -9,6 +9,9 @@ from dataclasses import dataclass, replace
 
 OVERFLOW = 0xFFFFFFFF  # ticks of a timer of 32 bits
 
+ARMV8M = ("cortex_m33", "cortex_m35p", "cortex_m55", "cortex_m85")
+"""Cores with the main extension: their MPU has no size of a guard."""
+
 Writes = tuple[tuple[int, int], ...]
 """(register, value): 32-bit words that are written before the first run, in order. Below 0x1000: a control and status register of RISC-V, by its number."""
 
@@ -45,6 +48,11 @@ class Core:
     def widest(self) -> int:
         """Bytes of the widest vector."""
         return self.vectors.bytes * self.vectors.group
+
+    @property
+    def protects(self) -> bool:
+        """Whether it can keep a candidate from writing elsewhere: it has an MPU, or PMP."""
+        return self.guard > 0 or self.mcpu.split("+")[0] in ARMV8M
 
     @property
     def triple(self) -> str:

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from ansor.codegen.image.board import Core
 
+SOURCE_FLAGS = ("-std=gnu99", "-ffreestanding", "-w", "-ffunction-sections", "-fdata-sections")
+"""For C that people build themselves, whatever the compiler."""
+
+ZIG_FLAGS = ("-g0", "-fno-sanitize=all", "-fno-unwind-tables")
+"""What zig adds else, of no use on a board."""
+
 _UNITS = {"vfp4d16sp": "fpv4-sp-d16", "fp_armv8d16sp": "fpv5-sp-d16", "mve_fp": "auto"}
 _LETTERS = "mafdcv"
 

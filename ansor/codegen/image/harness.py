@@ -27,9 +27,10 @@ def sources(board: Board) -> tuple[Path, ...]:
     return (FOLDER / "bare.c", FOLDER / STARTS[board.core.architecture], TRIAL / "trial.c")
 
 
-def defines(board: Board) -> tuple[str, ...]:
-    """What its C has to know of the board, as flags."""
-    return tuple(f"-D{name}={value}" for name, value in _macros(board))
+def defines(board: Board, *, apart: bool = True) -> tuple[str, ...]:
+    """What its C has to know of the board, as flags. apart: candidates are kept from writing elsewhere, where the board can do that."""
+    kept = _protection_macros(board) if apart and board.core.protects else ()
+    return tuple(f"-D{name}={value}" for name, value in (*_macros(board), *kept))
 
 
 def data_bytes(board: Board) -> int:
@@ -92,6 +93,14 @@ def _macros(board: Board) -> Iterator[tuple[str, str]]:
         yield "BOARD_WATCHDOG_LINE", str(watchdog.registers[1])
     if board.core.guard:
         yield "BOARD_GUARD_BYTES", f"{board.core.guard}u"
+
+
+def _protection_macros(board: Board) -> Iterator[tuple[str, str]]:
+    yield "TRIAL_APART", "1"
+    yield "BOARD_CODE_IS_APART", str(int(board.code_is_apart))
+    for name, memory in (("DATA", board.data), ("CODE", board.code)):
+        yield f"BOARD_{name}_START", f"{memory.start:#x}ul"
+        yield f"BOARD_{name}_BYTES", f"{memory.size:#x}ul"
 
 
 def _console_macros(board: Board) -> Iterator[tuple[str, str]]:

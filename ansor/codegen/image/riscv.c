@@ -3,9 +3,11 @@
 
 #if __riscv_xlen == 64
 #define STORE "sd "
+#define LOAD "ld "
 #define CAUSE_INTERRUPT (UINT64_C(1) << 63)
 #else
 #define STORE "sw "
+#define LOAD "lw "
 #define CAUSE_INTERRUPT (UINT32_C(1) << 31)
 #endif
 
@@ -14,6 +16,7 @@
 #define CSR_SET(name, value) __asm__ volatile("csrs " name ", %0" ::"r"((uintptr_t)(value)))
 #define CSR_CLEAR(name, value) __asm__ volatile("csrc " name ", %0" ::"r"((uintptr_t)(value)))
 
+enum { GUARD = 0x80 | 3 << 3 }; /* locked, a power of two */
 enum { FLOATS_AND_VECTORS = 1 << 13 | 1 << 9, TIMER = 1 << 7, ENABLED = 1 << 3 };
 
 void riscv_begin(void);
@@ -28,17 +31,78 @@ __asm__(".section .start,\"ax\",@progbits\n"
         "  csrw mtvec, t0\n"
         "  j riscv_begin\n"
         ".align 8\n" /* some cores know tables of vectors alone, at multiples of 256; traps take its first entry */
-        "riscv_trap:\n" /* nothing of what ran is needed any more */
-        "  la sp, ansor_stack_top\n"
+        "riscv_trap:\n"
+#ifdef TRIAL_APART
+        "  csrr t0, mepc\n"
+        "  la t1, riscv_leave\n"
+        "  bne t0, t1, riscv_ended\n"
+        "  csrr t0, mcause\n"
+        "  addi t0, t0, -8\n" /* a call of who has no rights */
+        "  beqz t0, riscv_back\n"
+        "riscv_ended:\n"
+#endif
+        "  la sp, ansor_stack_top\n" /* nothing of what ran is needed any more */
         "  j riscv_trapped\n"
         ".text\n");
+
+#ifdef TRIAL_APART
+/* A candidate runs in user mode, and comes back by a call. mscratch: the stack, which is not its to change. */
+__asm__(".text\n"
+        ".globl system_call\n"
+        "system_call:\n"
+        "  addi sp, sp, -32\n"
+        "  " STORE "ra, 0(sp)\n"
+        "  csrr t0, mstatus\n"
+        "  " STORE "t0, 8(sp)\n"
+        "  csrw mscratch, sp\n"
+        "  li t1, 3 << 11\n"
+        "  csrc mstatus, t1\n"
+        "  csrw mepc, a4\n"
+        "  la ra, riscv_leave\n"
+        "  mret\n"
+        ".align 2\n"
+        "riscv_leave:\n"
+        "  ecall\n"
+        "riscv_back:\n"
+        "  csrr sp, mscratch\n"
+        "  " LOAD "ra, 0(sp)\n"
+        "  " LOAD "t0, 8(sp)\n"
+        "  csrw mstatus, t0\n"
+        "  addi sp, sp, 32\n"
+        "  ret\n");
+
+enum { PAGE = 4096, READ = 1, WRITE = 2, RUN = 4, UP_TO = 1 << 3 };
+
+/* The first entry that has an address decides: 0 is the guard, then from 1 to 2 the buffers, from 3 to 4 the stack, from 5 to 6 and from 7 to 8 all memory.
+ * Simulators are slow where a page is not of one kind: whole ones. Code may begin, or end, in those of the buffers. */
+uintptr_t allow_writes(uintptr_t start, uintptr_t end) {
+    const uintptr_t last = (end + PAGE - 1) & -(uintptr_t)PAGE;
+    CSR_WRITE("pmpaddr1", (start & -(uintptr_t)PAGE) >> 2);
+    CSR_WRITE("pmpaddr2", last >> 2);
+    CSR_WRITE("pmpaddr3", (uintptr_t)ansor_stack_low >> 2);
+    CSR_WRITE("pmpaddr4", (uintptr_t)ansor_stack_top >> 2);
+    CSR_WRITE("pmpaddr5", BOARD_DATA_START >> 2);
+    CSR_WRITE("pmpaddr6", (BOARD_DATA_START + BOARD_DATA_BYTES) >> 2);
+    CSR_WRITE("pmpaddr7", BOARD_CODE_START >> 2);
+    CSR_WRITE("pmpaddr8", (BOARD_CODE_START + BOARD_CODE_BYTES) >> 2);
+    const uint32_t low = GUARD | (uint32_t)(UP_TO | READ | WRITE | RUN) << 16, high = UP_TO | READ | WRITE | (UP_TO | READ | RUN) << 16;
+#if __riscv_xlen == 64
+    CSR_WRITE("pmpcfg0", (uint64_t)high << 32 | low);
+#else
+    CSR_WRITE("pmpcfg0", low);
+    CSR_WRITE("pmpcfg1", high);
+#endif
+    CSR_WRITE("pmpcfg2", UP_TO | READ | RUN);
+    return last;
+}
+#endif
 
 /* Memory below the stack that faults; a locked entry holds in machine mode too. Cores without protection trap here, which is skipped. */
 static void guard_stack(void) {
 #ifdef BOARD_GUARD_BYTES
     const uintptr_t base = (uintptr_t)ansor_stack_low - BOARD_GUARD_BYTES;
     CSR_WRITE("pmpaddr0", base >> 2 | (BOARD_GUARD_BYTES / 8 - 1));
-    CSR_WRITE("pmpcfg0", 0x80 | 3 << 3);
+    CSR_WRITE("pmpcfg0", GUARD);
 #endif
 }
 
@@ -51,8 +115,8 @@ void riscv_begin(void) {
 }
 
 static const char *const CAUSES[] = {"an instruction address that is not aligned", "no instructions are there", "an instruction that the processor does not have",
-                                     "a breakpoint", "a read that is not aligned", "a read of what is not there", "a write that is not aligned",
-                                     "a write to what is not there"};
+                                     "a breakpoint", "a read that is not aligned", "a read of what is not there, or is not the program's",
+                                     "a write that is not aligned", "a write to what is not there, or is not the program's"};
 
 static int below_stack(uintptr_t address) {
 #ifdef BOARD_GUARD_BYTES
@@ -69,6 +133,7 @@ void riscv_trapped(void) {
     if (cause & CAUSE_INTERRUPT) bare_trapped("timeout", bare_too_long(), pc, 0);
     if (cause == 2) bare_trapped("instruction", CAUSES[2], pc, 0);
     if (below_stack(where)) bare_trapped("crash", "the stack overflowed", pc, where);
+    if (cause == 7 && bare_trespass(where)) bare_trapped("out_of_bounds", BARE_NOT_ITS_OWN, pc, where);
     bare_trapped("trap", cause < sizeof CAUSES / sizeof CAUSES[0] ? CAUSES[cause] : "a trap of another cause", pc, where);
 }
 

@@ -1,6 +1,8 @@
 /* Start-up, traps, counters and the watchdog of Cortex-M cores. Programs run in thread mode on the process stack, so that a stack that overflowed
  * leaves one for the handler. */
 #include "bare.h"
+#include "mpu.h"
+#include "../trial/system.h"
 
 enum { VECTORS = 16 + 64, HANDLER_STACK = 512 };
 
@@ -13,9 +15,6 @@ enum { VECTORS = 16 + 64, HANDLER_STACK = 512 };
 #define SHCSR 0xe000ed24u
 #define CCR 0xe000ed14u
 #define FPCCR 0xe000ef34u
-#define MPU_CTRL 0xe000ed94u
-#define MPU_RBAR 0xe000ed9cu
-#define MPU_RASR 0xe000eda0u
 #define NVIC_ENABLE 0xe000e100u
 #define NVIC_DISABLE 0xe000e180u
 #define NVIC_UNPEND 0xe000e280u
@@ -24,11 +23,17 @@ __attribute__((used)) static uint64_t handler_stack[HANDLER_STACK / 8];
 
 void _start(void);
 void thumb_trap(void);
+#ifdef TRIAL_APART
+void thumb_service(void);
+#else
+#define thumb_service thumb_trap
+#endif
 void thumb_begin(void);
 
 #define TRAPS_8 thumb_trap, thumb_trap, thumb_trap, thumb_trap, thumb_trap, thumb_trap, thumb_trap, thumb_trap
 __attribute__((section(".vectors"), used)) void (*const thumb_vectors[VECTORS])(void) = {
-    (void (*)(void))(handler_stack + HANDLER_STACK / 8), _start, thumb_trap, thumb_trap, thumb_trap, thumb_trap, thumb_trap, thumb_trap, TRAPS_8,
+    (void (*)(void))(handler_stack + HANDLER_STACK / 8), _start, thumb_trap, thumb_trap, thumb_trap, thumb_trap, thumb_trap, thumb_trap,
+    thumb_trap, thumb_trap, thumb_trap, thumb_service, thumb_trap, thumb_trap, thumb_trap, thumb_trap,
     TRAPS_8, TRAPS_8, TRAPS_8, TRAPS_8, TRAPS_8, TRAPS_8, TRAPS_8, TRAPS_8};
 
 __attribute__((naked, noinline, section(".start"), used)) void _start(void) {
@@ -45,24 +50,51 @@ __attribute__((naked, noinline, section(".start"), used)) void _start(void) {
                      ".ltorg\n" ::"i"(HANDLER_STACK));
 }
 
+#if defined(TRIAL_APART) && __ARM_ARCH >= 8 /* regions that nobody may write to bind the trial program as well, so they are on while a candidate runs */
+#define PROTECT(how) "ldr r12, =0xe000ed94\n mov r4, #" how "\n str r4, [r12]\n dsb\n isb\n"
+#else
+#define PROTECT(how)
+#endif
+
 __attribute__((naked, used)) void thumb_trap(void) {
-    __asm__ volatile("mrs r0, psp\n"
+    __asm__ volatile(PROTECT("0")
+                     "mrs r0, psp\n"
                      "mrs r1, ipsr\n"
                      "ldr r2, =thumb_trapped\n"
                      "bx r2\n"
                      ".ltorg\n");
 }
 
-/* Memory below the stack that faults. */
-static void guard_stack(void) {
-#if defined(BOARD_GUARD_BYTES) && __ARM_ARCH == 7
-    set_register(MPU_RBAR, ((uint32_t)(uintptr_t)ansor_stack_low - BOARD_GUARD_BYTES) | 1 << 4);
-    set_register(MPU_RASR, 1 << 28 | (uint32_t)(30 - __builtin_clz(BOARD_GUARD_BYTES)) << 1 | 1); /* nobody may, nor run it */
-    set_register(MPU_CTRL, 1 << 2 | 1);
-#elif __ARM_ARCH >= 8
-    __asm__ volatile("msr psplim, %0" ::"r"(ansor_stack_low));
-#endif
+#ifdef TRIAL_APART
+/* A candidate runs without privileges, which it gets back by a call of the supervisor from the one place where it returns to. */
+__attribute__((naked, noinline)) void system_call(void *const *args, unsigned char *workspace, trial_parallel_for loop, void *ctx, trial_entry entry) {
+    __asm__ volatile("push {r4, lr}\n"
+                     PROTECT("5")
+                     "ldr r4, [sp, #8]\n"
+                     "mov r12, #3\n"
+                     "msr control, r12\n"
+                     "isb\n"
+                     "blx r4\n"
+                     "svc 0\n"
+                     "thumb_back:\n"
+                     "pop {r4, pc}\n"
+                     ".ltorg\n");
 }
+
+__attribute__((naked, used)) void thumb_service(void) {
+    __asm__ volatile("mrs r0, psp\n"
+                     "ldr r1, [r0, #24]\n"
+                     "ldr r2, =thumb_back\n"
+                     "bic r2, r2, #1\n"
+                     "cmp r1, r2\n"
+                     "bne.w thumb_trap\n"
+                     PROTECT("0")
+                     "movs r0, #2\n"
+                     "msr control, r0\n"
+                     "bx lr\n"
+                     ".ltorg\n");
+}
+#endif
 
 void thumb_begin(void) {
     bare_clear();
@@ -120,7 +152,8 @@ static void explain(void) {
     else if (status & 1 << 8 || status & 1) set_note("trap", "no instructions are there", 0);
     else if (status & 1 << 24) set_note("trap", "an access that is not aligned", 0);
     else if (status & 1 << 25) set_note("trap", "a division by zero", 0);
-    else set_note("trap", "an access to what is not there", protection | bus);
+    else if (status & 1 << 1 && bare_trespass(protection)) set_note("out_of_bounds", BARE_NOT_ITS_OWN, protection);
+    else set_note("trap", "an access to what is not there, or is not the program's", protection | bus);
     set_register(CFSR, status);
 }
 #else
@@ -135,7 +168,7 @@ __attribute__((used)) void thumb_trapped(uint32_t frame, uint32_t exception) {
     watchdog_stop();
     uint32_t *fresh = (uint32_t *)(uintptr_t)ansor_stack_top - 8;
     fresh[5] = 0, fresh[6] = (uint32_t)(uintptr_t)after_trap & ~1u, fresh[7] = 1u << 24;
-    __asm__ volatile("msr psp, %0\n dsb\n bx %1" ::"r"(fresh), "r"(0xfffffffdu) : "memory");
+    __asm__ volatile("msr control, %2\n msr psp, %0\n dsb\n bx %1" ::"r"(fresh), "r"(0xfffffffdu), "r"(0u) : "memory");
     __builtin_unreachable();
 }
 

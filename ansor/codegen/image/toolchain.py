@@ -14,8 +14,9 @@ from ansor.codegen.artifact import Artifact
 from ansor.codegen.building import Making
 from ansor.codegen.c_toolchain import TOGETHER, apart
 from ansor.codegen.identity import code_digests
-from ansor.codegen.image import harness
+from ansor.codegen.image import frames, harness
 from ansor.codegen.image.board import Board
+from ansor.codegen.image.compilers import zig_flags
 from ansor.codegen.image.direct import Direct, direct_calls
 from ansor.codegen.image.elf import Image, read_image, read_parts, write_elf
 from ansor.codegen.image.parts import NO_ROOM, part_name, parts_script
@@ -120,6 +121,8 @@ class ImageToolchain:
             if not compiled.ok:
                 return Making((), compiled)
             objects = [file.with_suffix(".o") for file in files]
+            if deep := next(filter(None, (frames.misfit(made, self.board.run.stack, self.board.name) for made in objects)), ""):
+                return Making((), replace(compiled, kind="does_not_fit", text=deep))
             digests = [code_digests(made, [symbol]).get(symbol, "") for made, symbol in zip(objects, symbols, strict=True)]
             linked = self._linked(objects, folder / "linked.elf", call)
             said = replace(linked, seconds=compiled.seconds + linked.seconds)
@@ -133,7 +136,7 @@ class ImageToolchain:
 
     @property
     def _object_flags(self) -> tuple[str, ...]:
-        return (*self.flags, "-g0", "-ffunction-sections", "-fdata-sections")
+        return (*self.flags, "-g0", "-ffunction-sections", "-fdata-sections", frames.FLAG)
 
     @property
     def _link_flags(self) -> tuple[str, ...]:
@@ -187,8 +190,8 @@ class ImageToolchain:
 
 
 def _harness_path(compiler: Compiler, board: Board) -> Path:
-    core, files = board.core, harness.sources(board)
-    flags = ("-target", core.triple, f"-mcpu={core.mcpu}", *core.flags, *harness.C_FLAGS, *harness.defines(board))
+    files = harness.sources(board)
+    flags = (*zig_flags(board.core), *harness.C_FLAGS, *harness.defines(board))
     texts = [path.read_text() for path in (*files, *(header for folder in harness.HEADERS for header in sorted(folder.glob("*.h"))))]
     words = (*texts, *flags, harness.script(board), compiler.version, *compiler.command)
     key = hashlib.sha256("\0".join(words).encode()).hexdigest()[:16]

@@ -38,6 +38,11 @@ void system_mark(int number);
 void system_watch(void);
 const char *system_trespass(void);
 
+#ifdef TRIAL_APART
+/* Calls a candidate where it may write to its buffers and its stack alone, and to no register of the machine. */
+void system_call(void *const *args, unsigned char *workspace, trial_parallel_for loop, void *ctx, trial_entry entry);
+#endif
+
 /* A pool of threads and its parallel_for; NULL where there are none. */
 void *system_pool(int threads, trial_parallel_for *parallel_for);
 

@@ -27,7 +27,13 @@ static void open_pool(void) {
     if (asked.threads > 1 && ansor_trial_manifest.threads > 1 && !pool) fail("load", "the threads could not be made", NULL, ": ", asked.threads);
 }
 
-static __attribute__((noinline)) void call(trial_entry entry) { entry(pointers, buffers[ansor_trial_manifest.count].data, parallel_for, pool); }
+static __attribute__((noinline)) void call(trial_entry entry) {
+#ifdef TRIAL_APART
+    system_call(pointers, buffers[ansor_trial_manifest.count].data, parallel_for, pool, entry);
+#else
+    entry(pointers, buffers[ansor_trial_manifest.count].data, parallel_for, pool);
+#endif
+}
 
 static double seconds_of(int64_t number) {
     const double start = system_seconds(asked.timing.wall);

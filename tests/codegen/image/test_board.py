@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ansor.codegen.image.board import OVERFLOW
+from ansor.codegen.image.harness import defines
 from ansor.targets.boards.catalogue import find_board
 
 
@@ -22,3 +23,10 @@ def test_boards_without_a_watchdog_overflow_after_a_time_of_this_machine() -> No
     assert find_board("esp32c3").overflow_seconds == (1 << 32) / 160e6
     assert all(find_board(name).overflow_seconds == float("inf") for name in ("mps2-an386", "qemu-riscv32", "spike-rv64"))
     assert replace(board, counter=replace(board.counter, bits=64)).overflow_seconds == float("inf")
+
+
+def test_boards_that_protect_memory_keep_candidates_apart() -> None:
+    """A guard means an MPU or PMP; ARMv8-M has one without."""
+    for name, protects in (("mps2-an386", True), ("mps3-an547", True), ("qemu-riscv32", True), ("rp2040-pico", False), ("rvsim-inorder", False)):
+        board = find_board(name)
+        assert board.core.protects is protects and ("-DTRIAL_APART=1" in defines(board)) is protects and "-DTRIAL_APART=1" not in defines(board, apart=False)

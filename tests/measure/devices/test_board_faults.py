@@ -43,18 +43,19 @@ TIMING = TimingOptions(timeout_seconds=0.5)
 SCHEDULES = 200
 ARGUMENTS = (Argument("a", (64,), "int8", "input"), Argument("b", (64,), "int8", "input"), Argument("c", (64,), "int32", "output"))
 ADD = "const signed char *a = args[0], *b = args[1]; int *c = args[2]; for (int i = 0; i < 64; ++i) c[i] = a[i] + b[i];"
+DEEPER = "__attribute__((noinline)) int deeper(volatile int *up) { volatile int here[8]; here[0] = *up; return deeper(here) + here[0]; }"
 WRONG = {
     "trap": "*(volatile int *)0xdffffff0 = 1;",
     "instruction": '__asm__ volatile(".word 0xffffffff");',
     "timeout": "for (;;) __asm__ volatile(\"nop\");",
-    "crash": "volatile int deep[40000]; for (int i = 39999; i >= 0; --i) deep[i] = i;",
+    "crash": "volatile int start = 1; ((int *)args[2])[0] = deeper(&start);",
     "out_of_bounds": f"{ADD} c[64] = 1;",
     "wrong_answer": ADD.replace("a[i] + b[i]", "a[i] - b[i]"),
 }
 
 
 def source(body: str) -> CSource:
-    return CSource(f"void run(void *const *args, unsigned char *workspace) {{ {body} }}\n", "run", ARGUMENTS)
+    return CSource(f"{DEEPER}\nvoid run(void *const *args, unsigned char *workspace) {{ {body} }}\n", "run", ARGUMENTS)
 
 
 @pytest.fixture(scope="module")

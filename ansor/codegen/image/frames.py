@@ -1,0 +1,37 @@
+"""How much of the stack the functions of an object take, as the compiler noted it (-fstack-size-section of clang)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+FLAG = "-fstack-size-section"
+TOO_LARGE = "a frame larger than the stack"
+_SECTION = ".stack_sizes"
+
+
+def largest_frame(path: Path) -> int:
+    """Bytes of the largest frame of an object's functions; 0 where it says nothing of them."""
+    from elftools.elf.elffile import ELFFile
+
+    with path.open("rb") as file:
+        elf = ELFFile(file)
+        return max((size for one in elf.iter_sections() if one.name == _SECTION for size in _sizes(one.data(), elf.elfclass // 8)), default=0)
+
+
+def misfit(path: Path, stack: int, board: str) -> str:
+    """Why an object's functions have no room on a stack of so many bytes; '' where they may have."""
+    frame = largest_frame(path)
+    return f"{TOO_LARGE}: a function of the program needs {frame:,} bytes of it at once; {board} has {stack:,}" if frame > stack else ""
+
+
+def _sizes(notes: bytes, word: int) -> list[int]:
+    """Each note is an address, and a number in groups of seven bits, the low ones first."""
+    sizes, place = [], word
+    while place < len(notes):
+        size = shift = 0
+        while notes[place] & 0x80:
+            size |= (notes[place] & 0x7F) << shift
+            place, shift = place + 1, shift + 7
+        sizes.append(size | notes[place] << shift)
+        place += 1 + word
+    return sizes
