@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ansor.autotvm.measured import Failed, MeasureInput, MeasureResult, Unmeasured
-from ansor.codegen.artifact import Artifact
+from ansor.codegen.artifact import LIBRARY, PROGRAM, Artifact
 from ansor.codegen.source import CSource
 from ansor.compat.common.failures import ERRORS, FLUSH_BYTES
 from ansor.compat.common.farm_text import farm_text
-from ansor.compat.common.local_target import local_target
+from ansor.compat.common.local_target import measured_target
 from ansor.compat.common.outcome import MeasureErrorNo
 from ansor.compat.common.program import source_of
 from ansor.errors import AnsorError, ConfigError, MachineTrouble, TargetError, ToolchainError
@@ -75,8 +75,8 @@ class LocalBuilder:
     def set_task(self, task: Task) -> None:
         """Start a folder for the task's programs. Raises TargetError for a target that is no processor, ToolchainError without a compiler."""
         self.close()
-        self._target = local_target(task.target)
-        self._builder = builders.Builder(self._target.toolchain(), timeout=self.timeout, jobs=self.n_parallel)
+        self._target = measured_target(task.target)
+        self._builder = builders.Builder(self._target.toolchain(), LIBRARY if self._target.is_local else PROGRAM, timeout=self.timeout, jobs=self.n_parallel)
 
     def build(self, measure_inputs: Sequence[MeasureInput]) -> list[BuildResult]:
         """One result for each input, in order. What cannot be instantiated is not compiled."""
@@ -141,12 +141,13 @@ class LocalRunner:
     def set_task(self, task: Task) -> None:
         """Start a process to run the task's programs in. Raises TargetError for a target that is no processor, ToolchainError without a compiler."""
         self.close()
-        target = local_target(task.target)
+        target = measured_target(task.target)
         self._session = _Session(target, self._devices(target), self.timing, self.ref_input)
 
     def _devices(self, target: Target) -> Sequence[Device]:
         """What programs run on."""
-        del target
+        if not target.is_local:
+            raise TargetError(f"asked to measure programs for {target} on this machine, which does not run them: give autotvm.RPCRunner(key, host, port)")
         return [LocalDevice()]
 
     @property
@@ -173,7 +174,8 @@ class RPCRunner(LocalRunner):
     """Runs programs on the devices of a key, of the farm whose scheduler (TVM's tracker) is at host:port. Farms take turns: `priority` changes nothing, and
     `n_parallel` is how many programs are on their way, two for each device by default. The others are as in `LocalRunner`.
 
-    Devices run what is built for this machine, so they are of its kind. Raises ConfigError for numbers that measure nothing; `set_task` raises DeviceError
+    Devices run what is built for the target: `llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72` for boards with ARM, else this machine's kind. Costs are
+    what devices count: seconds, or instructions of emulators. Raises ConfigError for numbers that measure nothing; `set_task` raises DeviceError
     where no scheduler answers, or no device has the key.
     """
 
@@ -201,7 +203,7 @@ class _Session:
 
     def __init__(self, target: Target, devices: Sequence[Device], timing: TimingOptions, ref_input: Sequence[ArrayLike] | None) -> None:
         self._target = target
-        self._builder = builders.Builder(self._target.toolchain(), timeout=REFERENCE_COMPILE_SECONDS)
+        self._builder = builders.Builder(self._target.toolchain(), devices[0].form, timeout=REFERENCE_COMPILE_SECONDS)
         self._queue, self._timing = DeviceQueue(devices), timing
         self._given = None if ref_input is None else [np.asarray(array) for array in ref_input]
         self._folder = tempfile.TemporaryDirectory(prefix="ansor-ref-input-")

@@ -15,6 +15,8 @@ import pytest
 
 from ansor import auto_scheduler, autotvm, te
 from ansor.compat import tvm
+from ansor.errors import TargetError
+from tests.emulators import need_emulators
 
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
 
@@ -85,6 +87,25 @@ def test_autotvm_measures_on_it(port: int) -> None:
     tuner = autotvm.RandomTuner(task)
     tuner.tune(n_trial=4, measure_option=option, callbacks=[lambda tuner, inputs, found: results.extend(found)])
     assert len(results) == 4 and all(one.error_no == 0 for one in results)
+
+
+def test_autotvm_measures_programs_for_arm(port: int, tmp_path: Path) -> None:
+    need_emulators()
+    server = started(tmp_path, "rpc_server", "(serves)", "--tracker", f"127.0.0.1:{port}", "--key", "a72", "--device", "qemu-aarch64")[0]
+    try:
+        task = autotvm.task.create("tests/farm_matmul", args=(16,), target="llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72")
+        option = autotvm.measure_option(autotvm.LocalBuilder(timeout=60), autotvm.RPCRunner("a72", "127.0.0.1", port, number=1, repeat=1, timeout=60))
+        results: list[autotvm.MeasureResult] = []
+        autotvm.RandomTuner(task).tune(n_trial=2, measure_option=option, callbacks=[lambda tuner, inputs, found: results.extend(found)])
+        assert len(results) == 2 and all(one.error_no == 0 and one.costs[0] > 1000 for one in results)  # instructions
+        here = autotvm.measure_option(autotvm.LocalBuilder(), autotvm.LocalRunner())
+        with pytest.raises(TargetError, match=r"on this machine, which does not run them: give autotvm\.RPCRunner"):
+            autotvm.RandomTuner(task).tune(n_trial=1, measure_option=here)
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
+        assert server.stdout is not None
+        server.stdout.close()
 
 
 def test_the_auto_scheduler_measures_on_it(port: int, tmp_path: Path) -> None:

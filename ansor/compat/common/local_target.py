@@ -7,6 +7,7 @@ import shlex
 
 from ansor.compat.common.hardware import PROCESSOR_KINDS, HardwareParams, kind_of_target
 from ansor.errors import TargetError
+from ansor.targets.architecture import architecture_here, architecture_of
 from ansor.targets.base import Target, parse_target
 from ansor.targets.cpu import OPTIONS
 
@@ -17,6 +18,10 @@ ALIASES = {"core-avx2": "haswell", "core-avx-i": "ivybridge", "corei7-avx": "san
 MEANINGLESS = ("keys", "device", "libs", "link-params", "model", "mtriple", "system-lib", "runtime", "executor", "mfloat-abi", "mabi", "fast-math", "opt-level",
                "num-cores", "mattr", "host", "interface-api", "unpacked-api", "workspace-byte-alignment", "constants-byte-alignment")  # fmt: skip
 """Options of TVM that change nothing here: what the processor has is read from the processor."""
+
+
+ARM_TRIPLES = {"aarch64": "arm", "arm64": "arm", "armv8": "arm", "armv8l": "armv7", "armv7a": "armv7", "armv7l": "armv7", "arm": "armv7"}
+"""The kind of target of the first word of a triple."""
 
 
 def local_target(text: str, hardware_params: HardwareParams | None = None) -> Target:
@@ -33,6 +38,20 @@ def local_target(text: str, hardware_params: HardwareParams | None = None) -> Ta
     if hardware_params is not None and hardware_params.num_cores > 0 and not any(name == "threads" for name, _ in words):
         kept.append(f"-threads={hardware_params.num_cores}")
     return parse_target(" ".join(map(shlex.quote, kept)))
+
+
+def measured_target(text: str) -> Target:
+    """The target whose programs a text asks to measure: that of `local_target`, or ARM boards, where its triple or processor is ARM's and this machine not.
+
+    Raises TargetError for one that is no processor, and for a processor that is not known.
+    """
+    words = dict(options_of(text))
+    triple = words.get("mtriple", "").partition("-")[0]
+    arm = triple in ARM_TRIPLES if triple else architecture_of(words.get("mcpu", "native")) == "ARM"
+    if not arm or architecture_here() == "ARM" or kind_of_target(text) not in PROCESSOR_KINDS:
+        return local_target(text)
+    kind, kept = ARM_TRIPLES.get(triple, "arm"), [f"-{name}={words[name]}" for name in ("mcpu", "threads") if words.get(name)]
+    return parse_target(" ".join([kind, *map(shlex.quote, kept)]))
 
 
 def options_of(text: str) -> list[tuple[str, str]]:
