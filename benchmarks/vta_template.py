@@ -70,14 +70,18 @@ def configurations(layer: Layer, core: Configuration) -> Iterator[Tiles]:
 
 
 def least_cycles(layer: Layer, tiles: Tiles, core: Configuration, model: CycleModel) -> float:
-    """What load alone takes at the least: its bytes, and the latency of each LOAD."""
-    block, result = 1 << core.block, layer.result
-    outer = -(-layer.channels_out // block) // tiles.out * (result // tiles.rows) * (result // tiles.columns) * (-(-layer.channels_in // block) // tiles.data)
-    shared = tiles.channel_threads
-    weights = tiles.out * tiles.data * layer.kernel**2 * core.element_bytes(Memory.WGT) / model.dram.bus_bytes + model.dram.read_latency
+    """What load alone takes at the least, its bytes and the latency of each LOAD; or compute alone: its micro-ops, the fill of each instruction, the biases."""
+    block, result, dram = 1 << core.block, layer.result, model.dram
+    groups, out = -(-layer.channels_in // block) // tiles.data, -(-layer.channels_out // block)
+    whole = out // tiles.out * (result // tiles.rows) * (result // tiles.columns)
+    weights = tiles.out * tiles.data * layer.kernel**2 * core.element_bytes(Memory.WGT) / dram.bus_bytes + dram.read_latency
     inside = [(tiles.rows - 1) * layer.stride + 1, (tiles.columns - 1) * layer.stride + 1]
-    data = tiles.data * inside[0] * inside[1] * core.element_bytes(Memory.INP) / model.dram.bus_bytes + model.dram.read_latency
-    return outer * (weights / tiles.row_threads + data / shared)
+    data = tiles.data * inside[0] * inside[1] * core.element_bytes(Memory.INP) / dram.bus_bytes + dram.read_latency
+    load = whole * groups * (weights / tiles.row_threads + data / tiles.channel_threads)
+    products, each = out * result**2 * groups * tiles.data * layer.kernel**2, model.gemm.gemm_fill + model.control.state_cycles + 1
+    alu = 3 * model.alu.alu_immediate_cycles + model.alu.alu_tensor_cycles + model.gemm.gemm_cycles
+    compute = products * model.gemm.gemm_cycles + out * result**2 * alu + whole * ((groups + 5) * each + dram.read_latency / tiles.row_threads)
+    return max(load, compute)
 
 
 def program(layer: Layer, tiles: Tiles, core: Configuration) -> Operator:

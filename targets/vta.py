@@ -10,7 +10,6 @@ from ansor.codegen.generate import generate
 from ansor.codegen.machine import Machine
 from ansor.codegen.source import Argument, CSource
 from ansor.errors import TargetError
-from ansor.ir import access
 from ansor.ir.columns import Row
 from ansor.ir.dag import Dag
 from ansor.ir.loops import Loops
@@ -25,6 +24,7 @@ from ansor.vta.cycles import CHISEL
 from ansor.vta.estimate import estimated_cycles
 from ansor.vta.generate import compile_operator, is_for_core
 from ansor.vta.limits import limits_of
+from ansor.vta.refusals import refusal
 from ansor.vta.toolchain import VtaToolchain
 from ansor.vta.work import work_of
 
@@ -78,18 +78,8 @@ def _cycles(target: Target, loops: Loops) -> Row:
 
 
 def _refusal(target: Target, dag: Dag) -> str:
-    """Why no core computes a declaration; '' where one may."""
-    outputs, given = dag.outputs, {one.name: one.dtype for one in dag.inputs}
-    wrong = next((f"{name} of {dtype}" for name, dtype in given.items() if dtype not in ("int8", "int32")), "")
-    if len(outputs) != 1 or outputs[0].dtype != "int8":
-        made = " and ".join(f"{one.name} of {one.dtype}" for one in outputs)
-        return f"it makes {made}; a VTA core makes one tensor of int8 at a time: shift, clip and cast the sums in the declaration"
-    if wrong:
-        return f"it reads {wrong}; a VTA core reads int8, and biases of int32"
-    sums = [one.name for one in dag.stages if access.has_reduction(one)]
-    if len(sums) > 1 or outputs[0].name in sums:
-        return f"it reduces in {' and '.join(sums)}; an operator of VTA has one reduction, which is not its result: declare what is done to the sums behind it"
-    return ""
+    del target
+    return refusal(dag)
 
 
 VTA = register_kind(Kind(

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
+from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ansor.errors import AnsorError
+from ansor.vta.checks import LOADED, PADDED, sound
 from ansor.vta.configuration import Configuration, Memory
 from ansor.vta.instructions import Alu, AluOp, Finish, Gemm, Instruction, Load, Loop, Module, Opcode, Padding, Rows, Store, Tokens, Uop, UopRange, module_of
-from ansor.vta.layout import FLAGS, Field, instruction_fields, uop_fields
+from ansor.vta.layout import FLAGS, Field, instruction_fields, unused_bits, uop_fields
 
 Words = NDArray[np.uint64]
 """A program [n, 2]: word 0 and word 1 of each instruction, little-endian in memory."""
@@ -21,8 +23,6 @@ Uops = NDArray[np.uint32]
 """Micro-ops [n]."""
 
 OPCODES = {Load: Opcode.LOAD, Store: Opcode.STORE, Gemm: Opcode.GEMM, Alu: Opcode.ALU, Finish: Opcode.FINISH}
-LOADED = (Memory.UOP, Memory.WGT, Memory.INP, Memory.ACC, Memory.ACC8)
-PADDED = (Memory.INP, Memory.ACC, Memory.ACC8)
 _Kind = TypeVar("_Kind", bound=IntEnum)
 _GROUPS = {"rows": Rows, "padding": Padding, "uops": UopRange, "outer": Loop, "inner": Loop, "tokens": Tokens}
 _NO_NEIGHBOUR: dict[Module, tuple[str, ...]] = {Module.LOAD: ("pop_prev", "push_prev"), Module.STORE: ("pop_next", "push_next"), Module.COMPUTE: ()}
@@ -34,6 +34,10 @@ class InstructionError(AnsorError, ValueError):
 
 def assemble(program: Iterable[Instruction], configuration: Configuration) -> Words:
     """The words of a program, [n, 2]. Raises InstructionError, which says the number of the instruction."""
+    program = tuple(program)
+    together = _encoded(program, configuration)
+    if together is not None:
+        return together
     rows = []
     for number, one in enumerate(program):
         try:
@@ -54,6 +58,49 @@ def disassemble(words: Words, configuration: Configuration) -> tuple[Instruction
     return tuple(found)
 
 
+def _encoded(program: Sequence[Instruction], configuration: Configuration) -> Words | None:
+    """The words of a program, found kind by kind; None where something does not fit, so that `encode` says what."""
+    words = np.zeros((len(program), 2), np.uint64)
+    kinds = np.asarray([OPCODES.get(type(one), -1) for one in program], np.int64)
+    if (kinds < 0).any():
+        return None
+    for opcode in map(Opcode, np.unique(kinds).tolist()):
+        rows, layout = np.flatnonzero(kinds == opcode), instruction_fields(configuration, opcode)
+        try:
+            table = np.asarray([_row(program[row]) for row in rows.tolist()])
+        except AttributeError:
+            return None
+        if table.dtype.kind not in "biu" or (table < [field.least for field in layout]).any() or (table > [field.most for field in layout]).any():
+            return None
+        if not sound(opcode, {field.name: column for field, column in zip(layout, table.T, strict=True)}, configuration):
+            return None
+        for field, column in zip(layout, table.T, strict=True):
+            words[rows, field.word] |= (column & field.mask).astype(np.uint64) << np.uint64(field.low)
+    return words
+
+
+def _row(one: Instruction) -> tuple[object, ...]:
+    """What its fields hold, in their order. Raises AttributeError for parts of the wrong kind, and weights of an ALU."""
+    tokens = one.tokens
+    first = (tokens.pop_prev, tokens.pop_next, tokens.push_prev, tokens.push_next)
+    if isinstance(one, Gemm):
+        a, b = one.outer, one.inner
+        loops = (one.uops.begin, one.uops.end, a.iterations, b.iterations, a.dst, b.dst, a.src, b.src)
+        return (Opcode.GEMM, *first, one.reset, *loops, a.wgt, b.wgt)
+    if isinstance(one, Alu):
+        a, b = one.outer, one.inner
+        if a.wgt or b.wgt:
+            raise AttributeError
+        loops = (one.uops.begin, one.uops.end, a.iterations, b.iterations, a.dst, b.dst, a.src, b.src)
+        return (Opcode.ALU, *first, 0, *loops, one.operation, one.immediate is not None, 0 if one.immediate is None else one.immediate)
+    if isinstance(one, Finish):
+        return (Opcode.FINISH, *first)
+    rows, load = one.rows, isinstance(one, Load)
+    pad = one.padding if isinstance(one, Load) else Padding()
+    place = (one.memory if isinstance(one, Load) else Memory.OUT, one.sram_base, one.dram_base, rows.y_size, rows.x_size, rows.x_stride)
+    return (Opcode.LOAD if load else Opcode.STORE, *first, *place, pad.y_0, pad.y_1, pad.x_0, pad.x_1)
+
+
 def encode(instruction: Instruction, configuration: Configuration) -> tuple[int, int]:
     """Word 0 and word 1. Raises InstructionError for a value that does not fit."""
     values = _values(instruction)
@@ -64,6 +111,7 @@ def encode(instruction: Instruction, configuration: Configuration) -> tuple[int,
     return words[0], words[1]
 
 
+@lru_cache(maxsize=1 << 14)  # a program is read by its text, its toolchain and both simulators
 def decode(words: tuple[int, int], configuration: Configuration) -> Instruction:
     """The instruction of word 0 and word 1. Raises InstructionError for words that `encode` never gives."""
     number = words[0] & 7
@@ -71,8 +119,8 @@ def decode(words: tuple[int, int], configuration: Configuration) -> Instruction:
         raise InstructionError(f"operation {number} is asked for, in word 0 = {words[0]:#018x}; VTA has 0 to {max(Opcode)}")
     opcode = Opcode(number)
     layout = instruction_fields(configuration, opcode)
-    for word in (0, 1):
-        unused = words[word] & ~sum(field.mask << field.low for field in layout if field.word == word)
+    for word, unused in enumerate(unused_bits(configuration, opcode)):
+        unused &= words[word]
         if unused:
             raise InstructionError(f"bits {unused:#018x} of word {word} of {opcode.name} are set; they are in no field: clear them")
     instruction = _instruction(opcode, {field.name: field.of(words) for field in layout})

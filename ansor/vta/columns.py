@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ansor.vta.assembler import Words, disassemble
+from ansor.vta.checks import sound
 from ansor.vta.configuration import Configuration
 from ansor.vta.instructions import Opcode
-from ansor.vta.layout import FLAGS, Field, instruction_fields
+from ansor.vta.layout import FLAGS, Field, instruction_fields, unused_bits
 
 Columns = NDArray[np.int64]
 """A program [n, len(NAMES)]."""
@@ -25,14 +26,18 @@ _AT = {name: column for column, name in enumerate(NAMES)}
 def columns_of(words: Words, configuration: Configuration) -> Columns:
     """All fields of a program of words [n, 2]. Raises InstructionError for words that are no program of this core."""
     given = np.ascontiguousarray(words, np.uint64).reshape(-1, 2)
-    # Programs repeat themselves: what is checked one by one are instructions that differ.
-    disassemble(np.unique(given, axis=0) if len(given) > 1000 else given, configuration)
     found = np.zeros((len(given), len(NAMES)), np.int64)
     kinds = given[:, 0] & np.uint64(7)
+    right = not (kinds > max(Opcode)).any()
     for opcode in Opcode:
         rows = np.flatnonzero(kinds == opcode)
+        words, values = given[rows], {}
         for field in instruction_fields(configuration, opcode):
-            found[rows, _AT[field.name]] = _values(given[rows], field)
+            values[field.name] = found[rows, _AT[field.name]] = _values(words, field)
+        unused = np.asarray(unused_bits(configuration, opcode), np.uint64)
+        right = right and not (words & unused).any() and (not len(rows) or sound(opcode, values, configuration))
+    if not right:
+        disassemble(given, configuration)  # it says which, and why
     return found
 
 

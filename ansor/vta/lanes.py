@@ -48,7 +48,8 @@ def lanes_of(loops: Loops, configuration: Configuration) -> Lanes:
     for buffer in scoped(loops):
         rows = 1 << (configuration.block if buffer.scope == "wgt" else configuration.batch)
         if rows > 1 and len(found[buffer]) < 2:
-            raise ScheduleError(f"asked for a VTA program that keeps {buffer.name} in {buffer.scope}, whose elements have {rows} rows; it has none")
+            what = f"{buffer.name} in {buffer.scope}, whose elements have {rows} rows; it has none"
+            raise ScheduleError(f"asked for a VTA program that keeps {what}: leave it out, or take a core of one row")
     orders: dict[Buffer, tuple[int, ...]] = {}
     for store in body:
         _note_orders(store, orders)

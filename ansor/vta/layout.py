@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 from ansor.vta.configuration import COMMON_BITS, ITERATION_BITS, SRAM_BITS, Configuration, Memory
 from ansor.vta.instructions import Opcode
@@ -19,15 +19,15 @@ class Field:
     bits: int
     signed: bool = False
 
-    @property
+    @cached_property
     def least(self) -> int:
         return -(1 << self.bits - 1) if self.signed else 0
 
-    @property
+    @cached_property
     def most(self) -> int:
         return (1 << self.bits - self.signed) - 1
 
-    @property
+    @cached_property
     def mask(self) -> int:
         return (1 << self.bits) - 1
 
@@ -66,6 +66,14 @@ def _loops(configuration: Configuration, opcode: Opcode) -> tuple[Widths, Widths
     factors = (("dst_out", acc), ("dst_in", acc), ("src_out", inp), ("src_in", inp))
     last = (("wgt_out", wgt), ("wgt_in", wgt)) if opcode == Opcode.GEMM else (("operation", 3), ("use_imm", 1), ("immediate", 16))
     return first, (*factors, *last)
+
+
+@cache
+def unused_bits(configuration: Configuration, opcode: Opcode) -> tuple[int, int]:
+    """Bits of word 0 and word 1 that are in no field."""
+    fields, every = instruction_fields(configuration, opcode), (1 << 64) - 1
+    first, second = (every & ~sum(field.mask << field.low for field in fields if field.word == word) for word in (0, 1))
+    return first, second
 
 
 @cache

@@ -41,12 +41,15 @@ class Nest:
     values: Values
     along: dict[Var, int]
     starts: Mapping[Var, int] = field(default_factory=dict)
+    _sums: dict[Linear, Sum] = field(init=False, default_factory=dict)
 
     def index(self, linear: Linear) -> Sum:
         """An index of the store, over the loops of the nest."""
-        found = sum_of(linear, self.values, self.extents)
-        ahead = sum(int(linear.coefficient(var)) * first for var, first in self.starts.items())
-        return Sum(found.start + ahead, found.steps) if ahead else found
+        if linear not in self._sums:
+            found = sum_of(linear, self.values, self.extents)
+            ahead = sum(int(linear.coefficient(var)) * first for var, first in self.starts.items())
+            self._sums[linear] = Sum(found.start + ahead, found.steps)
+        return self._sums[linear]
 
     def counts(self) -> dict[Var, int]:
         """How often each loop runs, those along lanes in blocks."""

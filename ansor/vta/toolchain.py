@@ -13,7 +13,7 @@ from ansor.codegen.building import Making
 from ansor.codegen.source import CSource
 from ansor.codegen.toolchain import Compiled
 from ansor.errors import AnsorError
-from ansor.vta.assembler import disassemble
+from ansor.vta.columns import columns_of
 from ansor.vta.compiled import operator_from_text
 
 FORM = "vta program"
@@ -50,7 +50,7 @@ class VtaToolchain:
             if is_operator(source):
                 try:
                     operator = operator_from_text(source.text)
-                    disassemble(operator.words, operator.configuration)
+                    columns_of(operator.words, operator.configuration)
                 except AnsorError as error:
                     return Making((), Compiled("compile", str(error), time.monotonic() - start, ()))
                 digest = hashlib.sha256(operator.words.tobytes() + operator.uops.tobytes()).hexdigest()

@@ -10,6 +10,7 @@ from ansor.ir.dag import Dag
 from ansor.targets.base import find_kind, parse_target
 from ansor.targets.vta import configuration_of
 from ansor.tasks.task import SearchTask
+from ansor.te.tensor import Tensor
 from ansor.vta.configuration import CORE_32, DEFAULT, Configuration
 from ansor.zoo.operators import matmul
 from tests.vta_declarations import conv2d, dense
@@ -42,3 +43,18 @@ def test_what_no_core_computes_is_said_before_anything_is_built() -> None:
     assert "it reads x of float32" in target.refusal(Dag([x, te.compute((8, 8), lambda i, j: x[i, j].astype("int8"), name="y")]))
     a = te.placeholder((8, 8), "int8", name="a")
     assert "one reduction, which is not its result" in target.refusal(Dag([a, te.compute((8,), lambda i: te.max(a[i, k], axis=k), name="y")]))
+    grouped = Dag(_grouped())
+    assert "acc reads a at a divided index, as channels in groups are" in target.refusal(grouped) and "of its own" in target.refusal(grouped)
+    v = te.placeholder((8,), "int8", name="v")
+    lowest = te.compute((10,), lambda i: te.if_then_else(te.all(i >= 1, i < 9), v[i - 1], te.const(-128, "int8")), name="p")
+    top = te.reduce_axis(3, "t")
+    greatest = te.compute((8,), lambda i: te.max(lowest[i + top].astype("int32"), axis=top), name="m")
+    said = target.refusal(Dag([v, te.compute((8,), lambda i: greatest[i].astype("int8"), name="y")]))
+    assert said == "p pads v with -128; a VTA core pads with 0: pad on the host, or with 0 where the greatest is wanted of data that are not negative"
+
+
+def _grouped() -> list[Tensor]:
+    """Two groups of 16 channels."""
+    a, w, c = te.placeholder((4, 32), "int8", name="a"), te.placeholder((32, 16), "int8", name="w"), te.reduce_axis(16, "c")
+    acc = te.compute((4, 32), lambda n, o: te.sum(a[n, o // 16 * 16 + c].astype("int32") * w[o, c].astype("int32"), axis=c), name="acc")
+    return [a, w, te.compute((4, 32), lambda n, o: acc[n, o].astype("int8"), name="y")]

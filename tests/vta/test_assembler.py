@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ansor.vta.assembler import PADDED, InstructionError, assemble, decode, decode_uops, disassemble, encode, encode_uops
+from ansor.vta.assembler import InstructionError, assemble, decode, decode_uops, disassemble, encode, encode_uops
+from ansor.vta.checks import PADDED
 from ansor.vta.configuration import CORE_32, CORE_64, DEFAULT, Configuration, Memory
 from ansor.vta.instructions import Alu, AluOp, Finish, Gemm, Instruction, Load, Loop, Opcode, Padding, Rows, Store, Tokens, Uop, UopRange
 from ansor.vta.layout import Field, instruction_fields, uop_fields

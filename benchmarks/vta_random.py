@@ -1,0 +1,187 @@
+"""Random programs of VTA, run by everything that runs them, beside what the declaration means in whole numbers (NumPy).
+
+    python benchmarks/vta_random.py [--programs 1000] [--core default] [--seed 0]     random operators: a line for each kind
+    python benchmarks/vta_random.py --layers [--programs 20]                          the convolutions of ResNet-18: a line for each layer
+
+"sampled" programs are those that the limits allow, as in a search; "valid": those that become an operator, end without a race, a deadlock or a token left over
+with modules in a random order, and give the right bytes. The other columns say how many gave these bytes: in the order of the program with the cycle
+model beside it, and on an OpenCL device (--opencl: a part of its name). "close": micro-ops that write what one of the two before them wrote.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
+from ansor.errors import AnsorError
+from ansor.ir.dag import Dag
+from ansor.ir.evaluate import evaluate
+from ansor.measure.devices.vta_sim import simulated
+from ansor.schedule.legality import legal_rows
+from ansor.targets.base import Target, parse_target
+from ansor.targets.vta import configuration_of
+from ansor.tasks.task import SearchTask
+from ansor.te.tensor import Tensor
+from ansor.vta.compiled import Operator
+from ansor.vta.cycles import CHISEL
+from ansor.vta.generate import compile_operator
+from ansor.vta.runtime.driver import Driver
+from ansor.vta.runtime.opencl import OpenclDriver
+from ansor.vta.runtime.operator_queue import Limits, Queue
+from ansor.vta.runtime.simulators import CycleDriver
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks.vta_layers import LAYERS, declared
+from tests.vta_declarations import added, conv2d, dense, depthwise, pool
+
+Arrays = dict[str, NDArray[np.generic]]
+EACH = 10
+"""Programs of one declaration: drawing rows of it costs more than a program."""
+
+
+@dataclass
+class Found:
+    """Programs of a kind: sampled, valid, and right on each driver."""
+
+    sampled: int = 0
+    valid: int = 0
+    close: int = 0
+    right: dict[str, int] = field(default_factory=dict)
+    said: list[str] = field(default_factory=list)
+
+
+def drawn_shape(rng: np.random.Generator) -> tuple[int, int, int, int]:
+    """An image or two of some channels."""
+    return int(rng.integers(1, 3)), int(rng.integers(2, 60)), int(rng.integers(5, 13)), int(rng.integers(5, 13))
+
+
+def drawn_conv(rng: np.random.Generator) -> list[Tensor]:
+    """Any channels, one image or more, kernels of 1, 3 and 5, strides, dilation, zeros around it, and what else comes."""
+    kernel, dilation = int(rng.choice([1, 3, 5])), int(rng.integers(1, 3))
+    pad = int(rng.integers(0, dilation * (kernel // 2) + 1))
+    least = dilation * (kernel - 1) + 1 - 2 * pad
+    rows, columns = (max(least, int(extent)) for extent in rng.integers(4, 15, 2))
+    shape = (int(rng.integers(1, 4)), int(rng.integers(1, 70)), rows, columns)
+    return conv2d(shape, int(rng.integers(1, 70)), kernel, stride=int(rng.integers(1, 4)), pad=pad, dilation=dilation, residual=bool(rng.integers(2)))
+
+
+def drawn_dense(rng: np.random.Generator) -> list[Tensor]:
+    """Rows, inputs and outputs of any number."""
+    return dense(*(int(one) for one in (rng.integers(1, 40), rng.integers(1, 200), rng.integers(1, 200))), turned=bool(rng.integers(2)))
+
+
+def drawn_depthwise(rng: np.random.Generator) -> list[Tensor]:
+    """Kernels of 3 and 5."""
+    kernel = int(rng.choice([3, 5]))
+    return depthwise(drawn_shape(rng), kernel, stride=int(rng.integers(1, 3)), pad=int(rng.integers(0, kernel // 2 + 1)))
+
+
+def drawn_pool(rng: np.random.Generator) -> list[Tensor]:
+    """The greatest, or sums with zeros around."""
+    mean = bool(rng.integers(2))
+    return pool(drawn_shape(rng), int(rng.integers(2, 4)), stride=int(rng.integers(1, 3)), pad=int(rng.integers(0, 2)) if mean else 0, mean=mean)
+
+
+def drawn_add(rng: np.random.Generator) -> list[Tensor]:
+    """Of tensors with different scales."""
+    return added(drawn_shape(rng))
+
+
+KINDS: dict[str, tuple[Callable[[np.random.Generator], list[Tensor]], float]] = {
+    "convolution": (drawn_conv, 0.5), "dense": (drawn_dense, 0.2), "depthwise": (drawn_depthwise, 0.1), "pooling": (drawn_pool, 0.1), "add": (drawn_add, 0.1),
+}  # fmt: skip
+"""What is drawn, and its share."""
+
+
+def sampled(tensors: list[Tensor], target: Target, count: int, rng: np.random.Generator) -> Iterator[Operator | str]:
+    """Operators of so many random rows that the limits allow, of all sketches; what was said in the place of one."""
+    spaces = SearchTask(tensors=tensors, target=target).spaces
+    for number, space in enumerate(rng.permutation(np.arange(count) % len(spaces)).tolist()):
+        del number
+        sketch = spaces[space].sketch
+        rows = rng.integers(0, sketch.sizes, (64, len(sketch.sizes)))
+        legal = rows[np.broadcast_to(legal_rows(sketch.lower_rows(rows), target, len(rows)), len(rows))]
+        if len(legal):
+            try:
+                yield compile_operator(sketch.lower_row(legal[0].tolist()), configuration_of(target))
+            except AnsorError as error:
+                yield str(error)
+
+
+def run(operator: Operator, driver: Driver, inputs: Arrays) -> NDArray[np.generic]:
+    """The result of an operator through a queue."""
+    queue = Queue(driver, Limits(1 << 18, 1 << 18))
+    buffers = [queue.buffer(one.layout) for one in operator.tensors]
+    for tensor, buffer in zip(operator.tensors, buffers, strict=True):
+        if tensor.role != "output":
+            queue.write(buffer, inputs[tensor.name])
+    queue.enqueue(operator, buffers)
+    return queue.read(next(buffer for tensor, buffer in zip(operator.tensors, buffers, strict=True) if tensor.role == "output"))
+
+
+def check(tensors: list[Tensor], target: Target, count: int, drivers: dict[str, Driver], rng: np.random.Generator, found: Found) -> None:
+    """Run so many programs of a declaration."""
+    dag = Dag(tensors)
+    inputs = {one.name: rng.integers(*((-128, 128) if one.dtype == "int8" else (-3000, 3000)), one.shape).astype(one.dtype) for one in dag.inputs}
+    (right,) = evaluate(dag.outputs, inputs)
+    for operator in sampled(tensors, target, count, rng):
+        found.sampled += 1
+        try:
+            if isinstance(operator, str):
+                raise AnsorError(operator)
+            outputs, counts, _ = simulated(operator, inputs, CHISEL, int(rng.integers(1 << 30)))
+            if not np.array_equal(outputs[dag.outputs[0].name], right):
+                raise AnsorError(f"the wrong bytes: {dag.outputs[0].name} of {[one.layout.shape for one in operator.tensors]}")
+            found.valid += 1
+            found.close += counts.close_writes
+            for name, driver in drivers.items():
+                found.right[name] = found.right.get(name, 0) + bool(np.array_equal(run(operator, driver, inputs), right))
+        except AnsorError as error:
+            found.said.append(str(error))
+
+
+def main() -> None:
+    """The table; ends with 1 where a program is not valid, or not right."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--programs", type=int, help="in all, 1000 by default; of each layer 20")
+    parser.add_argument("--layers", action="store_true")
+    parser.add_argument("--core", default="default")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--opencl", default="", help="a part of the name of the device; none: leave it out")
+    given = parser.parse_args()
+    rng, target = np.random.default_rng(given.seed), parse_target(f"vta -core={given.core}")
+    core, results = configuration_of(target), dict[str, Found]()
+    drivers: dict[str, Driver] = {"cycles": CycleDriver(core, 1 << 24)}
+    if given.opencl != "none":
+        drivers["opencl"] = OpenclDriver(core, 1 << 24, given.opencl)
+    if given.layers:
+        for layer in LAYERS:
+            check(declared(layer), target, given.programs or 20, drivers, rng, results.setdefault(layer.name, Found()))
+            print(layer.name, results[layer.name], flush=True)
+    else:
+        total = given.programs or 1000
+        for name, (draw, share) in KINDS.items():
+            found = results.setdefault(name, Found())
+            while found.sampled < round(total * share):
+                check(draw(rng), target, min(EACH, round(total * share) - found.sampled), drivers, rng, found)
+            print(name, found, flush=True)
+    table = Table()
+    for heading in ("", "sampled", "valid", *drivers, "close"):
+        table.add_column(heading, justify="right")
+    for name, one in results.items():
+        right = (str(one.right.get(driver, 0)) for driver in drivers)
+        table.add_row(name, str(one.sampled), f"{one.valid} ({one.valid / one.sampled:.1%})", *right, str(one.close))
+    Console(width=120).print(table)
+    sys.exit(any(count != one.sampled for one in results.values() for count in (one.valid, *one.right.values())))
+
+
+if __name__ == "__main__":
+    main()
