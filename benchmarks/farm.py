@@ -65,7 +65,7 @@ def measured(devices: str | Sequence[str], jobs: Sequence[Job]) -> tuple[list[Ob
 def faults(folder: Path, trials: int) -> None:
     """Four workers of two keys; two are killed, one is cut off."""
     draw = random.Random(0)
-    with Cluster(folder / "farm", patience=5.0) as cluster:
+    with Cluster(folder / "farm", patience=15.0) as cluster:
         keys = {"left": ("l1", "l2"), "right": ("r1", "r2")}
         watchers = {name: cluster.pretended(key, name, 10) for key, names in keys.items() for name in names}
         found: dict[str, list[Observation | Failure]] = {}
