@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ansor.rules.base import Derived
 from ansor.rules.registry import register
-from ansor.schedule.questions import matched_consumer, needs_tiling, packable_operands, slides
+from ansor.schedule.questions import matched_consumer, needs_tiling, packable_operands, reads_in_rows
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.steps import PackInside
 from ansor.targets.base import Target
@@ -17,7 +17,7 @@ from ansor.targets.base import Target
 @dataclass(frozen=True)
 class PackOperands:
     """Pack the operand that the innermost output axis walks over, or all operands, in a nest before the stage, then visit the stage again.
-    Where that operand is read in windows, the others alone, too.
+    Where that operand is read in strides or windows, the others alone, too.
 
     before   for i_0, j_0, k, i_1, j_1:  ... b[k, j_0 * 16 + j_1]
     after    for j_0, k, j_1:            b_packed[j_0, k, j_1] = b[k, j_0 * 16 + j_1]
@@ -39,8 +39,8 @@ class PackOperands:
         if along:  # elements of a stage of ours that are broadcast one by one are already written in a good order
             others = [name for name in others if name not in state]
         ways = [along, along + others] if along and others else [along or others]
-        if along and others and all(slides(state, stage, name) for name in along):
-            ways.append(others)  # windows are not what vectors are filled with, but the weights': along output channels
+        if along and others and not any(reads_in_rows(state, stage, name) for name in along):
+            ways.append(others)  # strides and windows fill vectors badly: they run along output channels
         for names in ways:
             if names:
                 yield Derived(sketch.then(*(PackInside(stage, name) for name in names)), revisit=(stage,))

@@ -199,8 +199,9 @@ class _Bodies:
 
 
 def _or_zero(read: Read, index: tuple[Linear, ...], element: Expr) -> Expr:
-    """An element of a tensor, 0 beyond its end."""
+    """An element of a tensor, 0 beyond its ends."""
     inside = [Binary("lt", IndexValue(one), Const(extent, INDEX), "bool") for one, extent in zip(index, read.tensor.shape, strict=True)]
+    inside += [Binary("ge", IndexValue(one), Const(0, INDEX), "bool") for one, own in zip(index, read.indices, strict=True) if not isinstance(own, Axis)]
     condition: Expr = inside[0]
     for test in inside[1:]:
         condition = Binary("and", condition, test, "bool")

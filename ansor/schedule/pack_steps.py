@@ -80,9 +80,11 @@ def _reads_evenly(stage: Stage, tensor: Tensor) -> bool:
 
 
 def packable_inside(state: State, stage: Stage, name: str) -> bool:
-    """True when `name` is an input, or a stage at root, that `stage` reads in one place, each dimension at one axis of its own."""
+    """True when `name` is an input, or a stage at root, that `stage` reads in one place, which moves evenly with the axes; a copy would not be larger."""
     whole = any(tensor.name == name for tensor in state.dag.inputs) or any(other.name == name and isinstance(other.placement, Root) for other in state.stages)
-    return whole and name not in stage.packed.names and _reads_at_axes(stage, name)
+    if not whole or name in stage.packed.names:
+        return False
+    return _reads_at_axes(stage, name) or any(_reads_evenly(stage, tensor) for tensor in access.producers(stage.tensor) if tensor.name == name)
 
 
 def _reads_at_axes(stage: Stage, name: str) -> bool:

@@ -99,10 +99,10 @@ def packable_operands(state: State, name: str, reuse: int) -> tuple[list[str], l
     return found
 
 
-def slides(state: State, stage: str, name: str) -> bool:
-    """Whether a stage reads windows of a tensor: at sums of two of its axes."""
+def reads_in_rows(state: State, stage: str, name: str) -> bool:
+    """Whether a stage reads a tensor at its own axes as they are, none in strides or windows: neighbours side by side."""
     found = [read for read in access.reads(state[stage].tensor) if read.tensor.name == name]
-    return any(sum(isinstance(node, Axis) for node in walk(index)) > 1 for read in found for index in read.indices)
+    return all(isinstance(index, Axis | Const) for read in found for index in read.indices)
 
 
 def axes_of_packed_only(state: State, name: str) -> list[Axis]:
