@@ -25,11 +25,12 @@ class Annotation:
 
 @dataclass(frozen=True)
 class Seconds:
-    """What things take. host, device: each operator; moved: each tensor from one to the other."""
+    """What things take. host, device: each operator; written: each tensor to the device; read: from it, with the wait for what is queued."""
 
     host: Mapping[str, float]
     device: Mapping[str, float]
-    moved: Mapping[str, float]
+    written: Mapping[str, float]
+    read: Mapping[str, float]
 
 
 def graph_of(network: IntegerNetwork) -> networkx.DiGraph:
@@ -93,16 +94,17 @@ def cheapest(network: IntegerNetwork, seconds: Seconds) -> Names:
         readers[name].append("host")
     for name, reading in readers.items():
         source: object = "host" if name in network.inputs else ("at", name)
-        _moves(graph, name, source, reading, _whole(seconds.moved[name]))
+        _moves(graph, (source, *reading), name, (_whole(seconds.written[name]), _whole(seconds.read[name])))
     _, (there, _) = networkx.minimum_cut(graph, "device", "host")
     return frozenset(one.output for one in network.operators if ("at", one.output) in there)
 
 
-def _moves(graph: networkx.DiGraph, name: str, source: object, readers: list[object], capacity: int) -> None:
-    """What a tensor costs where somebody reads it elsewhere: once for all."""
+def _moves(graph: networkx.DiGraph, users: tuple[object, ...], name: str, costs: tuple[int, int]) -> None:
+    """What a tensor costs where others than its maker, the first of its users, have it elsewhere: once for all. costs: written, and read."""
+    source, *readers = users
     down, up = ("down", name), ("up", name)  # from the device to the host, and the other way
-    graph.add_edge(source, down, capacity=capacity)
-    graph.add_edge(up, source, capacity=capacity)
+    graph.add_edge(up, source, capacity=costs[0])
+    graph.add_edge(source, down, capacity=costs[1])
     for reader in readers:
         graph.add_edge(down, reader)
         graph.add_edge(reader, up)

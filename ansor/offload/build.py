@@ -28,13 +28,14 @@ Marked = Callable[[IntegerNetwork], Names]
 @dataclass(frozen=True)
 class Rates:
     """What time is estimated from where nobody measured it: the clock of the core, the host's multiplications and bytes in a second, and those of the way
-    between them, with the seconds that each transfer takes besides."""
+    between them, with the seconds that each transfer takes besides, and each run, which every tensor that the host reads is counted one for."""
 
     core_hertz: float = 1e8
     host_macs: float = 2e9
     host_bytes: float = 2e9
     bus_bytes: float = 8e8
     transfer: float = 2e-5
+    run: float = 1e-4
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,8 @@ def seconds_of(network: IntegerNetwork, programs: Mapping[str, Compiled], place:
         host[one.output] = one.macs(network.tensors[one.output].shape) / rates.host_macs + moved / rates.host_bytes
     host.update(place.host or {})
     device = {name: made.cycles() / rates.core_hertz for name, made in programs.items()}
-    return Seconds(host, device, {name: rates.transfer + size / rates.bus_bytes for name, size in sizes.items()})
+    written = {name: rates.transfer + size / rates.bus_bytes for name, size in sizes.items()}
+    return Seconds(host, device, written, {name: rates.run + time for name, time in written.items()})
 
 
 def _without_names_alone(network: IntegerNetwork, there: Names) -> Names:

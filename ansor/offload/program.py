@@ -12,6 +12,7 @@ from ansor.errors import ArgumentError, ModelError
 from ansor.integer.network import IntegerNetwork
 from ansor.offload.annotation import Annotation
 from ansor.offload.compiling import Compiled
+from ansor.offload.forms import on_device
 from ansor.offload.host import Int8, Runs
 from ansor.offload.phases import Phase
 from ansor.vta.runtime.operator_queue import Buffer, Queue
@@ -51,6 +52,7 @@ class Running:
         self.placed, self.queue = placed, queue
         self._constants: dict[str, tuple[Buffer, ...]] = {}
         self._buffers: dict[str, Buffer] = {}
+        self._roots: dict[str, str] = {}
         for phase in placed.phases:
             for one in phase.operators if phase.on_device else ():
                 self._open(one.output)
@@ -62,7 +64,7 @@ class Running:
         for phase, host in zip(self.placed.phases, self.placed.hosts, strict=True):
             if phase.on_device:
                 for name in phase.brings:
-                    self.queue.write(self._buffers[name], _moved(known[name], TO_DEVICE))
+                    self._write(name, known[name])
                 self._enqueue(phase, wait)
                 continue
             known |= {name: self.read(name) for name in phase.brings}
@@ -71,14 +73,20 @@ class Running:
 
     def read(self, name: str) -> Int8:
         """A tensor that the device made, or got, as it is stored: what it has there now."""
-        found = np.asarray(self.queue.read(self._buffers[name]), np.int8)
-        return _moved(found, TO_HOST).reshape(self.placed.network.tensors[name].shape)
+        shape, found = self.placed.network.tensors[name].shape, np.asarray(self.queue.read(self._buffers[name]), np.int8)
+        root = self._roots.get(name, name)  # a name of an image of one place is stored as that is
+        return _moved(found.reshape(on_device(self.placed.network.tensors[root].shape)), TO_HOST).reshape(shape)
 
     def close(self) -> None:
         """Give the memory back."""
         for buffer in {*self._buffers.values(), *(one for several in self._constants.values() for one in several)}:
             self.queue.free(buffer)
         self._buffers, self._constants = {}, {}
+
+    def _write(self, name: str, stored: Int8) -> None:
+        """A program may have dimensions that go together as one: the bytes are the same."""
+        buffer = self._buffers[name]
+        self.queue.write(buffer, _moved(stored, TO_DEVICE).reshape(buffer.layout.shape))
 
     def _enqueue(self, phase: Phase, wait: bool) -> None:
         for one in phase.operators:
@@ -93,7 +101,8 @@ class Running:
         """Buffers for what an operator reads and makes, and its constants in theirs."""
         made = self.placed.compiled[output]
         if made.program is None:
-            self._buffers[output] = self._buffers[made.form.operator.inputs[0]]
+            (source,) = made.form.operator.inputs
+            self._buffers[output], self._roots[output] = self._buffers[source], self._roots.get(source, source)
             return
         inputs, tensors = made.form.operator.inputs, made.program.tensors
         for name, tensor in (*zip(inputs, tensors, strict=False), (output, tensors[-1])):
@@ -103,7 +112,7 @@ class Running:
         constants = []
         for tensor in tensors[len(inputs) : -1]:
             constants.append(buffer := self.queue.buffer(tensor.layout))
-            self.queue.write(buffer, made.form.constants[tensor.name])
+            self.queue.write(buffer, made.form.constants[tensor.name].reshape(tensor.layout.shape))
         self._constants[output] = tuple(constants)
 
 

@@ -22,7 +22,8 @@ def cost(network: IntegerNetwork, there: frozenset[str], seconds: Seconds) -> fl
     total = sum(seconds.device[one.output] if one.output in there else seconds.host[one.output] for one in network.operators)
     for name in (*network.inputs, *(one.output for one in network.operators)):
         readers = {one.output in there for one in network.operators if name in one.inputs} | ({False} if name in network.outputs else set())
-        total += seconds.moved[name] if not readers <= {name in there} else 0.0
+        if not readers <= {name in there}:
+            total += seconds.read[name] if name in there else seconds.written[name]
     return total
 
 
@@ -31,7 +32,8 @@ def seconds_of(network: IntegerNetwork, seed: int) -> Seconds:
     names = [one.output for one in network.operators]
     times = [dict(zip(names, generator.integers(0, 9, len(names)).astype(float), strict=True)) for _ in range(2)]
     device = {name: time for name, time in times[1].items() if generator.random() < 0.8}
-    return Seconds(times[0], device, {name: float(generator.integers(0, 6)) for name in network.tensors})
+    written, read = ({name: float(generator.integers(0, 6)) for name in network.tensors} for _ in range(2))
+    return Seconds(times[0], device, written, read)
 
 
 @given(st.integers(0, 10_000))
