@@ -25,7 +25,7 @@ from ansor.codegen.source import Joined
 from ansor.ir import access
 from ansor.ir.dag import Dag
 from ansor.te.expr import Axis, Binary, Cast, Const, Expr, Reduce, substitute
-from ansor.te.fold import walk
+from ansor.te.fold import transform, walk
 from ansor.te.scalar import if_then_else
 from ansor.te.scalar import sum as sum_over
 from ansor.te.tensor import Read, Tensor, declared, placeholder
@@ -208,7 +208,7 @@ def _in_32(dag: Dag, product: Product, pairs: Axis) -> Alternative:
         high = sums[(*at, 1)]
         return if_then_else(odd, high - _wrapped(steps * HIGH), sums[(*at, 0)] - (high << 16) - _wrapped(steps * LOW))
 
-    return Alternative(IN_32, with_stage(dag, product.stage, element, inputs), joined)
+    return Alternative(IN_32, _by_words(with_stage(dag, product.stage, element, inputs)), joined)
 
 
 def _in_64(dag: Dag, product: Product) -> Alternative:
@@ -224,7 +224,7 @@ def _in_64(dag: Dag, product: Product) -> Alternative:
         low = both.astype("int32")
         return if_then_else(odd, ((both - low.astype("int64")) >> 32).astype("int32"), low)
 
-    return Alternative(IN_64, with_stage(dag, product.stage, element, inputs), joined)
+    return Alternative(IN_64, _by_words(with_stage(dag, product.stage, element, inputs)), joined)
 
 
 def _split(own: Mapping[Axis, Axis]) -> tuple[list[Axis], list[Axis]]:
@@ -239,6 +239,31 @@ def _halved(product: Product, indices: tuple[Expr, ...]) -> tuple[tuple[Expr, ..
     place = next(d for d, axis in enumerate(compute.axes) if axis is product.lanes)
     at = tuple(index // 2 if d == place else index for d, index in enumerate(indices))
     return at, indices[place] % 2 == 1
+
+
+def _by_words(dag: Dag) -> Dag:
+    """The workload with the two outputs of a word as a dimension of their own, which no loop has to find out about: memory stays as it is."""
+    (stage,) = dag.outputs if len(dag.outputs) == 1 else (None,)
+    if stage is None or stage.compute is None or stage.compute.reduce_axes:
+        return dag
+    halved = {id(node.left) for node in walk(stage.compute.body) if isinstance(node, Binary) and node.op == "floordiv" and _is_two(node.right)}
+    lanes = next((axis for axis in stage.compute.axes if id(axis) in halved), None)
+    if lanes is None:
+        return dag
+    word, lane = Axis(lanes.name, lanes.extent // 2), Axis("lane", 2)
+
+    def replaced(node: Expr) -> Expr | None:
+        if isinstance(node, Binary) and node.left is lanes and _is_two(node.right) and node.op in ("floordiv", "floormod"):
+            return word if node.op == "floordiv" else lane
+        return word * 2 + lane if node is lanes else None
+
+    axes = tuple(one for axis in stage.compute.axes for one in ((word, lane) if axis is lanes else (axis,)))
+    made = declared(stage.name, axes, transform(stage.compute.body, replaced), tag=stage.tag, attrs=stage.attrs)
+    return Dag([made if tensor is stage else tensor for tensor in dag.tensors])
+
+
+def _is_two(value: Expr) -> bool:
+    return isinstance(value, Const) and value.value == 2
 
 
 def _wrapped(value: int) -> int:

@@ -171,7 +171,12 @@ class SearchTask:
 
     def alternative_of(self, sketch: Sketch) -> Alternative | None:
         """The alternative a sketch belongs to; None for the declaration itself."""
-        return next((one for one in self.alternatives if one.dag is sketch.dag), None) if sketch.dag is not self.dag else None
+        if sketch.dag is self.dag:
+            return None
+        same = next((one for one in self.alternatives if one.dag is sketch.dag), None)
+        if same is not None or sketch.dag.key == self.dag.key:
+            return same
+        return next((one for one in self.alternatives if one.dag.key == sketch.dag.key), None)  # a sketch of a task that was declared anew
 
     def source(self, sketch: Sketch, row: Sequence[int], entry: str = "kernel") -> CSource:
         """C of one program of a sketch."""

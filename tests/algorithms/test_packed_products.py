@@ -52,7 +52,7 @@ def check(tensors: list[Tensor], inputs: Arrays, names: tuple[str, ...] = (IN_32
     assert tuple(one.name for one in made) == names
     (expected,) = evaluate(dag.outputs, inputs)
     for one in made:
-        np.testing.assert_array_equal(evaluate(one.dag.outputs, joined(one, inputs))[0], expected)
+        np.testing.assert_array_equal(evaluate(one.dag.outputs, joined(one, inputs))[0].reshape(expected.shape), expected)
 
 
 def joined(made: Alternative, inputs: Arrays) -> dict[str, NDArray[np.generic]]:
@@ -132,6 +132,12 @@ def test_depthwise_convolutions_have_no_outputs_that_share_data() -> None:
     assert alternatives_of(Dag([data, weight, sums]), [IN_32, IN_64]) == ()
 
 
+def test_the_outputs_of_a_word_are_a_dimension_of_their_own() -> None:
+    (made,) = alternatives_of(Dag(dense(1, (8, 6))), [IN_32])
+    assert [one.shape for one in made.dag.outputs] == [(1, 3, 2)]
+    assert not any(op in str(stage.compute.body) for stage in made.dag.stages if stage.compute is not None for op in ("//", "%"))
+
+
 def test_only_risc_v_without_vectors_has_it() -> None:
     assert not {IN_32, IN_64} & set(registered()) and not parse_target("cpu").algorithms
     found = {board: set(parse_target(f"micro -board={board}").algorithms) & {IN_32, IN_64} for board in
@@ -140,3 +146,10 @@ def test_only_risc_v_without_vectors_has_it() -> None:
                      "mps2-an385": set(), "mps2-an386": set(), "mps3-an547": set()}  # fmt: skip
     task = SearchTask(tensors=dense(), target="micro -board=qemu-riscv32")
     assert [one.name for one in task.alternatives] == [IN_32] and {space.algorithm for space in task.spaces} == {"", IN_32}
+
+
+def test_a_sketch_of_a_task_that_was_declared_anew_has_its_constants_joined() -> None:
+    first, second = (SearchTask(tensors=dense(1, (64, 64)), target="micro -board=qemu-riscv32") for _ in range(2))
+    sketch = next(space.sketch for space in first.spaces if space.algorithm == IN_32)
+    (weights,) = [one for one in second.source(sketch, [0] * len(sketch.choices)).arguments if one.role == "constant"]
+    assert weights.dtype == "int8" and weights.physical_dtype == "int64" and weights.shape == (64, 64)
