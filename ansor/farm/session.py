@@ -198,18 +198,31 @@ class Session:
         """What the devices are. Raises DeviceError where they differ, or speak of other versions."""
         asked = [self._client.submit(station.describe, self._target, workers=[one], pure=False, key=f"ansor-about-{uuid.uuid4().hex}") for one in self.workers]
         found: dict[Model, str] = {}
-        for future in asked:
-            said = self._about(future)
+        for worker, future in zip(self.workers, asked, strict=True):
+            said = self._about(worker, future)
+            if said is None:
+                continue
             self._done[f"{said['device']} ({said['process']})"] = 0
             found.setdefault(Model(said["model"], said["unit"], said["form"]), said["device"])
         if len(found) > 1:
             devices = " and ".join(f"{device} ({model.model}, {model.unit})" for model, device in found.items())
             raise DeviceError(f"asked to measure on {self.farm.text}, where devices differ: {devices}; their costs do not compare: give them keys of their own")
+        if not found:
+            raise DeviceError(f"asked to measure on {self.farm.text}: all devices of that key are gone; {_keys_text(self._client)}")
         return next(iter(found))
 
-    def _about(self, future: Future) -> dict[str, Any]:
+    def _about(self, worker: str, future: Future) -> dict[str, Any] | None:
+        """What a worker is; None where it is gone in the meantime."""
         try:
-            said: dict[str, Any] = future.result(timeout=DESCRIBE_SECONDS)
+            for _ in range(int(DESCRIBE_SECONDS / LOOK_SECONDS)):
+                if future.done() or worker not in self._workers():
+                    break
+                with suppress(TimeoutError):
+                    future.result(timeout=LOOK_SECONDS)
+            if worker not in self._workers() and not future.done():
+                future.release()
+                return None
+            said: dict[str, Any] = future.result(timeout=LOOK_SECONDS)
         except Exception as error:
             raise DeviceError(
                 f"asked to measure on {self.farm.text}: a worker there does not answer as version {__version__} of ansor does ({type(error).__name__}: "

@@ -27,6 +27,7 @@ ASIDE = "aside."
 PROBE_SECONDS = 10.0
 JOIN_SECONDS = 30.0
 AGAIN_SECONDS = 2.0
+ANSWER_SECONDS = 0.5
 
 Say = Callable[[str], None]
 
@@ -128,6 +129,8 @@ async def _joined(post: Post, station: Station, folder: Path, changed: asyncio.E
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     for one in (*waits, *([probing] if probing else [])):
         one.cancel()
+    if changed.is_set():
+        await asyncio.sleep(ANSWER_SECONDS)  # who gave the last job hears why the device is put aside
     with suppress(Exception):
         await asyncio.wait_for(worker.close_gracefully() if not ending.is_set() else worker.close(), 10)
 
