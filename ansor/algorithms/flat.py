@@ -2,7 +2,8 @@
 
     y[n, o, h, w] = sum over rc of x[n, rc, h, w] * k[o, rc]      ->      y[n, o, hw] = sum over rc of x[n, rc, hw] * k[o, rc]
 
-Memory stays as it is; the arrays only have another shape. That pays where the last dimension is short: 14 elements fill no vector, 196 do.
+Memory stays as it is; the arrays only have another shape. That pays where the last dimension is short, 14 elements fill no vector, 196 do, and no operand is
+a constant.
 """
 
 from __future__ import annotations
@@ -26,12 +27,17 @@ SHORT = 64
 @register_algorithm("flat")
 def flat(dag: Dag) -> Iterator[Alternative]:
     """The workload with fewer dimensions, where a product's last one is short and can be joined to the one before."""
-    short = [stage for stage in dag.stages if stage.ndim > 1 and stage.shape[-1] <= SHORT and access.needs_multi_level_tiling(stage)]
+    short = [stage for stage in dag.stages if stage.ndim > 1 and stage.shape[-1] <= SHORT and _is_product_of_inputs(stage)]
     if not short:
         return
     joined = _Joined(dag)
     if any(stage.ndim - 2 in joined.places[stage.name] for stage in short):
         yield Alternative("flat", Dag(joined.tensors()))
+
+
+def _is_product_of_inputs(stage: Tensor) -> bool:
+    """Whether no operand is a constant: those are packed so that vectors run along another dimension, whatever this one's length."""
+    return access.needs_multi_level_tiling(stage) and not any(operand.constant for operand in access.producers(stage))
 
 
 class _Joined:

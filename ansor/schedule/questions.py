@@ -105,18 +105,24 @@ def reads_in_rows(state: State, stage: str, name: str) -> bool:
     return all(isinstance(index, Axis | Const) for read in found for index in read.indices)
 
 
+def _along(stage: Stage) -> set[str]:
+    """The tensors that the innermost output axis indexes."""
+    assert stage.tensor.compute is not None
+    last = stage.tensor.compute.axes[-1]
+    return {read.tensor.name for read in access.reads(stage.tensor) for index in read.indices if any(node is last for node in walk(index))}
+
+
 def axes_of_packed_only(state: State, name: str) -> list[Axis]:
     """Output axes that index the largest packed operand and move along no other input: the output channels of a convolution, also one in groups, where
-    many neighbours in a row read the same data. Constants, or what is packed inside, unless the innermost output axis indexes that: vectors run along it then.
+    many neighbours in a row read the same data. Constants; or what is packed inside, where the innermost output axis, along which vectors would run, indexes
+    operands in strides or windows only.
     """
     stage = state[name]
     if stage.tensor.compute is None:
         return []
     packed = [tensor for tensor in access.producers(stage.tensor) if tensor.name in stage.packed.ahead]
-    if not packed and stage.packed.inside:
-        last = id(stage.tensor.compute.axes[-1])
-        along = {read.tensor.name for read in access.reads(stage.tensor) for index in read.indices if any(id(node) == last for node in walk(index))}
-        packed = [tensor for tensor in access.producers(stage.tensor) if tensor.name in stage.packed.inside and along.isdisjoint(stage.packed.inside)]
+    if not packed and not any(reads_in_rows(state, name, along) for along in _along(stage)):
+        packed = [tensor for tensor in access.producers(stage.tensor) if tensor.name in stage.packed.inside and tensor.name not in _along(stage)]
     if not packed:
         return []
     largest = max(packed, key=lambda tensor: tensor.size)
