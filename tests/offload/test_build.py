@@ -161,7 +161,8 @@ def test_names_of_what_is_on_the_device_stay_there() -> None:
 
 def test_cores_with_rows_have_no_place_for_biases() -> None:
     made = build(residual(), "vta -core=batch=1")
-    assert not made.annotation.device and made.annotation.refused["body1"].endswith("whose elements have 2 rows; it has none: leave it out, or take a core of one row")
+    assert not made.annotation.device
+    assert made.annotation.refused["body1"].endswith("whose elements have 2 rows; it has none: leave it out, or take a core of one row")
     checked(made, times=1)
 
 
