@@ -1,0 +1,92 @@
+"""The operators of the suite with every operand an input, weights too: what the model picks without a trial beside PyTorch eager, one thread each.
+
+    python benchmarks/given_weights.py [--trials 0] [--seconds 1.5] [NAME ...]
+
+Each row: PyTorch's best time over ours, in turns. Nothing was known of these declarations to the model but what it learned of operators with constants.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+import ansor
+from ansor.te.expr import Expr
+from ansor.te.fold import fold, with_operands
+from ansor.te.tensor import Compute, Read, Tensor
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from suite import ROWS, Row
+
+
+def given(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """The same declaration without constants."""
+    made: dict[int, Tensor] = {}
+
+    def visit(tensor: Tensor) -> Tensor:
+        if id(tensor) not in made:
+            made[id(tensor)] = replace(tensor, constant=False) if tensor.compute is None else _over(tensor, tensor.compute)
+        return made[id(tensor)]
+
+    def _over(tensor: Tensor, compute: Compute) -> Tensor:
+        for read in compute.reads:
+            visit(read.tensor)
+
+        def reading(node: Expr, operands: tuple[Expr, ...]) -> Expr:
+            return Read(made[id(node.tensor)], operands, node.dtype) if isinstance(node, Read) else with_operands(node, operands)
+
+        return replace(tensor, compute=Compute(compute.axes, compute.reduce_axes, fold(compute.body, reading)))
+
+    return [visit(tensor) for tensor in tensors]
+
+
+def speed(row: Row, trials: int, seconds: float) -> float:
+    """PyTorch's best time over ours."""
+    operator = row.operator()
+    task = ansor.SearchTask(tensors=given(operator.declare()), name=row.name, target="cpu -threads=1")
+    program = ansor.auto_schedule(task, trials=trials, progress=False)
+    values = {**operator.inputs, **operator.our_constants}
+    arguments = [torch.as_tensor(values[one.name]) for one in program.arguments if one.role != "output"]
+    with torch.no_grad():
+        return _ratio(lambda: program(*arguments), lambda: operator.function(*operator.inputs.values(), *operator.constants.values()), seconds)
+
+
+def _ratio(ours: Callable[[], object], theirs: Callable[[], object], seconds: float) -> float:
+    best = [math.inf, math.inf]
+    ours(), theirs()
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        for place, call in enumerate((ours, theirs)):
+            start = time.perf_counter()
+            call()
+            best[place] = min(best[place], time.perf_counter() - start)
+    return best[1] / best[0]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="rows of the suite, all by default")
+    parser.add_argument("--trials", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=1.5, help="of timing for each row")
+    asked = parser.parse_args()
+    torch.set_num_threads(1)
+    found = []
+    for row in ROWS:
+        if not asked.names or row.name in asked.names:
+            found.append(speed(row, asked.trials, asked.seconds))
+            print(f"{row.name:30}{found[-1]:6.2f}", flush=True)
+    if not found:
+        parser.error(f"no such row; there are {', '.join(row.name for row in ROWS)}")
+    print(f"{len(found)} rows: geometric mean {math.exp(sum(map(math.log, found)) / len(found)):.2f}, least {min(found):.2f}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
