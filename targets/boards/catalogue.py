@@ -12,11 +12,14 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from ansor.codegen.image.board import Board
 from ansor.errors import TargetError
-from ansor.targets.unit import Unit
+from ansor.targets.boards.checks import mistakes
 
 FOLDER = Path(__file__).parent
 HERE = "HERE/"
 """How a word of a command begins that is a file beside that of the board."""
+
+KINDS: Mapping[object, str] = {int: "a whole number", float: "a number", str: "text", bool: "true or false", tuple: "a list of as many values as it takes"}
+"""Types in TOML's words."""
 
 T = TypeVar("T")
 
@@ -44,7 +47,8 @@ def _read(path: Path, changed: int) -> Board:
         board = _made(Board, {"name": str(path) if path.parent != FOLDER else path.stem, **tomllib.loads(path.read_text())}, str(path))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise TargetError(f"asked for the board of {path}, which cannot be read: {error}") from error
-    _check(board, path)
+    for mistake in mistakes(board):
+        raise TargetError(f"{path}: {mistake}")
     command = tuple(word.replace(HERE, f"{path.parent.absolute()}/", 1) if word.startswith(HERE) else word for word in board.run.command)
     return replace(board, run=replace(board.run, command=command))
 
@@ -91,14 +95,5 @@ def _fits(kind: Any, value: object) -> bool:
 
 
 def _refused(kind: object, value: object, place: str) -> object:
-    raise TargetError(f"{place}: {value!r:.80} is not {getattr(kind, '__name__', kind)}")
-
-
-def _check(board: Board, path: Path) -> None:
-    """Raises TargetError for numbers that cannot be."""
-    if all(one.flash for one in board.memories):
-        raise TargetError(f"{path}: no memory that can be written; give one without flash")
-    if not Unit.is_text(board.counter.unit):
-        raise TargetError(f"{path}: the counter's unit {board.counter.unit!r} is none; units are seconds, instructions, cycles:MODEL and ticks:RATE Hz")
-    if board.core.guard & (board.core.guard - 1) or board.core.guard and board.stack_low % board.core.guard:
-        raise TargetError(f"{path}: the guard of {board.core.guard} bytes has to be a power of two, and the stack has to begin at a multiple of it")
+    wanted = KINDS.get(get_origin(kind) or kind, str(kind))
+    raise TargetError(f"{place}: {value!r:.80} is not {wanted}")

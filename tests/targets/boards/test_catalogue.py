@@ -41,13 +41,21 @@ def test_numbers_of_a_board_make_sense(name: str) -> None:
     ("change", "said"),
     [
         (("[core]", "colour = 1\n[core]"), r"has 'colour'; it may have name, about, core"),
-        (("guard = 4096", "guard = '4096'"), r"core, guard: '4096' is not int"),
-        (("guard = 4096", "guard = true"), r"core, guard: True is not int"),
+        (("guard = 4096", "guard = '4096'"), r"core, guard: '4096' is not a whole number"),
+        (("guard = 4096", "guard = true"), r"core, guard: True is not a whole number"),
         (("guard = 4096", "guard = 100"), r"the guard of 100 bytes has to be a power of two"),
         (('unit = "instructions"', 'unit = "apples"'), r"the counter's unit 'apples' is none; units are seconds"),
         (("start = 0x8000_0000\n", ""), r"memories lacks 'start'"),
         (("size = 0x0400_0000", "size = 0x0400_0000\nflash = true"), r"no memory that can be written"),
         (("[counter]", "[counter"), r"which cannot be read"),
+        (('architecture = "riscv32"', 'architecture = "arm"'), r"the architecture 'arm' is none; it is one of .*riscv32.*thumb"),
+        (('device = "qemu-system"', 'device = "qemu-system"\ncode = "rom"'), r"run.code is 'rom', which is no memory; the memories are ram"),
+        (("[counter]", '[[memories]]\nname = "ram"\nstart = 0\nsize = 16\n[counter]'), r"two memories are called 'ram'"),
+        (("[counter]", '[[memories]]\nname = "more"\nstart = 0x8000_0000\nsize = 16\n[counter]'), r"'ram' and 'more' overlap"),
+        (("IMAGE", "image"), r"run.command has no IMAGE"),
+        (("end = [0x0010_0000, 0x5555]", ""), r"nothing ends it; give console.end"),
+        (("end = [0x0010_0000, 0x5555]", 'end = "semihost"'), r"console.end is 'semihost'; give 'semihosting'"),
+        (("end = [0x0010_0000, 0x5555]", 'end = "semihosting"'), r"which only Arm cores have here"),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_place(change: tuple[str, str], said: str, tmp_path: Path) -> None:
@@ -56,6 +64,12 @@ def test_what_cannot_be_is_refused_with_its_place(change: tuple[str, str], said:
     with pytest.raises(TargetError, match=said) as error:
         find_board(path)
     assert path in str(error.value)
+
+
+def test_a_simulator_has_to_allow_semihosting(tmp_path: Path) -> None:
+    text = (FOLDER / "mps2-an386.toml").read_text().replace('"-semihosting-config", "enable=on,target=native", ', "")
+    with pytest.raises(TargetError, match="run.command does not allow it"):
+        find_board(written(tmp_path, text))
 
 
 @given(some.dictionaries(some.sampled_from(["about", "core", "memories", "counter", "run", "console", "watchdog", "x"]),

@@ -1,0 +1,57 @@
+"""What makes no board of a file, although each value is of the right type. What is missed here shows late: a simulator that never ends, a linker's error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from ansor.codegen.image.board import Board
+from ansor.codegen.image.harness import STARTS
+from ansor.targets.unit import Unit
+
+SEMIHOSTING = "semihosting"
+
+
+def mistakes(board: Board) -> Iterator[str]:
+    """A sentence for each: what was found, and what to do."""
+    yield from _of_core(board)
+    yield from _of_memories(board)
+    yield from _of_run(board)
+
+
+def _of_core(board: Board) -> Iterator[str]:
+    if board.core.architecture not in STARTS:
+        yield f"the architecture {board.core.architecture!r} is none; it is one of {', '.join(STARTS)}"
+    if not Unit.is_text(board.counter.unit):
+        yield f"the counter's unit {board.counter.unit!r} is none; units are seconds, instructions, cycles:MODEL and ticks:RATE Hz"
+
+
+def _of_memories(board: Board) -> Iterator[str]:
+    if all(one.flash for one in board.memories):
+        yield "no memory that can be written; give one without flash"
+        return
+    names = [one.name for one in board.memories]
+    for one, other in combinations(board.memories, 2):
+        if one.name == other.name:
+            yield f"two memories are called {one.name!r}; give each a name of its own"
+        elif one.start < other.end and other.start < one.end:
+            yield f"the memories {one.name!r} and {other.name!r} overlap; give each its own addresses"
+    for field, name in (("code", board.run.code), ("boot", board.run.boot)):
+        if name and name not in names:
+            yield f"run.{field} is {name!r}, which is no memory; the memories are {', '.join(names)}"
+    if board.core.guard & (board.core.guard - 1) or board.core.guard and board.stack_low % board.core.guard:
+        yield f"the guard of {board.core.guard} bytes has to be a power of two, and the stack has to begin at a multiple of it"
+
+
+def _of_run(board: Board) -> Iterator[str]:
+    command, end = board.run.command, board.console.end
+    if command and not any("IMAGE" in word for word in command):
+        yield "run.command has no IMAGE, which stands for the program; add it where the simulator takes one"
+    if isinstance(end, str) and end not in ("", SEMIHOSTING):
+        yield f"console.end is {end!r}; give {SEMIHOSTING!r}, or the address and the value that end a simulator"
+    if end == SEMIHOSTING and board.core.architecture != "thumb":
+        yield f"console.end is {SEMIHOSTING!r}, which only Arm cores have here; give the address and the value that end the simulator"
+    if end == SEMIHOSTING and command and not any(SEMIHOSTING in word for word in command):
+        yield f"console.end is {SEMIHOSTING!r}, but run.command does not allow it; for QEMU add '-semihosting-config', 'enable=on,target=native'"
+    if command and not end and not board.console.htif:
+        yield "a simulator is started, but nothing ends it; give console.end"
