@@ -9,11 +9,15 @@ import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from ansor.support.settings import cache_part
+
+if TYPE_CHECKING:
+    from tests.programs import Bench
 
 sys.path.append(str(Path(__file__).parent.parent))  # at the end, so that an installed package comes first
 
@@ -35,6 +39,17 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
         os.environ["PYTHONPYCACHEPREFIX"] = folder
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+@pytest.fixture(scope="session")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> "Bench":
+    """The embedded compiler, quick rather than optimising."""
+    from ansor.codegen.toolchain import find_compiler, prepare
+    from tests.programs import Bench
+
+    compiler = find_compiler()
+    prepare(compiler)
+    return Bench(compiler, tmp_path_factory.mktemp("bench"))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -2,16 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from ansor.codegen.toolchain import find_compiler, prepare
 from tests.programs import Bench
-
-
-@pytest.fixture(scope="session")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
-    """The embedded compiler, quick rather than optimising."""
-    compiler = find_compiler()
-    prepare(compiler)
-    return Bench(compiler, tmp_path_factory.mktemp("bench"))
 
 
 @pytest.fixture
