@@ -8,6 +8,7 @@ a constant.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -16,8 +17,8 @@ from math import prod
 from ansor.algorithms.base import Alternative, register_algorithm
 from ansor.ir import access
 from ansor.ir.dag import Dag
-from ansor.te.expr import Axis, Const, Expr, Reduce, binary
-from ansor.te.fold import transform
+from ansor.te.expr import Axis, Const, Expr, binary
+from ansor.te.fold import transform, walk
 from ansor.te.tensor import Compute, Read, Tensor
 
 SHORT = 64
@@ -50,36 +51,23 @@ class _Joined:
             pass
 
     def _kept_apart(self, stage: Tensor) -> bool:
-        """Take away the places where this stage does not use two dimensions together; whether there were any."""
+        """Take away the places where this stage does not use two dimensions together; whether there were any. A stage uses two of its axes together when each
+        stands only where the other stands beside it, at places that are joined themselves."""
         assert stage.compute is not None
         before = sum(map(len, self.places.values()))
-        after = {id(axis): (place, other) for place, (axis, other) in enumerate(pairwise(stage.compute.axes))}
-        alone = {id(axis) for axis in _alone(access.value_of(stage))}
+        axes, own = stage.compute.axes, self.places[stage.name]
+        uses = Counter(id(node) for node in walk(access.value_of(stage)) if isinstance(node, Axis))
+        together = Counter[int]()
         for read in access.reads(stage):
+            joined = self.places[read.tensor.name]
             for place, (index, following) in enumerate(pairwise(read.indices)):
-                pair = after.get(id(index))
-                if pair is not None and following is pair[1] and read.tensor.shape[place + 1] == pair[1].extent:
-                    if pair[0] not in self.places[stage.name]:
-                        self.places[read.tensor.name].discard(place)
+                at = next((k for k, pair in enumerate(pairwise(axes)) if index is pair[0] and following is pair[1]), None)
+                if at is not None and at in own and read.tensor.shape[place + 1] == axes[at + 1].extent and place in joined:
+                    together[at] += 1
                 elif not (isinstance(index, Const) and isinstance(following, Const)):
-                    self.places[read.tensor.name].discard(place)
-            for place, index in enumerate(read.indices):
-                if not isinstance(index, Axis):
-                    continue
-                if place - 1 not in self.places[read.tensor.name] or read.indices[place - 1] is not _before(stage, index):
-                    self._apart(stage, index, -1)
-                if place not in self.places[read.tensor.name]:
-                    self._apart(stage, index, 0)
-        for place, axis in enumerate(stage.compute.axes):
-            if id(axis) in alone:
-                self.places[stage.name] -= {place - 1, place}
+                    joined.discard(place)
+        own.intersection_update({k for k, (one, other) in enumerate(pairwise(axes)) if uses[id(one)] == together[k] == uses[id(other)]})
         return sum(map(len, self.places.values())) < before
-
-    def _apart(self, stage: Tensor, axis: Axis, offset: int) -> None:
-        assert stage.compute is not None
-        place = next((place for place, own in enumerate(stage.compute.axes) if own is axis), None)
-        if place is not None:
-            self.places[stage.name].discard(place + offset)
 
     def tensors(self) -> list[Tensor]:
         """The arguments over the joined dimensions."""
@@ -127,22 +115,4 @@ def _index(node: Read, group: Sequence[int], fused: dict[int, Axis]) -> Expr:
     found: Expr = Const(0, "int32")
     for place in group:
         found = binary("add", binary("mul", found, node.tensor.shape[place]), node.indices[place])
-    return found
-
-
-def _before(stage: Tensor, axis: Axis) -> Axis | None:
-    """The axis before this one in the stage."""
-    assert stage.compute is not None
-    return next((one for one, own in pairwise(stage.compute.axes) if own is axis), None)
-
-
-def _alone(body: Expr) -> list[Axis]:
-    """Axes that are used otherwise than as an index of their own."""
-    found: list[Axis] = []
-    stack = [body.source if isinstance(body, Reduce) else body]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, Axis):
-            found.append(node)
-        stack += [child for child in node.children if not (isinstance(node, Read) and isinstance(child, Axis))]
     return found

@@ -33,7 +33,7 @@ class Dag:
 
     def __init__(self, tensors: Sequence[Tensor]) -> None:
         _check_declared(tensors)
-        order = _topological(tensors)
+        order = topological(tensors)
         renamed = _renamed(order)
         self.declared: tuple[Tensor, ...] = tuple(order)
         self.stages: tuple[Tensor, ...] = tuple(renamed[id(tensor)] for tensor in order)
@@ -148,7 +148,8 @@ def _check_placeholders(tensors: tuple[Tensor, ...], stages: tuple[Tensor, ...])
         raise DeclarationError(f"the workload reads placeholder {missing[0]}, which it does not list; add it to the list of tensors")
 
 
-def _topological(tensors: Sequence[Tensor]) -> list[Tensor]:
+def topological(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Every tensor behind these, and they themselves, after those that it reads."""
     order: list[Tensor] = []
     seen: set[int] = set()
     for root in tensors:

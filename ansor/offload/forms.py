@@ -267,14 +267,13 @@ def _padded(data: Tensor, window: Window) -> Tensor:
     return te.compute((n, channels, height + top + bottom, width + left + right), one, name="padded")
 
 
-def _pooled(data: Tensor, window: Window, shape: Shape, reduced: object) -> Tensor:
+def _pooled(data: Tensor, window: Window, shape: Shape, reduced: Callable[..., Expr]) -> Tensor:
     source = _padded(data, window)
     ky, kx = te.reduce_axis(window.kernel[0], "ky"), te.reduce_axis(window.kernel[1], "kx")
 
     def one(n: Axis, c: Axis, y: Axis, x: Axis) -> Expr:
         at = _places(window, y, x, ky, kx)
-        found: Expr = reduced(source[n, c, at[0], at[1]].astype("int32"), axis=[ky, kx])  # type: ignore[operator]
-        return found
+        return reduced(source[n, c, at[0], at[1]].astype("int32"), axis=[ky, kx])
 
     return te.compute(shape, one, name="sums")
 

@@ -242,8 +242,7 @@ def _ordered(node: Expr, operands: tuple[Expr, ...], names: Names) -> Expr:
         return right
     if node.op in _COMMUTING or (node.op in ("min", "max") and not is_float(node.dtype)):
         left, right = sorted(operands, key=names.rank)
-    made = binary(node.op, left, right) if not is_float(node.dtype) and node.dtype != "bool" else with_operands(node, (left, right))
-    return made
+    return with_operands(node, (left, right)) if is_float(node.dtype) or node.dtype == "bool" else binary(node.op, left, right)
 
 
 def _converted(node: Cast, value: Expr) -> Expr:
@@ -292,15 +291,13 @@ def _test(one: Comparison) -> Expr:
 def _built(value: Sum) -> Expr:
     """A sum as an expression, what is added before what is taken away."""
     terms: Sequence[tuple[Part, int]] = sorted(value.terms, key=lambda term: term[1] < 0)
-    made: Expr | None = None
-    if terms and terms[0][1] < 0 and value.const:
-        made, value = Const(value.const, INDEX), Sum(value.terms)
+    first_is_number = not terms or (terms[0][1] < 0 and value.const != 0)  # 3 - i
+    made: Expr | None = Const(value.const, INDEX) if first_is_number else None
     for part, coefficient in terms:
-        scaled = binary("mul", _part(part), abs(coefficient) if made is not None else coefficient)
+        scaled = binary("mul", _part(part), coefficient if made is None else abs(coefficient))
         made = scaled if made is None else binary("add" if coefficient > 0 else "sub", made, scaled)
-    if made is None:
-        return Const(value.const, INDEX)
-    return binary("add" if value.const >= 0 else "sub", made, abs(value.const))
+    assert made is not None
+    return made if first_is_number else binary("add" if value.const >= 0 else "sub", made, abs(value.const))
 
 
 def _part(part: Part) -> Expr:

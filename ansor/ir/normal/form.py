@@ -18,6 +18,7 @@ from itertools import islice
 
 from ansor.ir.access import producers
 from ansor.ir.canonical import canonical
+from ansor.ir.dag import topological
 from ansor.ir.normal.expressions import Depends, Names, normal_expression
 from ansor.ir.normal.reductions import fused, in_order, split, started
 from ansor.te.expr import Axis, Expr, Reduce
@@ -26,7 +27,6 @@ from ansor.te.tensor import Compute, Read, Tensor
 
 ROUNDS = 8
 """How often axes of a reduction are split, fused and put in order, until nothing changes: each makes way for another."""
-
 
 LARGE = 2000
 """Parts of an expression up to which it is brought into the normal form."""
@@ -42,7 +42,7 @@ class _Normaliser:
 
     def __init__(self, tensors: Sequence[Tensor]) -> None:
         self.given = tuple(tensors)
-        self.order = _topological(tensors)
+        self.order = topological(tensors)
         self.readers = Counter(id(producer) for tensor in self.order for producer in producers(tensor))
         self.places = {id(tensor): place for place, tensor in enumerate(tensors)}
         self.made: dict[int, Tensor] = {}
@@ -60,8 +60,7 @@ class _Normaliser:
         if made.compute is None:
             return Depends(self.places.get(id(tensor), len(self.given)), 0, "")
         behind = [self.depends[id(producer)] for producer in producers(made)]
-        places = {id(axis): place for place, axis in enumerate((*made.compute.axes, *made.compute.reduce_axes))}
-        text = Names(places, self.depends).text(made.compute.body)
+        text = Names(_places((*made.compute.axes, *made.compute.reduce_axes)), self.depends).text(made.compute.body)
         digest = hashlib.sha256(json.dumps([made.shape, made.dtype, [axis.extent for axis in made.compute.reduce_axes], text]).encode()).hexdigest()
         return Depends(min((one.argument for one in behind), default=len(self.given)), 1 + max((one.depth for one in behind), default=0), digest)
 
@@ -123,20 +122,3 @@ def _same_axes(some: Sequence[Axis], others: Sequence[Axis]) -> bool:
 
 def _places(axes: Sequence[Axis]) -> dict[int, int]:
     return {id(axis): place for place, axis in enumerate(axes)}
-
-
-def _topological(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Every tensor after those that it reads."""
-    order: list[Tensor] = []
-    seen: set[int] = set()
-    for root in tensors:
-        stack: list[tuple[Tensor, bool]] = [(root, False)]
-        while stack:
-            tensor, ready = stack.pop()
-            if ready:
-                order.append(tensor)
-            elif id(tensor) not in seen:
-                seen.add(id(tensor))
-                stack.append((tensor, True))
-                stack.extend((producer, False) for producer in reversed(producers(tensor)) if id(producer) not in seen)
-    return order
