@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import time
@@ -142,20 +143,19 @@ class Session:
         from distributed import CancelledError, KilledWorker
 
         alone: float | None = None
-        while True:
-            try:
-                answer = future.result(timeout=LOOK_SECONDS)
-                return _read(answer)
-            except TimeoutError:
-                alone = self._alone(alone)
-            except KilledWorker:
-                return Failure("link_lost", f"{MOST_DEATHS + 1} workers died under it: it ends what runs it, or they all lost their network")
-            except (CancelledError, OSError, RuntimeError) as error:
-                if self._closing.is_set():
-                    return Failure("queue", "the run was stopped before a device answered")
-                return Failure("link_lost", f"the scheduler of {self.farm.text} is gone ({type(error).__name__})")
+        ended = _end_of(future)
+        while not ended.wait(LOOK_SECONDS):
             if self._closing.is_set():
                 return Failure("queue", "the run was stopped before a device answered")
+            alone = self._alone(alone)
+        try:
+            return _read(self._client.sync(_answer_of, future))
+        except KilledWorker:
+            return Failure("link_lost", f"{MOST_DEATHS + 1} workers died under it: it ends what runs it, or they all lost their network")
+        except (CancelledError, OSError, RuntimeError) as error:
+            if self._closing.is_set():
+                return Failure("queue", "the run was stopped before a device answered")
+            return Failure("link_lost", f"the scheduler of {self.farm.text} is gone ({type(error).__name__})")
 
     def _alone(self, since: float | None) -> float | None:
         """Since when no device of the key is there. Raises DeviceError after some time."""
@@ -214,21 +214,27 @@ class Session:
     def _about(self, worker: str, future: Future) -> dict[str, Any] | None:
         """What a worker is; None where it is gone in the meantime."""
         try:
-            for _ in range(int(DESCRIBE_SECONDS / LOOK_SECONDS)):
-                if future.done() or worker not in self._workers():
-                    break
-                with suppress(TimeoutError):
-                    future.result(timeout=LOOK_SECONDS)
-            if worker not in self._workers() and not future.done():
-                future.release()
-                return None
-            said: dict[str, Any] = future.result(timeout=LOOK_SECONDS)
+            said = self._told_by(worker, future)
         except Exception as error:
             raise DeviceError(
                 f"asked to measure on {self.farm.text}: a worker there does not answer as version {__version__} of ansor does ({type(error).__name__}: "
                 f"{clip(str(error), 200)}); install the same version on all machines"
             ) from error
+        if said is None:
+            future.release()
+            return None
         _check(said, self.farm.text)
+        return said
+
+    def _told_by(self, worker: str, future: Future) -> dict[str, Any] | None:
+        """What a worker says of itself; None where it is gone."""
+        until, ended = time.monotonic() + DESCRIBE_SECONDS, _end_of(future)
+        while not ended.wait(LOOK_SECONDS):
+            if worker not in self._workers():
+                return None
+            if time.monotonic() > until:
+                raise TimeoutError(f"nothing within {DESCRIBE_SECONDS:.0f} s")
+        said: dict[str, Any] = self._client.sync(_answer_of, future)
         return said
 
 
@@ -251,6 +257,21 @@ def connect(farm: FarmText) -> Client:
 def dashboard_of(client: Client) -> str:
     """The address of Dask's pages, '' where the scheduler has none. They are on its machine's loopback interface."""
     return str(client.get_metadata([DASHBOARD], ""))
+
+
+def _end_of(future: Future) -> threading.Event:
+    """Set when a task has ended. Answers are fetched afterwards, without a limit: Dask fetches several at a time, and a wait that ends stops them all."""
+    ended = threading.Event()
+    future.add_done_callback(lambda _: ended.set())
+    return ended
+
+
+async def _answer_of(future: Future) -> object:
+    """What a task gave. The fetching that ends because the client does is an error, of which `Future.result` would not know."""
+    try:
+        return await future
+    except asyncio.CancelledError as error:
+        raise OSError("the connection was closed") from error
 
 
 def _read(answer: object) -> tuple[dict[str, Any], str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from ansor.errors import DeviceError
+from ansor.farm import session
 from ansor.measure.device import Job, Observation
 from ansor.measure.device_kinds import open_devices
 from ansor.measure.device_queue import DeviceQueue
@@ -125,3 +126,13 @@ def test_a_person_sees_what_devices_did_and_what_is_on_the_way(cluster: Cluster,
 def test_status_lists_devices(cluster: Cluster) -> None:
     found = cluster.run("farm", "status", cluster.url)
     assert found.returncode == 0 and "mixed" in found.stdout and max(map(len, found.stdout.splitlines())) <= 80, found.stdout + found.stderr
+
+
+def test_waits_that_end_early_cost_no_job(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several answers are fetched at a time; a wait that ends meanwhile ends the fetching for all."""
+    monkeypatch.setattr(session, "LOOK_SECONDS", 0.02)
+    for name in ("h1", "h2", "h3"):
+        cluster.pretended("hasty", name, 3)
+    said: list[str] = []
+    found = outcomes(f"farm://{cluster.url}?key=hasty&slots=12", [job(tmp_path, str(number + 1)) for number in range(200)], said)
+    assert costs(found) == [float(number + 1) for number in range(200)] and said == []
