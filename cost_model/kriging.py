@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ansor.codegen.distance_library import Distances, distances_from
 from ansor.cost_model.network import read_array, written_array
+from ansor.support.blas import one_blas_thread
 
 RANGE = 0.15
 """Distance, in log time, over which the covariance falls by e. Of programs of 121 held-out tasks, learned from 8, 16 and 32 others, this and its double put
@@ -66,7 +67,9 @@ def kriging_from_document(document: Mapping[str, Any]) -> Kriging:
 def fit_kriging(points: Points, errors: NDArray[np.float64], weights: NDArray[np.float64]) -> Kriging:
     """errors, weights: [n] of points [n, width]; an error of a small weight is taken for noise more easily."""
     covariance = _covariance(distances_from(points)(points)) + np.diag(NOISE / weights)
-    return Kriging(points, np.asarray(np.linalg.solve(covariance, errors), np.float64).round(DECIMALS))
+    with one_blas_thread():
+        coefficients = np.asarray(np.linalg.solve(covariance, errors), np.float64)
+    return Kriging(points, coefficients.round(DECIMALS))
 
 
 def _covariance(distances: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ansor.cost_model.training_set import LIMIT, TINY
 from ansor.ir.feature_rows import FeatureRows
+from ansor.support.blas import one_blas_thread
 
 RIDGE = 300.0
 """Held close to zero: there are more features than programs, and a bowl that follows 16 of them runs away on the next. Learned from the first 16 trials of
@@ -71,14 +72,15 @@ def fit_smooth(features: FeatureRows, slowness: NDArray[np.float64], weights: ND
     present, first = np.unique(features.segment, return_index=True)
     weight, wanted = weights[present], slowness[present]
     solution = np.zeros(columns.shape[1])
-    for _ in range(ITERATIONS):
-        times = np.exp(np.clip(base + columns @ solution, -LIMIT, LIMIT))
-        total = np.maximum(np.add.reduceat(times, first), TINY)
-        share = times / np.repeat(total, np.diff(first, append=len(times)))
-        slopes = np.add.reduceat(columns * share[:, None], first, axis=0)
-        normal = slopes.T @ (slopes * weight[:, None]) + np.diag(penalty)
-        downhill = slopes.T @ (weight * (wanted - np.log(total))) - penalty * solution
-        solution = solution + np.linalg.solve(normal, downhill)
+    with one_blas_thread():
+        for _ in range(ITERATIONS):
+            times = np.exp(np.clip(base + columns @ solution, -LIMIT, LIMIT))
+            total = np.maximum(np.add.reduceat(times, first), TINY)
+            share = times / np.repeat(total, np.diff(first, append=len(times)))
+            slopes = np.add.reduceat(columns * share[:, None], first, axis=0)
+            normal = slopes.T @ (slopes * weight[:, None]) + np.diag(penalty)
+            downhill = slopes.T @ (weight * (wanted - np.log(total))) - penalty * solution
+            solution = solution + np.linalg.solve(normal, downhill)
     solution = np.round(solution, DECIMALS)
     width = features.width
     return SmoothModel(float(solution[0]), mean.astype(np.float32), scale.astype(np.float32),

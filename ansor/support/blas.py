@@ -1,0 +1,21 @@
+"""Linear algebra on one thread: workers of BLAS that spin for a core which a compiler or a measurement has make a solve of 20 ms take 750."""
+
+from contextlib import AbstractContextManager
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """While it is open, NumPy's BLAS of this process uses one thread. Opening it takes microseconds after the first time."""
+    limited: AbstractContextManager[Any] = _controller().limit(limits=1)
+    return limited
+
+
+@cache
+def _controller() -> "ThreadpoolController":
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="blas")
