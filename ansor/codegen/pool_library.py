@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,28 +38,63 @@ def open_pool(library: Path, threads: int) -> Pool:
     return Pool(address, handle)
 
 
+OPENMP = ("GOMP_parallel", "omp_get_thread_num", "omp_get_max_threads", "omp_in_parallel")
+"""What the pool needs of an OpenMP runtime. `GOMP_parallel` is GCC's; those of LLVM and Intel have it, too."""
+
+
+def use_openmp(library: Path, pool: Pool, runtime: ctypes.CDLL) -> bool:
+    """Let the threads of an OpenMP runtime do a pool's work where that has as many; False where `runtime`, or what it was linked with, is none."""
+    try:
+        functions = [ctypes.cast(getattr(runtime, name), ctypes.c_void_p) for name in OPENMP]
+    except AttributeError:
+        return False
+    table = (ctypes.c_void_p * len(functions))(*functions)
+    ctypes.CDLL(str(library)).ansor_pool_use_openmp(ctypes.c_void_p(pool.handle), table)
+    return True
+
+
 _pools: dict[int, Pool] = {}
+_apart: set[int] = set()  # pools that work apart from PyTorch's threads, as it was not there when they were made
+_forked = False
 _pools_lock = threading.Lock()
 
 
 def shared_pool(threads: int, compiler: Compiler | None = None) -> Pool:
-    """This process's pool of `threads` threads; it lives as long as the process. Raises ToolchainError when it cannot be made."""
+    """This process's pool of `threads` threads; it lives as long as the process. Raises ToolchainError when it cannot be made.
+
+    Where PyTorch is loaded, its OpenMP threads do the work of a pool of their number.
+    """
     known = _pools.get(threads)  # the usual case, for which no lock is needed
-    if known is not None:
+    if known is not None and (threads not in _apart or "torch" not in sys.modules):
         return known
     with _pools_lock:
+        library = pool_library(compiler or find_compiler())
         if threads not in _pools:
             try:
-                _pools[threads] = open_pool(pool_library(compiler or find_compiler()), threads)
+                _pools[threads] = open_pool(library, threads)
             except OSError as error:
                 raise ToolchainError(f"asked for a pool of {threads} threads, which cannot be made: {error}; ask for fewer threads") from error
+            if not _forked:
+                _apart.add(threads)
+        if threads in _apart and "torch" in sys.modules:
+            _apart.remove(threads)
+            _share_with_torch(library, _pools[threads])
         return _pools[threads]
 
 
+def _share_with_torch(library: Path, pool: Pool) -> None:
+    where = Path(str(sys.modules["torch"].__file__)).parent / "lib"
+    for name in ("libtorch_cpu.so", "libtorch_cpu.dylib"):
+        if (where / name).exists():
+            use_openmp(library, pool, ctypes.CDLL(str(where / name)))
+
+
 def _forget_pools() -> None:
-    """After a fork: threads do not survive it, so the child must make its own pools."""
-    global _pools_lock
+    """After a fork: threads do not survive it, so the child must make its own pools; OpenMP's are not made again, and a loop would wait for them for ever."""
+    global _pools_lock, _forked
     _pools.clear()
+    _apart.clear()
+    _forked = True
     _pools_lock = threading.Lock()
 
 

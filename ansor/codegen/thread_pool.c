@@ -9,6 +9,9 @@
  * Gate       A loop is open to workers until the caller finds nothing left to take. The caller waits for those inside, never for those who sleep.
  * Waiting    Who waits looks for a few microseconds, offers its processor to others now and then, and then sleeps: kernels in a row find the
  *            workers awake, and an idle pool costs nothing.
+ * OpenMP     Where the process has an OpenMP runtime with as many threads, its threads do what workers do: they look for their next loop for
+ *            milliseconds, and two sets of threads that look for work take each other's processors. But such a loop ends when all of them have come:
+ *            where another program has their processor, that takes milliseconds, too. After such a loop the workers are used for a while.
  * Callers    One loop has the workers at a time. A loop that finds them taken (another thread's loop, or the one it is part of) and a loop in a
  *            forked process, where the workers are missing, runs in its caller alone.
  */
@@ -23,6 +26,9 @@
 #ifndef SPIN_NANOSECONDS
 #define SPIN_NANOSECONDS 50000 /* about what waking a thread costs: waiting so long is at worst twice as dear as the best choice */
 #endif
+#define LATE_NANOSECONDS 50000 /* a loop on OpenMP's threads that ends so long after its last piece waited for a thread without a processor */
+#define LATE_FACTOR 20         /* workers are used for so many times as long: what such loops cost is a twentieth of the time at most */
+#define LONGEST_PAUSE 1000000000
 #define LINE 64 /* bytes of a cache line */
 
 typedef void (*loop_body)(void *ctx, long begin, long end);
@@ -33,6 +39,16 @@ typedef void (*loop_body)(void *ctx, long begin, long end);
 
 struct share {
   _Alignas(LINE) _Atomic uint64_t span; /* what is left of it: first << 32 | end, in units */
+  int64_t ended;                        /* when its thread of OpenMP had run its last piece; 0: it had none */
+};
+
+struct openmp { /* functions of a runtime of this process; NULL where there is none */
+  void (*parallel)(void (*body)(void *), void *data, unsigned threads, unsigned flags); /* GOMP_parallel, which runtimes of other makers have, too */
+  int (*thread_num)(void), (*max_threads)(void), (*in_parallel)(void);
+};
+
+struct pause {
+  int64_t length, end; /* nanoseconds; OpenMP's threads are used after `end` */
 };
 
 struct pool {
@@ -49,6 +65,8 @@ struct pool {
   pthread_t *workers;
   pthread_mutex_t lock;
   pthread_cond_t work_ready, work_done;
+  struct openmp openmp;
+  struct pause pause;
 };
 
 struct hired {
@@ -114,16 +132,21 @@ static int take(struct share *share, int front, uint32_t *begin, uint32_t *end) 
   }
 }
 
-/* What thread `number` does in an open loop. */
-static void work(struct pool *pool, int number) {
+/* What thread `number` does in an open loop; gives whether it did anything. */
+static int work(struct pool *pool, int number) {
   loop_body body = pool->body;
   void *ctx = pool->ctx;
   long n = pool->n, unit = pool->unit;
   uint32_t begin, end;
+  int busy = 0;
   for (int k = 0; k < pool->threads; k++) {
     struct share *share = &pool->shares[(number + k) % pool->threads];
-    while (take(share, k == 0, &begin, &end)) body(ctx, begin * unit, end * unit < n ? end * unit : n);
+    while (take(share, k == 0, &begin, &end)) {
+      body(ctx, begin * unit, end * unit < n ? end * unit : n);
+      busy = 1;
+    }
   }
+  return busy;
 }
 
 /* Workers ------------------------------------------------------------------------------------------------------------------------------------------ */
@@ -196,6 +219,32 @@ static void close_gate(struct pool *pool) {
   pthread_mutex_unlock(&pool->lock);
 }
 
+/* OpenMP ------------------------------------------------------------------------------------------------------------------------------------------- */
+
+/* What a thread of OpenMP does in a loop. A runtime that gives fewer threads leaves their shares to the others. */
+static void openmp_worker(void *handle) {
+  struct pool *pool = handle;
+  int number = pool->openmp.thread_num();
+  pool->shares[number].ended = work(pool, number) ? nanoseconds() : 0;
+}
+
+/* Whether OpenMP has the threads for a loop: asked with another number it would end some of its threads, and start them again for others. */
+static int openmp_has(const struct pool *pool) {
+  if (!pool->openmp.parallel || pool->openmp.max_threads() != pool->threads || pool->openmp.in_parallel()) return 0;
+  return !pool->pause.length || nanoseconds() >= pool->pause.end;
+}
+
+static void run_on_openmp(struct pool *pool) {
+  for (int t = 0; t < pool->threads; t++) pool->shares[t].ended = 0;
+  pool->openmp.parallel(openmp_worker, pool, (unsigned)pool->threads, 0);
+  int64_t now = nanoseconds(), last = 0;
+  for (int t = 0; t < pool->threads; t++) last = pool->shares[t].ended > last ? pool->shares[t].ended : last;
+  int64_t late = now - last, length = late * LATE_FACTOR > pool->pause.length * 2 ? late * LATE_FACTOR : pool->pause.length * 2;
+  if (late < LATE_NANOSECONDS) length = 0;
+  if (length > LONGEST_PAUSE) length = LONGEST_PAUSE;
+  pool->pause = (struct pause){length, now + length};
+}
+
 void ansor_parallel_for(void *handle, loop_body body, void *ctx, long n) {
   struct pool *pool = handle;
   if (n <= 0) return;
@@ -212,13 +261,25 @@ void ansor_parallel_for(void *handle, loop_body body, void *ctx, long n) {
     uint64_t begin = units * (uint64_t)t / (uint64_t)pool->threads, end = units * (uint64_t)(t + 1) / (uint64_t)pool->threads;
     atomic_store_explicit(&pool->shares[t].span, begin << 32 | end, memory_order_relaxed);
   }
-  open_gate(pool);
-  work(pool, 0);
-  close_gate(pool);
+  if (openmp_has(pool)) {
+    run_on_openmp(pool);
+  } else {
+    open_gate(pool);
+    work(pool, 0);
+    close_gate(pool);
+  }
   atomic_store(&pool->taken, 0);
 }
 
 /* Life --------------------------------------------------------------------------------------------------------------------------------------------- */
+
+/* Lets the threads of an OpenMP runtime do the work from the next loop on. */
+void ansor_pool_use_openmp(void *handle, const struct openmp *openmp) {
+  struct pool *pool = handle;
+  while (atomic_exchange(&pool->taken, 1)) sched_yield(); /* some loop runs */
+  pool->openmp = *openmp;
+  atomic_store(&pool->taken, 0);
+}
 
 void ansor_pool_destroy(void *handle) {
   struct pool *pool = handle;
