@@ -16,7 +16,7 @@ from ansor.schedule.sketch import Sketch
 from ansor.schedule.state import Stage, State
 from ansor.schedule.steps import Buffered, CacheRead, ComputeAt, ComputeInline, Reorder, SetScope, Split, Step
 from ansor.targets.base import Target
-from ansor.te.expr import Axis, Binary, Cast, Expr, Reduce
+from ansor.te.expr import DIVISIONS, Axis, Binary, Cast, Expr, Reduce
 from ansor.te.fold import walk
 from ansor.te.tensor import Read, Tensor
 
@@ -181,7 +181,7 @@ def plan_of(state: State, output: str) -> Plan | None:
     chain = [stage.name for stage in state.readers(total)]
     if len(padding) > 1 or not all(access.is_elementwise_match(state[total].tensor, state[name].tensor) for name in chain):
         return None
-    if any(not access.is_simple_access(state[name].tensor) for name in (*between, output)):
+    if any(not access.is_simple_access(state[name].tensor) for name in (*between, output)) or _is_divided(state[total].tensor):
         return None
     return Plan(output, total, padding[0] if padding else "", between, product_of(state[total].tensor))
 
@@ -202,11 +202,17 @@ def product_of(tensor: Tensor) -> Product | None:
 
 def _product(tensor: Tensor, data: Read, weights: Read) -> Product | None:
     assert tensor.compute is not None
-    spatial = [axis for axis in tensor.compute.axes if _bare(weights, axis)]
-    if len([axis for axis in tensor.compute.axes if _uses(weights, axis)]) != 1 or not spatial or _uses(data, spatial[0]):
+    spatial = [axis for axis in tensor.compute.axes if _bare(weights, axis) and not _uses(data, axis)]
+    shared = [axis for axis in tensor.compute.axes if _bare(weights, axis) and _bare(data, axis)]
+    if len(spatial) != 1 or any(_uses(weights, axis) for axis in tensor.compute.axes if axis is not spatial[0] and not any(axis is one for one in shared)):
         return None
     group = next((axis for axis in tensor.compute.reduce_axes if _bare(data, axis) and _bare(weights, axis)), None)
     return None if group is None else Product(data.tensor, weights.tensor, spatial[0], group)
+
+
+def _is_divided(tensor: Tensor) -> bool:
+    """Whether it reads anything at an index that is divided, as channels in groups are: no box of elements is read then."""
+    return any(isinstance(node, Binary) and node.op in DIVISIONS for read in access.reads(tensor) for index in read.indices for node in walk(index))
 
 
 def _narrow(side: Expr) -> Read | None:

@@ -160,6 +160,11 @@ class Target:
         """The text of a program with that entry point, and how to call it."""
         return find_kind(self.kind).codegen.emit(self, loops, entry)
 
+    def called(self, source: CSource) -> CSource:
+        """A program of another declaration, whose arguments are those of the workload now."""
+        called = find_kind(self.kind).codegen.called
+        return source if called is None else called(source)
+
     def passes(self, loops: Loops, entry: str) -> Iterator[Shown]:
         """The program after every pass that makes its text."""
         emit = find_kind(self.kind).codegen.emit
@@ -304,6 +309,7 @@ class CodeGenerator:
     open_loops: bool = True
     refusal: Callable[[Target, Dag], str] = _any
     algorithms: tuple[str, ...] | Callable[[Target], tuple[str, ...]] = ()
+    called: Callable[[CSource], CSource] | None = None
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import lru_cache
 
 from ansor.codegen.generate import generate
@@ -19,17 +19,22 @@ from ansor.targets.base import CodeGenerator, Kind, Option, Target, register_kin
 from ansor.targets.hardware import Caches, Hardware, Memory
 from ansor.targets.prior import Prior
 from ansor.targets.unit import cycles
+from ansor.vta.compiled import called_as
 from ansor.vta.configuration import CORE_32, CORE_64, DEFAULT, Configuration
 from ansor.vta.cycles import CHISEL
 from ansor.vta.estimate import estimated_cycles
 from ansor.vta.generate import compile_operator, is_for_core
 from ansor.vta.limits import limits_of
 from ansor.vta.refusals import refusal
-from ansor.vta.toolchain import VtaToolchain
+from ansor.vta.toolchain import VtaToolchain, is_operator
 from ansor.vta.work import work_of
 
 CORES = {"default": DEFAULT, "32": CORE_32, "64": CORE_64}
 CORE = Option("core", "mcpu", "text", "default (16 x 16), 32, 64, or sizes as powers of two: block=5,weight_bytes=19", always=True)
+
+
+_NEVER = 1e30
+"""Cycles of plain loops, which no core runs."""
 
 
 @lru_cache
@@ -74,15 +79,27 @@ def _limits(target: Target) -> tuple[Limit, ...]:
 
 def _cycles(target: Target, loops: Loops) -> Row:
     configuration = configuration_of(target)
+    if not is_for_core(loops):
+        return _NEVER
     return estimated_cycles(work_of(loops, configuration), configuration, CHISEL)
 
 
 def _refusal(target: Target, dag: Dag) -> str:
-    del target
-    return refusal(dag)
+    return refusal(dag, 1 << configuration_of(target).block)
+
+
+def _algorithms(target: Target) -> tuple[str, ...]:
+    return (f"groups_{1 << configuration_of(target).block}",)
+
+
+def _called(source: CSource) -> CSource:
+    return replace(source, text=called_as(source.text, source.arguments)) if is_operator(source) else source
 
 
 VTA = register_kind(Kind(
     "vta", _default, (CORE,), "default", cycles(CHISEL.name), "vta-sim",
-    CodeGenerator(_emit, lambda target: VtaToolchain(), limits=_limits, cost=_cycles, open_loops=False, refusal=_refusal),
+    CodeGenerator(
+        _emit, lambda target: VtaToolchain(), limits=_limits, cost=_cycles, open_loops=False, refusal=_refusal,
+        algorithms=_algorithms, called=_called,
+    ),
 ))  # fmt: skip

@@ -53,6 +53,18 @@ def conv2d(
     return [*given, other, te.compute(acc.shape, lambda *at: narrowed((biased[at] >> 9) + other[at].astype("int32"), 0), name="out")]
 
 
+def grouped(shape: tuple[int, int, int, int], channels: int, groups: int, kernel: int = 3, *, stride: int = 1, pad: int = 1, dilation: int = 1,
+            residual: bool = False, constant: bool = True) -> list[Tensor]:  # fmt: skip
+    """A convolution in groups with a bias and a factor for each channel, shifted and clipped; `residual`: int8 added after the shift."""
+    x, w = te.placeholder(shape, "int8", name="x"), te.placeholder((channels, shape[1] // groups, kernel, kernel), "int8", name="w", constant=constant)
+    b, m = (te.placeholder((channels,), "int32", name=name, constant=True) for name in "bm")
+    acc = te.nn.conv2d(x, w, stride, pad, dilation, groups, out_dtype="int32", name="acc")
+    if not residual:
+        return [x, w, b, m, te.compute(acc.shape, lambda *at: narrowed(((acc[at] + b[at[1]]) * m[at[1]]) >> 14), name="out")]
+    other = te.placeholder(acc.shape, "int8", name="r")
+    return [x, w, b, other, te.compute(acc.shape, lambda *at: narrowed(((acc[at] + b[at[1]]) >> 7) + other[at].astype("int32")), name="out")]
+
+
 def pool(shape: tuple[int, int, int, int], kernel: int, *, stride: int, pad: int = 0, mean: bool = False) -> list[Tensor]:
     """The greatest of each window, or its sum, shifted."""
     n, channels, h, w = shape

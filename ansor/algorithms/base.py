@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ansor.codegen.source import Joined, Transform
+from ansor.codegen.source import Grouped, Joined, Transform
 from ansor.errors import DeclarationError
 from ansor.ir.dag import Dag
 
@@ -37,7 +37,7 @@ class Alternative:
 
     name: str
     dag: Dag
-    transforms: Mapping[str, Transform | Joined] = field(default_factory=dict)
+    transforms: Mapping[str, Transform | Joined | Grouped] = field(default_factory=dict)
     tolerance: float = 1.0
 
     def __repr__(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ansor.algorithms import flat as flat
+from ansor.algorithms import grouped as grouped
 from ansor.algorithms import im2col as im2col
 from ansor.algorithms import packed_products as packed_products
 from ansor.algorithms import winograd as winograd

@@ -132,6 +132,49 @@ class Joined:
         return np.ascontiguousarray(number, dtype=self.dtype)
 
 
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """A constant in groups, ahead of time: what stands for its dimension `rows`, R long, is (groups, R / groups), which comes first.
+
+    With `inner`, the dimension of the I numbers that a row has for its own group, or `together` > 1 and I = 1 without such a dimension, `together` groups are
+    one: each row has numbers for all of them, 0 but for its own. The dimensions that are not named follow in their order.
+
+        int8 [64, 8, 3, 3], 8 groups of 8 rows, two at a time, to [4, 16, 16, 3, 3]:     Grouped(groups=8, rows=0, inner=1, together=2)
+    """
+
+    groups: int
+    rows: int = 0
+    inner: int | None = None
+    together: int = 1
+
+    def shape_of(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """The shape of the result for an array of this shape; raises ValueError when there are no such groups in it."""
+        if max(self.rows, self.inner or 0) >= len(shape) or self.rows == self.inner or shape[self.rows] % self.groups or self.groups % self.together:
+            raise ValueError(f"{self.groups} groups of dimension {self.rows}, {self.together} at a time, do not fit shape {tuple(shape)}")
+        count = self.groups // self.together
+        columns = () if self._as_rows else (self.together * (1 if self.inner is None else shape[self.inner]),)
+        return (count, shape[self.rows] // count, *columns, *(extent for place, extent in enumerate(shape) if place not in (self.rows, self.inner)))
+
+    def apply(self, array: NDArray[np.generic]) -> NDArray[np.generic]:
+        """The array in groups, contiguous."""
+        shape = self.shape_of(array.shape)
+        if self._as_rows:
+            return np.ascontiguousarray(np.moveaxis(array, self.rows, 0)).reshape(shape)
+        own = np.moveaxis(array, self.rows, 0)[:, None] if self.inner is None else np.moveaxis(array, (self.rows, self.inner), (0, 1))
+        rows = np.arange(len(own))
+        found = np.zeros((len(own), self.together, *own.shape[1:]), array.dtype)
+        found[rows, rows // (len(own) // self.groups) % self.together] = own
+        return found.reshape(shape)
+
+    def to_data(self) -> "GroupedData":
+        """JSON of it, the arguments it is made of."""
+        return GroupedData(groups=self.groups, rows=self.rows, inner=self.inner, together=self.together)
+
+    @property
+    def _as_rows(self) -> bool:
+        return self.inner is None and self.together == 1
+
+
 def _every(array: NDArray[np.int64], dimension: int, first: int, step: int) -> NDArray[np.int64]:
     """Every so many elements along a dimension."""
     return array[(slice(None),) * dimension + (slice(first, None, step),)]
@@ -156,6 +199,15 @@ class JoinedData(TypedDict):
     dtype: str
 
 
+class GroupedData(TypedDict):
+    """`Grouped` as JSON."""
+
+    groups: int
+    rows: int
+    inner: int | None
+    together: int
+
+
 class PackData(TypedDict):
     """`Pack` as JSON."""
 
@@ -174,6 +226,7 @@ class ArgumentData(TypedDict):
     pack: PackData | None
     transform: NotRequired[TransformData]
     joined: NotRequired[JoinedData]
+    grouped: NotRequired[GroupedData]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +240,7 @@ class Argument:
     dtype: str
     role: str
     pack: Pack | None = None
-    transform: Transform | Joined | None = None
+    transform: Transform | Joined | Grouped | None = None
 
     @property
     def physical_dtype(self) -> str:
@@ -223,6 +276,8 @@ class Argument:
         if isinstance(self.transform, Joined):
             one = self.transform
             data["joined"] = JoinedData(across=one.across, lanes=one.lanes, bits=one.bits, along=one.along, words=one.words, dtype=one.dtype)
+        elif isinstance(self.transform, Grouped):
+            data["grouped"] = self.transform.to_data()
         elif self.transform is not None:
             data["transform"] = {"matrix": self.transform.matrix, "axes": self.transform.axes, "rest": self.transform.rest}
         return data
@@ -233,7 +288,9 @@ class Argument:
         pack = None
         if data["pack"] is not None:
             pack = Pack(tuple(data["pack"]["extents"]), tuple(tuple(row) for row in data["pack"]["strides"]), tuple(data["pack"].get("starts", ())))
-        transform: Transform | Joined | None = Joined(**data["joined"]) if "joined" in data else None
+        transform: Transform | Joined | Grouped | None = Joined(**data["joined"]) if "joined" in data else None
+        if "grouped" in data:
+            transform = Grouped(**data["grouped"])
         if "transform" in data:
             given = data["transform"]
             transform = Transform(tuple(tuple(row) for row in given["matrix"]), tuple(given["axes"]), tuple(given["rest"]))

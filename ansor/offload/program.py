@@ -84,9 +84,8 @@ class Running:
         self._buffers, self._constants = {}, {}
 
     def _write(self, name: str, stored: Int8) -> None:
-        """A program may have dimensions that go together as one: the bytes are the same."""
         buffer = self._buffers[name]
-        self.queue.write(buffer, _moved(stored, TO_DEVICE).reshape(buffer.layout.shape))
+        self.queue.write(buffer, _moved(stored, TO_DEVICE).reshape(buffer.layout.array))
 
     def _enqueue(self, phase: Phase, wait: bool) -> None:
         for one in phase.operators:
@@ -112,7 +111,7 @@ class Running:
         constants = []
         for tensor in tensors[len(inputs) : -1]:
             constants.append(buffer := self.queue.buffer(tensor.layout))
-            self.queue.write(buffer, made.form.constants[tensor.name].reshape(tensor.layout.shape))
+            self.queue.write(buffer, made.form.constants[tensor.name].reshape(tensor.layout.array))
         self._constants[output] = tuple(constants)
 
 
@@ -130,7 +129,7 @@ def _moved(array: Int8, axes: tuple[int, ...]) -> Int8:
 
 
 def _check_layouts(name: str, held: TensorLayout, wanted: TensorLayout) -> None:
-    """Raises ModelError where two operators have a tensor in different orders. Vectors of channels are images of one place."""
-    first, second = ((one.shape[:2], math.prod(one.shape[2:]), one.lanes, one.blocks) for one in (held, wanted))
+    """Raises ModelError where two operators have a tensor in different orders. Vectors of channels are images of one place; groups are whole blocks."""
+    first, second = ((one.array[:2], math.prod(one.array[2:]), one.elements, one.blocks) for one in (held, wanted))
     if first != second:
         raise ModelError(f"asked to keep {name} on the device as {held} for one operator and as {wanted} for another; run one of them on the host")

@@ -182,7 +182,7 @@ class SearchTask:
         """C of one program of a sketch."""
         source = self.target.emit(sketch.lower_row(row, entry), entry)
         alternative = self.alternative_of(sketch)
-        return source if alternative is None else _as_called(source, alternative, self.dag)
+        return source if alternative is None else self.target.called(_as_called(source, alternative, self.dag))
 
     @cached_property
     def measure_task(self) -> MeasureTask:

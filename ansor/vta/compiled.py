@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ansor.codegen.source import Argument, Grouped
 from ansor.errors import ArgumentError
 from ansor.vta.assembler import Uops, Words, assemble, disassemble
 from ansor.vta.configuration import Configuration, Memory
@@ -54,7 +56,7 @@ class Operator:
         """What `operator_from_text` reads: a line of JSON, then one for each instruction, with what it means behind it."""
         head = {
             "configuration": vars(self.configuration),
-            "tensors": [[one.name, one.role, one.dtype, one.layout.memory.name, one.layout.shape, one.layout.lanes, one.layout.blocks] for one in self.tensors],
+            "tensors": [_tensor_data(one) for one in self.tensors],
             "uops": self.uops.tolist(),
         }
         lines = [json.dumps(head)]
@@ -75,14 +77,35 @@ def operator_from_text(text: str) -> Operator:
         head = json.loads(first)
         rows = [line.split(maxsplit=3)[:3] for line in lines]
         words = np.asarray([(int(a, 16), int(b, 16)) for a, b, _ in rows], np.uint64).reshape(-1, 2)
-        tensors = tuple(
-            OperatorTensor(name, role, dtype, TensorLayout(Memory[memory], tuple(shape), tuple(lanes), tuple(blocks)))
-            for name, role, dtype, memory, shape, lanes, blocks in head["tensors"]
-        )
+        tensors = tuple(_tensor_from(data) for data in head["tensors"])
         tensor_of = np.asarray([int(tensor) for _, _, tensor in rows], np.int64)
         return Operator(Configuration(**head["configuration"]), words, np.asarray(head["uops"], np.uint32), tensors, tensor_of)
     except (ValueError, KeyError, TypeError) as error:
         raise ArgumentError(f"asked to read an operator of VTA from {text!r:.80}: {error}; pass what Operator.to_text wrote") from error
+
+
+def called_as(text: str, arguments: Sequence[Argument]) -> str:
+    """The text of an operator whose tensors are laid out from arrays of these shapes, which hold the same numbers in the same order."""
+    first, _, rest = text.partition("\n")
+    head = json.loads(first)
+    tensors = []
+    for tensor, argument in zip(map(_tensor_from, head["tensors"]), arguments, strict=True):
+        grouped = argument.transform if isinstance(argument.transform, Grouped) else None
+        given = () if argument.shape == tensor.layout.shape and grouped is None else argument.shape
+        tensors.append(_tensor_data(replace(tensor, layout=replace(tensor.layout, given=given, grouped=grouped))))
+    return json.dumps({**head, "tensors": tensors}) + "\n" + rest
+
+
+def _tensor_data(tensor: OperatorTensor) -> list[object]:
+    layout = tensor.layout
+    data: list[object] = [tensor.name, tensor.role, tensor.dtype, layout.memory.name, layout.shape, layout.lanes, layout.blocks]
+    return [*data, layout.given, layout.grouped and layout.grouped.to_data()] if layout.given else data
+
+
+def _tensor_from(data: list[Any]) -> OperatorTensor:
+    name, role, dtype, memory, shape, lanes, blocks, given, grouped = (*data, (), None) if len(data) == 7 else data
+    layout = TensorLayout(Memory[memory], tuple(shape), tuple(lanes), tuple(blocks), tuple(given), Grouped(**grouped) if grouped else None)
+    return OperatorTensor(name, role, dtype, layout)
 
 
 def alignment(configuration: Configuration) -> int:

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from ansor.ir import access
 from ansor.ir.dag import Dag
-from ansor.te.expr import DIVISIONS, Binary, Cast, Const, Expr, Reduce, Select
-from ansor.te.fold import walk
+from ansor.te.expr import Cast, Const, Expr, Select
 from ansor.te.tensor import Read, Tensor
+from ansor.vta.groups import divided_reads, grouping_of, in_groups
 
 
-def refusal(dag: Dag) -> str:
-    """Why no core computes a declaration, in one sentence; '' where one may."""
-    return _tensors(dag) or _reductions(dag) or next((said for stage in dag.stages for said in _inside(stage)), "")
+def refusal(dag: Dag, block: int) -> str:
+    """Why no core with blocks of so many channels computes a declaration, in one sentence; '' where one may."""
+    return _tensors(dag) or _reductions(dag) or _groups(dag, block) or next((said for stage in dag.stages for said in _inside(stage)), "")
 
 
 def _tensors(dag: Dag) -> str:
@@ -32,15 +32,22 @@ def _reductions(dag: Dag) -> str:
     return ""
 
 
+def _groups(dag: Dag, block: int) -> str:
+    read = next((read for stage in dag.stages for read in divided_reads(stage)), None)
+    if read is None:
+        return ""
+    grouping = grouping_of(dag)
+    if grouping is None or not grouping.refusal(block) and in_groups(dag, block) is None:
+        where = f"it reads {read.tensor.name} at a divided index that is none of channels in groups"
+        return f"{where}; a VTA core has none: declare each part as an operator of its own"
+    return grouping.refusal(block)
+
+
 def _inside(stage: Tensor) -> Iterator[str]:
     """What one stage does that a core does not."""
     if stage.compute is None:
         return
     body = stage.compute.body
-    for read in (node for node in walk(body) if isinstance(node, Read)):
-        if isinstance(body, Reduce) and any(isinstance(node, Binary) and node.op in DIVISIONS for index in read.indices for node in walk(index)):
-            where = f"{stage.name} reads {read.tensor.name} at a divided index, as channels in groups are"
-            yield f"{where}; a VTA core has none: declare each group as an operator of its own"
     if isinstance(body, Select) and _value(body.otherwise) not in (None, 0) and isinstance(body.then, Read):
         what = f"{stage.name} pads {body.then.tensor.name} with {_value(body.otherwise)}"
         yield f"{what}; a VTA core pads with 0: pad on the host, or with 0 where the greatest is wanted of data that are not negative"

@@ -12,6 +12,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from ansor.codegen.source import Grouped
 from ansor.errors import ArgumentError
 from ansor.vta.configuration import Configuration, Memory
 
@@ -22,16 +23,26 @@ Array = NDArray[np.generic]
 @dataclass(frozen=True)
 class TensorLayout:
     """memory: whose elements the blocks are; shape: of the array; lanes: the dimensions that are cut, in the order in which a block has them; blocks: how long
-    a block is along each. Dimensions stand in the order of the array. Raises ArgumentError for a dimension that is not there, or is cut twice."""
+    a block is along each. Dimensions stand in the order of the array. Raises ArgumentError for a dimension that is not there, or is cut twice.
+
+    given: the shape that arrays have who hold the same numbers in the same order, () for `shape`; grouped: what happens to constants first.
+    """
 
     memory: Memory
     shape: tuple[int, ...]
     lanes: tuple[int, ...]
     blocks: tuple[int, ...]
+    given: tuple[int, ...] = ()
+    grouped: Grouped | None = None
 
     def __post_init__(self) -> None:
         if len(self.lanes) != len(self.blocks) or len(set(self.lanes)) != len(self.lanes) or not all(0 <= lane < len(self.shape) for lane in self.lanes):
             raise ArgumentError(f"asked to cut dimensions {self.lanes} of an array of shape {self.shape} into blocks of {self.blocks}: name each once")
+
+    @property
+    def array(self) -> tuple[int, ...]:
+        """The shape of arrays that are laid out so."""
+        return self.given or self.shape
 
     @cached_property
     def outer(self) -> tuple[int, ...]:
@@ -54,8 +65,9 @@ class TensorLayout:
 
 def pack(array: Array, layout: TensorLayout) -> Bytes:
     """The bytes of an array on the device; what blocks have beyond its end is 0."""
-    if array.shape != layout.shape:
-        raise ArgumentError(f"asked to lay out an array of shape {array.shape} as one of {layout.shape}")
+    if array.shape != layout.array:
+        raise ArgumentError(f"asked to lay out an array of shape {array.shape} as one of {layout.array}")
+    array = (array if layout.grouped is None else layout.grouped.apply(array)).reshape(layout.shape)
     sizes = dict(zip(layout.lanes, layout.blocks, strict=True))
     room = [(0, -extent % sizes.get(dimension, 1)) for dimension, extent in enumerate(layout.shape)]
     cut = np.pad(array, room).reshape(_cut_shape(layout))
@@ -63,12 +75,14 @@ def pack(array: Array, layout: TensorLayout) -> Bytes:
 
 
 def unpack(held: Bytes, layout: TensorLayout, dtype: str) -> Array:
-    """The array of such bytes."""
+    """The array of such bytes. Raises ArgumentError for constants in groups, which nobody reads back."""
+    if layout.grouped is not None:
+        raise ArgumentError(f"asked to read back a constant of shape {layout.array} that is in groups: keep the array that was written")
     moved = [_cut_shape(layout)[place] for place in _order(layout)]
     cut = held.view(dtype).reshape(moved).transpose(np.argsort(_order(layout)))
     sizes = dict(zip(layout.lanes, layout.blocks, strict=True))
     whole = cut.reshape([count * sizes.get(dimension, 1) for dimension, count in enumerate(layout.outer)])
-    return np.ascontiguousarray(whole[tuple(slice(extent) for extent in layout.shape)])
+    return np.ascontiguousarray(whole[tuple(slice(extent) for extent in layout.shape)]).reshape(layout.array)
 
 
 def _cut_shape(layout: TensorLayout) -> list[int]:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ansor.codegen.source import Argument, Joined, Pack, Transform
+from ansor.codegen.source import Argument, Grouped, Joined, Pack, Transform
 
 
 @st.composite
@@ -104,3 +104,29 @@ def test_mistakes_are_sentences() -> None:
         Pack((2, 3), ((1, 0),), (0, 0))
     with pytest.raises(ValueError, match="found shape"):
         Pack((2,), ((1,),)).apply(np.zeros((2, 2)))
+
+
+@pytest.mark.parametrize(("together", "rows", "inner"), [(1, 0, 1), (2, 0, 1), (6, 0, 1), (3, 3, 2), (2, 1, None), (1, 2, None)])
+def test_constants_in_groups(together: int, rows: int, inner: int | None) -> None:
+    groups, size = 6, 12
+    shape = [5, 4, 3, 2]
+    shape[rows] = size
+    array = np.random.default_rng(together).integers(-128, 128, shape).astype(np.int8)
+    argument = Argument("W", array.shape, "int8", "constant", None, Grouped(groups, rows, inner, together))
+    assert argument.transform is not None and Argument.from_data(json.loads(json.dumps(argument.to_data()))) == argument
+    found = argument.physical(array).reshape(argument.transform.shape_of(array.shape))
+    own = np.moveaxis(array, (rows, inner), (0, 1)) if inner is not None else np.moveaxis(array, rows, 0)[:, None]
+    inputs, count = own.shape[1], groups // together
+    if inner is None and together == 1:
+        np.testing.assert_array_equal(found, own[:, 0].reshape(groups, size // groups, *own.shape[2:]))
+        return
+    for group, row, column in product(range(count), range(size // count), range(together * inputs)):
+        whole = group * (size // count) + row
+        mine = whole // (size // groups) == group * together + column // inputs
+        assert np.array_equal(found[group, row, column], own[whole, column % inputs] if mine else np.zeros_like(own[0, 0]))
+
+
+@pytest.mark.parametrize("shape", [(4,), (9, 2), ()])
+def test_groups_that_are_not_there(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="6 groups of dimension 0, 2 at a time, do not fit shape"):
+        Grouped(6, 0, 1, 2).apply(np.zeros(shape, np.int8))

@@ -43,8 +43,11 @@ def test_what_no_core_computes_is_said_before_anything_is_built() -> None:
     assert "it reads x of float32" in target.refusal(Dag([x, te.compute((8, 8), lambda i, j: x[i, j].astype("int8"), name="y")]))
     a = te.placeholder((8, 8), "int8", name="a")
     assert "one reduction, which is not its result" in target.refusal(Dag([a, te.compute((8,), lambda i: te.max(a[i, k], axis=k), name="y")]))
-    grouped = Dag(_grouped())
-    assert "acc reads a at a divided index, as channels in groups are" in target.refusal(grouped) and "of its own" in target.refusal(grouped)
+    assert target.refusal(Dag(_grouped(16))) == ""
+    assert "acc has 4 groups of 8 channels in and 8 out, blocks have 16, and w is no" in target.refusal(Dag(_grouped(8)))
+    halves = te.compute((8, 8), lambda i, j: te.max(a[i // 2, k].astype("int32"), axis=k), name="h")
+    said = target.refusal(Dag([a, te.compute((8, 8), lambda i, j: halves[i, j].astype("int8"), name="y")]))
+    assert said.startswith("it reads a at a divided index that is none of channels in groups; a VTA core has none: declare each part")
     v = te.placeholder((8,), "int8", name="v")
     lowest = te.compute((10,), lambda i: te.if_then_else(te.all(i >= 1, i < 9), v[i - 1], te.const(-128, "int8")), name="p")
     top = te.reduce_axis(3, "t")
@@ -53,8 +56,8 @@ def test_what_no_core_computes_is_said_before_anything_is_built() -> None:
     assert said == "p pads v with -128; a VTA core pads with 0: pad on the host, or with 0 where the greatest is wanted of data that are not negative"
 
 
-def _grouped() -> list[Tensor]:
-    """Two groups of 16 channels."""
-    a, w, c = te.placeholder((4, 32), "int8", name="a"), te.placeholder((32, 16), "int8", name="w"), te.reduce_axis(16, "c")
-    acc = te.compute((4, 32), lambda n, o: te.sum(a[n, o // 16 * 16 + c].astype("int32") * w[o, c].astype("int32"), axis=c), name="acc")
+def _grouped(size: int) -> list[Tensor]:
+    """Groups of so many of 32 channels."""
+    a, w, c = te.placeholder((4, 32), "int8", name="a"), te.placeholder((32, size), "int8", name="w"), te.reduce_axis(size, "c")
+    acc = te.compute((4, 32), lambda n, o: te.sum(a[n, o // size * size + c].astype("int32") * w[o, c].astype("int32"), axis=c), name="acc")
     return [a, w, te.compute((4, 32), lambda n, o: acc[n, o].astype("int8"), name="y")]

@@ -20,7 +20,7 @@ from ansor.vta.cycles import CHISEL
 from ansor.vta.estimate import estimated_cycles
 from ansor.vta.generate import compile_operator
 from ansor.vta.work import work_of
-from tests.vta_declarations import added, conv2d, dense, depthwise, pool, rescaled
+from tests.vta_declarations import added, conv2d, dense, depthwise, grouped, pool, rescaled
 
 DEFAULT = parse_target("vta")
 OPERATORS = {
@@ -35,6 +35,11 @@ OPERATORS = {
     "residual": conv2d((1, 32, 9, 9), 32, 3, pad=1, residual=True),
     "depthwise": depthwise((1, 40, 9, 11), 3, pad=1),
     "depthwise, strided": depthwise((1, 16, 11, 11), 5, stride=2, pad=2),
+    "blocks in groups": grouped((1, 64, 9, 7), 96, 2),
+    "weights that are given": grouped((1, 48, 6, 6), 48, 3, constant=False),
+    "small groups": grouped((2, 48, 8, 8), 24, 6, stride=2, residual=True),
+    "odd groups": grouped((1, 60, 7, 9), 45, 3, 5, pad=2),
+    "several of each": grouped((1, 20, 9, 9), 60, 20, dilation=2, pad=2),
     "add": added((1, 40, 9, 9)),
     "rescaled": rescaled(),
     "max": pool((1, 32, 13, 13), 3, stride=2),
@@ -51,10 +56,11 @@ def check(tensors: list[Tensor], target: Target, programs: int, seed: int) -> No
     rng, dag = np.random.default_rng(seed), Dag(tensors)
     inputs = inputs_of(dag, rng)
     (right,) = evaluate(dag.outputs, inputs)
-    for space in SearchTask(tensors=tensors, target=target).spaces:
+    task = SearchTask(tensors=tensors, target=target)
+    for space in task.spaces:
         rows = rng.integers(0, space.sizes, (20 * programs, len(space.sizes)))
         for row in rows[space.legal(rows)][:programs]:
-            operator = compile_operator(space.sketch.lower_row(row.tolist()), configuration_of(target))
+            operator = operator_from_text(task.source(space.sketch, row.tolist()).text)
             outputs, counts, _ = simulated(operator, inputs, CHISEL, seed)
             assert counts.close_writes == 0, (space.sketch, row)
             assert np.array_equal(outputs[dag.outputs[0].name], right), (space.sketch, row)
@@ -67,7 +73,7 @@ def test_programs_compute_what_is_declared(name: str) -> None:
 
 @pytest.mark.parametrize("core", ["32", "64", "input_bytes=14,weight_bytes=16,accumulator_bytes=15"])
 def test_other_cores(core: str) -> None:
-    for tensors in (conv2d((1, 40, 9, 9), 72, 3, pad=1, residual=True), dense(5, 130, 70)):
+    for tensors in (conv2d((1, 40, 9, 9), 72, 3, pad=1, residual=True), dense(5, 130, 70), grouped((1, 32, 7, 7), 64, 4)):
         check(tensors, parse_target(f"vta -core={core}"), 2, 1)
 
 
@@ -79,11 +85,13 @@ def test_rows_in_blocks() -> None:
         compile_operator(space.sketch.lower_row([0] * len(space.sizes)), configuration_of(space.target))
 
 
-@pytest.mark.parametrize("name", ["conv", "odd dense", "max", "residual", "rescaled", "depthwise"])
+@pytest.mark.parametrize("name", ["conv", "odd dense", "max", "residual", "rescaled", "depthwise", "small groups"])
 def test_batched_is_row_by_row(name: str) -> None:
     """Limits and the estimate."""
     rng = np.random.default_rng(2)
     for space in SearchTask(tensors=OPERATORS[name], target=DEFAULT).spaces:
+        if not len(space.sizes):  # plain loops, which no core runs
+            continue
         rows = rng.integers(0, space.sizes, (12, len(space.sizes)))
         together = space.sketch.lower_rows(rows)
         costs = np.broadcast_to(np.asarray(estimated_cycles(work_of(together, configuration_of(DEFAULT)), configuration_of(DEFAULT), CHISEL)), 12)
@@ -95,7 +103,7 @@ def test_batched_is_row_by_row(name: str) -> None:
             assert np.isclose(float(np.asarray(DEFAULT.cost(alone))), costs[place])
 
 
-@pytest.mark.parametrize("name", ["conv", "odd channels", "add"])
+@pytest.mark.parametrize("name", ["conv", "odd channels", "add", "blocks in groups"])
 def test_legal_samples_are_programs(name: str) -> None:
     rng = np.random.default_rng(3)
     small = parse_target("vta -core=input_bytes=12,weight_bytes=15,accumulator_bytes=13,uop_bytes=10")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ansor.codegen.source import Grouped
 from ansor.errors import ArgumentError
 from ansor.vta.configuration import CORE_32, DEFAULT, Memory
 from ansor.vta.tensors import TensorLayout, pack, unpack
@@ -45,3 +46,17 @@ def test_what_is_no_layout() -> None:
         TensorLayout(Memory.INP, (4, 4), (2,), (16,))
     with pytest.raises(ArgumentError, match=r"of shape \(2, 2\)"):
         pack(np.zeros((2, 2), np.int8), LAYOUTS[0])
+
+
+def test_arrays_of_another_shape() -> None:
+    array = np.random.default_rng(1).integers(-128, 128, (1, 64, 3, 5)).astype(np.int8)
+    groups = TensorLayout(Memory.INP, (1, 2, 32, 3, 5), (2,), (16,), given=(1, 64, 3, 5))
+    held = pack(array, groups)
+    assert np.array_equal(held, pack(array, TensorLayout(Memory.INP, (1, 64, 3, 5), (1,), (16,)))) and np.array_equal(unpack(held, groups, "int8"), array)
+    with pytest.raises(ArgumentError, match="shape \\(1, 2, 32, 3, 5\\) as one of \\(1, 64, 3, 5\\)"):
+        pack(array.reshape(groups.shape), groups)
+    weights = TensorLayout(Memory.WGT, (1, 16, 16), (1, 2), (16, 16), given=(16, 4), grouped=Grouped(4, 0, 1, 4))
+    blocks = pack(np.ones((16, 4), np.int8), weights).view(np.int8).reshape(16, 16)
+    assert np.array_equal(blocks, np.kron(np.eye(4, dtype=np.int8), np.ones((4, 4), np.int8)))
+    with pytest.raises(ArgumentError, match="read back a constant"):
+        unpack(pack(np.ones((16, 4), np.int8), weights), weights, "int8")

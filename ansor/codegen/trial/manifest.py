@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ansor.codegen.source import Argument, CSource, Joined, Pack, Transform
+from ansor.codegen.source import Argument, CSource, Grouped, Joined, Pack, Transform
 
 HEADER = Path(__file__).with_name("manifest.h")
 
@@ -62,6 +62,8 @@ def _tables(number: int, argument: Argument) -> str:
     if isinstance(argument.transform, Joined):
         one = argument.transform
         parts.append(f"static const trial_joined trial_joined_{number} = {{{one.across}, {one.lanes}, {one.bits}, {one.along}, {one.words}}};")
+    elif isinstance(argument.transform, Grouped):
+        parts.append(f"#error a trial program lays out no constants in groups, and {argument.name} is one: measure it on the device local")
     elif argument.transform is not None:
         parts += _transform(number, argument.transform)
     return "\n".join(parts)

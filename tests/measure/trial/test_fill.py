@@ -51,7 +51,7 @@ def _physical(argument: Argument, logical: NDArray[np.generic]) -> NDArray[np.ge
     array = logical
     if isinstance(argument.transform, Joined):
         array = argument.transform.apply(array)
-    elif argument.transform is not None:
+    elif isinstance(argument.transform, Transform):
         shape = argument.transform.shape_of(array.shape)
         columns = np.transpose(array, (*argument.transform.axes, *argument.transform.rest)).reshape(-1, prod(shape[1:])).astype(np.float64)
         total = np.zeros((shape[0], columns.shape[1]))

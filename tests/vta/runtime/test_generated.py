@@ -8,18 +8,16 @@ import pytest
 from ansor.ir.dag import Dag
 from ansor.ir.evaluate import evaluate
 from ansor.targets.base import parse_target
-from ansor.targets.vta import configuration_of
 from ansor.tasks.task import SearchTask
 from ansor.te.tensor import Tensor
-from ansor.vta.compiled import Operator
+from ansor.vta.compiled import Operator, operator_from_text
 from ansor.vta.configuration import Configuration
-from ansor.vta.generate import compile_operator
 from ansor.vta.runtime.driver import Driver
 from ansor.vta.runtime.opencl import OpenclDriver
 from ansor.vta.runtime.operator_queue import Limits, Queue
 from ansor.vta.runtime.simulators import FunctionalDriver
 from tests.opencl import need_opencl
-from tests.vta_declarations import added, conv2d, dense, depthwise, pool
+from tests.vta_declarations import added, conv2d, dense, depthwise, grouped, pool
 
 pytestmark = pytest.mark.compiler
 OPERATORS = {
@@ -30,6 +28,7 @@ OPERATORS = {
     "dilated": conv2d((1, 32, 14, 14), 32, 3, pad=2, dilation=2),
     "residual": conv2d((1, 32, 9, 9), 32, 3, pad=1, residual=True),
     "depthwise": depthwise((1, 40, 9, 11), 3, pad=1),
+    "groups": grouped((1, 48, 9, 7), 24, 6, residual=True),
     "add": added((1, 40, 9, 9)),
     "max": pool((1, 32, 13, 13), 3, stride=2),
 }
@@ -38,9 +37,10 @@ OPERATORS = {
 def drawn(tensors: list[Tensor], core: str, rng: np.random.Generator) -> Operator:
     """A random program."""
     target = parse_target(f"vta -core={core}")
-    space = SearchTask(tensors=tensors, target=target).spaces[0]
+    task = SearchTask(tensors=tensors, target=target)
+    space = task.spaces[-1]
     rows = rng.integers(0, space.sizes, (60, len(space.sizes)))
-    return compile_operator(space.sketch.lower_row(rows[space.legal(rows)][0].tolist()), configuration_of(target))
+    return operator_from_text(task.source(space.sketch, rows[space.legal(rows)][0].tolist()).text)
 
 
 def driver(kind: str, core: Configuration) -> Driver:

@@ -1,0 +1,262 @@
+"""Channels in groups, each of which is a convolution of its own, as a dimension of their own: products of whole blocks, as a core multiplies them.
+
+    acc[n, o, y, x] += data[n, o // 64 * 32 + c, y + ky, x + kx] * w[o, c, ky, kx]                       4 groups, of 32 channels in and 64 out
+    acc[n, g, o, y, x] += data[n, g, c, y + ky, x + kx] * w[g, o, c, ky, kx]                             data, w and results as they lie in memory
+
+Where channels of a group are no whole blocks, as many groups are one as make them so, all of them at most; weights are 0 between those that are one:
+
+    acc[n, o, y, x] += data[n, o // 4 * 4 + c, ...] * w[o, c, ...]      8 groups of 4      ->      2 groups of 16, whose w has 4 of 16 columns that are not 0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from ansor.codegen.source import Grouped
+from ansor.ir import access
+from ansor.ir.dag import Dag
+from ansor.te.expr import DIVISIONS, Axis, Binary, Cast, Const, Expr, Reduce
+from ansor.te.fold import transform, walk
+from ansor.te.tensor import Compute, Read, Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Grouping:
+    """A sum of products in groups. lanes: the axis of its output channels, all groups one after the other; place: the dimension of the data that channels are;
+    rows, inner: the dimensions of the weights for output channels and those of the input in a group, None for one; group: its axis, None for one."""
+
+    stage: Tensor
+    data: Read
+    weights: Read
+    lanes: Axis
+    place: int
+    rows: int
+    inner: int | None
+    group: Axis | None
+    groups: int
+
+    @property
+    def inputs(self) -> int:
+        """Input channels of a group."""
+        return self.data.tensor.shape[self.place] // self.groups
+
+    @property
+    def outputs(self) -> int:
+        """Output channels of a group."""
+        return self.lanes.extent // self.groups
+
+    def together(self, block: int) -> int:
+        """How many groups are one, so that channels are whole blocks; all, where fewer are not."""
+        counts = (count for count in range(1, self.groups) if self.groups % count == 0)
+        return next((count for count in counts if count * self.inputs % block == count * self.outputs % block == 0), self.groups)
+
+    def refusal(self, block: int) -> str:
+        """Why a core does not compute it; '' where it does."""
+        together, weights = self.together(block), self.weights.tensor
+        if weights.constant or together == 1 and (self.rows, self.inner) == (0, 1):
+            return ""
+        what = f"{self.stage.name} has {self.groups} groups of {self.inputs} channels in and {self.outputs} out, blocks have {block}"
+        return f"{what}, and {weights.name} is no constant that could be laid out in them: declare it with constant=True"
+
+
+def grouping_of(dag: Dag) -> Grouping | None:
+    """The grouped sum of products of a workload; None where it has none, or another reduction."""
+    sums = [stage for stage in dag.stages if access.has_reduction(stage)]
+    body = sums[0].compute.body if len(sums) == 1 and sums[0].compute is not None else None
+    if not isinstance(body, Reduce) or body.combiner != "sum" or not isinstance(body.source, Binary) or body.source.op != "mul":
+        return None
+    left, right = _narrow(body.source.left), _narrow(body.source.right)
+    if left is None or right is None:
+        return None
+    return _grouping(sums[0], left, right) or _grouping(sums[0], right, left)
+
+
+def in_groups(dag: Dag, block: int) -> tuple[Dag, Mapping[str, Grouped]] | None:
+    """The workload with groups as a dimension of its own, and what happens to constants first; None where it has no groups, or uses channels in other ways."""
+    found = grouping_of(dag)
+    if found is None or found.refusal(block):
+        return None
+    try:
+        return _InGroups(dag, found, found.together(block)).made()
+    except _OtherwiseError:
+        return None
+
+
+def _narrow(side: Expr) -> Read | None:
+    return side.value if isinstance(side, Cast) and side.dtype == "int32" and isinstance(side.value, Read) and side.value.dtype == "int8" else None
+
+
+def _grouping(stage: Tensor, data: Read, weights: Read) -> Grouping | None:
+    assert stage.compute is not None
+    channels = [(place, index) for place, index in enumerate(weights.indices) if any(index is axis for axis in stage.compute.axes)]
+    if len(channels) != 1 or data.tensor is weights.tensor:
+        return None
+    (rows, lanes), reduced = channels[0], stage.compute.reduce_axes
+    others = [(place, index) for place, index in enumerate(weights.indices) if place != rows]
+    if not isinstance(lanes, Axis) or not all(_is_zero(index) or any(index is axis for axis in reduced) for _, index in others):
+        return None
+    places = [place for place, index in enumerate(data.indices) if any(node is lanes for node in walk(index))]
+    if len(places) != 1:
+        return None
+    outputs, inputs, group = _of_index(data.indices[places[0]], lanes)
+    inner = next((place for place, index in others if index is group or group is None and _is_zero(index)), None)
+    groups = lanes.extent // outputs if outputs and lanes.extent % outputs == 0 else 0
+    whole = group is None or inner is not None and group.extent == inputs == weights.tensor.shape[inner]
+    ones = all(extent == 1 for place, extent in enumerate(weights.tensor.shape) if _is_zero(weights.indices[place]))
+    if groups < 2 or not whole or not ones or data.tensor.shape[places[0]] != groups * inputs or weights.tensor.shape[rows] != lanes.extent:
+        return None
+    return Grouping(stage, data, weights, lanes, places[0], rows, inner, group, groups)
+
+
+def _is_zero(index: Expr) -> bool:
+    return isinstance(index, Const) and index.value == 0
+
+
+def _of_index(index: Expr, lanes: Axis) -> tuple[int, int, Axis | None]:
+    """Outputs and inputs of a group, and the axis of the latter: lanes // outputs * inputs + axis. 0 outputs where the index is another."""
+    group = None
+    if isinstance(index, Binary) and index.op == "add":
+        index, last = (index.left, index.right) if isinstance(index.right, Axis) else (index.right, index.left)
+        if not isinstance(last, Axis) or last.kind == "spatial":
+            return 0, 0, None
+        group = last
+    index, inputs = _by_number(index, "mul")
+    index, outputs = _by_number(index, "floordiv")
+    return (outputs, inputs, group) if index is lanes and (inputs > 1) == (group is not None) else (0, 0, None)
+
+
+def _by_number(value: Expr, operation: str) -> tuple[Expr, int]:
+    """What is multiplied with a number, or divided by it, and the number; 1 where there is none."""
+    if isinstance(value, Binary) and value.op == operation and isinstance(value.right, Const):
+        return value.left, int(value.right.value)
+    return value, 1
+
+
+class _OtherwiseError(Exception):
+    """Channels are used in a way that groups as a dimension do not have."""
+
+
+class _InGroups:
+    def __init__(self, dag: Dag, grouping: Grouping, together: int) -> None:
+        self._dag, self._grouping, self._together = dag, grouping, together
+        self._count = grouping.groups // together
+        self._places: dict[str, int] = {}
+        self._transforms: dict[str, Grouped] = {}
+        self._made: dict[str, Tensor] = {}
+        self._axes: dict[int, tuple[Axis, Axis]] = {}
+
+    def made(self) -> tuple[Dag, Mapping[str, Grouped]]:
+        stage, data, weights = self._grouping.stage, self._grouping.data, self._grouping.weights
+        assert stage.compute is not None
+        self._split(data.tensor, self._grouping.place)
+        self._split(stage, next(place for place, axis in enumerate(stage.compute.axes) if axis is self._grouping.lanes))
+        while any([self._spread(one) for one in self._dag.stages if one.compute is not None and one is not stage]):
+            pass
+        if weights.tensor.name in self._places or sum(weights.tensor in access.producers(one) for one in self._dag.stages) != 1:
+            raise _OtherwiseError
+        for tensor in self._dag.stages:
+            self._made[tensor.name] = self._tensor(tensor)
+        return Dag([self._made[tensor.name] for tensor in self._dag.tensors]), self._transforms
+
+    def _split(self, tensor: Tensor, place: int) -> bool:
+        """Note that a dimension of a tensor is groups and what is in one; whether that was new."""
+        if self._places.get(tensor.name, place) != place or tensor.shape[place] % self._count:
+            raise _OtherwiseError
+        new = tensor.name not in self._places
+        self._places[tensor.name] = place
+        return new
+
+    def _spread(self, stage: Tensor) -> bool:
+        """What one tensor of a stage has in groups, the others have; whether something was new."""
+        assert stage.compute is not None
+        new = False
+        for read in access.reads(stage):
+            place = self._places.get(read.tensor.name)
+            if place is not None:
+                new |= self._split(stage, self._axis_of(stage, read.indices[place]))
+            own = self._places.get(stage.name)
+            for at, index in enumerate(read.indices) if own is not None else ():
+                if index is stage.compute.axes[own or 0]:
+                    new |= self._split(read.tensor, at)
+        return new
+
+    def _axis_of(self, stage: Tensor, index: Expr) -> int:
+        assert stage.compute is not None
+        found = next((place for place, axis in enumerate(stage.compute.axes) if axis is index), None)
+        if found is None:
+            raise _OtherwiseError
+        return found
+
+    def _tensor(self, tensor: Tensor) -> Tensor:
+        if tensor is self._grouping.weights.tensor:
+            return self._weights(tensor)
+        place = self._places.get(tensor.name)
+        if place is None:
+            return tensor if tensor.compute is None else replace(tensor, compute=self._compute(tensor, tensor.compute, tensor.compute.axes, None))
+        if tensor.compute is None and tensor.constant:
+            self._transforms[tensor.name] = grouped = Grouped(self._count, place)
+            return replace(tensor, shape=grouped.shape_of(tensor.shape))
+        shape = (*tensor.shape[:place], self._count, tensor.shape[place] // self._count, *tensor.shape[place + 1 :])
+        if tensor.compute is None:
+            return replace(tensor, shape=shape)
+        axis = tensor.compute.axes[place]
+        pair = Axis("g", self._count), Axis(axis.name, axis.extent // self._count)
+        self._axes[id(axis)] = pair
+        axes = (*tensor.compute.axes[:place], *pair, *tensor.compute.axes[place + 1 :])
+        return replace(tensor, shape=shape, compute=self._compute(tensor, tensor.compute, axes, axis))
+
+    def _weights(self, tensor: Tensor) -> Tensor:
+        grouping = self._grouping
+        grouped = Grouped(grouping.groups, grouping.rows, grouping.inner, self._together)
+        if tensor.constant:
+            self._transforms[tensor.name] = grouped
+        return replace(tensor, shape=grouped.shape_of(tensor.shape))
+
+    def _compute(self, tensor: Tensor, compute: Compute, axes: tuple[Axis, ...], gone: Axis | None) -> Compute:
+        reduced = compute.reduce_axes
+        if tensor is self._grouping.stage:
+            columns = Axis("rc" if self._grouping.group is None else self._grouping.group.name, self._grouping.inputs * self._together, "reduce")
+            reduced = (columns, *(axis for axis in reduced if axis is not self._grouping.group))
+            body = self._sum(compute.body, columns)
+        else:
+            body = transform(compute.body, self._read)
+        if gone is not None and any(node is gone for node in walk(body)):
+            raise _OtherwiseError
+        return Compute(axes, reduced, body)
+
+    def _sum(self, body: Expr, columns: Axis) -> Expr:
+        """The sum over all channels of the groups that are one."""
+        grouping = self._grouping
+        group, lane = self._axes[id(grouping.lanes)]
+
+        def replaced(node: Expr) -> Expr | None:
+            if node is grouping.data:
+                indices = (*node.indices[: grouping.place], group, columns, *node.indices[grouping.place + 1 :])
+                return Read(self._made[node.tensor.name], indices, node.dtype)
+            if node is grouping.weights:
+                rest = [index for place, index in enumerate(node.indices) if place not in (grouping.rows, grouping.inner)]
+                return Read(self._made[node.tensor.name], (group, lane, columns, *rest), node.dtype)
+            return None
+
+        found = transform(body, replaced)
+        assert isinstance(found, Reduce)
+        return replace(found, axes=(columns, *(axis for axis in found.axes if axis is not grouping.group)))
+
+    def _read(self, node: Expr) -> Expr | None:
+        if not isinstance(node, Read):
+            return None
+        indices, place = tuple(transform(index, self._read) for index in node.indices), self._places.get(node.tensor.name)
+        if place is not None:
+            pair = self._axes[id(node.indices[place])]
+            rest = (indices[:place], indices[place + 1 :])
+            indices = (*pair, *rest[0], *rest[1]) if node.tensor.name in self._transforms else (*rest[0], *pair, *rest[1])
+        return Read(self._made[node.tensor.name], indices, node.dtype)
+
+
+def divided_reads(stage: Tensor) -> Iterator[Read]:
+    """Reads of a reduction at indices that are divided, as channels in groups are."""
+    if stage.compute is not None and isinstance(stage.compute.body, Reduce):
+        for read in access.reads(stage):
+            if any(isinstance(node, Binary) and node.op in DIVISIONS for index in read.indices for node in walk(index)):
+                yield read
