@@ -159,13 +159,11 @@ class _Quantiser:
             return Weighted((source,), *FREE, np.ascontiguousarray(weights.T), scales, bias)
         groups, channels = node.integer("groups"), self.graph.value(node.inputs[0]).shape[1]
         depthwise = groups > 1 and groups == channels
-        if groups != 1 and not depthwise:
-            raise ModelError(f"asked to quantise {node.name}, a convolution of {groups} groups and {channels} channels; supported are 1 group and depthwise")
         stored = weights.transpose(2, 3, 1, 0)
         if depthwise:
             stored = weights.reshape(groups, -1, *weights.shape[2:]).transpose(2, 3, 0, 1)
         window = _window(node, (weights.shape[2], weights.shape[3]))
-        return Weighted((source,), *FREE, np.ascontiguousarray(stored), scales, bias, window, depthwise)
+        return Weighted((source,), *FREE, np.ascontiguousarray(stored), scales, bias, window, depthwise, 1 if depthwise else groups)
 
     def _pool(self, node: Node, source: str) -> Pending:
         kernel = node.integers("kernel")

@@ -62,8 +62,8 @@ def convolution(read: Values, node: OnnxNode) -> Pending:
         raise ModelError(f"the {node} is of {len(shape) - 2} spatial dimensions; convolutions are of 2")
     groups, outputs = int(node.number("group", 1)), found.values.shape[0]
     depthwise = groups > 1 and groups == shape[1] and found.values.shape[1] == 1
-    if groups != 1 and not depthwise or outputs % groups:
-        raise ModelError(f"the {node} has {groups} groups for {shape[1]} channels; supported are 1 group and depthwise, a group for each channel")
+    if groups < 1 or outputs % groups or found.values.shape[1] * groups != shape[1]:
+        raise ModelError(f"the {node} has {groups} groups of {found.values.shape[1]} channels for {shape[1]} in and {outputs} out; groups have to divide both")
     window = window_of(node, (shape[2] + more[0] + more[2], shape[3] + more[1] + more[3]), (found.values.shape[2], found.values.shape[3]))
     around = [one + other for one, other in zip(window.padding, more, strict=True)]
     window = replace(window, padding=(around[0], around[1], around[2], around[3]))
@@ -71,7 +71,7 @@ def convolution(read: Values, node: OnnxNode) -> Pending:
     if depthwise:
         weights = found.values.reshape(groups, outputs // groups, *window.kernel).transpose(2, 3, 0, 1)
     bias = whole_bias(read, node, 2, found.scales * read.build.quantisation(source).scale, outputs)
-    return Weighted((source,), *FREE, np.ascontiguousarray(weights), found.scales, bias, window, depthwise)
+    return Weighted((source,), *FREE, np.ascontiguousarray(weights), found.scales, bias, window, depthwise, 1 if depthwise else groups)
 
 
 def pad(read: Values, node: OnnxNode) -> Known:

@@ -75,7 +75,8 @@ class Operator:
 
 @dataclass(frozen=True, eq=False)
 class Convolution(Operator):
-    """weights: int8 [height, width, in, out], or [height, width, channels, multiplier] where `depthwise`; bias: int32 [out].
+    """weights: int8 [height, width, in / groups, out], or [height, width, channels, multiplier] where `depthwise`; bias: int32 [out]. With groups, the outputs
+    of each, one group after the other, see its own inputs alone.
 
     wide: weights are stored as int16, and what they are multiplied with is extended first. Three and more channels are made even, by weights of 0.
     """
@@ -86,6 +87,7 @@ class Convolution(Operator):
     window: Window
     depthwise: bool = False
     wide: bool = False
+    groups: int = 1
 
     @property
     def kind(self) -> str:
@@ -98,7 +100,7 @@ class Convolution(Operator):
     def shape(self, inputs: Sequence[Shape]) -> Shape:
         batch, height, width, channels = inputs[0]
         inner, outer = self.weights.shape[2:]
-        if inner != channels:
+        if inner * self.groups != channels or outer % self.groups:
             return ()
         return (batch, *self.window.output(height, width), inner * outer if self.depthwise else outer)
 
@@ -106,7 +108,8 @@ class Convolution(Operator):
         return prod(output) * prod(self.weights.shape[: 2 if self.depthwise else 3])
 
     def __str__(self) -> str:
-        return f"{self.kind}({self.inputs[0]}) {self.window}"
+        groups = f" groups {self.groups}" if self.groups > 1 else ""
+        return f"{self.kind}({self.inputs[0]}) {self.window}{groups}"
 
 
 def even(channels: int) -> int:

@@ -64,8 +64,6 @@ def on_device(shape: Shape) -> Shape:
 @form_of.register
 def _(operator: Convolution, given: Sequence[Given]) -> Form | str:
     window, weights = operator.window, operator.weights
-    if operator.depthwise and weights.shape[3] > 1:
-        return f"it makes {weights.shape[3]} channels of each, and a core one"
     refused = _padding_refused(window)
     around = _borders(operator, given[0].shape)
     magnitudes = 128 * np.abs(weights.astype(np.int64)).sum(axis=(0, 1) if operator.depthwise else (0, 1, 2)).reshape(-1)
@@ -73,18 +71,19 @@ def _(operator: Convolution, given: Sequence[Given]) -> Form | str:
     if refused or isinstance(rescale, str):
         return refused or str(rescale)
     data = te.placeholder(on_device(given[0].shape), "int8", name="data")
-    order = weights[..., 0].transpose(2, 0, 1) if operator.depthwise else weights.transpose(3, 2, 0, 1)
+    order = weights.transpose(2, 3, 0, 1).reshape(-1, *window.kernel) if operator.depthwise else weights.transpose(3, 2, 0, 1)
     numbers = _Numbers(rescale)
     kernel = numbers.constant("weights", np.ascontiguousarray(order))
     source, shape = _padded(data, window), on_device(operator.shape([given[0].shape]))
     ky, kx = te.reduce_axis(window.kernel[0], "ky"), te.reduce_axis(window.kernel[1], "kx")
-    inner = te.reduce_axis(data.shape[1], "ci")
+    inner, groups = te.reduce_axis(weights.shape[2], "ci"), weights.shape[2] if operator.depthwise else operator.groups
 
     def one(n: Axis, c: Axis, y: Axis, x: Axis) -> Expr:
-        at = _places(window, y, x, ky, kx)
+        at, group = _places(window, y, x, ky, kx), c // (shape[1] // groups) if shape[1] > groups else c
         if operator.depthwise:
-            return te.sum(source[n, c, at[0], at[1]].astype("int32") * kernel[c, ky, kx].astype("int32"), axis=[ky, kx])
-        return te.sum(source[n, inner, at[0], at[1]].astype("int32") * kernel[c, inner, ky, kx].astype("int32"), axis=[inner, ky, kx])
+            return te.sum(source[n, group, at[0], at[1]].astype("int32") * kernel[c, ky, kx].astype("int32"), axis=[ky, kx])
+        channel = inner if groups == 1 else group * weights.shape[2] + inner
+        return te.sum(source[n, channel, at[0], at[1]].astype("int32") * kernel[c, inner, ky, kx].astype("int32"), axis=[inner, ky, kx])
 
     sums = te.compute(shape, one, name="sums")
     bias = None if around is None else numbers.constant("bias", (around + rescale.bias[:, None, None]).astype(np.int32))
@@ -97,7 +96,7 @@ def _borders(operator: Convolution, shape: Shape) -> NDArray[np.int64] | None:
     if not window.filling or not any(window.padding):
         return None
     weights = operator.weights.astype(np.int64)
-    weights = weights[..., 0] if operator.depthwise else weights.sum(axis=2)
+    weights = weights.reshape(*window.kernel, -1) if operator.depthwise else weights.sum(axis=2)
     rows, columns = (one.astype(np.int64) for one in _seen(window, shape))
     inside = np.einsum("yk,xl,klc->cyx", rows, columns, weights)
     found: NDArray[np.int64] = window.filling * (weights.sum(axis=(0, 1))[:, None, None] - inside)

@@ -47,17 +47,20 @@ def rescales(draw: Any, channels: int, sums: float) -> Rescale:
 @st.composite
 def convolutions(draw: Any) -> tuple[Convolution, tuple[int, ...]]:
     window = draw(windows)
-    depthwise, channels = draw(st.booleans()), draw(st.integers(1, 9))
+    depthwise, channels, groups = draw(st.booleans()), draw(st.integers(1, 9)), 1
     outputs = draw(st.integers(1, 9)) if not depthwise else draw(st.integers(1, 2))
+    if not depthwise and draw(st.integers(0, 2)) == 0:
+        groups = draw(st.sampled_from([count for count in range(1, channels + 1) if channels % count == 0]))
+        outputs = groups * draw(st.integers(1, 3))
     least = [(taps - 1) * apart + 1 for taps, apart in zip(window.kernel, window.dilation, strict=True)]
     shape = (1, draw(st.integers(least[0], 9)), draw(st.integers(least[1], 9)), channels)
     generator = np.random.default_rng(draw(st.integers(0, 1000)))
-    weights = generator.integers(-127, 128, (*window.kernel, channels, outputs)).astype(np.int8)
+    weights = generator.integers(-127, 128, (*window.kernel, channels // groups, outputs)).astype(np.int8)
     count = channels * outputs if depthwise else outputs
     bias = generator.integers(-5000, 5000, count).astype(np.int32)
-    taps = window.kernel[0] * window.kernel[1] * (1 if depthwise else channels)
+    taps = window.kernel[0] * window.kernel[1] * (1 if depthwise else channels // groups)
     window = replace(window, filling=draw(st.integers(-128, 127)))
-    return Convolution("y", ("x",), weights, bias, rescales(draw, count, 5000 * taps**0.5), window, depthwise), shape
+    return Convolution("y", ("x",), weights, bias, rescales(draw, count, 5000 * taps**0.5), window, depthwise, groups=groups), shape
 
 
 @st.composite
