@@ -246,7 +246,8 @@ def compile_int8(
     """An int8 network as C with one arena, for this machine or a board; see docs/int8_networks.md.
 
     Args:
-        model: the path of an ONNX file in QDQ format; or a PyTorch module, which is quantised here; or an `ansor.integer` network.
+        model: the path of an ONNX file in QDQ format; or a graph that PyTorch's PT2E has quantised (what `convert_pt2e` returns, or its export);
+            or another PyTorch module, which is quantised here; or an `ansor.integer` network.
         calibration: inputs of the PyTorch module like those that it will see, each a tensor or a tuple of tensors; the first one gives the shapes.
         name: of the network in C; that of the file or the class by default.
         ram_bytes, flash_bytes: what the board has; what its file says by default. A network that needs more is refused before anything is built.

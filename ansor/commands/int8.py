@@ -81,13 +81,20 @@ def _say_test(wrong: int, more: str, console: Console) -> int:
 
 
 def exported(path: Path) -> tuple[object, Sequence[object], str]:
-    """A program that `torch.export.save` wrote, calibrated with the inputs that it was exported with. Raises ModelError where it cannot be read."""
+    """A program that `torch.export.save` wrote: as it is where PT2E has quantised it, else calibrated with the inputs that it was exported with.
+
+    Raises ModelError where it cannot be read.
+    """
     import torch
+
+    from ansor.integer.from_pt2e import is_pt2e
 
     try:
         program = torch.export.load(path)
     except Exception as error:  # whatever a damaged archive leads to
         raise ModelError(f"asked to read {path}, which torch.export.load cannot: {clip(' '.join(str(error).split()), 200)}") from error
+    if is_pt2e(program):
+        return program, (), path.stem
     inputs, named = program.example_inputs or ((), {})
     if not inputs or named or not all(isinstance(one, torch.Tensor) for one in inputs):
         raise ModelError(f"asked to quantise {path}, which was exported without inputs that are tensors: export it with those to calibrate with")

@@ -11,7 +11,7 @@ import numpy as np
 from ansor.errors import AnsorError, ModelError
 from ansor.integer.network import IntegerNetwork, Quantisation
 from ansor.integer.onnx_constants import FOLDED, folded
-from ansor.integer.onnx_file import Array, OnnxNode, read_file
+from ansor.integer.onnx_file import Array, OnnxGraph, OnnxNode, read_file
 from ansor.integer.onnx_operators import OPERATORS
 from ansor.integer.onnx_values import Left, Padded, Raw, Stored, Values, Weights
 from ansor.integer.pending import Function, Pending
@@ -20,13 +20,17 @@ from ansor.integer.rescale import Doubles
 
 def from_onnx(path: str | Path) -> IntegerNetwork:
     """Reads a file. Raises ModelError, in one sentence, for a damaged one and for each operator that is not supported."""
-    graph = read_file(path)
+    return network_of_graph(read_file(path), str(path))
+
+
+def network_of_graph(graph: OnnxGraph, source: str) -> IntegerNetwork:
+    """The network of a graph that came from `source`. Raises ModelError as `from_onnx`."""
     try:
         return _Reader(graph).network()
     except AnsorError:
         raise
     except (KeyError, IndexError, ValueError, TypeError, AttributeError, ArithmeticError) as error:  # sizes and attributes that contradict each other
-        raise ModelError(f"asked to read {path}, which contradicts itself: {' '.join(str(error).split())[:200]}; write it anew") from error
+        raise ModelError(f"asked to read {source}, which contradicts itself: {' '.join(str(error).split())[:200]}; write it anew") from error
 
 
 class _Reader(Values):

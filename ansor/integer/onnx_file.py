@@ -17,15 +17,19 @@ Array = NDArray[np.generic]
 
 @dataclass(frozen=True, eq=False)
 class OnnxNode:
-    """An operator: its type, the names of its inputs ('' for one that is left out) and outputs, and its attributes as Python values and arrays."""
+    """An operator: its type, the names of its inputs ('' for one that is left out) and outputs, and its attributes as Python values and arrays.
+
+    label: what the model calls the operator, where that is not the type.
+    """
 
     op: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     attributes: Mapping[str, object]
+    label: str = ""
 
     def __str__(self) -> str:
-        return f"{self.op} {self.outputs[0] if self.outputs else ''}".strip()
+        return f"{self.label or self.op} {self.outputs[0] if self.outputs else ''}".strip()
 
     def numbers(self, name: str, default: tuple[int, ...]) -> tuple[int, ...]:
         """An attribute that is a list of integers."""
@@ -44,7 +48,7 @@ class OnnxNode:
 
 @dataclass(frozen=True, eq=False)
 class OnnxGraph:
-    """inputs: shapes and dtypes by name, 1 for a first dimension that the file leaves open; constants: initialisers."""
+    """A graph in ONNX's operators. inputs: shapes and dtypes by name, 1 for a first dimension that the file leaves open; constants: initialisers."""
 
     name: str
     inputs: Mapping[str, tuple[tuple[int, ...], str]]

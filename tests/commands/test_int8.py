@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from ansor.cli import main
-from tests.integer.models import quantised_file, small
+from tests.integer.models import quantised_file, samples, small
+from tests.integer.pt2e_models import quantised
 
 pytestmark = [pytest.mark.compiler, pytest.mark.torch]
 
@@ -73,3 +74,14 @@ def test_an_exported_program(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     (tmp_path / "bad.pt2").write_bytes(b"nothing")
     assert main(["compile", str(tmp_path / "bad.pt2")]) == 1
     assert "which torch.export.load cannot" in capsys.readouterr().err
+
+
+def test_a_program_that_is_quantised(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import torch
+
+    graph = quantised(small(), samples())
+    with torch.no_grad():
+        torch.export.save(torch.export.export(graph, (samples(1)[0],)), tmp_path / "small.pt2")
+    assert main(["compile", str(tmp_path / "small.pt2"), "--target", "cpu -threads=1", "--output", str(tmp_path / "out"), "--run"]) == 0
+    said = capsys.readouterr().out
+    assert "self-test: right, every byte" in said and "relu_int8" in said
