@@ -18,6 +18,7 @@ from pathlib import Path
 import torch
 
 import ansor
+from ansor.dataset.known import is_learned
 from ansor.te.expr import Expr
 from ansor.te.fold import fold, with_operands
 from ansor.te.tensor import Compute, Read, Tensor
@@ -81,10 +82,12 @@ def main() -> int:
     for row in ROWS:
         if not asked.names or row.name in asked.names:
             found.append(speed(row, asked.trials, asked.seconds))
-            print(f"{row.name:30}{found[-1]:6.2f}", flush=True)
+            mark = " *" if is_learned(row.operator().declare()) else ""
+            print(f"{row.name:30}{found[-1]:6.2f}{mark}", flush=True)
     if not found:
         parser.error(f"no such row; there are {', '.join(row.name for row in ROWS)}")
     print(f"{len(found)} rows: geometric mean {math.exp(sum(map(math.log, found)) / len(found)):.2f}, least {min(found):.2f}")
+    print("* the model in the package learned from programs of this operator, with weights that are constants")
     return 0
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from common import short, table
@@ -42,8 +42,11 @@ def geomean(values: Iterable[float]) -> float | None:
     return math.exp(math.fsum(logs) / len(logs)) if logs else None
 
 
-def summary(rows: Sequence[Row], results: Mapping[str, Result]) -> list[Line]:
-    """What was asked for, beside what was found in those rows that have results. A row of ours that failed, or is wrong, is a line that missed."""
+def summary(rows: Sequence[Row], results: Mapping[str, Result], learned: Container[str] = ()) -> list[Line]:
+    """What was asked for, beside what was found in those rows that have results. A row of ours that failed, or is wrong, is a line that missed.
+
+    learned: rows whose programs the package's model learned from; the others have means of their own.
+    """
     found = [(row, results[row.name]) for row in rows if row.name in results]
     fp32 = [(row, result) for row, result in found if row.fp32]
     against_eager = {row.name: ratio for row, result in fp32 if (ratio := result.ratio(EAGER)) is not None}
@@ -56,6 +59,8 @@ def summary(rows: Sequence[Row], results: Mapping[str, Result]) -> list[Line]:
         _worst("worst fp32 row against the best rival", against_best, None),
         Line("geomean of unusual operators against PyTorch eager", geomean(unusual), UNUSUAL, f"{len(unusual)} rows"),
     ]
+    if any(row.name in learned for row, _ in fp32):
+        lines += [_others("PyTorch eager", against_eager, learned), _others("the best rival", against_best, learned)]
     lines += [Line(f"{row.name} against PyTorch eager", result.ratio(EAGER), row.aim) for row, result in found if row.aim is not None]
     lines += _int8(results)
     lines += [Line(f"{row.name}: {result.ours.problem}", 0.0, 1.0) for row, result in found if not result.ours.counts]
@@ -67,6 +72,11 @@ def _worst(what: str, ratios: Mapping[str, float], aim: float | None) -> Line:
     return Line(what, ratios.get(name), aim, name)
 
 
+def _others(rival: str, ratios: Mapping[str, float], learned: Container[str]) -> Line:
+    kept = [ratio for name, ratio in ratios.items() if name not in learned]
+    return Line(f"the same against {rival}, of rows that the model did not learn from", geomean(kept), None, f"{len(kept)} rows")
+
+
 def _int8(results: Mapping[str, Result]) -> list[Line]:
     seconds = [results[name].ours.seconds for name in INT8_PAIR if name in results and results[name].ours.counts]
     if len(seconds) < 2 or not all(seconds):
@@ -75,8 +85,8 @@ def _int8(results: Mapping[str, Result]) -> list[Line]:
     return [Line("our int8 matmul 512 against our fp32 matmul 512", (fp32 or 0.0) / (int8 or 1.0), INT8_OVER_FP32, "timed in different rows")]
 
 
-def results_table(title: str, rows: Sequence[Row], results: Mapping[str, Result], rivals: Sequence[str]) -> Table:
-    """One line for each row with a result, groups apart."""
+def results_table(title: str, rows: Sequence[Row], results: Mapping[str, Result], rivals: Sequence[str], learned: Container[str] = ()) -> Table:
+    """One line for each row with a result, groups apart. Rows that the package's model learned from have a star."""
     numbers = ["ours ms", "GFLOP/s", "% of peak", *(f"{RIVAL_TITLES[rival]} / ours" for rival in rivals), "error", "aim", "tuned in", "setup of others"]
     shown = table(title, ["operator"], numbers)
     found = [row for row in rows if row.name in results]
@@ -85,7 +95,7 @@ def results_table(title: str, rows: Sequence[Row], results: Mapping[str, Result]
         ours, gflops, share = result.ours, result.gflops(OURS), result.share(OURS)
         setup = sum(result.cells[rival].setup for rival in rivals if rival in result.cells)
         shown.add_row(
-            row.name, f"{1e3 * ours.seconds:.3f}" if ours.seconds else "-", f"{gflops:.1f}" if gflops else "-", f"{100 * share:.1f}" if share else "-",
+            f"{row.name} *" if row.name in learned else row.name, f"{1e3 * ours.seconds:.3f}" if ours.seconds else "-", f"{gflops:.1f}" if gflops else "-", f"{100 * share:.1f}" if share else "-",
             *(_compared(result.cells.get(rival)) for rival in rivals), _error(ours), _verdict(row, result), short(ours.setup), short(setup),
             end_section=number + 1 == len(found) or found[number + 1].group != row.group,
         )  # fmt: skip

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from common import add_target, calls, console, in_one_thread, interleaved, machine_line, parser, table, target_of
 
 import ansor
+from ansor.dataset.known import is_learned
 from ansor.targets.base import Target
 from ansor.tasks.task import SearchTask
 from ansor.te import nn, placeholder
@@ -80,9 +81,11 @@ def main() -> int:
         rival = RIVALS[name]
         gflops, took = reached(name, given.share * rival.seconds, target)
         fewest = min(fewest, gflops / rival.gflops)
-        shown.add_row(name, f"{rival.gflops:.0f}", f"{rival.seconds:.0f}", f"{gflops:.0f}", f"{took:.1f}", f"{gflops / rival.gflops:.2f}")
+        mark = " *" if is_learned(rival.tensors()) else ""
+        shown.add_row(f"{name}{mark}", f"{rival.gflops:.0f}", f"{rival.seconds:.0f}", f"{gflops:.0f}", f"{took:.1f}", f"{gflops / rival.gflops:.2f}")
         print(f"{name}: {gflops:.0f} GFLOP/s in {took:.1f} s", file=sys.stderr, flush=True)
     out.print(shown)
+    out.print("* the model in the package learned from programs of this operator")
     out.print(f"{'reached on every one' if fewest >= 1 else 'not reached on every one'}. {machine_line()}")
     return 0
 
