@@ -13,7 +13,8 @@ them (`max-autotune`), ONNX Runtime has them as initialisers, PyTorch's function
 packing helps happens inside the timed call. Each call makes a new result, except that ONNX Runtime, called through its IO binding, writes to the same one.
 Ratios are those of the single turns: median, and the range of the middle 80 %. `error` is the largest difference from a computation in double
 precision, relative to its largest element; a side whose error is too large is shown as wrong and does not count. The peak is that of fp32 arithmetic,
-also for int8. A star marks operators that the model in the package learned from. `tuned in` is wall time from the declaration to the built kernel. Exits with 1 when something asked for was missed.
+also for int8. A star marks operators that the model in the package learned from. `tuned in` is wall time from the declaration to the built kernel. Exits
+with 1 when something asked for was missed.
 """
 
 from __future__ import annotations

@@ -95,7 +95,8 @@ def results_table(title: str, rows: Sequence[Row], results: Mapping[str, Result]
         ours, gflops, share = result.ours, result.gflops(OURS), result.share(OURS)
         setup = sum(result.cells[rival].setup for rival in rivals if rival in result.cells)
         shown.add_row(
-            f"{row.name} *" if row.name in learned else row.name, f"{1e3 * ours.seconds:.3f}" if ours.seconds else "-", f"{gflops:.1f}" if gflops else "-", f"{100 * share:.1f}" if share else "-",
+            f"{row.name}{' *' if row.name in learned else ''}",
+            f"{1e3 * ours.seconds:.3f}" if ours.seconds else "-", f"{gflops:.1f}" if gflops else "-", f"{100 * share:.1f}" if share else "-",
             *(_compared(result.cells.get(rival)) for rival in rivals), _error(ours), _verdict(row, result), short(ours.setup), short(setup),
             end_section=number + 1 == len(found) or found[number + 1].group != row.group,
         )  # fmt: skip
