@@ -20,23 +20,24 @@ def dense(m: int, n: int, k: int, *, turned: bool = False) -> list[Tensor]:
     return [a, w, bias, te.compute((m, n), lambda i, j: narrowed((acc[i, j] + bias[j]) >> 6), name="out")]
 
 
-def padded(x: Tensor, by: int) -> Tensor:
-    """Zeros around rows and columns of [n, c, h, w]."""
+def padded(x: Tensor, by: int, number: int = 0) -> Tensor:
+    """Zeros, or another number, around rows and columns of [n, c, h, w]."""
     n, c, h, w = x.shape
 
     def one(a: Expr, b: Expr, y: Expr, z: Expr) -> Expr:
-        return te.if_then_else(te.all(y >= by, y < h + by, z >= by, z < w + by), x[a, b, y - by, z - by], te.const(0, "int8"))
+        return te.if_then_else(te.all(y >= by, y < h + by, z >= by, z < w + by), x[a, b, y - by, z - by], te.const(number, "int8"))
 
     return te.compute((n, c, h + 2 * by, w + 2 * by), one, name="padded") if by else x
 
 
 def conv2d(
-    shape: tuple[int, int, int, int], channels: int, kernel: int, *, stride: int = 1, pad: int = 0, dilation: int = 1, residual: bool = False, bias: bool = True
+    shape: tuple[int, int, int, int], channels: int, kernel: int, *, stride: int = 1, pad: int = 0, dilation: int = 1, residual: bool = False,
+    bias: bool = True, number: int = 0,
 ) -> list[Tensor]:
     """A convolution with a bias, or without, shifted, clipped at 0; `residual`: int8 added after the shift."""
     n, ci, h, w = shape
     x, weights = te.placeholder(shape, "int8", name="x"), te.placeholder((channels, ci, kernel, kernel), "int8", name="w", constant=True)
-    add, source = te.placeholder((channels,), "int32", name="b", constant=True), padded(x, pad)
+    add, source = te.placeholder((channels,), "int32", name="b", constant=True), padded(x, pad, number)
     size = tuple((extent + 2 * pad - dilation * (kernel - 1) - 1) // stride + 1 for extent in (h, w))
     c, ky, kx = te.reduce_axis(ci, "ci"), te.reduce_axis(kernel, "ky"), te.reduce_axis(kernel, "kx")
 
@@ -65,11 +66,11 @@ def grouped(shape: tuple[int, int, int, int], channels: int, groups: int, kernel
     return [x, w, b, other, te.compute(acc.shape, lambda *at: narrowed(((acc[at] + b[at[1]]) >> 7) + other[at].astype("int32")), name="out")]
 
 
-def pool(shape: tuple[int, int, int, int], kernel: int, *, stride: int, pad: int = 0, mean: bool = False) -> list[Tensor]:
+def pool(shape: tuple[int, int, int, int], kernel: int, *, stride: int, pad: int = 0, mean: bool = False, number: int = 0) -> list[Tensor]:
     """The greatest of each window, or its sum, shifted."""
     n, channels, h, w = shape
     x = te.placeholder(shape, "int8", name="x")
-    source, ky, kx = padded(x, pad), te.reduce_axis(kernel, "ky"), te.reduce_axis(kernel, "kx")
+    source, ky, kx = padded(x, pad, number), te.reduce_axis(kernel, "ky"), te.reduce_axis(kernel, "kx")
     size = tuple((extent + 2 * pad - kernel) // stride + 1 for extent in (h, w))
     reduced = te.sum if mean else te.max
 
@@ -80,11 +81,11 @@ def pool(shape: tuple[int, int, int, int], kernel: int, *, stride: int, pad: int
     return [x, te.compute(found.shape, lambda *at: (found[at] >> 3 if mean else found[at]).astype("int8"), name="out")]
 
 
-def depthwise(shape: tuple[int, int, int, int], kernel: int, *, stride: int = 1, pad: int = 0) -> list[Tensor]:
+def depthwise(shape: tuple[int, int, int, int], kernel: int, *, stride: int = 1, pad: int = 0, number: int = 0) -> list[Tensor]:
     """A convolution of each channel alone."""
     n, channels, h, w = shape
     x, weights = te.placeholder(shape, "int8", name="x"), te.placeholder((channels, kernel, kernel), "int8", name="w", constant=True)
-    source, ky, kx = padded(x, pad), te.reduce_axis(kernel, "ky"), te.reduce_axis(kernel, "kx")
+    source, ky, kx = padded(x, pad, number), te.reduce_axis(kernel, "ky"), te.reduce_axis(kernel, "kx")
     size = tuple((extent + 2 * pad - kernel) // stride + 1 for extent in (h, w))
 
     def one(a: Expr, b: Expr, y: Expr, z: Expr) -> Expr:

@@ -121,23 +121,19 @@ def _(operator: AveragePool, given: Sequence[Given]) -> Form | str:
     channels, taps = given[0].shape[3], int(np.prod(operator.window.kernel))
     bias, most = np.full(channels, operator.bias, np.int32), np.full(channels, 128 * taps, np.int64)
     rescale, refused = alu_rescale(operator.rescale, bias, most), _padding_refused(operator.window)
-    if any(operator.window.padding) and operator.window.filling:
-        return f"it pads with {operator.window.filling}, and a core with 0"
     if refused or isinstance(rescale, str):
         return refused or str(rescale)
     data = te.placeholder(on_device(given[0].shape), "int8", name="data")
     shape = on_device(operator.shape([given[0].shape]))
-    return _Numbers(rescale).form(operator, [data], _pooled(data, operator.window, shape, te.sum))
+    return _Numbers(rescale).form(operator, [data], _pooled(data, operator.window, shape, te.sum, operator.window.filling))
 
 
 @form_of.register
 def _(operator: MaxPool, given: Sequence[Given]) -> Form | str:
-    if any(operator.window.padding) and given[0].least < 0:
-        return f"its padding is never the greatest, and that of a core is 0, of inputs from {given[0].least} on"
     if max(operator.window.padding) > PADDED or not all(np.all(one.any(axis=1)) for one in _seen(operator.window, given[0].shape)):
         return _padding_refused(operator.window) or "some of its windows see nothing but padding"
     data = te.placeholder(on_device(given[0].shape), "int8", name="data")
-    found = _pooled(data, operator.window, on_device(operator.shape([given[0].shape])), te.max)
+    found = _pooled(data, operator.window, on_device(operator.shape([given[0].shape])), te.max, 0 if given[0].least >= 0 else -128)
     return Form(operator, (data, te.compute(found.shape, lambda *at: found[at].astype("int8"), name="result")))
 
 
@@ -252,8 +248,8 @@ def _seen(window: Window, shape: Shape) -> list[NDArray[np.bool_]]:
     return found
 
 
-def _padded(data: Tensor, window: Window) -> Tensor:
-    """Zeros around images."""
+def _padded(data: Tensor, window: Window, number: int = 0) -> Tensor:
+    """A number around images."""
     top, left, bottom, right = window.padding
     if not any(window.padding):
         return data
@@ -261,13 +257,13 @@ def _padded(data: Tensor, window: Window) -> Tensor:
 
     def one(a: Axis, c: Axis, y: Axis, x: Axis) -> Expr:
         inside = te.all(y >= top, y < height + top, x >= left, x < width + left)
-        return te.if_then_else(inside, data[a, c, y - top, x - left], te.const(0, "int8"))
+        return te.if_then_else(inside, data[a, c, y - top, x - left], te.const(number, "int8"))
 
     return te.compute((n, channels, height + top + bottom, width + left + right), one, name="padded")
 
 
-def _pooled(data: Tensor, window: Window, shape: Shape, reduced: Callable[..., Expr]) -> Tensor:
-    source = _padded(data, window)
+def _pooled(data: Tensor, window: Window, shape: Shape, reduced: Callable[..., Expr], padding: int) -> Tensor:
+    source = _padded(data, window, padding)
     ky, kx = te.reduce_axis(window.kernel[0], "ky"), te.reduce_axis(window.kernel[1], "kx")
 
     def one(n: Axis, c: Axis, y: Axis, x: Axis) -> Expr:

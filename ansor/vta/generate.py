@@ -26,7 +26,7 @@ from ansor.vta.kernels import Kernel, Walk, kernels_of
 from ansor.vta.lanes import Lanes, lanes_of, product_of
 from ansor.vta.nests import ARGUMENTS, Nest, leaf_store, multiplied, nest_of, plain
 from ansor.vta.pieces import pieces_of
-from ansor.vta.regions import Span, check_padding, region_of, sizes_of, strides_in
+from ansor.vta.regions import Span, borders, check_padding, padding_of, region_of, sizes_of, strides_in
 from ansor.vta.stream import Stream
 from ansor.vta.tensors import TensorLayout
 from ansor.vta.transfers import Extent, loads, stores
@@ -144,6 +144,17 @@ class _Generator:
         extents = self._extents(nest, access, Access(nest.store.buffer, nest.store.index, nest.store.buffer.dtype), region)
         for one in loads(memory, place.start, sum(span.start * span.stride for span in region), extents):
             self._add(one, access.buffer, (), (place.thing,))
+        number = padding_of(value)
+        if number:
+            self._fill(place, region, [extent.sram for extent in extents], number, access)
+
+    def _fill(self, place: Place, region: Sequence[Span], strides: Sequence[int], number: int, access: Access) -> None:
+        """A number in the place of the zeros around a region. Only the ALU writes one, and only into the accumulators."""
+        if place.memory != Memory.ACC:
+            raise ScheduleError(f"asked for a VTA program that pads {access.buffer.name} in {place.memory.name} with {number}: a LOAD pads with 0")
+        for start, sides in borders(place.start, region, strides):
+            for kernel in kernels_of((start, 0, 0), tuple(Walk(count, stride) for count, stride in sides)):
+                self._add(Alu(AluOp.ADD, self._range(kernel), number, kernel.outer, kernel.inner), None, (), (place.thing,))
 
     def _extents(self, nest: Nest, outside: Access, inside: Access, region: Sequence[Span]) -> list[Extent]:
         """A region of an argument, with how it lies in a buffer."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from ansor.codegen.source import Grouped
 from ansor.ir import access
 from ansor.ir.dag import Dag
-from ansor.te.expr import DIVISIONS, Axis, Binary, Cast, Const, Expr, Reduce
+from ansor.te.expr import DIVISIONS, Axis, Binary, Cast, Const, Expr, Reduce, Select
 from ansor.te.fold import transform, walk
 from ansor.te.tensor import Compute, Read, Tensor
 
@@ -42,6 +42,11 @@ class Grouping:
         return self.data.tensor.shape[self.place] // self.groups
 
     @property
+    def alone(self) -> bool:
+        """Whether each channel is a group of its own, with one result."""
+        return self.group is None and self.outputs == 1
+
+    @property
     def outputs(self) -> int:
         """Output channels of a group."""
         return self.lanes.extent // self.groups
@@ -63,24 +68,37 @@ class Grouping:
 def grouping_of(dag: Dag) -> Grouping | None:
     """The grouped sum of products of a workload; None where it has none, or another reduction."""
     sums = [stage for stage in dag.stages if access.has_reduction(stage)]
-    body = sums[0].compute.body if len(sums) == 1 and sums[0].compute is not None else None
-    if not isinstance(body, Reduce) or body.combiner != "sum" or not isinstance(body.source, Binary) or body.source.op != "mul":
-        return None
-    left, right = _narrow(body.source.left), _narrow(body.source.right)
-    if left is None or right is None:
-        return None
-    return _grouping(sums[0], left, right) or _grouping(sums[0], right, left)
+    sides = product_of(sums[0]) if len(sums) == 1 else None
+    return None if sides is None else _grouping(sums[0], *sides) or _grouping(sums[0], *sides[::-1])
 
 
 def in_groups(dag: Dag, block: int) -> tuple[Dag, Mapping[str, Grouped]] | None:
     """The workload with groups as a dimension of its own, and what happens to constants first; None where it has no groups, or uses channels in other ways."""
     found = grouping_of(dag)
-    if found is None or found.refusal(block):
+    if found is None or found.refusal(block) or padding_of(found.data.tensor):
         return None
     try:
         return _InGroups(dag, found, found.together(block)).made()
     except _OtherwiseError:
         return None
+
+
+def padding_of(tensor: Tensor) -> int | float:
+    """The number that a stage pads with; 0 where it does not."""
+    body = tensor.compute.body if tensor.compute is not None else None
+    other = body.otherwise if isinstance(body, Select) and isinstance(body.then, Read) else None
+    while isinstance(other, Cast):
+        other = other.value
+    return other.value if isinstance(other, Const) else 0
+
+
+def product_of(stage: Tensor) -> tuple[Read, Read] | None:
+    """What a sum multiplies, both int8."""
+    body = stage.compute.body if stage.compute is not None else None
+    if not isinstance(body, Reduce) or body.combiner != "sum" or not isinstance(body.source, Binary) or body.source.op != "mul":
+        return None
+    left, right = _narrow(body.source.left), _narrow(body.source.right)
+    return None if left is None or right is None else (left, right)
 
 
 def _narrow(side: Expr) -> Read | None:

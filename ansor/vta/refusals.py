@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ansor.ir import access
 from ansor.ir.dag import Dag
-from ansor.te.expr import Cast, Const, Expr, Select
-from ansor.te.tensor import Read, Tensor
-from ansor.vta.groups import divided_reads, grouping_of, in_groups
+from ansor.vta.groups import divided_reads, grouping_of, in_groups, padding_of, product_of
 
 
 def refusal(dag: Dag, block: int) -> str:
     """Why no core with blocks of so many channels computes a declaration, in one sentence; '' where one may."""
-    return _tensors(dag) or _reductions(dag) or _groups(dag, block) or next((said for stage in dag.stages for said in _inside(stage)), "")
+    return _tensors(dag) or _reductions(dag) or _padding(dag) or _groups(dag, block)
 
 
 def _tensors(dag: Dag) -> str:
@@ -43,17 +39,12 @@ def _groups(dag: Dag, block: int) -> str:
     return grouping.refusal(block)
 
 
-def _inside(stage: Tensor) -> Iterator[str]:
-    """What one stage does that a core does not."""
-    if stage.compute is None:
-        return
-    body = stage.compute.body
-    if isinstance(body, Select) and _value(body.otherwise) not in (None, 0) and isinstance(body.then, Read):
-        what = f"{stage.name} pads {body.then.tensor.name} with {_value(body.otherwise)}"
-        yield f"{what}; a VTA core pads with 0: pad on the host, or with 0 where the greatest is wanted of data that are not negative"
-
-
-def _value(side: Expr) -> int | float | None:
-    while isinstance(side, Cast):
-        side = side.value
-    return side.value if isinstance(side, Const) else None
+def _padding(dag: Dag) -> str:
+    """GEMM reads what a LOAD pads; only accumulators, on which the ALU works, can have other numbers around them."""
+    grouping = grouping_of(dag)
+    read = next((read for stage in dag.stages for read in product_of(stage) or () if padding_of(read.tensor)), None)
+    if read is None or grouping is not None and grouping.alone:
+        return ""
+    number = int(padding_of(read.tensor))
+    what = f"{read.tensor.name}, which is multiplied with weights, has {number} around it, and a LOAD of a VTA core pads with 0"
+    return f"{what}: pad with 0, and add {number} times the weights that are outside to the bias of each place"

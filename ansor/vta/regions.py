@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -10,9 +10,9 @@ from ansor.errors import ScheduleError
 from ansor.ir.linear import Linear, Var
 from ansor.ir.loops import Access
 from ansor.ir.simplify import conjuncts, index_of
-from ansor.te.expr import Binary, Const, Select
+from ansor.te.expr import Binary, Const, Expr, Select
 from ansor.vta.buffers import Place
-from ansor.vta.nests import Nest, Sum, sum_of
+from ansor.vta.nests import Nest, Sum, plain, sum_of
 from ansor.vta.tensors import TensorLayout
 
 
@@ -63,10 +63,29 @@ def strides_in(nest: Nest, outside: Access, inside: Access, place: Place) -> lis
     return found
 
 
+def borders(start: int, spans: Sequence[Span], strides: Sequence[int]) -> Iterator[tuple[int, list[tuple[int, int]]]]:
+    """What a LOAD pads of a region that lies so in a memory from `start` on, in boxes that share nothing: the first element, and extents with strides."""
+    for place, span in enumerate(spans):
+        for first, count in ((0, span.before), (span.before + span.count, span.after)):
+            inner = [(one.before, one.count) for one in spans[:place]]
+            sides = [*inner, (first, count), *((0, one.before + one.count + one.after) for one in spans[place + 1 :])]
+            if all(extent for _, extent in sides):
+                moved = sum(begin * stride for (begin, _), stride in zip(sides, strides, strict=True))
+                yield start + moved, [(extent, stride) for (_, extent), stride in zip(sides, strides, strict=True) if extent > 1]
+
+
+def padding_of(value: Expr) -> int:
+    """The number around what is copied; 0 where nothing is chosen. Raises ScheduleError where it is no number."""
+    if not isinstance(value, Select):
+        return 0
+    other = plain(value.otherwise)
+    if not isinstance(other, Const):
+        raise ScheduleError(f"asked for a VTA program that pads with {other}: it pads with a number")
+    return int(other.value)
+
+
 def check_padding(value: Select, access: Access, nest: Nest) -> None:
-    """Raises ScheduleError for a choice that is not: the element where there is one, else 0."""
-    if not isinstance(value.otherwise, Const) or value.otherwise.value != 0:
-        raise ScheduleError(f"asked for a VTA program that pads {access.buffer.name} with {value.otherwise}: a core pads with 0")
+    """Raises ScheduleError for a choice that is not: the element where there is one, else another."""
     sides = [nest.index(linear) for linear in access.index]
     allowed = [(one.start, one.steps, 1) for one in sides]
     allowed += [(int(extent) - 1 - one.start, one.steps, -1) for one, extent in zip(sides, access.buffer.shape, strict=True)]

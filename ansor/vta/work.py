@@ -9,15 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ansor.errors import ScheduleError
 from ansor.ir.columns import Flag, Int, Row, ceil_div, choose, product, row, smaller
 from ansor.ir.linear import Linear, Var, variables
 from ansor.ir.loops import Access, Buffer, For, Loops, Node, Store
+from ansor.ir.simplify import conjuncts
 from ansor.te.expr import Binary, Expr, Select
 from ansor.te.fold import walk
 from ansor.vta.buffers import MEMORIES, doubled_in, scoped
 from ansor.vta.configuration import Configuration, Memory
 from ansor.vta.lanes import lanes_of, product_of
 from ansor.vta.nests import Blocks, accesses, leaf_store, loops_of, multiplied, plain
+from ansor.vta.regions import padding_of
 from ansor.vta.shared import anywhere, needed_twice, signature
 from ansor.vta.uop_counts import instructions_of, uops_of
 
@@ -65,6 +68,16 @@ class Computing:
 
 
 @dataclass(frozen=True, eq=False)
+class Border:
+    """Numbers around copies, which the ALU writes. times: how often; sides: of a copy; copies: of the buffer. What they cost is nearly the same in all
+    programs, so the estimate leaves it out."""
+
+    times: Int
+    sides: int
+    copies: Int
+
+
+@dataclass(frozen=True, eq=False)
 class Work:
     """All that a program does. held: elements of each memory that its buffers take; filling: share of the tiles that is inside the tensors."""
 
@@ -73,6 +86,7 @@ class Work:
     held: Mapping[Memory, Int]
     copies: Mapping[Memory, Int]
     filling: Row
+    borders: tuple[Border, ...] = ()
 
 
 def work_of(loops: Loops, configuration: Configuration) -> Work:
@@ -88,7 +102,7 @@ def work_of(loops: Loops, configuration: Configuration) -> Work:
         size = product(_blocks_of(extent, count.lanes[buffer].get(dimension, 1)) for dimension, extent in enumerate(buffer.shape))
         held[memory] = held[memory] + size * (buffer.copies + (1 if buffer in doubled else 0))
         copies[memory] = smaller(copies[memory], buffer.copies)
-    return Work(tuple(count.transfers), tuple(count.computing), held, copies, count.filling)
+    return Work(tuple(count.transfers), tuple(count.computing), held, copies, count.filling, tuple(count.borders))
 
 
 def _leaves(nodes: Sequence[Node], path: tuple[For, ...]) -> Iterator[tuple[tuple[For, ...], Node]]:
@@ -104,6 +118,7 @@ class _Counter:
         self.lanes: Mapping[Buffer, Blocks] = lanes_of(loops, configuration).blocks
         self.transfers: list[Transfer] = []
         self.computing: list[Computing] = []
+        self.borders: list[Border] = []
         self.filling: Row = 1.0
 
     def nest(self, path: tuple[For, ...], node: Node) -> None:
@@ -123,6 +138,14 @@ class _Counter:
             memory = MEMORIES[store.buffer.scope]
             narrow = memory == Memory.ACC and access.buffer.dtype == "int8"
             self._moves(path, own, store, access, Memory.ACC8 if narrow else memory)
+            self._pads(store, value, memory)
+
+    def _pads(self, store: Store, value: Expr, memory: Memory) -> None:
+        number = padding_of(value)
+        if number and memory != Memory.ACC:
+            raise ScheduleError(f"asked for a VTA program that pads {store.buffer.name} in {memory.name} with {number}: a LOAD pads with 0")
+        if number and isinstance(value, Select):
+            self.borders.append(Border(self.transfers[-1].times, len(list(conjuncts(value.condition))), store.buffer.copies))
 
     def _moves(self, path: tuple[For, ...], own: list[For], store: Store, access: Access, memory: Memory) -> None:
         blocks, inner = self.lanes[access.buffer], {loop.var for loop in own}
@@ -202,9 +225,13 @@ def _reads(value: Expr) -> bool:
     return next(accesses(value), None) is not None
 
 
+_OF_BORDERS = 8 * 15
+"""Micro-ops of the borders of a copy: four sides, each in tiles of two lengths, each of up to 15 rows or columns."""
+
+
 def instructions(work: Work) -> Int:
     """How many instructions a program has, about."""
-    moved = sum((one.times * one.pieces for one in work.transfers), start=0)
+    moved = sum((one.times * one.pieces for one in work.transfers), start=0) + sum((one.times * one.sides for one in work.borders), start=0)
     for one in work.computing:
         each = 1 + (one.store.combiner is not None) + sum(one.steps)
         # Products are computed for one place of the reduction after the other.
@@ -214,7 +241,7 @@ def instructions(work: Work) -> Int:
 
 def micro_ops(work: Work) -> Int:
     """Micro-ops of all kernels, at most."""
-    total: Int = 0
+    total: Int = sum((_OF_BORDERS * one.copies for one in work.borders), start=0)
     for one in work.computing:
         spatial = uops_of(one.spatial, ())
         kernel = uops_of(one.spatial, one.reduced) if multiplied(one.store) is None else spatial * one.steps[1]

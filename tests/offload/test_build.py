@@ -108,10 +108,10 @@ def test_a_resnet18_of_a_quantiser_with_any_scales_and_zero_points(unsigned: boo
     model = settled(lambda: ResNet(BasicBlock, (2, 2, 2, 2), 10, 16))
     network = from_onnx(quantised_file(model, tmp_path, unsigned=unsigned, shape=(1, 3, 32, 32)))
     made = build(network)
-    assert {one.kind for phase in made.phases if not phase.on_device for one in phase.operators} == {"convolution", "maxpool", "reshape", "dense"}
+    assert {one.kind for phase in made.phases if not phase.on_device for one in phase.operators} == {"convolution", "reshape", "dense"}
     assert {len(one.rescale.multipliers) for one in network.operators if isinstance(one, Convolution)} == {16, 32, 64, 128}
     counts = checked(made, DRIVERS["opencl" if unsigned else "random order"](), times=1)
-    assert counts.synchronisations == 1 and counts.operators == 28
+    assert counts.synchronisations == 1 and counts.operators == 29
 
 
 def test_waiting_for_each_operator_takes_far_more(placed: Placed) -> None:

@@ -28,7 +28,7 @@ def network(powers: bool) -> IntegerNetwork:
     model = nn.Sequential(
         nn.Conv2d(3, 24, 3, padding=1), nn.Conv2d(24, 48, 3, padding=1, groups=8), nn.ReLU6(), nn.Conv2d(48, 64, 1), nn.Conv2d(64, 64, 3, 2, 1, groups=2),
         nn.Conv2d(64, 128, 3, padding=1, groups=64), nn.Conv2d(128, 128, 3, padding=1, groups=128), nn.Conv2d(128, 30, 3, padding=2, dilation=2, groups=2),
-        nn.MaxPool2d(3, 2, 1), nn.Conv2d(30, 4, 1),
+        nn.MaxPool2d(3, 2, 1), nn.AvgPool2d(3, 1, 1), nn.Conv2d(30, 4, 1),
     ).eval()  # fmt: skip
     return from_torch(model, [torch.randn(1, 3, 9, 11) for _ in range(2)], "groups", powers_of_two=powers)
 
@@ -38,6 +38,7 @@ def network(powers: bool) -> IntegerNetwork:
 def test_layers_in_groups_run_on_the_core(powers: bool, core: str) -> None:
     made = network(powers)
     placed = build(made, f"vta -core={core}")
+    assert not placed.annotation.refused
     grouped = {one.output for one in made.operators if isinstance(one, Convolution) and (one.groups > 1 or one.depthwise)}
     assert len(grouped) == 5 and grouped <= placed.annotation.device
     running = Running(placed, Queue(FunctionalDriver(configuration_of(parse_target(f"vta -core={core}")), seed=4)))

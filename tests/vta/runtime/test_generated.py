@@ -28,6 +28,7 @@ OPERATORS = {
     "dilated": conv2d((1, 32, 14, 14), 32, 3, pad=2, dilation=2),
     "residual": conv2d((1, 32, 9, 9), 32, 3, pad=1, residual=True),
     "depthwise": depthwise((1, 40, 9, 11), 3, pad=1),
+    "max around -128": pool((1, 40, 12, 9), 3, stride=2, pad=1, number=-128),
     "groups": grouped((1, 48, 9, 7), 24, 6, residual=True),
     "add": added((1, 40, 9, 9)),
     "max": pool((1, 32, 13, 13), 3, stride=2),
