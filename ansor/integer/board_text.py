@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ansor.codegen.image import harness
 from ansor.codegen.image.board import Board
 from ansor.codegen.image.compilers import SOURCE_FLAGS, ZIG_FLAGS, clang_flags, gcc_flags, gcc_name, zig_flags
-from ansor.codegen.image.toolchain import LINK, SOURCE_ORDER
+from ansor.codegen.image.toolchain import LINK, counted_flags
 from ansor.codegen.trial.program import FOLDER as TRIAL
 from ansor.integer.c_text import KERNELS, c_name
 from ansor.integer.network_code import NetworkCode
@@ -120,7 +120,7 @@ def _build_text(code: NetworkCode, board: Board, starts: Sequence[str]) -> str:
         source_flags=" ".join(SOURCE_FLAGS), zig_source_flags=" ".join(ZIG_FLAGS),
         name=name, board=board.name, gcc=gcc_name(core), run=run or "nothing", run_command=f"${{RUN:-{run}}}" if run else nothing,
         zig=shlex.quote(shlex.join(zig_flags(core))), clang=shlex.quote(shlex.join(clang_flags(core))), gcc_flags=shlex.quote(shlex.join(gcc_flags(core))),
-        order=shlex.quote(shlex.join(SOURCE_ORDER if board.counter.unit == "instructions" else ())), folder=FOLDER, settings=SETTINGS, script=SCRIPT,
+        order=shlex.quote(shlex.join(counted_flags(core.architecture) if board.counter.unit == "instructions" else ())), folder=FOLDER, settings=SETTINGS, script=SCRIPT,
         sources=" ".join(("weights", "selftest", *(f"{KERNELS}/{one.code.entry}" for one in code.kernels))), link=shlex.join(LINK),
         board_sources=" ".join(f"{FOLDER}/{one}" for one in starts), board_objects=" ".join(f"{FOLDER}/{one}.o" for one in starts),
     )  # fmt: skip

@@ -35,6 +35,10 @@ SOURCE_ORDER = ("-mllvm", "-enable-misched=0", "-mllvm", "-enable-post-misched=0
 """Instructions in the order of the text, where nothing but their number counts: no result is waited for, and LLVM's scheduler needs more registers than
 there are (RISC-V without vectors: nearly twice the instructions, all of them spills)."""
 
+AS_SUMMED = ("-mllvm", "-riscv-enable-machine-combiner=false")
+"""For RISC-V, LLVM turns a + b + c into a + (b + c), so that sums wait less for one another: in loops that are written out every product then needs a register
+(16 sums of 4 steps: a sixth of the instructions)."""
+
 PAIRED_LOADS = ("-mllvm", "-arm-prera-ldst-opt-reorder-limit=2")
 """How far LLVM moves loads to make one instruction of two, by default 8: further costs registers (dense layers with smlad: a tenth)."""
 
@@ -43,6 +47,11 @@ PLAIN_ADDRESSES = ("-mllvm", "-lsr-preferred-addressing-mode=none")
 time, for no fewer instructions (48 dense programs without it: as many in the best ones, 0.5 % fewer in the mean)."""
 
 PLAIN = CSource("void plain(void *const *args, unsigned char *workspace) {}\n", "plain", ())
+
+
+def counted_flags(architecture: str) -> tuple[str, ...]:
+    """Of LLVM, for boards of an architecture where nothing but the number of instructions counts."""
+    return SOURCE_ORDER if architecture == "thumb" else (*SOURCE_ORDER, *AS_SUMMED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +88,7 @@ class ImageToolchain:
     def _core(self) -> tuple[str, ...]:
         core, counted = self.board.core, self.board.counter.unit == "instructions"
         addresses = (*PLAIN_ADDRESSES, *PAIRED_LOADS) if counted and core.architecture == "thumb" and core.vectors.bytes == 4 else ()
-        return ("-target", core.triple, *core.flags, "-fomit-frame-pointer", *(SOURCE_ORDER if counted else ()), *addresses)
+        return ("-target", core.triple, *core.flags, "-fomit-frame-pointer", *(counted_flags(core.architecture) if counted else ()), *addresses)
 
     def forms(self) -> tuple[str, ...]:
         """Images alone."""
