@@ -18,6 +18,7 @@ BUILTIN = (
     "simplify_const_tensor",
     "add_rfactor",
     "pack_constants",
+    "tile_with_split",
     "add_cache_write",
     "pack_operands",
     "reduce_in_vectors",

@@ -34,6 +34,7 @@ RULES = (
     "simplify_const_tensor",
     "add_rfactor",
     "pack_constants",
+    "tile_with_split",
     "add_cache_write",
     "tensorize",
     "multi_level_tiling_with_fusion",
@@ -43,7 +44,7 @@ RULES = (
 """Those of `cpu` without what wants vectors or caches."""
 
 ALGORITHMS = ("winograd_integer",)
-PACKED = {"riscv32": "packed_products_32", "riscv64": "packed_products_64"}
+PACKED = {"riscv32": ("packed_products_32", "three_in_two"), "riscv64": ("packed_products_64",)}
 """Of cores that multiply one register at a time, by what a register holds. Others have instructions that multiply and add."""
 
 OPTIONS = (
@@ -101,8 +102,8 @@ def _settled(target: Target) -> Target:
 
 def _algorithms(target: Target) -> tuple[str, ...]:
     core = board_of(target).core
-    packed = PACKED.get(core.architecture)
-    return (*ALGORITHMS, packed) if packed is not None and not target.intrinsics and core.vectors.bytes <= SCALAR else ALGORITHMS
+    packed = PACKED.get(core.architecture, ())
+    return (*ALGORITHMS, *packed) if not target.intrinsics and core.vectors.bytes <= SCALAR else ALGORITHMS
 
 
 def _words(target: Target) -> str:

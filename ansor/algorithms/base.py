@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ansor.codegen.source import Grouped, Joined, Transform
+from ansor.codegen.source import Change, Combined, Joined
 from ansor.errors import DeclarationError
 from ansor.ir.dag import Dag
 
@@ -29,7 +29,7 @@ class Alternative:
     """Another declaration of a workload.
 
     name: in records; unique among the alternatives of a workload.
-    dag: inputs and outputs like the workload's own, in name, order and dtype. Transformed constants have another shape, joined ones also another dtype;
+    dag: inputs and outputs like the workload's own, in name, order and dtype. Transformed constants have another shape, others also another dtype;
         inputs and outputs may have any shape with as many elements, which lie in memory as they did.
     transforms: what happens ahead of time to a constant, by name; the placeholder in `dag` is the result.
     tolerance: how many times the rounding error of the workload's own declaration is allowed.
@@ -37,7 +37,7 @@ class Alternative:
 
     name: str
     dag: Dag
-    transforms: Mapping[str, Transform | Joined | Grouped] = field(default_factory=dict)
+    transforms: Mapping[str, Change] = field(default_factory=dict)
     tolerance: float = 1.0
 
     def __repr__(self) -> str:
@@ -105,7 +105,7 @@ def check_alternative(dag: Dag, alternative: Alternative) -> None:
         transform = alternative.transforms.get(tensor.name)
         fits = transform is None or (own.constant and transform.shape_of(own.shape) == tensor.shape)
         same = fits and transform is not None or not own.constant and own.size == tensor.size
-        dtype = own.dtype if isinstance(transform, Joined) and transform.dtype == tensor.dtype else tensor.dtype
+        dtype = own.dtype if isinstance(transform, Joined | Combined) and transform.dtype == tensor.dtype else tensor.dtype
         found.append((tensor.name, dtype, tensor.is_placeholder, tensor.constant, own.shape if same else tensor.shape))
     if found != wanted or len(alternative.dag.tensors) != len(dag.tensors):
         transformed = f" (transformed: {', '.join(alternative.transforms)})" if alternative.transforms else ""

@@ -6,6 +6,7 @@ from ansor.algorithms import flat as flat
 from ansor.algorithms import grouped as grouped
 from ansor.algorithms import im2col as im2col
 from ansor.algorithms import packed_products as packed_products
+from ansor.algorithms import three_in_two as three_in_two
 from ansor.algorithms import winograd as winograd
 from ansor.algorithms import winograd_integer as winograd_integer
 from ansor.algorithms.base import alternatives_of as alternatives_of

@@ -17,24 +17,21 @@ Registers of 64 bits, b = 32: both sums have room for all products, sum of a W =
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 from ansor.algorithms.base import Alternative, register_algorithm
-from ansor.algorithms.rewrite import unused, with_stage
+from ansor.algorithms.products import Product, find_product
+from ansor.algorithms.rewrite import in_groups, unused, with_stage
 from ansor.codegen.source import Joined
 from ansor.ir import access
 from ansor.ir.dag import Dag
-from ansor.te.expr import Axis, Binary, Cast, Const, Expr, Reduce, substitute
-from ansor.te.fold import transform, walk
+from ansor.te.expr import Axis, Expr, substitute
 from ansor.te.scalar import if_then_else
 from ansor.te.scalar import sum as sum_over
-from ansor.te.tensor import Read, Tensor, declared, placeholder
+from ansor.te.tensor import Tensor, declared, placeholder
 
 IN_32, IN_64 = "packed_products_32", "packed_products_64"
 LOW, HIGH = 32640, -128
 LARGEST = {"int8": 128, "uint8": 255}
-LEAST_REUSE = 16
-"""Outputs that each weight is multiplied for, below which joining weights that are no constants costs too much."""
 
 Places = Mapping[Axis, Expr]
 """Where the axes of the stage are."""
@@ -43,29 +40,10 @@ Word = Callable[[Places, int], Expr]
 """A word of weights, and which of those that lie side by side along the reduction; places are those of the sums' own axes."""
 
 
-@dataclass(frozen=True)
-class Product:
-    """A stage that sums data * weights. `lanes`: the output axis of which two neighbours share a word, which moves the weights alone."""
-
-    stage: Tensor
-    data: Read
-    weights: Read
-    lanes: Axis
-
-    @property
-    def length(self) -> int:
-        """Products that one output is the sum of."""
-        return access.reduce_length(self.stage)
-
-    def dimension(self, axis: Axis) -> int:
-        """Of the weights, that the axis indexes."""
-        return next(d for d, index in enumerate(self.weights.indices) if index is axis)
-
-
 @register_algorithm(IN_32, everywhere=False)
 def packed_in_32(dag: Dag) -> Iterator[Alternative]:
     """Two products for one multiplication of 32 bits."""
-    found = _find(dag, ("int8",))
+    found = find_product(dag, ("int8",))
     if found is None:
         return
     axis = _pairs(found)
@@ -76,61 +54,9 @@ def packed_in_32(dag: Dag) -> Iterator[Alternative]:
 @register_algorithm(IN_64, everywhere=False)
 def packed_in_64(dag: Dag) -> Iterator[Alternative]:
     """Two products for one multiplication of 64 bits."""
-    found = _find(dag, tuple(LARGEST))
+    found = find_product(dag, tuple(LARGEST))
     if found is not None and found.length * LARGEST[found.data.dtype] * LARGEST[found.weights.dtype] < 1 << 31:
         yield _in_64(dag, found)
-
-
-# what is multiplied --------------------------------------------------------------------------------------------------------------------------------------
-
-
-def _find(dag: Dag, dtypes: tuple[str, ...]) -> Product | None:
-    """The only reduction of a workload, where it is a sum of products of these; constants are joined rather than anything else."""
-    reductions = [stage for stage in dag.stages if access.has_reduction(stage)]
-    if len(reductions) != 1:
-        return None
-    (stage,) = reductions
-    factors = _factors(stage, dtypes)
-    found = [one for data, weights in (factors, factors[::-1]) if (one := _product(dag, stage, data, weights)) is not None] if factors else []
-    return max(found, key=lambda one: one.weights.tensor.constant, default=None)
-
-
-def _factors(stage: Tensor, dtypes: tuple[str, ...]) -> tuple[Read, Read] | None:
-    assert stage.compute is not None
-    body = stage.compute.body
-    if not isinstance(body, Reduce) or body.combiner != "sum" or body.dtype != "int32" or any(axis.start for axis in stage.compute.reduce_axes):
-        return None
-    if not isinstance(body.source, Binary) or body.source.op != "mul":
-        return None
-    left, right = _narrow(body.source.left, dtypes), _narrow(body.source.right, dtypes)
-    return None if left is None or right is None else (left, right)
-
-
-def _narrow(value: Expr, dtypes: tuple[str, ...]) -> Read | None:
-    """What is read, where that is converted to int32."""
-    read = value.value if isinstance(value, Cast) and value.dtype == "int32" else None
-    return read if isinstance(read, Read) and read.dtype in dtypes else None
-
-
-def _product(dag: Dag, stage: Tensor, data: Read, weights: Read) -> Product | None:
-    assert stage.compute is not None
-    if data.tensor is weights.tensor or weights.tensor.ndim < 2 or not _is_whole(weights):
-        return None
-    moved = {id(node) for index in data.indices for node in walk(index)}
-    free = [axis for axis in stage.compute.axes if id(axis) not in moved and axis.extent % 2 == 0 and any(index is axis for index in weights.indices)]
-    reuse = stage.size * access.reduce_length(stage) // weights.tensor.size
-    readers = [one for one in dag.stages if weights.tensor in access.producers(one)]
-    if not free or len(readers) != 1 or not (weights.tensor.constant or reuse >= LEAST_REUSE):
-        return None
-    return Product(stage, data, weights, free[-1])
-
-
-def _is_whole(read: Read) -> bool:
-    """Each dimension is read from end to end, by an axis of its own; one of a single element may be read there."""
-    walked = [index for index, extent in zip(read.indices, read.tensor.shape, strict=True) if not (extent == 1 and isinstance(index, Const))]
-    whole = all(isinstance(index, Axis) and index.extent == extent for index, extent in zip(read.indices, read.tensor.shape, strict=True)
-                if extent > 1)  # fmt: skip
-    return whole and all(isinstance(index, Axis) for index in walked) and len({id(index) for index in walked}) == len(walked)
 
 
 def _pairs(product: Product) -> Axis | None:
@@ -208,7 +134,7 @@ def _in_32(dag: Dag, product: Product, pairs: Axis) -> Alternative:
         high = sums[(*at, 1)]
         return if_then_else(odd, high - _wrapped(steps * HIGH), sums[(*at, 0)] - (high << 16) - _wrapped(steps * LOW))
 
-    return Alternative(IN_32, _by_words(with_stage(dag, product.stage, element, inputs)), joined)
+    return Alternative(IN_32, in_groups(with_stage(dag, product.stage, element, inputs), 2), joined)
 
 
 def _in_64(dag: Dag, product: Product) -> Alternative:
@@ -224,7 +150,7 @@ def _in_64(dag: Dag, product: Product) -> Alternative:
         low = both.astype("int32")
         return if_then_else(odd, ((both - low.astype("int64")) >> 32).astype("int32"), low)
 
-    return Alternative(IN_64, _by_words(with_stage(dag, product.stage, element, inputs)), joined)
+    return Alternative(IN_64, in_groups(with_stage(dag, product.stage, element, inputs), 2), joined)
 
 
 def _split(own: Mapping[Axis, Axis]) -> tuple[list[Axis], list[Axis]]:
@@ -239,31 +165,6 @@ def _halved(product: Product, indices: tuple[Expr, ...]) -> tuple[tuple[Expr, ..
     place = next(d for d, axis in enumerate(compute.axes) if axis is product.lanes)
     at = tuple(index // 2 if d == place else index for d, index in enumerate(indices))
     return at, indices[place] % 2 == 1
-
-
-def _by_words(dag: Dag) -> Dag:
-    """The workload with the two outputs of a word as a dimension of their own, which no loop has to find out about: memory stays as it is."""
-    (stage,) = dag.outputs if len(dag.outputs) == 1 else (None,)
-    if stage is None or stage.compute is None or stage.compute.reduce_axes:
-        return dag
-    halved = {id(node.left) for node in walk(stage.compute.body) if isinstance(node, Binary) and node.op == "floordiv" and _is_two(node.right)}
-    lanes = next((axis for axis in stage.compute.axes if id(axis) in halved), None)
-    if lanes is None:
-        return dag
-    word, lane = Axis(lanes.name, lanes.extent // 2), Axis("lane", 2)
-
-    def replaced(node: Expr) -> Expr | None:
-        if isinstance(node, Binary) and node.left is lanes and _is_two(node.right) and node.op in ("floordiv", "floormod"):
-            return word if node.op == "floordiv" else lane
-        return word * 2 + lane if node is lanes else None
-
-    axes = tuple(one for axis in stage.compute.axes for one in ((word, lane) if axis is lanes else (axis,)))
-    made = declared(stage.name, axes, transform(stage.compute.body, replaced), tag=stage.tag, attrs=stage.attrs)
-    return Dag([made if tensor is stage else tensor for tensor in dag.tensors])
-
-
-def _is_two(value: Expr) -> bool:
-    return isinstance(value, Const) and value.value == 2
 
 
 def _wrapped(value: int) -> int:

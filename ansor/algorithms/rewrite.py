@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from ansor.ir import access
 from ansor.ir.dag import Dag
-from ansor.te.expr import Axis, Expr, Reduce, substitute
-from ansor.te.fold import transform
-from ansor.te.tensor import Compute, Read, Tensor
+from ansor.te.expr import Axis, Binary, Const, Expr, Reduce, substitute
+from ansor.te.fold import transform, walk
+from ansor.te.tensor import Compute, Read, Tensor, declared
 
 Element = Callable[[tuple[Expr, ...]], Expr]
 """The value of a stage at given indices."""
@@ -71,6 +71,33 @@ def with_tensor(dag: Dag, stage: Tensor, new: Tensor) -> Dag:
         else:
             tensors[old.name] = replace(old, compute=replace(old.compute, body=transform(old.compute.body, read)))
     return Dag([tensors[tensor.name] for tensor in dag.tensors])
+
+
+def in_groups(dag: Dag, size: int) -> Dag:
+    """The workload with a dimension of its output, which the output divides by `size` to find out what it reads, as two: which group, and where in it. Then no
+    loop has to find that out; memory stays as it is. The workload itself, where it has several outputs, or does nothing of the kind.
+    """
+    (stage,) = dag.outputs if len(dag.outputs) == 1 else (None,)
+    if stage is None or stage.compute is None or stage.compute.reduce_axes:
+        return dag
+    divided = {id(node.left) for node in walk(stage.compute.body) if isinstance(node, Binary) and node.op == "floordiv" and _is(node.right, size)}
+    whole = next((axis for axis in stage.compute.axes if id(axis) in divided), None)
+    if whole is None:
+        return dag
+    group, place = Axis(whole.name, whole.extent // size), Axis("lane", size)
+
+    def replaced(node: Expr) -> Expr | None:
+        if isinstance(node, Binary) and node.left is whole and _is(node.right, size) and node.op in ("floordiv", "floormod"):
+            return group if node.op == "floordiv" else place
+        return group * size + place if node is whole else None
+
+    axes = tuple(one for axis in stage.compute.axes for one in ((group, place) if axis is whole else (axis,)))
+    made = declared(stage.name, axes, transform(stage.compute.body, replaced), tag=stage.tag, attrs=stage.attrs)
+    return Dag([made if tensor is stage else tensor for tensor in dag.tensors])
+
+
+def _is(value: Expr, number: int) -> bool:
+    return isinstance(value, Const) and value.value == number
 
 
 def element_of(tensor: Tensor) -> Element:

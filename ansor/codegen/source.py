@@ -175,6 +175,48 @@ class Grouped:
         return self.inner is None and self.together == 1
 
 
+@dataclass(frozen=True, slots=True)
+class Combined:
+    """Groups of neighbours of a constant of whole numbers as other numbers, ahead of time: each is a sum of those of its group times factors, and wraps.
+
+    `factors` has a row for each number that is made of a group, and a column for each neighbour along the dimension `across` that is in one. The numbers
+    lie where the group was, side by side. Groups begin anew every `chunk` elements; the last one of a chunk has zeros where there are no more.
+
+        int8 [10, ci] to int32 [8, ci], w0 + 1024 w2 and w1 of three, of every 5:    Combined(0, ((1, 0, 1024), (0, 1, 0)), 5, "int32")
+    """
+
+    across: int
+    factors: tuple[tuple[int, ...], ...]
+    chunk: int
+    dtype: str
+
+    @property
+    def lanes(self) -> int:
+        """Neighbours in a group."""
+        return len(self.factors[0])
+
+    def shape_of(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """The shape of the result for an array of this shape; raises ValueError when it is not made of whole chunks."""
+        if not 0 <= self.across < len(shape) or shape[self.across] % self.chunk:
+            raise ValueError(f"Combined numbers, of every {self.chunk} along dimension {self.across}, do not fit shape {tuple(shape)}")
+        each = -(-self.chunk // self.lanes) * len(self.factors)
+        return tuple(extent // self.chunk * each if d == self.across else extent for d, extent in enumerate(shape))
+
+    def apply(self, array: NDArray[np.generic]) -> NDArray[np.generic]:
+        """The combined numbers of an array of integers, contiguous."""
+        shape = self.shape_of(array.shape)
+        wide = np.moveaxis(array.astype(np.int64), self.across, -1)
+        chunks = wide.reshape(*wide.shape[:-1], -1, self.chunk)
+        whole = np.pad(chunks, [(0, 0)] * wide.ndim + [(0, -self.chunk % self.lanes)])
+        groups = whole.reshape(*whole.shape[:-1], -1, self.lanes)
+        made = (groups @ np.asarray(self.factors, np.int64).T).reshape(*wide.shape[:-1], shape[self.across])
+        return np.ascontiguousarray(np.moveaxis(made, -1, self.across), dtype=self.dtype)
+
+
+Change = Transform | Joined | Grouped | Combined
+"""What happens to a constant ahead of time."""
+
+
 def _every(array: NDArray[np.int64], dimension: int, first: int, step: int) -> NDArray[np.int64]:
     """Every so many elements along a dimension."""
     return array[(slice(None),) * dimension + (slice(first, None, step),)]
@@ -208,6 +250,15 @@ class GroupedData(TypedDict):
     together: int
 
 
+class CombinedData(TypedDict):
+    """`Combined` as JSON."""
+
+    across: int
+    factors: Sequence[Sequence[int]]
+    chunk: int
+    dtype: str
+
+
 class PackData(TypedDict):
     """`Pack` as JSON."""
 
@@ -227,6 +278,7 @@ class ArgumentData(TypedDict):
     transform: NotRequired[TransformData]
     joined: NotRequired[JoinedData]
     grouped: NotRequired[GroupedData]
+    combined: NotRequired[CombinedData]
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,12 +292,12 @@ class Argument:
     dtype: str
     role: str
     pack: Pack | None = None
-    transform: Transform | Joined | Grouped | None = None
+    transform: Change | None = None
 
     @property
     def physical_dtype(self) -> str:
         """Of the elements of the buffer the C code gets."""
-        return self.transform.dtype if isinstance(self.transform, Joined) else self.dtype
+        return self.transform.dtype if isinstance(self.transform, Joined | Combined) else self.dtype
 
     @property
     def as_given(self) -> bool:
@@ -278,6 +330,9 @@ class Argument:
             data["joined"] = JoinedData(across=one.across, lanes=one.lanes, bits=one.bits, along=one.along, words=one.words, dtype=one.dtype)
         elif isinstance(self.transform, Grouped):
             data["grouped"] = self.transform.to_data()
+        elif isinstance(self.transform, Combined):
+            made = self.transform
+            data["combined"] = CombinedData(across=made.across, factors=made.factors, chunk=made.chunk, dtype=made.dtype)
         elif self.transform is not None:
             data["transform"] = {"matrix": self.transform.matrix, "axes": self.transform.axes, "rest": self.transform.rest}
         return data
@@ -288,9 +343,12 @@ class Argument:
         pack = None
         if data["pack"] is not None:
             pack = Pack(tuple(data["pack"]["extents"]), tuple(tuple(row) for row in data["pack"]["strides"]), tuple(data["pack"].get("starts", ())))
-        transform: Transform | Joined | Grouped | None = Joined(**data["joined"]) if "joined" in data else None
+        transform: Change | None = Joined(**data["joined"]) if "joined" in data else None
         if "grouped" in data:
             transform = Grouped(**data["grouped"])
+        if "combined" in data:
+            made = data["combined"]
+            transform = Combined(made["across"], tuple(tuple(row) for row in made["factors"]), made["chunk"], made["dtype"])
         if "transform" in data:
             given = data["transform"]
             transform = Transform(tuple(tuple(row) for row in given["matrix"]), tuple(given["axes"]), tuple(given["rest"]))

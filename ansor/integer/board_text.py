@@ -114,13 +114,14 @@ def settings_text(code: NetworkCode, board: Board) -> str:
 
 def _build_text(code: NetworkCode, board: Board, starts: Sequence[str]) -> str:
     core, name = board.core, c_name(code)
+    order = counted_flags(core.architecture) if board.counter.unit == "instructions" else ()
     run = " ".join("firmware.elf" if word == "IMAGE" else shlex.quote(word) for word in board.run.command)
     nothing = f'echo "{board.name} has no simulator: flash firmware.elf, and read its console, or ansor_answer" >&2; exit 1'
     return BUILD.format(
         source_flags=" ".join(SOURCE_FLAGS), zig_source_flags=" ".join(ZIG_FLAGS),
         name=name, board=board.name, gcc=gcc_name(core), run=run or "nothing", run_command=f"${{RUN:-{run}}}" if run else nothing,
         zig=shlex.quote(shlex.join(zig_flags(core))), clang=shlex.quote(shlex.join(clang_flags(core))), gcc_flags=shlex.quote(shlex.join(gcc_flags(core))),
-        order=shlex.quote(shlex.join(counted_flags(core.architecture) if board.counter.unit == "instructions" else ())), folder=FOLDER, settings=SETTINGS, script=SCRIPT,
+        order=shlex.quote(shlex.join(order)), folder=FOLDER, settings=SETTINGS, script=SCRIPT,
         sources=" ".join(("weights", "selftest", *(f"{KERNELS}/{one.code.entry}" for one in code.kernels))), link=shlex.join(LINK),
         board_sources=" ".join(f"{FOLDER}/{one}" for one in starts), board_objects=" ".join(f"{FOLDER}/{one}.o" for one in starts),
     )  # fmt: skip

@@ -9,6 +9,9 @@ from ansor.te.tensor import Read, Tensor
 KEPT = "kept"
 """The attribute of tensors that are worth keeping although computing them again is cheap."""
 
+SPLIT_BEHIND = "split_behind"
+"""The attribute of sums that a stage behind them makes others of, which the one behind that reads: both are computed for a tile of its elements."""
+
 TILING_CORES = 16  # spatial elements a core should have before a tiled reduction is not worth splitting
 
 

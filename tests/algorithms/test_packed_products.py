@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from ansor import te
 from ansor.algorithms.base import Alternative, alternatives_of
 from ansor.algorithms.builtin import registered
-from ansor.algorithms.packed_products import HIGH, IN_32, IN_64, LEAST_REUSE, LOW
+from ansor.algorithms.packed_products import HIGH, IN_32, IN_64, LOW
+from ansor.algorithms.products import LEAST_REUSE
+from ansor.algorithms.three_in_two import NAME
 from ansor.ir.dag import Dag
 from ansor.ir.evaluate import evaluate
 from ansor.targets.base import parse_target
@@ -139,13 +141,14 @@ def test_the_outputs_of_a_word_are_a_dimension_of_their_own() -> None:
 
 
 def test_only_risc_v_without_vectors_has_it() -> None:
-    assert not {IN_32, IN_64} & set(registered()) and not parse_target("cpu").algorithms
-    found = {board: set(parse_target(f"micro -board={board}").algorithms) & {IN_32, IN_64} for board in
+    names = {IN_32, IN_64, NAME}
+    assert not names & set(registered()) and not parse_target("cpu").algorithms
+    found = {board: set(parse_target(f"micro -board={board}").algorithms) & names for board in
              ("qemu-riscv32", "qemu-riscv64", "esp32c3", "spike-rv64", "spike-rvv128", "mps2-an385", "mps2-an386", "mps3-an547")}  # fmt: skip
-    assert found == {"qemu-riscv32": {IN_32}, "qemu-riscv64": {IN_64}, "esp32c3": {IN_32}, "spike-rv64": {IN_64}, "spike-rvv128": set(),
+    assert found == {"qemu-riscv32": {IN_32, NAME}, "qemu-riscv64": {IN_64}, "esp32c3": {IN_32, NAME}, "spike-rv64": {IN_64}, "spike-rvv128": set(),
                      "mps2-an385": set(), "mps2-an386": set(), "mps3-an547": set()}  # fmt: skip
     task = SearchTask(tensors=dense(), target="micro -board=qemu-riscv32")
-    assert [one.name for one in task.alternatives] == [IN_32] and {space.algorithm for space in task.spaces} == {"", IN_32}
+    assert {one.name for one in task.alternatives} == {IN_32, NAME} and {space.algorithm for space in task.spaces} == {"", IN_32, NAME}
 
 
 def test_a_sketch_of_a_task_that_was_declared_anew_has_its_constants_joined() -> None:

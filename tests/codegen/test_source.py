@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ansor.codegen.source import Argument, Grouped, Joined, Pack, Transform
+from ansor.codegen.source import Argument, Combined, Grouped, Joined, Pack, Transform
 
 
 @st.composite
@@ -95,6 +95,32 @@ def test_neighbours_that_are_not_there_are_not_joined() -> None:
     for shape in ((3, 4), (4, 3), (4,)):
         with pytest.raises(ValueError, match="do not fit shape"):
             Joined(0, 2, 16, 1, 2, "int64").apply(np.zeros(shape, np.int8))
+
+
+@given(st.integers(1, 3), st.integers(1, 4), st.integers(1, 7), st.integers(1, 3), st.integers(0, 2), st.integers(0, 99))
+def test_combined_groups_are_sums_times_factors_that_wrap(numbers: int, lanes: int, chunk: int, chunks: int, across: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    shape = tuple(chunk * chunks if d == across else extent for d, extent in enumerate((2, 3, 4)))
+    array = rng.choice([-128, -1, 0, 127], shape).astype(np.int8)
+    factors = tuple(tuple(row) for row in rng.integers(-(1 << 31), 1 << 31, (numbers, lanes)).tolist())
+    argument = Argument("W", shape, "int8", "constant", None, Combined(across, factors, chunk, "int32"))
+    found = argument.physical(array)
+    assert found.dtype == argument.physical_dtype == "int32" and found.size == argument.physical_size and not argument.as_given
+    moved, expected = np.moveaxis(array, across, 0).astype(object), []
+    for start in range(0, chunk * chunks, chunk):
+        for group in range(start, start + chunk, lanes):
+            taken = moved[group : min(group + lanes, start + chunk)]
+            expected += [sum(int(factor) * row for factor, row in zip(factors[k], taken, strict=False)) for k in range(numbers)]
+    wrapped = (np.array(expected) + (1 << 31)) % (1 << 32) - (1 << 31)
+    assert argument.transform is not None
+    np.testing.assert_array_equal(np.moveaxis(found.reshape(argument.transform.shape_of(shape)), across, 0), wrapped.astype(np.int64))
+    assert Argument.from_data(json.loads(json.dumps(argument.to_data()))) == argument
+
+
+def test_chunks_that_are_not_there_are_not_combined() -> None:
+    for shape in ((7, 4), ()):
+        with pytest.raises(ValueError, match="do not fit shape"):
+            Combined(0, ((1, 2),), 4, "int32").apply(np.zeros(shape, np.int8))
 
 
 def test_mistakes_are_sentences() -> None:

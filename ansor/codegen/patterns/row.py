@@ -100,7 +100,8 @@ def _vectors(emit: Emitter, loop: For, begin: int, end: int, store: Store) -> li
     lanes, large, name = widest(store, emit.machine.vector_bytes), bool(pieces(store.value)), loop.var.name
     found: list[Code] = []
     if lanes == 1 and end - begin > MAX_CHUNKS:  # nothing runs together, and compilers keep in memory what is the same for so many
-        return [block(emit.counting(name, begin, end), emit.store(store))]
+        factor = min(int(loop.runs.unroll_limit), end - begin)
+        return [*([f"ANSOR_UNROLL({factor})"] if factor > 1 else []), block(emit.counting(name, begin, end), emit.store(store))]
     whole = (end - begin) // lanes
     if whole > (0 if large else MAX_CHUNKS) and lanes > 1:
         head = emit.counting(name, begin, begin + whole * lanes, lanes)

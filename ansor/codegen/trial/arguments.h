@@ -64,7 +64,10 @@ static double filled_float(const filling *how, uint64_t index) {
 static uint64_t filled(const filling *how, uint64_t index) {
     const recipe_fill *fill = how->fill;
     if (fill->kind == 'f') return number_narrow(filled_float(how, index), how->bytes);
-    if (fill->file) return number_raw(fill->file, fill->bytes, index);
+    if (fill->file) {
+        const int above = fill->kind == 'i' ? 64 - 8 * fill->bytes : 0; /* with its sign: it may become a part of a wider number */
+        return (uint64_t)((int64_t)(number_raw(fill->file, fill->bytes, index) << above) >> above);
+    }
     return (uint64_t)fill_integer(fill_bits(fill->key, index), fill->first, fill->span);
 }
 
@@ -112,10 +115,39 @@ static uint64_t joined_number(const trial_argument *argument, const filling *how
     return number;
 }
 
+/* The numbers that a chunk becomes. */
+static int64_t numbers_of_chunk(const trial_combined *combined) { return (combined->chunk + combined->lanes - 1) / combined->lanes * combined->numbers; }
+
+/* How long a dimension is before packing. */
+static int64_t extent_before_packing(const trial_argument *argument, int d) {
+    const trial_combined *combined = argument->combined;
+    if (!combined) return argument->shape[d] / joined_along(argument->joined, d);
+    return d == combined->across ? argument->shape[d] / combined->chunk * numbers_of_chunk(combined) : argument->shape[d];
+}
+
+static uint64_t combined_number(const trial_argument *argument, const filling *how, uint64_t index) {
+    const trial_combined *combined = argument->combined;
+    const uint64_t each = (uint64_t)numbers_of_chunk(combined), lanes = (uint64_t)combined->lanes, numbers = (uint64_t)combined->numbers;
+    uint64_t place = 0, stride = 1, across = 1, first = 0, row = 0, number = 0;
+    for (int d = argument->rank - 1; d >= 0; --d) {
+        const uint64_t extent = (uint64_t)extent_before_packing(argument, d), at = index % extent;
+        if (d == combined->across) {
+            across = stride, row = at % numbers, first = at % each / numbers * lanes;
+            place += at / each * (uint64_t)combined->chunk * stride;
+        } else place += at * stride;
+        index /= extent;
+        stride *= (uint64_t)argument->shape[d];
+    }
+    for (uint64_t l = 0; l < lanes && first + l < (uint64_t)combined->chunk; ++l)
+        if (combined->factors[row * lanes + l]) number += filled(how, place + (first + l) * across) * (uint64_t)combined->factors[row * lanes + l];
+    return number;
+}
+
 /* The bits of an element of the argument as it is before packing. */
 static uint64_t transformed(const trial_argument *argument, const filling *how, uint64_t index, int64_t behind) {
     const trial_transform *transform = argument->transform;
     if (argument->joined) return joined_number(argument, how, index);
+    if (argument->combined) return combined_number(argument, how, index);
     if (!transform) return filled(how, index);
     const double *row = transform->matrix + index / (uint64_t)behind * (uint64_t)transform->inner;
     const int64_t place = place_along(argument, transform->rest, transform->rest_count, (int64_t)(index % (uint64_t)behind));
@@ -130,7 +162,7 @@ static int64_t shape_before_packing(const trial_argument *argument, int64_t *sha
     *rank = transform ? transform->rest_count + 1 : argument->rank;
     int64_t behind = 1;
     for (int d = 0; d < *rank; ++d) {
-        shape[d] = !transform ? argument->shape[d] / joined_along(argument->joined, d) : d ? argument->shape[transform->rest[d - 1]] : transform->rows;
+        shape[d] = !transform ? extent_before_packing(argument, d) : d ? argument->shape[transform->rest[d - 1]] : transform->rows;
         if (d) behind *= shape[d];
     }
     return behind;

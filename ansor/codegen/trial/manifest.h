@@ -30,6 +30,12 @@ typedef struct {
     int across, lanes, bits, along, words;
 } trial_joined;
 
+/* Groups of `lanes` neighbours along `across` as `numbers` numbers each, factors[numbers][lanes] times the group; they begin anew every `chunk` elements. */
+typedef struct {
+    int across, lanes, numbers, chunk;
+    const long long *factors;
+} trial_combined;
+
 /* A buffer. `name` is escaped as in JSON; kind is f, i, u or b; role is i(nput), c(onstant) or o(utput); `size` counts elements of the buffer. */
 typedef struct {
     const char *name;
@@ -40,6 +46,7 @@ typedef struct {
     const trial_pack *pack;
     const trial_transform *transform;
     const trial_joined *joined;
+    const trial_combined *combined;
 } trial_argument;
 
 typedef struct {

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ansor.codegen.source import Argument, CSource, Grouped, Joined, Pack, Transform
+from ansor.codegen.source import Argument, Combined, CSource, Grouped, Joined, Pack, Transform
 
 HEADER = Path(__file__).with_name("manifest.h")
 
@@ -64,6 +64,8 @@ def _tables(number: int, argument: Argument) -> str:
         parts.append(f"static const trial_joined trial_joined_{number} = {{{one.across}, {one.lanes}, {one.bits}, {one.along}, {one.words}}};")
     elif isinstance(argument.transform, Grouped):
         parts.append(f"#error a trial program lays out no constants in groups, and {argument.name} is one: measure it on the device local")
+    elif isinstance(argument.transform, Combined):
+        parts += _combined(number, argument.transform)
     elif argument.transform is not None:
         parts += _transform(number, argument.transform)
     return "\n".join(parts)
@@ -95,11 +97,20 @@ def _transform(number: int, transform: Transform) -> list[str]:
     ]
 
 
+def _combined(number: int, combined: Combined) -> list[str]:
+    name = f"trial_combined_{number}"
+    return [
+        _numbers(f"{name}_factors", "long long", [factor for row in combined.factors for factor in row]),
+        f"static const trial_combined {name} = {{{combined.across}, {combined.lanes}, {len(combined.factors)}, {combined.chunk}, {name}_factors}};",
+    ]
+
+
 def _row(number: int, argument: Argument) -> str:
     dtype = np.dtype(argument.physical_dtype)
     pack = f"&trial_pack_{number}" if argument.pack is not None else "0"
     transform = f"&trial_transform_{number}" if _matrix_of(argument) else "0"
     joined = f", &trial_joined_{number}" if isinstance(argument.transform, Joined) else ""
+    joined = f", 0, &trial_combined_{number}" if isinstance(argument.transform, Combined) else joined
     return (
         f"{{{_text(argument.name)}, '{argument.role[0]}', '{dtype.kind}', {dtype.itemsize}, {len(argument.shape)}, trial_shape_{number}, "
         f"{argument.physical_size}ull, {pack}, {transform}{joined}}},\n  "

@@ -20,3 +20,9 @@ def test_addresses_stay_plain_in_thumb_code_that_is_counted(board: str, wanted: 
     flags = parse_target(f"micro -board={board}").toolchain().flags
     assert ("-lsr-preferred-addressing-mode=none" in flags) is wanted
     assert ("-arm-prera-ldst-opt-reorder-limit=2" in flags) is wanted
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize(("board", "wanted"), [("mps2-an386", False), ("spike-rv32", True), ("rvsim-inorder", False)])
+def test_sums_stay_in_order_in_risc_v_code_that_is_counted(board: str, wanted: bool) -> None:
+    assert ("-riscv-enable-machine-combiner=false" in parse_target(f"micro -board={board}").toolchain().flags) is wanted

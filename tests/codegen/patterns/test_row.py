@@ -4,7 +4,7 @@ import pytest
 
 from ansor import te
 from ansor.codegen.generate import Machine
-from ansor.schedule.steps import Split, Vectorize
+from ansor.schedule.steps import PragmaUnroll, Split, Vectorize
 from ansor.te.tensor import Tensor
 from tests.codegen.patterns.forms import body, forms
 
@@ -48,3 +48,9 @@ def test_the_widest_vector_is_the_machine_s() -> None:
 def test_many_elements_without_vectors_are_a_loop() -> None:
     assert "for (long y_i = 0; y_i < 16; y_i += 1)" in body(plus_one(16), Vectorize("y", "i"), machine=Machine(4, 1)).replace("++y_i", "y_i += 1")
     assert "for (" not in body(plus_one(8), Vectorize("y", "i"), machine=Machine(4, 1))
+
+
+def test_a_loop_without_vectors_is_unrolled_as_far_as_its_stage_says() -> None:
+    steps, machine = (Vectorize("y", "i"), PragmaUnroll("y", 4)), Machine(4, 1)
+    assert "ANSOR_UNROLL(4)\n" in body(plus_one(16), *steps, machine=machine)
+    assert "ANSOR_UNROLL" not in body(plus_one(16), *steps) + body(plus_one(8), *steps, machine=machine)

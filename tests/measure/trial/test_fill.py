@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import product
 from math import prod
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ansor.codegen.source import DTYPES, Argument, Joined, Pack, Transform
+from ansor.codegen.source import DTYPES, Argument, Combined, Joined, Pack, Transform
 from ansor.measure.trial.fill import Fill, fills_of, generated, key_of
 from tests.declarations import Draw, seeded_draw
 from tests.trial_programs import AARCH64, ARM, HERE, RISCV64, Machine, built, kernel, outputs_of
@@ -49,7 +48,7 @@ def _pack(draw: Draw, shape: tuple[int, ...]) -> Pack | None:
 def _physical(argument: Argument, logical: NDArray[np.generic]) -> NDArray[np.generic]:
     """The buffer, with a transform's sums in the order of a plain loop."""
     array = logical
-    if isinstance(argument.transform, Joined):
+    if isinstance(argument.transform, Joined | Combined):
         array = argument.transform.apply(array)
     elif isinstance(argument.transform, Transform):
         shape = argument.transform.shape_of(array.shape)
@@ -90,7 +89,10 @@ def test_devices_fill_with_the_bits_of_numpy(machine: Machine) -> None:
 def test_devices_join_neighbours_as_numpy_does(machine: Machine) -> None:
     joins = (Joined(0, 2, 16, 1, 1, "int32"), Joined(2, 2, 16, 1, 2, "int64"), Joined(1, 2, 32, 2, 1, "int64"), Joined(0, 4, 16, 2, 1, "int64"))
     pack = Pack((2, 2, 3), ((0, 1, 0), (1, 0, 0), (0, 0, 1)))
-    inputs = [Argument(f"in {k}", (4, 4, 6), "int8", "constant", order, join) for k, (join, order) in enumerate(product(joins, (None, pack)))]
+    factors = ((-1, 1 << 21, 0), (0, 1 << 10, -1))
+    groups = (Combined(0, factors, 4, "int32"), Combined(1, factors, 2, "int32"), Combined(2, factors, 3, "int32"))
+    ways: list[tuple[Joined | Combined, Pack | None]] = [(one, order) for one in (*joins, *groups) for order in (None, pack)]
+    inputs = [Argument(f"in {k}", (4, 4, 6), "int8", "constant", order, join) for k, (join, order) in enumerate(ways)]
     count, sizes = len(inputs), [one.physical_size * np.dtype(one.physical_dtype).itemsize for one in inputs]
     outputs = [Argument(f"out {k}", (one.physical_size,), one.physical_dtype, "output") for k, one in enumerate(inputs)]
     source = kernel("\n".join(f"memcpy(args[{count + k}], args[{k}], {size});" for k, size in enumerate(sizes)), [*inputs, *outputs])
