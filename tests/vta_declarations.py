@@ -101,16 +101,16 @@ def added(shape: tuple[int, ...]) -> list[Tensor]:
     return [x, y, te.compute(shape, lambda *at: narrowed((x[at].astype("int32") * 3 + y[at].astype("int32") * 5) >> 2, 0), name="out")]
 
 
-def rescaled(size: int = 8, channels: int = 24) -> list[Tensor]:
+def rescaled(size: int = 8, channels: int = 24, images: int = 1) -> list[Tensor]:
     """A convolution whose sums are limited and multiplied by a number of more bits than fit: high and low part, each with the sums."""
-    x, w, b, _ = conv2d((1, channels, size, size), channels, 3, pad=1)
+    x, w, b, _ = conv2d((images, channels, size, size), channels, 3, pad=1)
     low, high = (te.placeholder((channels,), "int32", name=name, constant=True) for name in ("low", "high"))
     source, c, ky, kx = padded(x, 1), te.reduce_axis(channels, "ci"), te.reduce_axis(3, "ky"), te.reduce_axis(3, "kx")
 
     def product(n: Axis, o: Axis, y: Axis, z: Axis) -> Expr:
         return te.sum(source[n, c, y + ky, z + kx].astype("int32") * w[o, c, ky, kx].astype("int32"), axis=[c, ky, kx])
 
-    acc = te.compute((1, channels, size, size), product, name="acc")
+    acc = te.compute((images, channels, size, size), product, name="acc")
 
     def one(*at: Axis) -> Expr:
         held = te.maximum(acc[at] + b[at[1]], -20000)

@@ -99,12 +99,14 @@ def called_as(text: str, arguments: Sequence[Argument]) -> str:
 def _tensor_data(tensor: OperatorTensor) -> list[object]:
     layout = tensor.layout
     data: list[object] = [tensor.name, tensor.role, tensor.dtype, layout.memory.name, layout.shape, layout.lanes, layout.blocks]
-    return [*data, layout.given, layout.grouped and layout.grouped.to_data()] if layout.given else data
+    more = [layout.given, layout.grouped and layout.grouped.to_data(), layout.repeats]
+    return [*data, *more[: 3 if layout.repeats > 1 else 2 if layout.given else 0]]
 
 
 def _tensor_from(data: list[Any]) -> OperatorTensor:
-    name, role, dtype, memory, shape, lanes, blocks, given, grouped = (*data, (), None) if len(data) == 7 else data
-    layout = TensorLayout(Memory[memory], tuple(shape), tuple(lanes), tuple(blocks), tuple(given), Grouped(**grouped) if grouped else None)
+    rest: list[Any] = [(), None, 1]
+    name, role, dtype, memory, shape, lanes, blocks, given, grouped, repeats = [*data, *rest[len(data) - 7 :]]
+    layout = TensorLayout(Memory[memory], tuple(shape), tuple(lanes), tuple(blocks), tuple(given), Grouped(**grouped) if grouped else None, repeats)
     return OperatorTensor(name, role, dtype, layout)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 
@@ -168,7 +169,10 @@ class _Generator:
             channels = sorted(blocks, key=lambda dimension: (memory != Memory.WGT and blocks[dimension] == 1 << self._configuration.block, dimension))
             if memory == Memory.WGT:
                 channels = list(blocks)  # rows of a block are output channels: `lanes_of` has them first
-            self._layouts[buffer] = TensorLayout(memory, tuple(map(int, buffer.shape)), tuple(channels), tuple(blocks[one] for one in channels))
+            cut = tuple(blocks[one] for one in channels)
+            wide = 1 << (self._configuration.block if memory == Memory.WGT else self._configuration.batch)  # rows of an element
+            repeats = (wide << self._configuration.block) // prod(cut)
+            self._layouts[buffer] = TensorLayout(memory, tuple(map(int, buffer.shape)), tuple(channels), cut, repeats=repeats)
         return self._layouts[buffer]
 
     # sums -----------------------------------------------------------------------------------------------------------------------------------------

@@ -3,7 +3,8 @@
     acc[n, co, y, x] += inp[n, ci, y + ky, x + kx] * wgt[co, ci, ky, kx]      n: batch, co and ci: block
     acc[n, co, y, x] = max(acc[n, co, y, x] + bias[co], 0)                    so bias is cut along co, and what the results go to, too
 
-Where nothing is multiplied, the channels are the second dimension of the output (the only one of a vector).
+Where nothing is multiplied, the channels are the second dimension of the output (the only one of a vector), and rows the first. What has no rows, such as a
+bias, is the same for all rows of an element: it lies in DRAM once for each.
 """
 
 from __future__ import annotations
@@ -39,21 +40,25 @@ def lanes_of(loops: Loops, configuration: Configuration) -> Lanes:
     if not found:
         for store in body:
             if store.buffer.scope == "output":
-                found[store.buffer] = {min(1, len(store.index) - 1): 1 << configuration.block}
+                found[store.buffer] = _of_result(len(store.index), configuration)
     while any([_carried(store, found) for store in body if product_of(store) is None]):
         pass
     for buffer in (*scoped(loops), *loops.arguments):
         if buffer not in found:
             raise ScheduleError(f"asked for a VTA program in which nothing says how {buffer.name} is cut into blocks: its channels are those of no result")
     for buffer in scoped(loops):
-        rows = 1 << (configuration.block if buffer.scope == "wgt" else configuration.batch)
-        if rows > 1 and len(found[buffer]) < 2:
-            what = f"{buffer.name} in {buffer.scope}, whose elements have {rows} rows; it has none"
-            raise ScheduleError(f"asked for a VTA program that keeps {what}: leave it out, or take a core of one row")
+        if buffer.scope == "wgt" and len(found[buffer]) < 2:
+            raise ScheduleError(f"asked for a VTA program that keeps {buffer.name} in wgt, whose elements are square; it has one dimension")
     orders: dict[Buffer, tuple[int, ...]] = {}
     for store in body:
         _note_orders(store, orders)
     return Lanes(found, {buffer: orders.get(buffer, tuple(range(len(buffer.shape)))) for buffer in scoped(loops)})
+
+
+def _of_result(rank: int, configuration: Configuration) -> dict[int, int]:
+    """Where nothing is multiplied: the first dimension has rows, the second one channels; a vector has channels alone."""
+    rows = {0: 1 << configuration.batch} if configuration.batch and rank > 1 else {}
+    return {**rows, min(1, rank - 1): 1 << configuration.block}
 
 
 def product_of(store: Store) -> tuple[Access, Access] | None:

@@ -1,6 +1,7 @@
 """How arrays lie in the memory of a device: cut into blocks, each of which is one element of a memory of the core.
 
     int8 [1, 40, 14, 14], the channels in blocks of 16      ->      elements [1, 3, 14, 14], each int8 [1, 16]; channels 40 to 47 are 0
+    int32 [40], for elements of 2 rows                      ->      elements [3], each int32 [2, 16], both rows the same
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ Array = NDArray[np.generic]
 @dataclass(frozen=True)
 class TensorLayout:
     """memory: whose elements the blocks are; shape: of the array; lanes: the dimensions that are cut, in the order in which a block has them; blocks: how long
-    a block is along each. Dimensions stand in the order of the array. Raises ArgumentError for a dimension that is not there, or is cut twice.
+    a block is along each. Dimensions stand in the order of the array. Raises ArgumentError for a dimension that is not there, or is cut twice, and for no
+    repeats.
 
-    given: the shape that arrays have who hold the same numbers in the same order, () for `shape`; grouped: what happens to constants first.
+    given: the shape that arrays have who hold the same numbers in the same order, () for `shape`; grouped: what happens to constants first; repeats: how often
+    an element has its block, one behind the other, which is more than once where elements have rows and the array has no dimension for them.
     """
 
     memory: Memory
@@ -34,8 +37,11 @@ class TensorLayout:
     blocks: tuple[int, ...]
     given: tuple[int, ...] = ()
     grouped: Grouped | None = None
+    repeats: int = 1
 
     def __post_init__(self) -> None:
+        if self.repeats < 1:
+            raise ArgumentError(f"asked for elements with {self.repeats} times their block; this is 1, or the rows of an element")
         if len(self.lanes) != len(self.blocks) or len(set(self.lanes)) != len(self.lanes) or not all(0 <= lane < len(self.shape) for lane in self.lanes):
             raise ArgumentError(f"asked to cut dimensions {self.lanes} of an array of shape {self.shape} into blocks of {self.blocks}: name each once")
 
@@ -60,7 +66,8 @@ class TensorLayout:
         return self.elements * configuration.element_bytes(self.memory)
 
     def __str__(self) -> str:
-        return f"{self.memory.name}{list(self.outer)} x {list(self.blocks)}"
+        rows = [self.repeats] if self.repeats > 1 else []
+        return f"{self.memory.name}{list(self.outer)} x {[*rows, *self.blocks]}"
 
 
 def pack(array: Array, layout: TensorLayout) -> Bytes:
@@ -71,7 +78,8 @@ def pack(array: Array, layout: TensorLayout) -> Bytes:
     sizes = dict(zip(layout.lanes, layout.blocks, strict=True))
     room = [(0, -extent % sizes.get(dimension, 1)) for dimension, extent in enumerate(layout.shape)]
     cut = np.pad(array, room).reshape(_cut_shape(layout))
-    return np.ascontiguousarray(cut.transpose(_order(layout))).reshape(-1).view(np.uint8)
+    blocks = np.ascontiguousarray(cut.transpose(_order(layout))).reshape(layout.elements, 1, -1)
+    return np.repeat(blocks, layout.repeats, 1).reshape(-1).view(np.uint8)
 
 
 def unpack(held: Bytes, layout: TensorLayout, dtype: str) -> Array:
@@ -79,7 +87,8 @@ def unpack(held: Bytes, layout: TensorLayout, dtype: str) -> Array:
     if layout.grouped is not None:
         raise ArgumentError(f"asked to read back a constant of shape {layout.array} that is in groups: keep the array that was written")
     moved = [_cut_shape(layout)[place] for place in _order(layout)]
-    cut = held.view(dtype).reshape(moved).transpose(np.argsort(_order(layout)))
+    once = held.view(dtype).reshape(layout.elements, layout.repeats, -1)[:, 0]
+    cut = once.reshape(moved).transpose(np.argsort(_order(layout)))
     sizes = dict(zip(layout.lanes, layout.blocks, strict=True))
     whole = cut.reshape([count * sizes.get(dimension, 1) for dimension, count in enumerate(layout.outer)])
     return np.ascontiguousarray(whole[tuple(slice(extent) for extent in layout.shape)]).reshape(layout.array)

@@ -87,7 +87,7 @@ def test_a_residual_block_runs_with_one_synchronisation(block: Placed) -> None:
     assert counts.transfers["reads"].count == 2 and counts.transfers["instructions"].count == 2
 
 
-@pytest.mark.parametrize("core", ["32", "64"])
+@pytest.mark.parametrize("core", ["32", "64", "batch=1", "batch=2"])
 def test_other_cores(core: str) -> None:
     made = build(residual(), f"vta -core={core}")
     assert made.annotation.device == {"body1", "body2", "beside", "sum", "pool"}
@@ -157,13 +157,6 @@ def test_names_of_what_is_on_the_device_stay_there() -> None:
     apart = build(read, place=lambda whole: frozenset(one.output for one in whole.operators))
     assert "points" not in apart.annotation.device and "more" in apart.annotation.device
     checked(apart, times=1)
-
-
-def test_cores_with_rows_have_no_place_for_biases() -> None:
-    made = build(residual(), "vta -core=batch=1")
-    assert not made.annotation.device
-    assert made.annotation.refused["body1"].endswith("whose elements have 2 rows; it has none: leave it out, or take a core of one row")
-    checked(made, times=1)
 
 
 def test_what_was_measured_of_c() -> None:

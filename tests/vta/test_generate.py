@@ -54,9 +54,9 @@ def inputs_of(dag: Dag, rng: np.random.Generator) -> dict[str, np.ndarray]:
     return {one.name: rng.integers(*((-128, 128) if one.dtype == "int8" else (-3000, 3000)), one.shape).astype(one.dtype) for one in dag.inputs}
 
 
-def check(tensors: list[Tensor], target: Target, programs: int, seed: int) -> None:
-    """So many random programs of each sketch."""
-    rng, dag = np.random.default_rng(seed), Dag(tensors)
+def check(tensors: list[Tensor], target: Target, programs: int, seed: int) -> int:
+    """So many random programs of each sketch; how many were legal."""
+    rng, dag, seen = np.random.default_rng(seed), Dag(tensors), 0
     inputs = inputs_of(dag, rng)
     (right,) = evaluate(dag.outputs, inputs)
     task = SearchTask(tensors=tensors, target=target)
@@ -67,6 +67,8 @@ def check(tensors: list[Tensor], target: Target, programs: int, seed: int) -> No
             outputs, counts, _ = simulated(operator, inputs, CHISEL, seed)
             assert counts.close_writes == 0, (space.sketch, row)
             assert np.array_equal(outputs[dag.outputs[0].name], right), (space.sketch, row)
+            seen += 1
+    return seen
 
 
 @pytest.mark.parametrize("name", OPERATORS)
@@ -81,12 +83,44 @@ def test_other_cores(core: str) -> None:
         check(tensors, parse_target(f"vta -core={core}"), 2, 1)
 
 
-def test_rows_in_blocks() -> None:
-    """A core that multiplies two rows at once. A bias would have to be there for each."""
-    check(conv2d((4, 32, 6, 6), 32, 3, pad=1, bias=False), parse_target("vta -core=batch=1"), 2, 1)
-    space = SearchTask(tensors=conv2d((4, 32, 6, 6), 32, 3, pad=1), target="vta -core=batch=1").spaces[0]
-    with pytest.raises(ScheduleError, match="b_acc in acc, whose elements have 2 rows; it has none"):
-        compile_operator(space.sketch.lower_row([0] * len(space.sizes)), configuration_of(space.target))
+ROWS = {
+    "conv": conv2d((4, 32, 6, 6), 32, 3, pad=1),
+    "no bias": conv2d((4, 32, 6, 6), 32, 3, pad=1, bias=False),
+    "odd": conv2d((3, 40, 5, 6), 24, 3, pad=1, stride=2, residual=True),
+    "one": conv2d((1, 20, 7, 5), 40, 1),
+    "dense": dense(8, 48, 32),
+    "odd dense": dense(5, 40, 100, turned=True),
+    "rescaled": rescaled(6, 24, 3),
+    "add": added((5, 40, 3, 3)),
+    "add of rows": added((7, 40)),
+    "add of a vector": added((40,)),
+    "max": pool((3, 24, 7, 7), 3, stride=2),
+    "mean": pool((2, 32, 6, 6), 3, stride=2, pad=1, mean=True),
+    "depthwise": depthwise((3, 24, 6, 7), 3, pad=1),
+    "groups": grouped((3, 48, 6, 6), 24, 6),
+    "groups of blocks": grouped((2, 64, 5, 5), 32, 2, residual=True),
+}
+
+
+SQUARE = "batch=2,block=2,uop_bytes=13,input_bytes=13,weight_bytes=13,accumulator_bytes=15"
+"""As many rows as a block is wide."""
+
+
+@pytest.mark.parametrize(("name", "core"), [*((name, core) for name in ROWS for core in ("batch=1", "batch=2")), ("odd", SQUARE), ("odd dense", SQUARE)])
+def test_rows_in_blocks(name: str, core: str) -> None:
+    """Cores that multiply 2 and 4 rows at once. What has no rows lies in DRAM once for each."""
+    assert check(ROWS[name], parse_target(f"vta -core={core}"), 1, 1) > 0
+
+
+def test_a_bias_lies_there_for_each_row() -> None:
+    target = parse_target("vta -core=batch=2")
+    space = SearchTask(tensors=ROWS["conv"], target=target).spaces[0]
+    rows = np.random.default_rng(0).integers(0, space.sizes, (50, len(space.sizes)))
+    operator = compile_operator(space.sketch.lower_row(rows[space.legal(rows)][0].tolist()), configuration_of(target))
+    bias = operator.tensors[2].layout
+    assert (bias.repeats, bias.blocks, str(bias)) == (4, (16,), "ACC[2] x [4, 16]") and operator.tensors[0].layout.blocks == (4, 16)
+    again = operator_from_text(operator.to_text())
+    assert again.tensors == operator.tensors and np.array_equal(again.words, operator.words)
 
 
 @pytest.mark.parametrize("name", ["conv", "odd dense", "max", "residual", "rescaled", "depthwise", "small groups", "max around -128"])

@@ -7,7 +7,7 @@ import pytest
 
 from ansor.codegen.source import Grouped
 from ansor.errors import ArgumentError
-from ansor.vta.configuration import CORE_32, DEFAULT, Memory
+from ansor.vta.configuration import CORE_32, DEFAULT, Configuration, Memory
 from ansor.vta.tensors import TensorLayout, pack, unpack
 
 LAYOUTS = (
@@ -16,6 +16,7 @@ LAYOUTS = (
     TensorLayout(Memory.WGT, (33, 20, 3, 3), (0, 1), (16, 16)),
     TensorLayout(Memory.WGT, (20, 33), (1, 0), (16, 16)),
     TensorLayout(Memory.INP, (1, 5, 6, 40), (0, 3), (1, 16)),
+    TensorLayout(Memory.ACC8, (40, 3, 3), (0,), (16,), repeats=4),
 )
 
 
@@ -23,7 +24,7 @@ LAYOUTS = (
 def test_arrays_come_back(layout: TensorLayout) -> None:
     array = np.random.default_rng(0).integers(-128, 128, layout.shape).astype(np.int8)
     held = pack(array, layout)
-    assert len(held) == layout.elements * np.prod(layout.blocks) and np.array_equal(unpack(held, layout, "int8"), array)
+    assert len(held) == layout.elements * layout.repeats * np.prod(layout.blocks) and np.array_equal(unpack(held, layout, "int8"), array)
 
 
 def test_blocks_lie_in_the_order_of_the_dimensions() -> None:
@@ -41,7 +42,17 @@ def test_bias_has_elements_of_accumulators() -> None:
     assert len(pack(np.zeros(40, np.int32), layout)) == layout.bytes(DEFAULT)
 
 
+def test_bias_is_there_for_each_row() -> None:
+    core, layout = Configuration(batch=2), TensorLayout(Memory.ACC, (40,), (0,), (16,), repeats=4)
+    bias = np.arange(40, dtype=np.int32)
+    blocks = pack(bias, layout).view(np.int32).reshape(3, 4, 16)
+    assert layout.bytes(core) == blocks.nbytes and np.array_equal(blocks[1], np.tile(bias[16:32], (4, 1))) and not blocks[2, :, 8:].any()
+    assert str(layout) == "ACC[3] x [4, 16]"
+
+
 def test_what_is_no_layout() -> None:
+    with pytest.raises(ArgumentError, match="elements with 0 times their block"):
+        TensorLayout(Memory.ACC, (4,), (0,), (16,), repeats=0)
     with pytest.raises(ArgumentError, match="name each once"):
         TensorLayout(Memory.INP, (4, 4), (2,), (16,))
     with pytest.raises(ArgumentError, match=r"of shape \(2, 2\)"):
