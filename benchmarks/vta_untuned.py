@@ -17,7 +17,7 @@ from rich.table import Table
 
 import ansor
 from ansor.run.zero_tuning import pick
-from ansor.targets.base import parse_target
+from ansor.targets.base import Target, parse_target
 from ansor.tasks.task import SearchTask
 from ansor.te.tensor import Tensor
 from ansor.vta.compiled import operator_from_text
@@ -44,6 +44,14 @@ LAYERS: dict[str, list[Tensor]] = {
 }
 
 
+def compared(tensors: list[Tensor], target: Target, trials: int) -> tuple[int, int]:
+    """Cycles of what the estimate picks, and of what a search finds."""
+    task = SearchTask(tensors=tensors, target=target)
+    guess = pick(task).program
+    untuned = cycles_of(operator_from_text(task.source(guess.sketch, guess.row).text))
+    return untuned, cycles_of(operator_from_text(ansor.auto_schedule(tensors, target=target, trials=trials).source))
+
+
 def main() -> None:
     """The table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -57,13 +65,12 @@ def main() -> None:
     for name, tensors in LAYERS.items():
         if given.names and not any(one in name for one in given.names):
             continue
-        task = SearchTask(tensors=tensors, target=target)
-        guess = pick(task).program
-        untuned = cycles_of(operator_from_text(task.source(guess.sketch, guess.row).text))
-        tuned = cycles_of(operator_from_text(ansor.auto_schedule(tensors, target=target, trials=given.trials).source))
+        untuned, tuned = compared(tensors, target, given.trials)
         ratios.append(min(tuned, untuned) / untuned)
         table.add_row(name, f"{untuned}", f"{tuned}", f"{ratios[-1]:.3f}")
         print(name, untuned, tuned, f"{ratios[-1]:.3f}", flush=True)
+    if not ratios:
+        parser.error(f"asked for {' and '.join(given.names)}; layers are {', '.join(LAYERS)}")
     Console(width=120).print(table)
     print(f"least {min(ratios):.3f}, geometric mean {math.exp(sum(map(math.log, ratios)) / len(ratios)):.3f}, {given.trials} trials")
     print(CHISEL)
