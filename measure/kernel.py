@@ -3,9 +3,10 @@
 import ctypes
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +19,8 @@ from ansor.codegen.toolchain import find_compiler
 from ansor.errors import ArgumentError, ArgumentTypeError, MeasureError, ToolchainError
 from ansor.measure import saved_kernel
 from ansor.measure.builder import Builder
-from ansor.measure.direct_call import DirectCall
 from ansor.measure.machine_trouble import check_trouble
+from ansor.measure.quick_call import Entry, QuickCall, quick_call
 from ansor.measure.result_memory import aligned_empty
 from ansor.measure.saved_kernel import SavedKernel
 from ansor.support.forked import Locked
@@ -54,8 +55,8 @@ class Kernel(Locked):
     arrays, or `out=` (one array, or a tuple of them for several outputs; it may be one of the inputs). Arrays that are not contiguous or not aligned to
     `ALIGNMENT` bytes are copied first; torch tensors and `aligned_empty` arrays need no copy. Calls from several Python
     threads are safe, one after the other. Inputs may be given by name.
-    The memory of a large torch result is used again once the result is gone: a kernel keeps that of one. Such a
-    result cannot be resized in place.
+    From the third call on a call takes about a microsecond more than its C code: the first two look for mistakes in another, slower way, as does any call that
+    is not simple. The memory of a result is used again once the result is gone: a kernel keeps that of one. Results cannot be resized in place.
     """
 
     def __init__(
@@ -92,7 +93,8 @@ class Kernel(Locked):
         self._constants: dict[str, NDArray[np.generic]] = {}
         self._dtypes = {argument.name: np.dtype(argument.dtype) for argument in source.arguments}
         self._outputs = [argument for argument in source.arguments if argument.role == "output"]
-        self._direct: DirectCall | None = None
+        self._quick: QuickCall | None = None
+        self._met: Counter[bool] = Counter()  # calls by whether they had tensors, until they are quick
         self._gradients_said = False
 
     def __repr__(self) -> str:
@@ -130,21 +132,22 @@ class Kernel(Locked):
                     f"bind_constants: {self._source.entry!r} has no constant {name!r}; it has {', '.join(known) or 'none'}"
                 )
             array = self._checked(known[name], value)
-            self._constants[name] = array
-            self._bound[name] = _aligned(known[name].physical(array))
-            self._direct = None
+            packed = _aligned(known[name].physical(array))
+            with self.lock:
+                self._constants[name], self._bound[name] = array, packed
+                self._slow_again()
 
     def __call__(self, /, *inputs: "Tensor", out: "Tensor | Sequence[Tensor] | None" = None, **named: "Tensor") -> "Tensor | tuple[Tensor, ...]":
         """Run once; arguments by name follow those by position.
 
         Raises ArgumentTypeError or ArgumentError, which are a TypeError and a ValueError, too, when the number, a name, a shape or a dtype is wrong.
         """
-        if out is None and inputs and not named:
-            torch = sys.modules.get("torch")  # whoever passes a torch tensor has imported torch; we do not
-            if torch is not None and isinstance(inputs[0], torch.Tensor):
-                direct = self._call_directly(inputs)
-                if direct is not None:
-                    return direct[0] if len(direct) == 1 else tuple(direct)
+        quick = self._quick
+        if quick is not None and not named:
+            with self.lock:
+                found: Tensor | tuple[Tensor, ...] | None = quick(inputs, out)
+            if found is not None:
+                return found
         return self._call_checked(inputs, out, named)
 
     def _call_checked(
@@ -172,8 +175,9 @@ class Kernel(Locked):
         for argument, result in zip(self._outputs, results, strict=True):
             if buffers[argument.name] is not result:
                 result[...] = buffers[argument.name]
+        self._learn(inputs)
         if out is not None:
-            return out if not isinstance(out, Sequence) else tuple(out)
+            return tuple(out) if _is_several(out) else cast("Tensor", out)
         found = tuple(_like(result, inputs) for result in results)
         return found[0] if len(found) == 1 else found
 
@@ -204,15 +208,25 @@ class Kernel(Locked):
                      "call it under torch.no_grad()")  # fmt: skip
                 return
 
-    def _call_directly(self, inputs: "Sequence[Tensor]") -> "list[torch.Tensor] | None":
+    def _learn(self, inputs: "Sequence[Tensor]") -> None:
+        """After the second call with arrays, or with tensors, the next ones are quick: what is called once has no use for that."""
+        tensors = any(_is_tensor(value) for value in inputs)
         with self.lock:
-            if self._direct is None:
-                self._watch_gradients(inputs)
-                self._direct = DirectCall(self.arguments, {name: array.ctypes.data for name, array in self._bound.items()})
-            results = self._direct.fill(inputs)  # type: ignore[arg-type]  # arrays are refused there
-            if results is not None:
-                self._call(self._direct.address, self._own_workspace())
-        return results
+            self._met[tensors] += 1
+            if self._met[tensors] != 2 or (self._quick is not None and not tensors):
+                return
+            pool = shared_pool(self._source.threads) if self._source.threads > 1 else None
+            function, workspace = ctypes.cast(self._function, ctypes.c_void_p).value or 0, self._own_workspace()
+            entry = Entry(function, workspace, pool.parallel_for if pool else 0, pool.handle if pool else 0, self._workspace)
+            self._quick = quick_call(entry, self.arguments, self._bound, tensors)
+
+    def after_fork(self) -> None:
+        """The threads that quick calls use are missing in a forked child."""
+        self._slow_again()
+
+    def _slow_again(self) -> None:
+        self._quick = None
+        self._met.clear()
 
     def run_pointers(self, addresses: Sequence[int], workspace: int = 0) -> None:
         """Run once on raw addresses, one for each of `arguments` (aligned, constants packed): for planned memory.
@@ -299,7 +313,7 @@ class Kernel(Locked):
     def _results(self, out: "Tensor | Sequence[Tensor] | None") -> list[NDArray[np.generic]]:
         if out is None:
             return [aligned_empty(argument.shape, argument.dtype) for argument in self._outputs]
-        given = list(out) if isinstance(out, Sequence) else [out]
+        given = list(out) if _is_several(out) else [cast("Tensor", out)]
         if len(given) != len(self._outputs):
             raise ArgumentTypeError(f"{self.name} has {len(self._outputs)} outputs, but out= holds {len(given)}")
         results = [self._checked(argument, value) for argument, value in zip(self._outputs, given, strict=True)]
@@ -323,6 +337,10 @@ class Kernel(Locked):
                 f"found {_found(value, array)}; convert it with {_conversion(value, argument.dtype)}"
             )
         return array
+
+
+def _is_several(out: "Tensor | Sequence[Tensor]") -> "TypeGuard[Sequence[Tensor]]":
+    return isinstance(out, Sequence) and not isinstance(out, memoryview)
 
 
 def _were(number: int) -> str:

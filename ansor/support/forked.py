@@ -15,6 +15,9 @@ class Locked:
         self.lock = threading.Lock()
         _owners.add(self)
 
+    def after_fork(self) -> None:
+        """What else has to be made anew in a forked child; it is called there."""
+
 
 _owners: weakref.WeakSet[Locked] = weakref.WeakSet()
 
@@ -22,6 +25,7 @@ _owners: weakref.WeakSet[Locked] = weakref.WeakSet()
 def _renew() -> None:
     for owner in list(_owners):
         owner.lock, owner.forked = threading.Lock(), True
+        owner.after_fork()
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,0 +1,150 @@
+"""Calls of a kernel that cost little more than the kernel: everything is looked at in C, where nothing has to be converted or refused."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.codegen.optional_library import loaded_if_built
+from ansor.codegen.source import Argument
+from ansor.codegen.toolchain import Compiler, cached_library, find_compiler
+
+SOURCE = Path(__file__).with_name("quick_call.c")
+MOST_COPIED = 1 << 20
+"""Bytes of an argument that is copied for want of alignment. Beside larger copies the other way into a kernel costs nothing, and it keeps no memory."""
+MOST_DIMENSIONS, MOST_ARGUMENTS = 16, 64
+KINDS = {"i": 0, "u": 1, "f": 2, "b": 6}
+"""Of DLPack, by those of NumPy."""
+
+QuickCall = Callable[[tuple[object, ...], object], Any]
+"""Inputs and `out` (or None) -> what the call gives; None, with nothing done, where another way has to be taken."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry point: addresses of the function, of its workspace, and of `parallel_for` and its pool (0 for one thread). `keep` lives as long."""
+
+    function: int
+    workspace: int
+    parallel_for: int
+    pool: int
+    keep: object
+
+
+class _Argument(ctypes.Structure):
+    _fields_ = (
+        ("role", ctypes.c_int64), ("dimensions", ctypes.c_int64), ("bytes", ctypes.c_int64), ("shape", ctypes.c_int64 * MOST_DIMENSIONS),
+        ("strides", ctypes.c_int64 * MOST_DIMENSIONS), ("format", ctypes.c_char * 8), ("code", ctypes.c_int64), ("bits", ctypes.c_int64),
+        ("dtype", ctypes.c_void_p), ("tensor_dtype", ctypes.c_void_p), ("tensor_shape", ctypes.c_void_p), ("address", ctypes.c_void_p),
+    )  # fmt: skip
+
+
+class _Description(ctypes.Structure):
+    _fields_ = (
+        ("kernel", ctypes.c_void_p), ("workspace", ctypes.c_void_p), ("parallel_for", ctypes.c_void_p), ("pool", ctypes.c_void_p),
+        ("arguments", ctypes.c_int64), ("most_copied", ctypes.c_int64), ("list", ctypes.c_void_p), ("array_type", ctypes.c_void_p),
+        ("tensor_type", ctypes.c_void_p), ("parameter_type", ctypes.c_void_p), ("from_array", ctypes.c_void_p), ("keep", ctypes.py_object),
+        ("numpy", ctypes.c_void_p), ("torch", ctypes.c_void_p),
+    )  # fmt: skip
+
+
+def quick_call_library(compiler: Compiler) -> Path:
+    """The shared library of `quick_call.c`. Raises ToolchainError when it does not build."""
+    return cached_library(compiler, "quick-call", SOURCE.read_text())
+
+
+def quick_call(entry: Entry, arguments: Sequence[Argument], bound: Mapping[str, NDArray[np.generic]], tensors: bool) -> QuickCall | None:
+    """What calls `entry`; None where these arguments, or this NumPy or machine, need the other way. tensors: it takes those of PyTorch, too.
+
+    Not for several threads at once: the workspace is one.
+    """
+    if len(arguments) > MOST_ARGUMENTS or not all(argument.name in bound or _is_plain(argument) for argument in arguments):
+        return None
+    make, numpy = _maker(), _numpy_functions()
+    if make is None or not numpy:
+        return None
+    torch = sys.modules["torch"] if tensors else None
+    kinds = [_Kind.of(argument, torch) for argument in arguments]
+    items = [_described(argument, kind, bound.get(argument.name)) for argument, kind in zip(arguments, kinds, strict=True)]
+    table = (_Argument * len(items))(*items)
+    types = (np.ndarray, np.ndarray, np.ndarray, None) if torch is None else (np.ndarray, torch.Tensor, torch.nn.Parameter, torch.from_numpy)
+    keep = (entry.keep, dict(bound), kinds, types)
+    about = _Description(
+        entry.function, entry.workspace, entry.parallel_for, entry.pool, len(items), MOST_COPIED, ctypes.addressof(table), *map(id, types), keep, numpy,
+        _torch_functions(torch),
+    )  # fmt: skip
+    found: QuickCall | None = make(ctypes.addressof(about))
+    return found
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What C compares with, by the addresses of these objects."""
+
+    dtype: np.dtype[Any]
+    tensor_dtype: object
+    tensor_shape: tuple[int, ...]
+
+    @classmethod
+    def of(cls, argument: Argument, torch: Any) -> _Kind:
+        return cls(np.dtype(argument.dtype), getattr(torch, argument.dtype, None), tuple(argument.shape))
+
+
+@lru_cache
+def _maker() -> Callable[[int], Any] | None:
+    loaded = loaded_if_built(lambda: quick_call_library(find_compiler()), "each call of a kernel takes tens of microseconds longer")
+    if loaded is None or ctypes.sizeof(ctypes.c_void_p) != 8:
+        return None
+    make = ctypes.PyDLL(loaded._name).ansor_quick_call  # with the interpreter's lock
+    make.argtypes, make.restype = [ctypes.c_void_p], ctypes.py_object
+    found: Callable[[int], Any] = make
+    return found
+
+
+def _is_plain(argument: Argument) -> bool:
+    return argument.as_given and len(argument.shape) <= MOST_DIMENSIONS and 0 not in argument.shape
+
+
+def _described(argument: Argument, kind: _Kind, bound: NDArray[np.generic] | None) -> _Argument:
+    if bound is not None:
+        return _Argument(role=2, bytes=bound.nbytes, address=bound.ctypes.data)
+    empty = np.empty(argument.shape, kind.dtype)
+    strides = tuple(stride // empty.itemsize for stride in empty.strides)
+    return _Argument(
+        role=int(argument.role == "output"), dimensions=empty.ndim, bytes=empty.nbytes, shape=empty.shape, strides=strides,
+        format=empty.data.format.encode(), code=KINDS[kind.dtype.kind], bits=empty.itemsize * 8, dtype=id(kind.dtype),
+        tensor_dtype=id(kind.tensor_dtype), tensor_shape=id(kind.tensor_shape),
+    )  # fmt: skip
+
+
+def _pointer(capsule: object, name: bytes | None) -> int:
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.argtypes, get.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
+    return int(get(capsule, name))
+
+
+def _numpy_functions() -> int:
+    """NumPy's table of C functions, which extensions find in the same place; 0 for versions whose table is not known."""
+    version = int(np.__version__.partition(".")[0])
+    if version not in (1, 2):
+        return 0
+    module = importlib.import_module("numpy._core.multiarray" if version == 2 else "numpy.core.multiarray")
+    return _pointer(module._ARRAY_API, None)
+
+
+def _torch_functions(torch: Any) -> int:
+    """PyTorch's table of DLPack's C functions; 0 without PyTorch, and for versions that have none, or one of another layout."""
+    capsule = getattr(torch.Tensor, "__dlpack_c_exchange_api__", None) if torch is not None else None
+    if capsule is None:
+        return 0
+    address = _pointer(capsule, b"dlpack_exchange_api")
+    return address if ctypes.c_uint32.from_address(address).value == 1 else 0
