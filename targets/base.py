@@ -131,6 +131,11 @@ class Target:
         """Whether loop orders, locations and annotations are open once the rules have been tried."""
         return find_kind(self.kind).codegen.open_loops
 
+    @property
+    def estimates(self) -> bool:
+        """Whether its kind has an estimate of its own."""
+        return find_kind(self.kind).codegen.cost is not None
+
     def cost(self, loops: Loops) -> Row | None:
         """What programs should cost by the estimate of its kind, one number for each; None: by the estimate for processors, which goes by `prior`."""
         estimate = find_kind(self.kind).codegen.cost

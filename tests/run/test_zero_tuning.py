@@ -20,6 +20,7 @@ from ansor.tasks.sketch_space import SketchSpace
 from ansor.tasks.task import SearchTask
 from ansor.te import nn, workloads
 from ansor.te.tensor import Tensor
+from tests.vta_declarations import conv2d
 
 pytestmark = pytest.mark.compiler
 TARGET = "cpu -mcpu=znver3 -threads=1"
@@ -61,6 +62,18 @@ def test_it_is_far_better_than_a_program_at_random() -> None:
     rows = np.stack([rng.integers(0, size, 200) for size in space.sizes], axis=1)
     drawn = space.features(rows)
     assert cycles < np.median(drawn.sums(np.exp(drawn.prior_logs()))) / 4
+
+
+def test_of_a_target_with_an_estimate_of_its_own_all_programs_are_looked_at() -> None:
+    task = SearchTask(tensors=conv2d((1, 32, 6, 6), 48, 1), target="vta")
+    least = math.inf
+    for space in task.spaces:
+        rows = np.array(list(np.ndindex(*space.sizes)), np.int64)
+        costs = np.broadcast_to(np.asarray(task.target.cost(space.sketch.lower_rows(rows))), len(rows))
+        least = min(least, float(costs[space.legal(rows)].min()))
+    choice = pick(task)
+    assert choice.how == "chosen by the estimate, as no model knows vta" and choice.confidence is None
+    assert float(np.asarray(task.target.cost(choice.program.sketch.lower_row(choice.program.row)))) == least
 
 
 def test_the_estimate_has_a_part_in_what_networks_say_and_in_nothing_else() -> None:
