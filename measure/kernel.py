@@ -225,8 +225,7 @@ class Kernel(Locked):
         self._slow_again()
 
     def _slow_again(self) -> None:
-        self._quick = None
-        self._met.clear()
+        self._quick, self._met = None, Counter()  # nothing is read: the fork of another thread may find a kernel that is being made
 
     def run_pointers(self, addresses: Sequence[int], workspace: int = 0) -> None:
         """Run once on raw addresses, one for each of `arguments` (aligned, constants packed): for planned memory.

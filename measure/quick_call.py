@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ansor.codegen.optional_library import loaded_if_built
 from ansor.codegen.source import Argument
 from ansor.codegen.toolchain import Compiler, cached_library, find_compiler
+from ansor.errors import CacheError, ToolchainError
 
 SOURCE = Path(__file__).with_name("quick_call.c")
 MOST_COPIED = 1 << 20
@@ -101,13 +102,20 @@ class _Kind:
 
 @lru_cache
 def _maker() -> Callable[[int], Any] | None:
-    loaded = loaded_if_built(lambda: quick_call_library(find_compiler()), "each call of a kernel takes tens of microseconds longer")
+    loaded = loaded_if_built(_library, "each call of a kernel takes tens of microseconds longer")
     if loaded is None or ctypes.sizeof(ctypes.c_void_p) != 8:
         return None
     make = ctypes.PyDLL(loaded._name).ansor_quick_call  # with the interpreter's lock
     make.argtypes, make.restype = [ctypes.c_void_p], ctypes.py_object
     found: Callable[[int], Any] = make
     return found
+
+
+def _library() -> Path:
+    try:
+        return quick_call_library(find_compiler())
+    except CacheError as error:  # a kernel that was saved needs neither compiler nor cache
+        raise ToolchainError(str(error)) from error
 
 
 def _is_plain(argument: Argument) -> bool:

@@ -11,6 +11,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ import torch
 from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.source import ALIGNMENT, Argument, CSource, Pack
 from ansor.codegen.toolchain import Compiler
-from ansor.errors import AnsorError
+from ansor.errors import AnsorError, AnsorWarning, CacheError, MachineTrouble, ToolchainError
 from ansor.measure import quick_call
 from ansor.measure.kernel import Kernel, build_kernels
 from ansor.measure.result_memory import aligned_empty
@@ -462,3 +463,24 @@ def test_without_a_library_and_for_other_versions_of_numpy(compiler: Compiler, m
             kernel, (a, b) = built(compiler), a_and_b()
             results = [np.asarray(kernel(a, b)) for _ in range(4)]
             assert kernel._quick is None and all(np.array_equal(one, results[0]) for one in results)
+
+
+@pytest.mark.parametrize("kind", [CacheError, ToolchainError, MachineTrouble])
+def test_what_cannot_be_built_is_warned_of_once(kind: type[AnsorError], compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(compiler: Compiler) -> Path:
+        raise kind("no room")
+
+    monkeypatch.setattr(quick_call, "quick_call_library", fails)
+    quick_call._maker.cache_clear()
+    try:
+        (a, b), kernels = a_and_b(), [built(compiler), built(compiler)]
+        with pytest.warns(AnsorWarning, match="each call of a kernel takes tens of microseconds longer: no room") as caught:
+            for kernel in kernels:
+                assert all(np.asarray(kernel(a, b)).shape == SHAPE for _ in range(4))
+        assert len(caught) == 1
+    finally:
+        quick_call._maker.cache_clear()
+
+
+def test_a_fork_while_a_kernel_is_made() -> None:
+    Kernel.__new__(Kernel).after_fork()  # before anything is in it
