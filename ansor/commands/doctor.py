@@ -12,6 +12,7 @@ from rich.console import Console
 
 from ansor import __version__
 from ansor.codegen.toolchain import find_compiler, prepare, processor_name
+from ansor.commands.board_check import say_check
 from ansor.commands.common import make_console, target_of
 from ansor.commands.targets import say_device
 from ansor.cost_model.pretrained import knows
@@ -69,7 +70,7 @@ def _elsewhere(target: Target, console: Console) -> bool:
     for form in toolchain.forms():
         toolchain.prepare(form)
     console.print(f"toolchain  {toolchain.version} (ready in {format_seconds(time.monotonic() - start)})", soft_wrap=True)
-    return say_device(console, target)
+    return say_device(console, target) and say_check(console, target)
 
 
 def _measured(target: Target, console: Console, load: float) -> None:

@@ -17,7 +17,7 @@ from ansor.measure.boards.checksums import memory_sum, standing, text_sum
 from ansor.measure.failure import Failure
 from ansor.measure.wire.wire import Wire
 
-ALONE, REGIONS, DONE = 1, 32, 2  # of bare.h
+ALONE, COUNTS, REGIONS, DONE = 1, 2, 32, 2  # of bare.h
 ANSWER_HEAD = 24  # bytes of an answer in memory that are before its text: state, size, lost
 STACK = "stack_bytes_used"
 CHANGED = Failure("out_of_bounds", "code, or what the trial program was told, was not as it was written when the program ended")
@@ -29,6 +29,7 @@ _ADDRESS = re.compile(r"\bpc 0x([0-9a-f]+)")
 @dataclass(frozen=True, slots=True)
 class Asked:
     """One run of an image. kept: the place of a reference's outputs, "-" for none; alone: whether the answer goes to the console, and the machine ends itself;
+    counts: no candidate runs, loops of known lengths do.
     heap, limit: where buffers may be, from and to, and ticks of the watchdog, 0 for none. nonce: of the run's sums."""
 
     mode: str
@@ -38,6 +39,7 @@ class Asked:
     heap: tuple[int, int]
     limit: int = 0
     nonce: int = field(default_factory=lambda: secrets.randbits(32))
+    counts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ def told(image: Image, artifact: Artifact, asked: Asked, values: Sequence[Segmen
     kept = [0, 0] if asked.kept == "-" else [int(word, 16) for word in asked.kept.split()]
     others = (*standing_parts, *values, recipe)
     assert len(others) < REGIONS, "of bare.h"
-    words = [ALONE if asked.alone else 0, manifest, *asked.heap, asked.limit, asked.nonce, *kept, len(others) + 1]
+    words = [(ALONE if asked.alone else 0) | (COUNTS if asked.counts else 0), manifest, *asked.heap, asked.limit, asked.nonce, *kept, len(others) + 1]
     size = 8 * (len(words) + 2 * (len(others) + 1))
     for at, length in (*((one.address, len(one.content)) for one in others), (place, size)):
         words += [at, length]

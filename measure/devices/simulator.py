@@ -12,13 +12,15 @@ from pathlib import Path
 
 from ansor.codegen.artifact import Artifact
 from ansor.codegen.image.board import Board
-from ansor.codegen.image.elf import read_image, write_elf
+from ansor.codegen.image.elf import Image, read_image, write_elf
 from ansor.codegen.image.toolchain import IMAGE
 from ansor.errors import DeviceError
-from ansor.measure.boards.asking import CHANGED, Asked, counters_of, said_in, told
+from ansor.measure.boards.asking import CHANGED, Asked, Told, counters_of, said_in, told
 from ansor.measure.boards.fit import misfit
+from ansor.measure.boards.smoke import believe, cost_of, seconds_for, silence, watchdog_ticks
 from ansor.measure.device_kinds import DeviceKind
 from ansor.measure.devices.program_runner import ProgramRunner
+from ansor.measure.devices.program_runner import Said as Ran
 from ansor.measure.devices.started import StartedDevice
 from ansor.measure.failure import Failure
 from ansor.measure.trial.proof import HostProof
@@ -47,17 +49,15 @@ class SimulatorTransport:
         self._board, self._unit, self._folder, self._programs = board, unit, folder, programs
 
     def run(self, program: Artifact, mode: str, kept: str, recipe: str, limits: Limits) -> Ended:
-        """See `Transport`."""
+        """See `Transport`. Raises DeviceError for a board that is not as its file says."""
         image = read_image(program.path)
-        too_large = misfit(program.source, self._board, image.symbols["ansor_free"])
+        free = image.symbols["ansor_free"]
+        too_large = misfit(program.source, self._board, free)
         if too_large is not None:
             return Ended("", too_large)
-        asked = Asked(mode, kept, recipe, True, (image.symbols["ansor_free"], self._board.heap_end), self._board.ticks(limits.seconds))
-        with tempfile.NamedTemporaryFile(suffix=".elf", dir=self._folder) as file:
-            asking = told(image, program, asked)
-            write_elf(image.with_bytes(asking.parts), Path(file.name))
-            words = (file.name if word == "IMAGE" else word for word in self._board.run.command[1:])
-            ran = self._programs.run([find_program(self._board.run.command[0]), *words], self._folder, limits.seconds + START_SECONDS)
+        self.check(program)
+        asked = Asked(mode, kept, recipe, True, (free, self._board.heap_end), self._board.ticks(limits.seconds))
+        ran, asking = self._started(image, program, asked, limits.seconds + START_SECONDS)
         if self._programs.closing.is_set():
             return Ended("", CLOSED)
         if ran.status is None:
@@ -70,6 +70,31 @@ class SimulatorTransport:
             return Ended("", Failure("exit", f"{self._board.run.command[0]} ended with status {ran.status} and without an answer; it said: {what}"))
         counters = counters_of(said, self._board, self._unit.name)
         return Ended(said.line, CHANGED if said.memory != asking.sum and not said.failed else None, counters)
+
+    def check(self, program: Artifact) -> int:
+        """Let the image of a program count loops of known lengths, once for each board; what the longest one cost.
+
+        Raises DeviceError for a board that is not as its file says."""
+        return believe(self._board, "", lambda: self._check(program))
+
+    def _check(self, program: Artifact) -> int:
+        board, image = self._board, read_image(program.path)
+        asked = Asked("", "-", "", True, (image.symbols["ansor_free"], board.heap_end), watchdog_ticks(board), counts=True)
+        ran, asking = self._started(image, program, asked, seconds_for(board))
+        if self._programs.closing.is_set():
+            raise DeviceError(CLOSED.text)
+        said = said_in(ran.output, asking.nonce)
+        if said is None:
+            raise silence(board, ran.status, ran.output, ran.complaint)
+        return cost_of(board, said, ran.status is not None)
+
+    def _started(self, image: Image, program: Artifact, asked: Asked, seconds: float) -> tuple[Ran, Told]:
+        """Start the simulator with an image that is told what is asked of it."""
+        with tempfile.NamedTemporaryFile(suffix=".elf", dir=self._folder) as file:
+            asking = told(image, program, asked)
+            write_elf(image.with_bytes(asking.parts), Path(file.name))
+            words = (file.name if word == "IMAGE" else word for word in self._board.run.command[1:])
+            return self._programs.run([find_program(self._board.run.command[0]), *words], self._folder, seconds), asking
 
     def place(self, path: Path) -> str:
         raise DeviceError(f"asked to measure with the values of {path} on {self._board.run.device}: boards take values over a wire; measure with seeds")
@@ -88,6 +113,12 @@ class SimulatorDevice(StartedDevice):
             return TrialRuns(SimulatorTransport(board, unit, folder, programs), unit, slower=SLOWER, here=proof)
 
         super().__init__(name, board.name, unit, IMAGE, opened)
+        self._board, self._unit = board, unit
+
+    def check(self, program: Artifact) -> int:
+        """What a loop of known length costs there. Raises DeviceError for a board that is not as its file says."""
+        with self._one.running(), tempfile.TemporaryDirectory() as folder:
+            return SimulatorTransport(self._board, self._unit, Path(folder), self._programs).check(program)
 
 
 def find_program(name: str) -> str:

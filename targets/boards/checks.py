@@ -10,6 +10,9 @@ from ansor.codegen.image.harness import STARTS
 from ansor.targets.unit import Unit
 
 SEMIHOSTING = "semihosting"
+WIDTHS = (8, 16, 32)
+LINE = "the address where it begins, and the number of its interrupt"
+WATCHDOGS = {"clint": "the addresses of mtime and mtimecmp", "cmsdk": LINE, "sse": LINE, "stm32": LINE}
 
 
 def mistakes(board: Board) -> Iterator[str]:
@@ -17,6 +20,7 @@ def mistakes(board: Board) -> Iterator[str]:
     yield from _of_core(board)
     yield from _of_memories(board)
     yield from _of_run(board)
+    yield from _of_devices(board)
 
 
 def _of_core(board: Board) -> Iterator[str]:
@@ -55,3 +59,23 @@ def _of_run(board: Board) -> Iterator[str]:
         yield f"console.end is {SEMIHOSTING!r}, but run.command does not allow it; for QEMU add '-semihosting-config', 'enable=on,target=native'"
     if command and not end and not board.console.htif:
         yield "a simulator is started, but nothing ends it; give console.end"
+
+
+def _of_devices(board: Board) -> Iterator[str]:
+    """Numbers that time and cost are divided by, and what the harness has code for."""
+    numbers = {"counter.hertz": board.counter.hertz, "counter.scale": board.counter.scale, "run.rate": board.run.rate, "watchdog.hertz": board.watchdog.hertz}
+    for name, number in numbers.items():
+        if not 0 < number < float("inf"):
+            yield f"{name} is {number:g}; give a number above 0"
+    if not 0 <= board.run.step < float("inf"):
+        yield f"run.step is {board.run.step:g}; give the seconds that an instruction takes, 0 for a board whose clock is real"
+    if board.console.width not in WIDTHS:
+        yield f"console.width is {board.console.width}; registers have {', '.join(map(str, WIDTHS))} bits"
+    if not 0 < board.counter.bits <= 32 and board.counter.bits != 64:
+        yield f"counter.bits is {board.counter.bits}; counters have 1 to 32 bits, or 64 in two words"
+    kind, registers = board.watchdog.kind, board.watchdog.registers
+    known = {name: words for name, words in WATCHDOGS.items() if (name == "clint") == board.core.architecture.startswith("riscv")}
+    if kind and kind not in known:
+        yield f"watchdog.kind is {kind!r}; those of {board.core.architecture} are {', '.join(known)}, or leave the watchdog out"
+    elif kind and len(registers) != 2:
+        yield f"watchdog.registers has {len(registers)} numbers; {kind} takes two: {known[kind]}"

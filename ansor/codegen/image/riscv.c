@@ -161,6 +161,8 @@ uint64_t counter_now(void) {
 #endif
 }
 
+__attribute__((noinline)) void known_passes(uint32_t passes) { __asm__ volatile("1: addi %0, %0, -1\n bnez %0, 1b\n" : "+r"(passes)); }
+
 void watchdog_start(uint64_t ticks) {
 #ifdef BOARD_MTIMECMP
     volatile uint32_t *const now = (volatile uint32_t *)(BOARD_MTIME), *const then = (volatile uint32_t *)(BOARD_MTIMECMP);

@@ -199,6 +199,8 @@ uint64_t counter_now(void) {
 }
 #endif
 
+__attribute__((noinline)) void known_passes(uint32_t passes) { __asm__ volatile("1: subs %0, %0, #1\n bne 1b\n" : "+l"(passes)::"cc"); }
+
 /* A timer that interrupts once, after so many ticks. */
 #if defined(BOARD_WATCHDOG_CMSDK)
 #define TIMER BOARD_WATCHDOG_CMSDK

@@ -1,0 +1,40 @@
+"""What `ansor doctor` says of a board that is simulated: it builds a program, lets it count, and says what came of it."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+from rich.console import Console
+
+from ansor.codegen.image.toolchain import IMAGE, PLAIN
+from ansor.codegen.toolchain import FIRST_CALL_SECONDS
+from ansor.errors import DeviceError, ToolchainError
+from ansor.measure.boards.smoke import PASSES
+from ansor.measure.device_kinds import open_devices
+from ansor.measure.devices.simulator import SimulatorDevice
+from ansor.targets.base import Target
+
+
+def say_check(console: Console, target: Target) -> bool:
+    """Whether the board of a target is as its file says, in a line; nothing is said of devices that cannot be asked."""
+    (device,) = open_devices(None, target)
+    with closing(device):
+        if not isinstance(device, SimulatorDevice):
+            return True
+        try:
+            counted = _counted(device, target)
+        except DeviceError as error:
+            console.print(f"check      {error}", soft_wrap=True)
+            return False
+    console.print(f"check      a loop of {PASSES[-1]:,} passes ran there and counted {counted:,} {target.unit}", soft_wrap=True)
+    return True
+
+
+def _counted(device: SimulatorDevice, target: Target) -> int:
+    with tempfile.TemporaryDirectory(prefix="ansor-check-") as folder:
+        made = target.toolchain().build([PLAIN], IMAGE, Path(folder) / "check", timeout=FIRST_CALL_SECONDS)
+        if not made.said.ok:
+            raise ToolchainError(f"no program can be built for {target}: {made.said.text}")
+        return device.check(made.artifacts[0])

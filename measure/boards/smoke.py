@@ -1,0 +1,152 @@
+"""Whether a board is as its file says: one short run without a candidate, before the first trial.
+
+Loops of known lengths run between marks of the counter, and then the watchdog, where there is one, has to end a loop that does not end. What is wrong is said
+with what was found, and with the fields of the file that may be the cause.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable
+from itertools import pairwise
+
+from ansor.codegen.image.board import Board
+from ansor.errors import DeviceError
+from ansor.measure.boards.asking import Said
+from ansor.measure.trial.runs import answer_of
+from ansor.measure.trial.transport import Ended
+from ansor.support.text import clip
+
+PASSES = (5000, 10000, 20000)  # of bare.c
+PER_PASS = 2  # instructions of one
+INSTRUCTIONS = 150_000  # after which the watchdog comes
+ALL_INSTRUCTIONS = 1_000_000  # of the run, about, with what is painted and summed up
+SLOWER, SECONDS = 8.0, 10.0  # than it says, where others work beside it; of a simulator's start, likewise
+CYCLES = (0.25, 100.0)  # of a pass, from two processors that do more than one thing at a time to flash memory without a cache
+CONSOLE = "console.data, console.status, console.mask, console.ready, console.width and console.setup"
+NEAR = 0x40  # bytes from the address of a field, where a trap is its fault
+_COUNTED = '{"counted": true}'
+_WHERE = re.compile(r"address 0x([0-9a-f]+)")
+
+_lock = threading.Lock()
+_believed: dict[tuple[Board, str], int] = {}
+
+
+def believe(board: Board, device: str, checked: Callable[[], int]) -> int:
+    """What `checked` gives, which raises DeviceError for a board that is not as its file says. It is called once for a good board on a device."""
+    with _lock:
+        if (board, device) not in _believed:
+            _believed[board, device] = checked()
+        return _believed[board, device]
+
+
+def seconds_for(board: Board) -> float:
+    """What the run may take."""
+    return SECONDS + SLOWER * ALL_INSTRUCTIONS / board.run.rate
+
+
+def watchdog_ticks(board: Board) -> int:
+    """After which it comes."""
+    return board.ticks(INSTRUCTIONS / board.run.rate)
+
+
+def refuse(board: Board, what: str, fields: str) -> DeviceError:
+    """The error of a board that is not as its file says."""
+    return DeviceError(f"the board {board.name} is not as its file says: {what}; look at {fields} (docs/boards.md)")
+
+
+def silence(board: Board, status: int | None, output: str, complaint: str) -> DeviceError:
+    """The error of a run without an answer. status: of the simulator, None where it went on until its time was up."""
+    program, said = board.run.command[0], clip(" ".join(output.split()), 200)
+    ended = f"{program} did not end in {seconds_for(board):.3g} s" if status is None else f"{program} ended with status {status}"
+    if complaint.strip():
+        ended = f"{ended} and complained: {clip(complaint.strip().splitlines()[0], 300)}"  # registers follow
+    if _COUNTED in output and status is None:
+        what = f"a short program counted, and then its watchdog ({board.watchdog.kind}) did not end it: {ended}"
+        return refuse(board, what, "watchdog.kind, watchdog.registers, watchdog.hertz, run.rate, run.step and console.end")
+    if said:
+        what = f"what a short program printed is no whole answer, {said!r}: {ended}"
+        return refuse(board, what, f"{CONSOLE}, console.end, and run.command")
+    printing = "console.htif" if board.console.htif else CONSOLE
+    return refuse(board, f"a short program printed nothing: {ended}", f"{printing}, start and size of memories, run.boot, core.mcpu and run.command")
+
+
+def cost_of(board: Board, said: Said, ended: bool = True) -> int:
+    """What the longest loop cost, in units of the board. ended: whether the simulator did. Raises DeviceError for what says that the board's file is wrong."""
+    if said.failed:
+        failure = answer_of(Ended(said.line)).failure
+        assert failure is not None
+        if failure.kind != "timeout":
+            raise refuse(board, f"a short program ended in a trap: {failure}", _blamed(board, failure.kind, failure.text))
+        if len(said.marks) <= len(PASSES):
+            raise refuse(board, f"the watchdog came while a short program counted: {failure}", f"watchdog.hertz, watchdog.registers, run.step{_clock(board)}")
+    if not ended:
+        what = f"a short program ran to its end, and {board.run.command[0]} was still running after {seconds_for(board):.3g} s"
+        raise refuse(board, what, "console.end and run.command")
+    counts = [after - before for before, after in pairwise(said.marks)]
+    if wrong := _miscounted(board, counts):
+        numbers = f"loops of {', '.join(f'{one:,}' for one in PASSES)} passes counted {', '.join(f'{one:,}' for one in counts)} ticks"
+        raise refuse(board, f"its counter {_counter(board)} {wrong[0]}: {numbers}", wrong[1])
+    return round(counts[-1] * board.counter.scale)
+
+
+def _counter(board: Board) -> str:
+    return board.counter.csr or f"at {board.counter.register:#x}"
+
+
+def _miscounted(board: Board, counts: list[int]) -> tuple[str, str] | None:
+    """What is wrong with a counter, and the fields that may be the cause. counts: ticks of each loop, modulo 2 ** 64."""
+    counter, where = board.counter, "counter.csr" if board.counter.csr else "counter.register and counter.setup"
+    if not any(counts):
+        return "does not count", where
+    half = 1 << (63 if counter.csr and not counter.csr.startswith("0x") or counter.bits == 64 else counter.bits - 1)
+    if any(one >= half for one in counts):
+        return "runs backwards, or is none", f"counter.down, counter.bits, {where}"
+    if not all(1.5 * before - 3 <= after <= 2.5 * before + 3 for before, after in pairwise(counts)):
+        return "does not grow with the work", f"counter.bits, {where}{_clock(board)}"
+    each = (counts[2] - counts[0]) / (PASSES[2] - PASSES[0])
+    return _off(board, each)
+
+
+def _off(board: Board, each: float) -> tuple[str, str] | None:
+    """The same of a counter that grows with the work. each: ticks of a pass."""
+    counter, units = board.counter, each * board.counter.scale
+    where = "counter.csr" if counter.csr else "counter.register, counter.setup"
+    if counter.unit == "instructions" and abs(units - PER_PASS) > 0.01 * PER_PASS:
+        scale = PER_PASS / each if each > 0 else 0.0
+        what = f"says {units:.4g} instructions of a pass, which has {PER_PASS}"
+        return what, f"counter.scale ({scale:.6g} would be right, if that is exact), {where}{_clock(board)}"
+    if counter.unit.startswith("cycles") and not CYCLES[0] <= units <= CYCLES[1]:
+        return f"says {units:.4g} cycles of a pass of {PER_PASS} instructions", f"counter.scale, counter.unit, {where}"
+    clock = PER_PASS * counter.hertz * board.run.step
+    if counter.unit == "instructions" and not counter.csr and board.run.command and abs(each - clock) > 0.05 * each:
+        what = f"ticks {each:.4g} times in a pass, where hertz and step say {clock:.4g}"
+        return what, f"counter.hertz ({counter.hertz * each / max(clock, 1e-300):.6g} would be right with this step), run.step, counter.setup{_clock(board)}"
+    return None
+
+
+def _clock(board: Board) -> str:
+    """Where else a simulator's clock is set."""
+    if not any("qemu" in word for word in board.run.command[:1]):
+        return ""
+    set_here = [after for word, after in pairwise(board.run.command) if word == "-icount"]
+    return f", and -icount of run.command, which is {set_here[0]}" if set_here else ", and run.command, which lacks -icount"
+
+
+def _blamed(board: Board, kind: str, text: str) -> str:
+    """Fields that may have led to a trap: those whose address it names, first."""
+    found, console, counter = _WHERE.search(text), board.console, board.counter
+    places = [
+        ("counter.register", counter.register), ("console.data", console.data), ("console.status", console.status),
+        *((f"console.setup (the write to {at:#x})", at) for at, _ in console.setup),
+        *((f"counter.setup (the write to {at:#x})", at) for at, _ in counter.setup),
+        *((f"console.end (the write to {at:#x})", at) for at in ([console.end[0]] if isinstance(console.end, tuple) else [])),
+        *(("watchdog.registers", at) for at in board.watchdog.registers[: 2 if board.watchdog.kind == "clint" else 1]),
+    ]  # fmt: skip
+    far = {name: abs(int(found[1], 16) - at) for name, at in places if found and at}
+    if far and min(far.values()) < NEAR:
+        return " and ".join(name for name, bytes_away in far.items() if bytes_away == min(far.values()))
+    if kind == "instruction":
+        return "core.mcpu, core.flags, core.floats, core.guard, counter.csr and run.command"
+    return "start and size of memories, core.guard, core.mcpu, addresses of counter, console and watchdog, and run.command"
