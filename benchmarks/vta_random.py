@@ -30,9 +30,8 @@ from ansor.targets.base import Target, parse_target
 from ansor.targets.vta import configuration_of
 from ansor.tasks.task import SearchTask
 from ansor.te.tensor import Tensor
-from ansor.vta.compiled import Operator
+from ansor.vta.compiled import Operator, operator_from_text
 from ansor.vta.cycles import CHISEL
-from ansor.vta.generate import compile_operator
 from ansor.vta.runtime.driver import Driver
 from ansor.vta.runtime.opencl import OpenclDriver
 from ansor.vta.runtime.operator_queue import Limits, Queue
@@ -103,15 +102,15 @@ KINDS: dict[str, tuple[Callable[[np.random.Generator], list[Tensor]], float]] = 
 
 def sampled(tensors: list[Tensor], target: Target, count: int, rng: np.random.Generator) -> Iterator[Operator | str]:
     """Operators of so many random rows that the limits allow, of all sketches; what was said in the place of one."""
-    spaces = SearchTask(tensors=tensors, target=target).spaces
-    for number, space in enumerate(rng.permutation(np.arange(count) % len(spaces)).tolist()):
-        del number
+    task = SearchTask(tensors=tensors, target=target)
+    spaces = task.spaces
+    for space in rng.permutation(np.arange(count) % len(spaces)).tolist():
         sketch = spaces[space].sketch
         rows = rng.integers(0, sketch.sizes, (64, len(sketch.sizes)))
         legal = rows[np.broadcast_to(legal_rows(sketch.lower_rows(rows), target, len(rows)), len(rows))]
         if len(legal):
             try:
-                yield compile_operator(sketch.lower_row(legal[0].tolist()), configuration_of(target))
+                yield operator_from_text(task.source(sketch, legal[0].tolist()).text)
             except AnsorError as error:
                 yield str(error)
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 
 from ansor.integer.network import IntegerNetwork
-from ansor.integer.operators import Dense, Operator, Reshape, Transpose
+from ansor.integer.operators import Add, AveragePool, Convolution, Dense, Operator, Reshape, Table, Transpose
 
 
 def improved(network: IntegerNetwork) -> IntegerNetwork:
     """The network after all passes."""
-    return pruned(fold_transposes(network))
+    return pruned(fold_clips(fold_transposes(network)))
 
 
 def fold_transposes(network: IntegerNetwork) -> IntegerNetwork:
@@ -36,6 +37,42 @@ def fold_transposes(network: IntegerNetwork) -> IntegerNetwork:
         done.append(Reshape(name, (source.name,), tensors[name].shape))
         done.append(replace(one, inputs=(name,), weights=np.ascontiguousarray(weights)))
     return replace(network, operators=tuple(done), tensors=tensors)
+
+
+def fold_clips(network: IntegerNetwork) -> IntegerNetwork:
+    """A table that only limits numbers of one scale, as a rectifier that is quantised apart, narrows the limits of what it alone reads."""
+    readers = Counter(name for one in network.operators for name in one.inputs) + Counter(network.outputs)
+    done: dict[str, Operator] = {}
+    for one in network.operators:
+        before = done.get(one.inputs[0])
+        limits = _limits(one, network) if before is not None and readers[before.output] == 1 else None
+        narrowed = _narrowed(before, *limits) if before is not None and limits is not None else None
+        if before is None or narrowed is None:
+            done[one.output] = one
+            continue
+        del done[before.output]
+        done[one.output] = replace(narrowed, output=one.output)
+    return replace(network, operators=tuple(done.values()))
+
+
+def _limits(operator: Operator, network: IntegerNetwork) -> tuple[int, int] | None:
+    """Between which numbers a table leaves all as they are, and which it puts for others; None for another table."""
+    same = isinstance(operator, Table) and network.tensors[operator.inputs[0]].quantisation == network.tensors[operator.output].quantisation
+    if not isinstance(operator, Table) or not same:
+        return None
+    low, high = int(operator.values[0]), int(operator.values[-1])
+    return (low, high) if low <= high and np.array_equal(operator.values, np.clip(np.arange(-128, 128), low, high)) else None
+
+
+def _narrowed(operator: Operator, low: int, high: int) -> Operator | None:
+    """The operator with results between these, too; None where it has no limits."""
+    if not isinstance(operator, Add | Convolution | Dense | AveragePool):
+        return None
+    held = operator if isinstance(operator, Add) else operator.rescale
+    least, most = (min(max(end, low), high) for end in (held.low, held.high))
+    if isinstance(operator, Add):
+        return replace(operator, low=least, high=most)
+    return replace(operator, rescale=replace(operator.rescale, low=least, high=most))
 
 
 def pruned(network: IntegerNetwork) -> IntegerNetwork:
