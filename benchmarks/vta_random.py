@@ -39,7 +39,7 @@ from ansor.vta.runtime.simulators import CycleDriver
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.vta_layers import LAYERS, declared
-from tests.vta_declarations import added, conv2d, dense, depthwise, pool
+from tests.vta_declarations import added, conv2d, dense, depthwise, grouped, pool
 
 Arrays = dict[str, NDArray[np.generic]]
 EACH = 10
@@ -83,10 +83,19 @@ def drawn_depthwise(rng: np.random.Generator) -> list[Tensor]:
     return depthwise(drawn_shape(rng), kernel, stride=int(rng.integers(1, 3)), pad=int(rng.integers(0, kernel // 2 + 1)))
 
 
+def drawn_groups(rng: np.random.Generator) -> list[Tensor]:
+    """Groups of any number of channels, up to 70 in all."""
+    groups = int(rng.integers(2, 13))
+    n, _, rows, columns = drawn_shape(rng)
+    inputs, outputs = (int(rng.integers(1, max(2, 70 // groups + 1))) for _ in range(2))
+    kernel, stride = int(rng.choice([1, 3])), int(rng.integers(1, 3))
+    return grouped((n, groups * inputs, rows, columns), groups * outputs, groups, kernel, stride=stride, residual=bool(rng.integers(2)))
+
+
 def drawn_pool(rng: np.random.Generator) -> list[Tensor]:
-    """The greatest, or sums with zeros around."""
-    mean = bool(rng.integers(2))
-    return pool(drawn_shape(rng), int(rng.integers(2, 4)), stride=int(rng.integers(1, 3)), pad=int(rng.integers(0, 2)) if mean else 0, mean=mean)
+    """The greatest, or sums, with any number around."""
+    kernel, number = int(rng.integers(2, 4)), int(rng.choice([0, -128, 11]))
+    return pool(drawn_shape(rng), kernel, stride=int(rng.integers(1, 3)), pad=int(rng.integers(0, 2)), mean=bool(rng.integers(2)), number=number)
 
 
 def drawn_add(rng: np.random.Generator) -> list[Tensor]:
@@ -95,7 +104,8 @@ def drawn_add(rng: np.random.Generator) -> list[Tensor]:
 
 
 KINDS: dict[str, tuple[Callable[[np.random.Generator], list[Tensor]], float]] = {
-    "convolution": (drawn_conv, 0.5), "dense": (drawn_dense, 0.2), "depthwise": (drawn_depthwise, 0.1), "pooling": (drawn_pool, 0.1), "add": (drawn_add, 0.1),
+    "convolution": (drawn_conv, 0.4), "groups": (drawn_groups, 0.1), "dense": (drawn_dense, 0.2),
+    "depthwise": (drawn_depthwise, 0.1), "pooling": (drawn_pool, 0.1), "add": (drawn_add, 0.1),
 }  # fmt: skip
 """What is drawn, and its share."""
 
@@ -103,7 +113,7 @@ KINDS: dict[str, tuple[Callable[[np.random.Generator], list[Tensor]], float]] = 
 def sampled(tensors: list[Tensor], target: Target, count: int, rng: np.random.Generator) -> Iterator[Operator | str]:
     """Operators of so many random rows that the limits allow, of all sketches; what was said in the place of one."""
     task = SearchTask(tensors=tensors, target=target)
-    spaces = task.spaces
+    spaces = [space for space in task.spaces if len(space.sizes)]
     for space in rng.permutation(np.arange(count) % len(spaces)).tolist():
         sketch = spaces[space].sketch
         rows = rng.integers(0, sketch.sizes, (64, len(sketch.sizes)))
