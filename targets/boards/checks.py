@@ -26,6 +26,10 @@ def mistakes(board: Board) -> Iterator[str]:
 def _of_core(board: Board) -> Iterator[str]:
     if board.core.architecture not in STARTS:
         yield f"the architecture {board.core.architecture!r} is none; it is one of {', '.join(STARTS)}"
+    if "-" in board.core.mcpu.split("+")[0]:
+        name, plus, features = board.core.mcpu.partition("+")
+        meant = name.replace("-", "_") + plus + features
+        yield f"core.mcpu is {board.core.mcpu!r}; the embedded compiler writes names of processors with '_': did you mean {meant!r}?"
     if not Unit.is_text(board.counter.unit):
         yield f"the counter's unit {board.counter.unit!r} is none; units are seconds, instructions, cycles:MODEL and ticks:RATE Hz"
 
