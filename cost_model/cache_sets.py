@@ -24,16 +24,19 @@ USUAL = FirstCache()
 """Of most processors."""
 
 
-def room(counts: Sequence[Row], run: Row, lines: Row, strides: Sequence[Row], cache: FirstCache) -> Row:
+def sets_met(strides: Sequence[Row], cache: FirstCache) -> list[Row]:
+    """How many different sets neighbours reach along each dimension, at most. strides: bytes between neighbours."""
+    return [cache.way_bytes / larger(power_of_two_in(stride, cache.way_bytes), cache.line_bytes) for stride in strides]
+
+
+def room(counts: Sequence[Row], run: Row, lines: Row, met: Sequence[Row], cache: FirstCache) -> Row:
     """Bytes of a cache that `lines` take when some sets get more of them than others: as much as the fullest set would need of all.
 
-    counts: elements touched of each dimension but the last; run: bytes touched of the last one; strides: bytes between neighbours of those dimensions.
+    counts: elements touched of each dimension but the last; run: bytes touched of the last one; met: `sets_met` along those dimensions.
     """
     line_bytes, way_bytes = cache.line_bytes, cache.way_bytes
     sets = float(way_bytes // line_bytes)
     reached = smaller(ceil(run / line_bytes), sets)
-    for count, stride in zip(reversed(counts), reversed(strides), strict=True):
-        apart = larger(power_of_two_in(stride, way_bytes), line_bytes)  # every so many bytes of a page are met
-        places = smaller(count, way_bytes / apart)
-        reached = smaller(reached * places, sets)
+    for count, most in zip(reversed(counts), reversed(met), strict=True):
+        reached = smaller(reached * smaller(count, most), sets)
     return lines * line_bytes * sets / larger(smaller(reached, lines), 1.0)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ansor.cost_model.cache_sets import FirstCache, room
+from ansor.cost_model.cache_sets import FirstCache, room, sets_met
 from ansor.cost_model.nest import Nest
 from ansor.ir.columns import Flag, Int, Row, anywhere, ceil, choose, larger, magnitude, negated, row, smaller
 from ansor.ir.linear import Atom, Linear, Opaque, Quotient, Remainder, Var, variables
@@ -177,8 +177,9 @@ def _any(values: Sequence[Flag]) -> Flag:
 
 def _group_footprint(nest: Nest, layout: Layout, group: list[Index], cache: FirstCache) -> Footprint:
     dimensions = [_dimension(nest, layout, d, [index[d] for index in group]) for d in range(len(layout.shape))]
+    met = sets_met([stride * layout.element_bytes for stride in layout.strides[:-1]], cache)  # the same for all boundaries
     elements: list[Row] = [_touched(dimensions)]
-    taken: list[Row] = [_room(dimensions, elements[0], layout, cache)]
+    taken: list[Row] = [_room(dimensions, elements[0], layout, met, cache)]
     walked, crossing = _walked(dimensions, len(nest.loops))
     points: Row = float(len(group))
     for level in range(len(nest.loops) - 1, -1, -1):
@@ -190,7 +191,7 @@ def _group_footprint(nest: Nest, layout: Layout, group: list[Index], cache: Firs
             points = points * choose(walked[level], nest.extents[level], 1.0)
             touched = choose(crossing, smaller(touched, points), touched)
         elements.append(touched)
-        taken.append(_room(dimensions, touched, layout, cache) if here else taken[-1])
+        taken.append(_room(dimensions, touched, layout, met, cache) if here else taken[-1])
     elements.reverse()
     taken.reverse()
     strides = _strides(nest, dimensions, layout)
@@ -438,13 +439,12 @@ def _unique_lines(dimensions: list[_Dimension], touched: Row, layout: Layout, li
     return larger(touched / run_count, 1.0) * larger(per_run, 1.0)
 
 
-def _room(dimensions: list[_Dimension], touched: Row, layout: Layout, cache: FirstCache) -> Row:
+def _room(dimensions: list[_Dimension], touched: Row, layout: Layout, met: Sequence[Row], cache: FirstCache) -> Row:
     line_bytes = cache.line_bytes
     if not dimensions:
         return float(line_bytes)
     lines = _unique_lines(dimensions, touched, layout, line_bytes)
-    strides = [stride * layout.element_bytes for stride in layout.strides[:-1]]
-    return room([dimension.count for dimension in dimensions[:-1]], dimensions[-1].covered * layout.element_bytes, lines, strides, cache)
+    return room([dimension.count for dimension in dimensions[:-1]], dimensions[-1].covered * layout.element_bytes, lines, met, cache)
 
 
 def _line_visits(nest: Nest, layout: Layout, elements: list[Row], strides: tuple[Row | None, ...], moves: tuple[Flag, ...], line_bytes: int) -> Row:
