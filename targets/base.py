@@ -117,7 +117,7 @@ class Target:
     @property
     def algorithms(self) -> tuple[str, ...]:
         """Names of algorithms that its programs may follow, beside those of every target."""
-        algorithms = find_kind(self.kind).codegen.algorithms
+        algorithms = find_kind(self.kind).codegen.algorithms.names
         return algorithms(self) if callable(algorithms) else algorithms
 
     @property
@@ -167,7 +167,7 @@ class Target:
 
     def called(self, source: CSource) -> CSource:
         """A program of another declaration, whose arguments are those of the workload now."""
-        called = find_kind(self.kind).codegen.called
+        called = find_kind(self.kind).codegen.algorithms.called
         return source if called is None else called(source)
 
     def passes(self, loops: Loops, entry: str) -> Iterator[Shown]:
@@ -295,6 +295,15 @@ def _c_compiler(target: Target) -> Toolchain:
 
 
 @dataclass(frozen=True)
+class OwnAlgorithms:
+    """What programs of a kind may follow, beside what those of every target may (`ansor.algorithms.base`). names: of them, a function of the target where that
+    depends on it. called: a program of another declaration, for the arguments of the workload; None: its text says nothing of them."""
+
+    names: tuple[str, ...] | Callable[[Target], tuple[str, ...]] = ()
+    called: Callable[[CSource], CSource] | None = None
+
+
+@dataclass(frozen=True)
 class CodeGenerator:
     """From loops to what runs. emit: the text of a program; toolchain: what builds it. A kind that is not C brings its own of both.
 
@@ -302,8 +311,6 @@ class CodeGenerator:
     target where that depends on it. cost: what programs should cost (arithmetic for many at once, as for limits); None: what processors take, by `Prior`.
     open_loops: loop orders, locations and annotations are tried after the rules; where rules decide all of that, they are not.
     refusal: why devices of a target cannot run any program of a computation, with the numbers; '' where they may. It is asked before anything is built.
-    algorithms: names of those that its programs may follow, beside those of every target (`ansor.algorithms.base`); a function of the target where that
-    depends on it.
     """
 
     emit: Callable[[Target, Loops, str], CSource] = _as_c
@@ -313,8 +320,7 @@ class CodeGenerator:
     cost: Callable[[Target, Loops], Row] | None = None
     open_loops: bool = True
     refusal: Callable[[Target, Dag], str] = _any
-    algorithms: tuple[str, ...] | Callable[[Target], tuple[str, ...]] = ()
-    called: Callable[[CSource], CSource] | None = None
+    algorithms: OwnAlgorithms = OwnAlgorithms()
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from ansor.ir.loops import Loops, stores
 from ansor.schedule.legality import BESIDE, LIMITS
 from ansor.schedule.machine import Limit, Machine
 from ansor.targets import dsp, helium
-from ansor.targets.base import Bounds, CodeGenerator, Kind, Meaning, Option, Target, register_kind
+from ansor.targets.base import Bounds, CodeGenerator, Kind, Meaning, Option, OwnAlgorithms, Target, register_kind
 from ansor.targets.boards.catalogue import find_board
 from ansor.targets.hardware import Caches, Hardware, Memory
 from ansor.targets.prior import Issue, Overhead, Prior, Reduction, Traffic
@@ -152,5 +152,5 @@ def _device(target: Target) -> str:
 
 
 _LIMITS = (*LIMITS, Limit("room", _has_room), Limit("index", _short_loops))
-_CODE = CodeGenerator(toolchain=_toolchain, intrinsics=INTRINSICS, limits=_LIMITS, refusal=_refusal, algorithms=_algorithms)
+_CODE = CodeGenerator(toolchain=_toolchain, intrinsics=INTRINSICS, limits=_LIMITS, refusal=_refusal, algorithms=OwnAlgorithms(_algorithms))
 MICRO = register_kind(Kind("micro", _default, OPTIONS, "mps2-an386", _unit, _device, _CODE, Meaning(_settled, _words)))

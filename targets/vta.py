@@ -15,7 +15,7 @@ from ansor.ir.dag import Dag
 from ansor.ir.loops import Loops
 from ansor.schedule.legality import LIMITS
 from ansor.schedule.machine import Limit
-from ansor.targets.base import CodeGenerator, Kind, Option, Target, register_kind
+from ansor.targets.base import CodeGenerator, Kind, Option, OwnAlgorithms, Target, register_kind
 from ansor.targets.hardware import Caches, Hardware, Memory
 from ansor.targets.prior import Prior
 from ansor.targets.unit import cycles
@@ -100,6 +100,6 @@ VTA = register_kind(Kind(
     "vta", _default, (CORE,), "default", cycles(CHISEL.name), "vta-sim",
     CodeGenerator(
         _emit, lambda target: VtaToolchain(), limits=_limits, cost=_cycles, open_loops=False, refusal=_refusal,
-        algorithms=_algorithms, called=_called,
+        algorithms=OwnAlgorithms(_algorithms, _called),
     ),
 ))  # fmt: skip

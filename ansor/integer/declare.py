@@ -37,7 +37,7 @@ def _(operator: Convolution, shapes: Sequence[Shape]) -> list[Tensor]:
         if operator.depthwise:
             source, weight = (c, weights[rows, columns, c, 0]) if each == 1 else (c // each, weights[rows, columns, c // each, c % each])
             return te.sum(padded[n, at[0], at[1], source].astype("int32") * weight.astype("int32"), axis=[rows, columns])
-        channel = inner if operator.groups == 1 else c // (shape[3] // operator.groups) * weights.shape[2] + inner
+        channel = inner if operator.window.groups == 1 else c // (shape[3] // operator.window.groups) * weights.shape[2] + inner
         product = padded[n, at[0], at[1], channel].astype("int32") * weights[rows, columns, inner, c].astype("int32")
         return te.sum(product, axis=[rows, columns, inner])
 

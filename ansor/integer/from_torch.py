@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -162,8 +163,8 @@ class _Quantiser:
         stored = weights.transpose(2, 3, 1, 0)
         if depthwise:
             stored = weights.reshape(groups, -1, *weights.shape[2:]).transpose(2, 3, 0, 1)
-        window = _window(node, (weights.shape[2], weights.shape[3]))
-        return Weighted((source,), *FREE, np.ascontiguousarray(stored), scales, bias, window, depthwise, 1 if depthwise else groups)
+        window = replace(_window(node, (weights.shape[2], weights.shape[3])), groups=1 if depthwise else groups)
+        return Weighted((source,), *FREE, np.ascontiguousarray(stored), scales, bias, window, depthwise)
 
     def _pool(self, node: Node, source: str) -> Pending:
         kernel = node.integers("kernel")

@@ -66,12 +66,12 @@ def convolution(read: Values, node: OnnxNode) -> Pending:
         raise ModelError(f"the {node} has {groups} groups of {found.values.shape[1]} channels for {shape[1]} in and {outputs} out; groups have to divide both")
     window = window_of(node, (shape[2] + more[0] + more[2], shape[3] + more[1] + more[3]), (found.values.shape[2], found.values.shape[3]))
     around = [one + other for one, other in zip(window.padding, more, strict=True)]
-    window = replace(window, padding=(around[0], around[1], around[2], around[3]))
+    window = replace(window, padding=(around[0], around[1], around[2], around[3]), groups=1 if depthwise else groups)
     weights = found.values.transpose(2, 3, 1, 0)
     if depthwise:
         weights = found.values.reshape(groups, outputs // groups, *window.kernel).transpose(2, 3, 0, 1)
     bias = whole_bias(read, node, 2, found.scales * read.build.quantisation(source).scale, outputs)
-    return Weighted((source,), *FREE, np.ascontiguousarray(weights), found.scales, bias, window, depthwise, 1 if depthwise else groups)
+    return Weighted((source,), *FREE, np.ascontiguousarray(weights), found.scales, bias, window, depthwise)
 
 
 def pad(read: Values, node: OnnxNode) -> Known:

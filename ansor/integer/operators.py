@@ -20,13 +20,15 @@ Array = NDArray[np.generic]
 
 @dataclass(frozen=True)
 class Window:
-    """How a kernel slides over an image: (height, width) each; padding: top, left, bottom, right; filling: the number that padding writes."""
+    """How a kernel slides over an image: (height, width) each; padding: top, left, bottom, right; filling: the number that padding writes. groups: of
+    channels, which a convolution's kernels see one of."""
 
     kernel: tuple[int, int]
     strides: tuple[int, int] = (1, 1)
     padding: tuple[int, int, int, int] = (0, 0, 0, 0)
     dilation: tuple[int, int] = (1, 1)
     filling: int = 0
+    groups: int = 1
 
     def output(self, height: int, width: int) -> tuple[int, int]:
         """Height and width of the result, 0 or less where the kernel does not fit."""
@@ -41,6 +43,7 @@ class Window:
         words += [f"strides {self.strides}"] if self.strides != (1, 1) else []
         words += [f"padding {self.padding}"] if any(self.padding) else []
         words += [f"dilation {self.dilation}"] if self.dilation != (1, 1) else []
+        words += [f"groups {self.groups}"] if self.groups > 1 else []
         return " ".join(words)
 
 
@@ -87,7 +90,6 @@ class Convolution(Operator):
     window: Window
     depthwise: bool = False
     wide: bool = False
-    groups: int = 1
 
     @property
     def kind(self) -> str:
@@ -100,7 +102,7 @@ class Convolution(Operator):
     def shape(self, inputs: Sequence[Shape]) -> Shape:
         batch, height, width, channels = inputs[0]
         inner, outer = self.weights.shape[2:]
-        if inner * self.groups != channels or outer % self.groups:
+        if inner * self.window.groups != channels or outer % self.window.groups:
             return ()
         return (batch, *self.window.output(height, width), inner * outer if self.depthwise else outer)
 
@@ -108,8 +110,7 @@ class Convolution(Operator):
         return prod(output) * prod(self.weights.shape[: 2 if self.depthwise else 3])
 
     def __str__(self) -> str:
-        groups = f" groups {self.groups}" if self.groups > 1 else ""
-        return f"{self.kind}({self.inputs[0]}) {self.window}{groups}"
+        return f"{self.kind}({self.inputs[0]}) {self.window}"
 
 
 def even(channels: int) -> int:

@@ -54,7 +54,6 @@ class Weighted(Pending):
     bias: Doubles
     window: Window | None = None
     depthwise: bool = False
-    groups: int = 1
 
     def quantised(self, build: Builder, name: str, output: Quantisation) -> str:
         source = build.quantisation(self.sources[0])
@@ -72,7 +71,7 @@ class Weighted(Pending):
         if self.window is None:
             return build.add(Dense(name, self.sources, self.weights, whole, rescale), output)
         window = replace(self.window, filling=source.zero_point)
-        return build.add(Convolution(name, self.sources, self.weights, whole, rescale, window, self.depthwise, groups=self.groups), output)
+        return build.add(Convolution(name, self.sources, self.weights, whole, rescale, window, self.depthwise), output)
 
 
 @dataclass(frozen=True, eq=False)

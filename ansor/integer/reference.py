@@ -41,9 +41,9 @@ def _(operator: Convolution, *inputs: Bytes) -> Bytes:
     weights = operator.weights.astype(np.int64)
     if operator.depthwise:
         sums = np.einsum("nhwyxc,yxcm->nhwcm", taps, weights).reshape(*taps.shape[:3], -1)
-    elif operator.groups > 1:
-        split = taps.reshape(*taps.shape[:-1], operator.groups, -1)
-        sums = np.einsum("nhwyxgc,yxcgo->nhwgo", split, weights.reshape(*weights.shape[:3], operator.groups, -1)).reshape(*taps.shape[:3], -1)
+    elif operator.window.groups > 1:
+        split = taps.reshape(*taps.shape[:-1], operator.window.groups, -1)
+        sums = np.einsum("nhwyxgc,yxcgo->nhwgo", split, weights.reshape(*weights.shape[:3], operator.window.groups, -1)).reshape(*taps.shape[:3], -1)
     else:
         sums = np.einsum("nhwk,ko->nhwo", taps.reshape(*taps.shape[:3], -1), weights.reshape(-1, weights.shape[-1]))
     return operator.rescale.apply(sums + operator.bias)

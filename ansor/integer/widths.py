@@ -48,7 +48,7 @@ def _in_pairs(one: Convolution | Dense) -> bool:
     if isinstance(one, Dense):
         return int(one.weights.shape[0]) % 2 == 0
     _, columns, channels, _ = one.weights.shape
-    return not one.depthwise and one.groups == 1 and (channels > 1 or int(columns) % 2 == 0)
+    return not one.depthwise and one.window.groups == 1 and (channels > 1 or int(columns) % 2 == 0)
 
 
 def _with(network: IntegerNetwork, wide: set[str]) -> IntegerNetwork:

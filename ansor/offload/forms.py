@@ -76,7 +76,7 @@ def _(operator: Convolution, given: Sequence[Given]) -> Form | str:
     kernel = numbers.constant("weights", np.ascontiguousarray(order))
     source, shape = _padded(data, window), on_device(operator.shape([given[0].shape]))
     ky, kx = te.reduce_axis(window.kernel[0], "ky"), te.reduce_axis(window.kernel[1], "kx")
-    inner, groups = te.reduce_axis(weights.shape[2], "ci"), weights.shape[2] if operator.depthwise else operator.groups
+    inner, groups = te.reduce_axis(weights.shape[2], "ci"), weights.shape[2] if operator.depthwise else operator.window.groups
 
     def one(n: Axis, c: Axis, y: Axis, x: Axis) -> Expr:
         at, group = _places(window, y, x, ky, kx), c // (shape[1] // groups) if shape[1] > groups else c

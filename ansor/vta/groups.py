@@ -34,12 +34,16 @@ class Grouping:
     rows: int
     inner: int | None
     group: Axis | None
-    groups: int
 
     @property
     def inputs(self) -> int:
         """Input channels of a group."""
-        return self.data.tensor.shape[self.place] // self.groups
+        return 1 if self.group is None else self.group.extent
+
+    @property
+    def groups(self) -> int:
+        """Their number."""
+        return self.data.tensor.shape[self.place] // self.inputs
 
     @property
     def alone(self) -> bool:
@@ -124,7 +128,7 @@ def _grouping(stage: Tensor, data: Read, weights: Read) -> Grouping | None:
     ones = all(extent == 1 for place, extent in enumerate(weights.tensor.shape) if _is_zero(weights.indices[place]))
     if groups < 2 or not whole or not ones or data.tensor.shape[places[0]] != groups * inputs or weights.tensor.shape[rows] != lanes.extent:
         return None
-    return Grouping(stage, data, weights, lanes, places[0], rows, inner, group, groups)
+    return Grouping(stage, data, weights, lanes, places[0], rows, inner, group)
 
 
 def _is_zero(index: Expr) -> bool:

@@ -39,7 +39,7 @@ def test_layers_in_groups_run_on_the_core(powers: bool, core: str) -> None:
     made = network(powers)
     placed = build(made, f"vta -core={core}")
     assert not placed.annotation.refused
-    grouped = {one.output for one in made.operators if isinstance(one, Convolution) and (one.groups > 1 or one.depthwise)}
+    grouped = {one.output for one in made.operators if isinstance(one, Convolution) and (one.window.groups > 1 or one.depthwise)}
     assert len(grouped) == 5 and grouped <= placed.annotation.device
     running = Running(placed, Queue(FunctionalDriver(configuration_of(parse_target(f"vta -core={core}")), seed=4)))
     inputs = inputs_of(made, 1)
