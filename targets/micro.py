@@ -88,8 +88,8 @@ def _settled(target: Target) -> Target:
     """Which memory `-code` means. Raises TargetError where there is none, and for more stack than the board keeps free."""
     board, memory = find_board(target.mcpu), target.hardware.memory
     if memory.stack_bytes > board.run.stack:
-        has = f"{board.name} keeps {board.run.stack:,} bytes for it (`stack` of [run])"
-        raise TargetError(f"asked for target micro with {memory.stack_bytes:,} bytes of local buffers on the stack, but {has}; ask for less")
+        has = f"the whole stack of {board.name} has {board.run.stack:,} bytes (`run.stack` of its file; -stack is the part of it for local buffers)"
+        raise TargetError(f"asked for target micro with -stack={memory.stack_bytes:,} bytes for local buffers, but {has}; ask for less, or raise run.stack")
     names = [one.name for one in board.memories]
     ram = board.data if board.code.flash else board.code
     meant = {"flash": next((one.name for one in board.memories if one.flash), ""), "ram": ram.name} | {name: name for name in names}

@@ -40,7 +40,7 @@ def test_code_is_where_the_option_says(text: str, memory: str, shown: str) -> No
     [
         ("mps2-an386 -code=flash", "with -code=flash, but mps2-an386 has no flash memory; its memories are ram, code"),
         ("mps2-an386 -code=attic", "with -code=attic, but mps2-an386 has no memory of that name; its memories are ram, code"),
-        ("nrf52840dk -stack=64K", "with 65,536 bytes of local buffers on the stack, but nrf52840dk keeps 8,192 bytes for it"),
+        ("nrf52840dk -stack=64K", "with -stack=65,536 bytes for local buffers, but the whole stack of nrf52840dk has 8,192 bytes"),
     ],
 )
 def test_what_a_board_does_not_have_is_refused(text: str, said: str) -> None:
