@@ -88,8 +88,9 @@ def drawn_groups(rng: np.random.Generator) -> list[Tensor]:
     groups = int(rng.integers(2, 13))
     n, _, rows, columns = drawn_shape(rng)
     inputs, outputs = (int(rng.integers(1, max(2, 70 // groups + 1))) for _ in range(2))
-    kernel, stride = int(rng.choice([1, 3])), int(rng.integers(1, 3))
-    return grouped((n, groups * inputs, rows, columns), groups * outputs, groups, kernel, stride=stride, residual=bool(rng.integers(2)))
+    kernel, stride = int(rng.choice([1, 3])) if inputs > 1 else 3, int(rng.integers(1, 3))
+    shape = (n, groups * inputs, rows, columns)
+    return grouped(shape, groups * outputs, groups, kernel, stride=stride, pad=kernel // 2, residual=bool(rng.integers(2)))
 
 
 def drawn_pool(rng: np.random.Generator) -> list[Tensor]:

@@ -173,6 +173,8 @@ def plan_of(state: State, output: str) -> Plan | None:
     others = [stage.name for stage in state.stages if stage.name not in (output, *totals)]
     if len(totals) > 1:
         return None
+    if any(_is_divided(stage.tensor) for stage in state.stages):
+        return None
     if not totals:
         return Plan(output, between=tuple(reversed(others)))
     (total,) = totals
@@ -181,9 +183,12 @@ def plan_of(state: State, output: str) -> Plan | None:
     chain = [stage.name for stage in state.readers(total)]
     if len(padding) > 1 or not all(access.is_elementwise_match(state[total].tensor, state[name].tensor) for name in chain):
         return None
-    if any(not access.is_simple_access(state[name].tensor) for name in (*between, output)) or _is_divided(state[total].tensor):
+    if any(not access.is_simple_access(state[name].tensor) for name in (*between, output)):
         return None
-    return Plan(output, total, padding[0] if padding else "", between, product_of(state[total].tensor))
+    product = product_of(state[total].tensor)
+    if product is None and _is_across(state[total].tensor):
+        return None
+    return Plan(output, total, padding[0] if padding else "", between, product)
 
 
 def product_of(tensor: Tensor) -> Product | None:
@@ -213,6 +218,14 @@ def _product(tensor: Tensor, data: Read, weights: Read) -> Product | None:
 def _is_divided(tensor: Tensor) -> bool:
     """Whether it reads anything at an index that is divided, as channels in groups are: no box of elements is read then."""
     return any(isinstance(node, Binary) and node.op in DIVISIONS for read in access.reads(tensor) for index in read.indices for node in walk(index))
+
+
+def _is_across(tensor: Tensor) -> bool:
+    """Whether it reads anything across the axis that blocks run along, as groups with one result each do."""
+    axes = tensor.compute.axes if tensor.compute is not None else ()
+    lanes = axes[min(1, len(axes) - 1)] if axes else None
+    used = (index for read in access.reads(tensor) for index in read.indices if index is not lanes)
+    return any(node is lanes for index in used for node in walk(index))
 
 
 def _narrow(side: Expr) -> Read | None:

@@ -277,8 +277,7 @@ class _InGroups:
 
 
 def divided_reads(stage: Tensor) -> Iterator[Read]:
-    """Reads of a reduction at indices that are divided, as channels in groups are."""
-    if stage.compute is not None and isinstance(stage.compute.body, Reduce):
-        for read in access.reads(stage):
-            if any(isinstance(node, Binary) and node.op in DIVISIONS for index in read.indices for node in walk(index)):
-                yield read
+    """Reads at indices that are divided, as channels in groups are."""
+    for read in access.reads(stage):
+        if any(isinstance(node, Binary) and node.op in DIVISIONS for index in read.indices for node in walk(index)):
+            yield read

@@ -39,6 +39,7 @@ OPERATORS = {
     "weights that are given": grouped((1, 48, 6, 6), 48, 3, constant=False),
     "small groups": grouped((2, 48, 8, 8), 24, 6, stride=2, residual=True),
     "odd groups": grouped((1, 60, 7, 9), 45, 3, 5, pad=2),
+    "one result each": grouped((1, 60, 7, 8), 3, 3),
     "several of each": grouped((1, 20, 9, 9), 60, 20, dilation=2, pad=2),
     "add": added((1, 40, 9, 9)),
     "rescaled": rescaled(),
