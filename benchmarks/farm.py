@@ -40,6 +40,7 @@ from ansor.measure.device_queue import DeviceQueue
 from ansor.measure.failure import Failure
 from ansor.measure.measurer import Candidate, Measurer
 from ansor.run.states import TaskState
+from ansor.run.zero_tuning import pick
 from ansor.targets.base import parse_target
 from ansor.zoo.catalogue import NETWORKS
 from tests.farm_cluster import Cluster, child_of
@@ -138,6 +139,8 @@ def boards(folder: Path, trials: int, delay: float, pixels: int, agents: bool) -
 
     tasks, weights = extract_tasks(NETWORKS["resnet18"].model(), (torch.zeros(1, 3, pixels, pixels),), BOARD)
     rows: list[tuple[float, float]] = []
+    for task in tasks:
+        pick(task)  # what is worked out once for each task is not part of either
     with Cluster(folder / "farm") as cluster:
         for count in (1, 4):
             for number in range(count):
