@@ -50,11 +50,11 @@ def _is_weight(given: object) -> bool:
 
 @dataclass
 class _Made:
-    """A network, None where there is none, and the weights that it was made from, with the numbers of times that they had been written to."""
+    """A network, None where there is none, and the weights that it was made from, with what tells whether they are still the same."""
 
     network: CompiledNetwork | None
     weights: tuple[torch.Tensor, ...]
-    versions: tuple[int, ...]
+    versions: tuple[tuple[int, int], ...]
 
 
 class _Networks(Locked):
@@ -112,17 +112,19 @@ class _Networks(Locked):
             return None
 
     def _shared(self, given: Sequence[Any]) -> str:
-        """Why results of networks, which are new tensors, would not do: views of inputs are to change with them. One run in PyTorch tells."""
+        """Why results of networks, which are new tensors, would not do: views are to change with what they are of. One run in PyTorch tells."""
         with torch.random.fork_rng(devices=[]):
             results = self._graph(*given)
+        places = [one.untyped_storage().data_ptr() for one in results if isinstance(one, torch.Tensor) and one.numel()]
         inputs = {one.untyped_storage().data_ptr() for one in given if isinstance(one, torch.Tensor)}
-        shared = any(isinstance(one, torch.Tensor) and one.untyped_storage().data_ptr() in inputs for one in results)
-        return "a result shares memory with an input" if shared else ""
+        if not inputs.isdisjoint(places):
+            return "a result shares memory with an input"
+        return "two results share memory" if len(set(places)) < len(places) else ""
 
 
-def _version(weight: torch.Tensor) -> int:
-    """How often it was written to; tensors made in inference mode do not count."""
-    return 0 if weight.is_inference() else weight._version
+def _version(weight: torch.Tensor) -> tuple[int, int]:
+    """How often it was written to, and where it lies, which assigning to `data` changes; tensors made in inference mode do not count."""
+    return 0 if weight.is_inference() else weight._version, weight.data_ptr()
 
 
 class _Bound(torch.nn.Module):

@@ -66,6 +66,8 @@ def test_a_module_with_batches_that_change_and_weights_that_are_written_to() -> 
         module.conv.weight.mul_(2)
         images = torch.randn(1, 3, 8, 8)
         assert_same(network(images), module(images))
+        module.dense.weight.data = torch.randn(5, 8)
+        assert_same(network(images), module(images))
 
 
 def test_torch_finds_it_by_name() -> None:
@@ -119,6 +121,30 @@ def test_views_of_inputs_stay_views() -> None:
         (square, _), lines = said(lambda: view(values))
         values.add_(1)
     assert torch.equal(square, torch.full((2, 2), 2.0)) and "shares memory with an input" in lines[0]
+
+
+def test_results_that_share_memory_go_on_doing_so() -> None:
+    @compiled
+    def twice(values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        doubled = values * 2
+        return doubled, doubled.view(2, 2)
+
+    with torch.no_grad():
+        (flat, square), lines = said(lambda: twice(torch.ones(4)))
+        flat.add_(1)
+    assert torch.equal(square, torch.full((2, 2), 3.0)) and "two results share memory" in lines[0]
+
+
+def test_autocast_outside() -> None:
+    module, values = torch.nn.Linear(16, 8).eval(), torch.randn(4, 16)
+    network = compiled(module)
+    with torch.no_grad():
+        for _ in range(2):
+            with torch.autocast("cpu", torch.bfloat16):
+                (found, _), expected = said(lambda: network(values)), module(values)
+            assert found.dtype == expected.dtype
+            torch.testing.assert_close(found, expected, rtol=2e-2, atol=2e-2)
+            torch.testing.assert_close(network(values), module(values), rtol=1e-4, atol=1e-5)
 
 
 def test_other_weights_of_the_same_graph() -> None:
