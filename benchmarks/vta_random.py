@@ -112,8 +112,10 @@ KINDS: dict[str, tuple[Callable[[np.random.Generator], list[Tensor]], float]] = 
 
 
 def sampled(tensors: list[Tensor], target: Target, count: int, rng: np.random.Generator) -> Iterator[Operator | str]:
-    """Operators of so many random rows that the limits allow, of all sketches; what was said in the place of one."""
+    """Operators of so many random rows that the limits allow, of all sketches; what was said in the place of one. None of what a core refuses."""
     task = SearchTask(tensors=tensors, target=target)
+    if target.refusal(task.dag):  # one channel: said before anything is built
+        return
     spaces = [space for space in task.spaces if len(space.sizes)]
     for space in rng.permutation(np.arange(count) % len(spaces)).tolist():
         sketch = spaces[space].sketch

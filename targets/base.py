@@ -11,7 +11,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from importlib.metadata import entry_points
+from importlib import import_module
 from operator import attrgetter
 from typing import Literal, TypeVar
 
@@ -24,16 +24,20 @@ from ansor.codegen.toolchain import find_compiler
 from ansor.errors import TargetError
 from ansor.ir.columns import Row
 from ansor.ir.dag import Dag
-from ansor.ir.intrinsics import Intrinsic, available, declare, intrinsic_named
+from ansor.ir.intrinsics import Intrinsic, available, declare, declare_later, intrinsic_named
 from ansor.ir.loops import Loops
 from ansor.ir.passes import Shown, shown
 from ansor.schedule.legality import LIMITS
 from ansor.schedule.machine import Limit
+from ansor.support.text import parse_bytes
 from ansor.targets.hardware import Caches, Hardware
 from ansor.targets.prior import Prior
 from ansor.targets.unit import SECONDS, Unit
 
 GROUP = "ansor.targets"
+BUILTIN = {"arm": "ansor.targets.arm", "armv7": "ansor.targets.arm", "cpu": "ansor.targets.cpu", "micro": "ansor.targets.micro", "vta": "ansor.targets.vta"}
+"""The package's own kinds, and the modules that register them, which are imported when one is asked for: who compiles for this machine needs none but cpu."""
+
 LOCAL = "local"
 """The device that is this machine."""
 
@@ -129,7 +133,12 @@ class Target:
     @property
     def open_loops(self) -> bool:
         """Whether loop orders, locations and annotations are open once the rules have been tried."""
-        return find_kind(self.kind).codegen.open_loops
+        return find_kind(self.kind).codegen.loops.open
+
+    @property
+    def plain_loops(self) -> bool:
+        """Whether its devices run the plain loops of a declaration."""
+        return find_kind(self.kind).codegen.loops.plain
 
     @property
     def estimates(self) -> bool:
@@ -241,12 +250,11 @@ class Option:
             return self._changed(kind, text, default)
         if self.reading == "text":
             return text
-        match = re.fullmatch(r"(\d+)([KMG]?)(?:i?B)?" if self.reading == "size" else r"(\d+)()", text)
-        value = int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2]] if match else -1
-        if value not in self.bounds:
+        value = parse_bytes(text) if self.reading == "size" else int(text) if re.fullmatch(r"\d+", text) else None
+        if value is None or value not in self.bounds:
             least, most = self.bounds.least, self.bounds.most
             number = "a power of two" if self.bounds.power else "bytes such as 32K or 1M" if self.reading == "size" else "an integer"
-            form = f"{number}, at least {least}" + (f" and at most {self.text(most)}" if value > most else "")
+            form = f"{number}, at least {least}" + (f" and at most {self.text(most)}" if value is not None and value > most else "")
             raise TargetError(f"asked for target {kind} with -{self.name}={text}; -{self.name} ({self.help}) is {form}")
         return value
 
@@ -304,13 +312,22 @@ class OwnAlgorithms:
 
 
 @dataclass(frozen=True)
+class LoopUse:
+    """open: loop orders, locations and annotations are tried after the rules; where rules decide all of that, they are not. plain: devices run loops without a
+    schedule, which serve where there is no other program."""
+
+    open: bool = True
+    plain: bool = True
+
+
+@dataclass(frozen=True)
 class CodeGenerator:
     """From loops to what runs. emit: the text of a program; toolchain: what builds it. A kind that is not C brings its own of both.
 
     intrinsics: instructions that programs may use where a processor has them, preferred ones first; limits: what programs may not exceed, a function of the
     target where that depends on it. cost: what programs should cost (arithmetic for many at once, as for limits); None: what processors take, by `Prior`.
-    open_loops: loop orders, locations and annotations are tried after the rules; where rules decide all of that, they are not.
-    refusal: why devices of a target cannot run any program of a computation, with the numbers; '' where they may. It is asked before anything is built.
+    loops: what is done with loops besides what rules do. refusal: why devices of a target cannot run any program of a computation, with the numbers; '' where
+    they may. It is asked before anything is built.
     """
 
     emit: Callable[[Target, Loops, str], CSource] = _as_c
@@ -318,7 +335,7 @@ class CodeGenerator:
     intrinsics: tuple[Intrinsic, ...] = ()
     limits: tuple[Limit, ...] | Callable[[Target], tuple[Limit, ...]] = LIMITS
     cost: Callable[[Target, Loops], Row] | None = None
-    open_loops: bool = True
+    loops: LoopUse = LoopUse()
     refusal: Callable[[Target, Dag], str] = _any
     algorithms: OwnAlgorithms = OwnAlgorithms()
 
@@ -357,7 +374,9 @@ _aliases = {"llvm": "cpu"}
 
 def register_kind(kind: Kind) -> Kind:
     """Make a kind of target known. Raises TargetError when another has its name."""
-    if kind.name in _kinds and _kinds[kind.name] is not kind or kind.name in _aliases:
+    if kind.name in BUILTIN and kind.name not in _kinds:
+        import_module(BUILTIN[kind.name])  # ours has the name, even if nobody has asked for it
+    if _kinds.get(kind.name, kind) is not kind or kind.name in _aliases:
         raise TargetError(f"asked to register target kind {kind.name!r}, which exists already; choose another name")
     declare(kind.codegen.intrinsics)
     _kinds[kind.name] = kind
@@ -366,24 +385,39 @@ def register_kind(kind: Kind) -> Kind:
 
 def kind_names() -> list[str]:
     """Names of all kinds, those of other packages included."""
-    return sorted({*_kinds, *(point.name for point in entry_points(group=GROUP))})
+    from importlib.metadata import entry_points
+
+    return sorted({*BUILTIN, *_kinds, *(point.name for point in entry_points(group=GROUP))})
 
 
 def known_kinds() -> tuple[Kind, ...]:
-    """The kinds that were registered, or found, so far."""
+    """The package's own kinds, and those that were registered, or found, so far."""
+    for module in BUILTIN.values():
+        import_module(module)
     return tuple(_kinds.values())
 
 
 def find_kind(name: str) -> Kind:
     """The kind of that name. Other packages are asked only when we have none."""
+    if name not in _kinds and name in BUILTIN:
+        import_module(BUILTIN[name])
     if name not in _kinds:
-        for point in entry_points(group=GROUP):
-            if point.name == name:
-                register_kind(point.load())
+        _ask_packages(name)
     if name not in _kinds:
         why = f": {name} programs cannot be generated yet" if name in DEVICES else ""
         raise TargetError(f"asked for target kind {name!r}{why}; the kinds are {', '.join(kind_names())} (and llvm, which is cpu), such as 'cpu -threads=1'")
     return _kinds[name]
+
+
+def _ask_packages(name: str) -> None:
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group=GROUP):
+        if point.name == name:
+            register_kind(point.load())
+
+
+declare_later(known_kinds)
 
 
 def find_intrinsic(name: str) -> Intrinsic | None:

@@ -15,7 +15,7 @@ from ansor.ir.dag import Dag
 from ansor.ir.loops import Loops
 from ansor.schedule.legality import LIMITS
 from ansor.schedule.machine import Limit
-from ansor.targets.base import CodeGenerator, Kind, Option, OwnAlgorithms, Target, register_kind
+from ansor.targets.base import CodeGenerator, Kind, LoopUse, Option, OwnAlgorithms, Target, register_kind
 from ansor.targets.hardware import Caches, Hardware, Memory
 from ansor.targets.prior import Prior
 from ansor.targets.unit import cycles
@@ -27,7 +27,7 @@ from ansor.vta.generate import compile_operator, is_for_core
 from ansor.vta.limits import limits_of
 from ansor.vta.refusals import refusal
 from ansor.vta.toolchain import VtaToolchain, is_operator
-from ansor.vta.work import work_of
+from ansor.vta.work import work_on_core
 
 CORES = {"default": DEFAULT, "32": CORE_32, "64": CORE_64}
 CORE = Option("core", "mcpu", "text", "default (16 x 16), 32, 64, or sizes as powers of two: block=5,weight_bytes=19", always=True)
@@ -54,8 +54,16 @@ def configuration_of(target: Target) -> Configuration:
     return configuration_named(target.mcpu)
 
 
+def _text_of(configuration: Configuration) -> str:
+    """The one text that a configuration has, so that records of it are of one target."""
+    named = next((name for name, one in CORES.items() if one == configuration), "")
+    sizes = [(field.name, getattr(configuration, field.name)) for field in fields(Configuration)]
+    return named or ",".join(f"{name}={size}" for name, size in sizes if size != getattr(DEFAULT, name))
+
+
 def _default(core: str) -> Target:
     configuration = configuration_named(core)
+    core = _text_of(configuration)
     scratchpads = tuple((scope, 1 << size) for scope, size in (
         ("inp", configuration.input_bytes), ("wgt", configuration.weight_bytes), ("acc", configuration.accumulator_bytes),
     ))  # fmt: skip
@@ -79,9 +87,8 @@ def _limits(target: Target) -> tuple[Limit, ...]:
 
 def _cycles(target: Target, loops: Loops) -> Row:
     configuration = configuration_of(target)
-    if not is_for_core(loops):
-        return _NEVER
-    return estimated_cycles(work_of(loops, configuration), configuration, CHISEL)
+    work = work_on_core(loops, configuration)
+    return _NEVER if work is None else estimated_cycles(work, configuration, CHISEL)
 
 
 def _refusal(target: Target, dag: Dag) -> str:
@@ -99,7 +106,7 @@ def _called(source: CSource) -> CSource:
 VTA = register_kind(Kind(
     "vta", _default, (CORE,), "default", cycles(CHISEL.name), "vta-sim",
     CodeGenerator(
-        _emit, lambda target: VtaToolchain(), limits=_limits, cost=_cycles, open_loops=False, refusal=_refusal,
+        _emit, lambda target: VtaToolchain(), limits=_limits, cost=_cycles, loops=LoopUse(open=False, plain=False), refusal=_refusal,
         algorithms=OwnAlgorithms(_algorithms, _called),
     ),
 ))  # fmt: skip

@@ -54,6 +54,24 @@ def conv2d(
     return [*given, other, te.compute(acc.shape, lambda *at: narrowed((biased[at] >> 9) + other[at].astype("int32"), 0), name="out")]
 
 
+def channels_last(shape: tuple[int, int, int, int], channels: int, kernel: int, *, pad: int = 0) -> list[Tensor]:
+    """A convolution of [n, h, w, c], shifted and clipped."""
+    n, h, w, ci = shape
+    x, weights = te.placeholder(shape, "int8", name="x"), te.placeholder((channels, ci, kernel, kernel), "int8", name="w", constant=True)
+
+    def one(a: Expr, y: Expr, z: Expr, b: Expr) -> Expr:
+        return te.if_then_else(te.all(y >= pad, y < h + pad, z >= pad, z < w + pad), x[a, y - pad, z - pad, b], te.const(0, "int8"))
+
+    source = te.compute((n, h + 2 * pad, w + 2 * pad, ci), one, name="padded") if pad else x
+    c, ky, kx = te.reduce_axis(ci, "ci"), te.reduce_axis(kernel, "ky"), te.reduce_axis(kernel, "kx")
+
+    def summed(a: Expr, y: Expr, z: Expr, b: Expr) -> Expr:
+        return te.sum(source[a, y + ky, z + kx, c].astype("int32") * weights[b, c, ky, kx].astype("int32"), axis=[c, ky, kx])
+
+    acc = te.compute((n, h + 2 * pad - kernel + 1, w + 2 * pad - kernel + 1, channels), summed, name="acc")
+    return [x, weights, te.compute(acc.shape, lambda *at: narrowed(acc[at] >> 7), name="out")]
+
+
 def grouped(shape: tuple[int, int, int, int], channels: int, groups: int, kernel: int = 3, *, stride: int = 1, pad: int = 1, dilation: int = 1,
             residual: bool = False, constant: bool = True) -> list[Tensor]:  # fmt: skip
     """A convolution in groups with a bias and a factor for each channel, shifted and clipped; `residual`: int8 added after the shift."""
@@ -64,6 +82,18 @@ def grouped(shape: tuple[int, int, int, int], channels: int, groups: int, kernel
         return [x, w, b, m, te.compute(acc.shape, lambda *at: narrowed(((acc[at] + b[at[1]]) * m[at[1]]) >> 14), name="out")]
     other = te.placeholder(acc.shape, "int8", name="r")
     return [x, w, b, other, te.compute(acc.shape, lambda *at: narrowed(((acc[at] + b[at[1]]) >> 7) + other[at].astype("int32")), name="out")]
+
+
+def groups_of_one() -> list[Tensor]:
+    """Two groups of one channel and one result, as a group's channels are written where nobody simplifies them."""
+    x, w = te.placeholder((2, 2, 5, 7), "int8", name="x"), te.placeholder((2, 1, 1, 1), "int8", name="w", constant=True)
+    c, ky, kx = (te.reduce_axis(1, name) for name in ("rc", "ky", "kx"))
+
+    def one(a: Expr, o: Expr, y: Expr, z: Expr) -> Expr:
+        return te.sum(x[a, o // 1 * 1 + c, y * 3 + ky, z + kx].astype("int32") * w[o, c, ky, kx].astype("int32"), axis=[c, ky, kx])
+
+    acc = te.compute((2, 2, 2, 7), one, name="acc")
+    return [x, w, te.compute(acc.shape, lambda *at: narrowed(acc[at] >> 6), name="out")]
 
 
 def pool(shape: tuple[int, int, int, int], kernel: int, *, stride: int, pad: int = 0, mean: bool = False, number: int = 0) -> list[Tensor]:
@@ -117,3 +147,9 @@ def rescaled(size: int = 8, channels: int = 24, images: int = 1) -> list[Tensor]
         return narrowed((held * high[at[1]] + ((held * low[at[1]] + 77) >> 12)) >> 14)
 
     return [x, w, b, low, high, te.compute(acc.shape, one, name="out")]
+
+
+def turned_round(shape: tuple[int, int]) -> list[Tensor]:
+    """Numbers that tensors are subtracted from, and numbers for each channel that are subtracted."""
+    x, c = te.placeholder(shape, "int8", name="x"), te.placeholder(shape[1:], "int32", name="c", constant=True)
+    return [x, c, te.compute(shape, lambda i, j: narrowed(300 - (te.maximum(-x[i, j].astype("int32"), 5) - c[j]) * 3), name="out")]

@@ -1,26 +1,29 @@
 """From an int8 network to one whose middle runs on a core of VTA: which operators, their programs, the phases, and what the host runs.
 
-    placed = build(network, "vta", place=between("relu_3", "add_7"))
+    placed = build(network, "vta", place=lambda network: between(network, "relu_3", "add_7"))
     running = Running(placed, Queue(FunctionalDriver()))
     running.run({"x": image})
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from ansor.errors import ArgumentError, ModelError, TargetError
 from ansor.integer.network import IntegerNetwork
 from ansor.integer.network_code import NetworkCode
 from ansor.integer.operators import Operator, Reshape
+from ansor.integer.reading import network_of
 from ansor.offload.annotation import Annotation, Names, Seconds, cheapest, middle
 from ansor.offload.compiling import Compiled, compiled, forms_of
 from ansor.offload.host import Runs, as_c, by_reference
 from ansor.offload.phases import phases_of
 from ansor.offload.program import Placed
-from ansor.run.keywords import RunOptions
+from ansor.run.keywords import ModelKeywords, RunOptions
 from ansor.run.voice import Voice
 from ansor.targets.base import Target, parse_target
+from ansor.tasks.arguments import check_names
 
 Marked = Callable[[IntegerNetwork], Names]
 
@@ -47,14 +50,21 @@ class ByCost:
 
 
 def build(
-    network: IntegerNetwork, target: str | Target = "vta", place: Marked | ByCost = middle, asked: RunOptions | None = None, host: str | Target | None = None
+    network: object, target: str | Target = "vta", place: Marked | ByCost = middle, asked: RunOptions | ModelKeywords | None = None,
+    host: str | Target | None = None,
 ) -> Placed:
-    """place: the operators that are meant to be on the device, or by cost; those that a core does not compute are on the host, and `annotation.refused` says
-    why. asked: how long to tune programs of the core, and the records; without it the estimate picks. host: the target whose C the host runs, such as
-    `cpu`; None for the reference in NumPy. Raises what compiling raises.
+    """network: an integer network, or what `ansor.integer.reading.network_of` makes one of without calibration, such as the path of an ONNX file in QDQ format.
+
+    place: the operators that are meant to be on the device, or by cost; those that a core does not compute are on the host, and `annotation.refused` says
+    why. asked: how long to tune programs of the core, and the records, as `auto_schedule` takes them by name; without it the estimate picks. host: the target
+    whose C the host runs, such as `cpu`; None for the reference in NumPy. Raises TargetError for a target that is no core, ArgumentError and ModelError for a
+    place that names no operators of the network, and what compiling raises.
     """
-    core, asked = parse_target(target), asked or RunOptions.of({"trials": 0})
-    wanted = frozenset(one.output for one in network.operators) if isinstance(place, ByCost) else place(network)
+    core, ours, asked = parse_target(target), None if host is None else parse_target(host), _options(asked)
+    _check_sides(core, ours)
+    network = network_of(network)
+    wanted = _wanted(network, place)
+    asked.check_place(written=asked.measures)
     with asked.audience.voice(core) as voice:
         forms, refused = forms_of(network, wanted)
         programs, unfit = compiled(forms, core, asked, voice)
@@ -62,8 +72,44 @@ def build(
         there = _without_names_alone(network, there)
         phases = phases_of(network, there)
         annotation = Annotation(there, {**refused, **unfit})
-        hosts = [None if phase.on_device or not phase.operators else _host(network, phase.operators, host, voice) for phase in phases]
+        hosts = [None if phase.on_device or not phase.operators else _host(network, phase.operators, ours, voice) for phase in phases]
     return Placed(network, annotation, phases, {name: programs[name] for name in there}, hosts)
+
+
+def _options(asked: RunOptions | ModelKeywords | None) -> RunOptions:
+    """What is asked of the run, checked."""
+    if isinstance(asked, RunOptions):
+        return asked
+    if asked is not None and not isinstance(asked, Mapping):
+        raise ArgumentError(f"asked to build a network with asked={asked!r:.80}; give a dict such as {{'trials': 64, 'records': 'vta.json'}}, or RunOptions")
+    given = asked if asked is not None else ModelKeywords(trials=0)
+    check_names("build", given, ModelKeywords)
+    return RunOptions.of(given, given.get("model"))
+
+
+def _check_sides(core: Target, host: Target | None) -> None:
+    """Raises TargetError for targets that are not what their side is."""
+    if core.kind != "vta":
+        raise TargetError(f"asked to run a part of a network on {core}, which is no core; give such as 'vta -core=32', and host='cpu' for C on the host")
+    if host is not None and not host.is_local:
+        raise TargetError(f"asked for the host's part of a network as C for {host}, whose programs do not run here; give host='cpu', or None for NumPy")
+
+
+def _wanted(network: IntegerNetwork, place: Marked | ByCost) -> Names:
+    """The operators that are meant to be on the device."""
+    made = frozenset(one.output for one in network.operators)
+    if isinstance(place, ByCost):
+        return made
+    if isinstance(place, type) or not callable(place):
+        takes = "a function of the network that gives names of operators, such as ansor.offload.annotation.middle, or ByCost()"
+        raise ArgumentError(f"asked to build a network with place={place!r:.80}; give {takes}")
+    found = place(network)
+    if isinstance(found, str) or not isinstance(found, Iterable):
+        raise ArgumentError(f"asked to build {network.name} with a place that gives {found!r:.80}; it has to give the names of operators")
+    wanted = frozenset(found)
+    for name in sorted(map(str, wanted - made))[:1]:
+        raise ModelError(f"asked to run {name} of {network.name} on a device, and it has no operator {name}; print the network for their names")
+    return wanted
 
 
 def seconds_of(network: IntegerNetwork, programs: Mapping[str, Compiled], place: ByCost) -> Seconds:
@@ -101,5 +147,5 @@ def measured_seconds(code: NetworkCode) -> dict[str, float]:
     return {name: cost for name, cost in costs if cost is not None}
 
 
-def _host(network: IntegerNetwork, operators: tuple[Operator, ...], host: str | Target | None, voice: Voice) -> Runs:
-    return by_reference(network, operators) if host is None else as_c(network, operators, parse_target(host), RunOptions.of({"trials": 0}), voice)
+def _host(network: IntegerNetwork, operators: tuple[Operator, ...], host: Target | None, voice: Voice) -> Runs:
+    return by_reference(network, operators) if host is None else as_c(network, operators, host, RunOptions.of({"trials": 0}), voice)

@@ -15,6 +15,7 @@ from ansor.offload.compiling import Compiled
 from ansor.offload.forms import on_device
 from ansor.offload.host import Int8, Runs
 from ansor.offload.phases import Phase
+from ansor.support.text import with_article
 from ansor.vta.runtime.operator_queue import Buffer, Queue
 from ansor.vta.tensors import TensorLayout
 
@@ -49,6 +50,8 @@ class Running:
     """A placed network in the memory of a device: weights are written once, and each tensor of the device has a buffer of its own."""
 
     def __init__(self, placed: Placed, queue: Queue) -> None:
+        """Raises ArgumentError for what is no placed network and no queue, and for a queue of another core."""
+        _check_opened(placed, queue)
         self.placed, self.queue = placed, queue
         self._constants: dict[str, tuple[Buffer, ...]] = {}
         self._buffers: dict[str, Buffer] = {}
@@ -60,6 +63,7 @@ class Running:
     def run(self, inputs: Mapping[str, Int8], *, wait: bool = False) -> dict[str, Int8]:
         """The outputs for inputs as they are stored. wait: synchronise after each operator, to compare with. Raises ArgumentError for other inputs."""
         network = self.placed.network
+        _check_names(network, inputs)
         known = {name: _checked(network, name, inputs) for name in network.inputs}
         for phase, host in zip(self.placed.phases, self.placed.hosts, strict=True):
             if phase.on_device:
@@ -116,11 +120,28 @@ class Running:
 
 
 def _checked(network: IntegerNetwork, name: str, inputs: Mapping[str, Int8]) -> Int8:
-    wanted = network.tensors[name].shape
-    if name not in inputs or inputs[name].shape != wanted or inputs[name].dtype != np.int8:
-        given = f"{inputs[name].dtype}{list(inputs[name].shape)}" if name in inputs else "nothing"
+    wanted, one = network.tensors[name].shape, inputs.get(name)
+    if not isinstance(one, np.ndarray) or one.shape != wanted or one.dtype != np.int8:
+        given = "nothing" if one is None else f"{one.dtype}{list(one.shape)}" if isinstance(one, np.ndarray) else with_article(type(one).__name__)
         raise ArgumentError(f"asked to run {network.name} with {given} as {name}; give int8{list(wanted)}")
-    return inputs[name]
+    return one
+
+
+def _check_opened(placed: Placed, queue: Queue) -> None:
+    if not isinstance(placed, Placed) or not isinstance(queue, Queue):
+        given = f"Running({type(placed).__name__}, {type(queue).__name__})"
+        raise ArgumentError(f"asked for {given}; give what ansor.offload.build made, and a Queue of a driver, such as Queue(FunctionalDriver())")
+    core = next((one.program.configuration for one in placed.compiled.values() if one.program is not None), queue.driver.configuration)
+    if core != queue.driver.configuration:
+        raise ArgumentError(f"asked to run {placed.network.name}, which was built for {core}, on {queue.driver.configuration}: give the driver the same core")
+
+
+def _check_names(network: IntegerNetwork, inputs: Mapping[str, Int8]) -> None:
+    if not isinstance(inputs, Mapping):
+        raise ArgumentError(f"asked to run {network.name} with {with_article(type(inputs).__name__)}; give a dict of arrays: {', '.join(network.inputs)}")
+    for name in inputs:
+        if name not in network.inputs:
+            raise ArgumentError(f"asked to run {network.name} with {name}, which is none of its inputs; these are {', '.join(network.inputs)}")
 
 
 def _moved(array: Int8, axes: tuple[int, ...]) -> Int8:

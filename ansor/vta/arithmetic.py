@@ -66,6 +66,8 @@ class _Steps:
         left, right = plain(value.left), plain(value.right)
         if isinstance(left, Const) and value.op in TENSOR:
             left, right = right, left
+        if isinstance(left, Const) and value.op == "sub":
+            return self._immediate("add", self._immediate("mul", self.of(right), Const(-1, "int32")), left)
         if isinstance(right, Const):
             return self._immediate(value.op, self.of(left), right)
         shared = shared_part(left, right, self._whole)
@@ -105,6 +107,10 @@ class _Steps:
         return target
 
     def _tensors(self, op: str, left: Access, right: Access) -> Access:
+        if op == "sub" and not self._whole(right):  # it stays as it is: the negative of left, with it, is the negative of the result
+            self._add(Step(AluOp.MUL, left, -1))
+            self._add(Step(AluOp.MUL, self._tensors("add", left, right), -1))
+            return left
         if op == "sub":
             self._add(Step(AluOp.MUL, right, -1))
             op = "add"
@@ -119,5 +125,6 @@ class _Steps:
 
     def _add(self, step: Step) -> None:
         if not self._whole(step.target):
-            raise ScheduleError(f"asked the ALU of a VTA core to change {step.target.buffer.name}, which several elements share: it computes in place")
+            name = step.target.buffer.name
+            raise ScheduleError(f"asked the ALU of a VTA core to change {name}, which several elements share: it computes in place; pass it as it is used")
         self._steps.append(step)

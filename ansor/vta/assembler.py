@@ -10,9 +10,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ansor.errors import AnsorError
+from ansor.errors import AnsorError, ArgumentError
 from ansor.vta.checks import LOADED, PADDED, sound
-from ansor.vta.configuration import Configuration, Memory
+from ansor.vta.configuration import Configuration, Memory, check_core
 from ansor.vta.instructions import Alu, AluOp, Finish, Gemm, Instruction, Load, Loop, Module, Opcode, Padding, Rows, Store, Tokens, Uop, UopRange, module_of
 from ansor.vta.layout import FLAGS, Field, instruction_fields, unused_bits, uop_fields
 
@@ -34,6 +34,9 @@ class InstructionError(AnsorError, ValueError):
 
 def assemble(program: Iterable[Instruction], configuration: Configuration) -> Words:
     """The words of a program, [n, 2]. Raises InstructionError, which says the number of the instruction."""
+    check_core(configuration)
+    if isinstance(program, str) or not isinstance(program, Iterable):
+        raise ArgumentError(f"asked to assemble {program!r:.80}; pass a list of instructions")
     program = tuple(program)
     together = _encoded(program, configuration)
     if together is not None:
@@ -49,13 +52,22 @@ def assemble(program: Iterable[Instruction], configuration: Configuration) -> Wo
 
 def disassemble(words: Words, configuration: Configuration) -> tuple[Instruction, ...]:
     """The program of words [n, 2]. Raises InstructionError, which says the number of the instruction."""
+    check_core(configuration)
     found = []
-    for number, (first, second) in enumerate(np.asarray(words, np.uint64).reshape(-1, 2)):
+    for number, (first, second) in enumerate(rows_of(words)):
         try:
             found.append(decode((int(first), int(second)), configuration))
         except InstructionError as error:
             raise InstructionError(f"instruction {number}: {error}") from None
     return tuple(found)
+
+
+def rows_of(words: Words) -> Words:
+    """The instructions [n, 2] of a program. Raises ArgumentError for what has not two whole numbers for each."""
+    given = words if isinstance(words, np.ndarray) else np.asarray(words, np.uint64)
+    if given.size % 2 or given.dtype.kind not in "iu" and given.size:
+        raise ArgumentError(f"a VTA program is given as {given.dtype}{list(given.shape)}; it is uint64[n, 2], two words for each instruction")
+    return np.ascontiguousarray(given, np.uint64).reshape(-1, 2)
 
 
 def _encoded(program: Sequence[Instruction], configuration: Configuration) -> Words | None:
@@ -103,6 +115,8 @@ def _row(one: Instruction) -> tuple[object, ...]:
 
 def encode(instruction: Instruction, configuration: Configuration) -> tuple[int, int]:
     """Word 0 and word 1. Raises InstructionError for a value that does not fit."""
+    if type(instruction) not in OPCODES:
+        raise InstructionError(f"{instruction!r:.80} is no instruction; pass Load, Store, Gemm, Alu or Finish")
     values = _values(instruction)
     words = [0, 0]
     for field in instruction_fields(configuration, OPCODES[type(instruction)]):

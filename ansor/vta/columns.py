@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ansor.vta.assembler import Words, disassemble
+from ansor.vta.assembler import Words, disassemble, rows_of
 from ansor.vta.checks import sound
-from ansor.vta.configuration import Configuration
+from ansor.vta.configuration import Configuration, check_core
 from ansor.vta.instructions import Opcode
 from ansor.vta.layout import FLAGS, Field, instruction_fields, unused_bits
 
@@ -25,7 +25,8 @@ _AT = {name: column for column, name in enumerate(NAMES)}
 
 def columns_of(words: Words, configuration: Configuration) -> Columns:
     """All fields of a program of words [n, 2]. Raises InstructionError for words that are no program of this core."""
-    given = np.ascontiguousarray(words, np.uint64).reshape(-1, 2)
+    check_core(configuration)
+    given = rows_of(words)
     found = np.zeros((len(given), len(NAMES)), np.int64)
     kinds = given[:, 0] & np.uint64(7)
     right = not (kinds > max(Opcode)).any()

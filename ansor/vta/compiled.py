@@ -58,6 +58,7 @@ class Operator:
             "configuration": vars(self.configuration),
             "tensors": [_tensor_data(one) for one in self.tensors],
             "uops": self.uops.tolist(),
+            "instructions": len(self.words),
         }
         lines = [json.dumps(head)]
         names = [one.name for one in self.tensors]
@@ -75,12 +76,14 @@ def operator_from_text(text: str) -> Operator:
     try:
         first, *lines = text.splitlines()
         head = json.loads(first)
+        if len(lines) != head["instructions"]:
+            raise ValueError(f"it has {len(lines)} of {head['instructions']} instructions")
         rows = [line.split(maxsplit=3)[:3] for line in lines]
         words = np.asarray([(int(a, 16), int(b, 16)) for a, b, _ in rows], np.uint64).reshape(-1, 2)
         tensors = tuple(_tensor_from(data) for data in head["tensors"])
         tensor_of = np.asarray([int(tensor) for _, _, tensor in rows], np.int64)
         return Operator(Configuration(**head["configuration"]), words, np.asarray(head["uops"], np.uint32), tensors, tensor_of)
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ArgumentError(f"asked to read an operator of VTA from {text!r:.80}: {error}; pass what Operator.to_text wrote") from error
 
 

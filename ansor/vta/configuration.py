@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from enum import IntEnum
 
-from ansor.errors import TargetError
+from ansor.errors import ArgumentError, TargetError
 
 WORD_BITS = 64
 UOP_BITS = 32
@@ -27,6 +27,12 @@ class Memory(IntEnum):
     ACC = 3
     OUT = 4
     ACC8 = 5
+
+
+_SIZES = {
+    Memory.UOP: "uop_bytes", Memory.WGT: "weight_bytes", Memory.INP: "input_bytes",
+    **dict.fromkeys((Memory.ACC, Memory.OUT, Memory.ACC8), "accumulator_bytes"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -54,7 +60,9 @@ class Configuration:
                 raise TargetError(f"{name} needs {bits} bits in this VTA core, and has {most}: make memories smaller, or the block larger")
         for memory in Memory:
             if self._log_depth(memory) < 1:
-                raise TargetError(f"{memory.name} of this VTA core holds less than two elements of {self.element_bytes(memory)} bytes: make it larger")
+                name = _SIZES[memory]
+                least = f"{name} is {getattr(self, name)}, and has to be at least {getattr(self, name) + 1 - self._log_depth(memory)}"
+                raise TargetError(f"{memory.name} of this VTA core holds less than two elements of {self.element_bytes(memory)} bytes: {least}")
 
     def _used(self) -> tuple[tuple[str, int, int], ...]:
         uop, inp, wgt, acc = (self._log_depth(memory) for memory in (Memory.UOP, Memory.INP, Memory.WGT, Memory.ACC))
@@ -100,3 +108,9 @@ def _log(size: int) -> int:
 DEFAULT = Configuration()
 CORE_32 = Configuration(block=5)
 CORE_64 = Configuration(block=6)
+
+
+def check_core(given: object) -> None:
+    """Raises ArgumentError for what is no configuration."""
+    if not isinstance(given, Configuration):
+        raise ArgumentError(f"asked for {given!r:.80} as a VTA core; pass a Configuration, such as DEFAULT or CORE_32 of ansor.vta.configuration")

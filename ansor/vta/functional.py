@@ -5,14 +5,16 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ansor.errors import AnsorError, ArgumentError
+from ansor.support.text import with_article
 from ansor.vta.assembler import Words
 from ansor.vta.columns import columns_of
-from ansor.vta.configuration import Configuration, Memory
+from ansor.vta.configuration import Configuration, Memory, check_core
 from ansor.vta.instructions import Module
 from ansor.vta.simulator_library import simulator_library
 
@@ -113,6 +115,8 @@ def run_in_random_order(
     Which races, deadlocks and tokens left over are found does not depend on the seed, only which of several races is met first. Raises RaceError,
     DeadlockError, LeftOverError, BoundsError, and InstructionError for words that are no program.
     """
+    if not isinstance(seed, Integral):
+        raise ArgumentError(f"asked for a random order with seed={seed!r:.80}; pass a whole number")
     if queues.instructions < 1 or queues.tokens < 1:
         raise ArgumentError(f"{queues} is asked for; every queue has to hold at least 1")
     return _run(words, dram, configuration, sram, (seed, queues))
@@ -120,15 +124,18 @@ def run_in_random_order(
 
 def _run(words: Words, dram: DramBytes, configuration: Configuration, sram: Sram | None, drawn: tuple[int, Queues] | None) -> Counts:
     """drawn: the seed of a random order, and how long queues are."""
+    if not isinstance(dram, np.ndarray):
+        raise ArgumentError(f"DRAM is {with_article(type(dram).__name__)}; pass a writeable vector of uint8 without gaps")
     if dram.dtype != np.uint8 or dram.ndim != 1 or not dram.flags.c_contiguous or not dram.flags.writeable:
         raise ArgumentError(f"DRAM is an array of {dram.dtype} of shape {dram.shape}; pass a writeable vector of uint8 without gaps")
+    check_core(configuration)
     held = sram or Sram(configuration)
     if held.configuration != configuration:
         raise ArgumentError(f"asked to run a program for {configuration} with the memories of {held.configuration}: pass those of one core")
     program, result = columns_of(words, configuration), _Result()
     core, kept = _core(held, len(program), len(dram), drawn is not None)
     seed, queues = drawn or (0, Queues())
-    core.dram, core.seed = dram.ctypes.data, seed & 2**63 - 1
+    core.dram, core.seed = dram.ctypes.data, int(seed) & 2**63 - 1
     core.instruction_queue, core.token_queue = queues.instructions, queues.tokens
     run = simulator_library("functional").ansor_vta_run
     run.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p]

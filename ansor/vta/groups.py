@@ -238,7 +238,7 @@ class _InGroups:
     def _compute(self, tensor: Tensor, compute: Compute, axes: tuple[Axis, ...], gone: Axis | None) -> Compute:
         reduced = compute.reduce_axes
         if tensor is self._grouping.stage:
-            columns = Axis("rc" if self._grouping.group is None else self._grouping.group.name, self._grouping.inputs * self._together, "reduce")
+            columns = Axis(self._columns_name(compute), self._grouping.inputs * self._together, "reduce")
             reduced = (columns, *(axis for axis in reduced if axis is not self._grouping.group))
             body = self._sum(compute.body, columns)
         else:
@@ -246,6 +246,15 @@ class _InGroups:
         if gone is not None and any(node is gone for node in walk(body)):
             raise _OtherwiseError
         return Compute(axes, reduced, body)
+
+    def _columns_name(self, compute: Compute) -> str:
+        """Of the axis of input channels; where there was none, one that no axis has."""
+        if self._grouping.group is not None:
+            return self._grouping.group.name
+        name, taken = "rc", {axis.name for axis in (*compute.axes, *compute.reduce_axes)}
+        while name in taken:
+            name += "_"
+        return name
 
     def _sum(self, body: Expr, columns: Axis) -> Expr:
         """The sum over all channels of the groups that are one."""

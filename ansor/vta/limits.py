@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from ansor.errors import ScheduleError
 from ansor.ir.columns import Flag
-from ansor.ir.loops import Loops, stores
+from ansor.ir.loops import Loops
 from ansor.schedule.machine import Limit, Machine
-from ansor.vta.buffers import MEMORIES
 from ansor.vta.configuration import Configuration, Memory
-from ansor.vta.work import Work, instructions, micro_ops, work_of
+from ansor.vta.work import Work, instructions, micro_ops, work_on_core
 
 MOST_INSTRUCTIONS = 1 << 14
 """Of an operator: beyond that a program is nothing but instructions."""
 
-NAMES = ("on the core", "elements", "micro-ops", "instructions")
+NAMES = ("on the core", "elements", "micro-ops", "instructions", "padding")
 
 
 def limits_of(configuration: Configuration) -> tuple[Limit, ...]:
@@ -27,10 +25,11 @@ class _Holds:
 
     def __call__(self, loops: Loops, machine: Machine) -> Flag:
         del machine
-        work = _work(loops, self._configuration)
+        work = work_on_core(loops, self._configuration)
         if work is None:
             return self._name != "on the core"
-        return {"on the core": _on_core, "elements": self._elements, "micro-ops": self._micro_ops, "instructions": _instructions}[self._name](work)
+        tests = {"elements": self._elements, "micro-ops": self._micro_ops, "instructions": _instructions, "padding": _padding}
+        return tests.get(self._name, _on_core)(work)
 
     def _elements(self, work: Work) -> Flag:
         result: Flag = True
@@ -51,11 +50,5 @@ def _instructions(work: Work) -> Flag:
     return instructions(work) <= MOST_INSTRUCTIONS
 
 
-def _work(loops: Loops, configuration: Configuration) -> Work | None:
-    """None for loops that are no program for a core."""
-    if any(buffer.scope not in MEMORIES for buffer in loops.intermediates) or not any(store.buffer.scope in MEMORIES for _, store in stores(loops.body)):
-        return None
-    try:
-        return work_of(loops, configuration)
-    except ScheduleError:
-        return None
+def _padding(work: Work) -> Flag:
+    return work.movable

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from ansor.ir import access
 from ansor.ir.dag import Dag
+from ansor.te.expr import Binary, Cast, Const, Expr, Reduce, Select
+from ansor.te.fold import walk
+from ansor.te.tensor import Read, Tensor
 from ansor.vta.groups import divided_reads, grouping_of, in_groups, padding_of, product_of
+from ansor.vta.transfers import MOST_ZEROS
 
 
 def refusal(dag: Dag, block: int) -> str:
     """Why no core with blocks of so many channels computes a declaration, in one sentence; '' where one may."""
-    return _tensors(dag) or _reductions(dag) or _padding(dag) or _groups(dag, block)
+    return _tensors(dag) or _places(dag) or _reductions(dag) or _sums(dag) or _padding(dag) or _wide_padding(dag) or _groups(dag, block) or _channels(dag)
 
 
 def _tensors(dag: Dag) -> str:
@@ -21,11 +25,64 @@ def _tensors(dag: Dag) -> str:
     return f"it reads {wrong}; a VTA core reads int8, and biases of int32" if wrong else ""
 
 
+def _places(dag: Dag) -> str:
+    """Where it reads has to be known ahead."""
+    for stage in dag.stages:
+        for read in access.reads(stage):
+            found = next((node for index in read.indices for node in walk(index) if isinstance(node, Read)), None)
+            if found is not None:
+                return f"it reads {read.tensor.name} where {found.tensor.name} says; a VTA core reads regions that are known ahead: do this on the host"
+    return ""
+
+
 def _reductions(dag: Dag) -> str:
     sums = [one.name for one in dag.stages if access.has_reduction(one)]
     if len(sums) > 1 or dag.outputs[0].name in sums:
-        return f"it reduces in {' and '.join(sums)}; an operator of VTA has one reduction, which is not its result: declare what is done to the sums behind it"
+        said = f"it reduces in {' and '.join(sums)}; an operator of VTA has one reduction, which is not its result"
+        if len(sums) == 1 and _combiner(dag.outputs[0]) in ("max", "min"):
+            return f"{said}: reduce x[...].astype('int32'), and make the result of that with .astype('int8')"
+        return f"{said}: declare what is done to the sums behind it"
     return ""
+
+
+def _body(stage: Tensor) -> Expr | None:
+    return None if stage.compute is None else stage.compute.body
+
+
+def _combiner(stage: Tensor) -> str:
+    body = _body(stage)
+    return body.combiner if isinstance(body, Reduce) else ""
+
+
+def _sums(dag: Dag) -> str:
+    """What is summed is read: nothing is computed on the way there but zeros around it, and products are those of int8."""
+    total = next((stage for stage in dag.stages if access.has_reduction(stage)), None)
+    if total is None:
+        return ""
+    if _combiner(total) == "sum" and total.dtype != "int32":
+        return f"it sums {total.name} in {total.dtype}; a VTA core sums in int32: convert what is summed with .astype('int32'), or out_dtype='int32' of te.nn"
+    computed = [tensor for tensor in access.producers(total) if tensor.compute is not None]
+    made = " and ".join(tensor.name for tensor in computed)
+    if product_of(total) is None and _is_product(total) and computed:
+        cure = "convert inside the sum, x[...].astype('int32') * w[...].astype('int32'), as out_dtype='int32' of te.nn does, and put a zero point into the bias"
+        return f"{total.name} multiplies {made}, computed ahead of it; a VTA core multiplies int8 as it reads them: {cure}"
+    if any(_is_changed(tensor) for tensor in computed):
+        cure = "pad what is read, convert where it is reduced, and do the rest behind the reduction or in an operator of its own"
+        return f"{total.name} reads {made}, computed ahead of it; a VTA core reduces what it reads: {cure}"
+    return ""
+
+
+def _is_product(total: Tensor) -> bool:
+    body = _body(total)
+    return isinstance(body, Reduce) and isinstance(body.source, Binary) and body.source.op == "mul"
+
+
+def _is_changed(tensor: Tensor) -> bool:
+    """Whether it is more than a tensor that is given, converted to int32, with a number around it."""
+    body = _body(tensor)
+    inner = body.then if isinstance(body, Select) else body
+    read = inner.value if isinstance(inner, Cast) else inner
+    return not isinstance(read, Read) or read.tensor.compute is not None
 
 
 def _groups(dag: Dag, block: int) -> str:
@@ -39,6 +96,21 @@ def _groups(dag: Dag, block: int) -> str:
     return grouping.refusal(block)
 
 
+def _channels(dag: Dag) -> str:
+    """GEMM multiplies blocks of channels, which both factors have, and adds along them."""
+    found = next((sides for stage in dag.stages if (sides := product_of(stage)) is not None), None)
+    if found is None or grouping_of(dag) is not None or any(_shared(stage, *found) for stage in dag.stages):
+        return ""
+    names = " and ".join(one.tensor.name for one in found)
+    return f"{names} have one channel to add along, and a VTA core adds along blocks of them: declare two, the second with weights of 0"
+
+
+def _shared(stage: Tensor, *reads: Read) -> bool:
+    """Whether a sum goes along a dimension that two tensors have, and nothing else with it."""
+    axes = stage.compute.reduce_axes if stage.compute is not None else ()
+    return any(all(any(index is axis for index in read.indices) for read in reads) for axis in axes if axis.extent > 1)
+
+
 def _padding(dag: Dag) -> str:
     """GEMM reads what a LOAD pads; only accumulators, on which the ALU works, can have other numbers around them."""
     grouping = grouping_of(dag)
@@ -48,3 +120,30 @@ def _padding(dag: Dag) -> str:
     number = int(padding_of(read.tensor))
     what = f"{read.tensor.name}, which is multiplied with weights, has {number} around it, and a LOAD of a VTA core pads with 0"
     return f"{what}: pad with 0, and add {number} times the weights that are outside to the bias of each place"
+
+
+def _wide_padding(dag: Dag) -> str:
+    """What is before and after rows and columns has fields of 4 bits in a LOAD."""
+    widest, name = max(((_around(stage), stage.name) for stage in dag.stages), default=(0, ""))
+    if widest <= MOST_ZEROS:
+        return ""
+    what = f"{name} has a border of {widest} rows or columns, and a LOAD of a VTA core pads with up to {MOST_ZEROS}"
+    return f"{what}: make the wide border on the host, ahead of the operator"
+
+
+def _around(stage: Tensor) -> int:
+    """The widest border that a stage puts around a tensor."""
+    body = _body(stage)
+    read = body.then if isinstance(body, Select) else None
+    if not isinstance(read, Read) or len(read.indices) != len(stage.shape):
+        return 0
+    before = [_subtracted(index) for index in read.indices]
+    after = [whole - first - inner for whole, first, inner in zip(stage.shape, before, read.tensor.shape, strict=True)]
+    return max(*before, *after)
+
+
+def _subtracted(index: Expr) -> int:
+    if access.shifted_axis(index) is None or not isinstance(index, Binary):
+        return 0
+    number = next(int(side.value) for side in (index.left, index.right) if isinstance(side, Const))
+    return number if index.op == "sub" else -number

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from ansor.errors import ScheduleError
+from ansor.ir.columns import Flag, Int, choose
 from ansor.ir.linear import Linear, Var
 from ansor.ir.loops import Access
 from ansor.ir.simplify import conjuncts, index_of
@@ -61,6 +62,20 @@ def strides_in(nest: Nest, outside: Access, inside: Access, place: Place) -> lis
         walked = set(nest.index(linear).steps)
         found.append(min((stride for stride, one in zip(place.held.strides, inner, strict=True) if one & walked), default=0))
     return found
+
+
+def runs_of(region: Sequence[Int], shape: Sequence[Int]) -> tuple[Int, Int]:
+    """Of regions of many programs: neighbours in DRAM, and how many runs of them one instruction takes. region, shape: elements of each dimension, and all."""
+    together: Int = 1
+    second: Int = 1
+    whole: Flag = True
+    open_: Flag = True
+    for extent, size in zip(reversed(region), reversed(shape), strict=True):
+        second = choose((whole == False) & open_, extent, second)  # noqa: E712  # flags may be columns
+        open_ = open_ & (whole | (extent == 1))
+        together = choose(whole, together * extent, together)
+        whole = whole & (extent == size)
+    return together, second
 
 
 def borders(start: int, spans: Sequence[Span], strides: Sequence[int]) -> Iterator[tuple[int, list[tuple[int, int]]]]:

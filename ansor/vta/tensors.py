@@ -40,10 +40,14 @@ class TensorLayout:
     repeats: int = 1
 
     def __post_init__(self) -> None:
+        if not isinstance(self.memory, Memory):
+            raise ArgumentError(f"asked for elements of {self.memory!r:.80}; pass a Memory of ansor.vta.configuration, such as Memory.INP")
         if self.repeats < 1:
             raise ArgumentError(f"asked for elements with {self.repeats} times their block; this is 1, or the rows of an element")
         if len(self.lanes) != len(self.blocks) or len(set(self.lanes)) != len(self.lanes) or not all(0 <= lane < len(self.shape) for lane in self.lanes):
             raise ArgumentError(f"asked to cut dimensions {self.lanes} of an array of shape {self.shape} into blocks of {self.blocks}: name each once")
+        if min((*self.shape, *self.blocks), default=1) < 1:
+            raise ArgumentError(f"asked to lay out an array of shape {self.shape} in blocks of {self.blocks}: each has to be at least 1")
 
     @property
     def array(self) -> tuple[int, ...]:

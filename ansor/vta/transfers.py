@@ -14,6 +14,9 @@ from ansor.vta.instructions import Load, Padding, Rows, Store
 MOST = (1 << 16) - 1
 """Elements of a row, rows, and elements from one to the next."""
 
+MOST_ZEROS = 15
+"""Before and after elements of a row, and rows."""
+
 
 @dataclass(frozen=True)
 class Extent:
@@ -29,6 +32,11 @@ class Extent:
     def padded(self) -> int:
         """Elements with the zeros."""
         return self.before + self.count + self.after
+
+    @property
+    def around(self) -> bool:
+        """Whether there are zeros before or after them."""
+        return self.before > 0 or self.after > 0
 
 
 @dataclass(frozen=True)
@@ -52,11 +60,12 @@ def stores(sram: int, dram: int, extents: Sequence[Extent]) -> list[Store]:
 
 
 def _pieces(sram: int, dram: int, extents: Sequence[Extent]) -> Iterator[_Piece]:
-    left = _joined([one for one in extents if one.padded > 1 or one.before or one.after])
-    x = left.pop() if left and (left[-1].dram == 1 or left[-1].count == 1) else Extent(1, 1, 1)
-    y = left.pop() if left else Extent(1, x.count, x.padded)
-    if any(one.before or one.after for one in left) or max(x.before, x.after, y.before, y.after) > 15:
-        raise ScheduleError("asked for a VTA program with zeros around more than two dimensions, or more than 15 of them: pad ahead of it")
+    walked = [one for one in extents if one.padded > 1 or one.before or one.after]
+    x, y, left = _sides(_joined(walked))
+    if any(one.around for one in left):  # columns of several blocks of channels are one row, and so are the zeros around them
+        x, y, left = _sides(_joined(walked, zeros=True))
+    if any(one.around for one in left) or max(x.before, x.after, y.before, y.after) > MOST_ZEROS:
+        raise ScheduleError(f"asked for a VTA program with zeros around more than two dimensions, or more than {MOST_ZEROS} of them: pad ahead of it")
     if max(x.count, y.count, y.dram) > MOST:
         raise ScheduleError(f"asked for a VTA program that moves rows of {x.count} elements, {y.dram} apart; a field has up to {MOST}: keep smaller tiles")
     padding = Padding(y.before, y.after, x.before, x.after)
@@ -67,13 +76,22 @@ def _pieces(sram: int, dram: int, extents: Sequence[Extent]) -> Iterator[_Piece]
         yield _Piece(sram + shift[0], dram + shift[1], Rows(y.count, x.count, y.dram if y.count > 1 else x.count), padding)
 
 
-def _joined(extents: Sequence[Extent]) -> list[Extent]:
-    """The same region with fewer dimensions: those that follow each other in DRAM and in the memory are one."""
+def _sides(extents: list[Extent]) -> tuple[Extent, Extent, list[Extent]]:
+    """What an instruction goes through in a row, the rows, and what needs an instruction for each."""
+    left = list(extents)
+    x = left.pop() if left and (left[-1].dram == 1 or left[-1].count == 1) else Extent(1, 1, 1)
+    y = left.pop() if left else Extent(1, x.count, x.padded)
+    return x, y, left
+
+
+def _joined(extents: Sequence[Extent], *, zeros: bool = False) -> list[Extent]:
+    """The same region with fewer dimensions: those that follow each other in DRAM and in the memory are one. zeros: with those around the outer one."""
     found: list[Extent] = []
     for one in reversed(extents):
         inner = found[-1] if found else None
-        if inner is not None and inner.padded == inner.count and one.padded == one.count and _follows(one, inner) and one.count * inner.count <= MOST:
-            found[-1] = replace(inner, count=one.count * inner.count)
+        may = inner is not None and not inner.around and (zeros or not one.around)
+        if inner is not None and may and _follows(one, inner) and one.count * inner.count <= MOST:
+            found[-1] = replace(inner, count=one.count * inner.count, before=one.before * inner.count, after=one.after * inner.count)
         else:
             found.append(one)
     return found[::-1]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ansor.errors import ScheduleError
 from ansor.ir.columns import Flag, Int, Row, ceil_div, choose, product, row, smaller
 from ansor.ir.linear import Linear, Var, variables
-from ansor.ir.loops import Access, Buffer, For, Loops, Node, Store
+from ansor.ir.loops import Access, Buffer, For, Loops, Node, Store, stores
 from ansor.ir.simplify import conjuncts
 from ansor.te.expr import Binary, Expr, Select
 from ansor.te.fold import walk
@@ -20,9 +20,10 @@ from ansor.vta.buffers import MEMORIES, doubled_in, scoped
 from ansor.vta.configuration import Configuration, Memory
 from ansor.vta.lanes import lanes_of, product_of
 from ansor.vta.nests import Blocks, accesses, leaf_store, loops_of, multiplied, plain
-from ansor.vta.regions import padding_of
+from ansor.vta.regions import padding_of, runs_of
 from ansor.vta.shared import anywhere, needed_twice, signature
 from ansor.vta.uop_counts import instructions_of, uops_of
+from ansor.vta.windows import movable, padded_in
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +80,8 @@ class Border:
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """All that a program does. held: elements of each memory that its buffers take; filling: share of the tiles that is inside the tensors."""
+    """All that a program does. held: elements of each memory that its buffers take; filling: share of the tiles that is inside the tensors; movable: whether
+    LOADs move what is copied with padding."""
 
     transfers: tuple[Transfer, ...]
     computing: tuple[Computing, ...]
@@ -87,6 +89,7 @@ class Work:
     copies: Mapping[Memory, Int]
     filling: Row
     borders: tuple[Border, ...] = ()
+    movable: Flag = True
 
 
 def work_of(loops: Loops, configuration: Configuration) -> Work:
@@ -102,7 +105,17 @@ def work_of(loops: Loops, configuration: Configuration) -> Work:
         size = product(_blocks_of(extent, count.lanes[buffer].get(dimension, 1)) for dimension, extent in enumerate(buffer.shape))
         held[memory] = held[memory] + size * (buffer.copies + (1 if buffer in doubled else 0))
         copies[memory] = smaller(copies[memory], buffer.copies)
-    return Work(tuple(count.transfers), tuple(count.computing), held, copies, count.filling, tuple(count.borders))
+    return Work(tuple(count.transfers), tuple(count.computing), held, copies, count.filling, tuple(count.borders), count.movable)
+
+
+def work_on_core(loops: Loops, configuration: Configuration) -> Work | None:
+    """The same; None for loops that are no program for a core."""
+    if any(buffer.scope not in MEMORIES for buffer in loops.intermediates) or not any(store.buffer.scope in MEMORIES for _, store in stores(loops.body)):
+        return None
+    try:
+        return work_of(loops, configuration)
+    except ScheduleError:
+        return None
 
 
 def _leaves(nodes: Sequence[Node], path: tuple[For, ...]) -> Iterator[tuple[tuple[For, ...], Node]]:
@@ -120,6 +133,7 @@ class _Counter:
         self.computing: list[Computing] = []
         self.borders: list[Border] = []
         self.filling: Row = 1.0
+        self.movable: Flag = True
 
     def nest(self, path: tuple[For, ...], node: Node) -> None:
         """Count a nest."""
@@ -138,22 +152,28 @@ class _Counter:
             memory = MEMORIES[store.buffer.scope]
             narrow = memory == Memory.ACC and access.buffer.dtype == "int8"
             self._moves(path, own, store, access, Memory.ACC8 if narrow else memory)
-            self._pads(store, value, memory)
+            if isinstance(value, Select):
+                self._pads(store, value, memory)
+                self.movable = self.movable & movable(store, access, padded_in(value, access), path, *self._region(own, access))
 
-    def _pads(self, store: Store, value: Expr, memory: Memory) -> None:
+    def _pads(self, store: Store, value: Select, memory: Memory) -> None:
         number = padding_of(value)
         if number and memory != Memory.ACC:
             raise ScheduleError(f"asked for a VTA program that pads {store.buffer.name} in {memory.name} with {number}: a LOAD pads with 0")
-        if number and isinstance(value, Select):
+        if number:
             self.borders.append(Border(self.transfers[-1].times, len(list(conjuncts(value.condition))), store.buffer.copies))
 
-    def _moves(self, path: tuple[For, ...], own: list[For], store: Store, access: Access, memory: Memory) -> None:
+    def _region(self, own: list[For], access: Access) -> tuple[list[Int], list[Int]]:
+        """Elements of each dimension that a nest touches, and all."""
         blocks, inner = self.lanes[access.buffer], {loop.var for loop in own}
         shape = [_blocks_of(extent, blocks.get(dimension, 1)) for dimension, extent in enumerate(access.buffer.shape)]
-        region = [_along(index, inner, blocks.get(dimension, 1)) for dimension, index in enumerate(access.index)]
+        return [_along(index, inner, blocks.get(dimension, 1)) for dimension, index in enumerate(access.index)], shape
+
+    def _moves(self, path: tuple[For, ...], own: list[For], store: Store, access: Access, memory: Memory) -> None:
+        region, shape = self._region(own, access)
         elements = product(region)
         times = product(loop.var.extent for loop in path) if memory == Memory.OUT else _times(path, access, store.buffer.copies)
-        together, second = _runs(region, shape)
+        together, second = runs_of(region, shape)
         self.transfers.append(Transfer(store.buffer, memory, times, elements, elements // (together * second), elements // together))
 
     def _computes(self, path: tuple[For, ...], own: list[For], store: Store) -> None:
@@ -193,32 +213,19 @@ def _times(path: tuple[For, ...], access: Access, copies: Int) -> Int:
     return times
 
 
-def _runs(region: Sequence[Int], shape: Sequence[Int]) -> tuple[Int, Int]:
-    """Neighbours in DRAM, and how many runs of them one instruction takes."""
-    together: Int = 1
-    second: Int = 1
-    whole: Flag = True
-    open_: Flag = True
-    for extent, size in zip(reversed(region), reversed(shape), strict=True):
-        second = choose((whole == False) & open_, extent, second)  # noqa: E712  # flags may be columns
-        open_ = open_ & (whole | (extent == 1))
-        together = choose(whole, together * extent, together)
-        whole = whole & (extent == size)
-    return together, second
-
-
 def _steps(store: Store) -> tuple[int, int]:
     """ALU operations of a statement: with an immediate, and with two tensors."""
     if product_of(store) is not None:
         return 0, 0
     operations = list({signature(node, anywhere): node for node in walk(store.value) if isinstance(node, Binary)}.values())
     tensors = sum(all(_reads(side) for side in (node.left, node.right)) for node in operations)
+    turned = sum(node.op == "sub" and _reads(node.right) for node in operations)
     if multiplied(store) is not None:
         return 0, 3
     if store.combiner is not None:
-        return len(operations) - tensors + (store.combiner != "sum"), tensors + 1
+        return len(operations) - tensors + turned + (store.combiner != "sum"), tensors + 1
     copied = needed_twice(store.value) is not None
-    return max(1 if not tensors else 0, len(operations) - tensors) + copied, tensors + copied
+    return max(1 if not tensors else 0, len(operations) - tensors + turned) + copied, tensors + copied
 
 
 def _reads(value: Expr) -> bool:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import ansor
-from ansor.errors import ArgumentError, TargetError
+from ansor.errors import AnsorError, ArgumentError, ArgumentTypeError, ModelError, TargetError
 from ansor.integer.compiling import compiled
 from ansor.integer.from_onnx import from_onnx
 from ansor.integer.from_torch import from_torch
@@ -22,14 +23,14 @@ from ansor.offload.build import ByCost, Rates, build, measured_seconds
 from ansor.offload.program import Placed, Running
 from ansor.run.keywords import RunOptions
 from ansor.targets.base import parse_target
-from ansor.vta.configuration import DEFAULT
+from ansor.vta.configuration import CORE_32, DEFAULT
 from ansor.vta.runtime.driver import Driver
 from ansor.vta.runtime.opencl import OpenclDriver
 from ansor.vta.runtime.operator_queue import Queue, QueueCounts, Reason
 from ansor.vta.runtime.simulators import CycleDriver, FunctionalDriver
 from ansor.zoo.resnet import BasicBlock, ResNet, resnet18
 from ansor.zoo.weights import images, settled
-from tests.integer.models import quantised_file
+from tests.integer.models import quantised_file, small
 from tests.integer.networks import inputs_of
 from tests.offload.networks import residual, turned
 from tests.opencl import need_opencl
@@ -192,7 +193,7 @@ def test_programs_are_tuned_and_recorded(tmp_path: Path) -> None:
 
     records, tuned = tmp_path / "vta.json", list[Placed]()
     for trials in (2, 0):
-        tuned.append(build(residual(), place=body2, asked=RunOptions.of({"trials": trials, "records": records})))
+        tuned.append(build(residual(), place=body2, asked={"trials": trials, "records": records}))
         assert len(records.read_text().splitlines()) >= 2
     assert tuned[0].compiled["body2"].cycles() == tuned[1].compiled["body2"].cycles() > 0
     checked(tuned[0], times=1)
@@ -207,3 +208,42 @@ def test_inputs_that_do_not_fit(block: Placed) -> None:
     running = Running(block, Queue(FunctionalDriver()))
     with pytest.raises(ArgumentError, match="^asked to run residual with nothing as x; give int8"):
         running.run({})
+    inputs = inputs_of(block.network, 0)
+    (name,) = inputs
+    with pytest.raises(ArgumentError, match="^asked to run residual with more, which is none of its inputs; these are "):
+        running.run({**inputs, "more": inputs[name]})
+    with pytest.raises(ArgumentError, match="^asked to run residual with a list as .*; give int8"):
+        running.run({name: inputs[name].tolist()})
+    with pytest.raises(ArgumentError, match="^asked to run residual with an ndarray; give a dict of arrays"):
+        running.run(inputs[name])
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "says"),
+    [
+        ({"target": "cpu -threads=1"}, TargetError, "asked to run a part of a network on cpu .*, which is no core; give such as 'vta"),
+        ({"host": "vta"}, TargetError, "asked for the host's part of a network as C for vta .*, whose programs do not run here; give host='cpu'"),
+        ({"place": "middle"}, ArgumentError, "asked to build a network with place='middle'; give a function of the network"),
+        ({"place": ByCost}, ArgumentError, "asked to build a network with place=<class .*; give a function of the network .* or ByCost()"),
+        ({"place": lambda network: None}, ArgumentError, "asked to build residual with a place that gives None; it has to give the names"),
+        ({"place": lambda network: {"stem", "nothing"}}, ModelError, "asked to run nothing of residual on a device, and it has no operator nothing"),
+        ({"asked": {"trial": 4}}, ArgumentTypeError, r"asked build for trial=4, which it does not take \(did you mean trials\?\)"),
+        ({"asked": 4}, ArgumentError, "asked to build a network with asked=4; give a dict such as"),
+    ],
+    ids=["target", "host", "word", "class", "none", "unknown", "option", "number"],
+)
+def test_what_cannot_be_meant(options: Mapping[str, Any], kind: type[AnsorError], says: str) -> None:
+    with pytest.raises(kind, match=f"^{says}"):
+        build(residual(), **options)
+
+
+def test_a_network_is_opened_on_a_queue_of_its_core(block: Placed) -> None:
+    with pytest.raises(ArgumentError, match=r"^asked for Running\(Placed, FunctionalDriver\); give what ansor.offload.build made, and a Queue"):
+        Running(block, FunctionalDriver())  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="^asked to run residual, which was built for VTA 1x16x16.*, on VTA 1x32x32.*: give the driver the same core$"):
+        Running(block, Queue(FunctionalDriver(CORE_32)))
+
+
+def test_a_file_is_read(tmp_path: Path) -> None:
+    file = quantised_file(small(), tmp_path)
+    assert str(build(file)) == str(build(from_onnx(file)))

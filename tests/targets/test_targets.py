@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -94,6 +96,29 @@ def test_two_kinds_of_one_name_collide() -> None:
             register_kind(Kind(name, parse_target, ()))
 
 
+OWN = {"arm", "armv7", "cpu", "micro", "vta"}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        f"base.known_kinds(); assert set({sorted(OWN)}) <= base._kinds.keys()",
+        "assert base.find_intrinsic('dsp_smlad_s16s16').name == 'dsp_smlad_s16s16'",
+        "assert base.parse_target('vta').kind == 'vta'",
+        "from ansor.targets.vta import VTA; assert base.find_kind('vta') is VTA",
+    ],
+)
+def test_own_kinds_are_found_when_they_are_asked_for(asked: str) -> None:
+    code = f"import ansor.targets.base as base; assert 'vta' not in base._kinds and {OWN} <= set(base.kind_names())\n{asked}"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_nobody_takes_the_name_of_an_own_kind() -> None:
+    code = "from ansor.targets.base import Kind, find_kind, register_kind; register_kind(Kind('vta', find_kind('cpu').default, ()))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "which exists already" in found.stderr
+
+
 def test_kinds_of_other_packages_are_found_late(monkeypatch: pytest.MonkeyPatch) -> None:
     class Point:
         name = "abacus"
@@ -103,7 +128,7 @@ def test_kinds_of_other_packages_are_found_late(monkeypatch: pytest.MonkeyPatch)
 
     import ansor.targets.base as base
 
-    monkeypatch.setattr(base, "entry_points", lambda group: [Point()] if group == "ansor.targets" else [])
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [Point()] if group == "ansor.targets" else [])
     monkeypatch.setattr(base, "_kinds", dict(base._kinds))
     assert "abacus" in kind_names()
     target = parse_target("abacus -threads=1")

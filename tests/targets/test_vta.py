@@ -10,6 +10,7 @@ from ansor.ir.dag import Dag
 from ansor.targets.base import find_kind, parse_target
 from ansor.targets.vta import configuration_of
 from ansor.tasks.task import SearchTask
+from ansor.te import nn
 from ansor.te.tensor import Tensor
 from ansor.vta.configuration import CORE_32, DEFAULT, Configuration
 from ansor.zoo.operators import matmul
@@ -21,6 +22,9 @@ def test_cores_by_name_and_by_size() -> None:
     target = parse_target("vta -core=block=5,weight_bytes=19")
     assert configuration_of(target) == Configuration(block=5, weight_bytes=19) and str(target) == "vta -core=block=5,weight_bytes=19"
     assert parse_target(str(target)) == target and target.capacities["wgt"] == 1 << 19 and "block=32" in target.rules[0]
+    for same in ("vta -core=weight_bytes=19,block=5", "vta -core=batch=0,block=5,weight_bytes=19"):
+        assert parse_target(same) == target
+    assert parse_target("vta -core=block=4") == parse_target("vta") and parse_target("vta -core=block=5") == parse_target("vta -core=32")
     assert str(target.unit) == "cycles (chisel)" and target.device == "vta-sim" and not target.open_loops
     for text in ("vta -core=17", "vta -core=block=x", "vta -core=size=3,block=4", "vta -core=block=5,,"):
         with pytest.raises(TargetError, match="cores are default, 32, 64"):
@@ -59,6 +63,35 @@ def test_what_no_core_computes_is_said_before_anything_is_built() -> None:
         "pad with 0, and add -4 times the weights that are outside to the bias of each place"
     )
     assert target.refusal(Dag(depthwise((1, 16, 6, 6), 3, pad=1, number=-4))) == ""
+    assert target.refusal(Dag(conv2d((1, 16, 6, 6), 16, 3, pad=15))) == ""
+    said = target.refusal(Dag(conv2d((1, 16, 6, 6), 16, 3, pad=16)))
+    assert said.startswith("padded has a border of 16 rows or columns, and a LOAD of a VTA core pads with up to 15: make the wide border on the host")
+    said = target.refusal(Dag(conv2d((1, 1, 6, 6), 8, 3, pad=1)))
+    assert said.startswith("padded and w have one channel to add along") and said.endswith("declare two, the second with weights of 0")
+    below = te.compute((24,), lambda i: te.if_then_else(i < 8, v[i], te.const(0, "int8")), name="p")
+    assert "p has a border of 16 rows" in target.refusal(Dag([v, te.compute((24,), lambda i: te.maximum(below[i], 0).astype("int8"), name="y")]))
+
+
+def test_what_is_computed_ahead_of_a_reduction_is_said() -> None:
+    target, x = parse_target("vta"), te.placeholder((1, 16, 9, 9), "int8", name="x")
+    w, wide = te.placeholder((16, 16, 3, 3), "int8", name="w", constant=True), nn.cast(x, "int32")
+    said = target.refusal(Dag([x, _narrowed(nn.pool2d(wide, 3, 2, padding=1))]))
+    assert said.startswith("pool2d reads pad, computed ahead of it; a VTA core reduces what it reads: pad what is read, convert where it is reduced")
+    assert target.refusal(Dag([x, _narrowed(nn.pool2d(wide, 3, 2))])) == ""
+    said = target.refusal(Dag([x, nn.pool2d(x, 3, 2)]))
+    assert said.endswith("which is not its result: reduce x[...].astype('int32'), and make the result of that with .astype('int8')")
+    said = target.refusal(Dag([x, w, _narrowed(nn.conv2d(wide, nn.cast(w, "int32")))]))
+    assert said.startswith("conv2d multiplies cast and cast_1, computed ahead of it; a VTA core multiplies int8 as it reads them: convert inside the sum")
+    assert target.refusal(Dag([x, w, _narrowed(nn.conv2d(x, w, padding=1, out_dtype="int32"))])) == ""
+    said = target.refusal(Dag([x, w, _narrowed(nn.conv2d(x, w, out_dtype="int64"))]))
+    assert said.startswith("it sums conv2d in int64; a VTA core sums in int32")
+    places = te.placeholder((4,), "int32", name="places")
+    said = target.refusal(Dag([x, places, te.compute((4, 9), lambda i, j: x[0, places[i], 0, j], name="y")]))
+    assert said == "it reads x where places says; a VTA core reads regions that are known ahead: do this on the host"
+
+
+def _narrowed(sums: Tensor) -> Tensor:
+    return te.compute(sums.shape, lambda *i: te.max(te.min(sums[i] >> 4, 127), -128).astype("int8"), name="y")
 
 
 def _grouped(size: int) -> list[Tensor]:

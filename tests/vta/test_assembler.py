@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from ansor.errors import ArgumentError
 from ansor.vta.assembler import InstructionError, assemble, decode, decode_uops, disassemble, encode, encode_uops
 from ansor.vta.checks import PADDED
 from ansor.vta.configuration import CORE_32, CORE_64, DEFAULT, Configuration, Memory
@@ -185,3 +187,27 @@ def test_what_a_core_would_not_do_is_refused(instruction: Instruction, text: str
 def test_words_that_are_no_instruction(words: tuple[int, int], text: str) -> None:
     with pytest.raises(InstructionError, match=f"^{re.escape(text)}"):
         decode(words, DEFAULT)
+
+
+ANY_ASSEMBLE: Any = assemble
+ANY_DISASSEMBLE: Any = disassemble
+
+
+@pytest.mark.parametrize(
+    ("asked", "text"),
+    [
+        (lambda: ANY_ASSEMBLE(Finish(), DEFAULT), "asked to assemble Finish"), (lambda: ANY_ASSEMBLE("LOAD", DEFAULT), "asked to assemble 'LOAD'; pass a list"),
+        (lambda: ANY_ASSEMBLE([Finish()], "default"), "asked for 'default' as a VTA core; pass a Configuration"),
+        (lambda: ANY_DISASSEMBLE([1, 2, 3], DEFAULT), r"a VTA program is given as uint64\[3\]; it is uint64\[n, 2\]"),
+        (lambda: ANY_DISASSEMBLE(np.zeros((2, 2)), DEFAULT), "a VTA program is given as float64"),
+        (lambda: ANY_DISASSEMBLE(np.zeros((2, 2), np.uint64), 32), "asked for 32 as a VTA core"),
+    ],
+)  # fmt: skip
+def test_what_is_no_program(asked: Callable[[], object], text: str) -> None:
+    with pytest.raises(ArgumentError, match=f"^{text}"):
+        asked()
+
+
+def test_what_is_no_instruction() -> None:
+    with pytest.raises(InstructionError, match="^instruction 1: 'LOAD' is no instruction; pass Load, Store, Gemm, Alu or Finish$"):
+        assemble([Finish(), "LOAD"], DEFAULT)  # type: ignore[list-item]

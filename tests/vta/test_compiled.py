@@ -33,6 +33,8 @@ def test_operators_come_back_from_their_text() -> None:
     assert again.tensor_of.tolist() == one.tensor_of.tolist() and again.configuration == DEFAULT and "ALU ADD 3" in one.to_text()
     with pytest.raises(ArgumentError, match="read an operator of VTA"):
         operator_from_text("void f() {}")
+    with pytest.raises(ArgumentError, match="it has 2 of 3 instructions"):
+        operator_from_text("\n".join(one.to_text().splitlines()[:3]))
 
 
 def test_one_after_the_other_at_addresses() -> None:

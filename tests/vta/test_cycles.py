@@ -82,3 +82,8 @@ def test_what_no_core_has_is_refused(groups: dict[str, Any], text: str) -> None:
 def test_deadlocks_are_said() -> None:
     with pytest.raises(DeadlockError, match="^the program never ends: compute waits with instruction 0; `run_in_random_order` says for what$"):
         counted([Gemm(UopRange(0, 1), tokens=Tokens(pop_prev=True))])
+
+
+def test_a_model_is_a_value() -> None:
+    with pytest.raises(ArgumentError, match="^asked for cycles by 'hls'; pass a CycleModel, such as CHISEL or HLS"):
+        count_cycles(assemble([], DEFAULT), DEFAULT, "hls")  # type: ignore[arg-type]

@@ -138,3 +138,15 @@ def test_arguments_are_checked() -> None:
         run_in_order(words, np.zeros(4, np.int8), DEFAULT)
     with pytest.raises(ArgumentError, match="every queue has to hold at least 1$"):
         run_in_random_order(words, np.zeros(4, np.uint8), DEFAULT, 0, Queues(0, 1))
+
+
+def test_arguments_that_cannot_be_meant() -> None:
+    words, dram = assemble([Finish()], DEFAULT), np.zeros(4, np.uint8)
+    for seed in ("1", 1.5, None):
+        with pytest.raises(ArgumentError, match=f"^asked for a random order with seed={seed!r}; pass a whole number$"):
+            run_in_random_order(words, dram, DEFAULT, seed)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="^DRAM is a bytearray; pass a writeable vector of uint8"):
+        run_in_order(words, bytearray(4), DEFAULT)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="^asked for 'default' as a VTA core"):
+        run_in_order(words, dram, "default")  # type: ignore[arg-type]
+    run_in_random_order(words, dram, DEFAULT, np.int64(-3))  # type: ignore[arg-type]

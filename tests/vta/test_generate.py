@@ -20,7 +20,7 @@ from ansor.vta.cycles import CHISEL
 from ansor.vta.estimate import estimated_cycles
 from ansor.vta.generate import compile_operator
 from ansor.vta.work import work_of
-from tests.vta_declarations import added, conv2d, dense, depthwise, grouped, pool, rescaled
+from tests.vta_declarations import added, channels_last, conv2d, dense, depthwise, grouped, groups_of_one, pool, rescaled, turned_round
 
 DEFAULT = parse_target("vta")
 OPERATORS = {
@@ -32,6 +32,9 @@ OPERATORS = {
     "stride, batch": conv2d((2, 32, 10, 10), 32, 1, stride=2),
     "5x5": conv2d((1, 16, 12, 12), 16, 5, pad=2),
     "dilated": conv2d((1, 32, 14, 14), 32, 3, pad=2, dilation=2),
+    "windows in the padding": conv2d((1, 20, 5, 6), 33, 1, pad=2, stride=2),
+    "more padding than kernel": conv2d((1, 16, 4, 4), 16, 3, pad=4),
+    "channels last": channels_last((1, 7, 8, 40), 24, 3, pad=1),
     "residual": conv2d((1, 32, 9, 9), 32, 3, pad=1, residual=True),
     "depthwise": depthwise((1, 40, 9, 11), 3, pad=1),
     "depthwise, strided": depthwise((1, 16, 11, 11), 5, stride=2, pad=2),
@@ -40,8 +43,11 @@ OPERATORS = {
     "small groups": grouped((2, 48, 8, 8), 24, 6, stride=2, residual=True),
     "odd groups": grouped((1, 60, 7, 9), 45, 3, 5, pad=2),
     "one result each": grouped((1, 60, 7, 8), 3, 3),
+    "one place": grouped((1, 16, 5, 5), 16, 16, 5, pad=0),
+    "groups of one": groups_of_one(),
     "several of each": grouped((1, 20, 9, 9), 60, 20, dilation=2, pad=2),
     "add": added((1, 40, 9, 9)),
+    "subtracted from numbers": turned_round((9, 40)),
     "rescaled": rescaled(),
     "max": pool((1, 32, 13, 13), 3, stride=2),
     "max around -128": pool((1, 40, 13, 11), 3, stride=2, pad=1, number=-128),

@@ -71,3 +71,10 @@ def test_arrays_of_another_shape() -> None:
     assert np.array_equal(blocks, np.kron(np.eye(4, dtype=np.int8), np.ones((4, 4), np.int8)))
     with pytest.raises(ArgumentError, match="read back a constant"):
         unpack(pack(np.ones((16, 4), np.int8), weights), weights, "int8")
+
+
+def test_layouts_that_cannot_be_meant() -> None:
+    with pytest.raises(ArgumentError, match="^asked for elements of 'INP'; pass a Memory"):
+        TensorLayout("INP", (2, 16), (0, 1), (1, 16))  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match=r"^asked to lay out an array of shape \(2, 16\) in blocks of \(1, 0\): each has to be at least 1$"):
+        TensorLayout(Memory.INP, (2, 16), (0, 1), (1, 0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Protocol
 
 from ansor.errors import ArgumentError
@@ -52,6 +53,12 @@ class Driver(Protocol):
     def events(self) -> tuple[Event, ...]:
         """All that it did since it was opened."""
         ...
+
+
+def check_memory(dram_bytes: object) -> None:
+    """Raises ArgumentError for what is no size of a memory."""
+    if not isinstance(dram_bytes, Integral) or isinstance(dram_bytes, bool) or dram_bytes < 1:
+        raise ArgumentError(f"asked for a device with dram_bytes={dram_bytes!r:.80}; pass how many bytes of memory it has, such as 1 << 26")
 
 
 def check_range(driver: Driver, address: int, count: int) -> None:

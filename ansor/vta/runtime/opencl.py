@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ansor.errors import DeviceError
+from ansor.errors import ArgumentError, DeviceError
 from ansor.vta.assembler import Words
-from ansor.vta.configuration import DEFAULT, Configuration, Memory
+from ansor.vta.configuration import DEFAULT, Configuration, Memory, check_core
 from ansor.vta.functional import BoundsError, ProgramError
 from ansor.vta.instructions import Opcode
 from ansor.vta.layout import FLAGS, Field, instruction_fields, uop_fields
-from ansor.vta.runtime.driver import Event, check_range
+from ansor.vta.runtime.driver import Event, check_memory, check_range
 from ansor.vta.runtime.simulators import DRAM_BYTES
 from ansor.vta.tensors import Bytes
 
@@ -47,6 +47,10 @@ class OpenclDriver:
     """
 
     def __init__(self, configuration: Configuration = DEFAULT, dram_bytes: int = DRAM_BYTES, device: str = "") -> None:
+        check_core(configuration)
+        check_memory(dram_bytes)
+        if not isinstance(device, str):
+            raise ArgumentError(f"asked for an OpenCL device {device!r:.80}; pass a part of its name, or '' for the first one")
         self._cl, chosen = _pyopencl(), _chosen(device)
         self.name, self.configuration, self.dram_bytes = f"opencl:{_name(chosen)}", configuration, dram_bytes
         lanes = 1 << configuration.batch + configuration.block

@@ -13,6 +13,7 @@ from enum import Enum
 import numpy as np
 
 from ansor.errors import AnsorError, ArgumentError, MachineTrouble
+from ansor.support.text import with_article
 from ansor.vta.assembler import Uops, Words
 from ansor.vta.compiled import Operator, alignment, barrier, finish, linked
 from ansor.vta.configuration import UOP_BYTES, Memory
@@ -40,6 +41,11 @@ class Limits:
 
     instructions: int = 1 << 20
     uops: int = 1 << 20
+
+    def __post_init__(self) -> None:
+        for name, value in (("instructions", self.instructions), ("uops", self.uops)):
+            if not isinstance(value, int) or value < 1:
+                raise ArgumentError(f"{name} of the limits of a queue is {value!r:.80}; pass a whole number of at least 1")
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +87,8 @@ class Queue:
     """What one device still has to do. Buffers are arrays in its memory; operators use them, in the order of `enqueue`."""
 
     def __init__(self, driver: Driver, limits: Limits = Limits()) -> None:
+        if not all(hasattr(driver, name) for name in ("configuration", "dram_bytes", "run")):
+            raise ArgumentError(f"asked for a queue of {driver!r:.80}; pass a driver, such as FunctionalDriver() or OpenclDriver()")
         configuration, unit = driver.configuration, alignment(driver.configuration)
         first = -(-limits.uops * UOP_BYTES // unit) * unit
         if first >= driver.dram_bytes:
@@ -98,6 +106,8 @@ class Queue:
 
     def buffer(self, layout: TensorLayout) -> Buffer:
         """Room for an array, whose bytes are anything. Raises MachineTrouble where the device has no room."""
+        if not isinstance(layout, TensorLayout):
+            raise ArgumentError(f"asked for a buffer of {layout!r:.80}; pass a TensorLayout, such as that of an operator's tensor")
         size = layout.bytes(self.driver.configuration)
         address = self._space.take(size)
         if address is None:
@@ -117,6 +127,8 @@ class Queue:
     def write(self, buffer: Buffer, array: Array) -> None:
         """The values of a buffer. Flushes where queued instructions use it. Raises ArgumentError for an array of another shape or type."""
         self._check(buffer)
+        if not hasattr(array, "dtype"):
+            raise ArgumentError(f"asked to write {with_article(type(array).__name__)} to a buffer; pass an array of {_dtype(buffer.layout)}")
         if array.dtype != _dtype(buffer.layout):
             raise ArgumentError(f"asked to write an array of {array.dtype} to a buffer of {_dtype(buffer.layout)}: pass that")
         data = pack(array, buffer.layout)
@@ -210,10 +222,14 @@ class Queue:
             raise
 
     def _check(self, buffer: Buffer) -> None:
+        if not isinstance(buffer, Buffer):
+            raise ArgumentError(f"asked to use {with_article(type(buffer).__name__)} as a buffer; pass what Queue.buffer gave, and write the array to it")
         if buffer not in self._live:
             raise ArgumentError(f"asked to use a buffer at byte {buffer.address} that this queue does not have: it was freed, or is of another queue")
 
     def _check_call(self, operator: Operator, buffers: Sequence[Buffer]) -> None:
+        if not isinstance(operator, Operator):
+            raise ArgumentError(f"asked to run {with_article(type(operator).__name__)}; pass an Operator: operator_from_text(program.source)")
         if operator.configuration != self.driver.configuration:
             raise ArgumentError(f"asked to run an operator for {operator.configuration} on {self.driver.configuration}: compile it for that")
         if len(buffers) != len(operator.tensors):

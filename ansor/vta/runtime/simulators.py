@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from time import perf_counter
 
 import numpy as np
 
+from ansor.errors import ArgumentError, MachineTrouble
 from ansor.vta.assembler import Words
-from ansor.vta.configuration import DEFAULT, Configuration
-from ansor.vta.cycles import CHISEL, CycleModel, count_cycles
+from ansor.vta.configuration import DEFAULT, Configuration, check_core
+from ansor.vta.cycles import CHISEL, CycleModel, check_model, count_cycles
 from ansor.vta.functional import Sram, run_in_order, run_in_random_order
-from ansor.vta.runtime.driver import Event, check_range
+from ansor.vta.runtime.driver import Event, check_memory, check_range
 from ansor.vta.tensors import Bytes
 
 DRAM_BYTES = 1 << 26
@@ -20,8 +22,12 @@ class FunctionalDriver:
     """The functional simulator. seed: modules take turns at random, and what no tokens order raises RaceError; None: in the order of the program."""
 
     def __init__(self, configuration: Configuration = DEFAULT, dram_bytes: int = DRAM_BYTES, seed: int | None = None) -> None:
+        check_core(configuration)
+        check_memory(dram_bytes)
+        if seed is not None and not isinstance(seed, Integral):
+            raise ArgumentError(f"asked for a simulator with seed={seed!r:.80}; pass a whole number, or None for the order of the program")
         self.name, self.configuration, self.dram_bytes = "vta-functional", configuration, dram_bytes
-        self._seed, self._dram, self._sram = seed, np.zeros(dram_bytes, np.uint8), Sram(configuration)
+        self._seed, self._dram, self._sram = seed, _zeros(dram_bytes), Sram(configuration)
         self._events: list[Event] = []
 
     def write(self, address: int, data: Bytes) -> None:
@@ -69,8 +75,16 @@ class CycleDriver(FunctionalDriver):
     """The functional simulator, in the order of the program, with the cycles of each run by a model."""
 
     def __init__(self, configuration: Configuration = DEFAULT, dram_bytes: int = DRAM_BYTES, model: CycleModel = CHISEL) -> None:
+        check_model(model)
         super().__init__(configuration, dram_bytes)
         self.name, self.model = f"vta-cycles({model.name})", model
 
     def _cycles(self, words: Words) -> int:
         return count_cycles(words, self.configuration, self.model).total
+
+
+def _zeros(dram_bytes: int) -> Bytes:
+    try:
+        return np.zeros(dram_bytes, np.uint8)
+    except MemoryError as error:
+        raise MachineTrouble(f"asked for a simulator with {dram_bytes} bytes of memory, which this machine has not: pass less as dram_bytes") from error

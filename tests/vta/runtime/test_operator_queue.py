@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -200,7 +201,7 @@ def test_without_barriers_operators_race(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_what_does_not_fit_is_refused() -> None:
     queue, layout = opened(), rows_layout(DEFAULT, ROWS, WIDTH)
     x, y, z = (queue.buffer(layout) for _ in range(3))
-    one = adding(DEFAULT, ROWS, WIDTH)
+    one, any_queue = adding(DEFAULT, ROWS, WIDTH), cast(Any, queue)
     refused: list[tuple[Callable[[], object], str]] = [
         (lambda: queue.enqueue(one, (x, y)), "^2 buffers are passed to an operator of 3 tensors$"),
         (lambda: queue.enqueue(one, (x, y, x)), "^z is written, and its buffer is passed for another tensor, too: pass a buffer of its own$"),
@@ -209,6 +210,12 @@ def test_what_does_not_fit_is_refused() -> None:
         (lambda: queue.write(x, np.zeros((ROWS, WIDTH), np.int32)), "^asked to write an array of int32 to a buffer of int8: pass that$"),
         (lambda: queue.write(x, np.zeros((2, 2), np.int8)), "^asked to lay out an array of shape"),
         (lambda: opened().read(x), "^asked to use a buffer at byte .* that this queue does not have: it was freed, or is of another queue$"),
+        (lambda: any_queue.write(x, [[1]]), "^asked to write a list to a buffer; pass an array of int8$"),
+        (lambda: any_queue.enqueue(one, (np.zeros((ROWS, WIDTH), np.int8), y, z)), "^asked to use an ndarray as a buffer; pass what Queue.buffer gave"),
+        (lambda: any_queue.enqueue(one.to_text(), (x, y, z)), r"^asked to run a str; pass an Operator: operator_from_text\(program.source\)$"),
+        (lambda: any_queue.buffer((ROWS, WIDTH)), r"^asked for a buffer of \(5, 40\); pass a TensorLayout"),
+        (lambda: type(any_queue)("opencl"), "^asked for a queue of 'opencl'; pass a driver"),
+        (lambda: Limits(0, 4), "^instructions of the limits of a queue is 0; pass a whole number of at least 1$"),
         (lambda: opened(limits=Limits(8, 64)).enqueue(one, ()), "0 buffers are passed"),
         (lambda: opened(limits=Limits(10, DRAM_BYTES)), "^524288 micro-ops are asked for in the 524288 bytes of vta-functional: leave room for buffers$"),
     ]  # fmt: skip

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from ansor.errors import ArgumentError
+from ansor.errors import ArgumentError, MachineTrouble
 from ansor.vta.assembler import assemble
 from ansor.vta.configuration import DEFAULT, Configuration, Memory
 from ansor.vta.cycles import CHISEL, count_cycles
@@ -75,3 +75,21 @@ def test_cycles_are_those_of_the_model() -> None:
 def test_memories_are_those_of_one_core() -> None:
     with pytest.raises(ArgumentError, match="pass those of one core$"):
         run_in_random_order(assemble([Finish()], DEFAULT), np.zeros(4, np.uint8), DEFAULT, 1, sram=Sram(Configuration(batch=1)))
+
+
+@every
+def test_arguments_that_cannot_be_meant(opened: Opened) -> None:
+    for size in (-1, "64M", 0):
+        with pytest.raises(ArgumentError, match=f"^asked for a device with dram_bytes={size!r}; pass how many bytes"):
+            opened(DEFAULT, size)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="^asked for 'default' as a VTA core"):
+        opened("default", DRAM_BYTES)  # type: ignore[arg-type]
+
+
+def test_seeds_and_models_and_too_much_memory() -> None:
+    with pytest.raises(ArgumentError, match="^asked for a simulator with seed='x'; pass a whole number, or None"):
+        FunctionalDriver(seed="x")  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="^asked for cycles by 'hls'; pass a CycleModel"):
+        CycleDriver(model="hls")  # type: ignore[arg-type]
+    with pytest.raises(MachineTrouble, match="^asked for a simulator with .* bytes of memory, which this machine has not: pass less"):
+        FunctionalDriver(dram_bytes=1 << 60)
