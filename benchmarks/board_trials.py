@@ -52,7 +52,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
     with ExitStack() as stack:
-        first, second = (f"gdb://127.0.0.1:{stack.enter_context(qemu('cortex-m4', '-icount', 'shift=6'))}" for _ in range(2))
+        first, second = (f"gdb://127.0.0.1:{stack.enter_context(qemu('cortex-m4', '-icount', 'shift=7'))}" for _ in range(2))
         spike = stack.enter_context(running_spike(64, ("--isa=rv64gc",)))
         ways: dict[str, Callable[[], float]] = {
             "QEMU, started for each trial": lambda: trials_a_second(CORTEX_M4, None, given.trials),

@@ -157,6 +157,11 @@ class Helpers:
         self.types.setdefault(name, f"typedef {C_TYPES[dtype]} {name} __attribute__((vector_size({size}), aligned({BYTES[dtype]}), may_alias));")
         return name
 
+    def word(self) -> str:
+        """The name of a type for four bytes at any address."""
+        self.types.setdefault("i8x4_word", "typedef int i8x4_word __attribute__((aligned(1), may_alias));")
+        return "i8x4_word"
+
     def wrapping(self, op: str, dtype: str, lanes: int, a: str, b: str) -> str:
         """C text of `a op b` for two vectors of integers, which wrap."""
         unsigned = self.vector(UNSIGNED[dtype], lanes)

@@ -1,4 +1,4 @@
-"""What `ansor doctor` says of a board that is simulated: it builds a program, lets it count, and says what came of it."""
+"""What `ansor doctor` says of a board, simulated or behind a wire: it builds a program, lets it count, and says what came of it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ansor.codegen.toolchain import FIRST_CALL_SECONDS
 from ansor.errors import DeviceError, ToolchainError
 from ansor.measure.boards.smoke import PASSES
 from ansor.measure.device_kinds import open_devices
+from ansor.measure.devices.board import BoardDevice
 from ansor.measure.devices.simulator import SimulatorDevice
 from ansor.targets.base import Target
 
@@ -21,7 +22,7 @@ def say_check(console: Console, target: Target) -> bool:
     """Whether the board of a target is as its file says, in a line; nothing is said of devices that cannot be asked."""
     (device,) = open_devices(None, target)
     with closing(device):
-        if not isinstance(device, SimulatorDevice):
+        if not isinstance(device, SimulatorDevice | BoardDevice):
             return True
         try:
             counted = _counted(device, target)
@@ -32,7 +33,7 @@ def say_check(console: Console, target: Target) -> bool:
     return True
 
 
-def _counted(device: SimulatorDevice, target: Target) -> int:
+def _counted(device: SimulatorDevice | BoardDevice, target: Target) -> int:
     with tempfile.TemporaryDirectory(prefix="ansor-check-") as folder:
         made = target.toolchain().build([PLAIN], IMAGE, Path(folder) / "check", timeout=FIRST_CALL_SECONDS)
         if not made.said.ok:

@@ -12,6 +12,7 @@ from rich.table import Table
 from ansor.codegen.image.board import Board
 from ansor.commands.common import make_console
 from ansor.errors import AnsorError, DeviceError
+from ansor.measure.boards.cores import other_core
 from ansor.measure.device_kinds import find_kind
 from ansor.measure.wire.opening import open_wire, wire_kind
 from ansor.measure.wire.wire import Wire
@@ -64,7 +65,10 @@ def _probe(given: argparse.Namespace) -> int:
         bits = f"{can.bits}-bit addresses" if can.bits else "addresses of a size it does not say"
         words = [bits, f"{can.chunk} bytes at a time", *(["stops programs"] if can.halts else []), *(["resets"] if can.resets else [])]
         console.print(f"wire       {wire.name}: {', '.join(words)}", soft_wrap=True)
-        right = _tested(console, wire, start, size) if size else True
+        other = other_core(wire, find_board(given.board)) if given.board else ""
+        if other:
+            console.print(f"core       {other}", soft_wrap=True)
+        right = (_tested(console, wire, start, size) if size else True) and not other
         seen = wire.traffic
         moved = f"{seen.sent} bytes written, {seen.received} read, {seen.overhead} others"
         console.print(f"traffic    {moved}; {seen.repeated} packets repeated, {seen.damaged} damaged", soft_wrap=True)

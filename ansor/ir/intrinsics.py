@@ -158,6 +158,7 @@ def _uses(read: Read, axis: Axis) -> bool:
 
 
 _declared: dict[str, Intrinsic] = {}
+_later: list[Callable[[], object]] = []
 
 
 def declare(intrinsics: Iterable[Intrinsic]) -> None:
@@ -167,8 +168,16 @@ def declare(intrinsics: Iterable[Intrinsic]) -> None:
             raise TargetError(f"asked to declare the intrinsic {one.name!r}, which exists already; choose another name")
 
 
+def declare_later(load: Callable[[], object]) -> None:
+    """`load` is called when a name is asked for that was not declared; it may declare more."""
+    _later.append(load)
+
+
 def intrinsic_named(name: str) -> Intrinsic | None:
     """The intrinsic that was declared under that name."""
+    if name not in _declared:
+        for load in _later:
+            load()
     return _declared.get(name)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ansor.codegen.image.board import Board
 from ansor.codegen.image.harness import BAND_BYTES
-from ansor.codegen.source import CSource
+from ansor.codegen.source import Argument, CSource
 from ansor.measure.failure import Failure
 
 
@@ -16,9 +16,18 @@ def misfit(source: CSource, board: Board, free: int) -> Failure | None:
     if arguments + source.workspace_bytes + BAND_BYTES <= room:
         return None
     needs = f"needs {arguments:,} bytes for its arguments and {source.workspace_bytes + BAND_BYTES:,} of workspace"
-    return Failure("does_not_fit", f"the program {needs}; {board.name} has {room:,} for them, of {board.data.size:,} bytes of {board.data.name}")
+    sizes = {one.name: bytes_of(one) for one in source.arguments}
+    largest = max(sizes, key=lambda name: sizes[name], default="")
+    most = f"the workspace of {source.workspace_bytes:,}" if source.workspace_bytes >= sizes.get(largest, 0) else f"{largest} of {sizes[largest]:,}"
+    has = f"{board.name} has {room:,} for them, of {board.data.size:,} bytes of {board.data.name}"
+    return Failure("does_not_fit", f"the program {needs}; {has}; the largest buffer is {most} bytes")
 
 
 def arguments_bytes(source: CSource) -> int:
     """Bytes of all arguments of a program, with the guard bands around them."""
-    return sum(one.physical_size * np.dtype(one.physical_dtype).itemsize + BAND_BYTES for one in source.arguments)
+    return sum(bytes_of(one) + BAND_BYTES for one in source.arguments)
+
+
+def bytes_of(argument: Argument) -> int:
+    """Bytes of one argument."""
+    return argument.physical_size * np.dtype(argument.physical_dtype).itemsize

@@ -26,7 +26,7 @@ SLOWER, SECONDS = 8.0, 10.0  # than it says, where others work beside it; of a s
 CYCLES = (0.25, 100.0)  # of a pass, from two processors that do more than one thing at a time to flash memory without a cache
 CONSOLE = "console.data, console.status, console.mask, console.ready, console.width and console.setup"
 NEAR = 0x40  # bytes from the address of a field, where a trap is its fault
-_COUNTED = '{"counted": true}'
+COUNTED = '{"counted": true}'
 _WHERE = re.compile(r"address 0x([0-9a-f]+)")
 
 _lock = threading.Lock()
@@ -62,14 +62,15 @@ def silence(board: Board, status: int | None, output: str, complaint: str) -> De
     ended = f"{program} did not end in {seconds_for(board):.3g} s" if status is None else f"{program} ended with status {status}"
     if complaint.strip():
         ended = f"{ended} and complained: {clip(complaint.strip().splitlines()[0], 300)}"  # registers follow
-    if _COUNTED in output and status is None:
+    if COUNTED in output and status is None:
         what = f"a short program counted, and then its watchdog ({board.watchdog.kind}) did not end it: {ended}"
         return refuse(board, what, "watchdog.kind, watchdog.registers, watchdog.hertz, run.rate, run.step and console.end")
     if said:
         what = f"what a short program printed is no whole answer, {said!r}: {ended}"
         return refuse(board, what, f"{CONSOLE}, console.end, and run.command")
     printing = "console.htif" if board.console.htif else CONSOLE
-    return refuse(board, f"a short program printed nothing: {ended}", f"{printing}, start and size of memories, run.boot, core.mcpu and run.command")
+    watchdog = "watchdog.registers, " if board.watchdog.kind else ""  # it is started before anything is said
+    return refuse(board, f"a short program printed nothing: {ended}", f"{printing}, start and size of memories, {watchdog}run.boot, core.mcpu and run.command")
 
 
 def cost_of(board: Board, said: Said, ended: bool = True) -> int:
@@ -78,9 +79,10 @@ def cost_of(board: Board, said: Said, ended: bool = True) -> int:
         failure = answer_of(Ended(said.line)).failure
         assert failure is not None
         if failure.kind != "timeout":
-            raise refuse(board, f"a short program ended in a trap: {failure}", _blamed(board, failure.kind, failure.text))
+            raise refuse(board, f"a short program ended in a trap: {failure}", blamed(board, failure.kind, failure.text))
         if len(said.marks) <= len(PASSES):
-            raise refuse(board, f"the watchdog came while a short program counted: {failure}", f"watchdog.hertz, watchdog.registers, run.step{_clock(board)}")
+            fields = "watchdog.hertz, watchdog.registers" if len(said.marks) > 1 else "watchdog.registers, watchdog.hertz"  # at once: it was never set
+            raise refuse(board, f"the watchdog came while a short program counted: {failure}", f"{fields}, run.step{_clock(board)}")
     if not ended:
         what = f"a short program ran to its end, and {board.run.command[0]} was still running after {seconds_for(board):.3g} s"
         raise refuse(board, what, "console.end and run.command")
@@ -134,7 +136,7 @@ def _clock(board: Board) -> str:
     return f", and -icount of run.command, which is {set_here[0]}" if set_here else ", and run.command, which lacks -icount"
 
 
-def _blamed(board: Board, kind: str, text: str) -> str:
+def blamed(board: Board, kind: str, text: str) -> str:
     """Fields that may have led to a trap: those whose address it names, first."""
     found, console, counter = _WHERE.search(text), board.console, board.counter
     places = [

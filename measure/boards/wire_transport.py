@@ -25,6 +25,7 @@ from ansor.measure.boards.checksums import standing
 from ansor.measure.boards.fit import misfit
 from ansor.measure.boards.loader import Loader
 from ansor.measure.boards.places import NoRoom, Places
+from ansor.measure.boards.wire_smoke import asked_of, check_memories, cost_over
 from ansor.measure.failure import Failure
 from ansor.measure.trial.kept import ENTRY_WORDS, HEADER_WORDS
 from ansor.measure.trial.runs import answer_of
@@ -37,6 +38,7 @@ from ansor.targets.unit import Unit
 RETURN_SECONDS = 30.0  # a board, or what leads to it, is back by then
 PAUSE_SECONDS = 0.2
 GRACE_SECONDS = 10.0  # beyond a program's time, for a board that ends it itself
+CHECKS = 3  # of a board before its first trial, where the wire breaks
 NO_ROOM = Failure("memory", "the board's memory has no room for the outputs of the reference")
 
 
@@ -72,6 +74,7 @@ class WireTransport:
         self._kept: dict[str, _Kept] = {}
         self._files: dict[Path, Segment] = {}
         self._opened = False
+        self._counted: int | None = None  # of the board's check, once it is believed
         self._resets = 0
         self._tensor_bytes = 0  # since the last trial ended: those of its reference are its own
         self.short = self.fresh = False
@@ -82,6 +85,8 @@ class WireTransport:
         image = read_image(program.path)
         if mode == "trial" and (too_large := misfit(program.source, self._board, image.symbols["ansor_free"])) is not None:
             return Ended("", too_large)
+        if (lost := self._believe(program)) is not None:
+            return Ended("", lost)
         anew = False
         for attempt in range(3):
             if self._closing.is_set():
@@ -107,6 +112,41 @@ class WireTransport:
                 self._tensor_bytes = 0
             return replace(ended, counters={**ended.counters, "runs_repeated": float(anew)})
         raise AssertionError("not reached")
+
+    def check(self, program: Artifact) -> int:
+        """What a loop of known length costs, asked of the board once with the image of a program.
+
+        Raises DeviceError for a board that is not as its file says, WireError for a wire that breaks again and again."""
+        if (lost := self._believe(program)) is not None or self._counted is None:
+            raise WireError(str(lost))
+        return self._counted
+
+    def _believe(self, program: Artifact) -> Failure | None:
+        """Check the board, unless that was done. A failure of the wire, where it breaks again and again."""
+        lost: Failure | None = None
+        for _ in range(CHECKS):
+            if self._counted is not None or self._closing.is_set():
+                return CLOSED if self._closing.is_set() else None
+            wire = self._ready()
+            try:
+                self._counted, lost = self._check(wire, program), None
+            except WireError as error:
+                lost = self._lost(error)
+        return lost
+
+    def _check(self, wire: Wire, program: Artifact) -> int:
+        image = read_image(program.path)
+        try:
+            check_memories(wire, self._board)
+            self.doubt()
+            asking = self._load(wire, image, program, asked_of(self._board, self._heap(image)))
+            return cost_over(wire, self._board, image, asking, self._answer_room(image))
+        except WireError:
+            raise
+        except DeviceError:
+            self.doubt()
+            self._start_anew(wire)
+            raise
 
     def place(self, path: Path) -> str:
         """See `Transport`. Raises DeviceError where the memory has no room."""

@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 
+from ansor.codegen.artifact import Artifact
 from ansor.codegen.image.board import Board
 from ansor.codegen.image.toolchain import IMAGE
 from ansor.errors import DeviceError
@@ -68,6 +69,11 @@ class BoardDevice:
                 if self._one.closing.is_set():
                     return CLOSED
                 raise
+
+    def check(self, program: Artifact) -> int:
+        """What a loop of known length costs there. Raises DeviceError for a board that is not as its file says, or does not answer."""
+        with self._one.running():
+            return self._transport.check(program)
 
     def close(self) -> None:
         """End what runs, and let go of the wire."""

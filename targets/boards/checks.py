@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from difflib import get_close_matches
 from itertools import combinations
 
 from ansor.codegen.image.board import Board
@@ -15,9 +17,14 @@ LINE = "the address where it begins, and the number of its interrupt"
 WATCHDOGS = {"clint": "the addresses of mtime and mtimecmp", "cmsdk": LINE, "sse": LINE, "stm32": LINE}
 
 
+CSRS = ("minstret", "mcycle", "instret", "cycle", "time", *(f"{mode}hpmcounter{number}" for mode in ("m", "") for number in range(3, 32)))
+"""RISC-V registers that count, by the names that assemblers know."""
+
+
 def mistakes(board: Board) -> Iterator[str]:
     """A sentence for each: what was found, and what to do."""
     yield from _of_core(board)
+    yield from _of_counter(board)
     yield from _of_memories(board)
     yield from _of_run(board)
     yield from _of_devices(board)
@@ -32,6 +39,30 @@ def _of_core(board: Board) -> Iterator[str]:
         yield f"core.mcpu is {board.core.mcpu!r}; the embedded compiler writes names of processors with '_': did you mean {meant!r}?"
     if not Unit.is_text(board.counter.unit):
         yield f"the counter's unit {board.counter.unit!r} is none; units are seconds, instructions, cycles:MODEL and ticks:RATE Hz"
+
+
+def _of_counter(board: Board) -> Iterator[str]:
+    """Where it is read from: a register of the processor on RISC-V, an address on Arm cores."""
+    csr, register, architecture = board.counter.csr, board.counter.register, board.core.architecture
+    if architecture == "thumb" and csr:
+        yield f"counter.csr is {csr!r}, which only RISC-V cores have; give counter.register, the address of a timer"
+    if architecture == "thumb" and not csr and not register:
+        yield "nothing counts: counter.register is missing, the address of a timer"
+    if not architecture.startswith("riscv"):
+        return
+    known = f"those by name are {', '.join(CSRS[:5])}, mhpmcounter3 to mhpmcounter31 and hpmcounter3 to hpmcounter31; write others by number, such as '0x7e2'"
+    if not csr:
+        found = f"counter.register is {register:#x}, but RISC-V cores count" if register else "nothing counts: RISC-V cores do so"
+        yield f"{found} in a control and status register here; give counter.csr: {known}"
+    elif csr not in CSRS and not _is_number(csr):
+        near = get_close_matches(csr.lower(), CSRS, 1, 0.7)
+        meant = f"did you mean {near[0]!r}? " if near else ""
+        yield f"counter.csr is {csr!r}, which is no register that counts: {meant}{known}"
+
+
+def _is_number(csr: str) -> bool:
+    """Whether it is the number of a register, which has 12 bits."""
+    return re.fullmatch("0x[0-9a-fA-F]{1,3}", csr) is not None
 
 
 def _of_memories(board: Board) -> Iterator[str]:
@@ -77,9 +108,22 @@ def _of_devices(board: Board) -> Iterator[str]:
         yield f"console.width is {board.console.width}; registers have {', '.join(map(str, WIDTHS))} bits"
     if not 0 < board.counter.bits <= 32 and board.counter.bits != 64:
         yield f"counter.bits is {board.counter.bits}; counters have 1 to 32 bits, or 64 in two words"
+    yield from _in_memory(board)
     kind, registers = board.watchdog.kind, board.watchdog.registers
     known = {name: words for name, words in WATCHDOGS.items() if (name == "clint") == board.core.architecture.startswith("riscv")}
     if kind and kind not in known:
         yield f"watchdog.kind is {kind!r}; those of {board.core.architecture} are {', '.join(known)}, or leave the watchdog out"
     elif kind and len(registers) != 2:
         yield f"watchdog.registers has {len(registers)} numbers; {kind} takes two: {known[kind]}"
+
+
+def _in_memory(board: Board) -> Iterator[str]:
+    """Addresses of devices that are those of a memory, where a read or a write of them does nothing that anybody sees."""
+    watchdog, end = board.watchdog, board.console.end
+    places = [("counter.register", board.counter.register), ("console.data", board.console.data), ("console.status", board.console.status)]
+    places += [("console.end", end[0])] if isinstance(end, tuple) else []
+    places += [("watchdog.registers", at) for at in watchdog.registers[: 2 if watchdog.kind == "clint" else 1]] if watchdog.kind else []
+    for key, at in places:
+        memory = next((one for one in board.memories if at and one.start <= at < one.end), None)
+        if memory is not None:
+            yield f"{key} is {at:#x}, which is in the memory {memory.name!r} ({memory.start:#x} to {memory.end:#x}); give the address of the device"

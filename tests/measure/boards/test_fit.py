@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ansor.codegen.image.harness import BAND_BYTES
 from ansor.codegen.source import Argument, CSource
 from ansor.measure.boards.fit import misfit
@@ -22,3 +24,9 @@ def test_what_fits_to_the_byte_fits_and_one_more_does_not() -> None:
     failure = misfit(copy(most + 1), BOARD, FREE)
     assert failure is not None and failure.kind == "does_not_fit"
     assert f"{ROOM + 1 - BAND_BYTES:,} bytes for its arguments" in failure.text and f"mps2-an386 has {ROOM:,} for them" in failure.text
+    assert failure.text.endswith(f"; the largest buffer is a of {most + 1:,} bytes")
+
+
+def test_a_workspace_may_be_the_largest_buffer() -> None:
+    failure = misfit(replace(copy(8), workspace_bytes=ROOM), BOARD, FREE)
+    assert failure is not None and failure.text.endswith(f"; the largest buffer is the workspace of {ROOM:,} bytes")

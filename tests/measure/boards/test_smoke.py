@@ -65,6 +65,8 @@ def test_any_counts_are_judged() -> None:
 def test_an_early_watchdog_a_trap_and_an_end_that_is_none() -> None:
     with pytest.raises(DeviceError, match="the watchdog came while .*watchdog.hertz"):
         cost_of(M4, said((32105,)))
+    with pytest.raises(DeviceError, match="look at watchdog.registers, watchdog.hertz"):
+        cost_of(M4, said(()))
     with pytest.raises(DeviceError, match=r"trap: nothing is there, address 0x40004010, at pc 0x1; look at console.setup \(the write to 0x40004010\)"):
         cost_of(M4, Said('{"failure": ["trap", "nothing is there, address 0x40004010, at pc 0x1"]}'))
     with pytest.raises(DeviceError, match="still running after 10 s; look at console.end"):
@@ -75,7 +77,7 @@ def test_an_early_watchdog_a_trap_and_an_end_that_is_none() -> None:
     ("status", "output", "complaint", "text"),
     [
         (None, "", "", r"printed nothing: qemu-system-arm did not end in 10 s; look at console.data.*memories"),
-        (-6, "", "fatal: Lockup\nR00=1\n", r"ended with status -6 and complained: fatal: Lockup; look at"),
+        (-6, "", "fatal: Lockup\nR00=1\n", r"ended with status -6 and complained: fatal: Lockup; look at .*memories, watchdog.registers, run.boot"),
         (None, '{"counted": true}\n', "", r"its watchdog \(cmsdk\) did not end it"),
         (0, "{{cc", "", r"no whole answer, '{{cc'"),
     ],

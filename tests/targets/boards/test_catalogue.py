@@ -58,6 +58,14 @@ def test_numbers_of_a_board_make_sense(name: str) -> None:
         (("[counter]", '[[memories]]\nname = "ram"\nstart = 0\nsize = 16\n[counter]'), r"two memories are called 'ram'"),
         (("[counter]", '[[memories]]\nname = "more"\nstart = 0x8000_0000\nsize = 16\n[counter]'), r"'ram' and 'more' overlap"),
         (("IMAGE", "image"), r"run.command has no IMAGE"),
+        (('csr = "minstret"', 'csr = "minstrt"'), r"is 'minstrt', which is no register that counts: did you mean 'minstret'\? those by name are minstret"),
+        (('csr = "minstret"', 'csr = "MCYCLE"'), r"did you mean 'mcycle'"),
+        (('csr = "minstret"', 'csr = "mpccr"'), r"'mpccr', which is no register that counts: .*write others by number, such as '0x7e2'"),
+        (('csr = "minstret"', 'csr = "0x1000"'), r"counter.csr is '0x1000'"),
+        (('csr = "minstret"', "register = 0x0200_bff8"), r"counter.register is 0x200bff8, but RISC-V cores count .*give counter.csr: those by name"),
+        (('csr = "minstret"', ""), r"nothing counts: RISC-V cores do so in a control and status register here; give counter.csr"),
+        (("end = [0x0010_0000, 0x5555]", "end = [0x8000_0000, 0x5555]"), r"console.end is 0x80000000, which is in the memory 'ram'"),
+        (("[0x0200_bff8, 0x0200_4000]", "[0x0200_bff8, 0x8000_0010]"), r"watchdog.registers is 0x80000010, which is in the memory 'ram'"),
         (("end = [0x0010_0000, 0x5555]", ""), r"nothing ends it; give console.end"),
         (("end = [0x0010_0000, 0x5555]", 'end = "semihost"'), r"console.end is 'semihost'; give 'semihosting'"),
         (("end = [0x0010_0000, 0x5555]", 'end = "semihosting"'), r"which only Arm cores have here"),
@@ -75,6 +83,20 @@ def test_a_simulator_has_to_allow_semihosting(tmp_path: Path) -> None:
     text = (FOLDER / "mps2-an386.toml").read_text().replace('"-semihosting-config", "enable=on,target=native", ', "")
     with pytest.raises(TargetError, match="run.command does not allow it"):
         find_board(written(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("register = 0x4000_0004", 'csr = "minstret"'), "counter.csr is 'minstret', which only RISC-V cores have; give counter.register"),
+        (("register = 0x4000_0004", "register = 0"), "nothing counts: counter.register is missing"),
+    ],
+)
+def test_arm_cores_count_at_an_address(change: tuple[str, str], said: str, tmp_path: Path) -> None:
+    text = (FOLDER / "mps2-an386.toml").read_text()
+    assert change[0] in text
+    with pytest.raises(TargetError, match=said):
+        find_board(written(tmp_path, text.replace(*change, 1)))
 
 
 @given(some.dictionaries(some.sampled_from(["about", "core", "memories", "counter", "run", "console", "watchdog", "x"]),

@@ -1,0 +1,35 @@
+"""Which core is behind a wire, as far as memory says it: whether it is that of a board's file."""
+
+from __future__ import annotations
+
+from ansor.codegen.image.board import Board
+from ansor.measure.wire.wire import Wire, WireError
+
+CPUID = 0xE000ED00  # of every Cortex-M core
+ARM = 0x41
+PARTS = {
+    0xC20: "cortex_m0", 0xC60: "cortex_m0plus", 0xC21: "cortex_m1", 0xC23: "cortex_m3", 0xC24: "cortex_m4", 0xC27: "cortex_m7",
+    0xD20: "cortex_m23", 0xD21: "cortex_m33", 0xD22: "cortex_m55", 0xD23: "cortex_m85", 0xD31: "cortex_m35p",
+}  # fmt: skip
+"""Part numbers of CPUID, from the manuals of the cores."""
+
+
+def other_core(wire: Wire, board: Board) -> str:
+    """What was found and what was asked, where the core is another one than the file says; '' where it is that one, or nobody can tell."""
+    architecture, name = board.core.architecture, board.core.mcpu.partition("+")[0]
+    asked = f"{board.name} has {name} ({architecture})"
+    bits, has = 64 if architecture == "riscv64" else 32, wire.abilities.bits
+    if has and has != bits:
+        return f"{asked}, with addresses of {bits} bits; the core behind {wire.name} has {has} bits: it is another board, or core.architecture is wrong"
+    if architecture != "thumb":
+        return ""
+    try:
+        cpuid = int.from_bytes(wire.read(CPUID, 4), "little")
+    except WireError as error:
+        return f"{asked}; the board behind {wire.name} has no CPUID at {CPUID:#x}, as Cortex-M cores have ({error}): it is another board"
+    part = cpuid >> 4 & 0xFFF
+    found = PARTS.get(part, "") if cpuid >> 24 == ARM else ""
+    if found == name or not found and name not in PARTS.values():
+        return ""
+    said = f"is {found}" if found else "is none that is known"
+    return f"{asked}; the core behind {wire.name} {said} (CPUID {cpuid:#010x}): it is another board, or core.mcpu is wrong"

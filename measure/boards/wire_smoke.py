@@ -1,0 +1,133 @@
+"""Whether a board behind a wire is as its file says: memory from its start to its end, and the short run of `smoke`, before the first trial.
+
+A line may damage what goes over it, so nothing is refused that was seen once: memory is asked twice, and only an answer whose sums are right is judged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ansor.codegen.image.board import Board, Memory
+from ansor.codegen.image.elf import Image
+from ansor.errors import DeviceError
+from ansor.measure.boards.asking import Asked, Said, Told, answer_at, said_in
+from ansor.measure.boards.smoke import COUNTED, blamed, cost_of, refuse, seconds_for, watchdog_ticks
+from ansor.measure.wire.wire import Stopped, Wire, WireError
+
+PLACE = 16  # bytes that are written and read at each place
+HALVINGS = 4  # memory that is smaller than it says often begins anew at half of it, or a quarter
+STATE, BEGUN = 8, 1  # of an answer, as bare.h has it: bytes, and what they are from its main function on
+REAL_SECONDS = 0.25  # until a watchdog whose clock is real comes: far behind the loops, whatever the core's clock
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What is wrong with a memory. key: which of its fields says so."""
+
+    what: str
+    key: str
+
+
+def check_memories(wire: Wire, board: Board) -> None:
+    """Write and read the memories of data and code, at their start, at their end and between. What was there is lost.
+
+    Raises DeviceError for memory that is not as the board's file says, WireError for a wire that broke."""
+    for memory in dict.fromkeys((board.data, board.code)):
+        if not memory.flash and _wrong(wire, board, memory) is not None and (found := _wrong(wire, board, memory)) is not None:
+            raise refuse(board, found.what, f"{found.key} of the memory {memory.name!r} under memories")
+
+
+def places_of(memory: Memory) -> list[int]:
+    """Addresses that are tested: the start, then nearer and nearer to the end."""
+    ends = {memory.start + (memory.size >> shift) // PLACE * PLACE - PLACE for shift in range(HALVINGS)}
+    return sorted({memory.start, *(one for one in ends if one >= memory.start)})
+
+
+def _wrong(wire: Wire, board: Board, memory: Memory) -> _Found | None:
+    places = places_of(memory)
+    written = {at: bytes((17 * at_number + 29 * i + 1) & 0xFF for i in range(PLACE)) for at_number, at in enumerate(places)}
+    span = f"its memory {memory.name!r}, {memory.start:#x} to {memory.end:#x},"
+    known = [*places, *(one.start for one in board.memories), *([board.counter.register] if board.counter.register else [])]
+    for at in places:
+        try:
+            wire.write(at, written[at])
+        except WireError as error:
+            _go_on(wire, [one for one in known if one != at], error)
+            return _found_at(memory, at, f"{span} cannot be written at {at:#x}, {_where(memory, at)} ({error})")
+    for at in places:
+        try:
+            found = wire.read(at, PLACE)
+        except WireError as error:
+            _go_on(wire, [one for one in known if one != at], error)
+            return _found_at(memory, at, f"{span} cannot be read at {at:#x}, {_where(memory, at)} ({error})")
+        if found == written[at]:
+            continue
+        same = next((other for other in places if other != at and found == written[other]), None)
+        if same is not None:
+            size = abs(same - at)
+            return _Found(f"{span} is smaller: what is written at {same:#x} is found at {at:#x}, so that it begins anew after {size} bytes or fewer", "size")
+        return _found_at(memory, at, f"{span} does not keep what is written at {at:#x}, {_where(memory, at)}")
+    return None
+
+
+def _found_at(memory: Memory, at: int, what: str) -> _Found:
+    return _Found(what, "start" if at == memory.start else "size")
+
+
+def _where(memory: Memory, at: int) -> str:
+    return "its start" if at == memory.start else "its end" if at + 2 * PLACE > memory.end else "before its end"
+
+
+def _go_on(wire: Wire, others: list[int], error: WireError) -> None:
+    """Raises the error where the wire reads nothing else either: then it broke, and nothing is known of the memory."""
+    for other in others:
+        try:
+            wire.read(other, 4)
+            return
+        except WireError:
+            continue
+    raise error
+
+
+def asked_of(board: Board, heap: tuple[int, int]) -> Asked:
+    """What the short run is asked over a wire. Of a board whose clock is real nobody knows how fast it is, so its watchdog comes later."""
+    ticks = watchdog_ticks(board) if board.run.step else board.ticks(REAL_SECONDS)
+    return Asked("", "-", "", False, heap, ticks, counts=True)
+
+
+def cost_over(wire: Wire, board: Board, image: Image, asking: Told, room: int) -> int:
+    """Run what was loaded, and judge it. room: bytes of the answer's text. Raises DeviceError for a board that is not as its file says,
+    WireError where what came is damaged, or the wire broke."""
+    stopped = wire.execute(image.entry, image.symbols["ansor_stop"] & ~1, seconds_for(board))
+    place = image.symbols["ansor_answer"]
+    if stopped.reason != "stop":
+        raise _halted(wire, board, image, stopped)
+    said = said_in(answer_at(wire, place, room) or "", asking.nonce)
+    if said is None or said.memory != asking.sum and not said.failed or said.failed and _unsure(said, asking):
+        raise WireError(f"{wire.name}: a short program left no answer whose sum is right")
+    return cost_of(board, said)
+
+
+def _unsure(said: Said, asking: Told) -> bool:
+    """Whether a trap may come from code that arrived damaged: its sum, which is 0 where memory could not be read, says what was there."""
+    return said.memory not in (0, asking.sum)
+
+
+def _halted(wire: Wire, board: Board, image: Image, stopped: Stopped) -> DeviceError:
+    """The error of a run that did not come to its end."""
+    place = image.symbols["ansor_answer"]
+    where = "" if stopped.pc is None else f", at pc 0x{stopped.pc:x} ({image.place(stopped.pc)})"
+    cause = f" ({stopped.cause})" if stopped.cause else ""
+    if stopped.reason == "trap":
+        text = f"{stopped.cause or 'the processor stopped'}{where}"
+        return refuse(board, f"a short program ended in a trap that it could not take itself: {text}", blamed(board, "trap", text))
+    head = wire.read(place, STATE + 8)
+    state, size = int.from_bytes(head[:STATE], "little"), int.from_bytes(head[STATE:], "little")
+    took = f"in {seconds_for(board):.3g} s{where}{cause}"
+    if state != BEGUN:
+        return refuse(board, f"a short program did not begin {took}", "core.architecture, core.mcpu, start of memories, run.code and run.boot")
+    if COUNTED.encode() in wire.read(place + 24, min(size, 256)):
+        what = f"a short program counted, and then its watchdog ({board.watchdog.kind}) did not end it {took}"
+        return refuse(board, what, "watchdog.kind, watchdog.registers and watchdog.hertz")
+    return refuse(board, f"a short program began, and did not come to the end of its loops {took}", "counter.register, counter.csr and counter.setup")
+

@@ -1,0 +1,56 @@
+"""A board that is another one than its file says: the core."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from ansor.measure.boards.cores import CPUID, other_core
+from ansor.measure.wire.wire import WireError
+from ansor.targets.boards.catalogue import find_board
+from tests.measure.boards.simulated import qemu_gdb
+from tests.testing.memory_wire import Board, MemoryWire
+
+
+@dataclass
+class Named(MemoryWire):
+    """A core that says which one it is, or has nothing there."""
+
+    cpuid: int = 0
+
+    def read(self, address: int, size: int) -> bytes:
+        assert (address, size) == (CPUID, 4)
+        if not self.cpuid:
+            raise WireError("nothing there")
+        return self.cpuid.to_bytes(4, "little")
+
+
+@pytest.mark.parametrize(
+    ("board", "bits", "cpuid", "text"),
+    [
+        ("mps2-an386", 32, 0x410FC241, ""),
+        ("mps3-an547", 0, 0x411FD220, ""),
+        ("mps2-an386", 32, 0x410FC231, "has cortex_m4 (thumb); the core behind memory: is cortex_m3 (CPUID 0x410fc231)"),
+        ("mps2-an386", 32, 0x12345678, "is none that is known (CPUID 0x12345678)"),
+        ("mps2-an386", 32, 0, "has no CPUID at 0xe000ed00"),
+        ("mps2-an386", 64, 0x410FC241, "addresses of 32 bits; the core behind memory: has 64 bits"),
+        ("qemu-riscv32", 64, 0, "qemu-riscv32 has generic_rv32 (riscv32), with addresses of 32 bits"),
+        ("qemu-riscv64", 64, 0, ""),
+    ],
+)
+def test_cores(board: str, bits: int, cpuid: int, text: str) -> None:
+    wire = Named(Board(), cpuid=cpuid)
+    wire.abilities = replace(wire.abilities, bits=bits)
+    said = other_core(wire, find_board(board))
+    assert text in said and bool(text) == bool(said)
+
+
+@pytest.mark.usefixtures("boards")
+def test_a_simulated_core_is_found(capsys: pytest.CaptureFixture[str]) -> None:
+    from ansor.cli import main
+
+    with qemu_gdb("mps2-an386") as (text, _):
+        assert main(["micro", "probe", text, "--board", "mps2-an386"]) == 0
+        assert main(["micro", "probe", text, "--board", "mps2-an385"]) == 1
+    assert "is cortex_m4 (CPUID" in capsys.readouterr().out
