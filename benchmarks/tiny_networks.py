@@ -4,6 +4,7 @@
     python benchmarks/tiny_networks.py resnet8 --onnx        through torch.onnx.export and onnxruntime's quantiser instead of our own
     python benchmarks/tiny_networks.py --output DIR          keep the C
     python benchmarks/tiny_networks.py --target 'micro -board=mps2-an386 -stack=4K'    on a board: instructions, beside those of the plain loops
+    python benchmarks/tiny_networks.py --arena 256 ...       with room for faster algorithms in the arena
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(tiny.NETWORKS)}; all by default")
     parser.add_argument("--target", default=PLAIN, help="default: %(default)s, which is C without vectors")
     parser.add_argument("--trials", type=int, default=0, help="programs to measure for each network (default: none)")
+    parser.add_argument("--arena", type=int, default=0, metavar="KB", help="RAM that arenas may take (default: what tensors need)")
     parser.add_argument("--onnx", action="store_true", help="quantised by onnxruntime, and compared with it")
     parser.add_argument("--output", metavar="DIR", help="keep the C there, a folder for each network")
     given = parser.parse_args(arguments)
@@ -56,7 +58,7 @@ def _row(name: str, given: argparse.Namespace) -> tuple[str, ...]:
     chosen = tiny.NETWORKS[name]
     with tempfile.TemporaryDirectory() as folder:
         network = _from_onnx(name, Path(folder)) if given.onnx else network_of(chosen.model(), chosen.samples(), name)
-    made = ansor.compile_int8(network, (), given.target, trials=given.trials, progress=False)
+    made = ansor.compile_int8(network, (), given.target, trials=given.trials, progress=False, arena_bytes=given.arena << 10)
     if given.output:
         made.save(Path(given.output) / name)
     if not made.target.is_local and not made.target.dialect.hosted:

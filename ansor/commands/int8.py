@@ -12,26 +12,31 @@ from rich.console import Console
 from ansor import api
 from ansor.commands.common import check_folder, doing, target_of
 from ansor.commands.subject import NetworkSubject, resolve
-from ansor.errors import ArgumentError, DeclarationError, ModelError
+from ansor.errors import ArgumentError, DeclarationError
 from ansor.integer.board_run import run_firmware, wire_of
 from ansor.integer.firmware import board_of, build_firmware
 from ansor.integer.program import IntegerProgram
+from ansor.integer.reading import exported
 from ansor.integer.table import profile_text
 from ansor.ir.dag import c_identifier
-from ansor.run.keywords import TuningKeywords
+from ansor.run.keywords import NetworkKeywords
 from ansor.run.progress import ProgressView, say
-from ansor.support.text import clip, with_article
-
-NOTHING: TuningKeywords = {"trials": 0}
+from ansor.support.text import with_article
 
 
 def is_int8(given: argparse.Namespace) -> bool:
     """Whether the subject is to become an int8 network."""
-    return bool(given.int8) or given.subject.endswith((".onnx", ".pt2"))
+    found = bool(given.int8) or given.subject.endswith((".onnx", ".pt2"))
+    if given.arena and not found:
+        raise ArgumentError(f"asked for --arena {given.arena} for {given.subject}, which is no int8 network: add --int8, or leave --arena out")
+    return found
 
 
-def run_int8(given: argparse.Namespace, console: Console, tuning: TuningKeywords = NOTHING) -> int:
-    """Read the network, tune or choose its kernels, print what each layer needs, save it, run its self-test; 1 where that is wrong."""
+def run_int8(given: argparse.Namespace, console: Console, tuning: NetworkKeywords, *, reads: bool = False) -> int:
+    """Read the network, tune or choose its kernels, print what each layer needs, save it, run its self-test; 1 where that is wrong.
+
+    tuning: how long, and by which model; reads: records are only read.
+    """
     if given.on and not given.selftest:
         raise ArgumentError(f"asked for --on {given.on} without --run; add it, or leave --on out")
     if given.selftest and not given.output:
@@ -40,9 +45,9 @@ def run_int8(given: argparse.Namespace, console: Console, tuning: TuningKeywords
         model, calibration, name = _subject(given)
     check_folder(given.output)
     target = target_of(given) if given.target else None
-    records = _records(given, name, reads=tuning is NOTHING)
-    asked: TuningKeywords = {**tuning, "records": records, "progress": ProgressView(console), "report": partial(say, console)}
-    made = api.compile_int8(model, calibration, target, name=name, **asked)
+    records = _records(given, name, reads=reads)
+    asked: NetworkKeywords = {**tuning, "records": records, "progress": ProgressView(console), "report": partial(say, console)}
+    made = api.compile_int8(model, calibration, target, name=name, arena_bytes=given.arena, **asked)
     console.print(made.table, markup=False, soft_wrap=True)
     if not given.output:
         return 0
@@ -78,27 +83,6 @@ def _saved(made: IntegerProgram, given: argparse.Namespace, console: Console) ->
 def _say_test(wrong: int, more: str, console: Console) -> int:
     console.print(f"self-test: {f'wrong, byte {wrong - 1} of the outputs' if wrong else 'right, every byte'}{more}")
     return 1 if wrong else 0
-
-
-def exported(path: Path) -> tuple[object, Sequence[object], str]:
-    """A program that `torch.export.save` wrote: as it is where PT2E has quantised it, else calibrated with the inputs that it was exported with.
-
-    Raises ModelError where it cannot be read.
-    """
-    import torch
-
-    from ansor.integer.from_pt2e import is_pt2e
-
-    try:
-        program = torch.export.load(path)
-    except Exception as error:  # whatever a damaged archive leads to
-        raise ModelError(f"asked to read {path}, which torch.export.load cannot: {clip(' '.join(str(error).split()), 200)}") from error
-    if is_pt2e(program):
-        return program, (), path.stem
-    inputs, named = program.example_inputs or ((), {})
-    if not inputs or named or not all(isinstance(one, torch.Tensor) for one in inputs):
-        raise ModelError(f"asked to quantise {path}, which was exported without inputs that are tensors: export it with those to calibrate with")
-    return program.module(), [inputs], path.stem
 
 
 def _subject(given: argparse.Namespace) -> tuple[object, Sequence[object], str]:

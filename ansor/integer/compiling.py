@@ -52,10 +52,11 @@ class Step:
 
 
 def compiled(network: IntegerNetwork, target: Target, asked: RunOptions, voice: Voice, limits: Limits = NO_LIMITS) -> NetworkCode:
-    """The program, for one thread. Tunes its kernels where `asked` says so. Weights have 16 bits where that is faster, and within the limits."""
+    """The program, for one thread. Tunes its kernels where `asked` says so. Weights have 16 bits where that is faster, and within the limits; workspaces have
+    what is free of the arena that the limits allow."""
     target = _on_one_thread(target)
     network = widened(network, target, limits)
-    steps = _steps(network, target)
+    steps = _steps(network, target, limits.arena_bytes)
     states = recorded_states([(task, float(weight)) for task, weight in _tasks(steps)], asked.records)
     tune_states(states, asked, voice)
     voice.now(f"choosing programs for {counted(len(states), 'kernel')}")
@@ -76,9 +77,9 @@ def _on_one_thread(target: Target) -> Target:
     return replace(target, hardware=replace(target.hardware, threads=1))
 
 
-def tasks_of(network: IntegerNetwork, target: Target) -> list[tuple[SearchTask, int]]:
-    """A task for each different operator, in the order in which they run first, and how often it runs."""
-    return _tasks(_steps(network, target))
+def tasks_of(network: IntegerNetwork, target: Target, arena_bytes: int = 0) -> list[tuple[SearchTask, int]]:
+    """A task for each different operator, in the order in which they run first, and how often it runs. arena_bytes: as in `Limits`."""
+    return _tasks(_steps(network, target, arena_bytes))
 
 
 def _tasks(steps: Sequence[Step]) -> list[tuple[SearchTask, int]]:
@@ -86,15 +87,16 @@ def _tasks(steps: Sequence[Step]) -> list[tuple[SearchTask, int]]:
     return [(task, counts[key]) for key, task in {step.task.workload_key: step.task for step in steps}.items()]
 
 
-def _steps(network: IntegerNetwork, target: Target) -> list[Step]:
-    """Every step with its task. Workspaces get what the arena has free while the step runs, and no less than `LEAST`, within the target's limit."""
+def _steps(network: IntegerNetwork, target: Target, arena_bytes: int = 0) -> list[Step]:
+    """Every step with its task. Workspaces get what the arena has free while the step runs, and no less than `LEAST`, within the target's limit.
+    arena_bytes: of an arena that is larger than the tensors make it."""
     roots, operators = roots_of(network), steps_of(network)
     plan = arena_of(network, [0] * len(operators), target.alignment)
     tensors = [declaration(one, [network.tensors[name].shape for name in one.inputs]) for one in operators]
     keys = [Dag(one).key for one in tensors]
-    free: dict[str, int] = {}
+    size, free = max(plan.size, arena_bytes), dict[str, int]()
     for key, alive in zip(keys, plan.alive, strict=True):
-        free[key] = min(free.get(key, plan.size), max(plan.size - alive, LEAST))
+        free[key] = min(free.get(key, size), max(size - alive, LEAST))
     found = []
     for one, given, key in zip(operators, tensors, keys, strict=True):
         task = SearchTask(tensors=given, target=_limited(target, free[key]), name=_name(one, network))

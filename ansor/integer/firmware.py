@@ -14,6 +14,7 @@ from ansor.codegen.toolchain import compile_files
 from ansor.errors import ModelError, TargetError, ToolchainError
 from ansor.integer.board_text import FOLDER, SCRIPT, SETTINGS
 from ansor.integer.c_text import KERNELS
+from ansor.integer.firmware_room import NO_ROOM, too_large, without_bounds
 from ansor.integer.network_code import Limits, NetworkCode
 from ansor.integer.saved import save
 from ansor.support.text import clip
@@ -43,15 +44,17 @@ def board_of(code: NetworkCode) -> Board:
     return toolchain.board
 
 
-def limits_of(target: Target, ram_bytes: int | None = None, flash_bytes: int | None = None) -> Limits:
+def limits_of(target: Target, ram_bytes: int | None = None, flash_bytes: int | None = None, arena_bytes: int = 0) -> Limits:
     """What networks for a target may need: as given, or else what its board has. Where code is in RAM, too, constants count there."""
+    if not isinstance(arena_bytes, int):
+        raise ModelError(f"asked for arena_bytes={arena_bytes!r}; give a number of bytes")
     toolchain, together = target.toolchain(), 0
     if isinstance(toolchain, ImageToolchain):
         board = toolchain.board
         together = 0 if board.code_is_apart else board.run.stack
         ram_bytes = board.data.size if ram_bytes is None else ram_bytes
         flash_bytes = board.code.size if flash_bytes is None else flash_bytes
-    return Limits(ram_bytes, flash_bytes, together)
+    return Limits(ram_bytes, flash_bytes, together, arena_bytes)
 
 
 def build_firmware(code: NetworkCode, folder: str | Path, *, behind_wire: bool = False) -> Firmware:
@@ -70,8 +73,15 @@ def build_firmware(code: NetworkCode, folder: str | Path, *, behind_wire: bool =
     flags = tuple(one for one in toolchain.flags if one != "-DTRIAL_SMALL")
     path = place / "firmware.elf"
     made = compile_files(toolchain.compiler, [*starts, *network], path, (*flags, *around, *places), libraries=(), timeout=SECONDS)
-    if not made.ok and "does not fit" in made.text or "do not fit" in made.text:
-        raise ModelError(f"{code.network.name} with its code is larger than the memories of {board.name}: {clip(' '.join(made.text.split()), 300)}")
+    if not made.ok and any(one in made.text for one in NO_ROOM):
+        unbounded = place / f"unbounded-{SCRIPT}"
+        unbounded.write_text(without_bounds((place / SCRIPT).read_text()))
+        larger, again = place / "unbounded.elf", tuple(f"-Wl,-T,{unbounded}" if one == f"-Wl,-T,{place / SCRIPT}" else one for one in places)
+        measured = compile_files(toolchain.compiler, [*starts, *network], larger, (*flags, *around, *again), libraries=(), timeout=SECONDS)
+        said = too_large(code, board, larger) if measured.ok else clip(" ".join(made.text.split()), 300)
+        unbounded.unlink()
+        larger.unlink(missing_ok=True)
+        raise ModelError(f"{code.network.name} with its code is larger than the memories of {board.name}: {said}")
     if not made.ok:
         raise ToolchainError(f"asked to build {code.network.name} for {board.name}, which fails: {made.text}")
     image = read_image(path)

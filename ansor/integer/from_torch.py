@@ -25,6 +25,7 @@ from ansor.integer.observed import FUNCTIONS, Ranges, observed
 from ansor.integer.operators import Window
 from ansor.integer.pending import Average, Function, Greatest, Joined, Pending, Sum, Weighted
 from ansor.integer.rescale import Doubles
+from ansor.support.text import with_article
 
 FREE = (-math.inf, math.inf)
 LEFT_OUT = ("softmax", "log_softmax")
@@ -38,15 +39,27 @@ def from_torch(model: object, calibration: Sequence[object], name: str = "networ
     calibration: its inputs, each a tensor or a tuple of tensors, like those that it will see; the first one gives the shapes. powers_of_two: all scales are
     such, and zero points 0, so that rescaling is shifting. Raises ModelError, in one sentence, without inputs and for each operator that is not supported.
     """
-    samples = [tuple(one) if isinstance(one, (tuple, list)) else (one,) for one in calibration]
-    if not samples or not all(isinstance(part, torch.Tensor) for sample in samples for part in sample):
-        raise ModelError("asked to quantise a model without calibration inputs; give a list of tensors, or of tuples of tensors, like those that it will see")
+    samples = _samples(calibration)
     read = graph_of(model, samples[0])
     if read.torch_calls:
         operator, reason = next(iter(read.torch_calls.items()))
         raise ModelError(f"asked to quantise a model that calls {operator}, which is not supported ({reason})")
     graph = fold_padding(fold_batch_norm(read.graph))
     return _Quantiser(graph, observed(graph, samples), name, powers_of_two).network()
+
+
+def _samples(calibration: Sequence[object]) -> list[tuple[torch.Tensor, ...]]:
+    """The inputs of each calibration run. Raises ModelError for anything but a list of tensors, or of tuples of tensors."""
+    wanted = "give a list of tensors, or of tuples of tensors, like those that it will see"
+    if isinstance(calibration, torch.Tensor):
+        raise ModelError(f"asked to quantise a model with one tensor as calibration inputs; {wanted}")
+    samples = [tuple(one) if isinstance(one, (tuple, list)) else (one,) for one in calibration]
+    if not samples:
+        raise ModelError(f"asked to quantise a model without calibration inputs; {wanted}")
+    for part in (part for sample in samples for part in sample):
+        if not isinstance(part, torch.Tensor):
+            raise ModelError(f"asked to quantise a model with {with_article(type(part).__name__)} among the calibration inputs; {wanted}")
+    return samples
 
 
 def quantisation_of(low: float, high: float, powers_of_two: bool = False) -> Quantisation:

@@ -38,11 +38,13 @@ class Call:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a board has, in bytes; None where that is not known. together: constants and code are in RAM, too, beside a stack of so many bytes."""
+    """What a board has, in bytes; None where that is not known. together: constants and code are in RAM, too, beside a stack of so many bytes.
+    arena_bytes: workspaces of kernels may make the arena as large as this; 0: as large as the tensors make it."""
 
     ram_bytes: int | None = None
     flash_bytes: int | None = None
     together: int = 0
+    arena_bytes: int = 0
 
     def check(self, network: IntegerNetwork, plan: ArenaPlan, stack_bytes: int, constant_bytes: int) -> None:
         """Raises ModelError, with the numbers, if the network needs more memory than the board has. Its code takes flash in addition to the constants."""
@@ -60,7 +62,13 @@ class Limits:
 
     def check_before(self, network: IntegerNetwork, alignment: int) -> None:
         """The same of a network without kernels: what it needs at least. Raises ModelError."""
-        self.check(network, arena_of(network, [0] * len(steps_of(network)), alignment), 0, network.constant_bytes)
+        plan = arena_of(network, [0] * len(steps_of(network)), alignment)
+        self.check(network, plan, 0, network.constant_bytes)
+        asked = f"asked for an arena of {self.arena_bytes} bytes"
+        if self.arena_bytes and self.arena_bytes < plan.size:
+            raise ModelError(f"{asked}, and the tensors of {network.name} alone need {plan.size}: give more, or leave it out")
+        if self.ram_bytes is not None and self.arena_bytes > self.ram_bytes:
+            raise ModelError(f"{asked} on a board with {self.ram_bytes} bytes of RAM: give less, and leave room for the stack")
 
 
 @dataclass(frozen=True)

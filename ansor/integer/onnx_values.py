@@ -101,6 +101,8 @@ class Values:
             raise ModelError(f"the {node} reads {name}, which is not quantised: quantise every result (QuantizeLinear, DequantizeLinear) before it is read")
         if isinstance(value, Padded):
             raise ModelError(f"the {node} reads {name}, which is padded; padding is supported before convolutions")
-        constant = value is not None and not isinstance(value, Raw)
-        what = f"the result of {value.operator}" if isinstance(value, Left) else "a constant" if constant else "not known, or not quantised"
+        if value is None or isinstance(value, Raw):
+            quantise = "quantise the model in QDQ format (QuantizeLinear, DequantizeLinear), as onnxruntime.quantization.quantize_static does"
+            raise ModelError(f"the {node} reads {name}, which is not known, or not quantised: {quantise}")
+        what = f"the result of {value.operator}" if isinstance(value, Left) else "a constant"
         raise ModelError(f"the {node} reads {name}, which is {what}; this is not supported")

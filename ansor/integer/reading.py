@@ -9,16 +9,20 @@ from pathlib import Path
 from ansor.errors import ModelError
 from ansor.integer.from_onnx import from_onnx
 from ansor.integer.network import IntegerNetwork
+from ansor.support.text import clip, with_article
 
 
 def network_of(model: object, calibration: Sequence[object] = (), name: str = "") -> IntegerNetwork:
-    """The path of an ONNX file in QDQ format, a graph that PT2E quantised (what `convert_pt2e` returned, or its export), a PyTorch module with calibration
-    inputs, or an integer network as it is; under `name` where one is given.
+    """The path of an ONNX file in QDQ format, or of a `.pt2` that `torch.export.save` wrote; a graph that PT2E quantised (what `convert_pt2e` returned, or
+    its export), a PyTorch module with calibration inputs, or an integer network as it is; under `name` where one is given.
 
     Raises ModelError for what is none of them, and where it cannot be read.
     """
     if isinstance(model, IntegerNetwork):
         return replace(model, name=name or model.name)
+    if isinstance(model, (str, Path)) and Path(model).suffix == ".pt2":
+        program, inputs, stem = exported(Path(model))
+        return network_of(program, calibration if len(calibration) else inputs, name or stem)
     if isinstance(model, (str, Path)):
         if len(calibration):
             raise ModelError(f"asked to read {model} with calibration inputs, but an ONNX file is quantised already; leave them out, or give a PyTorch module")
@@ -31,4 +35,36 @@ def network_of(model: object, calibration: Sequence[object] = (), name: str = ""
         if len(calibration):
             raise ModelError("asked to read a graph that PT2E has quantised with calibration inputs, but it is quantised already; leave them out")
         return from_pt2e(model, name or "network")
+    _check_model(model)
     return from_torch(model, calibration, name or type(model).__name__.lower())
+
+
+def _check_model(model: object) -> None:
+    """Raises ModelError for what is no module and no export of one."""
+    import torch
+
+    if isinstance(model, torch.nn.Module | torch.export.ExportedProgram):
+        return
+    takes = "the path of an ONNX file in QDQ format, a graph that PT2E quantised, or a PyTorch module with calibration inputs"
+    raise ModelError(f"asked to read an int8 network from {with_article(type(model).__name__)}; give {takes}")
+
+
+def exported(path: Path) -> tuple[object, Sequence[object], str]:
+    """A program that `torch.export.save` wrote: as it is where PT2E has quantised it, else calibrated with the inputs that it was exported with.
+
+    Raises ModelError where it cannot be read.
+    """
+    import torch
+
+    from ansor.integer.from_pt2e import is_pt2e
+
+    try:
+        program = torch.export.load(path)
+    except Exception as error:  # torch.export.load lets any error of zip files, JSON and pickle through
+        raise ModelError(f"asked to read {path}, which torch.export.load cannot: {clip(' '.join(str(error).split()), 200)}") from error
+    if is_pt2e(program):
+        return program, (), path.stem
+    inputs, named = program.example_inputs or ((), {})
+    if not inputs or named or not all(isinstance(one, torch.Tensor) for one in inputs):
+        raise ModelError(f"asked to quantise {path}, which was exported without inputs that are tensors: export it with those to calibrate with")
+    return program, [inputs], path.stem

@@ -72,6 +72,8 @@ def test_powers_of_two() -> None:
     ("model", "inputs", "says"),
     [
         (nn.Conv2d(3, 4, 3), [], "without calibration inputs"),
+        (nn.Conv2d(3, 4, 3), torch.zeros(1, 3, 8, 8), "with one tensor as calibration inputs; give a list"),
+        (nn.Conv2d(3, 4, 3), [np.zeros((1, 3, 8, 8), np.float32)], "with an ndarray among the calibration inputs"),
         (nn.Sequential(nn.Conv2d(3, 3, 3), nn.LayerNorm((10, 7))), samples(1), "layer_norm"),
         (nn.AvgPool2d(3, 2, 1, count_include_pad=False), samples(1), "count_include_pad=True"),
         (nn.MaxPool2d(2, 2, ceil_mode=True), samples(1), "ceil_mode"),

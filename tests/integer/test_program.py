@@ -10,7 +10,10 @@ import torch
 
 import ansor
 from ansor.errors import ArgumentError, ModelError, TargetError
+from ansor.integer.compiling import tasks_of
+from ansor.integer.plan import arena_of, steps_of
 from ansor.integer.program import IntegerProgram
+from ansor.targets.base import parse_target
 from tests.integer.models import quantised_file, samples, small
 
 pytestmark = [pytest.mark.compiler, pytest.mark.torch]
@@ -56,6 +59,12 @@ def test_what_cannot_be_meant(made: IntegerProgram) -> None:
         ansor.compile_int8(small(), target=PLAIN)
     with pytest.raises(ArgumentError, match="trails"):
         ansor.compile_int8(made.network, target=PLAIN, trails=3)  # type: ignore[call-arg]  # misspelt
+    with pytest.raises(ModelError, match=r"asked for an arena of 64 bytes, and the tensors of \w+ alone need \d+: give more"):
+        ansor.compile_int8(made.network, target=PLAIN, arena_bytes=64)
+    with pytest.raises(ModelError, match="asked for an arena of 70000 bytes on a board with 65536 bytes of RAM"):
+        ansor.compile_int8(made.network, target=PLAIN, ram_bytes=65536, arena_bytes=70000)
+    with pytest.raises(ModelError, match="asked for arena_bytes='64K'; give a number of bytes"):
+        ansor.compile_int8(made.network, target=PLAIN, arena_bytes="64K")  # type: ignore[arg-type]  # as on the command line
     with pytest.raises(TargetError, match="which is no board"):
         made.firmware("nowhere")
 
@@ -67,3 +76,18 @@ def test_kernels_are_tuned_and_recorded(made: IntegerProgram, tmp_path: Path) ->
     again = ansor.compile_int8(made.network, target="cpu -threads=1", trials=0, records=records, progress=False)
     assert any(one.cost is not None for one in again.code.kernels)
     assert again.on_host.selftest() == found.on_host.selftest() == 0
+
+
+def test_an_arena_with_room_for_workspaces(made: IntegerProgram) -> None:
+    """Steps may keep what it has beside the tensors that are alive; numbers stay the same."""
+
+    def limits(arena: int) -> list[int]:
+        return [task.target.hardware.memory.workspace_bytes for task, _ in tasks_of(made.network, parse_target(PLAIN), arena)]
+
+    least = arena_of(made.network, [0] * len(steps_of(made.network)), 4)
+    assert limits(0) == limits(least.size) and all(wide >= (1 << 20) - max(least.alive) for wide in limits(1 << 20))
+    roomy = ansor.compile_int8(made.network, target=PLAIN, trials=0, arena_bytes=1 << 20)
+    assert made.arena_bytes <= roomy.arena_bytes <= 1 << 20
+    values = {name: np.random.default_rng(0).integers(-128, 128, made.network.tensors[name].shape).astype(np.int8) for name in made.network.inputs}
+    expected, found = made.on_host.run(values), roomy.on_host.run(values)
+    assert all(np.array_equal(found[name], expected[name]) for name in made.network.outputs)
