@@ -11,7 +11,6 @@ import pkgutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.metadata import entry_points
 
 from ansor.codegen.building import Toolchain
 from ansor.errors import DeviceError
@@ -134,6 +133,8 @@ def find_kind(text: str) -> DeviceKind:
 @lru_cache
 def device_kinds() -> tuple[DeviceKind, ...]:
     """All kinds, ours first. Raises DeviceError where two have one name."""
+    from importlib.metadata import entry_points
+
     modules = [importlib.import_module(f"{devices.__name__}.{one.name}") for one in pkgutil.iter_modules(devices.__path__)]
     found = [kind for module in modules for kind in getattr(module, "KINDS", ())]
     found += [point.load() for point in entry_points(group=GROUP)]

@@ -30,7 +30,7 @@ from ansor.measure.measure_task import MeasureTask
 from ansor.measure.timing import TimingOptions
 from ansor.measure.turns import Say
 from ansor.support.notices import warn
-from ansor.targets.base import Target, parse_target
+from ansor.targets.base import LOCAL, Target, parse_target
 from ansor.targets.unit import SECONDS, Unit
 
 REFERENCE_COMPILE_SECONDS = 120.0
@@ -125,6 +125,11 @@ class Measurer:
     def model(self) -> str:
         """What devices they are from."""
         return self.devices[0].model
+
+    @property
+    def is_here(self) -> bool:
+        """Whether programs run on this machine and nowhere else. The model does not say that: a farm's devices are of a local model, too."""
+        return all(device.name == LOCAL for device in self.devices)
 
     @property
     def ahead(self) -> int:

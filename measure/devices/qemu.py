@@ -23,6 +23,7 @@ from ansor.measure.device_kinds import DeviceKind
 from ansor.measure.devices.program_runner import ProgramRunner, Said
 from ansor.measure.devices.started import StartedDevice
 from ansor.measure.failure import Failure
+from ansor.measure.trial.prepared import Prepared
 from ansor.measure.trial.proof import HostProof
 from ansor.measure.trial.runs import TrialRuns
 from ansor.measure.trial.transport import ARGUMENT_BYTES, CLOSED, INSTRUCTIONS, TOO_MUCH, Ended, Limits, failed_by_signal
@@ -92,7 +93,8 @@ class QemuDevice(StartedDevice):
 
     def __init__(self, name: str, kind: str, cpu: str) -> None:
         def opened(folder: Path, programs: ProgramRunner, proof: HostProof) -> TrialRuns:
-            return TrialRuns(QemuTransport(_emulator(kind), cpu, plugin(), folder, programs), UNIT, slower=SLOWER, proof=proof)
+            transport = QemuTransport(_emulator(kind), cpu, plugin(), folder, programs)
+            return TrialRuns(transport, UNIT, slower=SLOWER, here=proof, prepared=Prepared(folder))
 
         super().__init__(name, f"qemu-{kind}", UNIT, PROGRAM, opened)
 

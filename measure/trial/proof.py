@@ -77,25 +77,21 @@ class HostProof:
             (built,) = building.result()
             if built.artifact is None:
                 return built.failure or Failure("reference", "the reference was not built")
-            made = []
-            for inputs in runs:
-                shared = self._run(source, built.artifact.path, inputs)
-                if isinstance(shared, Failure):
-                    return shared
-                made.append(shared)
-        return made
+            return self._run(source, built.artifact.path, runs)
 
-    def _run(self, source: CSource, library: Path, inputs: Arrays) -> Arrays | Failure:
-        shared = {one.name: shared_array(one) for one in source.arguments if one.role == "output"}
+    def _run(self, source: CSource, library: Path, runs: Sequence[Arrays]) -> list[Arrays] | Failure:
+        """All of them in one child process."""
+        shared = [{one.name: shared_array(one) for one in source.arguments if one.role == "output"} for _ in runs]
 
         def body(report: Report) -> None:
-            loaded = Call(self._harness, call_data(source, str(library)), inputs, None)
-            report({"buffers": loaded.buffers()})
-            loaded.run(1)
-            for name, array in shared.items():
-                array[...] = loaded.output(name)
+            for inputs, outputs in zip(runs, shared, strict=True):
+                loaded = Call(self._harness, call_data(source, str(library)), inputs, None)
+                report({"buffers": loaded.buffers()})
+                loaded.run(1)
+                for name, array in outputs.items():
+                    array[...] = loaded.output(name)
 
-        failure = isolated(self._harness, body, timeout=SECONDS, cancelled=self._closing).failure
+        failure = isolated(self._harness, body, timeout=SECONDS * len(runs), cancelled=self._closing).failure
         if self._closing.is_set():
             return CLOSED
         return Failure("reference", f"the reference failed on this machine: {failure}") if failure else shared

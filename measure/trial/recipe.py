@@ -4,6 +4,7 @@
     fill PLACE DTYPE KEY LOW HIGH                   a float argument: from the generator, in [LOW, HIGH)
     fill PLACE DTYPE KEY FIRST COUNT                any other: integers in [FIRST, FIRST + COUNT)
     file PLACE DTYPE BYTES PATH                     from the last BYTES bytes of a file, its logical contents
+    stored PLACE BYTES PATH                         the last BYTES bytes of a file, as they lie in the buffer
     check PLACE SLOT GROWTH EPS TINY STATED         an output, and which of the kept outputs it is compared with; `ansor.measure.verify` explains the bound
     sums PLACE BLOCK COUNT KEY                      an output's signed sums, COUNT for each BLOCK of elements
     moves NUMBER KEY EPS SECONDS                    how often a reference runs on inputs moved by EPS of themselves, unless it takes so many seconds
@@ -42,6 +43,14 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
+class Stored:
+    """An argument on the device: the last `size` bytes of a file are those of its buffer."""
+
+    path: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class SumsRequest:
     """Signed sums of an output: `count` for each `block` of elements, signs from the key."""
 
@@ -51,7 +60,7 @@ class SumsRequest:
     key: int
 
 
-Source = Fill | File
+Source = Fill | File | Stored
 
 
 def recipe_text(lines: Iterable[str]) -> str:
@@ -98,6 +107,8 @@ def double(value: float) -> str:
 
 
 def _input(place: int, source: Source) -> str:
+    if isinstance(source, Stored):
+        return f"stored {place} {source.size} {source.path}"
     dtype = np.dtype(source.dtype)
     name = f"{dtype.kind}{dtype.itemsize}"
     if isinstance(source, File):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,9 @@ from ansor.measure.measure_task import MeasureTask
 from ansor.measure.trial.answer import Answer, OutputCheck, read_answer
 from ansor.measure.trial.fill import fills_of, key_of
 from ansor.measure.trial.host_reference import HostReference, host_reference, sums_wanted, wrong_sums
-from ansor.measure.trial.proof import HostProof, Proof, no_proof
+from ansor.measure.trial.kept import KeptFile, kept_bytes
+from ansor.measure.trial.prepared import Prepared
+from ansor.measure.trial.proof import HostProof, Proof, host_inputs, no_proof
 from ansor.measure.trial.recipe import (
     File,
     Source,
@@ -45,32 +47,39 @@ _NO_TIME = 1e-9  # seconds: what a clock too coarse for a call says of it
 @dataclass(frozen=True, slots=True)
 class Reference:
     """What is known of a task: how its inputs are filled, and which file has the outputs. failure: why nothing can be compared; '' in `kept`: nothing is.
-    here: what it gave on this machine, for devices where nothing stays."""
+    here: what it gave on this machine, for devices where nothing stays; prepared: what has its inputs as files of this machine."""
 
     sources: Mapping[str, Source]
     outputs: tuple[Argument, ...] = ()
     kept: str = ""
     failure: Failure | None = None
     here: HostReference | None = None
+    prepared: Prepared | None = None
+
+    def inputs(self, arguments: Sequence[Argument]) -> Mapping[str, Source]:
+        """Where a candidate's values come from."""
+        return self.sources if self.prepared is None else self.prepared.sources(self.kept, arguments)
 
 
 class TrialRuns:
     """Runs jobs through a transport. unit: INSTRUCTIONS are counted in the first call, other units in the second; for SECONDS the program times itself.
 
     slower: how many times slower than a processor the device is, for limits of time. proof: what holds a reference against the same on this machine.
-    here: runs references on this machine, for devices where nothing stays; outputs are proved by sums then. blocks: sums of so many fit into an answer.
+    here: runs references on this machine, for devices where nothing stays; outputs are proved by sums then. prepared: for emulators whose programs read files
+    of this machine; `here` makes what outputs are compared with then. blocks: sums of so many fit into an answer.
     reference_seconds: what the run of a job's reference there may take; None for a time after which even large ones have ended.
     """
 
     def __init__(
-        self, transport: Transport, unit: Unit, *, slower: float = 1.0, proof: Proof = no_proof, here: HostProof | None = None, blocks: int = MOST_BLOCKS,
-        reference_seconds: Callable[[Job], float] | None = None,
+        self, transport: Transport, unit: Unit, *, slower: float = 1.0, proof: Proof = no_proof, here: HostProof | None = None,
+        prepared: Prepared | None = None, blocks: int = MOST_BLOCKS, reference_seconds: Callable[[Job], float] | None = None,
     ) -> None:  # fmt: skip
         self._transport = transport
         self._unit = unit
         self._slower = slower
         self._proof = proof
         self._here = here
+        self._prepared = prepared
         self._blocks = blocks
         self._reference_seconds = reference_seconds
         self._references: OrderedDict[str, Reference] = OrderedDict()
@@ -81,7 +90,7 @@ class TrialRuns:
         if reference.failure is not None:
             return reference.failure
         source, task = job.artifact.source, job.task
-        lines = input_lines(source.arguments, reference.sources)
+        lines = input_lines(source.arguments, reference.inputs(source.arguments))
         if reference.kept:
             lines += check_lines(source, reference.outputs, task.reduction, task.rounding)
         if reference.here:
@@ -125,6 +134,8 @@ class TrialRuns:
             gone = self._references.popitem(last=False)[1]
             if gone.kept:
                 self._transport.forget(gone.kept)
+            if gone.prepared is not None:
+                gone.prepared.forget(gone.kept)
         return found
 
     def _define(self, job: Job, kept: str) -> Reference:
@@ -132,7 +143,8 @@ class TrialRuns:
         if job.reference is None:
             return Reference(sources)
         if self._here is not None:
-            return self._define_here(job, self._here, sources)
+            found_here = self._define_here(job, self._here, sources)
+            return found_here if self._prepared is None else self._define_prepared(job, self._prepared, found_here, kept)
         found = self._made(job, job.reference, sources, kept)
         if isinstance(found, Answer) and _not_finite(found):
             sources = self._sources(job, positive=True)
@@ -150,6 +162,15 @@ class TrialRuns:
             return Reference(sources, failure=found)
         outputs = tuple(one for one in job.artifact.source.arguments if one.role == "output")
         return Reference(sources, outputs, failure=_meaningless(found.answer, outputs), here=found)
+
+    def _define_prepared(self, job: Job, prepared: Prepared, found: Reference, kept: str) -> Reference:
+        """What a reference gave here, as the file of outputs that programs compare theirs with, and its inputs."""
+        if found.failure is not None or found.here is None or job.reference is None:
+            return found
+        outputs = tuple(one for one in job.reference.source.arguments if one.role == "output")
+        given = KeptFile(found.here.outputs, dict(found.here.sensitivity), found.here.input_scale)
+        prepared.keep(kept, host_inputs(job, found.sources), kept_bytes(given, outputs))
+        return Reference(found.sources, outputs, kept, prepared=prepared)
 
     def _sources(self, job: Job, *, positive: bool) -> dict[str, Source]:
         """Where values come from: the generator, and files."""
@@ -219,7 +240,8 @@ def wrong_text(check: OutputCheck, argument: Argument) -> str:
 def _proved(reference: Reference) -> str:
     if reference.here:
         return "sums and hashes compared with those of the reference on this machine"
-    return "compared with the reference on the device" if reference.kept else ""
+    where = "this machine" if reference.prepared else "the device"
+    return f"compared with the reference on {where}" if reference.kept else ""
 
 
 def _mistake(answer: Answer, arguments: tuple[Argument, ...]) -> Failure | None:

@@ -26,6 +26,10 @@ static void set_bytes(unsigned char *data, int byte, uint64_t size) {
     for (uint64_t i = 0; i < size; ++i) data[i] = (unsigned char)byte;
 }
 
+static void copy_bytes(unsigned char *restrict to, const unsigned char *restrict from, uint64_t size) {
+    for (uint64_t i = 0; i < size; ++i) to[i] = from[i];
+}
+
 static void make_guarded(guarded *buffer, const char *name, uint64_t size) {
     buffer->name = name;
     buffer->size = size;
@@ -199,6 +203,10 @@ static void fill_argument(int place, int64_t move) {
     const trial_argument *argument = &ansor_trial_manifest.arguments[place];
     unsigned char *data = buffers[place].data;
     if (!asked.fills[place].known) fail("load", "the recipe says nothing of ", argument->name, "", -1);
+    if (asked.fills[place].stored) {
+        copy_bytes(data, asked.fills[place].file, buffers[place].size);
+        return;
+    }
     const uint64_t key = fill_bits(asked.move_key + (uint64_t)move, (uint64_t)place);
     const filling how = {&asked.fills[place], argument->bytes, move >= 0 && argument->kind == 'f', key};
     packing state = {argument->pack, 0, {0}, {0}, {0}};

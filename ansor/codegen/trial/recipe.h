@@ -11,13 +11,15 @@ enum { RECIPE_BYTES = 3 << 10, RECIPE_OUTPUTS = 8, RECIPE_REPEATS = 16 };
 enum { RECIPE_BYTES = 1 << 16, RECIPE_OUTPUTS = 64, RECIPE_REPEATS = 256 };
 #endif
 
-/* How an argument is filled: by the generator, or from a file with its logical contents. `kind` and `bytes`: what the values are rounded to. */
+/* How an argument is filled: by the generator, or from a file with its logical contents, or as its buffer has them (stored). `kind` and `bytes`: what the
+ * values are rounded to. */
 typedef struct {
     int known, kind, bytes;
     uint64_t key, span;
     int64_t first; /* integers are in [first, first + span) */
     double low, high;
     const unsigned char *file;
+    int stored;
 } recipe_fill;
 
 /* The rules of one output; `ansor.measure.verify` explains them. `slot`: its place among the outputs that were kept. */
@@ -130,17 +132,30 @@ static void recipe_read_fill(recipe_reader *reader) {
     fill->known = 1;
 }
 
-static void recipe_read_file(recipe_reader *reader) {
-    const int place = recipe_argument(reader);
+/* The rest of the line, as a path may have spaces: the last `wanted` bytes of that file. */
+static void recipe_open(recipe_reader *reader, int place, uint64_t wanted) {
     recipe_fill *fill = &asked.fills[place];
-    recipe_dtype(reader, fill);
-    const uint64_t wanted = (uint64_t)recipe_integer(reader, 0, INT64_MAX);
     while (*reader->at == ' ') ++reader->at;
     uint64_t size = 0;
-    fill->file = system_file(reader->at, &size); /* the rest of the line: a path may have spaces */
+    fill->file = system_file(reader->at, &size);
     if (!fill->file || size < wanted) fail("load", "the values of ", ansor_trial_manifest.arguments[place].name, " cannot be read from their file", -1);
     fill->file += size - wanted; /* behind a header */
     fill->known = 1;
+}
+
+static void recipe_read_file(recipe_reader *reader) {
+    const int place = recipe_argument(reader);
+    recipe_dtype(reader, &asked.fills[place]);
+    recipe_open(reader, place, (uint64_t)recipe_integer(reader, 0, INT64_MAX));
+}
+
+static void recipe_read_stored(recipe_reader *reader) {
+    const int place = recipe_argument(reader);
+    const trial_argument *argument = &ansor_trial_manifest.arguments[place];
+    const uint64_t wanted = (uint64_t)recipe_integer(reader, 0, INT64_MAX);
+    if (wanted != argument->size * (uint64_t)argument->bytes) fail("load", "another number of bytes is stored than there is of ", argument->name, ": ", (int64_t)wanted);
+    asked.fills[place].stored = 1;
+    recipe_open(reader, place, wanted);
 }
 
 static void recipe_read_check(recipe_reader *reader) {
@@ -190,6 +205,7 @@ static int recipe_read_line(recipe_reader *reader) {
     const char *word = recipe_word(reader);
     if (recipe_same(word, "fill")) recipe_read_fill(reader);
     else if (recipe_same(word, "file")) recipe_read_file(reader);
+    else if (recipe_same(word, "stored")) recipe_read_stored(reader);
     else if (recipe_same(word, "check")) recipe_read_check(reader);
     else if (recipe_same(word, "sums")) recipe_read_sums(reader);
     else if (recipe_same(word, "time")) recipe_read_time(reader);

@@ -19,12 +19,14 @@ from ansor.errors import DeviceError
 from ansor.measure.device import Device, Job, Observation
 from ansor.measure.device_kinds import find_kind
 from ansor.measure.devices.program_runner import ProgramRunner, Said
-from ansor.measure.devices.qemu import PLUGIN, QemuDevice, QemuTransport, cpu_of, missing, plugin
+from ansor.measure.devices.qemu import PLUGIN, SLOWER, QemuDevice, QemuTransport, cpu_of, missing, plugin
 from ansor.measure.failure import Failure
 from ansor.measure.measure_task import MeasureTask
 from ansor.measure.timing import TimingOptions
 from ansor.measure.trial.fill import fills_of
+from ansor.measure.trial.proof import HostProof
 from ansor.measure.trial.recipe import input_lines, recipe_text
+from ansor.measure.trial.runs import TrialRuns
 from ansor.measure.trial.transport import CLOSED, TOO_MUCH, Limits
 from ansor.targets.base import parse_target
 from ansor.targets.unit import INSTRUCTIONS
@@ -41,6 +43,7 @@ TASK = MeasureTask("add", REFERENCE)
 
 class TestQemuAarch64(DeviceContract):
     target = "arm -mcpu=cortex-a53"
+    long = 384
 
     def open(self) -> Device:
         return QemuDevice("qemu-aarch64", "aarch64", "cortex-a53")
@@ -48,6 +51,7 @@ class TestQemuAarch64(DeviceContract):
 
 class TestQemuArm(DeviceContract):
     target = "armv7 -mcpu=cortex-a7"
+    long = 384
     trials = 3
 
     def open(self) -> Device:
@@ -136,13 +140,22 @@ def test_an_instruction_that_the_processor_lacks_has_a_kind_of_its_own(cpu: str,
     device.close()
 
 
-def test_a_reference_that_is_wrong_on_the_device_is_found_out() -> None:
-    """As a compiler's mistake would be: here another program stands in the place of the reference."""
+def test_a_reference_that_is_wrong_on_the_device_is_found_out(tmp_path: Path) -> None:
+    """As a compiler's mistake would be: here another program stands in the place of the reference, which runs on the device as an agent would have it."""
     other = kernel(ADD.replace("float", "double").replace("a[i] + b[i]", "a[i] + b[i] + 1e-8 * (i == 50)"), REFERENCE.arguments)
-    device = QemuDevice("qemu-aarch64", "aarch64", "cortex-a72")
-    found = device.run(replace(job(AARCH64), reference=replace(artifact(other, AARCH64), source=REFERENCE)))
+    runs = TrialRuns(QemuTransport("qemu-aarch64", "cortex-a72", plugin(), tmp_path), INSTRUCTIONS, slower=SLOWER, proof=HostProof())
+    found = runs.run(replace(job(AARCH64), reference=replace(artifact(other, AARCH64), source=REFERENCE)))
     assert isinstance(found, Failure) and found.kind == "reference" and "other numbers on the device than on this machine: output 'C'" in found.text, found
+
+
+def test_a_reference_runs_on_this_machine_and_counts_are_the_same(tmp_path: Path) -> None:
+    """Inputs from files, outputs compared with those of this machine; nothing of it is in the count."""
+    device = QemuDevice("qemu-aarch64", "aarch64", "cortex-a72")
+    here = device.run(replace(job(AARCH64), reference=replace(artifact(REFERENCE, AARCH64), path=tmp_path / "none")))
     device.close()
+    there = TrialRuns(QemuTransport("qemu-aarch64", "cortex-a72", plugin(), tmp_path), INSTRUCTIONS, slower=SLOWER, proof=HostProof()).run(job(AARCH64))
+    assert isinstance(here, Observation) and isinstance(there, Observation) and here.costs == there.costs
+    assert (here.check, there.check) == ("compared with the reference on this machine", "compared with the reference on the device")
 
 
 def test_outputs_that_are_nowhere_finite_are_tried_with_positive_inputs() -> None:

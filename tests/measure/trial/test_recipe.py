@@ -9,7 +9,7 @@ import pytest
 from ansor.codegen.source import Argument
 from ansor.measure.timing import TimingOptions
 from ansor.measure.trial.fill import Fill
-from ansor.measure.trial.recipe import HEAD, File, Source, SumsRequest, check_lines, double, input_lines, moves_line, recipe_text, sums_lines, time_line
+from ansor.measure.trial.recipe import HEAD, File, Source, Stored, SumsRequest, check_lines, double, input_lines, moves_line, recipe_text, sums_lines, time_line
 from tests.trial_programs import built, kernel, said
 
 ARGUMENTS = (Argument("A", (4,), "float32", "input"), Argument("B", (4,), "int8", "input"), Argument("C", (4,), "float32", "output"))
@@ -38,6 +38,10 @@ def test_integers_have_a_first_and_a_count() -> None:
     assert input_lines([Argument("A", (4,), "int64", "input")], {"A": Fill("int64", 1, -8, 8)}) == ["fill 0 i8 0000000000000001 -8 0000000000000010"]
 
 
+def test_stored_bytes_have_no_dtype() -> None:
+    assert input_lines(ARGUMENTS[:1], {"A": Stored("/some where/a", 16)}) == ["stored 0 16 /some where/a"]
+
+
 def test_doubles_are_their_bits() -> None:
     assert [double(value) for value in (0.0, -2.0, float("inf"))] == ["x0000000000000000", "xc000000000000000", "x7ff0000000000000"]
 
@@ -49,6 +53,8 @@ def test_doubles_are_their_bits() -> None:
     (f"{HEAD}\nfill 0 f4 12\nend\n", "16 hexadecimal digits are missing in line 2"), (f"{HEAD}\ndance\nend\n", "an unknown word begins line 2"),
     (f"{HEAD}\nfill 0 f4 {1:016x} 1.0 2.0\nend\n", "the bits of a number are missing in line 2"),
     (f"{HEAD}\nfile 0 f4 16 /not/there\nend\n", "the values of 'A' cannot be read from their file"),
+    (f"{HEAD}\nstored 0 12 /dev/null\nend\n", "another number of bytes is stored than there is of 'A': 12"),
+    (f"{HEAD}\nstored 0 16 /dev/null\nend\n", "the values of 'A' cannot be read from their file"),
 ))  # fmt: skip
 def test_a_program_refuses_what_is_no_recipe(recipe: str, why: str) -> None:
     answer = said(built(kernel("", ARGUMENTS)), recipe)
