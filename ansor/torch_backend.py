@@ -6,15 +6,19 @@ that comes, in its first call. https://docs.pytorch.org/docs/stable/torch.compil
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 
 from ansor.api import CompileKeywords, compile
-from ansor.errors import ArgumentError, ModelError
+from ansor.errors import ArgumentError
 from ansor.graph.network import CompiledNetwork
+from ansor.graph.weights import WeightState
 from ansor.support.forked import Locked
 from ansor.support.notices import warn
 from ansor.support.text import clip
@@ -50,11 +54,22 @@ def _is_weight(given: object) -> bool:
 
 @dataclass
 class _Made:
-    """A network, None where there is none, and the weights that it was made from, with what tells whether they are still the same."""
+    """A network, None where there is none; the strides of its results where they are not those of networks; the weights when it was made, or at a later call.
+
+    `outdated`: they were not what they were when the network was made. `alive`: references to them, whose ends end this.
+    """
 
     network: CompiledNetwork | None
-    weights: tuple[torch.Tensor, ...]
-    versions: tuple[tuple[int, int], ...]
+    strides: tuple[tuple[int, ...] | None, ...] = ()
+    weights: WeightState | None = None
+    outdated: bool = False
+    alive: tuple[weakref.ref[torch.Tensor], ...] = ()
+
+    def __call__(self, tensors: Sequence[torch.Tensor]) -> tuple[Any, ...]:
+        assert self.network is not None
+        network: Callable[..., Any] = self.network
+        results = zip(network(*tensors), self.strides, strict=True)
+        return tuple(one if strides is None else one.new_empty_strided(one.shape, strides).copy_(one) for one, strides in results)
 
 
 class _Networks(Locked):
@@ -65,66 +80,110 @@ class _Networks(Locked):
         self._graph, self._weights, self._target, self._options = graph, frozenset(weights), target, options
         self._made: dict[tuple[object, ...], _Made] = {}
         self._said: set[str] = set()
+        calls = [node for part in graph.modules() if isinstance(part, torch.fx.GraphModule) for node in part.graph.nodes if node.op == "call_function"]
+        self._transforms = any("functorch" in str(getattr(node.target, "__module__", "")) for node in calls)
+        self._asks_for_gradients = any(node.target is torch._C._set_grad_enabled and node.args == (True,) for node in calls)
 
     def __call__(self, *given: Any) -> Any:
-        why = self._reason(given)
-        if not why:
-            network = self._network(given)
-            if network is not None:
-                return network(*(one for place, one in enumerate(given) if place not in self._weights and isinstance(one, torch.Tensor)))
-        elif why not in self._said:
+        if why := self._reason(given):
+            self._say(why)
+            return self._graph(*given)
+        made, results = self._network(given)
+        if results is not None:
+            return results
+        if made is None:
+            return self._graph(*given)
+        return made([one for place, one in enumerate(given) if place not in self._weights and isinstance(one, torch.Tensor)])
+
+    def _say(self, why: str) -> None:
+        """Once for each reason."""
+        if why not in self._said:
             self._said.add(why)
             warn(f"torch.compile with ansor: {why}; PyTorch runs this part")
-        return self._graph(*given)
 
     def _reason(self, given: Sequence[Any]) -> str:
         """Why a call is PyTorch's to run."""
+        if self._transforms:
+            return "it is transformed by torch.func"
         tensors = [one for one in given if isinstance(one, torch.Tensor)]
-        if torch.is_grad_enabled() and any(one.requires_grad for one in tensors):
+        if (torch.is_grad_enabled() or self._asks_for_gradients) and any(one.requires_grad for one in tensors):
             return "gradients are asked for; call it under torch.no_grad() or torch.inference_mode()"
+        if forward_ad._current_level >= 0 and any(forward_ad.unpack_dual(one).tangent is not None for one in tensors):  # type: ignore[no-untyped-call]  # PyTorch says no types
+            return "forward gradients are asked for"
         other = next((one.device for one in tensors if one.device.type != "cpu"), None)
         return "" if other is None else f"its tensors are on {other}"
 
-    def _network(self, given: Sequence[Any]) -> CompiledNetwork | None:
+    def _network(self, given: Sequence[Any]) -> tuple[_Made | None, Any]:
+        """What a call is to use; None where it is PyTorch. The results, too, where they had to be made meanwhile."""
         weights = tuple(given[place] for place in sorted(self._weights))
-        versions = tuple(_version(one) for one in weights)
         inputs = (one for place, one in enumerate(given) if place not in self._weights)
-        key = (*map(id, weights), *((tuple(one.shape), one.dtype) if isinstance(one, torch.Tensor) else one for one in inputs))
+        key = (*map(id, weights), *(_kind(one) for one in inputs))
         with self.lock:
             made = self._made.get(key)
-            if made is None and len(self._made) == MOST_NETWORKS:
-                return None
-            if made is None or made.versions != versions:  # new ones, or weights were written to
-                made = self._made[key] = _Made(self._compiled(given), weights, versions)
-            return made.network
+            if made is None and len(self._made) >= MOST_NETWORKS:
+                self._say(f"it was called in {MOST_NETWORKS} other ways before, with other shapes or weights")
+                return None, None
+            if made is not None and made.weights is not None and not made.weights.is_of(weights):
+                self._say("weights were written to since the last call, and a network is compiled once they stay as they are")
+                made.weights, made.outdated = WeightState(weights), True
+                return None, None
+            results = None
+            if made is None or made.outdated:
+                made, results = self._compiled(given, weights)
+                made.alive = tuple(weakref.ref(one, partial(self._forget, key)) for one in weights)
+                self._made[key] = made
+            return made if made.network is not None else None, results
 
-    def _compiled(self, given: Sequence[Any]) -> CompiledNetwork | None:
-        """A network for such a call; None, and a line, where there is none."""
+    def _forget(self, key: tuple[object, ...], _: object) -> None:
+        """At the end of a weight, whose id another may get."""
+        self._made.pop(key, None)
+
+    def _compiled(self, given: Sequence[Any], weights: Sequence[torch.Tensor]) -> tuple[_Made, Any]:
+        """A network for such a call; without one, and a line, where there is none. PyTorch's results, where the call must not run once more."""
         module = _Bound(self._graph, {place: one for place, one in enumerate(given) if place in self._weights or not isinstance(one, torch.Tensor)}, len(given))
         inputs = tuple(one.detach() for place, one in enumerate(given) if place not in self._weights and isinstance(one, torch.Tensor))
         try:
+            state = WeightState(weights)
             network = compile(module.eval(), inputs, self._target, **self._options)
-            if why := self._shared(given):
-                raise ModelError(why)
-            return network
         except Exception as error:  # whatever it is, PyTorch can run this
-            warn(f"torch.compile with ansor: {clip(' '.join(str(error).split()), 300)}; PyTorch runs this part")
-            return None
-
-    def _shared(self, given: Sequence[Any]) -> str:
-        """Why results of networks, which are new tensors, would not do: views are to change with what they are of. One run in PyTorch tells."""
-        with torch.random.fork_rng(devices=[]):
-            results = self._graph(*given)
-        places = [one.untyped_storage().data_ptr() for one in results if isinstance(one, torch.Tensor) and one.numel()]
-        inputs = {one.untyped_storage().data_ptr() for one in given if isinstance(one, torch.Tensor)}
-        if not inputs.isdisjoint(places):
-            return "a result shares memory with an input"
-        return "two results share memory" if len(set(places)) < len(places) else ""
+            self._say(clip(" ".join(str(error).split()), 300))
+            return _Made(None), None
+        numbers, before = torch.get_rng_state(), WeightState(_tensors(given))
+        results = self._graph(*given)  # tells what cannot be seen in the graph; what it raises is the caller's
+        written = not before.is_of(_tensors(given))
+        if why := "it writes to its inputs or weights" if written else _apart(given, results):
+            self._say(why)
+            return _Made(None), results
+        torch.set_rng_state(numbers)
+        return _Made(network, tuple(map(_strides, results)), state), None
 
 
-def _version(weight: torch.Tensor) -> tuple[int, int]:
-    """How often it was written to, and where it lies, which assigning to `data` changes; tensors made in inference mode do not count."""
-    return 0 if weight.is_inference() else weight._version, weight.data_ptr()
+def _kind(given: object) -> object:
+    """What a network is made for, of an input."""
+    if not isinstance(given, torch.Tensor):
+        return type(given), given
+    return given.shape, given.dtype, given.stride() if given.layout is torch.strided else given.layout
+
+
+def _tensors(given: Sequence[object]) -> list[torch.Tensor]:
+    return [one for one in given if isinstance(one, torch.Tensor)]
+
+
+def _apart(given: Sequence[object], results: Sequence[object]) -> str:
+    """Why results of networks, which are new and dense, would not do: views are to change with what they are of. Empty where they do."""
+    if any(one.layout is not torch.strided for one in (*_tensors(given), *_tensors(results))):
+        return "a tensor is not dense"
+    places = [one.untyped_storage().data_ptr() for one in _tensors(results) if one.numel()]
+    if not {one.untyped_storage().data_ptr() for one in _tensors(given)}.isdisjoint(places):
+        return "a result shares memory with an input"
+    return "two results share memory" if len(set(places)) < len(places) else ""
+
+
+def _strides(result: object) -> tuple[int, ...] | None:
+    """Of a dense result in another order of dimensions, which views of it rely on; None for others."""
+    if not isinstance(result, torch.Tensor) or result.is_contiguous():
+        return None
+    return result.stride() if torch.empty_like(result, device="meta").stride() == result.stride() else None
 
 
 class _Bound(torch.nn.Module):

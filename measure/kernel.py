@@ -24,6 +24,7 @@ from ansor.measure.quick_call import Entry, QuickCall, quick_call
 from ansor.measure.result_memory import aligned_empty
 from ansor.measure.saved_kernel import SavedKernel
 from ansor.support.forked import Locked
+from ansor.support.loaded import loaded_torch
 from ansor.support.notices import warn
 from ansor.support.text import counted, format_seconds
 from ansor.targets.unit import SECONDS, Unit
@@ -197,7 +198,7 @@ class Kernel(Locked):
 
     def _watch_gradients(self, inputs: "Sequence[Tensor]") -> None:
         """One warning where PyTorch would have tracked gradients. Direct calls are watched at the first of them only: they have no time for it."""
-        torch = sys.modules.get("torch")
+        torch = loaded_torch()
         if torch is None or self._gradients_said or not torch.is_grad_enabled():
             return
         names = [a.name for a in self.arguments if a.role != "output" and a.name not in self._bound]
@@ -364,7 +365,7 @@ def _restored(files: saved_kernel.Files) -> Kernel:
 
 def _is_tensor(value: object) -> bool:
     # Whoever passes a torch tensor has imported torch; we do not.
-    torch = sys.modules.get("torch")
+    torch = loaded_torch()
     return torch is not None and isinstance(value, torch.Tensor)
 
 
@@ -372,11 +373,11 @@ def _as_array(argument: Argument, value: "Tensor") -> NDArray[np.generic]:
     if isinstance(value, np.ndarray):
         if isinstance(value, np.ma.MaskedArray):
             raise ArgumentTypeError(f"{argument.role} {argument.name!r} is a masked array, whose mask a kernel does not see; pass .filled(value) or .data")
-        return value
+        return np.asarray(value)  # without what a subclass says of itself
     if not _is_tensor(value):
         try:
             found = np.asarray(value)
-        except ValueError:  # lists of different lengths
+        except (ValueError, TypeError):  # lists of different lengths, an invalid __array_interface__
             found = np.asarray(None)
         if found.dtype == object:
             raise ArgumentTypeError(f"{argument.role} {argument.name!r} must be an array or a tensor, found {type(value).__name__}")

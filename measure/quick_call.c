@@ -10,7 +10,8 @@
  * Copies   An input that is not aligned as kernels need it is copied to memory of the call; so is an output that is not, or that overlaps another argument.
  * Results  Each result has a block of memory, which comes back when the last array, tensor or view of it is gone, on whatever thread. One block of each
  *          output is kept for the next call.
- * Threads  The interpreter's lock is given back while the kernel runs. The caller lets one call at a time use a plan.
+ * Threads  The interpreter's lock is given back while the kernel runs. The caller lets one thread at a time use a plan. Whatever may run Python's code, which
+ *          may call the same kernel, is before the copies or after the kernel.
  */
 #define _GNU_SOURCE
 #include <stdatomic.h>
@@ -268,14 +269,13 @@ static void *scratch_of(struct plan *plan, int64_t k) {
 
 static int is_aligned(const void *address) { return (uintptr_t)address % ALIGNMENT == 0; }
 
-/* The addresses of the inputs and of bound constants; 0 when one of them is not as it has to be. */
-static int look_at_inputs(struct plan *plan, object *inputs, void **addresses, int *tensors) {
+/* Where the inputs lie, and where the kernel is to read them and bound constants; 0 when one of them is not as it has to be. */
+static int look_at_inputs(struct plan *plan, object *inputs, void **found, void **addresses, int *tensors) {
   int64_t given = 0;
   if (PyTuple_Size(inputs) != plan->inputs) {
     PyErr_Clear();
     return 0;
   }
-  void *found[MOST_ARGUMENTS];
   for (int64_t k = 0; k < plan->about.arguments; k++) {
     const struct argument *argument = &plan->arguments[k];
     addresses[k] = argument->address;
@@ -284,8 +284,6 @@ static int look_at_inputs(struct plan *plan, object *inputs, void **addresses, i
     addresses[k] = found[k] && !is_aligned(found[k]) ? scratch_of(plan, k) : found[k];
     if (!addresses[k]) return 0;
   }
-  for (int64_t k = 0; k < plan->about.arguments; k++) /* once everything is known to fit */
-    if (plan->arguments[k].role == INPUT && found[k] != addresses[k]) memcpy(addresses[k], found[k], (size_t)plan->arguments[k].bytes);
   return 1;
 }
 
@@ -365,7 +363,10 @@ static object *as_tensor(struct plan *plan, struct block *block, struct argument
 
 /* Calls -------------------------------------------------------------------------------------------------------------------------------------------- */
 
-static void run(struct plan *plan, void *const *addresses) {
+/* Copies are made here, with nothing of Python between them and the kernel: a finalizer that calls it, too, would use the same memory. */
+static void run(struct plan *plan, void *const *found, void *const *addresses) {
+  for (int64_t k = 0; k < plan->about.arguments; k++)
+    if (plan->arguments[k].role == INPUT && found[k] != addresses[k]) memcpy(addresses[k], found[k], (size_t)plan->arguments[k].bytes);
   void *thread = PyEval_SaveThread();
   plan->about.kernel(addresses, plan->about.workspace, plan->about.parallel_for, plan->about.pool);
   PyEval_RestoreThread(thread);
@@ -376,10 +377,10 @@ static object *none(void) {
   return &_Py_NoneStruct;
 }
 
-static object *into(struct plan *plan, object *out, void **addresses) {
+static object *into(struct plan *plan, object *out, void *const *found, void **addresses) {
   void *wanted[MOST_ARGUMENTS];
   if (!look_at_outputs(plan, out, addresses, wanted)) return none();
-  run(plan, addresses);
+  run(plan, found, addresses);
   for (int64_t k = 0; k < plan->about.arguments; k++)
     if (plan->arguments[k].role == OUTPUT && wanted[k] != addresses[k]) memcpy(wanted[k], addresses[k], (size_t)plan->arguments[k].bytes);
   Py_IncRef(out);
@@ -403,7 +404,7 @@ static object *around(struct plan *plan, struct block **blocks, int tensors) {
   return failed ? NULL : results ? results : result;
 }
 
-static object *fresh(struct plan *plan, void **addresses, int tensors) {
+static object *fresh(struct plan *plan, void *const *found, void **addresses, int tensors) {
   struct block *blocks[MOST_ARGUMENTS];
   int missing = 0;
   for (int64_t k = 0; k < plan->about.arguments; k++) {
@@ -413,7 +414,7 @@ static object *fresh(struct plan *plan, void **addresses, int tensors) {
     if (blocks[k]) addresses[k] = data_of(blocks[k]);
   }
   if (!missing) {
-    run(plan, addresses);
+    run(plan, found, addresses);
     return around(plan, blocks, tensors);
   }
   for (int64_t k = 0; k < plan->about.arguments; k++)
@@ -423,11 +424,12 @@ static object *fresh(struct plan *plan, void **addresses, int tensors) {
 
 static object *quick_call(object *self, object *const *given, length number) {
   struct plan *plan = PyCapsule_GetPointer(self, NULL);
-  void *addresses[MOST_ARGUMENTS];
+  void *found[MOST_ARGUMENTS], *addresses[MOST_ARGUMENTS];
   int tensors = 0;
+  if (number != 2) return none();
   plan->tuple_type = type_of(given[0]); /* arguments are a tuple */
-  if (number != 2 || !look_at_inputs(plan, given[0], addresses, &tensors)) return none();
-  return given[1] == &_Py_NoneStruct ? fresh(plan, addresses, tensors) : into(plan, given[1], addresses);
+  if (!look_at_inputs(plan, given[0], found, addresses, &tensors)) return none();
+  return given[1] == &_Py_NoneStruct ? fresh(plan, found, addresses, tensors) : into(plan, given[1], found, addresses);
 }
 
 /* Life --------------------------------------------------------------------------------------------------------------------------------------------- */

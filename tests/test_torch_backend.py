@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from torch.autograd import forward_ad
 
+import ansor
+from ansor import torch_backend
 from ansor.errors import AnsorWarning
 from ansor.torch_backend import backend
 
-pytestmark = pytest.mark.compiler
+pytestmark = [
+    pytest.mark.compiler, pytest.mark.filterwarnings("ignore::ansor.errors.AnsorWarning"),
+    pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning"),
+]  # fmt: skip
 
 
 class Small(torch.nn.Module):
@@ -54,20 +64,211 @@ def assert_same(found: dict[str, torch.Tensor], expected: dict[str, torch.Tensor
         torch.testing.assert_close(one, expected[name], rtol=1e-4, atol=1e-5)
 
 
-def test_a_module_with_batches_that_change_and_weights_that_are_written_to() -> None:
+@pytest.fixture
+def networks(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Modules that a network was asked for."""
+    made: list[object] = []
+
+    def counted(module: torch.nn.Module, *rest: Any, **named: Any) -> object:
+        made.append(module)
+        return ansor.compile(module, *rest, **named)
+
+    monkeypatch.setattr(torch_backend, "compile", counted)
+    return made
+
+
+def test_a_module_with_batches_that_change(networks: list[object]) -> None:
     module = Small().eval()
     network = compiled(module)
     with torch.no_grad():
-        for batch in (1, 2, 1):
+        for batch in (1, 2, 1, 2, 1):
             images = torch.randn(batch, 3, 8, 8)
             found, lines = said(lambda images=images: network(images))  # type: ignore[misc]
             assert_same(found, module(images))
             assert lines == []
-        module.conv.weight.mul_(2)
-        images = torch.randn(1, 3, 8, 8)
-        assert_same(network(images), module(images))
-        module.dense.weight.data = torch.randn(5, 8)
-        assert_same(network(images), module(images))
+    assert len(networks) == 2
+
+
+def in_inference_mode(weight: torch.Tensor) -> None:
+    with torch.inference_mode():
+        weight.data.mul_(2)
+
+
+WRITES: list[Callable[[torch.Tensor], object]] = [
+    lambda weight: weight.mul_(2), lambda weight: setattr(weight, "data", weight * 2), lambda weight: weight.data.mul_(2),
+    lambda weight: np.multiply(weight.numpy(), 2, out=weight.numpy()), in_inference_mode, lambda weight: weight.fill_(torch.nan),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_weights_that_are_written_to(write: Callable[[torch.Tensor], object], networks: list[object]) -> None:
+    module, values = torch.nn.Linear(4, 3).requires_grad_(False), torch.randn(2, 4)
+    network, heard = compiled(module), []
+    with torch.no_grad():
+        for again in (False, True):
+            if again:
+                write(module.weight)
+            for _ in range(3):
+                found, lines = said(lambda: network(values))
+                torch.testing.assert_close(found, module(values), rtol=1e-4, atol=1e-5, equal_nan=True)
+                heard += lines
+    assert len(networks) == 2
+    assert len(heard) == 1 and "weights were written to" in heard[0]
+
+
+def test_weights_that_are_written_to_before_each_call(networks: list[object]) -> None:
+    module, values = torch.nn.Linear(4, 3), torch.randn(2, 4)
+    network = compiled(module)
+    with torch.no_grad():
+        for _ in range(5):
+            module.bias.add_(1)
+            torch.testing.assert_close(network(values), module(values), rtol=1e-4, atol=1e-5)
+    assert len(networks) == 1
+
+
+def test_weights_of_inference_mode() -> None:
+    with torch.inference_mode():
+        module, values = torch.nn.Linear(4, 3), torch.randn(2, 4)
+        network = compiled(module)
+        for factor in (1, 1, 2, 1, 1):
+            module.weight.mul_(factor)
+            torch.testing.assert_close(network(values), module(values), rtol=1e-4, atol=1e-5)
+
+
+def test_modules_that_train_are_pytorchs_and_tried_once(networks: list[object]) -> None:
+    modules = [torch.nn.BatchNorm1d(4), torch.nn.BatchNorm1d(4)]
+    network = compiled(modules[0])
+    with torch.no_grad():
+        for _ in range(3):
+            values = torch.randn(5, 4)
+            assert torch.equal(network(values), modules[1](values))
+    assert_same(modules[0].state_dict(), modules[1].state_dict())
+    assert len(networks) == 1
+
+
+def test_what_writes_to_its_weights_though_its_operators_do_not_say_so() -> None:
+    modules = [torch.nn.InstanceNorm1d(3, track_running_stats=True) for _ in range(2)]
+    network = compiled(modules[0])
+    with torch.no_grad():
+        for _ in range(3):
+            values = torch.randn(2, 3, 4)
+            torch.testing.assert_close(network(values), modules[1](values))
+            assert_same(modules[0].state_dict(), modules[1].state_dict())
+
+
+def test_weights_that_nobody_has_end() -> None:
+    module = torch.nn.Linear(4, 3)
+    with torch.no_grad():
+        compiled(module)(torch.ones(2, 4))
+    gone = weakref.ref(module.weight)
+    del module
+    gc.collect()
+    assert gone() is None
+
+
+def test_strides_are_those_of_pytorch(networks: list[object]) -> None:
+    def turned(values: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        found = values.t() * 2
+        torch._dynamo.graph_break()
+        return found.t().view(-1) * 1, found.sum(0, keepdim=True).expand(4, -1)  # a view that PyTorch makes of found as it lies only
+
+    network = compiled(turned)
+    with torch.no_grad():
+        for _ in range(2):
+            values = torch.randn(3, 4)
+            for one, other in zip(network(values), turned(values), strict=True):
+                torch.testing.assert_close(one, other)
+    assert networks
+
+
+def test_a_result_is_a_view_for_some_strides_only() -> None:
+    plain = compiled(lambda values: values.contiguous())
+    with torch.no_grad():
+        for _ in range(2):
+            for values in (torch.randn(4, 3).t(), torch.randn(5, 4), torch.randn(4, 5).t()):
+                assert (plain(values).data_ptr() == values.data_ptr()) is values.is_contiguous()
+
+
+def test_gradients_that_the_function_itself_asks_for() -> None:
+    module, values = torch.nn.Linear(4, 3), torch.randn(2, 4)
+
+    @compiled
+    def asks(values: torch.Tensor) -> torch.Tensor:
+        with torch.enable_grad():
+            found: torch.Tensor = module(values)
+            return found
+
+    with torch.no_grad():
+        assert asks(values).requires_grad
+
+
+def test_forward_gradients_are_pytorchs() -> None:
+    network = compiled(lambda values: values.sin())
+    with torch.no_grad(), forward_ad.dual_level():
+        dual = forward_ad.make_dual(torch.ones(3), torch.full((3,), 2.0))  # type: ignore[no-untyped-call]
+        found, lines = said(lambda: forward_ad.unpack_dual(network(dual)))  # type: ignore[no-untyped-call]
+    torch.testing.assert_close(found.tangent, 2 * torch.ones(3).cos())
+    assert "forward gradients are asked for" in lines[0]
+
+
+def test_transforms_of_functions_are_pytorchs() -> None:
+    def total(values: torch.Tensor) -> torch.Tensor:
+        return values.sin().sum()
+
+    slope = compiled(torch.func.grad(total))
+    with torch.no_grad():
+        found, lines = said(lambda: slope(torch.ones(3)))
+    torch.testing.assert_close(found, torch.ones(3).cos())
+    assert type(found) is torch.Tensor and "transformed by torch.func" in lines[0]
+
+
+def test_more_shapes_than_networks(monkeypatch: pytest.MonkeyPatch, networks: list[object]) -> None:
+    monkeypatch.setattr(torch_backend, "MOST_NETWORKS", 2)
+    network = torch.compile(lambda values: values * 2, backend=backend, dynamic=True)
+    heard: list[str] = []
+    with torch.no_grad():
+        for size in (2, 3, 4, 5, 2, 3):
+            found, lines = said(lambda size=size: network(torch.ones(size)))  # type: ignore[misc]
+            assert torch.equal(found, torch.full((size,), 2.0))
+            heard += lines
+    assert len(networks) == 2 and len(heard) == 1 and "called in 2 other ways" in heard[0]
+
+
+def test_a_mistake_in_a_call_is_the_callers_and_the_next_is_compiled(networks: list[object]) -> None:
+    module = torch.nn.Embedding(5, 3)
+    network = compiled(module)
+    with torch.no_grad():
+        for _ in range(2):
+            with pytest.raises(IndexError):
+                network(torch.tensor([1, 9]))
+        for _ in range(2):
+            found, lines = said(lambda: network(torch.tensor([1, 4])))
+            assert torch.equal(found, module(torch.tensor([1, 4]))) and lines == []
+    assert len(networks) == 3
+
+
+def test_results_that_are_not_dense() -> None:
+    network = compiled(lambda values: (values * 2).to_sparse())
+    with torch.no_grad():
+        for _ in range(2):
+            found = network(torch.eye(3))
+            assert found.is_sparse and torch.equal(found.to_dense(), 2 * torch.eye(3))
+
+
+def test_calls_from_several_threads() -> None:
+    module = torch.nn.Linear(4, 3)
+    network, wrong = compiled(module), list[object]()
+
+    def call(number: int) -> None:
+        with torch.no_grad():
+            for batch in (1, 2, 3, 1):
+                values = torch.full((batch, 4), float(number))
+                if not torch.allclose(network(values), module(values), atol=1e-4):
+                    wrong.append(number)
+
+    with ThreadPoolExecutor(3) as threads:
+        list(threads.map(call, range(3)))
+    assert not wrong
 
 
 def test_torch_finds_it_by_name() -> None:
@@ -159,12 +360,6 @@ def test_other_weights_of_the_same_graph() -> None:
     with torch.no_grad():
         for module in (*modules, *modules):
             torch.testing.assert_close(run(module, values), module(values), rtol=1e-4, atol=1e-5)
-
-
-def test_inference_mode() -> None:
-    with torch.inference_mode():
-        module, values = torch.nn.Linear(4, 3), torch.randn(2, 4)
-        torch.testing.assert_close(compiled(module)(values), module(values), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(("given", "sentence"), [({"options": {"trails": 3}}, "has no option 'trails'"), ({"mode": "max-autotune"}, "has no modes")])

@@ -2,13 +2,14 @@
 
 import ctypes
 import os
-import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 from ansor.codegen.toolchain import Compiler, cached_library, find_compiler
 from ansor.errors import ToolchainError
+from ansor.support.loaded import loaded_torch
 
 SOURCE = Path(__file__).with_name("thread_pool.c")
 
@@ -65,7 +66,7 @@ def shared_pool(threads: int, compiler: Compiler | None = None) -> Pool:
     Where PyTorch is loaded, its OpenMP threads do the work of a pool of their number.
     """
     known = _pools.get(threads)  # the usual case, for which no lock is needed
-    if known is not None and (threads not in _apart or "torch" not in sys.modules):
+    if known is not None and (threads not in _apart or loaded_torch() is None):
         return known
     with _pools_lock:
         library = pool_library(compiler or find_compiler())
@@ -76,14 +77,15 @@ def shared_pool(threads: int, compiler: Compiler | None = None) -> Pool:
                 raise ToolchainError(f"asked for a pool of {threads} threads, which cannot be made: {error}; ask for fewer threads") from error
             if not _forked:
                 _apart.add(threads)
-        if threads in _apart and "torch" in sys.modules:
+        torch = loaded_torch()
+        if threads in _apart and torch is not None:
             _apart.remove(threads)
-            _share_with_torch(library, _pools[threads])
+            _share_with_torch(library, _pools[threads], torch)
         return _pools[threads]
 
 
-def _share_with_torch(library: Path, pool: Pool) -> None:
-    where = Path(str(sys.modules["torch"].__file__)).parent / "lib"
+def _share_with_torch(library: Path, pool: Pool, torch: ModuleType) -> None:
+    where = Path(str(torch.__file__)).parent / "lib"
     for name in ("libtorch_cpu.so", "libtorch_cpu.dylib"):
         if (where / name).exists():
             use_openmp(library, pool, ctypes.CDLL(str(where / name)))

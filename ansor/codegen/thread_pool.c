@@ -26,9 +26,13 @@
 #ifndef SPIN_NANOSECONDS
 #define SPIN_NANOSECONDS 50000 /* about what waking a thread costs: waiting so long is at worst twice as dear as the best choice */
 #endif
+#ifndef LATE_NANOSECONDS
 #define LATE_NANOSECONDS 50000 /* a loop on OpenMP's threads that ends so long after its last piece waited for a thread without a processor */
+#endif
 #define LATE_FACTOR 20         /* workers are used for so many times as long: what such loops cost is a twentieth of the time at most */
 #define LONGEST_PAUSE 1000000000
+#define STACK ((size_t)8 << 20) /* of a worker: tiles live there */
+#define LEAST_STACK (STACK / 8) /* of a thread of OpenMP, whose user may have set it: tiles take half of that at most, unless told otherwise */
 #define LINE 64 /* bytes of a cache line */
 
 typedef void (*loop_body)(void *ctx, long begin, long end);
@@ -67,6 +71,7 @@ struct pool {
   pthread_cond_t work_ready, work_done;
   struct openmp openmp;
   struct pause pause;
+  atomic_int cramped; /* a thread of OpenMP has too small a stack: they are not used again */
 };
 
 struct hired {
@@ -221,16 +226,34 @@ static void close_gate(struct pool *pool) {
 
 /* OpenMP ------------------------------------------------------------------------------------------------------------------------------------------- */
 
-/* What a thread of OpenMP does in a loop. A runtime that gives fewer threads leaves their shares to the others. */
+static int has_stack(void) {
+#ifdef __linux__
+  static _Thread_local size_t size;
+  pthread_attr_t attributes;
+  if (!size && !pthread_getattr_np(pthread_self(), &attributes)) {
+    pthread_attr_getstacksize(&attributes, &size);
+    pthread_attr_destroy(&attributes);
+  }
+  return size >= LEAST_STACK;
+#else
+  return 1;
+#endif
+}
+
+/* What a thread of OpenMP does in a loop. A runtime that gives fewer threads leaves their shares to the others; so does a thread without a stack for it. */
 static void openmp_worker(void *handle) {
   struct pool *pool = handle;
   int number = pool->openmp.thread_num();
+  if (number && !has_stack()) {
+    atomic_store(&pool->cramped, 1);
+    return;
+  }
   pool->shares[number].ended = work(pool, number) ? nanoseconds() : 0;
 }
 
 /* Whether OpenMP has the threads for a loop: asked with another number it would end some of its threads, and start them again for others. */
 static int openmp_has(const struct pool *pool) {
-  if (!pool->openmp.parallel || pool->openmp.max_threads() != pool->threads || pool->openmp.in_parallel()) return 0;
+  if (!pool->openmp.parallel || atomic_load(&pool->cramped) || pool->openmp.max_threads() != pool->threads || pool->openmp.in_parallel()) return 0;
   return !pool->pause.length || nanoseconds() >= pool->pause.end;
 }
 
@@ -324,7 +347,7 @@ void *ansor_pool_create(int threads) {
   pthread_cond_init(&pool->work_done, NULL);
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, (size_t)8 << 20); /* tiles live on the stack */
+  pthread_attr_setstacksize(&attributes, STACK);
   int hands = 1;
   while (hands < threads && hire(pool, hands, &attributes)) hands++; /* fewer threads still finish the work */
   pthread_attr_destroy(&attributes);

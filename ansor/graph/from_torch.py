@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
+from torch._dynamo.convert_frame import compile_lock
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind, TensorArgument
 from torch.utils import _pytree as pytree
@@ -31,6 +32,7 @@ from ansor.graph.weights import WatchedWeights
 from ansor.support.notices import warn
 from ansor.support.text import listed
 
+OF_MEMORY = ("aten.as_strided", "aten.resize")  # how these names begin: their results depend on how memory lies, which arrays of networks do in one way
 TAKES_EMPTY = ("aten.cat.default", "aten.concat.default")  # their translation leaves operands without elements out
 
 
@@ -75,9 +77,10 @@ def from_torch(model: object, example_inputs: ExampleInputs = (), report: Report
     Raises ModelError where the model cannot be exported, or changes state as it runs.
     """
     say = report or warn
-    made = exported(model, example_inputs, say)
-    with known_warnings_silenced():
-        core = made.program.run_decompositions({})
+    with compile_lock:  # PyTorch patches its own modules while it traces: one thread at a time, and not beside one in torch.compile
+        made = exported(model, example_inputs, say)
+        with known_warnings_silenced():
+            core = made.program.run_decompositions({})
     return _Reader(core).read(made, say)
 
 
@@ -181,6 +184,8 @@ class _Reader:
         results = _results(node)
         if not results:
             return  # assertions and the like
+        if str(node.target).startswith(OF_MEMORY):
+            _check_memory(node)
         if self._known(node) and torch.Tag.nondeterministic_seeded not in node.target.tags:
             self._make_constant(node)
             return
@@ -305,6 +310,15 @@ class _Reader:
             names = list(operators)
             say(f"{listed(names)} {'runs' if len(names) == 1 else 'run'} in PyTorch{f' ({calls} calls)' if calls > 1 else ''}: {reason}")
         return {name: reason for reason, operators in sites.items() for name in operators}
+
+
+def _check_memory(node: torch.fx.Node) -> None:
+    """ModelError unless the operand is the whole of its memory, and in the order of its dimensions."""
+    operand = node.all_input_nodes[0].meta.get("val")
+    if isinstance(operand, torch.Tensor) and operand.is_contiguous() and operand.untyped_storage().nbytes() == operand.numel() * operand.element_size():
+        return
+    raise ModelError(f"the model reads a tensor as it lies in memory ({node.target}), but it is a view of another, or its dimensions lie in another order; "
+                     "call .contiguous() before, or use view, permute or unfold")  # fmt: skip
 
 
 def _results(node: torch.fx.Node) -> list[Value]:

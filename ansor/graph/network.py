@@ -67,7 +67,7 @@ class CompiledNetwork(Locked):
         self._outputs = [leaf if isinstance(leaf, Fixed) else _place(outputs[leaf], arrays) for leaf in extracted.signature.output_leaves]
         self._loose = list(arrays.loose.values())
         self._watched = extracted.watched
-        self._gradients_said = False
+        self._gradients_said = self._running = False
         arrays.release_constants()
         self._keep = (arrays, workspace)  # prepared calls may hold bare addresses of the arena
 
@@ -99,6 +99,9 @@ class CompiledNetwork(Locked):
         as_torch = not leaves or any(isinstance(leaf, torch.Tensor) for leaf in leaves)
         # PyTorch's own threads do not survive a fork, and it would wait for them: one thread needs none.
         with self.lock, torch_threads(1) if self.forked else _AS_IT_IS:
+            if self._running:
+                raise ModelError("asked to call a network from within a call of it, in a finalizer or a handler of signals; call it after that")
+            self._running = True
             try:
                 for place, leaf in zip(self._inputs, leaves, strict=True):
                     if isinstance(leaf, torch.Tensor) and leaf.requires_grad:
@@ -111,7 +114,12 @@ class CompiledNetwork(Locked):
             finally:
                 for loose in self._loose:  # also after an index out of range: nothing of a call stays behind
                     loose.clear()
+                self._running = False
         return self._call.results_from(results)
+
+    def after_fork(self) -> None:
+        """The call of another thread is not in the child."""
+        self._running = False
 
     def _say_gradients(self) -> None:
         """Once, where PyTorch would have tracked them."""

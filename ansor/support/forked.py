@@ -8,11 +8,14 @@ import weakref
 
 
 class Locked:
-    """Has a lock, which is a new and free one in a forked child. `forked`: this is a child, and it was made in a parent."""
+    """Has a lock, which is a new and free one in a forked child. `forked`: this is a child, and it was made in a parent.
+
+    A thread that has the lock gets it again: what runs between any two steps of its own (finalizers, handlers of signals) would wait for ever.
+    """
 
     def __init__(self) -> None:
         self.forked = False
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
         _owners.add(self)
 
     def after_fork(self) -> None:
@@ -24,7 +27,7 @@ _owners: weakref.WeakSet[Locked] = weakref.WeakSet()
 
 def _renew() -> None:
     for owner in list(_owners):
-        owner.lock, owner.forked = threading.Lock(), True
+        owner.lock, owner.forked = threading.RLock(), True
         owner.after_fork()
 
 

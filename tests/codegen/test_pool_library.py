@@ -165,6 +165,31 @@ static int wrong(void *pool, long n) {
   free(count);
   return bad;
 }
+static _Thread_local int number, within;
+static int most;
+struct team { void (*body)(void *); void *data; int number; };
+static void *member(void *given) {
+  struct team *team = given;
+  number = team->number;
+  within = 1;
+  team->body(team->data);
+  number = within = 0;
+  return NULL;
+}
+static void parallel(void (*body)(void *), void *data, unsigned threads, unsigned flags) {
+  pthread_t others[8];
+  struct team teams[8];
+  (void)flags;
+  for (unsigned t = 0; t < threads; t++) teams[t] = (struct team){body, data, (int)t};
+  for (unsigned t = 1; t < threads; t++) pthread_create(&others[t], NULL, member, &teams[t]);
+  member(&teams[0]);
+  for (unsigned t = 1; t < threads; t++) pthread_join(others[t], NULL);
+}
+static int thread_num(void) { return number; }
+static int max_threads(void) { return most; }
+static int in_parallel(void) { return within; }
+static void *const openmp[] = {parallel, thread_num, max_threads, in_parallel};
+void ansor_pool_use_openmp(void *, void *const *);
 static void *caller(void *pool) {
   long bad = 0;
   for (long i = 0; i < 3000; i++) bad |= wrong(pool, i % 37);
@@ -179,6 +204,13 @@ int main(void) {
     pthread_create(&other, NULL, caller, pool);
     bad |= caller(pool) != NULL;
     pthread_join(other, &other_bad);
+    bad |= other_bad != NULL;
+    most = threads;
+    ansor_pool_use_openmp(pool, openmp);
+    pthread_create(&other, NULL, caller, pool);
+    ansor_pool_use_openmp(pool, openmp);
+    for (int i = 0; i < 100; i++) bad |= wrong(pool, 50);
+    pthread_join(other, &other_bad);
     usleep(300);
     bad |= other_bad != NULL || wrong(pool, 1000);
     ansor_pool_destroy(pool);
@@ -190,12 +222,13 @@ int main(void) {
 
 
 def test_no_data_races(tmp_path: Path) -> None:
-    """The thread sanitizer of the system's compiler watches many loops of two callers."""
+    """The thread sanitizer of the system's compiler watches many loops of two callers, on workers and on threads that a runtime of OpenMP would make."""
     system = shutil.which("gcc") or shutil.which("clang")
     source, program = tmp_path / "stress.c", tmp_path / "stress"
     source.write_text(STRESS)
     built = system and subprocess.run(
-        [system, "-O1", "-g", "-fsanitize=thread", "-pthread", str(source), str(SOURCE), "-o", str(program)], capture_output=True, timeout=60
+        [system, "-O1", "-g", "-fsanitize=thread", "-pthread", "-DLATE_NANOSECONDS=1000000000", str(source), str(SOURCE), "-o", str(program)],
+        capture_output=True, timeout=60,
     )
     if not built or built.returncode:
         pytest.skip("this system has no compiler with a thread sanitizer")

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,20 +21,41 @@ pytestmark = pytest.mark.compiler
 Loop = Callable[[Callable[[int | None, int, int], None], int], None]
 
 PRETENDED = r"""
+#include <pthread.h>
 #include <time.h>
 static int loops, threads = 2, within, late;
+static _Thread_local int number;
+static void (*work)(void *);
+static void *second(void *data) {
+  number = 1;
+  work(data);
+  return 0;
+}
+void run_second(void *data, int stack) {
+  pthread_t thread;
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, stack);
+  pthread_create(&thread, &attributes, second, data);
+  pthread_join(thread, 0);
+  pthread_attr_destroy(&attributes);
+}
+static int stack;
 void GOMP_parallel(void (*body)(void *), void *data, unsigned count, unsigned flags) {
   loops += count == (unsigned)threads && !flags;
   within = 1;
+  work = body;
+  if (stack) run_second(data, stack);
   body(data);
   within = 0;
   if (late) nanosleep(&(struct timespec){0, late * 1000000}, 0);
 }
-int omp_get_thread_num(void) { return 0; }
+int omp_get_thread_num(void) { return number; }
 int omp_get_max_threads(void) { return threads; }
 int omp_in_parallel(void) { return within; }
 int loops_run(void) { return loops; }
 void set(int new_threads, int new_late) { threads = new_threads; late = new_late; }
+void set_stack(int bytes) { stack = bytes; }
 """
 
 
@@ -66,9 +88,10 @@ def torch_with(threads: int) -> Iterator[ctypes.CDLL]:
 
 @pytest.fixture
 def pretended() -> ctypes.CDLL:
-    """A runtime of one thread that says it has two."""
-    runtime = ctypes.CDLL(str(cached_library(find_compiler(), "pretended-openmp", PRETENDED)))
+    """A runtime of one thread that says it has two; of two after `set_stack`, the second of which has so many bytes of stack and comes first."""
+    runtime = ctypes.CDLL(str(cached_library(find_compiler(), "pretended-openmp", PRETENDED, flags=("-pthread",))))
     runtime.set(2, 0)
+    runtime.set_stack(0)
     return runtime
 
 
@@ -147,6 +170,19 @@ def test_a_runtime_whose_threads_come_late_is_left_alone_for_a_while(library: Pa
         while pretended.loops_run() == before + 1 and time.monotonic() < deadline:
             pieces(loop, 2)
         assert pretended.loops_run() == before + 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere stacks are not looked at")
+@pytest.mark.parametrize(("stack", "enough"), [(64 << 10, False), (4 << 20, True)])
+def test_threads_without_a_stack_for_tiles_do_not_work(stack: int, enough: bool, library: Path, pretended: ctypes.CDLL) -> None:
+    here, before = threading.get_native_id(), pretended.loops_run()
+    pretended.set_stack(stack)
+    with pool(library, 2, pretended) as loop:
+        found: set[int] = set()
+        loop(lambda *_: found.add(threading.get_native_id()), 2)
+        assert (found == {here}) is not enough
+        assert covers(pieces(loop, 100), 100)
+        assert enough or pretended.loops_run() == before + 1
 
 
 def test_what_is_no_runtime_is_not_used(library: Path) -> None:

@@ -112,3 +112,20 @@ def test_models_that_change_their_state_are_refused() -> None:
 
     with pytest.raises(ModelError, match=r"changes its own state.*count"):
         from_torch(Counter(), torch.zeros(2))
+
+
+READS_MEMORY: list[tuple[Callable[[torch.Tensor], torch.Tensor], torch.Tensor]] = [
+    (lambda x: x.as_strided((4, 3), (1, 4)) * 2, torch.randn(4, 3).t()),
+    (lambda x: (x.t() * 2).as_strided((3, 4), (4, 1)), torch.randn(3, 4)),
+    (lambda x: x.as_strided((2, 4), (4, 1)) * 2, torch.randn(3, 4)[1]),
+]
+
+
+@pytest.mark.parametrize(("model", "values"), READS_MEMORY)
+def test_tensors_that_are_read_as_they_lie_in_memory(model: Callable[[torch.Tensor], torch.Tensor], values: torch.Tensor) -> None:
+    with pytest.raises(ModelError, match=r"reads a tensor as it lies in memory \(aten\.as_strided\.default\).*call \.contiguous\(\) before"):
+        from_torch(model, values)
+
+
+def test_tensors_that_lie_in_order_may_be_read_as_they_do(agrees: Callable[..., ExtractedGraph]) -> None:
+    agrees(lambda x: (x * 2).as_strided((3, 3), (1, 4)) + x.t().contiguous().as_strided((3, 3), (3, 1)), torch.randn(3, 4))

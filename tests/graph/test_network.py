@@ -86,6 +86,19 @@ def test_calls_from_several_threads_take_turns(reference: Reference) -> None:
     assert not wrong
 
 
+def test_a_call_within_a_call_is_refused(reference: Reference) -> None:
+    """As a finalizer would make it: the memory of the outer call is in use."""
+    network, values = reference(extract(nn.Linear(4, 4), torch.ones(1, 4))), torch.ones(1, 4)
+    first = network(values)
+    steps = network._run
+    network._run = (*steps, lambda: network(values))
+    for _ in range(2):
+        with pytest.raises(ModelError, match="from within a call of it"):
+            network(values)
+    network._run = steps
+    assert torch.equal(network(values), first)  # type: ignore[arg-type]
+
+
 def test_errors_name_the_argument_and_what_was_expected(reference: Reference) -> None:
     network = reference(extract(nn.ReLU(), torch.zeros(2, 3)))
     with pytest.raises(ModelError, match=r"input being float32 of shape \(3, 2\); it was compiled for float32 of shape \(2, 3\)"):

@@ -14,7 +14,7 @@ from torch import nn
 from ansor.errors import AnsorWarning
 from ansor.graph.network import CompiledNetwork
 from ansor.graph.tasks import ExtractedGraph, extract
-from ansor.graph.weights import SHARE, WatchedWeights
+from ansor.graph.weights import SHARE, WatchedWeights, WeightState
 
 pytestmark = pytest.mark.torch
 Reference = Callable[[ExtractedGraph], CompiledNetwork]
@@ -104,3 +104,33 @@ def test_modules_that_are_no_plain_tensors_are_left_out() -> None:
         net = nn.ParameterDict({"sparse": nn.Parameter(torch.eye(3).to_sparse()), "empty": nn.Parameter(torch.zeros(0)), "meta": torch.zeros(2, device="meta")})
     watched = WatchedWeights(net, ["sparse", "empty", "meta", "missing"])
     assert not watched._weights and watched.change() is None
+
+
+KINDS = [
+    torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.float8_e4m3fn, torch.int64, torch.uint8, torch.bool, torch.complex64, torch.complex128,
+]
+
+
+@pytest.mark.parametrize("dtype", KINDS)
+def test_the_state_of_weights_of_any_dtype(dtype: torch.dtype) -> None:
+    one, few, none, many = (torch.ones(shape).to(dtype) for shape in ((), (5, 7), (0,), (6, 8)))
+    weights = [few, one, none, one.expand(9), many[::2, ::2]]
+    state = WeightState(weights)
+    assert state.is_of(weights)
+    weights[0].zero_()
+    assert not state.is_of(weights) and WeightState(weights).is_of(weights)
+    state = WeightState(weights)
+    if dtype is torch.complex128:  # its elements have more bits than are compared
+        return
+    for weight in (one, many):
+        weight.data[...] = torch.zeros(()).to(dtype)
+        assert not state.is_of(weights)
+        state = WeightState(weights)
+
+
+def test_the_state_of_weights_that_are_no_plain_memory() -> None:
+    plain = torch.full((4,), torch.nan)
+    weights = [plain, plain.to_sparse(), plain.to("meta"), plain.to(torch.complex64).conj(), torch._neg_view(plain)]
+    state = WeightState(weights)
+    assert state.is_of(weights)
+    assert not state.is_of([plain.clone(), *weights[1:]])  # it lies elsewhere

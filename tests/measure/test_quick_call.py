@@ -110,6 +110,19 @@ class Interface:
         return self.array
 
 
+class Lies(np.ndarray[Any, Any]):
+    """Says that it has the shape and type of another."""
+
+    shape: Any = SHAPE
+    dtype: Any = np.dtype("float32")
+
+
+class LiesOfInterface:
+    """An invalid interface."""
+
+    __array_interface__ = {"shape": SHAPE, "typestr": 4, "version": 3}
+
+
 def shifted(x: Array, by: int) -> Array:
     """The same values, by so many bytes from an aligned place."""
     room = aligned_empty((x.nbytes + ALIGNMENT,), "uint8")[by : by + x.nbytes]
@@ -174,6 +187,8 @@ OTHERS: dict[str, Callable[[Array], Any]] = {
     "memoryview": lambda x: memoryview(x.copy()),
     "bytes": lambda x: x.tobytes(),
     "interface": Interface,
+    "lies": lambda x: x[:1].copy().view(Lies),
+    "interface that lies": lambda x: LiesOfInterface(),
     "type": lambda x: np.ndarray,
     "meta": lambda x: torch.from_numpy(x.copy()).to("meta"),
     "negated": lambda x: torch._neg_view(torch.from_numpy(x.copy())) if x.dtype.kind == "f" else x[:-1],
@@ -420,6 +435,32 @@ def test_several_python_threads_call_one_kernel(threads: int, compiler: Compiler
     for one in callers:
         one.join()
     assert not wrong
+
+
+def test_finalizers_call_the_kernel_that_is_called(kernel: Kernel) -> None:
+    """In the midst of a call, whose copies they leave alone."""
+    others: list[bool] = []
+    a, b = (shifted(one, 4) for one in a_and_b())  # copied
+    want = np.asarray(kernel(a, b))
+
+    class Finalized:
+        def __init__(self) -> None:
+            self.itself = self
+
+        def __del__(self) -> None:
+            others.append(np.array_equal(np.asarray(kernel(2 * a, shifted(b, 8))), 2 * want - b))
+
+    before = gc.get_threshold()
+    gc.set_threshold(3)
+    try:
+        for number in range(500):
+            Finalized()
+            given: tuple[Any, ...] = (torch.from_numpy(a), b) if number % 2 else (a, b)
+            assert np.array_equal(np.asarray(kernel(*given)), want)
+            assert np.array_equal(np.asarray(kernel(*given, out=shifted(want, 4))), want)
+    finally:
+        gc.set_threshold(*before)
+    assert others and all(others)
 
 
 def test_results_may_end_on_other_threads(kernel: Kernel) -> None:

@@ -47,12 +47,28 @@ def children_finish(call: Callable[[], bool]) -> None:
 
 
 def test_a_lock_that_is_held_is_free_in_the_child() -> None:
+    owner, held, done = Locked(), threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with owner.lock:
+            held.set()
+            done.wait(SECONDS)
+
+    other = threading.Thread(target=hold)
+    other.start()
+    assert held.wait(SECONDS)
+    child = os.fork()
+    if not child:
+        os._exit(0 if owner.lock.acquire(blocking=False) else 1)
+    assert os.waitpid(child, 0)[1] == 0 and not owner.lock.acquire(blocking=False)
+    done.set()
+    other.join()
+
+
+def test_a_thread_that_has_the_lock_gets_it_again() -> None:
     owner = Locked()
     with owner.lock:
-        child = os.fork()
-        if not child:
-            os._exit(0 if owner.lock.acquire(blocking=False) else 1)
-        assert os.waitpid(child, 0)[1] == 0 and owner.lock.locked()
+        assert owner.lock.acquire(blocking=False)
 
 
 @pytest.mark.compiler
