@@ -9,6 +9,8 @@ Names are imported when first used, so that `import ansor` costs next to nothing
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from ansor.support.garbage import uncollected
+
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
@@ -57,7 +59,8 @@ def __getattr__(name: str) -> object:
     if name not in _PLACES:
         raise AttributeError(f"module 'ansor' has no attribute {name!r}; it offers {', '.join(__all__)}")
     place, _, attribute = _PLACES[name].partition(":")
-    module = import_module(place)
+    with uncollected():
+        module = import_module(place)
     value: object = module if name == "te" else getattr(module, attribute or name)
     globals()[name] = value
     return value

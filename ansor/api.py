@@ -11,7 +11,7 @@ from ansor.errors import ArgumentError, DeclarationError, RecordError, TargetErr
 from ansor.measure.kernel import Kernel
 from ansor.rules.base import SketchRule
 from ansor.run.choosing import chosen, is_tunable, recorded_state, recorded_states, say_guesses, say_refused, say_unused
-from ansor.run.keywords import ModelKeywords, RunOptions, TuningKeywords, check_records
+from ansor.run.keywords import ModelKeywords, NetworkKeywords, RunOptions, check_records
 from ansor.run.machine_checks import check_loads_here, check_machine, check_tools
 from ansor.run.program import Program, results
 from ansor.run.session import tuned
@@ -36,7 +36,7 @@ class ScheduleKeywords(ModelKeywords, Scope, total=False):
     """What `auto_schedule` takes by name: how a run goes on, and what is searched."""
 
 
-class CompileKeywords(TuningKeywords, total=False):
+class CompileKeywords(NetworkKeywords, total=False):
     """What `compile` takes by name."""
 
     library: bool
@@ -124,7 +124,8 @@ def auto_schedule(
             `report` says which of all made the fastest program, and so does the kernel's `origin`.
         pins: what is fixed of sketches, such as `ansor.Pin("C*.j", (..., 16))`; the search finds the rest.
         seed: of the search; the same seed finds the same programs where the same times are measured.
-        model: a cost model of `ansor.cost_model` instead of the package's own.
+        model: a cost model of `ansor.cost_model`, or 'package'; by default the one that was fitted to this machine (`ansor doctor --learn`), or else the
+            package's.
         timing: how programs are timed: repeats, time limits, cold caches (`ansor.TimingOptions`).
         early_stop: end after so many trials without a better program.
         progress: True shows a bar with the best program so far, False nothing; None shows it on a terminal (on stderr) and in notebooks.
@@ -212,6 +213,7 @@ def compile(
             at most 0.1 s for each group, and recorded. False: our kernels run everywhere.
         on_tasks: gets all tasks once their programs are chosen.
         early_stop: end a task after so many trials without a better program; the others go on.
+        cost_model: what `auto_schedule` calls `model`.
         target, min_gain, records, devices, seed, timing, progress, report, on_progress: as in `auto_schedule`.
 
     Raises ModelError for a module that cannot be read, and what `auto_schedule` raises.
@@ -220,7 +222,7 @@ def compile(
     from ansor.networks.compiling import compiled
 
     check_names("compile", options, CompileKeywords)
-    asked = RunOptions.of(options)  # mistakes show before the module is read
+    asked = RunOptions.of(options, options.get("cost_model"))  # mistakes show before the module is read
     on_tasks = options.get("on_tasks", quiet)
     check_arguments(on_tasks=on_tasks)
     target = parse_target("cpu" if target is None else target)
@@ -232,12 +234,13 @@ def compile(
         return compiled(extract(model, example_inputs), target, asked, voice, library=options.get("library", True), on_tasks=on_tasks)
 
 
-class Int8Keywords(TuningKeywords, total=False):
+class Int8Keywords(NetworkKeywords, total=False):
     """What `compile_int8` takes by name."""
 
     name: str
     ram_bytes: int | None
     flash_bytes: int | None
+    arena_bytes: int
 
 
 def compile_int8(
@@ -251,6 +254,7 @@ def compile_int8(
         calibration: inputs of the PyTorch module like those that it will see, each a tensor or a tuple of tensors; the first one gives the shapes.
         name: of the network in C; that of the file or the class by default.
         ram_bytes, flash_bytes: what the board has; what its file says by default. A network that needs more is refused before anything is built.
+        arena_bytes: RAM that the arena may take, so that kernels have room for faster algorithms; by default it is as small as the tensors allow.
         trials, minutes: the budget of all kernels together; without one nothing is measured. The rest: as in `compile`.
 
     Raises ModelError for a model that cannot be read or does not fit, and what `auto_schedule` raises.
@@ -261,14 +265,14 @@ def compile_int8(
     from ansor.integer.reading import network_of
 
     check_names("compile_int8", options, Int8Keywords)
-    asked = RunOptions.of(options)  # mistakes show before the model is read
+    asked = RunOptions.of(options, options.get("cost_model"))  # mistakes show before the model is read
     target = parse_target("cpu -threads=1" if target is None else target)
     if target.kind == "vta":
         raise TargetError(f"asked to compile a network for {target} alone; a core runs the middle of one, beside a host: use ansor.offload.build (docs/vta.md)")
     check_machine(target, measures=asked.measures)
     asked.check_place(written=asked.measures)
     check_tools(target)
-    limits = limits_of(target, options.get("ram_bytes"), options.get("flash_bytes"))
+    limits = limits_of(target, options.get("ram_bytes"), options.get("flash_bytes"), options.get("arena_bytes", 0))
     with asked.audience.voice(target) as voice:
         voice.now("reading the model")
         network = network_of(model, calibration, options.get("name", ""))

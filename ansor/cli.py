@@ -14,7 +14,7 @@ from typing import TextIO
 
 import ansor
 from ansor import __version__
-from ansor.commands.parsers import Commands, arguments, command, natural, part, percent, positive, rate, trials
+from ansor.commands.parsers import Commands, arguments, command, minutes, natural, part, percent, positive, rate, size, trials
 from ansor.errors import AnsorError, AnsorWarning
 from ansor.support import settings
 from ansor.support.notices import log
@@ -237,6 +237,7 @@ def _add_tune(commands: Commands) -> None:
     parser.add_argument("--seed", type=natural, default=0, help="seed of the search (default 0)")
     parser.add_argument("--early-stop", type=positive, metavar="N", help="stop after N trials without a better program (operators)")
     parser.add_argument("--output", metavar="DIR", help="save kernels and C sources there")
+    _add_model(parser)
     parser.add_argument("--no-library", action="store_true", help="run our kernels also where PyTorch's own are faster (networks)")
     parser.add_argument("--no-compare", action="store_true", help="do not compare a network with PyTorch at the end")
     _add_int8(parser)
@@ -248,13 +249,20 @@ def _add_compile(commands: Commands) -> None:
     _add_target(parser, reads=True)
     parser.add_argument("--records", metavar="FILE", help="record file of an earlier `ansor tune` (default: NAME.jsonl if it is there)")
     parser.add_argument("--output", metavar="DIR", help="save kernels and C sources there")
+    _add_model(parser)
     parser.add_argument("--no-library", action="store_true", help="run our kernels also where PyTorch's own are faster (networks)")
     parser.add_argument("--no-compare", action="store_true", help="do not compare a network with PyTorch at the end")
     _add_int8(parser)
 
 
+def _add_model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", choices=("package",), help="what chooses programs: the package's model, also where one was fitted to this machine")
+
+
 def _add_int8(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--int8", action="store_true", help="quantise a PyTorch network to 8-bit integers (its calibration() or example_inputs())")
+    parser.add_argument("--arena", type=size, default=0, metavar="BYTES",
+                        help="RAM for the arena of an int8 network, such as 256K: room for faster algorithms of its kernels (default: what tensors need)")
     parser.add_argument("--run", dest="selftest", action="store_true",
                         help="run the self-test of an int8 network: on this machine, in the simulator of the board, or on the board")
     parser.add_argument("--on", metavar="WIRE",
@@ -345,3 +353,6 @@ def _add_micro(commands: Commands) -> None:
 def _add_doctor(commands: Commands) -> None:
     parser = command(commands, "doctor", DOCTOR_HELP)
     _add_target(parser)
+    parser.add_argument("--learn", type=minutes, metavar="MINUTES",
+                        help="measure programs for so long, and fit the cost model to this machine; what is better than the package's is used from then on. "
+                             "The same command continues; 0 removes the model")

@@ -3,19 +3,22 @@
     python benchmarks/zero_tuning.py                                   # a few of each kind, 64 trials each
     python benchmarks/zero_tuning.py --tasks 40 --records build/zero   # more, continued from earlier trials
     python benchmarks/zero_tuning.py --model unseen.json.gz --kinds capsule transposed
+    python benchmarks/zero_tuning.py --set pristine --trials 200       # families on which nothing was ever chosen (`pristine.py`)
 
-The operators are tasks of the data set that were held out when the package's model was trained. For each of them one kernel is picked (`trials=0`) and one is
-tuned, and both run in turns in one process, with constants bound. `share`: speed of the picked kernel relative to the tuned one, median and middle 80 % of the
-turns; `picked in`: seconds from the declaration to the choice, without the compiler; `sure`: the confidence that is given with it. `--model` takes another
-model, such as one that never saw some kinds: `ansor dataset train DIR --without capsule transposed --output unseen.json.gz`.
+The operators are tasks of the data set that were held out when the package's model was trained, or those of `pristine.py`. For each one, a kernel is picked
+(`trials=0`) and one is tuned, and both run in turns in one process, with constants bound. `share`: speed of the picked kernel relative to the tuned one, median
+and middle 80 % of the turns; `picked in`: seconds from the declaration to the choice, without the compiler; `sure`: the confidence that is given with it.
+`--model` takes another model, such as one that never saw some kinds: `ansor dataset train DIR --without capsule transposed --output unseen.json.gz`.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from argparse import Namespace
 from pathlib import Path
 
+import pristine
 from common import Ratio, add_target, console, geomean, in_one_thread, machine_line, parser, records_at, short, side_by_side, table, target_of
 
 from ansor import api
@@ -26,11 +29,13 @@ from ansor.dataset.operators import KINDS, dataset_tasks
 from ansor.dataset.split import HELD_OUT, fold_of
 from ansor.run.choosing import chosen
 from ansor.run.zero_tuning import pick
+from ansor.targets.base import Target
 from ansor.tasks.task import SearchTask
 
 
 def main() -> int:
     options = parser(__doc__)
+    options.add_argument("--set", choices=("held out", "pristine"), default="held out", help="of operators (default: %(default)s)")
     options.add_argument("--tasks", type=int, default=24, help="how many, kinds taking turns (default: %(default)s)")
     options.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS), help="only these (default: all)")
     options.add_argument("--trials", type=int, default=64, help="of the tuned kernel (default: %(default)s)")
@@ -42,27 +47,34 @@ def main() -> int:
     given = options.parse_args()
     in_one_thread()
     out, target = console(), target_of(given)
-    model = None if given.model is None else load_model(given.model)
-    tasks = [one for one in dataset_tasks() if one.kind in given.kinds and (given.seen or fold_of(one) == HELD_OUT)][: given.tasks]
+    model = "package" if given.model is None else load_model(given.model)
+    tasks = tasks_of(given, target)
     shown = table(f"picked without measuring beside {given.trials} trials, {target}", ["operator"], ["picked ms", "tuned ms", "share", "sure", "picked in"])
     shares: dict[str, list[float]] = {}
     slowest = 0.0
-    for number, one in enumerate(tasks, 1):
-        task = search_task(one, target)
-        share, picked, tuned, confidence, seconds = compared(task, model, given.trials, records_at(given.records, one.name), given.turns)
-        shown.add_row(one.name, f"{picked * 1e3:.3f}", f"{tuned * 1e3:.3f}", str(share), "-" if confidence is None else f"{confidence:.2f}", short(seconds))
-        shares.setdefault(one.kind, []).append(share.median)
+    for number, (kind, task) in enumerate(tasks, 1):
+        share, picked, tuned, confidence, seconds = compared(task, model, given.trials, records_at(given.records, task.name), given.turns)
+        shown.add_row(task.name, f"{picked * 1e3:.3f}", f"{tuned * 1e3:.3f}", str(share), "-" if confidence is None else f"{confidence:.2f}", short(seconds))
+        shares.setdefault(kind, []).append(share.median)
         slowest = max(slowest, seconds)
-        print(f"{number}/{len(tasks)} {one.name}: {share}", file=sys.stderr, flush=True)
+        print(f"{number}/{len(tasks)} {task.name}: {share}", file=sys.stderr, flush=True)
     out.print(shown)
     for kind, found in shares.items():
         out.print(f"{kind:18} {geomean(found):.2f}  ({len(found)} tasks)")
     everything = [share for found in shares.values() for share in found]
-    out.print(f"geomean of all {len(everything)}: {geomean(everything):.3f}; slowest choice {short(slowest)}. {machine_line()}")
+    out.print(f"geomean of all {len(everything)}: {geomean(everything):.3f}, least {min(everything):.2f}; slowest choice {short(slowest)}. {machine_line()}")
     return 0
 
 
-def compared(task: SearchTask, model: CostModel | None, trials: int, records: Path | None, turns: int) -> tuple[Ratio, float, float, float | None, float]:
+def tasks_of(given: Namespace, target: Target) -> list[tuple[str, SearchTask]]:
+    """Kinds and tasks of the set that was asked for."""
+    if given.set == "pristine":
+        return [(name, SearchTask(tensors=declare(), target=target, name=name)) for name, declare in pristine.OPERATORS.items()]
+    held_out = [one for one in dataset_tasks() if one.kind in given.kinds and (given.seen or fold_of(one) == HELD_OUT)]
+    return [(one.kind, search_task(one, target)) for one in held_out[: given.tasks]]
+
+
+def compared(task: SearchTask, model: CostModel | str, trials: int, records: Path | None, turns: int) -> tuple[Ratio, float, float, float | None, float]:
     """The share with the medians of both kernels, the confidence, and the seconds of the choice."""
     begin = time.perf_counter()
     choice = pick(task, model)

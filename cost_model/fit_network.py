@@ -51,24 +51,21 @@ class _Task(NamedTuple):
     slowness: Tensor
 
 
-def fit_network(tasks: Sequence[tuple[FeatureRows, NDArray[np.float64]]], options: NetworkOptions) -> Network:
+def fit_network(tasks: Sequence[tuple[FeatureRows, NDArray[np.float64]]], options: NetworkOptions, start: Network | None = None) -> Network:
     """tasks: features and seconds `[n]` of the programs of each, infinite for one that failed. On one thread; the same network for the same seed on a machine.
 
-    Raises ValueError without a task.
+    start: the network that is trained further, as large as it is; None begins at random. Raises ValueError without a task.
     """
     if not tasks:
         raise ValueError("a network needs a task to learn from")
     import torch
 
-    rows = np.concatenate([features.rows for features, _ in tasks]).astype(np.float64)
-    mean, deviation = rows.mean(axis=0), rows.std(axis=0)
-    scale = np.where(deviation > 1e-6 * (1 + np.abs(mean)), 1 / np.maximum(deviation, 1e-30), 0.0)  # 0: a constant says nothing
-    mean, scale = mean.astype(np.float32), scale.astype(np.float32)
+    mean, scale = _scaling([features for features, _ in tasks]) if start is None else (start.layers.inputs.mean, start.layers.inputs.scale)
     rng = np.random.default_rng(options.seed)
     with one_thread(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(options.seed)
         known = [_as_tensors(features, seconds, mean, scale) for features, seconds in tasks]
-        parameters = _initial(len(mean), options, rng)
+        parameters = _initial(len(mean), options, rng) if start is None else _parameters(start.layers)
         steps = options.epochs * -(-len(known) // options.batch)
         optimizer = torch.optim.AdamW(parameters, lr=options.learning_rate, weight_decay=options.decay)
         schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, options.learning_rate, total_steps=steps, pct_start=0.1)
@@ -82,6 +79,14 @@ def fit_network(tasks: Sequence[tuple[FeatureRows, NDArray[np.float64]]], option
                 optimizer.step()
                 schedule.step()
     return Network(rounded(_layers(mean, scale, [one.detach().numpy() for one in parameters])))
+
+
+def _scaling(features: Sequence[FeatureRows]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Mean of each column, and one over its deviation."""
+    rows = np.concatenate([one.rows for one in features]).astype(np.float64)
+    mean, deviation = rows.mean(axis=0), rows.std(axis=0)
+    scale = np.where(deviation > 1e-6 * (1 + np.abs(mean)), 1 / np.maximum(deviation, 1e-30), 0.0)  # 0: a constant says nothing
+    return mean.astype(np.float32), scale.astype(np.float32)
 
 
 def _as_tensors(features: FeatureRows, seconds: NDArray[np.float64], mean: NDArray[np.float32], scale: NDArray[np.float32]) -> _Task:
@@ -103,6 +108,15 @@ def _initial(inputs: int, options: NetworkOptions, rng: np.random.Generator) -> 
         found += [rng.uniform(-1, 1, (size, units)) / np.sqrt(size), np.zeros(units)]
     found += [np.zeros(units), np.zeros(1)]
     return [torch.from_numpy(one.astype(np.float32)).requires_grad_() for one in found]
+
+
+def _parameters(layers: Layers) -> list[Tensor]:
+    """Those of a network, in the order of `_initial`."""
+    import torch
+
+    further = [one for pair in zip(layers.weights, layers.bias, strict=True) for one in pair]
+    found = [layers.first, layers.first_bias, *further, layers.last, np.array([layers.last_bias])]
+    return [torch.from_numpy(np.array(one, np.float32)).requires_grad_() for one in found]
 
 
 def _outputs(rows: Tensor, parameters: list[Tensor], dropout: float) -> Tensor:

@@ -54,6 +54,11 @@ class NetworkModel:
         self._logs: list[NDArray[np.float64]] = []
 
     @property
+    def networks(self) -> tuple[Network, ...]:
+        """Its members, without corrections."""
+        return self._networks
+
+    @property
     def fitted(self) -> bool:
         """Networks know something before anything is measured."""
         return True
@@ -74,19 +79,25 @@ class NetworkModel:
     def predict(self, features: FeatureRows) -> NDArray[np.float64]:
         """See CostModel.predict."""
         check_width(features, self._networks[0].width)
+        if not self._corrections():
+            return scores(self._members(features).mean(axis=0), features)
         members, points = self._described(features)
         return scores(members.mean(axis=0), features) * np.exp(-self._correct(points))
 
     def opinions(self, features: FeatureRows) -> NDArray[np.float64]:
         """Scores by each network alone, with the same corrections, `[networks, n]`."""
+        if not self._corrections():
+            return np.array([scores(logs, features) for logs in self._members(features)])
         members, points = self._described(features)
         correction = np.exp(-self._correct(points))
         return np.array([scores(logs, features) * correction for logs in members])
 
+    def _corrections(self) -> Sequence[Kriging]:
+        return self._earlier if self._correction is None else (*self._earlier, self._correction)
+
     def save(self, path: Path) -> None:
         """Networks and corrections, as numbers in a JSON document."""
-        corrections = [*self._earlier, *([] if self._correction is None else [self._correction])]
-        write_networks(path, self._networks, corrections=corrections)
+        write_networks(path, self._networks, corrections=self._corrections())
 
     @classmethod
     def load(cls, path: Path) -> NetworkModel:
@@ -103,7 +114,13 @@ class NetworkModel:
 
     def another(self) -> NetworkModel:
         """One that knows the same and learns on its own."""
-        return NetworkModel(self._networks, [*self._earlier, *([] if self._correction is None else [self._correction])])
+        return NetworkModel(self._networks, self._corrections())
+
+    def _members(self, features: FeatureRows) -> NDArray[np.float64]:
+        """Log time of each row by each network, `[networks, r]`."""
+        rows = np.ascontiguousarray(features.rows, np.float32)
+        members: NDArray[np.float64] = features.prior_logs() + np.array([network(rows) for network in self._networks])
+        return members
 
     def _described(self, features: FeatureRows) -> tuple[NDArray[np.float64], Points]:
         """Log time of each row by each network, `[networks, r]`, and where each program stands: the parts of the first network's output, `[n, units]`."""
@@ -126,8 +143,7 @@ class NetworkModel:
 
     def _correct(self, points: Points) -> NDArray[np.float64]:
         """Log time to be added for each program, `[n]`."""
-        corrections = self._earlier if self._correction is None else (*self._earlier, self._correction)
-        return sum((one(points) for one in corrections), np.zeros(len(points))).round(DECIMALS)
+        return sum((one(points) for one in self._corrections()), np.zeros(len(points))).round(DECIMALS)
 
     def _carried_over(self) -> Kriging:
         slowness, weights, tasks = self._data.slowness(), self._data.weights(), self._data.members()

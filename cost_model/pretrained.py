@@ -6,10 +6,11 @@ trained on, and for seconds. Of others nothing is known but the estimate, which 
 
 from __future__ import annotations
 
+import hashlib
 from functools import lru_cache
 from pathlib import Path
 
-from ansor.cost_model.base import CostModel
+from ansor.cost_model.base import CostModel, read_document
 from ansor.cost_model.lightgbm_model import LightGBMModel
 from ansor.cost_model.network_model import NetworkModel
 from ansor.targets.prior import PROCESSORS
@@ -32,6 +33,18 @@ def knows(family: str, unit: str) -> bool:
 def first_model(family: str, unit: str, seed: int = 0) -> CostModel:
     """The model that a search begins with: the package's where it knows the target, else one that has the estimate and learns."""
     return pretrained() if knows(family, unit) else LightGBMModel(seed, informed=True)
+
+
+@lru_cache(maxsize=1)
+def package_version() -> str:
+    """Which model it is: a digest of its file."""
+    return hashlib.sha256(WEIGHTS.read_bytes()).hexdigest()[:8]
+
+
+def learned_targets() -> tuple[str, ...]:
+    """The targets whose programs the package's model learned from, as it says itself."""
+    about = read_document(WEIGHTS)["about"]
+    return tuple(str(about["target"]).split(", ")) if isinstance(about, dict) else ()
 
 
 @lru_cache(maxsize=1)

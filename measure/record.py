@@ -22,7 +22,6 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from statistics import median
 from types import TracebackType
@@ -55,6 +54,7 @@ _TRIAL = b'{"workload":'
 _HEAD_FIELDS = ("workload", "target", "sketch")
 _TAIL_FIELDS = ("row", "seconds", "failure", "cut_short", "elapsed", "timestamp", "seed", "round")
 _MARK = b"\xef\xbb\xbf"  # some editors put a byte order mark at the start of a file
+MODEL = "cost_model"
 LONGEST_NAME = 200  # characters of a workload's name
 _START = 1 << 16  # bytes that are looked at to tell what a file is
 _parse = json.JSONDecoder().decode  # json.loads guesses encodings first
@@ -112,7 +112,7 @@ class Header:
     flags: tuple[str, ...]
     seed: int
     package: str
-    machine: tuple[tuple[str, str], ...]  # processor, cores, system
+    machine: tuple[tuple[str, str], ...]  # processor, cores, system; and the cost model that picked programs there, where one did
     started: float
     format: int = FORMAT
     names: tuple[tuple[str, str], ...] = ()  # workload key -> what people call it; older files have none
@@ -137,14 +137,11 @@ class Loaded:
         return f"Loaded({counted(len(self.records), 'record')} of {counted(len({one.workload for one in self.records}), 'workload')}{left_out})"
 
 
-def make_header(toolchain: Toolchain, *, seed: int = 0, names: Mapping[str, str] | None = None) -> Header:
-    """The header for this machine, now, and what builds its programs. `names`: what people call workloads, by their keys."""
-    machine = (
-        ("processor", processor_name()),
-        ("cores", str(settings.cores())),
-        ("system", f"{platform.system()} {platform.machine()}"),
-    )
-    return Header(toolchain.version, toolchain.flags, seed, _package(), machine, time.time(), names=tuple((names or {}).items()))
+def make_header(toolchain: Toolchain, *, seed: int = 0, names: Mapping[str, str] | None = None, model: str = "") -> Header:
+    """The header for this machine, now, and what builds its programs. `names`: what people call workloads, by their keys; `model`: what picks programs."""
+    machine = [("processor", processor_name()), ("cores", str(settings.cores())), ("system", f"{platform.system()} {platform.machine()}")]
+    machine += [(MODEL, model)] if model else []
+    return Header(toolchain.version, toolchain.flags, seed, _package(), tuple(machine), time.time(), names=tuple((names or {}).items()))
 
 
 def foreign_header(source: str) -> Header:
@@ -153,6 +150,8 @@ def foreign_header(source: str) -> Header:
 
 
 def _package() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version("ansor")
     except PackageNotFoundError:

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass, replace
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import TypeVar
 
 from ansor.errors import ScheduleError
@@ -80,12 +79,18 @@ def _plain(name: str) -> SketchRule:
     if name not in _rules and name in BUILTIN:
         import_module(f"ansor.rules.{name}")
     if name not in _rules:
-        for point in entry_points(group=GROUP):
-            if point.name == name:
-                register(name)(point.load())
+        _ask_packages(name)
     if name not in _rules:
         raise ScheduleError(f"asked for sketch rule {name!r}; the rules are {', '.join(sorted({*BUILTIN, *_rules}))}; register yours first")
     return _rules[name]
+
+
+def _ask_packages(name: str) -> None:
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group=GROUP):
+        if point.name == name:
+            register(name)(point.load())
 
 
 def resolve(rules: Iterable[str | SketchRule]) -> tuple[SketchRule, ...]:

@@ -201,6 +201,13 @@ def test_no_module_imports_torch_or_lightgbm_before_it_needs_them() -> None:
     assert _loaded_after("import " + ", ".join(names)) & {"torch", "lightgbm"} == set()
 
 
+def test_who_compiles_for_this_machine_imports_no_other_family_of_targets() -> None:
+    code = "import ansor, ansor.run.kernels; ansor.auto_schedule\nfrom ansor.targets.base import parse_target; parse_target('cpu')"
+    others = "('ansor.targets.micro', 'ansor.targets.vta', 'ansor.vta.compiled', 'lightgbm', 'torch', 'importlib.metadata')"
+    program = f"import sys\n{code}\nprint(*[name for name in {others} if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split() == []
+
+
 def test_every_public_name_exists() -> None:
     import ansor
 

@@ -33,7 +33,7 @@ def run_compile(given: argparse.Namespace) -> int:
     """Build what was named from recorded programs, without measuring."""
     console = make_console()
     if is_int8(given):
-        return run_int8(given, console)
+        return run_int8(given, console, {"trials": 0, "cost_model": given.model}, reads=True)
     with doing(console, f"reading {given.subject}"):
         subject = resolve(given.subject, given.args)
     check_folder(given.output)
@@ -56,7 +56,7 @@ def _compile_operator(given: argparse.Namespace, subject: OperatorSubject, targe
     states = [recorded_state(SearchTask(subject.function, subject.args, target), records)]
     say_unused(states, records, partial(say, console), partial(say, console))
     _say_origin(states, target, console)
-    results([state.task for state in states], [chosen(state) for state in states], target.toolchain())
+    results([state.task for state in states], [chosen(state, given.model) for state in states], target.toolchain())
     say_guesses(states, lambda line: say(console, line))
     console.print(f"compiled in {format_seconds(time.monotonic() - start)}")
     _save(given, states, target, console)
@@ -71,7 +71,9 @@ def _compile_network(given: argparse.Namespace, subject: NetworkSubject, target:
     if not given.no_library:
         make_place(records)  # which kernels of PyTorch run is kept there, too
     kept = records if records.exists() else None
-    network = api.compile(model, inputs, target, records=kept, library=not given.no_library, progress=ProgressView(console), on_tasks=states.extend)
+    network = api.compile(
+        model, inputs, target, records=kept, cost_model=given.model, library=not given.no_library, progress=ProgressView(console), on_tasks=states.extend
+    )
     _say_origin(states, target, console)
     console.print(f"compiled in {format_seconds(time.monotonic() - start)}")
     _save(given, states, target, console)

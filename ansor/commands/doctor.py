@@ -14,11 +14,13 @@ from ansor import __version__
 from ansor.codegen.toolchain import find_compiler, prepare, processor_name
 from ansor.commands.board_check import say_check
 from ansor.commands.common import make_console, target_of
+from ansor.commands.learn import run_learn
 from ansor.commands.targets import say_device
 from ansor.cost_model.pretrained import knows
 from ansor.errors import AnsorError
 from ansor.measure.devices.local import LocalDevice
 from ansor.measure.peak import measure_peak
+from ansor.run.machine_model import machine_model
 from ansor.run.progress_text import BUSY
 from ansor.support.settings import cache_directory, cores, writable_cache
 from ansor.support.text import format_seconds
@@ -26,9 +28,11 @@ from ansor.targets.base import Target, find_kind
 
 
 def run_doctor(given: argparse.Namespace) -> int:
-    """Print what this machine has and can do; 1 when something needed is missing."""
+    """Print what this machine has and can do, or fit the cost model to it; 1 when something needed is missing."""
     load = os.getloadavg()[0]  # before our own work adds to it
     console = make_console()
+    if given.learn is not None:
+        return run_learn(given, console)
     target = target_of(given)
     console.print(f"ansor {__version__} on {processor_name()}, {cores()} cores")
     console.print(f"target     {target}: {_hardware(target)}", soft_wrap=True)
@@ -55,8 +59,11 @@ def _hardware(target: Target) -> str:
 
 
 def _cost_model(target: Target) -> str:
-    known = knows(target.prior.family, target.unit.name)
-    first = "networks of the package" if known else f"the estimate, as no model knows {target.kind}"
+    if not knows(target.prior.family, target.unit.name):
+        first = f"the estimate, as no model knows {target.kind}"
+    else:
+        own = machine_model(target)
+        first = "networks of the package" if own is None else f"networks fitted to this machine ({own.digest}), with {own.about.get('programs')} programs"
     try:
         importlib.import_module("lightgbm")
     except (ImportError, OSError) as error:

@@ -14,15 +14,16 @@ from ansor import api
 from ansor.commands.common import made, make_console
 from ansor.commands.recorded_target import nothing_for, target_for
 from ansor.commands.subject import OperatorSubject, Subject, resolve
-from ansor.cost_model.pretrained import first_model
+from ansor.cost_model.base import CostModel
 from ansor.errors import AnsorError, RecordError
 from ansor.explain.explanation import explain
 from ansor.explain.text import WIDTH, explanation_text
 from ansor.ir.dag import Dag
 from ansor.measure.record import load
+from ansor.run.judge import judge_of
 from ansor.run.progress import say
 from ansor.support.text import counted
-from ansor.targets.base import Target
+from ansor.targets.base import LOCAL, Target
 from ansor.tasks.recorded import Recorded, recorded_outcomes, say_left_out
 from ansor.tasks.task import SearchTask
 from ansor.zoo.catalogue import OPERATORS, ZooOperator
@@ -51,14 +52,20 @@ def run_explain(given: argparse.Namespace) -> int:
     shown = explained if given.all else explained[:1]
     width = max(NARROWEST, min(WIDEST, console.width)) if console.is_terminal else WIDTH
     for k, (task, _, recorded) in enumerate(shown):
-        model = partial(first_model, target.prior.family, recorded.unit.name)
-        one = explain(task, [outcome for outcome, _ in recorded.known], peak_gflops=given.peak, model=model, unit=recorded.unit)
+        here = all(record.device == LOCAL for _, record in recorded.known)
+        outcomes = [outcome for outcome, _ in recorded.known]
+        one = explain(task, outcomes, peak_gflops=given.peak, model=partial(_model, target, recorded.unit.name, here), unit=recorded.unit)
         console.print(("\n\n" if k else "") + explanation_text(one, width), soft_wrap=True, markup=False)
         _say_left_out([recorded], given.records, console)
     if len(explained) > len(shown):
         rest = counted(len(explained) - len(shown), "other workload")
         console.print(f"\n{name} spends most of its time in this one; --all explains the {rest} too", soft_wrap=True, markup=False)
     return 0
+
+
+def _model(target: Target, unit: str, here: bool) -> CostModel:
+    """The model that a search for such programs begins with."""
+    return judge_of(target, unit, here=here).model
 
 
 def _tasks(subject: Subject, target: Target) -> Iterator[tuple[SearchTask, int]]:

@@ -6,6 +6,8 @@ import argparse
 import re
 from typing import TypeAlias
 
+from ansor.support.text import parse_bytes
+
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 """The parser that commands are added to."""
 
@@ -20,6 +22,14 @@ def natural(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 0")
     return int(text)
+
+
+def size(text: str) -> int:
+    """Bytes, at least 1: 65536, 64K, 1M."""
+    value = parse_bytes(text)
+    if not value:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of bytes, such as 65536, 64K or 1M")
+    return value
 
 
 def positive(text: str) -> int:
@@ -52,6 +62,17 @@ def rate(text: str) -> float:
         value = 0.0
     if not 0.0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+    return value
+
+
+def minutes(text: str) -> float:
+    """A number of at least 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0.0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of minutes, such as 5; 0 removes what was learned")
     return value
 
 

@@ -15,7 +15,7 @@ from ansor.commands.common import made, make_console
 from ansor.commands.recorded_target import nothing_for, target_for
 from ansor.commands.subject import OperatorSubject, resolve
 from ansor.errors import ArgumentError, RecordError
-from ansor.measure.record import Loaded, Record, load
+from ansor.measure.record import MODEL, Loaded, Record, load
 from ansor.run.choosing import recorded_state, say_unused
 from ansor.run.kernels import schedule_text
 from ansor.run.progress import say
@@ -38,8 +38,11 @@ def run_show(given: argparse.Namespace) -> int:
     if not loaded.headers and not loaded.records:
         raise RecordError(f"asked to show {given.records}, which holds no trials; name a file that `ansor tune` wrote")
     for header in loaded.headers[-1:]:
-        machine = ", ".join(value for _, value in header.machine)
-        console.print(f"{given.records}: {len(loaded.records)} trials; last written by ansor {header.package} on {machine}, {header.compiler}", soft_wrap=True)
+        machine = ", ".join(value for name, value in header.machine if name != MODEL)
+        model = dict(header.machine).get(MODEL)
+        by = f"; the cost model: {model}" if model else ""
+        console.print(f"{given.records}: {len(loaded.records)} trials; last written by ansor {header.package} on {machine}, {header.compiler}{by}",
+                      soft_wrap=True)  # fmt: skip
     for target in dict.fromkeys(record.target for record in loaded.records):
         console.print(target, soft_wrap=True)
         console.print(_summary([record for record in loaded.records if record.target == target], loaded.names))

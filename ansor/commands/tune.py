@@ -17,7 +17,7 @@ from ansor.measure.device_kinds import usable_kind
 from ansor.measure.record import check_file
 from ansor.measure.record_place import make_place
 from ansor.run.choosing import chosen
-from ansor.run.keywords import TuningKeywords
+from ansor.run.keywords import NetworkKeywords
 from ansor.run.machine_checks import check_machine, check_tools
 from ansor.run.machine_peak import peak_gflops
 from ansor.run.progress import ProgressView, say, task_table
@@ -56,7 +56,7 @@ def _tune_operator(given: argparse.Namespace, subject: OperatorSubject, target: 
     peak = _introduce(subject, target, records, console)
     states = api.tune_tasks(
         task, trials=_trials(given, OPERATOR_TRIALS), minutes=given.minutes, min_gain=given.min_gain, records=records, devices=_devices(given), seed=given.seed,
-        early_stop=given.early_stop, progress=ProgressView(console, target),
+        early_stop=given.early_stop, model=given.model, progress=ProgressView(console, target),
     )  # fmt: skip
     console.print(task_table(states, peak))
     _save(given, states, target, console)
@@ -70,7 +70,7 @@ def _tune_network(given: argparse.Namespace, subject: NetworkSubject, target: Ta
     tuned: list[TaskState] = []
     network = api.compile(
         model, inputs, target, trials=_trials(given, NETWORK_TRIALS), minutes=given.minutes, min_gain=given.min_gain, records=records, devices=_devices(given),
-        seed=given.seed, library=not given.no_library, progress=ProgressView(console, target), on_tasks=tuned.extend,
+        seed=given.seed, cost_model=given.model, library=not given.no_library, progress=ProgressView(console, target), on_tasks=tuned.extend,
     )  # fmt: skip
     console.print(task_table(tuned, peak))
     _save(given, tuned, target, console)
@@ -80,10 +80,10 @@ def _tune_network(given: argparse.Namespace, subject: NetworkSubject, target: Ta
     return _status(tuned)
 
 
-def _tuning(given: argparse.Namespace, trials: int) -> TuningKeywords:
+def _tuning(given: argparse.Namespace, trials: int) -> NetworkKeywords:
     """How long to tune, and on what."""
     return {"trials": _trials(given, trials), "minutes": given.minutes, "min_gain": given.min_gain, "devices": _devices(given), "seed": given.seed,
-            "early_stop": given.early_stop}  # fmt: skip
+            "early_stop": given.early_stop, "cost_model": given.model}  # fmt: skip
 
 
 def _devices(given: argparse.Namespace) -> list[str] | None:

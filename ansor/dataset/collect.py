@@ -8,6 +8,8 @@ folder take turns at the clock.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -16,10 +18,10 @@ from ansor.dataset.operators import DatasetTask
 from ansor.measure.measurer import Measurer
 from ansor.measure.timing import Stopping, TimingOptions
 from ansor.run.budget import Budget
+from ansor.run.judge import PACKAGE
 from ansor.run.options import SearchOptions, Trials
 from ansor.run.states import TaskState
 from ansor.run.tuning import TuningRun
-from ansor.run.voice import Hearers, Report, quiet
 from ansor.run.zero_tuning import pick
 from ansor.search.evolution import EvolutionOptions
 from ansor.search.tuner import Halves, TunerOptions
@@ -45,18 +47,22 @@ def records_of(folder: Path, task: DatasetTask) -> Path:
 
 
 def collect(
-    tasks: Sequence[DatasetTask], target: Target, folder: Path, *, trials: int, seed: int = 0, search: str = "mixed", report: Report = quiet,
+    tasks: Sequence[DatasetTask], target: Target, folder: Path, *, trials: int, seconds: float = math.inf, seed: int = 0, search: str = "mixed",
     done: Callable[[DatasetTask, TaskState], None] = lambda task, state: None,
 ) -> None:
-    """Measure `trials` programs of each task in turn, those in its file included; `search`: one of SEARCHES; `done` is told after each task.
+    """Measure `trials` programs of each task in turn, those in its file included, until `seconds` are over; `search`: one of SEARCHES; `done` is told after
+    each task.
 
     Ctrl-C passes through, nothing is lost.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    end = time.monotonic() + seconds
+    options = SearchOptions(seed, PACKAGE, first=partial(pick, seed=seed) if search == "tuning" else None, tuner=SEARCHES[search])
     with Measurer(target, timing=TIMING) as measurer:
         for task in tasks:
-            run = TuningRun(
-                [search_task(task, target)], measurer=measurer, budget=Budget.of(trials), trials=Trials(records_of(folder, task)), hearers=Hearers(report),
-                search=SearchOptions(seed, first=partial(pick, seed=seed) if search == "tuning" else None, tuner=SEARCHES[search]),
-            )  # fmt: skip
+            left = end - time.monotonic()
+            if left <= 0:
+                return
+            budget = Budget(trials, None if math.isinf(left) else left)
+            run = TuningRun([search_task(task, target)], measurer=measurer, budget=budget, trials=Trials(records_of(folder, task)), search=options)
             done(task, run.run()[0])

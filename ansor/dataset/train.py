@@ -31,10 +31,12 @@ NETWORK = NetworkOptions(units=128, epochs=50)
 TREES = TreeOptions(trees=130, learning_rate=0.08, leaves=31, smallest_leaf=20, l2=1.0, features=0.5, rows=0.8)
 
 
-def train_networks(examples: Sequence[Examples], options: NetworkOptions = NETWORK) -> tuple[Network, ...]:
-    """Networks for all tasks together, each without one in PARTS families of tasks. Raises ValueError without a task."""
+def train_networks(examples: Sequence[Examples], options: NetworkOptions = NETWORK, begin: Sequence[Network] = ()) -> tuple[Network, ...]:
+    """Networks for all tasks together, each without one in PARTS families of tasks. begin: what they know already, one for each. Raises ValueError without a
+    task."""
     parts = [[(one.features, one.seconds) for one in _left_to(member, examples)] for member in range(MEMBERS)]
-    return tuple(fit_network(part, replace(options, seed=member)) for member, part in enumerate(parts))
+    starts = dict(enumerate(begin))
+    return tuple(fit_network(part, replace(options, seed=member), starts.get(member)) for member, part in enumerate(parts))
 
 
 def train_trees(examples: Sequence[Examples], options: TreeOptions = TREES) -> Stage:

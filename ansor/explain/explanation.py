@@ -128,11 +128,11 @@ def _tried(task: SearchTask, outcomes: Sequence[Outcome], algorithm: str) -> Tri
 def _program(task: SearchTask, outcome: Outcome) -> Program:
     space, row = task.spaces[outcome.pick.space], outcome.pick.row
     loops = space.sketch.lower_row(row)
-    statements = statements_of(loops, analytic.first_cache(task.target))
-    costs = tuple(_cost(one, task.target) for one in statements)
+    statements, own = statements_of(loops, analytic.first_cache(task.target)), task.target.cost(loops)
+    costs = tuple(_cost(one, task.target) for one in statements) if own is None else (Cost("in all", float(own), 0.0),)
     tiles = tuple(tiles for stage in space.sketch.state.stages for tiles in stage_tiles(space.sketch, row, stage, loops))
     main = _main_statement(statements).nest.store.stage
-    return Program(space.algorithm, _measured(outcome), main, in_words(space.sketch, row), tiles, costs)
+    return Program(space.algorithm, _measured(outcome), main, in_words(space.sketch, row), tiles, costs, own is not None)
 
 
 def _cost(statement: Statement, target: Target) -> Cost:

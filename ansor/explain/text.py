@@ -106,6 +106,8 @@ def _pieces(one: Explanation) -> list[str]:
     main = one.main
     lines = [f"Pieces: {main.stage}, the stage with the most work, from the outermost loop to the innermost"]
     lines += _tiles(main.tiles)
+    if one.best.whole:  # registers and caches are those of processors
+        return lines
     if main.register_tile is not None:
         lines += [f"  registers  {_register_tile(main.register_tile)}"]
     return lines + _levels(main) + _caches(one)
@@ -154,6 +156,9 @@ def _caches(one: Explanation) -> list[str]:
 
 def _expected(one: Explanation) -> list[str]:
     best = one.best
+    if best.whole:
+        lines = [f"Expected: {_count(best.cycles)} cycles by the estimate of the target; measured {one.trials.unit.text(best.measured)}"]
+        return lines + ([f"  it {_ranking(one.rankings.by_estimate)}"] if one.trials.valid > 1 else [])
     rows = [(cost.stage, cost.instructions, cost.transfers) for cost in best.costs]
     rows += [("in all", best.instructions, best.transfers)] if len(rows) > 1 else []
     wide = max(len("in all"), *(len(cost.stage) for cost in best.costs))
@@ -221,12 +226,16 @@ def _blamed(best: Program, other: Program) -> str:
     """Which part of the estimate accounts for the difference, if any does."""
     instructions, transfers = other.instructions - best.instructions, other.transfers - best.transfers
     numbers = f"instructions {_arrow(best.instructions, other.instructions)}, transfers {_arrow(best.transfers, other.transfers)}"
+    if best.whole:
+        numbers = f"cycles {_arrow(best.cycles, other.cycles)}"
     if other.measured <= (1 + SEEN) * best.measured:
         return f"{numbers}: the times are so near each other that which is the best may be chance"
     if abs(instructions) + abs(transfers) <= SEEN * best.cycles:
         return f"{numbers}: it sees no difference"
     if instructions + transfers <= 0:
         return f"{numbers}: it takes this one for the faster, so the cause is none that it knows"
+    if best.whole:
+        return f"{numbers}: it sees the difference"
     if min(instructions, transfers) >= max(instructions, transfers) / 2:
         return f"{numbers}: the difference is in both"
     return f"{numbers}: the difference is in the {'instructions' if instructions > transfers else 'transfers'}"

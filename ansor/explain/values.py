@@ -65,7 +65,7 @@ class Cost:
 @dataclass(frozen=True)
 class Program:
     """A measured program. `algorithm`: the alternative it is of, "" for the declaration itself; measured: its cost, in the unit of the trials;
-    main: the stage with the most work; costs: estimates of its statements."""
+    main: the stage with the most work; costs: estimates of its statements; whole: there is one for all of them, by the target's own estimate."""
 
     algorithm: str
     measured: float
@@ -73,6 +73,7 @@ class Program:
     said: tuple[Said, ...]
     tiles: tuple[AxisTiles, ...]
     costs: tuple[Cost, ...]
+    whole: bool = False
 
     @property
     def instructions(self) -> float:

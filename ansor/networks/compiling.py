@@ -34,7 +34,7 @@ def compiled(extracted: ExtractedGraph, target: Target, asked: RunOptions, voice
     states = recorded_states([(task, float(group.weight)) for task, group in zip(tasks, extracted.tasks, strict=True)], asked.records)
     tune_states(states, asked, voice)
     voice.now(f"choosing programs for {counted(len(tasks), 'kernel')}")
-    bests = [chosen(states[task.workload_key], seed=asked.search.seed) for task in tasks]
+    bests = [chosen(states[task.workload_key], asked.search.model, asked.search.seed) for task in tasks]
     on_tasks(list(states.values()))
     say_refused(list(states.values()), voice.alarm)
     say_guesses([state for state in states.values() if is_tunable(state.task)], voice.say, hint=not asked.given)

@@ -7,9 +7,10 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from ansor.cost_model.base import CostModel
+from ansor.errors import ScheduleError
 from ansor.ir import access
 from ansor.run.refused import refusal
-from ansor.run.states import Best, TaskState, best_of_recorded
+from ansor.run.states import Best, Guess, TaskState, best_of_recorded
 from ansor.run.voice import Report
 from ansor.run.zero_tuning import as_declared, pick
 from ansor.tasks.recorded import recorded_outcomes, say_left_out
@@ -50,13 +51,33 @@ def is_tunable(task: SearchTask) -> bool:
     return any(access.has_reduction(stage) for stage in task.dag.stages)
 
 
-def chosen(state: TaskState, model: CostModel | None = None, seed: int = 0) -> Best:
-    """The best measured program; what the model picks when nothing was measured; the plain declaration when all that was measured failed."""
+def chosen(state: TaskState, model: CostModel | str | None = None, seed: int = 0) -> Best:
+    """The best measured program; what the model picks when nothing was measured; the plain declaration when all that was measured failed.
+
+    Raises ScheduleError where the target's devices do not run that, and there is no other.
+    """
     if state.best is not None:
         return state.best
+    if state.guess is None and not state.task.target.plain_loops:
+        state.guess = _scheduled(state, model, seed)
     if state.guess is None:
         state.guess = as_declared(state.task, _all_failed(state)) if state.trials else pick(state.task, model, seed=seed)
     return state.guess.program
+
+
+def _scheduled(state: TaskState, model: CostModel | str | None, seed: int) -> Guess:
+    """What the model picks, which is not the plain declaration."""
+    task, why = state.task, state.task.target.refusal(state.task.dag)
+    asked = f"asked for a program of {task.name} for {task.target}"
+    if why:
+        raise ScheduleError(f"{asked}, which cannot run there: {why}")
+    if state.trials:
+        first = "" if state.first_failure is None else f"; the first: {' '.join(state.first_failure.text.split())}"
+        raise ScheduleError(f"{asked}, and {_all_failed(state)}{first}")
+    found = pick(task, model, seed=seed)
+    if found.refused:
+        raise ScheduleError(refusal(task))
+    return found
 
 
 def _all_failed(state: TaskState) -> str:

@@ -41,7 +41,7 @@ class FirstFailures:
             assert failure is not None
             said = f"{failure.kind}: {clip(' '.join(failure.text.split()), 300)}"
             if failure.kind == "does_not_fit":
-                raise MeasureError(f"the first {count} programs are too large for the device: {said}; choose smaller sizes, or another board")
+                raise MeasureError(f"the first {count} programs are too large for the device: {said}; {_smaller(failure.text)}, or another board")
             raise MeasureError(
                 f"the first {count} programs all fail alike, before they run, so the tools are at fault rather than the programs: "
                 f"{said}; `ansor doctor` checks compiler and machine; nothing was recorded of them"
@@ -53,6 +53,13 @@ class FirstFailures:
         held, self._held = self._held, []
         for write in held:
             write()
+
+
+def _smaller(text: str) -> str:
+    """What to choose: by what has no room, as the failure says it."""
+    if "stack" in text:
+        return "choose smaller tiles (-stack= of the target bounds local buffers), a larger run.stack in the board's file"
+    return "choose smaller sizes"
 
 
 def _without_names(text: str) -> str:

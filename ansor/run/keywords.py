@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 from ansor.cost_model.base import CostModel
 from ansor.measure.device import Device
@@ -43,7 +43,13 @@ class TuningKeywords(TypedDict, total=False):
 class ModelKeywords(TuningKeywords, total=False):
     """The same, and what judges programs."""
 
-    model: CostModel | None
+    model: CostModel | Literal["package"] | None
+
+
+class NetworkKeywords(TuningKeywords, total=False):
+    """The same where `model` is the network."""
+
+    cost_model: CostModel | Literal["package"] | None
 
 
 @dataclass(frozen=True)
@@ -75,12 +81,13 @@ class RunOptions:
     given: bool = True
 
     @staticmethod
-    def of(asked: TuningKeywords, model: CostModel | None = None, *, needs_budget: bool = False) -> RunOptions:
+    def of(asked: TuningKeywords, model: CostModel | str | None = None, *, needs_budget: bool = False) -> RunOptions:
         """As people give it; without a budget nothing is measured, unless one is needed. Raises BudgetError and ArgumentError."""
         trials, minutes = asked.get("trials"), asked.get("minutes")
         given = trials is not None or minutes is not None
         budget = Budget.of(trials if given or needs_budget else 0, minutes, asked.get("min_gain"))
-        check_arguments(model=model, **{name: value for name, value in asked.items() if name in CHECKED})
+        name_of_model = "cost_model" if "cost_model" in asked else "model"
+        check_arguments(**{name_of_model: model}, **{name: value for name, value in asked.items() if name in CHECKED})
         seed, records = asked.get("seed", 0), asked.get("records")
         return RunOptions(
             budget,

@@ -21,13 +21,17 @@ from ansor.tasks.recorded import Recorded, recorded_outcomes, say_left_out
 
 
 class Ledger:
-    """Reads the file of a run before it, and appends to it in a `with`. Failures of the first trials are held back until it is clear what they are."""
+    """Reads the file of a run before it, and appends to it in a `with`. Failures of the first trials are held back until it is clear what they are.
 
-    def __init__(self, trials: Trials, states: Sequence[TaskState], measurer: Measurer, seed: int) -> None:
+    judge: the model that picks programs, as it is noted.
+    """
+
+    def __init__(self, trials: Trials, states: Sequence[TaskState], measurer: Measurer, seed: int, judge: str = "") -> None:
         self._trials = trials
         self._states = states
         self._measurer = measurer
         self._seed = seed
+        self._judge = judge
         self._first_failures = FirstFailures()
         self._file: RecordFile | None = None
 
@@ -49,7 +53,7 @@ class Ledger:
     def __enter__(self) -> Self:
         if self._trials.file is not None:
             names = {state.task.workload_key: state.task.name for state in self._states}
-            self._file = RecordFile(self._trials.file, make_header(self._measurer.toolchain, seed=self._seed, names=names))
+            self._file = RecordFile(self._trials.file, make_header(self._measurer.toolchain, seed=self._seed, names=names, model=self._judge))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

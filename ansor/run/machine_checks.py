@@ -52,6 +52,11 @@ def check_loads_here(target: Target) -> None:
     """Raises TargetError for a target whose programs do not run in this process: a network is one callable here."""
     if target.is_local:
         return
+    if not target.plain_loops:
+        raise TargetError(
+            f"asked to compile a network for {target}, which runs no programs of this process: a core runs the middle of an int8 network, beside a host: "
+            "use ansor.offload.build (docs/vta.md)"
+        )
     raise TargetError(
         f"asked to compile a network for {target}, whose programs run on {target.device}, not in this process; tune its kernels with "
         "ansor.extract_tasks(model, inputs, target) and ansor.tune_tasks(tasks, ...)"

@@ -28,13 +28,14 @@ Log = Callable[[SearchTask, SketchSpace, Record], bool]
 class SearchOptions:
     """How programs are searched for.
 
-    model: what judges, the package's own by default. early_stop: end a task after so many trials without a better program.
+    model: what judges: a model, 'package', or by default the model of this machine, or else the package's.
+    early_stop: end a task after so many trials without a better program.
     first: gives the program that is measured first of all of a task, before anything is searched for; where templates are searched along, one of the rules
     and one of each template. tuner: the search's own options; its `budget` and `early_stop` are the run's.
     """
 
     seed: int = 0
-    model: CostModel | None = None
+    model: CostModel | str | None = None
     early_stop: int | None = None
     first: First | None = None
     tuner: TunerOptions = field(default_factory=TunerOptions)

@@ -101,18 +101,17 @@ class Program:
 
     def __call__(self, *inputs: object, **named: object) -> NoReturn:
         """A program for another machine cannot be called: raises MeasureError."""
-        raise MeasureError(f"asked to call {self.name}, a program for {self.target}, which does not run in this process; save(folder) writes it as C for there")
+        raise MeasureError(f"asked to call {self.name}, a program for {self.target}, which does not run in this process; save(folder) writes it for there")
 
     def save(self, folder: str | Path) -> Path:
         """Write C, a header, a build script and a self-test, all of which need a C compiler and nothing else. Files that are there are replaced. For a board
         also the linker script; the self-test is then an image that its simulator runs.
 
         `sh build.sh` builds a static library, `sh build.sh test` the self-test as well, and runs it: it fills the inputs from a seed, computes the outputs by
-        plain loops in double precision (for a board that was done here), and compares. Raises MeasureError when the folder cannot be written to.
+        plain loops in double precision (for a board that was done here), and compares. A program that is no C is its text, in one file that is named after it
+        and the kind of its target. Raises MeasureError when the folder cannot be written to.
         """
         place = Path(folder)
-        if not isinstance(self.target.toolchain(), CToolchain | ImageToolchain):
-            raise MeasureError(f"asked to save {self.name}, a program for {self.target}, as C, but no C compiler builds programs of this kind; keep `source`")
         try:
             for name, text in files_of(self).items():
                 make_folder((place / name).parent)
@@ -145,6 +144,8 @@ def program_of(task: SearchTask, best: Best, stats: Mapping[str, float] | None =
 def files_of(program: Program) -> Mapping[str, str]:
     """Texts by their place in the folder."""
     code, toolchain = program.code, program.target.toolchain()
+    if not isinstance(toolchain, CToolchain | ImageToolchain):
+        return {f"{code.entry}.{program.target.kind}": code.text}
     if isinstance(toolchain, ImageToolchain):
         header = {f"{code.entry}.h": header_text(program)}
         return {**header, **board_files(code, toolchain.board, toolchain.machine, program.task)}

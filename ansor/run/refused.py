@@ -18,7 +18,7 @@ SKETCHES, ROWS = 16, 16
 def check_possible(tasks: Sequence[SearchTask]) -> None:
     """Raises MeasureError for the first task of which no program can run on the devices of its target."""
     for said in filter(None, map(impossible, tasks)):
-        raise MeasureError(f"{said}; choose smaller sizes, or another target")
+        raise MeasureError(said)
 
 
 def impossible(task: SearchTask) -> str:

@@ -11,12 +11,12 @@ from ansor.targets.unit import SECONDS, common_unit
 from ansor.tasks.origins import standing
 
 
-def last_lines(states: Sequence[TaskState], pace: Pace) -> Iterator[str]:
-    """How much there was, what going on would be expected to bring, and whose programs are the best."""
+def last_lines(states: Sequence[TaskState], pace: Pace, judge: str) -> Iterator[str]:
+    """How much there was, what going on would be expected to bring, and whose programs are the best. judge: the model that chose programs."""
     measured = pace.trials - sum(state.resumed for state in states)
     again = pace.gain(pace.trials, timed=False)
     more = f"; {counted(pace.trials, 'trial')} more would be expected to save {format_share(again)}" if again else ""
-    yield f"{_reached(states)}{counted(measured, 'trial')} in {format_left(pace.elapsed)}{more}"
+    yield f"{_reached(states)}{counted(measured, 'trial')} in {format_left(pace.elapsed)}, chosen by {judge}{more}"
     for state in states:
         origins = origins_of(state.task)
         if len(origins) > 1:

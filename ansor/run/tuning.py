@@ -15,14 +15,13 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 
-from ansor.cost_model.base import CostModel
-from ansor.cost_model.pretrained import first_model
 from ansor.errors import AnsorError
 from ansor.measure.failure import LINK, Failure
 from ansor.measure.machine_trouble import KIND as MACHINE
 from ansor.measure.machine_trouble import check_trouble
 from ansor.measure.measurer import Candidate, Measurement, Measurer
 from ansor.run.budget import FEWEST_TRIALS, Budget
+from ansor.run.judge import PACKAGE, Judge, judge_of
 from ansor.run.ledger import Ledger
 from ansor.run.options import SMALL_ROUND, Rounds, SearchOptions, Trials
 from ansor.run.pace import Pace
@@ -34,6 +33,7 @@ from ansor.run.voice import Hearers
 from ansor.search.task_scheduler import TaskInfo, TaskScheduler
 from ansor.search.tuner import Outcome, Pick, Tuner
 from ansor.support.text import clip, counted, format_left, format_share
+from ansor.targets.base import parse_target
 from ansor.tasks.origins import origin_of
 from ansor.tasks.task import SearchTask
 
@@ -64,21 +64,26 @@ class TuningRun:
         self.measurer, self.budget = measurer, budget
         self.search, self.rounds, self.hearers = search or SearchOptions(), rounds or Rounds(), hearers or Hearers()
         self.on_round: OnRound | None = None
-        self.model = self.search.model or self._first_model(tasks)
+        self.judge = self._judge(tasks)
+        self.model = self.judge.model
         self.failures: Counter[str] = Counter()
         given = weights if weights is not None else [1.0] * len(tasks)
         self.states = [TaskState(task, weight) for task, weight in zip(tasks, given, strict=True)]
         self.pace = Pace(budget, self.states, self.rounds.clock, self._tried_out)
-        self.ledger = Ledger(trials or Trials(), self.states, measurer, int(self.search.seed))
+        self.ledger = Ledger(trials or Trials(), self.states, measurer, int(self.search.seed), self.judge.mark)
         infos = [TaskInfo(weight=state.weight) for state in self.states]
         self.scheduler = TaskScheduler(infos, objective=self.rounds.objective, options=self.rounds.scheduling)
         self.tuners = {id(state): self._tuner(state, number) for number, state in enumerate(self.states)}
         for state, outcomes in zip(self.states, trials.known if trials else (), strict=False):
             self._tell_known(state, outcomes)
 
-    def _first_model(self, tasks: Sequence[SearchTask]) -> CostModel:
-        family = tasks[0].target.prior.family if tasks else ""
-        return first_model(family, self.measurer.unit.name, int(self.search.seed))
+    def _judge(self, tasks: Sequence[SearchTask]) -> Judge:
+        """What is asked for; else what is known of the tasks' one target, and of this machine where all programs run here."""
+        asked = self.search.model
+        if not tasks:
+            return judge_of(parse_target("cpu"), "", asked or PACKAGE, seed=int(self.search.seed))
+        here = self.measurer.is_here and len({str(task.target) for task in tasks}) == 1
+        return judge_of(tasks[0].target, self.measurer.unit.name, asked, seed=int(self.search.seed), here=here)
 
     def _tuner(self, state: TaskState, number: int) -> Tuner:
         """The search for programs of a task, whose sketches are derived now if they were not before."""
@@ -107,7 +112,7 @@ class TuningRun:
                 for state in self._schedule(done):
                     done += self._round(state, self.pace.round_size(state, done, self.rounds.size))
         self._say_without_program()
-        for line in last_lines(self.states, self.pace):
+        for line in last_lines(self.states, self.pace, self.judge.name):
             self.hearers.say(line)
         return self.states
 

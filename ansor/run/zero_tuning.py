@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 
 from ansor.cost_model.base import CostModel
 from ansor.cost_model.network_model import NetworkModel
-from ansor.cost_model.pretrained import knows, pretrained
+from ansor.cost_model.pretrained import knows
 from ansor.cost_model.training_set import estimated_scores
 from ansor.ir.feature_rows import FeatureRows
+from ansor.run.judge import judge_of
 from ansor.run.states import Best, Guess
 from ansor.schedule.memory import check_memories
 from ansor.schedule.sketch import Sketch
@@ -33,6 +34,7 @@ from ansor.schedule.steps import ComputeAt, Parallel, PragmaUnroll, Step, Vector
 from ansor.search.evolution import EvolutionOptions, Hall, Quest, Score, evolve
 from ansor.search.population import sample_population
 from ansor.search.sampling import SampledSpace
+from ansor.support.garbage import uncollected
 from ansor.tasks.origins import origin_of
 from ansor.tasks.sketch_space import SketchSpace
 from ansor.tasks.task import SearchTask
@@ -87,13 +89,18 @@ SURE = 0.5
 """Confidence below which the estimate decides."""
 
 
-def pick(task: SearchTask, model: CostModel | None = None, among: Sequence[SketchSpace] | None = None, *, seed: int = 0) -> Guess:
-    """The most promising program of a task, the same for a seed. `model`: what judges, the package's own by default; `among`: some of the task's spaces."""
-    candidates = task.spaces if among is None else among
+def pick(task: SearchTask, model: CostModel | str | None = None, among: Sequence[SketchSpace] | None = None, *, seed: int = 0) -> Guess:
+    """The most promising program of a task, the same for a seed. `model`: what judges, as in `SearchOptions`; `among`: some of the task's spaces."""
+    with uncollected():
+        return _picked(task, model, task.spaces if among is None else among, seed)
+
+
+def _picked(task: SearchTask, model: CostModel | str | None, candidates: Sequence[SketchSpace], seed: int) -> Guess:
     rng = np.random.default_rng(seed)
-    if model is None and not knows(task.target.prior.family, task.target.unit.name):
+    if (model is None or isinstance(model, str)) and not knows(task.target.prior.family, task.target.unit.name):
         return _by_estimate(task, candidates, f"no model knows {task.target.kind}", rng)
-    judge = pretrained() if model is None else model
+    chosen = judge_of(task.target, task.target.unit.name, model)
+    judge = chosen.model
     score = partial(_scores, judge)
     spaces = _promising(candidates, score, rng)
     hall = _searched(spaces, score, rng)
@@ -102,7 +109,7 @@ def pick(task: SearchTask, model: CostModel | None = None, among: Sequence[Sketc
     place, regret = least_regret(_opinions(judge, hall.features))
     sure = AGREED * math.exp(-regret)
     if sure >= SURE or math.isinf(regret):
-        return Guess(_program(spaces, hall, place), "chosen by the model", None if math.isinf(regret) else sure)
+        return Guess(_program(spaces, hall, place), f"chosen by {chosen.name}", None if math.isinf(regret) else sure)
     return _by_estimate(task, candidates, "the model is not sure", rng)
 
 

@@ -1,5 +1,6 @@
-"""Numbers and tool output as short text for people."""
+"""Numbers and tool output as short text for people, and sizes that people write."""
 
+import re
 from collections.abc import Sequence
 
 
@@ -24,6 +25,12 @@ def format_left(seconds: float) -> str:
 def format_share(share: float) -> str:
     """One decimal of a percent: 0.0234 -> '2.3 %'."""
     return f"{100 * share:.1f} %"
+
+
+def parse_bytes(text: str) -> int | None:
+    """Bytes of a size as people write it: 65536, 64K, 1MiB; None for another text."""
+    match = re.fullmatch(r"(\d+)([KMG]?)(?:i?B)?", text)
+    return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2]] if match else None
 
 
 def format_bytes(count: float) -> str:

@@ -35,6 +35,8 @@ def is_whole(value: object, least: int) -> bool:
 
 
 def _is_cost_model(value: object) -> bool:
+    if isinstance(value, str):
+        return value == "package"
     return not isinstance(value, type) and all(hasattr(value, part) for part in ("fitted", "update", "predict"))  # a class has them, too
 
 
@@ -59,7 +61,8 @@ _KINDS: Mapping[str, tuple[_Fits, str]] = {
     "records": (_optional(lambda value: isinstance(value, str | os.PathLike)), "the path of a record file, or leave it out"),
     "seed": (lambda value: is_whole(value, 0), "a whole number of at least 0"),
     "early_stop": (_optional(lambda value: is_whole(value, 1)), "after how many trials without a better program to stop, or leave it out"),
-    "model": (_optional(_is_cost_model), "a cost model, with fitted, update and predict, or leave it out"),
+    "model": (_optional(_is_cost_model), "a cost model, with fitted, update and predict, or 'package' for the package's own, or leave it out"),
+    "cost_model": (_optional(_is_cost_model), "a cost model, with fitted, update and predict, or 'package' for the package's own, or leave it out"),
     "timing": (_optional(lambda value: isinstance(value, TimingOptions)), "ansor.measure.timing.TimingOptions(...), or leave it out"),
     "progress": (lambda value: value is None or isinstance(value, bool) or hasattr(value, "update"), "True, False, or None: on a terminal and in notebooks"),
     "report": (callable, "a function that takes a line of text, such as print"),

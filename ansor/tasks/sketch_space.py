@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from ansor.ir.tape import Recorder, matrix
 from ansor.schedule.legality import legal
 from ansor.schedule.lower import lower
 from ansor.schedule.sketch import Rows, Sketch
+from ansor.support.garbage import uncollected
 from ansor.targets.base import Target
 
 
@@ -133,12 +133,9 @@ def recorded(sketch: Sketch, target: Target) -> Recorded:
 
 @contextmanager
 def _recording() -> Iterator[Recorder]:
-    """A recorder. Python does not look for garbage meanwhile: it would find none among ten thousand columns, again and again."""
-    collecting, recorder = gc.isenabled(), Recorder()
-    gc.disable()
-    try:
-        yield recorder
-    finally:
-        recorder.forget()
-        if collecting:
-            gc.enable()
+    recorder = Recorder()
+    with uncollected():
+        try:
+            yield recorder
+        finally:
+            recorder.forget()

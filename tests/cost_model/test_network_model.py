@@ -82,6 +82,12 @@ def test_another_knows_the_same_and_learns_on_its_own() -> None:
     assert not np.array_equal(another.predict(features), known)
 
 
+def test_what_is_left_out_without_corrections_changes_no_bit() -> None:
+    model, (features, _) = NetworkModel([network(0), network(1)]), programs(20)
+    members, points = model._described(features)
+    assert (members == model._members(features)).all() and (model._correct(points) == 0).all()
+
+
 def test_a_program_scores_the_same_whatever_stands_beside_it() -> None:
     model = NetworkModel([network(0), network(1)])
     features, seconds = programs(60)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from itertools import pairwise
 
@@ -22,6 +23,7 @@ from ansor.search.tuner import Outcome, Pick
 from ansor.targets.unit import INSTRUCTIONS
 from ansor.tasks.task import SearchTask
 from ansor.te import workloads
+from tests.vta_declarations import dense
 
 Value = tuple[int, ...] | int
 TARGET = "cpu -mcpu=znver4 -threads=1"
@@ -253,6 +255,24 @@ def test_algorithms_beside_the_declaration() -> None:
     text = explanation_text(one)
     assert "How: by another algorithm, winograd_f2; also searched: the declaration as it is (1 trial, best 2.00 times as long)" in " ".join(text.split())
     assert "2.00 times as long, as declared" in text
+
+
+def _of_a_core() -> str:
+    task = SearchTask(tensors=dense(32, 64, 64), target="vta")
+    (space, *_), rng = task.spaces, np.random.default_rng(0)
+    rows = rng.integers(0, space.sizes, (200, len(space.sizes)))
+    rows = np.unique(rows[space.legal(rows)], axis=0)[:4]
+    costs = [float(np.asarray(space.target.cost(space.sketch.lower_row(row.tolist())))) for row in rows]
+    trials = [Outcome(Pick(0, tuple(row.tolist())), cost) for row, cost in zip(rows, costs, strict=True)]
+    return explanation_text(explain(task, trials, unit=task.target.unit))
+
+
+def test_a_target_with_an_estimate_of_its_own_has_no_registers_and_caches() -> None:
+    text = _of_a_core()
+    number = r"[\d.]+( k)? cycles"
+    assert re.search(rf"^Expected: {number} by the estimate of the target; measured {number}\n  it ranks the best at place 1 of 4", text, re.M)
+    assert "(rank correlation with the times 1.00)" in text and re.search(r"estimate +cycles .* -> .*: it sees", text)
+    assert "registers" not in text and "transfers" not in text and "caches" not in text and "touches" not in text
 
 
 @pytest.mark.parametrize("width", [80, WIDTH, 160])

@@ -36,3 +36,14 @@ def test_a_run_that_ends_before_that_is_known_writes_them() -> None:
     first.keep(Failure("reference", "it does not build"), lambda: written.append(1))
     first.settle()
     assert written == [1]
+
+
+@pytest.mark.parametrize(("text", "cure"), [
+    ("a frame larger than the stack: a function of the program needs 9,000 bytes of it at once; x has 4,096", "choose smaller tiles .*run.stack in"),
+    ("the program needs 9,000 bytes for its arguments and 1 of workspace; x has 4,096", "choose smaller sizes, or another board"),
+])  # fmt: skip
+def test_what_is_too_large_says_what_to_make_smaller(text: str, cure: str) -> None:
+    first = FirstFailures()
+    with pytest.raises(MeasureError, match=f"too large for the device: does_not_fit: {text}; {cure}"):
+        for _ in range(ALIKE):
+            first.keep(Failure("does_not_fit", text), lambda: None)

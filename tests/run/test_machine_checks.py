@@ -43,3 +43,8 @@ def test_networks_for_other_devices_are_refused_with_what_to_use() -> None:
     target = replace(target, kind=kind.name)
     with pytest.raises(TargetError, match="whose programs run on board, not in this process; tune its kernels"):
         check_loads_here(target)
+
+
+def test_networks_for_a_core_alone_are_refused_with_what_to_use() -> None:
+    with pytest.raises(TargetError, match=r"^asked to compile a network for vta -core=default, .*: use ansor.offload.build \(docs/vta.md\)$"):
+        check_loads_here(parse_target("vta"))

@@ -96,7 +96,7 @@ def test_without_a_budget_one_line_says_how_to_tune() -> None:
     noted = Noted()
     ansor.auto_schedule("matmul", (16, 16, 16), ONE, progress=noted)
     (line,) = noted.lines
-    assert "chosen by the model" in line and line.endswith("; give trials= or minutes= to tune")
+    assert "chosen by the package's model" in line and line.endswith("; give trials= or minutes= to tune")
     noted = Noted()
     ansor.auto_schedule("matmul", (16, 16, 16), ONE, trials=0, progress=noted)
     assert not noted.lines[0].endswith("to tune"), "whoever asks for 0 trials means it"

@@ -13,6 +13,7 @@ from ansor.cost_model.network_model import NetworkModel
 from ansor.cost_model.pretrained import pretrained
 from ansor.cost_model.random_model import RandomModel
 from ansor.ir.feature_rows import FeatureRows
+from ansor.ir.tape import Recorder
 from ansor.run.zero_tuning import DESCRIBED, ESTIMATED, _combines, _differences, _family, _kept_stages, _opinions, _scores, least_regret, pick
 from ansor.schedule.sketch import Rows
 from ansor.targets.base import parse_target
@@ -36,6 +37,22 @@ class Opposed(NetworkModel):
 
 def matmul() -> list[Tensor]:
     return workloads.matmul(64, 64, 64)
+
+
+def test_a_pick_records_few_sketches_in_few_notes(monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths: list[int] = []
+
+    class Counted(Recorder):
+        def forget(self) -> None:
+            lengths.append(len(self.nodes))
+            super().forget()
+
+    monkeypatch.setattr("ansor.tasks.sketch_space.Recorder", Counted)
+    data, weight = te.placeholder((1, 64, 56, 56), name="data"), te.placeholder((64, 64, 3, 3), name="weight")
+    task = SearchTask(tensors=[data, weight, nn.conv2d(data, weight, padding=1)], target=TARGET)
+    pick(task)
+    assert len(task.spaces) >= 80 and 0 < len(lengths) <= 22, "describing a sketch takes most of the time of a first call"
+    assert 0 < sum(lengths) / len(lengths) < 11_000
 
 
 def test_the_choice_is_legal_and_the_same_in_any_process() -> None:
@@ -99,7 +116,7 @@ def test_where_nothing_is_known_the_estimate_chooses() -> None:
     choice = pick(task, Opposed(pretrained()._networks))
     assert choice.confidence is None and choice.how == "chosen by the estimate, as the model is not sure"
     by_chance = pick(task, RandomModel())
-    assert by_chance.confidence is None and by_chance.how == "chosen by the model", "of one judge nothing can be said"
+    assert by_chance.confidence is None and by_chance.how == "chosen by the model given", "of one judge nothing can be said"
 
 
 def test_where_no_program_is_legal_the_declaration_serves(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,4 +188,4 @@ def test_where_no_model_knows_the_target_the_estimate_chooses_and_nothing_is_pro
     task = SearchTask(matmul, target=replace(known, prior=replace(known.prior, family="")))
     choice = pick(task)
     assert (choice.how, choice.confidence) == ("chosen by the estimate, as no model knows cpu", None)
-    assert pick(task, pretrained()).how == "chosen by the model"  # one that is given is asked
+    assert pick(task, pretrained()).how == "chosen by the model given"  # one that is given is asked

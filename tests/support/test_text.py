@@ -1,6 +1,6 @@
 import pytest
 
-from ansor.support.text import clip, counted, format_bytes, format_count, format_left, format_seconds, format_share
+from ansor.support.text import clip, counted, format_bytes, format_count, format_left, format_seconds, format_share, parse_bytes
 
 
 def test_seconds_pick_their_unit() -> None:
@@ -36,3 +36,8 @@ def test_articles() -> None:
     from ansor.support.text import with_article
 
     assert [with_article(word) for word in ("int", "list", "ndarray", "NoneType")] == ["an int", "a list", "an ndarray", "a NoneType"]
+
+
+def test_sizes_that_people_write() -> None:
+    assert [parse_bytes(text) for text in ("65536", "64K", "64KiB", "1MB", "2G", "0")] == [65536, 65536, 65536, 1 << 20, 2 << 30, 0]
+    assert [parse_bytes(text) for text in ("", "64k", "-1", "1.5M", "K", "64 K", "lots")] == [None] * 7

@@ -20,6 +20,7 @@ from ansor.codegen.patterns.base import Nest, Pattern, widest
 from ansor.codegen.pieces import pieces
 from ansor.codegen.tree import Code, block
 from ansor.codegen.values import Lanes, contiguous, vectorizable
+from ansor.codegen.word_moves import WORD, word_move
 from ansor.ir.linear import Linear, Var, of
 from ansor.ir.loops import For, Guard, Store
 
@@ -118,6 +119,9 @@ def _vectors(emit: Emitter, loop: For, begin: int, end: int, store: Store) -> li
 def _lanes(emit: Emitter, store: Store, lanes: Lanes) -> list[Code]:
     one: dict[Var, int | Linear] = {lanes.var: int(lanes.start.const)} if lanes.count == 1 else {}
     writer = emit.writer.at(one, None if lanes.count == 1 else lanes)
+    moved = word_move(writer, store) if emit.machine.vector_bytes == WORD else None
+    if moved is not None:
+        return [moved]
     found: list[Code] = []
     value = emit.value(writer, store.value, found)
     return [*found, f"{writer.place(store.buffer, store.index)} = {value};"]

@@ -1,0 +1,37 @@
+"""Which model judges the programs of a run: the one that was given, that of this machine, the package's, or the estimate alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ansor.cost_model.base import CostModel
+from ansor.cost_model.pretrained import first_model, knows, package_version
+from ansor.run.machine_model import machine_model
+from ansor.targets.base import Target
+
+PACKAGE = "package"
+"""Asks for the package's model, also where one was fitted to this machine."""
+
+
+@dataclass(frozen=True)
+class Judge:
+    """name: of the model, as reports say it; mark: as records note it, which tells versions apart."""
+
+    model: CostModel
+    name: str
+    mark: str
+
+
+def judge_of(target: Target, unit: str, asked: CostModel | str | None = None, *, seed: int = 0, here: bool = True) -> Judge:
+    """What judges programs of a target with costs in a unit. here: programs are measured on this machine, so that what was fitted to it may be used.
+
+    asked: a model, PACKAGE, or None for the best one that there is.
+    """
+    if asked is not None and not isinstance(asked, str):
+        return Judge(asked, "the model given", f"given: {type(asked).__name__}")
+    if not knows(target.prior.family, unit):
+        return Judge(first_model(target.prior.family, unit, seed), "the estimate, corrected by what is measured", "estimate")
+    own = machine_model(target) if asked is None and here else None
+    if own is not None:
+        return Judge(own.model, "the model of this machine", f"machine {own.digest}")
+    return Judge(first_model(target.prior.family, unit, seed), "the package's model", f"package {package_version()}")

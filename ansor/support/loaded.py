@@ -1,0 +1,14 @@
+"""PyTorch where a process has it: nothing here imports it."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+NEEDED = ("Tensor", "is_grad_enabled", "__file__")
+
+
+def loaded_torch() -> ModuleType | None:
+    """PyTorch if it was imported: None while another thread is importing it, and for what stands in its place (None, which forbids imports, say)."""
+    torch = sys.modules.get("torch")
+    return torch if all(hasattr(torch, name) for name in NEEDED) else None

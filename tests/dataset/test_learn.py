@@ -1,0 +1,131 @@
+"""Fitting the package's model to this machine: what is measured, in which order, what is learned, and when it counts as better."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+import pytest
+
+from ansor.cost_model.fit_network import NetworkOptions
+from ansor.cost_model.pretrained import learned_targets, pretrained
+from ansor.dataset import collect as collecting
+from ansor.dataset import learn
+from ansor.dataset.evaluate import Quality
+from ansor.dataset.learn import Tried, is_better, measure, recorded, spread
+from ansor.dataset.operators import KINDS, DatasetTask, dataset_tasks
+from ansor.dataset.split import HELD_OUT, fold_of
+from ansor.run.states import TaskState
+from ansor.targets.base import parse_target
+from tests.run.test_tuning import FakeMeasurer
+
+pytestmark = pytest.mark.compiler
+TARGET = parse_target("cpu -threads=1")
+
+
+def tiny(kind: str, **sizes: int) -> DatasetTask:
+    named = DatasetTask(kind, "tiny", tuple(sizes.items()), "")
+    return replace(named, base=named.name)
+
+
+TASKS = [tiny("softmax", rows=rows, columns=16) for rows in (4, 5, 10)] + [tiny("matmul", rows=8, columns=8, inputs=k) for k in (3, 4, 6)]
+
+
+class Measured(FakeMeasurer):
+    """In place of the measurer of a machine."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        pass
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> Measured:
+    measurer = Measured()
+    monkeypatch.setattr(collecting, "Measurer", lambda target, timing: measurer)
+    monkeypatch.setattr(learn, "PASSES", (4, 6))
+    return measurer
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_kinds_take_turns_and_a_fifth_is_held_out(seed: int) -> None:
+    tasks = dataset_tasks()
+    order = spread(tasks, seed)
+    assert Counter(order) == Counter(tasks) and order == spread(tasks, seed) != spread(tasks, seed + 1)
+    first = order[:28]
+    held_out = [task for task in first if fold_of(task) == HELD_OUT]
+    learned = [task for task in first if fold_of(task) != HELD_OUT]
+    assert 5 <= len(held_out) <= 6 and {task.kind for task in learned} == set(KINDS), "five minutes have some of each kind"
+    assert len({task.kind for task in held_out}) == len(held_out)
+    assert all(task.base == task.name for task in first), "sizes of networks"
+
+
+def test_a_small_part_of_the_tasks_has_an_order_too() -> None:
+    assert Counter(spread(TASKS)) == Counter(TASKS) and not spread([])
+
+
+def test_passes_go_over_all_tasks_and_on_where_a_run_was_stopped(fake: Measured, tmp_path: Path) -> None:
+    told: list[tuple[str, int]] = []
+
+    def done(task: DatasetTask, state: TaskState) -> None:
+        told.append((task.name, state.trials))
+
+    fake.interrupt_at = 7
+    with pytest.raises(KeyboardInterrupt):
+        measure(TASKS, TARGET, tmp_path, 1e6, done=done)
+    assert told == [(TASKS[0].name, 4)] and [recorded(task, TARGET, tmp_path) for task in TASKS] == [4, 2, 0, 0, 0, 0]
+    fake.interrupt_at = 0
+    measure(TASKS, TARGET, tmp_path, 1e6, done=done)
+    assert told[1:6] == [(task.name, 4) for task in TASKS[1:]] and told[6:] == [(task.name, 6) for task in TASKS]
+    assert len(fake.jobs) == 6 * len(TASKS) + 1, "nothing twice but what was interrupted"
+    measure(TASKS, TARGET, tmp_path, 1e6, done=done)
+    assert len(told) == 12, "nothing is left"
+    header = json.loads((tmp_path / f"{TASKS[0].name}.jsonl").read_text().splitlines()[0])["header"]
+    assert header["machine"]["cost_model"].startswith("package "), "whatever was fitted before"
+
+
+def test_nothing_is_measured_in_no_time(fake: Measured, tmp_path: Path) -> None:
+    measure(TASKS, TARGET, tmp_path, 0.0)
+    assert not fake.jobs
+
+
+@pytest.mark.torch
+def test_the_packages_networks_are_trained_further(fake: Measured, tmp_path: Path) -> None:
+    measure(TASKS, TARGET, tmp_path, 1e6)
+    learned, held_out = learn.examples(TASKS, TARGET, tmp_path)
+    assert {one.task for one in learned + held_out} == set(TASKS) and all(fold_of(one.task) == HELD_OUT for one in held_out)
+    options = NetworkOptions(epochs=1, learning_rate=1e-6, decay=0.0, dropout=0.0)
+    hardly = learn.fit(learned, options)
+    package = pretrained().networks
+    rows = learned[0].features.rows
+    for one, other in zip(hardly, package, strict=True):
+        np.testing.assert_allclose(one(rows), other(rows), atol=0.02)
+    assert any((one(rows) != other(rows)).any() for one, other in zip(learn.fit(learned, replace(options, learning_rate=1e-3)), package, strict=True))
+    found = learn.tried(package, held_out, pretrained())
+    assert found.package == found.fitted == found.before and not found.better and found.package.tasks == len(held_out) > 0
+
+
+def test_it_learns_along_what_is_known_of_the_packages_machines() -> None:
+    known = list(learn._known(TASKS[:3], pretrained()))
+    assert [one.task for one in known] == [TASKS[0], TASKS[2], TASKS[1]] and len(learned_targets()) == 2
+
+
+def of(pairs: float, peak1: float, peak5: float, tasks: int = 5) -> Quality:
+    return Quality(tasks, 0.1, pairs, peak1, peak5)
+
+
+def test_what_is_better() -> None:
+    package = of(0.8, 0.8, 0.9)
+    assert is_better(of(0.81, 0.8, 0.9), package) and is_better(of(0.81, 0.79, 0.92), package)
+    assert not is_better(package, package) and not is_better(of(0.81, 0.7, 0.95), package) and not is_better(of(0.79, 0.9, 0.95), package)
+    assert not is_better(of(0.9, 0.9, 0.9, tasks=0), package)
+    fitted = of(0.82, 0.8, 0.9)
+    assert Tried(package, fitted, package).better and Tried(package, fitted, package, before=of(0.81, 0.8, 0.9)).better
+    assert not Tried(package, fitted, package, before=of(0.83, 0.8, 0.9)).better
