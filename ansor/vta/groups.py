@@ -71,8 +71,8 @@ class Grouping:
 
 def grouping_of(dag: Dag) -> Grouping | None:
     """The grouped sum of products of a workload; None where it has none, or another reduction."""
-    sums = [stage for stage in dag.stages if access.has_reduction(stage)]
-    sides = product_of(sums[0]) if len(sums) == 1 else None
+    sums = [stage for stage in dag.stages if access.has_reduction(stage)] or [stage for stage in dag.stages if next(divided_reads(stage), None) is not None]
+    sides = _factors(sums[0]) if len(sums) == 1 else None
     return None if sides is None else _grouping(sums[0], *sides) or _grouping(sums[0], *sides[::-1])
 
 
@@ -99,9 +99,16 @@ def padding_of(tensor: Tensor) -> int | float:
 def product_of(stage: Tensor) -> tuple[Read, Read] | None:
     """What a sum multiplies, both int8."""
     body = stage.compute.body if stage.compute is not None else None
-    if not isinstance(body, Reduce) or body.combiner != "sum" or not isinstance(body.source, Binary) or body.source.op != "mul":
+    return _factors(stage) if isinstance(body, Reduce) and body.combiner == "sum" else None
+
+
+def _factors(stage: Tensor) -> tuple[Read, Read] | None:
+    """The same where a sum may have one term: a depthwise kernel of one place adds nothing."""
+    body = stage.compute.body if stage.compute is not None else None
+    product = body.source if isinstance(body, Reduce) and body.combiner == "sum" else body
+    if not isinstance(product, Binary) or product.op != "mul":
         return None
-    left, right = _narrow(body.source.left), _narrow(body.source.right)
+    left, right = _narrow(product.left), _narrow(product.right)
     return None if left is None or right is None else (left, right)
 
 
@@ -271,7 +278,8 @@ class _InGroups:
             return None
 
         found = transform(body, replaced)
-        assert isinstance(found, Reduce)
+        if not isinstance(found, Reduce):
+            return Reduce("sum", found, (columns,), found.dtype)
         return replace(found, axes=(columns, *(axis for axis in found.axes if axis is not grouping.group)))
 
     def _read(self, node: Expr) -> Expr | None:

@@ -45,6 +45,7 @@ OPERATORS = {
     "one result each": grouped((1, 60, 7, 8), 3, 3),
     "one place": grouped((1, 16, 5, 5), 16, 16, 5, pad=0),
     "groups of one": groups_of_one(),
+    "several of each, of one place": grouped((1, 20, 5, 6), 60, 20, 1, pad=0),
     "several of each": grouped((1, 20, 9, 9), 60, 20, dilation=2, pad=2),
     "add": added((1, 40, 9, 9)),
     "subtracted from numbers": turned_round((9, 40)),

@@ -25,6 +25,7 @@ def images(channels: int, outputs: int, groups: int, layout: str = "NHWC") -> li
 CASES = {
     "blocks": (grouped((1, 32, 5, 6), 64, 2), (2, 1)), "two at a time": (grouped((1, 32, 5, 6), 32, 4), (4, 2)), "all": (grouped((2, 12, 5, 6), 18, 3), (3, 3)),
     "residual": (grouped((1, 64, 4, 4), 32, 8, residual=True), (8, 4)), "multiplier": (grouped((1, 16, 5, 5), 32, 16), (16, 16)),
+    "multiplier of one place": (grouped((1, 16, 5, 5), 32, 16, 1, pad=0), (16, 16)),
     "depthwise": (depthwise((1, 32, 6, 6), 3, pad=1), (32, 16)), "channels last": (images(32, 64, 4), (4, 2)),
     "given weights": (grouped((1, 32, 5, 6), 64, 2, constant=False), (2, 1)),
 }  # fmt: skip
