@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -65,7 +66,10 @@ class OpenclDriver:
         cl = self._cl
         self._context = cl.Context([chosen])
         self._queue = cl.CommandQueue(self._context, properties=cl.command_queue_properties.PROFILING_ENABLE)
-        self._core = cl.Kernel(cl.Program(self._context, core_text(self.configuration)).build(cache_dir=False), "ansor_vta_core")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", cl.CompilerWarning)  # what a driver says of a core that it built is no concern of its user
+            program = cl.Program(self._context, core_text(self.configuration)).build(cache_dir=False)
+        self._core = cl.Kernel(program, "ansor_vta_core")
         depths = [(memory, self.configuration.depth(memory) * self.configuration.element_bytes(memory)) for memory in list(Memory)[:5]]
         self._dram, self._status = self._zeros(self.dram_bytes), self._zeros(32)
         self._sram = [self._zeros(size) for _, size in depths]
