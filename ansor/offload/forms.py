@@ -19,11 +19,10 @@ from ansor.integer.rescale import clamped
 from ansor.offload.alu_rescale import AluRescale, Part, alu_rescale
 from ansor.te.expr import Axis, Expr
 from ansor.te.tensor import Tensor
+from ansor.vta.transfers import MOST_ZEROS
 
 Array = NDArray[np.generic]
 IMMEDIATE = (1 << 15) - 1
-PADDED = 15
-"""Zeros that a LOAD puts on a side."""
 STEP = 15
 """Bits of a shift that every core does at once."""
 
@@ -130,8 +129,10 @@ def _(operator: AveragePool, given: Sequence[Given]) -> Form | str:
 
 @form_of.register
 def _(operator: MaxPool, given: Sequence[Given]) -> Form | str:
-    if max(operator.window.padding) > PADDED or not all(np.all(one.any(axis=1)) for one in _seen(operator.window, given[0].shape)):
-        return _padding_refused(operator.window) or "some of its windows see nothing but padding"
+    if refused := _padding_refused(operator.window):
+        return refused
+    if not all(np.all(one.any(axis=1)) for one in _seen(operator.window, given[0].shape)):
+        return "some of its windows see nothing but padding"
     data = te.placeholder(on_device(given[0].shape), "int8", name="data")
     found = _pooled(data, operator.window, on_device(operator.shape([given[0].shape])), te.max, 0 if given[0].least >= 0 else -128)
     return Form(operator, (data, te.compute(found.shape, lambda *at: found[at].astype("int8"), name="result")))
@@ -233,8 +234,8 @@ _OPERATIONS: Mapping[str, Callable[[Expr, Expr], Expr]] = {"add": operators.add,
 
 def _padding_refused(window: Window) -> str:
     """'' where the core pads so."""
-    if max(window.padding) > PADDED:
-        return f"it pads by {max(window.padding)}, and a core by up to {PADDED}"
+    if max(window.padding) > MOST_ZEROS:
+        return f"it pads by {max(window.padding)}, and a core by up to {MOST_ZEROS}"
     return ""
 
 

@@ -102,7 +102,8 @@ class _Steps:
             self._add(Step(operation, target, part))
             number -= part
         if not _LEAST <= number <= _MOST:
-            raise ScheduleError(f"asked the ALU of a VTA core for {op} with {number}; an immediate is from {_LEAST} to {_MOST}")
+            limits = f"an immediate is from {_LEAST} to {_MOST}: pass an int32 tensor with a number for each channel"
+            raise ScheduleError(f"asked the ALU of a VTA core for {op} with {number}; {limits}")
         self._add(Step(operation, target, number))
         return target
 

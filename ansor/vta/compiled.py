@@ -82,8 +82,12 @@ def operator_from_text(text: str) -> Operator:
         words = np.asarray([(int(a, 16), int(b, 16)) for a, b, _ in rows], np.uint64).reshape(-1, 2)
         tensors = tuple(_tensor_from(data) for data in head["tensors"])
         tensor_of = np.asarray([int(tensor) for _, _, tensor in rows], np.int64)
-        return Operator(Configuration(**head["configuration"]), words, np.asarray(head["uops"], np.uint32), tensors, tensor_of)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        if not set(tensor_of.tolist()) <= {NO_TENSOR, *range(len(tensors))}:
+            raise ValueError(f"its instructions name tensors that are none of its {len(tensors)}")
+        configuration = Configuration(**head["configuration"])
+        disassemble(np.unique(words, axis=0), configuration)  # refuses words that are no instructions
+        return Operator(configuration, words, np.asarray(head["uops"], np.uint32), tensors, tensor_of)
+    except (ValueError, OverflowError, KeyError, TypeError, AttributeError) as error:
         raise ArgumentError(f"asked to read an operator of VTA from {text!r:.80}: {error}; pass what Operator.to_text wrote") from error
 
 

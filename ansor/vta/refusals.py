@@ -91,8 +91,8 @@ def _groups(dag: Dag, block: int) -> str:
         return ""
     grouping = grouping_of(dag)
     if grouping is None or not grouping.refusal(block) and in_groups(dag, block) is None:
-        where = f"it reads {read.tensor.name} at a divided index that is none of channels in groups"
-        return f"{where}; a VTA core has none: declare each part as an operator of its own"
+        where = f"it reads {read.tensor.name} at a divided index, and a VTA core has those of channels in groups alone"
+        return f"{where}: upsample on the host, and declare other parts as operators of their own"
     return grouping.refusal(block)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -35,6 +37,19 @@ def test_operators_come_back_from_their_text() -> None:
         operator_from_text("void f() {}")
     with pytest.raises(ArgumentError, match="it has 2 of 3 instructions"):
         operator_from_text("\n".join(one.to_text().splitlines()[:3]))
+
+
+def test_text_that_no_operator_has_is_refused() -> None:
+    first, *lines = adding(3).to_text().splitlines()
+    head, rest = json.loads(first), lines[0].split(maxsplit=3)
+    for text in (
+        json.dumps(head | {"uops": [-1]}) + "\n" + "\n".join(lines),
+        "\n".join([first, " ".join([rest[0], rest[1], "99", rest[3]]), *lines[1:]]),
+        "\n".join([first, f"{7:016x} {0:016x} -1 x", *lines[1:]]),
+        "\n".join([first, f"{'f' * 17} {0:016x} -1 x", *lines[1:]]),
+    ):
+        with pytest.raises(ArgumentError, match="pass what Operator.to_text wrote"):
+            operator_from_text(text)
 
 
 def test_one_after_the_other_at_addresses() -> None:
