@@ -18,6 +18,9 @@ from ansor.errors import CostModelError
 from ansor.ir.feature_rows import FeatureRows
 from ansor.support.safe_files import write_whole
 
+PACKAGE = "package"
+"""Asks for the package's model, also where one was fitted to this machine."""
+
 FORMAT = 1
 """Version of the header of a saved model; raised when an older reader would misread the file."""
 

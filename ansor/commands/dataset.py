@@ -14,7 +14,7 @@ from rich.progress import track
 from rich.table import Table
 
 from ansor.commands.common import make_console, target_of
-from ansor.cost_model.base import CostModel
+from ansor.cost_model.base import PACKAGE, CostModel
 from ansor.cost_model.feature_table import FEATURES_VERSION
 from ansor.cost_model.lightgbm_model import stage_model
 from ansor.cost_model.network_model import NetworkModel, write_networks
@@ -33,9 +33,6 @@ from ansor.ir.feature_rows import FeatureRows
 from ansor.run.states import TaskState
 from ansor.targets.base import Target, parse_target
 from ansor.tasks.recorded import OTHER_TARGET
-
-PACKAGE = "package"
-"""Name of the model that comes with the package."""
 
 TAUGHT = 64
 """Programs of a task whose times a model tells; every second task is enough of them."""

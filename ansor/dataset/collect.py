@@ -14,11 +14,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+from ansor.cost_model.base import PACKAGE
 from ansor.dataset.operators import DatasetTask
 from ansor.measure.measurer import Measurer
 from ansor.measure.timing import Stopping, TimingOptions
 from ansor.run.budget import Budget
-from ansor.run.judge import PACKAGE
 from ansor.run.options import SearchOptions, Trials
 from ansor.run.states import TaskState
 from ansor.run.tuning import TuningRun

@@ -9,9 +9,6 @@ from ansor.cost_model.pretrained import first_model, knows, package_version
 from ansor.run.machine_model import machine_model
 from ansor.targets.base import Target
 
-PACKAGE = "package"
-"""Asks for the package's model, also where one was fitted to this machine."""
-
 
 @dataclass(frozen=True)
 class Judge:

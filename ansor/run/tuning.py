@@ -15,13 +15,14 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 
+from ansor.cost_model.base import PACKAGE
 from ansor.errors import AnsorError
 from ansor.measure.failure import LINK, Failure
 from ansor.measure.machine_trouble import KIND as MACHINE
 from ansor.measure.machine_trouble import check_trouble
 from ansor.measure.measurer import Candidate, Measurement, Measurer
 from ansor.run.budget import FEWEST_TRIALS, Budget
-from ansor.run.judge import PACKAGE, Judge, judge_of
+from ansor.run.judge import Judge, judge_of
 from ansor.run.ledger import Ledger
 from ansor.run.options import SMALL_ROUND, Rounds, SearchOptions, Trials
 from ansor.run.pace import Pace

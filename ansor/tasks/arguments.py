@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral
 
+from ansor.cost_model.base import PACKAGE
 from ansor.errors import ArgumentError, ArgumentTypeError
 from ansor.measure.timing import TimingOptions
 
@@ -36,7 +37,7 @@ def is_whole(value: object, least: int) -> bool:
 
 def _is_cost_model(value: object) -> bool:
     if isinstance(value, str):
-        return value == "package"
+        return value == PACKAGE
     return not isinstance(value, type) and all(hasattr(value, part) for part in ("fitted", "update", "predict"))  # a class has them, too
 
 

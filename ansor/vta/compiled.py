@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ansor.codegen.source import Argument, Grouped
 from ansor.errors import ArgumentError
 from ansor.vta.assembler import Uops, Words, assemble, disassemble
+from ansor.vta.columns import columns_of
 from ansor.vta.configuration import Configuration, Memory
 from ansor.vta.instructions import Finish, Instruction, Load, Opcode, Rows, Store, Tokens
 from ansor.vta.layout import Field, instruction_fields
@@ -85,7 +86,7 @@ def operator_from_text(text: str) -> Operator:
         if not set(tensor_of.tolist()) <= {NO_TENSOR, *range(len(tensors))}:
             raise ValueError(f"its instructions name tensors that are none of its {len(tensors)}")
         configuration = Configuration(**head["configuration"])
-        disassemble(np.unique(words, axis=0), configuration)  # refuses words that are no instructions
+        columns_of(words, configuration)  # refuses words that are no instructions
         return Operator(configuration, words, np.asarray(head["uops"], np.uint32), tensors, tensor_of)
     except (ValueError, OverflowError, KeyError, TypeError, AttributeError) as error:
         raise ArgumentError(f"asked to read an operator of VTA from {text!r:.80}: {error}; pass what Operator.to_text wrote") from error

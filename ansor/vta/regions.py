@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from ansor.errors import ScheduleError
-from ansor.ir.columns import Flag, Int, choose
+from ansor.ir.columns import Flag, Int, choose, negated
 from ansor.ir.linear import Linear, Var
 from ansor.ir.loops import Access
 from ansor.ir.simplify import conjuncts, index_of
@@ -71,7 +71,7 @@ def runs_of(region: Sequence[Int], shape: Sequence[Int]) -> tuple[Int, Int]:
     whole: Flag = True
     open_: Flag = True
     for extent, size in zip(reversed(region), reversed(shape), strict=True):
-        second = choose((whole == False) & open_, extent, second)  # noqa: E712  # flags may be columns
+        second = choose(negated(whole) & open_, extent, second)
         open_ = open_ & (whole | (extent == 1))
         together = choose(whole, together * extent, together)
         whole = whole & (extent == size)

@@ -31,7 +31,8 @@ class _Found:
 def check_memories(wire: Wire, board: Board) -> None:
     """Write and read the memories of data and code, at their start, at their end and between. What was there is lost.
 
-    Raises DeviceError for memory that is not as the board's file says, WireError for a wire that broke."""
+    Raises DeviceError for memory that is not as the board's file says, WireError for a wire that broke.
+    """
     for memory in dict.fromkeys((board.data, board.code)):
         if not memory.flash and _wrong(wire, board, memory) is not None and (found := _wrong(wire, board, memory)) is not None:
             raise refuse(board, found.what, f"{found.key} of the memory {memory.name!r} under memories")
@@ -97,7 +98,8 @@ def asked_of(board: Board, heap: tuple[int, int]) -> Asked:
 
 def cost_over(wire: Wire, board: Board, image: Image, asking: Told, room: int) -> int:
     """Run what was loaded, and judge it. room: bytes of the answer's text. Raises DeviceError for a board that is not as its file says,
-    WireError where what came is damaged, or the wire broke."""
+    WireError where what came is damaged, or the wire broke.
+    """
     stopped = wire.execute(image.entry, image.symbols["ansor_stop"] & ~1, seconds_for(board))
     place = image.symbols["ansor_answer"]
     if stopped.reason != "stop":
@@ -130,4 +132,3 @@ def _halted(wire: Wire, board: Board, image: Image, stopped: Stopped) -> DeviceE
         what = f"a short program counted, and then its watchdog ({board.watchdog.kind}) did not end it {took}"
         return refuse(board, what, "watchdog.kind, watchdog.registers and watchdog.hertz")
     return refuse(board, f"a short program began, and did not come to the end of its loops {took}", "counter.register, counter.csr and counter.setup")
-

@@ -116,7 +116,8 @@ class WireTransport:
     def check(self, program: Artifact) -> int:
         """What a loop of known length costs, asked of the board once with the image of a program.
 
-        Raises DeviceError for a board that is not as its file says, WireError for a wire that breaks again and again."""
+        Raises DeviceError for a board that is not as its file says, WireError for a wire that breaks again and again.
+        """
         if (lost := self._believe(program)) is not None or self._counted is None:
             raise WireError(str(lost))
         return self._counted

@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansor.cost_model.base import PACKAGE
 from ansor.cost_model.pretrained import pretrained
 from ansor.errors import AnsorWarning, ArgumentError
 from ansor.measure.measurer import Measurer
 from ansor.measure.record import MODEL, load
 from ansor.run import machine_model as module
 from ansor.run.budget import Budget
-from ansor.run.judge import PACKAGE, judge_of
+from ansor.run.judge import judge_of
 from ansor.run.keywords import NetworkKeywords, RunOptions
 from ansor.run.machine_model import SUFFIX, forget_model, is_fittable, keep_model, machine_model, name_of
 from ansor.run.options import Trials
