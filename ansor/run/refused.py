@@ -7,12 +7,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ansor.errors import MeasureError
+from ansor.errors import MeasureError, ScheduleError
+from ansor.ir.loops import Loops
 from ansor.support.text import counted
 from ansor.tasks.task import SearchTask
 
 SKETCHES, ROWS = 16, 16
 """Programs that are looked at for the sentence: so many of so many sketches, at most."""
+ERRORS = 4
+"""Programs that are written, to see whether the same error stops each: then it is the declaration's, and more room does not help."""
 
 
 def check_possible(tasks: Sequence[SearchTask]) -> None:
@@ -29,14 +32,27 @@ def impossible(task: SearchTask) -> str:
 
 def refusal(task: SearchTask) -> str:
     """What refuses programs of a task of which none is legal, by programs at random."""
-    refused, looked_at, rng = Counter[str](), 0, np.random.default_rng(0)
+    refused, errors, looked_at, rng = Counter[str](), list[str](), 0, np.random.default_rng(0)
     for space in task.spaces[:SKETCHES]:
         for _ in range(ROWS if len(space.sizes) else 1):
             loops = space.sketch.lower_row(tuple(rng.integers(0, space.sizes).tolist()))
             looked_at += 1
             refused.update(limit.name for limit in task.target.limits if not limit.holds(loops, task.target))
+            if len(errors) < ERRORS:
+                errors.append(_error(task, loops))
+    same = errors[0] if len(set(errors)) == 1 else ""
+    cure = f"each has the same error: {same}" if same else "give it more room, or change these limits, the rules or the pins"
     limits = ", ".join(f"{name} ({count})" for name, count in refused.most_common()) or "none"
     return (
         f"asked for programs of {task.name} for {task.target}, which allows none of those of its sketches; "
-        f"of {counted(looked_at, 'program')} its limits refused {limits}; give it more room, or change these limits, the rules or the pins"
+        f"of {counted(looked_at, 'program')} its limits refused {limits}; {cure}"
     )
+
+
+def _error(task: SearchTask, loops: Loops) -> str:
+    """Why the target cannot write a program; '' where it can."""
+    try:
+        task.target.emit(loops, "entry")
+    except ScheduleError as error:
+        return str(error)
+    return ""

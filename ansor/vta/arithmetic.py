@@ -12,11 +12,13 @@ from dataclasses import dataclass
 
 from ansor.errors import ScheduleError
 from ansor.ir.loops import Access
-from ansor.te.expr import Binary, Cast, Const, Expr
+from ansor.ir.value_ranges import LIMITS
+from ansor.te.expr import Binary, Const, Expr
 from ansor.vta.buffers import Beside
 from ansor.vta.instructions import AluOp
-from ansor.vta.nests import plain
+from ansor.vta.nests import as_int32
 from ansor.vta.shared import shared_part, signature
+from ansor.vta.values import Value, value_on_core
 
 TENSOR = {"add": AluOp.ADD, "mul": AluOp.MUL, "min": AluOp.MIN, "max": AluOp.MAX}
 _MOST, _LEAST = (1 << 15) - 1, -(1 << 15)
@@ -38,8 +40,7 @@ def steps_of(value: Expr, whole: Callable[[Access], bool]) -> tuple[Access, tupl
     Raises ScheduleError for what the ALU does not compute.
     """
     steps: list[Step] = []
-    if isinstance(value, Cast) and value.dtype == "int8":
-        value = value.value  # OUT has the low 8 bits
+    value_on_core(value, lambda node: Value(LIMITS[node.dtype]) if isinstance(node, Access) else None)
     found = _Steps(steps, whole).of(value)
     if not whole(found):
         raise ScheduleError(f"asked the ALU of a VTA core to spread {found.buffer.name} over more elements than it has: it computes in place")
@@ -54,16 +55,18 @@ class _Steps:
 
     def of(self, value: Expr) -> Access:
         """The elements that hold a value."""
-        value = plain(value)
+        value = as_int32(value)
         if self._known and (known := self._known.get(signature(value))) is not None:
             return known
         if isinstance(value, Access):
             if value.buffer.scope != "acc" or value.buffer in self._changed:
-                raise ScheduleError(f"asked the ALU of a VTA core for {value}, which is not in its accumulators any more, or never was: keep a copy there")
+                name = value.buffer.name
+                cure = "pass it as two tensors, or keep it in the accumulators"
+                raise ScheduleError(f"asked the ALU of a VTA core for {name} twice; it computes in place, and {name} is changed by then: {cure}")
             return value
         if not isinstance(value, Binary):
             raise ScheduleError(f"asked the ALU of a VTA core for {value}; it has +, -, *, <<, >>, min and max of int32")
-        left, right = plain(value.left), plain(value.right)
+        left, right = as_int32(value.left), as_int32(value.right)
         if isinstance(left, Const) and value.op in TENSOR:
             left, right = right, left
         if isinstance(left, Const) and value.op == "sub":
@@ -79,7 +82,8 @@ class _Steps:
         """What needs a value on both sides: one has it in place, the other a copy."""
         held = self.of(shared)
         if self._known or isinstance(held, Beside):
-            raise ScheduleError(f"asked the ALU of a VTA core for {shared} three times: there is room for one copy beside it")
+            name = held.buffer.name
+            raise ScheduleError(f"asked the ALU of a VTA core for a value of {name} three times; there is room beside it for one copy: do a part on the host")
         copy, key = Beside(held.buffer, held.index, held.dtype), signature(shared)
         self._add(Step(AluOp.MUL, copy, 0))
         self._add(Step(AluOp.ADD, copy, None, held))
@@ -92,6 +96,8 @@ class _Steps:
 
     def _immediate(self, op: str, target: Access, right: Const) -> Access:
         number = int(right.value)
+        if op == "floordiv":
+            op, number = "shr", number.bit_length() - 1  # by a power of two: value_on_core refuses others
         if op in ("sub", "shl"):
             op, number = {"sub": "add", "shl": "shr"}[op], -number
         operation = {**TENSOR, "shr": AluOp.SHR}.get(op)

@@ -45,10 +45,12 @@ def lanes_of(loops: Loops, configuration: Configuration) -> Lanes:
         pass
     for buffer in (*scoped(loops), *loops.arguments):
         if buffer not in found:
-            raise ScheduleError(f"asked for a VTA program in which nothing says how {buffer.name} is cut into blocks: its channels are those of no result")
+            what = f"asked for a VTA program that reads {buffer.name}, none of whose dimensions has the channels of a result; a core reads blocks of these"
+            raise ScheduleError(f"{what}: pass a number for each channel, or write a number into the declaration")
     for buffer in scoped(loops):
         if buffer.scope == "wgt" and len(found[buffer]) < 2:
-            raise ScheduleError(f"asked for a VTA program that keeps {buffer.name} in wgt, whose elements are square; it has one dimension")
+            what = f"asked for a VTA program that keeps {buffer.name} in wgt, whose elements are squares of input and output channels"
+            raise ScheduleError(f"{what}; only one of its dimensions is channels")
     orders: dict[Buffer, tuple[int, ...]] = {}
     for store in body:
         _note_orders(store, orders)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from ansor.errors import ScheduleError
 from ansor.ir.linear import Linear, Var
 from ansor.ir.loops import Access, Buffer, For, Guard, Node, Store
+from ansor.ir.printer import linear_text
 from ansor.te.expr import Binary, Cast, Expr
 
 ARGUMENTS = ("input", "constant", "output")
@@ -65,13 +66,13 @@ def sum_of(linear: Linear, values: Values, extents: Mapping[Var, int]) -> Sum:
     start, steps = int(linear.const), {}
     for atom, coefficient in linear.terms:
         if not isinstance(atom, Var):
-            raise ScheduleError(f"asked for a VTA program with an index that is divided or read from a tensor ({linear}); it has sums of loops only")
+            raise ScheduleError(f"asked for a VTA program with an index that is divided or read ({linear_text(linear)}); it has sums of loops only")
         if atom in values:
             start += values[atom] * int(coefficient)
         elif int(coefficient) and extents[atom] > 1:
             steps[atom] = int(coefficient)
     if any(step < 0 for step in steps.values()):
-        raise ScheduleError(f"asked for a VTA program with an index that moves backwards ({linear})")
+        raise ScheduleError(f"asked for a VTA program with an index that moves backwards ({linear_text(linear)})")
     return Sum(start, steps)
 
 
@@ -121,6 +122,13 @@ def plain(value: Expr) -> Expr:
     return value
 
 
+def as_int32(value: Expr) -> Expr:
+    """A value without conversions between int8 and int32 around it: what the ALU computes, which `value_on_core` says is enough."""
+    while isinstance(value, Cast) and {value.dtype, value.value.dtype} <= {"int8", "int32"}:
+        value = value.value
+    return value
+
+
 def multiplied(store: Store) -> tuple[Access, Access] | None:
     """What a reduction multiplies element by element, among accumulators, before it adds up."""
     value = plain(store.value)
@@ -133,12 +141,14 @@ def multiplied(store: Store) -> tuple[Access, Access] | None:
 
 def _note_lane(index: Sum, block: int, along: dict[Var, int], access: Access) -> None:
     if index.start % block:
-        raise ScheduleError(f"asked for a VTA program that begins inside a block of {block} of {access.buffer.name}: make tiles whole blocks")
+        found = f"asked for a VTA program that reads or writes {access.buffer.name} from channel {index.start} on; blocks have {block}"
+        raise ScheduleError(f"{found}: make tiles whole blocks, and declare parts of tensors that begin between blocks as tensors of their own")
     for var, step in index.steps.items():
         if step == 1 and block > 1:
             along[var] = block
         elif step % block:
-            raise ScheduleError(f"asked for a VTA program that walks {access.buffer.name} in steps of {step}: make tiles whole blocks of {block}")
+            found = f"asked for a VTA program that reads or writes {access.buffer.name} in steps of {step} channels; it moves blocks of {block} neighbours"
+            raise ScheduleError(f"{found}: make tiles whole blocks, and pass what is between others as a tensor of its own")
 
 
 def _cut(guard: Guard, values: Values, extents: dict[Var, int], along: Mapping[Var, int]) -> None:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ansor.ir import access
 from ansor.ir.dag import Dag
-from ansor.te.expr import Binary, Cast, Const, Expr, Reduce, Select
+from ansor.te.expr import Axis, Binary, Cast, Const, Expr, Reduce, Select
 from ansor.te.fold import walk
 from ansor.te.tensor import Read, Tensor
 from ansor.vta.groups import divided_reads, grouping_of, in_groups, padding_of, product_of
 from ansor.vta.transfers import MOST_ZEROS
+from ansor.vta.values import AluError, Value, either, reduced, value_on_core
 
 
 def refusal(dag: Dag, block: int) -> str:
     """Why no core with blocks of so many channels computes a declaration, in one sentence; '' where one may."""
-    return _tensors(dag) or _places(dag) or _reductions(dag) or _sums(dag) or _padding(dag) or _wide_padding(dag) or _groups(dag, block) or _channels(dag)
+    for said in (_tensors, _places, _reductions, _sums, _padding, _wide_padding, lambda one: _groups(one, block), _channels, _values):
+        if found := said(dag):
+            return found
+    return ""
 
 
 def _tensors(dag: Dag) -> str:
@@ -27,12 +33,28 @@ def _tensors(dag: Dag) -> str:
 
 def _places(dag: Dag) -> str:
     """Where it reads has to be known ahead."""
-    for stage in dag.stages:
-        for read in access.reads(stage):
-            found = next((node for index in read.indices for node in walk(index) if isinstance(node, Read)), None)
-            if found is not None:
-                return f"it reads {read.tensor.name} where {found.tensor.name} says; a VTA core reads regions that are known ahead: do this on the host"
+    reads = [read for stage in dag.stages for read in access.reads(stage)]
+    return next(filter(None, map(_place, reads)), "")
+
+
+def _place(read: Read) -> str:
+    name, where = read.tensor.name, f"[{', '.join(map(str, read.indices))}]"
+    found = next((node for index in read.indices for node in walk(index) if isinstance(node, Read)), None)
+    if found is not None:
+        return f"it reads {name} where {found.tensor.name} says; a VTA core reads regions that are known ahead: do this on the host"
+    if any(_is_backwards(node) for index in read.indices for node in walk(index)):
+        return f"it reads {name}{where}, which is backwards; a VTA core reads forwards: turn {name} round on the host"
+    axes = [id(index) for index in read.indices if isinstance(index, Axis)]
+    if len(set(axes)) < len(axes):
+        return f"it reads {name}{where}, a diagonal; a VTA core reads regions of neighbours: pass the diagonal as a tensor of its own"
     return ""
+
+
+def _is_backwards(index: Expr) -> bool:
+    if not isinstance(index, Binary):
+        return False
+    by = [side.value for side in (index.left, index.right) if isinstance(side, Const)]
+    return index.op == "sub" and any(isinstance(node, Axis) for node in walk(index.right)) or index.op == "mul" and any(number < 0 for number in by)
 
 
 def _reductions(dag: Dag) -> str:
@@ -61,6 +83,11 @@ def _sums(dag: Dag) -> str:
         return ""
     if _combiner(total) == "sum" and total.dtype != "int32":
         return f"it sums {total.name} in {total.dtype}; a VTA core sums in int32: convert what is summed with .astype('int32'), or out_dtype='int32' of te.nn"
+    sides = product_of(total)
+    if sides is not None and sides[0].tensor is sides[1].tensor and [id(one) for one in sides[0].indices] != [id(one) for one in sides[1].indices]:
+        name = sides[0].tensor.name
+        what = f"{total.name} multiplies {name} with other parts of {name}, and a VTA core has a memory for each factor"
+        return f"{what}: declare it as two tensors, and pass it twice"
     computed = [tensor for tensor in access.producers(total) if tensor.compute is not None]
     made = " and ".join(tensor.name for tensor in computed)
     if product_of(total) is None and _is_product(total) and computed:
@@ -81,7 +108,7 @@ def _is_changed(tensor: Tensor) -> bool:
     """Whether it is more than a tensor that is given, converted to int32, with a number around it."""
     body = _body(tensor)
     inner = body.then if isinstance(body, Select) else body
-    read = inner.value if isinstance(inner, Cast) else inner
+    read = inner.value if isinstance(inner, Cast) and inner.dtype == "int32" else inner
     return not isinstance(read, Read) or read.tensor.compute is not None
 
 
@@ -147,3 +174,29 @@ def _subtracted(index: Expr) -> int:
         return 0
     number = next(int(side.value) for side in (index.left, index.right) if isinstance(side, Const))
     return number if index.op == "sub" else -number
+
+
+def _values(dag: Dag) -> str:
+    """What the ALU does not compute."""
+    known: dict[str, Value] = {}
+    reduced_from = {tensor.name for stage in dag.stages if access.has_reduction(stage) for tensor in access.producers(stage)}
+    for stage in (one for one in dag.stages if one.compute is not None):
+        try:
+            known[stage.name] = _value(stage, known, stage.name in reduced_from)
+        except AluError as error:
+            return f"{stage.name} needs {error.why}"
+    made = dag.outputs[0]
+    return "" if access.reads(made) else f"{made.name} reads no tensor; a VTA core computes from what it loads: make it on the host"
+
+
+def _value(stage: Tensor, known: Mapping[str, Value], may_pad: bool) -> Value:
+    def leaf(node: Expr) -> Value | None:
+        return known.get(node.tensor.name) if isinstance(node, Read) else None
+
+    body = _body(stage)
+    assert body is not None
+    if isinstance(body, Reduce):
+        return reduced(body.combiner, value_on_core(body.source, leaf))
+    if may_pad and isinstance(body, Select) and isinstance(body.otherwise, Const):
+        return either(value_on_core(body.then, leaf), value_on_core(body.otherwise))  # padding, which a LOAD does
+    return value_on_core(body, leaf)

@@ -12,7 +12,7 @@ from ansor.ir.loops import Access
 from ansor.ir.printer import linear_text
 from ansor.te.expr import Binary, Const, Expr
 from ansor.te.fold import walk
-from ansor.vta.nests import accesses, plain
+from ansor.vta.nests import accesses, as_int32
 
 
 def exactly(index: tuple[Linear, ...]) -> Hashable:
@@ -28,7 +28,7 @@ def anywhere(index: tuple[Linear, ...]) -> Hashable:
 
 def signature(value: Expr, where: Callable[[tuple[Linear, ...]], Hashable] = exactly) -> Hashable:
     """Equal for equal expressions."""
-    value = plain(value)
+    value = as_int32(value)
     if isinstance(value, Access):
         return id(value.buffer), where(value.index)
     if isinstance(value, Const):
@@ -48,7 +48,7 @@ def shared_part(left: Expr, right: Expr, whole: Callable[[Access], bool]) -> Exp
 def needed_twice(value: Expr) -> Access | None:
     """The buffer of which an expression needs a copy."""
     for node in walk(value):
-        if isinstance(node, Binary) and not isinstance(plain(node.left), Const) and not isinstance(plain(node.right), Const):
+        if isinstance(node, Binary) and not isinstance(as_int32(node.left), Const) and not isinstance(as_int32(node.right), Const):
             theirs = {access.buffer for access in accesses(node.right)}
             both = [access for access in accesses(node.left) if access.buffer in theirs]
             if both:

@@ -70,7 +70,8 @@ def _pieces(sram: int, dram: int, extents: Sequence[Extent]) -> Iterator[_Piece]
         raise ScheduleError(f"asked for a VTA program that moves rows of {x.count} elements, {y.dram} apart; a field has up to {MOST}: keep smaller tiles")
     padding = Padding(y.before, y.after, x.before, x.after)
     if y.sram != x.padded and y.padded > 1:
-        raise ScheduleError("asked for a VTA program with rows that do not lie densely in the memory of the core")
+        what = "asked for a VTA program that changes the order of dimensions, or leaves room between rows"
+        raise ScheduleError(f"{what}; LOAD and STORE move dense rows: do this on the host")
     for place in itertools.product(*(range(one.count) for one in left)):
         shift = [sum(at * step for at, step in zip(place, steps, strict=True)) for steps in ([one.sram for one in left], [one.dram for one in left])]
         yield _Piece(sram + shift[0], dram + shift[1], Rows(y.count, x.count, y.dram if y.count > 1 else x.count), padding)

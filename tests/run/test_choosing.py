@@ -33,16 +33,17 @@ def test_a_core_that_is_too_small_is_an_error() -> None:
 
 def test_programs_that_all_failed_are_an_error_with_the_first_reason() -> None:
     with pytest.warns(AnsorWarning, match="all 2 programs that were tried failed"), pytest.raises(ScheduleError) as caught:
-        ansor.auto_schedule(_low_bits(), target="vta", trials=2, progress=False)
+        ansor.auto_schedule(_cubes(), target="vta", trials=2, progress=False)
     assert re.fullmatch(
         r"asked for a program of y for vta -core=default, and no measured program was valid \(instantiation 2\); the first: asked the ALU of a VTA core "
-        r"for bitand with 15; it has .*", str(caught.value),
+        r"for a value of x_acc three times; .*", str(caught.value),
     )  # fmt: skip
 
 
-def _low_bits() -> list[Tensor]:
+def _cubes() -> list[Tensor]:
     x = te.placeholder((16, 64), "int8", name="x")
-    return [x, te.compute((16, 64), lambda i, j: (x[i, j].astype("int32") & 15).astype("int8"), name="y")]
+    wide = te.compute(x.shape, lambda i, j: x[i, j].astype("int32"), name="wide")
+    return [x, te.compute(x.shape, lambda i, j: (wide[i, j] * wide[i, j] * wide[i, j]).astype("int8"), name="y")]
 
 
 def test_operators_are_saved_as_their_text(tmp_path: Path) -> None:

@@ -1,0 +1,106 @@
+"""What no core computes is refused ahead of everything, in a sentence with a cure; what is beside it runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+import ansor
+from ansor import te
+from ansor.errors import ScheduleError
+from ansor.ir.dag import Dag
+from ansor.te.expr import Expr, const
+from ansor.te.tensor import Tensor
+from ansor.vta.refusals import refusal
+from tests.vta_declarations import narrowed, padded
+
+SHAPE = (1, 16, 6, 6)
+
+
+def elementwise(one: Callable[..., Expr], shape: tuple[int, ...] = SHAPE) -> list[Tensor]:
+    x = te.placeholder(shape, "int8", name="x")
+    return [x, te.compute(shape, lambda *at: one(x, *at), name="y")]
+
+
+def wide(x: Tensor, *at: Expr) -> Expr:
+    return x[at].astype("int32")
+
+
+def gram(twice: bool) -> list[Tensor]:
+    """Products of the rows of a matrix with each other."""
+    x, r = te.placeholder((16, 32), "int8", name="x"), te.reduce_axis(32, "r")
+    other = te.placeholder((16, 32), "int8", name="other") if twice else x
+    acc = te.compute((16, 16), lambda i, j: te.sum(wide(x, i, r) * wide(other, j, r), axis=r), name="acc")
+    return [*dict.fromkeys((x, other)), te.compute((16, 16), lambda i, j: narrowed(acc[i, j] >> 8), name="y")]
+
+
+def of_converted() -> list[Tensor]:
+    """A pool of int32 that becomes int8 first."""
+    x, r = te.placeholder((4, 16, 8), "int32", name="x"), te.reduce_axis(8, "r")
+    z = te.compute(x.shape, lambda *at: x[at].astype("int8"), name="z")
+    total = te.compute((4, 16), lambda i, j: te.sum(wide(z, i, j, r), axis=r), name="total")
+    return [x, te.compute((4, 16), lambda i, j: narrowed(total[i, j]), name="y")]
+
+
+def padded_then_added() -> list[Tensor]:
+    x = te.placeholder(SHAPE, "int8", name="x")
+    around = padded(x, 1)
+    return [x, te.compute(around.shape, lambda *at: narrowed(wide(around, *at) + 1), name="y")]
+
+
+def with_bias(shape: tuple[int, ...], at: Callable[[Expr, Expr], tuple[Expr | int, ...]]) -> list[Tensor]:
+    x, b = te.placeholder((5, 32), "int8", name="x"), te.placeholder(shape, "int32", name="b")
+    return [x, b, te.compute((5, 32), lambda i, j: narrowed(wide(x, i, j) + b[at(i, j)]), name="y")]
+
+
+@pytest.mark.parametrize(
+    ("tensors", "said"),
+    [
+        (elementwise(lambda x, *at: narrowed(wide(x, *at) // 3)), "y needs // by 3; "),
+        (elementwise(lambda x, *at: (x[at] + const(1, "int8")) >> const(1, "int8")), "y needs >> of int8 values that may have wrapped around"),
+        (elementwise(lambda x, *at: const(3, "int8")), "y reads no tensor"),
+        (elementwise(lambda x, n, c, h, w: x[n, c, 5 - h, w]), r"it reads x\[.*\], which is backwards; .* turn x round on the host"),
+        (elementwise(lambda x, i, j: x[i, i], (16, 16)), r"it reads x\[i0, i0\], a diagonal"),
+        (gram(twice=False), "acc multiplies x with other parts of x, .* declare it as two tensors"),
+        (of_converted(), "total reads z, computed ahead of it"),
+        (padded_then_added(), "padded needs a border, .* only around what it reduces"),
+    ],
+)
+def test_refused_ahead(tensors: list[Tensor], said: str) -> None:
+    found = refusal(Dag(tensors), 16)
+    assert re.match(said, found), found
+
+
+@pytest.mark.parametrize(
+    ("tensors", "said"),
+    [
+        (with_bias((5,), lambda i, j: (i,)), "reads b_acc, none of whose dimensions has the channels of a result; .*: pass a number for each channel"),
+        (with_bias((35,), lambda i, j: (j + 3,)), "reads or writes b from channel 3 on; blocks have 16"),
+        (with_bias((64,), lambda i, j: (j * 2,)), "reads or writes b_acc in steps of 2 channels"),
+        (elementwise(lambda x, *at: narrowed(wide(x, *at) * wide(x, *at) * wide(x, *at) >> 8)), "a value of x_acc three times"),
+        (elementwise(lambda x, i, j: x[j, i], (32, 32)), "changes the order of dimensions"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::ansor.errors.AnsorWarning")
+def test_refused_by_the_generator(tensors: list[Tensor], said: str) -> None:
+    with pytest.raises(ScheduleError, match=said):
+        ansor.auto_schedule(tensors, target="vta", trials=2, progress=False)
+
+
+@pytest.mark.parametrize(
+    "tensors",
+    [
+        elementwise(lambda x, *at: narrowed(wide(x, *at) // 4)),
+        elementwise(lambda x, *at: ((wide(x, *at) * 3).astype("int8").astype("int32") * 5 + 2).astype("int8")),
+        elementwise(lambda x, *at: narrowed(te.max(narrowed(wide(x, *at) * 3).astype("int32"), 0 - narrowed(wide(x, *at) * 3).astype("int32")) >> 1)),
+        elementwise(lambda x, *at: x[at] * const(3, "int8") + const(100, "int8")),
+        gram(twice=True),
+        with_bias((1, 32), lambda i, j: (0, j)),
+    ],
+)
+def test_what_is_beside_it_runs_and_is_right(tensors: list[Tensor]) -> None:
+    assert not refusal(Dag(tensors), 16)
+    found = ansor.auto_schedule(tensors, target="vta", trials=2, progress=False)
+    assert found.cost is not None
