@@ -12,7 +12,7 @@ from enum import Enum
 
 import numpy as np
 
-from ansor.errors import AnsorError, ArgumentError, MachineTrouble
+from ansor.errors import ArgumentError, MachineTrouble
 from ansor.support.text import with_article
 from ansor.vta.assembler import Uops, Words
 from ansor.vta.compiled import Operator, alignment, barrier, finish, linked
@@ -217,7 +217,7 @@ class Queue:
         self._moved("instructions", words.nbytes)
         try:
             self.driver.run(words)
-        except AnsorError:
+        except BaseException:  # Ctrl-C, too
             self._residents = Residents(self._residents.depth)  # it is not known how far the program came
             raise
 

@@ -190,6 +190,24 @@ def test_many_operators_need_a_tenth_of_the_synchronisations() -> None:
     assert found == {False: (1, 1), True: (30, 30)}
 
 
+def test_after_a_run_that_was_stopped_micro_ops_are_loaded_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    queue, chance = opened(), random.Random(3)
+    arrays = int8(chance, ROWS, WIDTH), int8(chance, ROWS, WIDTH)
+    buffers = (*(filled(queue, one) for one in arrays), room(queue))
+    operator = adding(DEFAULT, ROWS, WIDTH)
+
+    def stopped(words: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(queue.driver, "run", stopped)
+        queue.enqueue(operator, buffers)
+        with pytest.raises(KeyboardInterrupt):
+            queue.synchronise()
+    queue.enqueue(operator, buffers)
+    assert np.array_equal(queue.read(buffers[-1]), added(*arrays)) and queue.counts.kernels_loaded == 2
+
+
 def test_without_barriers_operators_race(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(operator_queue, "barrier", lambda core: np.zeros((0, 2), np.uint64))
     queue = opened()
