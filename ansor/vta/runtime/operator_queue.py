@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 
@@ -142,7 +143,8 @@ class Queue:
         self._check(buffer)
         if buffer in self._changed:
             self._flush(Reason.READ)
-        data = self.driver.read(buffer.address, buffer.layout.bytes(self.driver.configuration))
+        with self._running():
+            data = self.driver.read(buffer.address, buffer.layout.bytes(self.driver.configuration))
         self._moved("reads", len(data))
         return unpack(data, buffer.layout, _dtype(buffer.layout))
 
@@ -172,7 +174,8 @@ class Queue:
     def synchronise(self) -> None:
         """Returns when all that was enqueued is done."""
         self._flush(Reason.TOLD)
-        self.driver.wait()
+        with self._running():
+            self.driver.wait()
 
     @property
     def counts(self) -> QueueCounts:
@@ -215,10 +218,16 @@ class Queue:
         self._used, self._changed = set(), set()
         self._counts[reason] += 1
         self._moved("instructions", words.nbytes)
-        try:
+        with self._running():
             self.driver.run(words)
-        except BaseException:  # Ctrl-C, too
-            self._residents = Residents(self._residents.depth)  # it is not known how far the program came
+
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        """While the device runs, or is waited for: after an error, or Ctrl-C, nobody knows how far programs came, and so what is in the core."""
+        try:
+            yield
+        except BaseException:
+            self._residents = Residents(self._residents.depth)
             raise
 
     def _check(self, buffer: Buffer) -> None:
