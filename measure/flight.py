@@ -1,7 +1,8 @@
 """A batch on its way: several of them keep several devices busy while the next one is searched for.
 
 References and candidates are built by the measurer's builder, in the order in which they were asked for, and run as devices are free. Nothing here waits: who
-has flights waits for what they wait for, and advances them. A measurer's flights belong to one thread, and no two at a time to one task.
+has flights waits for what they wait for, and advances them. A measurer's flights belong to one thread. The first of a task builds its reference, so others of
+that task begin after it.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ class Flight:
         self._new, self._sources = tuple(new), [(key, task.reference) for key, task in new.items() if task.reference is not None]
         sources = [source for _, source in self._sources if source is not None]
         self._references = measurer.builder.submit(sources, timeout=REFERENCE_COMPILE_SECONDS)
+        self._memory = measurer.remembered(keys)
         self._futures = measurer.builder.submit([one.source for one in measurer.fresh(batch, keys).values()])
         self._to_build, self._built = deque(self._futures), deque[Built]()
         self._waiting = deque(zip(keys, batch, strict=True))
         self._begun: deque[tuple[Key, Candidate, Trial]] = deque()
-        self._started: set[Key] = set()
         self._prepared = False
 
     @property
@@ -52,7 +53,7 @@ class Flight:
         self._hand_on()
         found = []
         while self._begun and self._begun[0][2].over:
-            found.append(self._measurer.end_trial(*self._begun.popleft()))
+            found.append(self._measurer.end_trial(*self._begun.popleft(), self._memory))
         if self.over:
             self._clear()
         return found
@@ -69,13 +70,13 @@ class Flight:
     def _hand_on(self) -> None:
         while self._waiting:
             key, one = self._waiting[0]
-            if self._measurer.knows(key) or key in self._started:
+            if key in self._memory:
                 trial = Trial()
             elif self._is_built():
-                trial = self._measurer.begin_trial(one, self._built.popleft(), self._started)
+                trial = self._measurer.begin_trial(one, self._built.popleft(), self._memory)
             else:
                 return
-            self._started.add(key)
+            self._memory.setdefault(key, None)
             self._begun.append((*self._waiting.popleft(), trial))
 
     def _is_built(self) -> bool:
@@ -87,12 +88,12 @@ class Flight:
         """Remove what was built; references stay."""
         for future in self._futures:
             self._measurer.builder.release(future.result())
-        self._measurer.forget_accidents(self._started)
+        self._measurer.forget_accidents(self._memory)
 
     def end(self) -> None:
         """Stop building. Runs are stopped by the measurer's queue, for all flights at once."""
         self._measurer.builder.stop([*self._references, *self._futures] if not self._prepared else self._futures)
-        self._measurer.forget_accidents(self._started)
+        self._measurer.forget_accidents(self._memory)
 
 
 def wait_for_any(flights: Iterable[Flight]) -> None:

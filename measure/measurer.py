@@ -81,6 +81,9 @@ class Measurement:
 Key = bytes
 """What a candidate, or its machine code, is known by."""
 
+Memory = dict[Key, Measurement | None]
+"""What a batch knows: results it began with or has by now, and None for programs that have begun. A copy, because other batches may forget."""
+
 
 class Measurer:
     """Builds programs of one target and runs them on its devices. Use it in a `with` statement, or call `close`.
@@ -172,47 +175,50 @@ class Measurer:
 
     def _measured(self, batch: Sequence[Candidate], keys: Sequence[Key], builds: Iterator[Built]) -> Generator[Measurement, None, None]:
         """Jobs are handed out as long as devices are free to take them; results come in the order of the batch, each program once."""
+        memory = self.remembered(keys)
         begun: deque[tuple[Key, Candidate, Trial]] = deque()
-        started: set[Key] = set()
         for key, one in zip(keys, batch, strict=True):
-            trial = Trial() if key in self._seen or key in started else self.begin_trial(one, next(builds), started)
-            started.add(key)
+            trial = Trial() if key in memory else self.begin_trial(one, next(builds), memory)
+            memory.setdefault(key, None)
             begun.append((key, one, trial))
             while begun and (len(begun) > self.queue.ahead or begun[0][2].over):
-                yield self.end_trial(*begun.popleft())
+                yield self.end_trial(*begun.popleft(), memory)
         while begun:
-            yield self.end_trial(*begun.popleft())
+            yield self.end_trial(*begun.popleft(), memory)
 
-    def begin_trial(self, one: Candidate, built: Built, started: set[Key]) -> "Trial":
-        """Give a program that was built to a device, unless its machine code is known. started: those of its batch."""
+    def remembered(self, keys: Iterable[Key]) -> Memory:
+        """What is known of a batch when it begins."""
+        return {key: self._seen[key] for key in keys if key in self._seen}
+
+    def begin_trial(self, one: Candidate, built: Built, memory: Memory) -> "Trial":
+        """Give a program that was built to a device, unless its machine code is known. memory: of its batch."""
         failure = built.failure or self._reference_failures.get(one.task.key)
         if failure is not None or built.artifact is None:
             return Trial(built, failure=failure)
         code = _key(one, built.artifact.digest) if built.artifact.digest else None
-        if code is not None and (code in self._seen or code in started):
-            return Trial(built, code)
         if code is not None:
-            started.add(code)
+            known = code in memory or code in self._seen
+            memory.setdefault(code, self._seen.get(code))
+            if known:
+                return Trial(built, code)
         job = Job(one.task, built.artifact, self._references[one.task.key], self.timing, self._known_best(one))
         return Trial(built, code, ran=self.queue.submit(job))
 
-    def knows(self, key: Key) -> bool:
-        """Whether the same was measured before."""
-        return key in self._seen
-
-    def end_trial(self, key: Key, one: Candidate, trial: "Trial") -> Measurement:
-        """What came of it; waits for that. Trials of a batch end in its order."""
+    def end_trial(self, key: Key, one: Candidate, trial: "Trial", memory: Memory) -> Measurement:
+        """What came of it; waits for that. Trials of a batch end in its order. memory: of its batch."""
         seconds = 0.0 if trial.built is None else trial.built.seconds
         if trial.failure is not None:
             found = Measurement(failure=trial.failure, took=Took(seconds), unit=self.unit)
         elif trial.ran is None:
-            same = self._seen[key if trial.code is None else trial.code]
+            same = memory[key if trial.code is None else trial.code]
+            assert same is not None, "a batch has the result of a program before the trials that repeat it end"
             found = replace(same, folded=True, took=Took(seconds), timestamp=time.time())
         else:
             found = self._told(one, trial.ran.result(), seconds)
             if trial.code is not None:
-                self._seen[trial.code] = found
+                self._seen[trial.code] = memory[trial.code] = found
         self._seen.setdefault(key, found)
+        memory[key] = memory.get(key) or found
         return found
 
     def _told(self, one: Candidate, ran: Ran, build_seconds: float) -> Measurement:

@@ -61,11 +61,10 @@ class Ledger:
         if self._file is not None:
             self._file.close()
 
-    def keep(self, state: TaskState, pick: Pick, measurement: Measurement) -> None:
+    def keep(self, state: TaskState, pick: Pick, measurement: Measurement, round_: int) -> None:
         """Write a trial where it belongs, unless its failure says nothing of the program. Raises MeasureError when the first programs all fail alike."""
         if measurement.failure is not None and measurement.failure.kind in LINK:
             return  # the next run may try the program again
-        round_ = state.rounds  # what is held back is written later
 
         def write() -> None:
             if self._file is None and self._trials.log is None:

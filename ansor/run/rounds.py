@@ -1,8 +1,9 @@
-"""Rounds of several tasks on their way at a time: while devices measure those of one task, the next one is searched for and built."""
+"""Several rounds on their way at a time, of one task or of several: while devices measure one, the next one is searched for and built."""
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -14,10 +15,16 @@ from ansor.search.tuner import Outcome, Pick
 
 @dataclass
 class Round:
-    """A round of the task of that number. outcomes: what its tuner is told; count: trials that were measured; trouble: of the machine; seconds: it took."""
+    """A round of the task with that index.
+
+    number: which round of its task, from 1. searched: whether the search chose its programs. outcomes: what the tuner is told. count: trials that were
+    measured. trouble: of the machine. seconds: how long it took.
+    """
 
     index: int
     picks: Sequence[Pick]
+    number: int
+    searched: bool
     outcomes: list[Outcome] = field(default_factory=list)
     count: int = 0
     trouble: Failure | None = None
@@ -34,12 +41,19 @@ class RoundsOnTheirWay:
         self.ending = False
         self._measurer = measurer
         self._under_way: list[_UnderWay] = []
+        self._ended_once: set[int] = set()
         self._last = time.monotonic()
 
     @property
     def under_way(self) -> list[Round]:
         """Rounds that have not ended."""
         return [one.round for one in self._under_way]
+
+    def busy(self, most: int) -> set[int]:
+        """Tasks that may not start another round now: those with `most` of them under way, and those whose first round has not ended, as it builds what
+        the others need."""
+        counts = Counter(one.round.index for one in self._under_way)
+        return {index for index, count in counts.items() if count >= most or index not in self._ended_once}
 
     @property
     def trials(self) -> int:
@@ -66,6 +80,7 @@ class RoundsOnTheirWay:
         now = time.monotonic()
         one.round.seconds, self._last = now - self._last, now
         self._under_way.remove(one)
+        self._ended_once.add(one.round.index)
         return one.round
 
     def close(self) -> None:

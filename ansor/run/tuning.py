@@ -2,7 +2,7 @@
 
     scheduler -> task -> tuner.ask -> C -> measurer -> ledger -> tuner.tell -> progress
 
-One round at a time where one device measures, or building disturbs it; else of several tasks side by side.
+One round at a time where one device measures, or where building disturbs it. Otherwise several rounds are on their way.
 
 The search itself is free of I/O; this is where it meets compiler, clock and disk.
 """
@@ -107,7 +107,7 @@ class TuningRun:
                 self.hearers.say(f"{done} trials are recorded already, the budget is {self.budget.trials}: nothing to measure")
             return self.states
         with self.ledger:
-            if self.measurer.ahead and len(self.states) > 1:
+            if self.measurer.ahead:
                 self._side_by_side(done)
             else:
                 for state in self._schedule(done):
@@ -218,11 +218,11 @@ class TuningRun:
         words = [f"{format_left(seconds)} more"] if seconds < math.inf else []
         return " or ".join([*words, f"{int(trials)} more trials"] if trials < math.inf else words)
 
-    # rounds of several tasks at a time ------------------------------------------------------------------------------------------------------------
+    # several rounds at a time ---------------------------------------------------------------------------------------------------------------------
 
     def _side_by_side(self, done: int) -> None:
-        """As many rounds on their way as keep the devices busy, of a task each. What is asked for depends on the order in which rounds end, and on nothing
-        else of the clock."""
+        """As many rounds on their way as keep the devices busy. What is asked for depends on the order in which rounds end, and on nothing else of the
+        clock."""
         with closing(RoundsOnTheirWay(self.measurer)) as rounds:
             while True:
                 self._start_rounds(rounds, done)
@@ -238,16 +238,29 @@ class TuningRun:
         while rounds.trials < self.measurer.ahead + SMALL_ROUND and not rounds.ending:
             begun = done + rounds.trials
             rounds.ending = self._is_over(begun)
-            index = None if rounds.ending else self.scheduler.next_task([one.index for one in rounds.under_way])
+            index = None if rounds.ending else self._next_beside(rounds)
             if index is None:
                 if not rounds.under_way and not rounds.ending:
-                    self.hearers.say("no task has anything left to try")
+                    self._say_nothing_left()
                 return
             state = self.states[index]
             if self.on_round is not None:
                 self.on_round(index, False)
-            picks = self._picks(state, self.pace.round_size(state, begun, self.rounds.size))
-            rounds.start(Round(index, picks), *self._candidates(state, picks), self._heard)
+            round_ = self._new_round(state, min(SMALL_ROUND, self.pace.round_size(state, begun, self.rounds.size)))
+            rounds.start(round_, *self._candidates(state, round_.picks), self._heard)
+
+    def _next_beside(self, rounds: RoundsOnTheirWay) -> int | None:
+        """A task for another round: one without a round under way, if there is one; else one with as few as possible."""
+        over = {index for index, state in enumerate(self.states) if self.tuners[id(state)].finished is not None}
+        for most in range(1, len(rounds.under_way) + 2):
+            index = self.scheduler.next_task(over | rounds.busy(most))
+            if index is not None:
+                return index
+        return None
+
+    def _say_nothing_left(self) -> None:
+        if len(self.states) > 1 or not self._stopped(self.states[0]):
+            self.hearers.say("no task has anything left to try")
 
     def _round_ended(self, round_: Round) -> int:
         """Tell search and scheduler; gives how many trials there were. What a round took of devices that others used meanwhile is not known: its time is what
@@ -255,7 +268,7 @@ class TuningRun:
         state = self.states[round_.index]
         self.tuners[id(state)].tell(round_.outcomes)
         check_trouble(round_.trouble)
-        if state.searched:
+        if round_.searched:
             state.timed, state.spent = state.timed + round_.count, state.spent + round_.seconds
         self.scheduler.told(
             round_.index, state.cost, round_.count, exhausted=self.tuners[id(state)].finished is not None, since=state.trials - state.best_at
@@ -268,10 +281,10 @@ class TuningRun:
 
     def _round(self, state: TaskState, count: int) -> int:
         """Ask, measure, record, tell; gives how many trials there were."""
-        picks = self._picks(state, count)
-        round_ = Round(self.states.index(state), picks)
+        round_ = self._new_round(state, count)
+        state.searched = round_.searched
         try:
-            with closing(self._measured(state, picks)) as measured:
+            with closing(self._measured(state, round_.picks)) as measured:
                 for pick, measurement in measured:
                     self._heard(round_, pick, measurement)
                     if not self.pace.seconds_left:
@@ -287,21 +300,20 @@ class TuningRun:
         if measurement.failure is not None and measurement.failure.kind == MACHINE:
             round_.trouble = measurement.failure  # not the program's: nothing is known of it; the others of the round count
             return
-        outcome = self._trial(state, pick, measurement)
+        outcome = self._trial(state, pick, measurement, round_.number)
         round_.count += 1
         if outcome.failure not in LINK:
             round_.outcomes.append(outcome)
         self.hearers.update(self._progress(state, measurement))
 
-    def _picks(self, state: TaskState, count: int) -> list[Pick]:
+    def _new_round(self, state: TaskState, count: int) -> Round:
         """What is measured next: what is picked without measuring in the first round of a task, alone, as it is there and a search would take longer."""
         if not state.trials:
             self.hearers.now(f"choosing, building and measuring the first program of {state.task.name}")
         suggested = 0 if state.trials else self._suggest_first(state)
         picks = self.tuners[id(state)].ask(min(count, suggested) if suggested else count, self.budget.share(self.pace.trials, self.pace.elapsed))
         state.rounds += 1
-        state.searched = not suggested
-        return picks
+        return Round(self.states.index(state), picks, state.rounds, searched=not suggested)
 
     def _suggest_first(self, state: TaskState) -> int:
         """Have the programs that are picked without measuring measured first; gives how many there are."""
@@ -335,11 +347,11 @@ class TuningRun:
             candidates.append(Candidate(state.task.measure_task, source, state.cost))
         return candidates, failed
 
-    def _trial(self, state: TaskState, pick: Pick, measurement: Measurement) -> Outcome:
+    def _trial(self, state: TaskState, pick: Pick, measurement: Measurement, round_: int) -> Outcome:
         """A trial is over: it is recorded and counted."""
         failure = measurement.failure
         outcome = Outcome(pick, measurement.cost if failure is None else None, failure.kind if failure is not None else None)
-        self.ledger.keep(state, pick, measurement)
+        self.ledger.keep(state, pick, measurement, round_)
         before = state.best
         self._note(state, outcome, failure)
         if state.best is not before:

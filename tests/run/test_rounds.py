@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -51,10 +52,13 @@ class Board:
         pass
 
 
-def tuned(boards: Sequence[Board], trials: int, records: Path | None = None, hearers: Hearers | None = None, seconds: float | None = None) -> TuningRun:
+def tuned(
+    boards: Sequence[Board], trials: int, records: Path | None = None, hearers: Hearers | None = None, seconds: float | None = None,
+    tasks: Sequence[SearchTask] = TASKS,
+) -> TuningRun:  # fmt: skip
     with Measurer("cpu -threads=1", boards, jobs=1) as measurer:
         budget, search = Budget(trials, seconds), SearchOptions(0, RandomModel(0))
-        run = TuningRun(TASKS, measurer=measurer, budget=budget, search=search, trials=Trials(records), hearers=hearers)
+        run = TuningRun(tasks, measurer=measurer, budget=budget, search=search, trials=Trials(records), hearers=hearers)
         run.run()
         return run
 
@@ -69,6 +73,14 @@ def test_several_devices_are_kept_busy_with_several_tasks(tmp_path: Path) -> Non
     assert sum(state.trials for state in found.states) == len(load(tmp_path / "r.jsonl").records) == 30
     rows = [(record.workload, record.sketch, record.row) for record in load(tmp_path / "r.jsonl").records]
     assert len(set(rows)) == 30 and all(state.best is not None for state in found.states)
+
+
+def test_one_task_keeps_several_devices_busy(tmp_path: Path) -> None:
+    """Each trial is noted with the round it belongs to, though rounds overlap; none is measured twice."""
+    run = tuned([Board("a"), Board("b")], 41, tmp_path / "r.jsonl", tasks=TASKS[3:])
+    records = load(tmp_path / "r.jsonl").records
+    assert len({(record.sketch, record.row) for record in records}) == len(records) == run.states[0].trials == 41
+    assert Counter(record.round for record in records) == {number: 8 for number in range(1, 6)} | {6: 1}
 
 
 def test_one_device_gets_a_round_at_a_time() -> None:
@@ -131,8 +143,13 @@ class FakeFlight:
         pass
 
 
-def scripted(monkeypatch: pytest.MonkeyPatch, seed: int, *, in_drops: bool) -> list[str]:
-    """All programs in the order in which they were asked for. Rounds end in an order of the seed; in_drops: results of others come in between."""
+def scripted(
+    monkeypatch: pytest.MonkeyPatch, seed: int, *, in_drops: bool, tasks: Sequence[SearchTask] = TASKS, beside: list[int] | None = None
+) -> list[str]:
+    """All programs in the order in which they were asked for. Rounds end in an order of the seed; in_drops: results of others come in between.
+
+    beside: how many rounds were under way whenever one was waited for.
+    """
     asked: list[str] = []
     order, drops = random.Random(seed), random.Random(seed + 1)
 
@@ -142,6 +159,8 @@ def scripted(monkeypatch: pytest.MonkeyPatch, seed: int, *, in_drops: bool) -> l
             asked.extend(one.source.text for one in batch)
 
     def wait_for_any(flights: Sequence[FakeFlight]) -> None:
+        if beside is not None:
+            beside.append(len(flights))
         chosen = order.choice(list(flights))
         for one in flights if in_drops else ():
             one.ready = max(one.ready, drops.randrange(len(one.batch)))  # not all of them: that would end another one
@@ -153,7 +172,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch, seed: int, *, in_drops: bool) -> l
     measurer.ahead, measurer.queue = 8, FakeQueue()  # type: ignore[attr-defined]
     measurer.unit = INSTRUCTIONS
     search = SearchOptions(0, RandomModel(0))
-    TuningRun(TASKS, measurer=measurer, budget=Budget(60), search=search).run()  # type: ignore[arg-type]  # a fake
+    TuningRun(tasks, measurer=measurer, budget=Budget(60), search=search).run()  # type: ignore[arg-type]  # a fake
     return asked
 
 
@@ -161,6 +180,13 @@ def test_the_same_order_of_results_gives_the_same_search(monkeypatch: pytest.Mon
     """Rounds that end in the same order decide all; when their trials come in between does not."""
     runs = [scripted(monkeypatch, seed, in_drops=drops) for seed in (1, 2) for drops in (False, True)]
     assert runs[0] == runs[1] and runs[2] == runs[3] and runs[0] != runs[2] and len(runs[0]) == 60
+
+
+def test_rounds_of_one_task_overlap_once_its_reference_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    beside: list[int] = []
+    runs = [scripted(monkeypatch, 1, in_drops=drops, tasks=TASKS[3:], beside=beside) for drops in (False, True)]
+    assert runs[0] == runs[1] and len(runs[0]) == 60
+    assert beside[0] == 1 and max(beside) == 2
 
 
 def test_trouble_of_the_machine_ends_it_and_the_others_of_the_round_count(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,65 @@
+"""Batches beside each other: what one forgets, another may still need."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansor.codegen.artifact import LIBRARY
+from ansor.measure.device import Job, Observation
+from ansor.measure.failure import Failure
+from ansor.measure.flight import Flight, wait_for_any
+from ansor.measure.measurer import Candidate, Measurement, Measurer, text_key
+from ansor.targets.unit import INSTRUCTIONS
+from ansor.tasks.task import SearchTask
+from ansor.te import workloads
+
+pytestmark = pytest.mark.compiler
+TASK = SearchTask(workloads.matmul, (16, 16, 16), "cpu -threads=1")
+
+
+class Late:
+    """A device on which every program takes too long."""
+
+    alone, name, model, unit, form = False, "late", "board", INSTRUCTIONS, LIBRARY
+
+    def __init__(self) -> None:
+        self.ran = 0
+
+    def run(self, job: Job) -> Observation | Failure:
+        self.ran += 1
+        return Failure("timeout", "it does not end")
+
+    def close(self) -> None:
+        pass
+
+
+def candidate() -> Candidate:
+    space = TASK.spaces[0]
+    return Candidate(TASK.measure_task, TASK.source(space.sketch, (0,) * len(space.sizes), "one"))
+
+
+def ended(flight: Flight) -> list[Measurement]:
+    found: list[Measurement] = []
+    while not flight.over:
+        wait_for_any([flight])
+        found += flight.advance()
+    return found
+
+
+def test_a_batch_keeps_what_another_one_forgets() -> None:
+    device, late = Late(), Measurement(failure=Failure("timeout", "it does not end"), unit=INSTRUCTIONS)
+    one = candidate()
+    with Measurer("cpu -threads=1", [device], jobs=1) as measurer:
+        measurer._seen[text_key(one)] = late  # a batch under way has found that
+        flight = Flight(measurer, [one])
+        measurer.forget_accidents([text_key(one)])  # and ends
+        (found,) = ended(flight)
+        assert found.failure == late.failure and found.folded and not device.ran
+
+
+def test_what_took_too_long_is_tried_again_by_a_later_batch() -> None:
+    device, one = Late(), candidate()
+    with Measurer("cpu -threads=1", [device], jobs=1) as measurer:
+        for count in (1, 2):
+            first, second = ended(Flight(measurer, [one, one]))
+            assert second.folded and first.failure == second.failure and device.ran == count
