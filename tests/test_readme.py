@@ -18,7 +18,7 @@ from ansor.targets.cpu import OPTIONS
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 TRIALS = 2
 
 
@@ -58,6 +58,11 @@ def test_readme_opens_with_two_commands_that_do_everything() -> None:
     assert README.index(second) < README.index("## ")
 
 
+def test_readme_is_short_and_names_every_page() -> None:
+    assert README.count("\n") <= 120
+    assert not [page.name for page in (ROOT / "docs").glob("*.md") if f"docs/{page.name}" not in README]
+
+
 def test_ci_runs_the_command_that_readme_prints() -> None:
     (pattern,) = re.findall(r"grep -m1 '([^']*)' README.md", (ROOT / ".ci" / "run").read_text())
     found = [line for line in README.splitlines() if re.search(pattern, line)]
@@ -65,7 +70,8 @@ def test_ci_runs_the_command_that_readme_prints() -> None:
 
 
 def test_commands_are_understood() -> None:
-    lines = [shlex.split(line, comments=True) for block in _blocks(README, "sh") for line in block.splitlines() if line.startswith("ansor ")]
+    page = (ROOT / "docs" / "commands.md").read_text()
+    lines = [shlex.split(line, comments=True) for block in _blocks(page, "sh") for line in block.splitlines() if line.startswith("ansor ")]
     assert {line[1] for line in lines} == {"tune", "compile", "show", "explain", "dataset", "doctor"}
     for line in lines:
         _parser().parse_args(line[1:])
@@ -82,8 +88,9 @@ def test_files_that_are_named_exist(page: Path) -> None:
 
 def test_tables_are_complete() -> None:
     variables = re.findall(r'os\.environ\.get\("(\w+)"', Path(str(settings.__file__)).read_text())
-    assert variables and all(re.search(rf"^\|.*`{name}`.*\|", README, re.MULTILINE) for name in variables)
-    assert all(f"`-{option.name}`" in README for option in OPTIONS)
+    page = (ROOT / "docs" / "targets.md").read_text()
+    assert variables and all(re.search(rf"^\|.*`{name}`.*\|", page, re.MULTILINE) for name in variables)
+    assert all(f"`-{option.name}`" in page for option in OPTIONS)
     assert all(f"`{kind}`" in (ROOT / "docs" / "records.md").read_text() for kind in KINDS)
 
 
