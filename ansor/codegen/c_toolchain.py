@@ -12,7 +12,8 @@ from ansor.codegen.artifact import LIBRARY, PROGRAM, Artifact
 from ansor.codegen.building import Making
 from ansor.codegen.identity import code_digests
 from ansor.codegen.source import CSource
-from ansor.codegen.toolchain import Compiled, Compiler, compile_files, prepare
+from ansor.codegen.toolchain import Compiled, Compiler, prepare
+from ansor.codegen.tools import Tools
 from ansor.codegen.trial.manifest import program_text
 from ansor.codegen.trial.program import SHARED, link_flags, machine_flags, prepare_program, trial_objects, triple_here
 from ansor.errors import ToolchainError
@@ -83,13 +84,14 @@ class CToolchain:
         made, path = stem.with_suffix(".o"), stem.with_suffix("" if program else ".so")
         flags = self._program_flags if program else self.flags
         objects = ("-c", "-g0", "-ffunction-sections")
-        compiled = compile_files(self.compiler, [text], made, (*flags, *objects), timeout=timeout, cancelled=cancelled)
+        linking = link_flags(self.compiler, self._program_triple) if program else flags
+        tools = Tools(self.compiler, (*flags, *objects), linking, timeout, cancelled)
+        compiled = tools.compiled(text, made)
         if not compiled.ok:
             return Making((), compiled)
         digests = code_digests(made, symbols)
         around = trial_objects(self.compiler, self._program_triple, pool=sources[0].threads > 1) if program else []
-        linking = link_flags(self.compiler, self._program_triple) if program else flags
-        linked = compile_files(self.compiler, [made, *around], path, linking, timeout=timeout, cancelled=cancelled)
+        linked = tools.linked([made, *around], path)
         made.unlink()
         said = Compiled(linked.kind, linked.text, compiled.seconds + linked.seconds, linked.command)
         if not linked.ok:

@@ -13,11 +13,11 @@ from pathlib import Path
 from ansor.codegen.artifact import Artifact
 from ansor.codegen.building import Making
 from ansor.codegen.c_toolchain import TOGETHER, apart
+from ansor.codegen.direct import Direct, direct_calls
 from ansor.codegen.identity import code_digests
 from ansor.codegen.image import frames, harness
 from ansor.codegen.image.board import Board
 from ansor.codegen.image.compilers import zig_flags
-from ansor.codegen.image.direct import Direct, direct_calls
 from ansor.codegen.image.elf import Image, read_image, read_parts, write_elf
 from ansor.codegen.image.parts import NO_ROOM, part_name, parts_script
 from ansor.codegen.library_cache import kept_library
@@ -158,7 +158,7 @@ class ImageToolchain:
         """Make an object beside each file; what was said of all of them."""
         direct = self._direct()
         if direct is not None:
-            return call_tool((*direct.compiling, *map(str, files)), settings.environment_with({}), call.timeout, call.cancelled)
+            return call_tool(direct.compile_command(files), settings.environment_with({}), call.timeout, call.cancelled)
         flags, seconds = (*self._object_flags, "-c"), 0.0
         for file in files:
             said = compile_files(self.compiler, [file], file.with_suffix(".o"), flags, libraries=(), timeout=call.timeout, cancelled=call.cancelled)
@@ -173,8 +173,7 @@ class ImageToolchain:
         script.write_text(parts_script(self.board, self.harness(), [made.stem for made in objects], over=not self._shares))
         direct = self._direct()
         if direct is not None:
-            words = ("-T", str(script), "-o", str(path), *map(str, objects))
-            said = call_tool((*direct.linking, *words), settings.environment_with({}), call.timeout, call.cancelled)
+            said = call_tool(direct.link_command(objects, path, "-T", str(script)), settings.environment_with({}), call.timeout, call.cancelled)
             if said.ok or said.kind == "compile_timeout":
                 return said
         flags = (*self._link_flags, f"-Wl,-T,{script}")

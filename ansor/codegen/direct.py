@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import platform
 import shlex
 import subprocess
 import tempfile
@@ -17,41 +18,55 @@ from functools import lru_cache
 from pathlib import Path
 
 from ansor.codegen.library_cache import kept_library
-from ansor.codegen.toolchain import FIRST_CALL_SECONDS, Compiler, building, zig_caches
+from ansor.codegen.toolchain import FIRST_CALL_SECONDS, Compiler, building, processor_name, zig_caches
 from ansor.support import settings
 from ansor.support.notices import log
 
 SPEAKS = {"ZIG_VERBOSE_CC": "1", "ZIG_VERBOSE_LINK": "1"}
 _OF_FOLDERS = ("-fdebug-compilation-dir=", "-fcoverage-compilation-dir=")  # of whoever asked
 _NOTES = ("-MD", "-MV")  # which headers were read
-_PLAIN = "void plain(void) {}\n"
+_PLAIN = "int main(void) { return 0; }\n"
+_OBJECTS = "OBJECTS"
 
 
 @dataclass(frozen=True, slots=True)
 class Direct:
-    """What stands before the C files in a call of clang, and before script, result and objects in one of the linker."""
+    """compiling: a call of clang, without its C files. linking: a call of the linker, without its result, and with a word in place of its objects."""
 
     compiling: tuple[str, ...]
     linking: tuple[str, ...]
 
+    def compile_command(self, files: Sequence[Path]) -> tuple[str, ...]:
+        """Makes an object beside each C file."""
+        return (*self.compiling, *map(str, files))
+
+    def link_command(self, objects: Sequence[Path], made: Path, *extra: str) -> tuple[str, ...]:
+        """Makes one file of the objects."""
+        at = self.linking.index(_OBJECTS)
+        return (*self.linking[:at], *map(str, objects), *self.linking[at + 1 :], *extra, "-o", str(made))
+
 
 @lru_cache
-def direct_calls(compiler: Compiler, flags: tuple[str, ...], link_flags: tuple[str, ...]) -> Direct | None:
-    """The commands behind `compiler flags -c` and `compiler link_flags`; None where the driver has to be called: it is another one, or says nothing of use."""
+def direct_calls(compiler: Compiler, flags: tuple[str, ...], link_flags: tuple[str, ...], libraries: tuple[str, ...] = ()) -> Direct | None:
+    """The commands behind `compiler flags -c` and `compiler link_flags OBJECT libraries`.
+
+    None where the driver has to be called: it is another one, or says nothing of use.
+    """
     if compiler.kind != "zig":
         return None
-    words = (compiler.version, *compiler.command, str(settings.cache_directory()), *flags, "", *link_flags)
+    here = (str(settings.cache_directory()), platform.machine(), processor_name())  # which "native" stands for
+    words = (compiler.version, *compiler.command, *here, *flags, "", *link_flags, "", *libraries)
     key = hashlib.sha256("\0".join(words).encode()).hexdigest()[:16]
     with building.lock:
         try:
-            found = json.loads(kept_library(f"direct-{key}", lambda place: _ask(compiler, flags, link_flags, place), ".json").read_text())
+            found = json.loads(kept_library(f"direct-{key}", lambda place: _ask(compiler, flags, (link_flags, libraries), place), ".json").read_text())
         except (OSError, ValueError, subprocess.SubprocessError) as error:
-            log.info("the C compiler's driver builds candidates for boards, which is slower: %s", error)
+            log.info("the C compiler's driver builds candidates, which is slower: %s", error)
             return None
     return Direct(tuple(found["compiling"]), tuple(found["linking"]))
 
 
-def _ask(compiler: Compiler, flags: Sequence[str], link_flags: Sequence[str], place: Path) -> None:
+def _ask(compiler: Compiler, flags: Sequence[str], around: tuple[Sequence[str], Sequence[str]], place: Path) -> None:
     """Raises ValueError for answers that are not understood."""
     with tempfile.TemporaryDirectory(prefix="cc-", dir=place.parent) as scratch:
         folder = Path(scratch)
@@ -60,9 +75,12 @@ def _ask(compiler: Compiler, flags: Sequence[str], link_flags: Sequence[str], pl
         driver = _words(_said((*compiler.command, *flags, "-c", str(source), "-o", str(made)), folder), "clang", compiler)
         clang = _without(driver, source, made, _NOTES, ("-o", "-MF"))
         front = _words(_said((*clang, "-###", str(source), "-o", str(made)), folder), "-cc1", compiler)
-        link = _words(_said((*compiler.command, *link_flags, str(made), "-o", str(linked)), folder), "ld.lld", compiler)
+        link = _words(_said((*compiler.command, *around[0], str(made), "-o", str(linked), *around[1]), folder), "ld.lld", compiler)
+        linking = [_OBJECTS if word == str(made) else word for word in _without(link, source, linked, (), ("-o",))]
         compiling = [word for word in _without(front, source, made, (), ("-o",)) if not word.startswith(_OF_FOLDERS)]
-        found = Direct(tuple(compiling), (compiler.command[0], *_without(link, made, linked, (), ("-o",))))
+        if linking.count(_OBJECTS) != 1 or any(word.startswith(str(folder)) for word in (*compiling, *linking)):
+            raise ValueError(f"{compiler.version} calls its linker with files that do not stay")
+        found = Direct(tuple(compiling), (compiler.command[0], *linking))
     place.write_text(json.dumps(asdict(found)))
 
 

@@ -1,0 +1,73 @@
+"""Called directly or by the driver, compiler and linker make the same; a linker that is called wrongly is left to the driver."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ansor.codegen import tools as tools_module
+from ansor.codegen.artifact import LIBRARY, PROGRAM
+from ansor.codegen.c_toolchain import CToolchain
+from ansor.codegen.direct import direct_calls
+from ansor.codegen.source import CSource
+from ansor.codegen.toolchain import Compiler, call_tool, find_compiler
+from ansor.codegen.tools import LIBRARIES, Tools
+
+pytestmark = pytest.mark.compiler
+FLAGS, LINK_FLAGS = ("-O2", "-fPIC", "-c"), ("-shared", "-fPIC")
+
+
+@pytest.fixture(scope="module")
+def tools() -> Tools:
+    return Tools(find_compiler("zig"), FLAGS, LINK_FLAGS, 60.0)
+
+
+def built(tools: Tools, folder: Path) -> tuple[bytes, int]:
+    """The object, and what its function gives."""
+    assert tools.compiled("int twice(int x) { return 2 * x; }", folder / "made.o").ok
+    assert tools.linked([folder / "made.o"], folder / "made.so").ok
+    assert sorted(path.name for path in folder.iterdir()) == ["made.o", "made.so"]
+    return (folder / "made.o").read_bytes(), ctypes.CDLL(str(folder / "made.so")).twice(21)
+
+
+def test_the_driver_makes_the_same(tools: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("direct", "driven"):
+        (tmp_path / name).mkdir()
+    assert direct_calls(tools.compiler, FLAGS, LINK_FLAGS, LIBRARIES) is not None
+    _, answer = built(tools, tmp_path / "direct")
+    monkeypatch.setattr(tools_module, "direct_calls", lambda *words: None)
+    assert (answer, built(tools, tmp_path / "driven")[1]) == (42, 42)
+
+
+@pytest.mark.parametrize(("target", "form"), [("", LIBRARY), ("", PROGRAM), ("aarch64-linux-musl", PROGRAM)])
+def test_candidates_have_the_same_code(target: str, form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    toolchain = CToolchain(find_compiler("zig"), "cortex_a72" if target else "native", target)
+    toolchain.prepare(form)
+    text = "void one(void *const *args, unsigned char *workspace, void *f, void *p) { float *a = args[0]; for (int i = 0; i < 99; ++i) a[i] += 1; }\n"
+    source = CSource(text, "one", ())
+    made = [toolchain.build([source], form, tmp_path / "direct", timeout=60)]
+    monkeypatch.setattr(tools_module, "direct_calls", lambda *words: None)
+    made.append(toolchain.build([source], form, tmp_path / "driven", timeout=60))
+    assert made[0].artifacts[0].digest == made[1].artifacts[0].digest != ""
+    assert not made[0].said.command[0].endswith("python") and made[0].said.command != made[1].said.command
+
+
+def test_what_does_not_compile_is_said(tools: Tools, tmp_path: Path) -> None:
+    said = tools.compiled("int wrong(void) { return nowhere; }", tmp_path / "made.o")
+    assert said.kind == "compile" and "nowhere" in said.text and not list(tmp_path.iterdir())
+
+
+def test_a_linker_that_misses_its_files_is_left_to_the_driver(tools: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = direct_calls(tools.compiler, FLAGS, LINK_FLAGS, LIBRARIES)
+    assert known is not None
+    lost = replace(known, linking=tuple(word.replace("/", "/nowhere/") if word.endswith(".a") else word for word in known.linking))
+    assert not call_tool(lost.link_command([tmp_path / "made.o"], tmp_path / "x"), {}, 60.0).ok
+    monkeypatch.setattr(tools_module, "direct_calls", lambda *words: lost)
+    assert built(tools, tmp_path)[1] == 42
+
+
+def test_other_compilers_are_called_as_they_are() -> None:
+    assert direct_calls(Compiler("gcc", ("gcc",), "gcc 12"), FLAGS, LINK_FLAGS, LIBRARIES) is None
