@@ -18,7 +18,8 @@ from ansor.codegen.source import ALIGNMENT, Argument, CSource
 from ansor.codegen.toolchain import find_compiler
 from ansor.errors import ArgumentError, ArgumentTypeError, MeasureError, ToolchainError
 from ansor.measure import saved_kernel
-from ansor.measure.builder import Builder
+from ansor.measure.builder import Builder, Built
+from ansor.measure.kept_kernels import keep_kernel, known_kernel
 from ansor.measure.machine_trouble import check_trouble
 from ansor.measure.quick_call import Entry, QuickCall, quick_call
 from ansor.measure.result_memory import aligned_empty
@@ -39,14 +40,18 @@ def build_kernels(sources: Sequence[CSource], toolchain: Toolchain | None = None
     """Kernels of several sources, built side by side, by default for this machine. Raises ToolchainError with the compiler's text, MachineTrouble when the
     machine is why."""
     chosen = toolchain or CToolchain(find_compiler())
+    known = [known_kernel(source, chosen) for source in sources]
     with Builder(chosen, timeout=120.0, together=1) as builder:
-        kernels = []
-        for built in builder.build(sources):
-            check_trouble(built.failure)
-            if built.artifact is None:
-                raise ToolchainError(f"kernel {built.source.entry!r} does not build with {chosen.version}: {built.failure}")
-            kernels.append(Kernel(built.source, built.artifact.path, symbol=built.artifact.symbol))
-        return kernels
+        fresh = iter(builder.build([source for source, library in zip(sources, known, strict=True) if library is None]))
+        return [_built(next(fresh), chosen) if library is None else Kernel(source, library) for source, library in zip(sources, known, strict=True)]
+
+
+def _built(built: Built, toolchain: Toolchain) -> "Kernel":
+    check_trouble(built.failure)
+    if built.artifact is None:
+        raise ToolchainError(f"kernel {built.source.entry!r} does not build with {toolchain.version}: {built.failure}")
+    keep_kernel(built.source, toolchain, built.artifact.path)
+    return Kernel(built.source, built.artifact.path, symbol=built.artifact.symbol)
 
 
 class Kernel(Locked):

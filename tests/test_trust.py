@@ -6,7 +6,7 @@ import json
 import shlex
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from itertools import product
@@ -22,7 +22,8 @@ from ansor.auto_scheduler.search_task import recover_measure_input
 from ansor.cli import main
 from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.source import Argument, CSource
-from ansor.codegen.toolchain import Compiled, Compiler, find_compiler, prepare
+from ansor.codegen.toolchain import Compiled, find_compiler, prepare
+from ansor.codegen.tools import Tools
 from ansor.compat import log_entries
 from ansor.compat.conversion import convert
 from ansor.compat.log_kinds import LogKind
@@ -50,11 +51,11 @@ def trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What the canary leaves. Compilers are found, which starts them, and helpers are built; programs are not: there would be thousands."""
     prepare(find_compiler())
 
-    def compile_files(compiler: Compiler, sources: Sequence[object], output: Path, flags: Sequence[str], **options: object) -> Compiled:
-        assert compiler == find_compiler()
-        return Compiled("compile", "no program is built in this test", 0.0, compiler.command)
+    def compiled(tools: Tools, text: str, made: Path) -> Compiled:
+        assert tools.compiler == find_compiler()
+        return Compiled("compile", "no program is built in this test", 0.0, tools.compiler.command)
 
-    monkeypatch.setattr("ansor.codegen.c_toolchain.compile_files", compile_files)
+    monkeypatch.setattr(Tools, "compiled", compiled)
     monkeypatch.chdir(tmp_path)
     Path("op.py").write_text(DECLARATION)
     Path("canary").write_text(f"#!/bin/sh\n: > {tmp_path}/trace\n")

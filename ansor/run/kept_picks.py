@@ -1,0 +1,70 @@
+"""Programs that were picked without measuring, kept in the cache folder: the same pick in another process needs no search.
+
+A pick is kept for what it follows from: the computation, its sketches, target, processor, model, seed, and the files of this package. It is a place among the
+sketches and a row of numbers, with a digest beside them; what does not fit the sketches is picked anew.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from ansor.errors import AnsorError
+from ansor.run.machine_model import identity
+from ansor.run.states import Best, Guess
+from ansor.support import safe_files
+from ansor.support.package_state import package_state
+from ansor.support.settings import cache_directory, cache_part
+from ansor.tasks.origins import origin_of
+from ansor.tasks.sketch_space import SketchSpace
+from ansor.tasks.task import SearchTask
+
+ENABLED = True
+"""Tests that look at the search turn it off."""
+
+FOLDER, SUFFIX = "picks", ".json"
+DIGITS = 32
+
+
+def kept_pick(task: SearchTask, model: str, seed: int, pick: Callable[[], Guess]) -> Guess:
+    """What `pick` gives, or gave before. model: which one judges, as records note it."""
+    if not ENABLED:
+        return pick()
+    name = _name(task, model, seed)
+    with suppress(AnsorError, OSError):
+        found = _read(cache_directory() / FOLDER / name, task.spaces)
+        if found is not None:
+            return found
+    made = pick()
+    with suppress(AnsorError, OSError):  # a cache that cannot be written to is none
+        _keep(name, made, task.spaces)
+    return made
+
+
+def _name(task: SearchTask, model: str, seed: int) -> str:
+    sketches = [(space.algorithm, space.name) for space in task.spaces]
+    words = (task.workload_key, sketches, sorted(identity(task.target).items()), model, seed, package_state())
+    return safe_files.digest(repr(words).encode())[:DIGITS]
+
+
+def _read(note: Path, spaces: Sequence[SketchSpace]) -> Guess | None:
+    path = safe_files.kept(note, SUFFIX)
+    if path is None:
+        return None
+    found = json.loads(path.read_text())
+    space, row = spaces[found["space"]], tuple(found["row"])
+    if not space.holds(row):
+        return None
+    return Guess(Best(space.sketch, row, math.inf, origin_of(space.algorithm)), found["how"], found["confidence"])
+
+
+def _keep(name: str, guess: Guess, spaces: Sequence[SketchSpace]) -> None:
+    place = next((place for place, space in enumerate(spaces) if space.sketch is guess.program.sketch), None)
+    if place is None or guess.refused:
+        return
+    row = [int(value) for value in guess.program.row]
+    content = {"space": place, "row": row, "how": guess.how, "confidence": guess.confidence}
+    safe_files.keep(cache_part(FOLDER) / name, SUFFIX, json.dumps(content).encode())

@@ -1,0 +1,75 @@
+"""A pick in another process is the one of the first, without a search; whatever it follows from makes it another one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ansor.run import kept_picks, zero_tuning
+from ansor.run.zero_tuning import pick
+from ansor.support import safe_files
+from ansor.tasks.task import SearchTask
+from ansor.te import workloads
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ANSOR_CACHE", str(tmp_path))
+    monkeypatch.setattr(kept_picks, "ENABLED", True)
+    return tmp_path / kept_picks.FOLDER
+
+
+def task(size: int = 32, target: str = "cpu -threads=1") -> SearchTask:
+    return SearchTask(workloads.matmul, (size, 16, 16), target)
+
+
+def no_search(*words: object) -> object:
+    raise AssertionError("a kept pick needs no search")
+
+
+def test_the_second_pick_is_the_first_and_is_not_searched_for(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = pick(task())
+    monkeypatch.setattr(zero_tuning, "_picked", no_search)
+    again, fresh = pick(task()), task()
+    assert (again.program.row, again.how, again.confidence, again.program.origin) == (first.program.row, first.how, first.confidence, first.program.origin)
+    assert pick(fresh).program.sketch in [space.sketch for space in fresh.spaces]
+    for other in (task(48), task(target="cpu -threads=2"), task(target="cpu -mcpu=znver3 -threads=1")):
+        with pytest.raises(AssertionError, match="needs no search"):
+            pick(other)
+    for words in ({"seed": 1}, {"among": fresh.spaces[:1]}):
+        with pytest.raises(AssertionError, match="needs no search"):
+            pick(fresh, **words)
+
+
+def test_another_process_finds_it(cache: Path) -> None:
+    first = pick(task())
+    text = (
+        "from ansor.run import zero_tuning; zero_tuning._picked = None\n"
+        "from ansor.tasks.task import SearchTask; from ansor.te import workloads\n"
+        "print(zero_tuning.pick(SearchTask(workloads.matmul, (32, 16, 16), 'cpu -threads=1')).program.row)"
+    )
+    run = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == repr(first.program.row)
+
+
+@pytest.mark.parametrize("damage", ["cut", "other digest", "foreign row"])
+def test_what_is_damaged_is_searched_for_again(damage: str, cache: Path) -> None:
+    first = pick(task())
+    (content,) = cache.glob("*.json")
+    if damage == "foreign row":
+        (note,) = (path for path in cache.iterdir() if path.suffix != ".json")
+        changed = content.read_bytes().replace(b'"row": [', b'"row": [99999, ')
+        content.unlink()
+        safe_files.keep(note, ".json", changed)
+    else:
+        content.write_bytes(content.read_bytes()[:-9] if damage == "cut" else content.read_bytes() + b" ")
+    assert pick(task()).program.row == first.program.row
+
+
+def test_a_cache_that_cannot_be_written_to_keeps_nothing(cache: Path) -> None:
+    cache.write_text("a file where the folder would be")
+    assert pick(task()).program.row
+    assert cache.is_file()

@@ -1,0 +1,35 @@
+"""The state of the files changes with any of them, and with nothing else."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ansor.support import package_state as module
+
+
+def test_all_packages_are_found() -> None:
+    folders = module._folders()
+    assert {folder.name for folder in folders} >= {"ansor", "rules", "cost_model", "measure", "targets"}
+    assert (folders[0] / "api.py").exists()
+
+
+def test_it_changes_with_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_folders", lambda: [tmp_path])
+    (tmp_path / "a.py").write_text("1")
+    (tmp_path / "notes.txt").write_text("1")
+
+    def state() -> str:
+        module.package_state.cache_clear()
+        return module.package_state()
+
+    first = state()
+    (tmp_path / "notes.txt").write_text("22")
+    assert state() == first
+    os.utime(tmp_path / "a.py", ns=(1, 1))
+    second = state()
+    (tmp_path / "b.c").write_text("")
+    assert len({first, second, state()}) == 3
+    module.package_state.cache_clear()
