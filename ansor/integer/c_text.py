@@ -172,7 +172,7 @@ def _machine_flags(program: NetworkCode) -> tuple[str, ...]:
     mcpu, toolchain = program.target.mcpu, program.target.toolchain()
     if isinstance(toolchain, ImageToolchain):
         core = toolchain.board.core
-        return ("-target", core.triple, f"-mcpu={core.mcpu}", *core.flags, "-ffreestanding", "-fno-unwind-tables")
+        return ("-target", core.triple, f"-mcpu={core.mcpu}", *core.options, "-ffreestanding", "-fno-unwind-tables")
     return ("-march=native",) if mcpu == "native" else (f"-march={mcpu}",) if program.target.is_local else (f"-mcpu={mcpu}",)
 
 

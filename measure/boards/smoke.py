@@ -61,16 +61,25 @@ def silence(board: Board, status: int | None, output: str, complaint: str) -> De
     program, said = board.run.command[0], clip(" ".join(output.split()), 200)
     ended = f"{program} did not end in {seconds_for(board):.3g} s" if status is None else f"{program} ended with status {status}"
     if complaint.strip():
-        ended = f"{ended} and complained: {clip(complaint.strip().splitlines()[0], 300)}"  # registers follow
+        lines = complaint.strip().splitlines()
+        ended = f"{ended} and complained: {clip(next((line for line in lines if 'fatal' in line), lines[0]), 300)}"  # registers follow
+    if COUNTED in output and status is None and not board.watchdog.kind:
+        what = f"a short program ran to its end, and {program} was still running after {seconds_for(board):.3g} s"
+        return refuse(board, what, "console.end and run.command")
     if COUNTED in output and status is None:
         what = f"a short program counted, and then its watchdog ({board.watchdog.kind}) did not end it: {ended}"
         return refuse(board, what, "watchdog.kind, watchdog.registers, watchdog.hertz, run.rate, run.step and console.end")
     if said:
         what = f"what a short program printed is no whole answer, {said!r}: {ended}"
         return refuse(board, what, f"{CONSOLE}, console.end, and run.command")
+    if status is not None and status > 0 and program in complaint:
+        return refuse(board, f"a short program was not started: {ended}", "run.command")
     printing = "console.htif" if board.console.htif else CONSOLE
     watchdog = "watchdog.registers, " if board.watchdog.kind else ""  # it is started before anything is said
-    return refuse(board, f"a short program printed nothing: {ended}", f"{printing}, start and size of memories, {watchdog}run.boot, core.mcpu and run.command")
+    fields = [printing, f"start and size of memories, {watchdog}run.boot, run.code, core.mcpu, run.hart"]
+    if status is not None and status < 0:  # it gave up on code or a stack that are not there
+        fields.reverse()
+    return refuse(board, f"a short program printed nothing: {ended}", f"{', '.join(fields)} and run.command")
 
 
 def cost_of(board: Board, said: Said, ended: bool = True) -> int:
@@ -101,7 +110,7 @@ def _miscounted(board: Board, counts: list[int]) -> tuple[str, str] | None:
     """What is wrong with a counter, and the fields that may be the cause. counts: ticks of each loop, modulo 2 ** 64."""
     counter, where = board.counter, "counter.csr" if board.counter.csr else "counter.register and counter.setup"
     if not any(counts):
-        return "does not count", where
+        return "does not count", f"{where}{_clock(board)}"
     half = 1 << (63 if counter.csr and not counter.csr.startswith("0x") or counter.bits == 64 else counter.bits - 1)
     if any(one >= half for one in counts):
         return "runs backwards, or is none", f"counter.down, counter.bits, {where}"
@@ -122,6 +131,8 @@ def _off(board: Board, each: float) -> tuple[str, str] | None:
     if counter.unit.startswith("cycles") and not CYCLES[0] <= units <= CYCLES[1]:
         return f"says {units:.4g} cycles of a pass of {PER_PASS} instructions", f"counter.scale, counter.unit, {where}"
     clock = PER_PASS * counter.hertz * board.run.step
+    if counter.unit == "instructions" and not counter.csr and board.run.command and not clock:
+        return f"ticks {each:.4g} times in a pass", f"run.step, which is missing: {each / PER_PASS / counter.hertz:.6g} would be right with this counter.hertz"
     if counter.unit == "instructions" and not counter.csr and board.run.command and abs(each - clock) > 0.05 * each:
         what = f"ticks {each:.4g} times in a pass, where hertz and step say {clock:.4g}"
         return what, f"counter.hertz ({counter.hertz * each / max(clock, 1e-300):.6g} would be right with this step), run.step, counter.setup{_clock(board)}"

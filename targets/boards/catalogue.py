@@ -18,7 +18,7 @@ FOLDER = Path(__file__).parent
 HERE = "HERE/"
 """How a word of a command begins that is a file beside that of the board."""
 
-KINDS: Mapping[object, str] = {int: "a whole number", float: "a number", str: "text", bool: "true or false", tuple: "a list of as many values as it takes"}
+KINDS: Mapping[object, str] = {int: "a whole number", float: "a number", str: "text", bool: "true or false", tuple: "a list"}
 """Types in TOML's words."""
 
 T = TypeVar("T")
@@ -96,4 +96,6 @@ def _fits(kind: Any, value: object) -> bool:
 
 def _refused(kind: object, value: object, place: str) -> object:
     wanted = KINDS.get(get_origin(kind) or kind, str(kind))
+    if get_origin(kind) is tuple and get_args(kind)[-1:] != (...,):
+        wanted = f"a list of {len(get_args(kind))} values"
     raise TargetError(f"{place}: {value!r:.80} is not {wanted}")

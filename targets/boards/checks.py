@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from itertools import combinations
 
-from ansor.codegen.image.board import Board
+from ansor.codegen.image.board import SYSTICK, Board
 from ansor.codegen.image.harness import STARTS
 from ansor.targets.unit import Unit
 
@@ -47,7 +47,11 @@ def _of_counter(board: Board) -> Iterator[str]:
     if architecture == "thumb" and csr:
         yield f"counter.csr is {csr!r}, which only RISC-V cores have; give counter.register, the address of a timer"
     if architecture == "thumb" and not csr and not register:
-        yield "nothing counts: counter.register is missing, the address of a timer"
+        yield f"nothing counts: counter.register is missing, the address of a timer; all cores that have SysTick count at {SYSTICK + 8:#x}"
+    if board.counts_systick and (board.counter.bits, board.counter.down) != (24, True):
+        yield f"counter.register is {register:#x}, that of SysTick, which has 24 bits and counts down; give counter.bits = 24 and counter.down = true"
+    elif board.run.step and not csr and board.counter.bits < 32 and not board.counts_systick:
+        yield f"counter.bits is {board.counter.bits}: nobody would see that such a counter overflows; choose one of 32 bits, or SysTick at {SYSTICK + 8:#x}"
     if not architecture.startswith("riscv"):
         return
     known = f"those by name are {', '.join(CSRS[:5])}, mhpmcounter3 to mhpmcounter31 and hpmcounter3 to hpmcounter31; write others by number, such as '0x7e2'"
@@ -106,6 +110,8 @@ def _of_devices(board: Board) -> Iterator[str]:
         yield f"run.step is {board.run.step:g}; give the seconds that an instruction takes, 0 for a board whose clock is real"
     if board.console.width not in WIDTHS:
         yield f"console.width is {board.console.width}; registers have {', '.join(map(str, WIDTHS))} bits"
+    if board.console.htif and (board.console.data or board.console.end):
+        yield "console.htif is true, which prints and ends by itself; leave console.data and console.end out, or console.htif"
     if not 0 < board.counter.bits <= 32 and board.counter.bits != 64:
         yield f"counter.bits is {board.counter.bits}; counters have 1 to 32 bits, or 64 in two words"
     yield from _in_memory(board)

@@ -229,12 +229,21 @@ void system_end(void) { finish(); }
 
 const char *bare_too_long(void) { return ansor_control.limit == UINT32_MAX ? "the counter, which has 32 bits, overflowed" : "it does not end"; }
 
-void bare_trapped(const char *kind, const char *why, uintptr_t pc, uintptr_t where) {
+static void begin_failure(const char *kind, const char *why) {
     if (!(ansor_control.flags & BARE_ALONE)) ansor_answer.size = 0;
     say_text("\n"), begin_text(), say_text("{\"failure\": [\""), say_text(kind), say_text("\", \""), say_text(why);
-    if (where) say_text(", address 0x"), say_number(where);
-    say_text(", at pc 0x"), say_number(pc), say_text("\"]}\n");
+}
+
+static void end_failure(void) {
+    say_text("\"]}\n");
     finish();
+}
+
+void bare_trapped(const char *kind, const char *why, uintptr_t pc, uintptr_t where) {
+    begin_failure(kind, why);
+    if (where) say_text(", address 0x"), say_number(where);
+    say_text(", at pc 0x"), say_number(pc);
+    end_failure();
 }
 
 /* 16 bytes and more: a debugger may put something of its own there. */
@@ -249,9 +258,20 @@ double system_seconds(int wall) {
     return (double)counter_now() / BOARD_COUNTER_HERTZ;
 }
 
+static void mark(void) {
+    if (mark_count < 4) marks[mark_count++] = counter_now();
+}
+
+/* Two and two belong together. SysTick overflows soon, and has a flag for that, which is cleared when it begins anew. */
 void system_mark(int number) {
     (void)number;
-    if (mark_count < 4) marks[mark_count++] = counter_now();
+#ifdef BOARD_SYSTICK
+    if (mark_count % 2 == 0) set_register(BOARD_SYSTICK + 8, 0);
+#endif
+    mark();
+#ifdef BOARD_SYSTICK
+    if (mark_count % 2 == 0 && register_at(BOARD_SYSTICK) >> 16 & 1) begin_failure("timeout", "the counter, which has 24 bits, overflowed"), end_failure();
+#endif
 }
 
 void *system_pool(int threads, trial_parallel_for *parallel_for) {
@@ -264,8 +284,8 @@ void *system_pool(int threads, trial_parallel_for *parallel_for) {
 /* The counter and, where there is one, the watchdog, which has to end it. `measure/boards/smoke.py` judges what comes of it. */
 static void count_known(void) {
     enum { PASSES = 5000 };
-    system_mark(0);
-    for (uint32_t passes = PASSES; passes <= 4 * PASSES; passes *= 2) known_passes(passes), system_mark(0);
+    mark();
+    for (uint32_t passes = PASSES; passes <= 4 * PASSES; passes *= 2) known_passes(passes), mark();
     say_text("{\"counted\": true}\n");
     while (ansor_control.limit) known_passes(1);
     finish();

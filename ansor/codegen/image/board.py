@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 OVERFLOW = 0xFFFFFFFF  # ticks of a timer of 32 bits
+SYSTICK = 0xE000E010
+"""Registers of the timer that Cortex-M cores have themselves: control, reload, and the counter, of 24 bits, which goes down."""
 
 ARMV8M = ("cortex_m33", "cortex_m35p", "cortex_m55", "cortex_m85")
 """Cores with the main extension: their MPU has no size of a guard."""
@@ -43,6 +45,12 @@ class Core:
     vectors: Vectors = Vectors()
     registers: int = 12
     features: tuple[str, ...] = ()
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """`flags`, and what the architecture needs: 64-bit RISC-V code that reaches memory from 2 GiB on, which is where most boards have it."""
+        chosen = self.architecture != "riscv64" or any(flag.startswith("-mcmodel=") for flag in self.flags)
+        return self.flags if chosen else ("-mcmodel=medany", *self.flags)
 
     @property
     def widest(self) -> int:
@@ -129,6 +137,7 @@ class Run:
     code: the memory that code goes to, '' for that of data. boot: where a core looks for its vectors, '' for where code begins.
     stack: bytes at the end of the data memory. rate: about so many instructions a second.
     step: seconds that an instruction takes on the simulator's own clock; 0 for a board whose clock is real.
+    hart: the number of the RISC-V hart that runs programs; others that start with it wait.
     """
 
     device: str
@@ -138,6 +147,7 @@ class Run:
     stack: int = 4096
     rate: float = 1e8
     step: float = 0.0
+    hart: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +217,11 @@ class Board:
         if self.watchdog.kind == "clint" or ticks <= OVERFLOW:
             return ticks
         return OVERFLOW if not self.counter.csr and self.counter.bits <= 32 and self.watchdog.hertz <= self.counter.hertz else 0
+
+    @property
+    def counts_systick(self) -> bool:
+        """Whether the core's own timer counts, which says itself that it overflowed."""
+        return self.core.architecture == "thumb" and self.counter.register == SYSTICK + 8
 
     @property
     def overflow_seconds(self) -> float:

@@ -15,13 +15,14 @@ _LETTERS = "mafdcv"
 
 
 def zig_flags(core: Core) -> tuple[str, ...]:
-    """For `zig cc`."""
-    return ("-target", core.triple, f"-mcpu={core.mcpu}", *core.flags)
+    """For `zig cc`. Its library computes doubles where the core does not; zig builds it for memory below 2 GiB on 64-bit RISC-V, but for -fPIC."""
+    library = ("-fPIC",) if core.architecture == "riscv64" and "d" not in core.mcpu.split("+") else ()
+    return ("-target", core.triple, f"-mcpu={core.mcpu}", *core.options, *library)
 
 
 def gcc_flags(core: Core) -> tuple[str, ...]:
     """For GCC of the architecture, such as arm-none-eabi-gcc and riscv64-unknown-elf-gcc."""
-    return (*(_thumb if core.architecture == "thumb" else _riscv)(core), *core.flags)
+    return (*(_thumb if core.architecture == "thumb" else _riscv)(core), *core.options)
 
 
 def clang_flags(core: Core) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ansor.codegen.image.board import Board, Writes
+from ansor.codegen.image.board import SYSTICK, Board, Writes
 from ansor.codegen.trial.program import FOLDER as TRIAL
 
 FOLDER = Path(__file__).parent
@@ -51,7 +51,7 @@ def script(board: Board, *, told: bool = True) -> str:
 {parts}SECTIONS {{
   . = {board.code.start:#x};
   .vectors : {{ KEEP(*(.vectors)) }}{code}
-  .text : {{ KEEP(*(.start)) *(.text .text.*) *(.rodata .rodata.* .srodata .srodata.*) }}
+  .text : {{ KEEP(*(.start)) *(.text .text.*) *(.rodata .rodata.* .srodata .srodata.* .got .data.rel.ro .data.rel.ro.*) }}
   .data : {{ *(.data .data.* .sdata .sdata.*) }}
   . = ALIGN({ALIGN});
   ansor_code_end = .;
@@ -80,6 +80,8 @@ def _macros(board: Board) -> Iterator[tuple[str, str]]:
     else:
         yield "BOARD_COUNTER_REGISTER", f"{counter.register:#x}u"
         yield "BOARD_COUNTER_BITS", str(counter.bits)
+    if board.counts_systick:
+        yield "BOARD_SYSTICK", f"{SYSTICK:#x}u"
     if counter.down:
         yield "BOARD_COUNTER_DOWN", "1"
     if setup := _setup((*console.setup, *counter.setup)):
@@ -91,6 +93,8 @@ def _macros(board: Board) -> Iterator[tuple[str, str]]:
     elif watchdog.kind:
         yield f"BOARD_WATCHDOG_{watchdog.kind.upper()}", f"{watchdog.registers[0]:#x}u"
         yield "BOARD_WATCHDOG_LINE", str(watchdog.registers[1])
+    if board.core.architecture != "thumb":
+        yield "BOARD_HART", str(board.run.hart)
     if board.core.guard:
         yield "BOARD_GUARD_BYTES", f"{board.core.guard}u"
 

@@ -9,7 +9,7 @@ from ansor.codegen.image.elf import Image
 from ansor.codegen.trial.manifest import MANIFEST
 
 NO_ROOM = "the code of the program does not fit"
-_CODE = ".text .text.* .rodata .rodata.* .srodata .srodata.*"
+_CODE = ".text .text.* .rodata .rodata.* .srodata .srodata.* .got .data.rel.ro .data.rel.ro.*"
 _NEXT = "\n    "
 _VARIABLES = ".data .data.* .sdata .sdata.* .bss .bss.* .sbss .sbss.* COMMON"
 

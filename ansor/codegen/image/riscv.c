@@ -19,6 +19,9 @@
 enum { GUARD = 0x80 | 3 << 3 }; /* locked, a power of two */
 enum { FLOATS_AND_VECTORS = 1 << 13 | 1 << 9, TIMER = 1 << 7, ENABLED = 1 << 3 };
 
+#define TEXT_OF(value) #value
+#define TEXT(value) TEXT_OF(value)
+
 void riscv_begin(void);
 void riscv_trapped(void);
 
@@ -26,10 +29,16 @@ __asm__(".section .start,\"ax\",@progbits\n"
         ".globl _start\n"
         "_start:\n"
         "  csrw mie, zero\n"
+        "  csrr t0, mhartid\n"
+        "  addi t0, t0, -" TEXT(BOARD_HART) "\n"
+        "  bnez t0, riscv_idle\n"
         "  la sp, ansor_stack_top\n"
         "  la t0, riscv_trap\n"
         "  csrw mtvec, t0\n"
         "  j riscv_begin\n"
+        "riscv_idle:\n" /* another hart than the one that runs programs */
+        "  wfi\n"
+        "  j riscv_idle\n"
         ".align 8\n" /* some cores know tables of vectors alone, at multiples of 256; traps take its first entry */
         "riscv_trap:\n"
 #ifdef TRIAL_APART

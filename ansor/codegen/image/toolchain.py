@@ -26,6 +26,7 @@ from ansor.codegen.toolchain import FIRST_CALL_SECONDS, Compiled, Compiler, buil
 from ansor.codegen.trial.manifest import MANIFEST, program_text
 from ansor.errors import ToolchainError
 from ansor.support import settings
+from ansor.support.text import clip
 
 IMAGE = "image"
 """The form of what it makes."""
@@ -88,7 +89,7 @@ class ImageToolchain:
     def _core(self) -> tuple[str, ...]:
         core, counted = self.board.core, self.board.counter.unit == "instructions"
         addresses = (*PLAIN_ADDRESSES, *PAIRED_LOADS) if counted and core.architecture == "thumb" and core.vectors.bytes == 4 else ()
-        return ("-target", core.triple, *core.flags, "-fomit-frame-pointer", *(counted_flags(core.architecture) if counted else ()), *addresses)
+        return ("-target", core.triple, *core.options, "-fomit-frame-pointer", *(counted_flags(core.architecture) if counted else ()), *addresses)
 
     def forms(self) -> tuple[str, ...]:
         """Images alone."""
@@ -110,7 +111,7 @@ class ImageToolchain:
     def _first(self, place: Path) -> None:
         made = self.build([PLAIN], IMAGE, place.with_suffix(""), timeout=FIRST_CALL_SECONDS)
         if not made.said.ok:
-            raise ToolchainError(f"C compiler {self.compiler.version!r} cannot build programs for the board {self.board.name}: {made.said.text}")
+            raise _refused(self.compiler, self.board, made.said)
 
     def harness(self) -> Image:
         """The part that all images of the board have in common. Raises ToolchainError when it does not build."""
@@ -149,7 +150,7 @@ class ImageToolchain:
 
     @property
     def _link_flags(self) -> tuple[str, ...]:
-        return ("-target", self.board.core.triple, f"-mcpu={self.board.core.mcpu}", *LINK)
+        return (*zig_flags(self.board.core), *LINK)
 
     def _direct(self) -> Direct | None:
         return direct_calls(self.compiler, self._object_flags, self._link_flags)
@@ -197,6 +198,14 @@ class ImageToolchain:
         return paths if len(paths) == len(symbols) else paths * len(symbols)
 
 
+def _refused(compiler: Compiler, board: Board, said: Compiled) -> ToolchainError:
+    """The error of a board that nothing can be built for: with the first of what the tools said, as the linker repeats itself for every address."""
+    lines = said.text.splitlines() or [""]
+    first = clip(next((line for line in lines if "error:" in line), lines[0]), 400)
+    fields = "core.architecture, core.mcpu, core.flags, core.floats and memories"
+    return ToolchainError(f"C compiler {compiler.version!r} cannot build programs for the board {board.name}: {first}; look at {fields} (docs/boards.md)")
+
+
 def _harness_path(compiler: Compiler, board: Board) -> Path:
     files = harness.sources(board)
     flags = (*zig_flags(board.core), *harness.C_FLAGS, *harness.defines(board))
@@ -210,7 +219,7 @@ def _harness_path(compiler: Compiler, board: Board) -> Path:
         made = compile_files(compiler, files, place, (*flags, *LINK, f"-Wl,-T,{script}"), libraries=(), timeout=FIRST_CALL_SECONDS)
         script.unlink()
         if not made.ok:
-            raise ToolchainError(f"C compiler {compiler.version!r} cannot build programs for the board {board.name}: {made.text}")
+            raise _refused(compiler, board, made)
 
     with building.lock:
         return kept_library(f"harness-{Path(board.name).stem}-{key}", build, ".elf")

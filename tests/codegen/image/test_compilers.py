@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ansor.codegen.image.compilers import clang_flags, gcc_flags, gcc_name, zig_flags
@@ -29,3 +31,10 @@ def test_every_board_has_flags(board: str) -> None:
     core = find_board(board).core
     assert clang_flags(core)[1:] == gcc_flags(core) and clang_flags(core)[0].startswith("--target=") and zig_flags(core)[0] == "-target"
     assert gcc_name(core) == ("arm-none-eabi-gcc" if core.architecture == "thumb" else "riscv64-unknown-elf-gcc")
+
+
+def test_64_bit_risc_v_reaches_memory_from_2_gib_on() -> None:
+    core = find_board("qemu-riscv64").core
+    assert core.flags == () and core.options == ("-mcmodel=medany",) and "-fPIC" not in zig_flags(core)
+    assert replace(core, flags=("-mcmodel=medlow",)).options == ("-mcmodel=medlow",) and find_board("qemu-riscv32").core.options == ()
+    assert "-fPIC" in zig_flags(replace(core, mcpu="generic_rv64+m+a+c", floats=False)), "its library has doubles"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ansor.codegen.artifact import Artifact
-from ansor.codegen.image.board import Board
+from ansor.codegen.image.board import Board, Watchdog
 from ansor.codegen.image.toolchain import IMAGE, PLAIN
 from ansor.errors import DeviceError
 from ansor.measure.boards import smoke
@@ -48,6 +48,7 @@ def test_counts_that_grow_with_the_work_are_believed() -> None:
         (RV32, (80000, 160000, 320000), r"minstret says 16 instructions of a pass.*counter.scale \(0.125 .*-icount of run.command, which is shift=0"),
         (RVSIM, (1000000, 2000000, 4000000), "says 200 cycles of a pass"),
         (replace(M4, counter=replace(M4.counter, hertz=1e6)), (32105, 64106, 128105), r"hertz and step say 0.256.*counter.hertz \(2.5e\+07"),
+        (replace(M4, run=replace(M4.run, step=0.0)), (32105, 64106, 128105), r"ticks 6.4 times in a pass.*run.step, which is missing: 1.28e-07 would be"),
     ],
 )
 def test_counters_that_are_wrong(board: Board, counts: Sequence[int], text: str) -> None:
@@ -79,11 +80,30 @@ def test_an_early_watchdog_a_trap_and_an_end_that_is_none() -> None:
         (None, "", "", r"printed nothing: qemu-system-arm did not end in 10 s; look at console.data.*memories"),
         (-6, "", "fatal: Lockup\nR00=1\n", r"ended with status -6 and complained: fatal: Lockup; look at .*memories, watchdog.registers, run.boot"),
         (None, '{"counted": true}\n', "", r"its watchdog \(cmsdk\) did not end it"),
+        (-6, "", "Timer with period zero\nqemu: fatal: Lockup\nR00=1\n", r"complained: qemu: fatal: Lockup; look at start and size of memories"),
+        (1, "", "qemu-system-arm: unsupported machine type\n", r"was not started: .*unsupported machine type; look at run.command \("),
         (0, "{{cc", "", r"no whole answer, '{{cc'"),
     ],
 )
 def test_runs_without_an_answer(status: int | None, output: str, complaint: str, text: str) -> None:
     assert re.search(text, str(silence(M4, status, output, complaint)))
+
+
+def test_a_simulator_that_goes_on_is_the_fault_of_its_end_where_there_is_no_watchdog() -> None:
+    assert "look at console.end and run.command" in str(silence(replace(M4, watchdog=Watchdog()), None, smoke.COUNTED, ""))
+
+
+@pytest.mark.compiler
+@pytest.mark.usefixtures("boards")
+@pytest.mark.parametrize("name", ["lm3s6965evb", "sifive_u"])
+def test_boards_from_outside_the_package_count(name: str, tmp_path: Path) -> None:
+    """A core whose own timer counts, and a hart without floats beside another one, at addresses from 2 GiB on."""
+    path = Path(__file__).parents[2] / "targets" / "boards" / f"{name}.toml"
+    assert len(list(filter(None, path.read_text().splitlines()))) <= 40
+    made = parse_target(f"micro -board={path}").toolchain().build([PLAIN], IMAGE, tmp_path / "plain", timeout=120)
+    assert made.said.ok, made.said.text
+    board = find_board(str(path))
+    assert abs(SimulatorDevice(board.run.device, board).check(made.artifacts[0]) - 40000) < 50
 
 
 def broken(tmp_path: Path, name: str, before: str, after: str) -> tuple[SimulatorDevice, Artifact]:

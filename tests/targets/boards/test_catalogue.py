@@ -66,6 +66,8 @@ def test_numbers_of_a_board_make_sense(name: str) -> None:
         (('csr = "minstret"', ""), r"nothing counts: RISC-V cores do so in a control and status register here; give counter.csr"),
         (("end = [0x0010_0000, 0x5555]", "end = [0x8000_0000, 0x5555]"), r"console.end is 0x80000000, which is in the memory 'ram'"),
         (("[0x0200_bff8, 0x0200_4000]", "[0x0200_bff8, 0x8000_0010]"), r"watchdog.registers is 0x80000010, which is in the memory 'ram'"),
+        (("width = 8", "htif = true"), r"console.htif is true, which prints and ends by itself"),
+        (("width = 8", "setup = [0x1000_0000, 1]"), r"console, setup: 268435456 is not a list of 2 values"),
         (("end = [0x0010_0000, 0x5555]", ""), r"nothing ends it; give console.end"),
         (("end = [0x0010_0000, 0x5555]", 'end = "semihost"'), r"console.end is 'semihost'; give 'semihosting'"),
         (("end = [0x0010_0000, 0x5555]", 'end = "semihosting"'), r"which only Arm cores have here"),
@@ -90,6 +92,8 @@ def test_a_simulator_has_to_allow_semihosting(tmp_path: Path) -> None:
     [
         (("register = 0x4000_0004", 'csr = "minstret"'), "counter.csr is 'minstret', which only RISC-V cores have; give counter.register"),
         (("register = 0x4000_0004", "register = 0"), "nothing counts: counter.register is missing"),
+        (("register = 0x4000_0004", "register = 0xe000_e018"), "that of SysTick, which has 24 bits and counts down; give counter.bits = 24"),
+        (("register = 0x4000_0004", "register = 0x4000_0004\nbits = 16"), "counter.bits is 16: nobody would see that such a counter overflows"),
     ],
 )
 def test_arm_cores_count_at_an_address(change: tuple[str, str], said: str, tmp_path: Path) -> None:
