@@ -15,7 +15,7 @@ from ansor.codegen.image.board import Board
 from ansor.codegen.image.elf import Image, read_image, write_elf
 from ansor.codegen.image.toolchain import IMAGE
 from ansor.errors import DeviceError
-from ansor.measure.boards.asking import CHANGED, Asked, Told, counters_of, said_in, told
+from ansor.measure.boards.asking import CHANGED, Asked, Told, counters_of, said_in, told, with_places
 from ansor.measure.boards.fit import misfit
 from ansor.measure.boards.smoke import believe, cost_of, seconds_for, silence, watchdog_ticks
 from ansor.measure.device_kinds import DeviceKind
@@ -24,7 +24,7 @@ from ansor.measure.devices.program_runner import Said as Ran
 from ansor.measure.devices.started import StartedDevice
 from ansor.measure.failure import Failure
 from ansor.measure.trial.proof import HostProof
-from ansor.measure.trial.runs import TrialRuns
+from ansor.measure.trial.runs import TrialRuns, answer_of
 from ansor.measure.trial.transport import CLOSED, TOO_MUCH, Ended, Limits
 from ansor.measure.turns import Say
 from ansor.support.text import clip
@@ -69,6 +69,8 @@ class SimulatorTransport:
             what = clip(" ".join(f"{ran.output} {ran.complaint}".split()), 400) or "nothing"
             return Ended("", Failure("exit", f"{self._board.run.command[0]} ended with status {ran.status} and without an answer; it said: {what}"))
         counters = counters_of(said, self._board, self._unit.name)
+        if said.failed and (failure := answer_of(Ended(said.line)).failure) is not None:
+            return Ended(said.line, with_places(failure, image), counters)
         return Ended(said.line, CHANGED if said.memory != asking.sum and not said.failed else None, counters)
 
     def check(self, program: Artifact) -> int:

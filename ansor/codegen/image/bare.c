@@ -18,12 +18,20 @@ static unsigned mark_count BARE_CHANGING;
 
 /* ---- memory */
 
+/* Buffers, by name: traps near them say so. */
+enum { ROOMS = 24, NEAR_BUFFER = 16 << 10 };
+static struct {
+    const char *name;
+    uintptr_t start, end;
+} rooms[ROOMS];
+static unsigned room_count;
+
 void *system_room(uint64_t size, size_t band, const char *name) {
-    (void)name;
     const uintptr_t end = (uintptr_t)ansor_control.heap_end;
     const uintptr_t start = (heap + band + 63) & ~(uintptr_t)63;
     if (start < heap || start > end || size > end - start || band > end - start - size) return 0;
     heap = start + (uintptr_t)size + band;
+    if (room_count < ROOMS) rooms[room_count].name = name, rooms[room_count].start = start, rooms[room_count++].end = start + (uintptr_t)size;
     return (void *)start;
 }
 
@@ -229,6 +237,22 @@ void system_end(void) { finish(); }
 
 const char *bare_too_long(void) { return ansor_control.limit == UINT32_MAX ? "the counter, which has 32 bits, overflowed" : "it does not end"; }
 
+/* Which buffer an address is nearest to, if any is near. Names are those of a declaration, and stand in quotes here. */
+static void say_nearest(uintptr_t where) {
+    unsigned nearest = ROOMS;
+    uintptr_t away = NEAR_BUFFER;
+    for (unsigned i = 0; i < room_count; ++i) {
+        const uintptr_t before = rooms[i].start > where ? rooms[i].start - where : 0, past = where >= rooms[i].end ? where - rooms[i].end : 0;
+        if (rooms[i].start < rooms[i].end && before + past < away) nearest = i, away = before + past;
+    }
+    if (nearest == ROOMS) return;
+    say_text(", 0x");
+    if (where >= rooms[nearest].start && where < rooms[nearest].end) say_number(where - rooms[nearest].start), say_text(" bytes into ");
+    else say_number(away), say_text(where < rooms[nearest].start ? " bytes before " : " bytes past the end of ");
+    for (const char *letter = rooms[nearest].name; *letter; ++letter)
+        if (*letter >= ' ' && *letter != '"' && *letter != '\\') system_say(letter, 1);
+}
+
 static void begin_failure(const char *kind, const char *why) {
     if (!(ansor_control.flags & BARE_ALONE)) ansor_answer.size = 0;
     say_text("\n"), begin_text(), say_text("{\"failure\": [\""), say_text(kind), say_text("\", \""), say_text(why);
@@ -241,8 +265,9 @@ static void end_failure(void) {
 
 void bare_trapped(const char *kind, const char *why, uintptr_t pc, uintptr_t where) {
     begin_failure(kind, why);
-    if (where) say_text(", address 0x"), say_number(where);
-    say_text(", at pc 0x"), say_number(pc);
+    if (where) say_text(", address 0x"), say_number(where), say_nearest(where);
+    if (pc == BARE_NO_PC) say_text(", at a pc that the stack had no room to keep");
+    else say_text(", at pc 0x"), say_number(pc);
     end_failure();
 }
 

@@ -5,6 +5,7 @@
 #include "registers.h"
 
 #define BARE_SHARED __attribute__((section(".shared"), used, aligned(8))) /* not cleared at the start: it was written from outside */
+#define BARE_NO_PC UINTPTR_MAX                                             /* of a trap that could not keep it */
 #define BARE_CHANGING __attribute__((section(".changing")))                /* changes while a candidate runs, as nothing else of the harness does */
 
 enum { BARE_ASKED = 3 << 10 }; /* bytes of what is asked */

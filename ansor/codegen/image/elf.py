@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from ansor.errors import ToolchainError
 INSTALL = "pip install 'ansor[micro]'"
 _LOADED = 1  # kind of a segment
 _TAKES_MEMORY = 2  # flag of a section
+_MARK = re.compile(r"ansor_(parts$|free|end_|\w+_(start|end|low|top)$)")
+_CANDIDATE = re.compile(r"^ansor_candidate_[0-9]+")
 _FUNCTION_OF = {32: "<IIIBBH", 64: "<IBBHQQ"}
 
 
@@ -49,9 +52,10 @@ class Image:
         return Image(self.machine, self.flags, self.bits, self.entry, (*self.segments, *segments), self.symbols)
 
     def place(self, address: int) -> str:
-        """An address as people read it: the name before it, and how far behind that it is."""
-        below = [(at, name) for name, at in self.symbols.items() if at & ~1 <= address]
+        """An address as people read it: the name before it, and how far behind that it is. Names of places that the linker marked are no names of code."""
+        below = [(at, name) for name, at in self.symbols.items() if at & ~1 <= address and not _MARK.match(name)]
         at, name = max(below, default=(0, ""))
+        name = _CANDIDATE.sub("candidate", name)
         return f"{name}+{address - (at & ~1):#x}" if name and address - at < 1 << 20 else f"{address:#x}"
 
 

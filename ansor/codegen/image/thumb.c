@@ -143,9 +143,12 @@ static int below_stack(uint32_t address) {
 #endif
 }
 
+enum { NOT_KEPT = 1 << 20 | 1 << 12 | 1 << 4 }; /* the stack overflowed, so that the registers have no place on it */
+
 static void explain(void) {
     const uint32_t status = register_at(CFSR), bus = status >> 15 & 1 ? register_at(BFAR) : 0, protection = status >> 7 & 1 ? register_at(MMFAR) : 0;
-    if (status & 1u << 20 || status & 1 << 4 || status & 1 << 12 || (protection && below_stack(protection)) || (bus && below_stack(bus)))
+    if (status & NOT_KEPT) note.pc = BARE_NO_PC;
+    if (status & NOT_KEPT || (protection && below_stack(protection)) || (bus && below_stack(bus)))
         set_note("crash", "the stack overflowed", protection | bus);
     else if (status & 1 << 16 || status & 1 << 19) set_note("instruction", "an instruction that the processor does not have", 0);
     else if (status & 1 << 17) set_note("trap", "a jump to code that is no Thumb code", 0);

@@ -50,3 +50,8 @@ def test_images_of_a_board_lie_in_its_memories_and_differ_in_the_candidate_alone
     symbols, board = common.symbols, toolchain.board
     assert symbols["ansor_code_end"] - board.code.start <= CODE_BYTES
     assert symbols["ansor_data_end"] - (board.data.start if board.code_is_apart else symbols["ansor_code_end"]) <= data_bytes(board)
+
+
+def test_a_place_is_a_name_of_code_before_it() -> None:
+    image = Image(243, 5, 32, 0, (), {"ansor_parts": 0x1040, "ansor_candidate_3": 0x1041, "ansor_free_ansor_candidate_3": 0x1100, "deeper": 0x1081})
+    assert image.place(0x1064) == "candidate+0x24" and image.place(0x1104) == "deeper+0x84" and image.place(0x1000) == "0x1000"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -70,6 +71,7 @@ def bad_programs(board: Board, symbols: dict[str, int]) -> dict[str, Bad]:
         "harness": Bad(store(symbols["ansor_answer"] + 40), "out_of_bounds"),
         "code": Bad(store(symbols["_start"] & ~3), "out_of_bounds"),
         "beside": Bad(f"{RIGHT} c[{N} + 400] = 1;", "out_of_bounds"),
+        "past": Bad(f"{RIGHT} c[{N} + 0xc00] = 1;", "out_of_bounds", "0x3000 bytes past the end of c, at pc"),
         "band": Bad(f"{RIGHT} c[{N}] = 1;", "out_of_bounds", "past the end of 'c'"),
     }
     if board.counter.register:
@@ -115,7 +117,8 @@ def test_programs_that_end_badly_say_why_and_where_and_the_next_one_runs(bench: 
     for name, bad in bench.bad.items():
         seen = bench.device.run(bench.jobs[name])
         assert isinstance(seen, Failure) and seen.kind == bad.kind and bad.says in seen.text, (name, seen)
-        assert "pc 0x" in seen.text or name in ("band", "beside", "harness"), (name, seen)
+        assert "pc 0x" in seen.text or "at a pc that the stack had no room to keep" in seen.text or name in ("band", "beside", "harness"), (name, seen)
+        assert "(candidate+0x" in seen.text or name in ("band", "beside", "harness", "nowhere", "recursion"), (name, seen)
         if not bench.stays and name != list(bench.bad)[-1]:
             continue
         after = bench.device.run(bench.jobs["right"])
@@ -130,3 +133,20 @@ def test_a_frame_larger_than_the_stack_is_refused_with_the_numbers(name: str) ->
         (built,) = builder.build([deep.source])
     assert built.artifact is None and built.failure is not None and built.failure.kind == "does_not_fit"
     assert "needs 4,194,3" in built.failure.text and f"{find_board(name).run.stack:,}" in built.failure.text
+
+
+def test_a_counter_of_24_bits_that_overflows_is_a_timeout() -> None:
+    """SysTick: after 2.6 million instructions of this board. A run that is shorter is counted, whatever came before it."""
+    path = Path(__file__).parents[2] / "targets" / "boards" / "lm3s6965evb.toml"
+    target, board = parse_target(f"micro -board={path}"), find_board(str(path))
+    long = Bad(f'{RIGHT} for (int i = 0; i < 2000000; ++i) __asm__ volatile("nop");', "timeout", "the counter, which has 24 bits, overflowed")
+    short = Bad(f'{RIGHT} for (int i = 0; i < 500000; ++i) __asm__ volatile("nop");', "")
+    device = SimulatorDevice("qemu-system", board)
+    with Builder(target.toolchain(), "image", jobs=1, timeout=120) as builder:
+        made = [one.artifact for one in builder.build([Bad(RIGHT, "").source, short.source, long.source])]
+        right, *_ = found = [one for one in made if one is not None]
+        assert len(found) == 3
+        seen = [device.run(Job(MeasureTask("long", right.source), one, right, TimingOptions(timeout_seconds=5.0))) for one in found]
+    device.close()
+    assert isinstance(seen[1], Observation) and 1e6 < seen[1].costs[0] < 2.6e6, seen[1]
+    assert isinstance(seen[2], Failure) and seen[2].kind == "timeout" and long.says in seen[2].text, seen[2]
