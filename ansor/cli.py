@@ -82,7 +82,7 @@ MICRO_HELP = """\
 Boards without an operating system: which there are, and what is at the other end of a wire.
 
   ansor micro boards                                   all boards, and what is missing here to run their programs
-  ansor micro probe gdb://localhost:3333 --board stm32f746g-disco    open a wire, test some RAM, and say how fast it is"""
+  ansor micro probe gdb://localhost:3333 --board stm32f746g-disco    open a wire, test some RAM, say how fast it is and how much"""
 
 DOCTOR_HELP = "Check this machine in seconds: C compiler, threads, timer noise, peak arithmetic and memory bandwidth, cost model library."
 
@@ -344,9 +344,9 @@ def _add_agent(commands: Commands) -> None:
 def _add_micro(commands: Commands) -> None:
     actions = command(commands, "micro", MICRO_HELP).add_subparsers(dest="action", metavar="ACTION", required=True)
     command(actions, "boards", "List the boards of the package.")
-    parser = command(actions, "probe", "Open a wire, say what is there, test memory, and say how fast it is.")
+    parser = command(actions, "probe", "Open a wire, say what is there, test memory, and say how fast it is and how much there is.")
     parser.add_argument("url", metavar="WIRE", help="such as gdb://localhost:3333, serial:/dev/ttyUSB0 or bitbang://localhost:9824")
-    parser.add_argument("--board", default="", metavar="NAME", help="test the first 4 KiB of its RAM")
+    parser.add_argument("--board", default="", metavar="NAME", help="test the first 4 KiB of its RAM, and hold sizes of memories against its file")
     parser.add_argument("--memory", default="", metavar="ADDRESS:BYTES", help="test this; what is there is put back afterwards")
 
 

@@ -9,10 +9,11 @@ from contextlib import closing
 from rich.console import Console
 from rich.table import Table
 
-from ansor.codegen.image.board import Board
+from ansor.codegen.image.board import Board, Memory
 from ansor.commands.common import make_console
 from ansor.errors import AnsorError, DeviceError
 from ansor.measure.boards.cores import other_core
+from ansor.measure.boards.extent import GRAIN, SEEN, extent_of
 from ansor.measure.device_kinds import find_kind
 from ansor.measure.wire.opening import open_wire, wire_kind
 from ansor.measure.wire.wire import Wire
@@ -57,7 +58,7 @@ def ready(board: Board) -> str:
 
 
 def _probe(given: argparse.Namespace) -> int:
-    """Open a wire, say what is there, test memory, and say how fast it went; 1 where memory does not keep what it is given."""
+    """Open a wire, say what is there, test memory, and say how fast it went and how much there is; 1 where memory is not as it should be."""
     console = make_console()
     start, size = _range(given)
     with closing(open_wire(given.url)) as wire:
@@ -65,14 +66,31 @@ def _probe(given: argparse.Namespace) -> int:
         bits = f"{can.bits}-bit addresses" if can.bits else "addresses of a size it does not say"
         words = [bits, f"{can.chunk} bytes at a time", *(["stops programs"] if can.halts else []), *(["resets"] if can.resets else [])]
         console.print(f"wire       {wire.name}: {', '.join(words)}", soft_wrap=True)
-        other = other_core(wire, find_board(given.board)) if given.board else ""
+        board = find_board(given.board) if given.board else None
+        other = other_core(wire, board) if board else ""
         if other:
             console.print(f"core       {other}", soft_wrap=True)
-        right = (_tested(console, wire, start, size) if size else True) and not other
+        right = not other and (not size or _tested(console, wire, start, size))
+        if right and size >= SEEN and start % GRAIN == 0:
+            places = {one.start: one for one in dict.fromkeys((board.data, board.code)) if not one.flash} if board and not given.memory else {start: None}
+            right = all([_measured(console, wire, at, memory) for at, memory in places.items()])
         seen = wire.traffic
         moved = f"{seen.sent} bytes written, {seen.received} read, {seen.overhead} others"
         console.print(f"traffic    {moved}; {seen.repeated} packets repeated, {seen.damaged} damaged", soft_wrap=True)
     return 0 if right else 1
+
+
+def _measured(console: Console, wire: Wire, start: int, memory: Memory | None) -> bool:
+    """Say how much memory answers, and whether that is what a board's file says."""
+    found = extent_of(wire, start)
+    end = f"begins anew after {format_bytes(found.size)}" if found.anew else f"answers to {start + found.size:#x}, {format_bytes(found.size)}"
+    words = f"{start:#x} {end}{' or more' if found.open else ''}"
+    small = memory is not None and found.size < memory.size
+    if memory is not None and found.size != memory.size:
+        wrong = "the file is wrong, or this is another board" if small else "programs use no more than that"
+        words += f"; {memory.name!r} of the file has {format_bytes(memory.size)}: {wrong}"
+    console.print(f"size       {words}", soft_wrap=True)
+    return not small
 
 
 def _range(given: argparse.Namespace) -> tuple[int, int]:

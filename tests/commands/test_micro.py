@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from ansor.cli import main
 from ansor.commands import micro
 from ansor.measure.wire.process import open_process
-from ansor.targets.boards.catalogue import board_names, find_board
-from tests.testing.memory_wire import START, Board, MemoryWire
+from ansor.targets.boards.catalogue import FOLDER, board_names, find_board
+from tests.testing.memory_wire import SIZE, START, Board, MemoryWire
 
 ROWS = {
     "rp2040-pico": r"cortex_m0plus +264 KiB +2 MiB +ticks \(1000000 Hz\) +gdb://localhost:3333 +with a board there",
@@ -44,7 +45,18 @@ def test_a_wire_is_probed(capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     said = capsys.readouterr().out
     assert said.startswith("wire       process:: 64-bit addresses, 512 bytes at a time, stops programs, resets\n")
     assert re.search(rf"memory     {start:#x} to {start + 1000:#x}: keeps what is written; [0-9.e+]+ kB/s written, [0-9.e+]+ kB/s read\n", said)
-    assert re.search(r"traffic    3000 bytes written, 3000 read, \d+ others; 0 packets repeated, 0 damaged\n", said)
+    assert re.search(rf"size       {start:#x} answers to 0x[0-9a-f]+, 1 MiB\n", said)
+    assert re.search(r"traffic    3032 bytes written, 3[0-9]{3} read, \d+ others; 0 packets repeated, 0 damaged\n", said)
+
+
+def test_memory_is_measured_and_held_against_a_file(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    larger = "64 KiB; 'ram' of the file has 128 KiB: the file is wrong"
+    for size, status, said in ((SIZE, 0, "64 KiB\n"), (2 * SIZE, 1, larger), (SIZE // 2, 0, "programs use no more")):
+        path = tmp_path / f"{size}.toml"
+        path.write_text((FOLDER / "qemu-riscv32.toml").read_text().replace("0x0400_0000", f"{size:#x}").replace("stack = 0x1_0000", ""))
+        monkeypatch.setattr(micro, "open_wire", lambda text: MemoryWire(Board()))
+        assert main(["micro", "probe", "gdb://x:1", "--board", str(path)]) == status
+        assert f"size       {START:#x} answers to {START + SIZE:#x}, " in (found := capsys.readouterr().out) and said in found
 
 
 class Stuck(MemoryWire):
