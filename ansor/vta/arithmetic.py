@@ -11,13 +11,13 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 from ansor.errors import ScheduleError
-from ansor.ir.loops import Access
+from ansor.ir.loops import Access, Buffer
 from ansor.ir.value_ranges import LIMITS
 from ansor.te.expr import Binary, Const, Expr
 from ansor.vta.buffers import Beside
 from ansor.vta.instructions import AluOp
-from ansor.vta.nests import as_int32
-from ansor.vta.shared import shared_part, signature
+from ansor.vta.nests import accesses, as_int32
+from ansor.vta.shared import exactly, shared_part, signature
 from ansor.vta.values import Value, value_on_core
 
 TENSOR = {"add": AluOp.ADD, "mul": AluOp.MUL, "min": AluOp.MIN, "max": AluOp.MAX}
@@ -35,16 +35,31 @@ class Step:
 
 
 def steps_of(value: Expr, whole: Callable[[Access], bool]) -> tuple[Access, tuple[Step, ...]]:
-    """Where the value is in the end, and how it comes there. whole: whether an access has an element of its own for each of the nest.
+    """Where the value is in the end, and how it comes there. whole: whether an access has just one element for each of the nest.
 
     Raises ScheduleError for what the ALU does not compute.
     """
     steps: list[Step] = []
+    _check_places(value)
     value_on_core(value, lambda node: Value(LIMITS[node.dtype]) if isinstance(node, Access) else None)
     found = _Steps(steps, whole).of(value)
     if not whole(found):
-        raise ScheduleError(f"asked the ALU of a VTA core to spread {found.buffer.name} over more elements than it has: it computes in place")
+        raise _not_in_place(found)
     return found, tuple(steps)
+
+
+def _check_places(value: Expr) -> None:
+    """Raises ScheduleError where elements of a buffer are read beside others of it, which the ALU may have changed by then."""
+    read: dict[Buffer, Hashable] = {}
+    for access in accesses(value):
+        if read.setdefault(access.buffer, exactly(access.index)) != exactly(access.index):
+            name = access.buffer.name
+            raise ScheduleError(f"asked the ALU of a VTA core for {name} at two places at once; it computes in place: pass it as two tensors")
+
+
+def _not_in_place(access: Access) -> ScheduleError:
+    what = f"a result in the place of {access.buffer.name}, which does not have just one element for each of the result"
+    return ScheduleError(f"asked the ALU of a VTA core for {what}; it computes in place: pass it in the shape of the result")
 
 
 class _Steps:
@@ -132,6 +147,5 @@ class _Steps:
 
     def _add(self, step: Step) -> None:
         if not self._whole(step.target):
-            name = step.target.buffer.name
-            raise ScheduleError(f"asked the ALU of a VTA core to change {name}, which several elements share: it computes in place; pass it as it is used")
+            raise _not_in_place(step.target)
         self._steps.append(step)

@@ -27,7 +27,7 @@ from ansor.vta.kernels import Kernel, Walk, kernels_of
 from ansor.vta.lanes import Lanes, lanes_of, product_of
 from ansor.vta.nests import ARGUMENTS, Nest, leaf_store, multiplied, nest_of, plain
 from ansor.vta.pieces import pieces_of
-from ansor.vta.regions import Span, borders, check_padding, padding_of, region_of, sizes_of, strides_in
+from ansor.vta.regions import Span, borders, check_padding, is_whole, padding_of, region_of, sizes_of, strides_in
 from ansor.vta.stream import Stream
 from ansor.vta.tensors import TensorLayout
 from ansor.vta.transfers import Extent, loads, stores
@@ -276,8 +276,8 @@ class _Generator:
 
     def _piece(self, nest: Nest, number: int = 0) -> None:
         """What is done to sums, and a STORE. number: of a piece that shares no element with others."""
-        store, needed = nest.store, {var for var, count in nest.counts().items() if count > 1}
-        final, steps = steps_of(store.value, lambda access: needed <= {var for index in access.index for var in nest.index(index).steps})
+        store = nest.store
+        final, steps = steps_of(store.value, lambda access: is_whole(nest, access, self._places[access.buffer].blocks))
         for step in steps or (Step(AluOp.ADD, final, 0),):
             self._alu(nest, step, nest.counts(), number)
         place, layout = self._places[final.buffer], self._layout(store.buffer, Memory.OUT)

@@ -39,13 +39,32 @@ def region_of(nest: Nest, access: Access, layout: TensorLayout, padded: bool) ->
     return tuple(found)
 
 
+def is_whole(nest: Nest, access: Access, blocks: Mapping[int, int]) -> bool:
+    """Whether an access has just one element for each of a nest: none is shared, and none left out in between."""
+    counts, sums = nest.counts(), [nest.index(linear) for linear in access.index]
+    walked = [var for one in sums for var in one.steps if counts[var] > 1]
+    alone = len(walked) == len(set(walked)) and set(walked) == {var for var, count in counts.items() if count > 1}
+    return alone and all(_has_no_gaps(one, counts, blocks.get(dimension, 1)) for dimension, one in enumerate(sums))
+
+
 def ends(index: Sum, counts: Mapping[Var, int], block: int) -> tuple[int, int]:
     """The first and the last element. Raises ScheduleError where some in between are left out."""
-    steps = [(1 if block > 1 and step == 1 else step // block, counts[var]) for var, step in index.steps.items()]
-    reach = sum(step * (count - 1) for step, count in steps)
-    if prod(count for _, count in steps) != reach + 1:
+    if not _has_no_gaps(index, counts, block):
         raise ScheduleError("asked for a VTA program that moves every second element of a tensor, or some twice: move all of a region")
-    return index.start // block, index.start // block + reach
+    return index.start // block, index.start // block + _reach(index, counts, block)
+
+
+def _steps(index: Sum, counts: Mapping[Var, int], block: int) -> list[tuple[int, int]]:
+    """How far an index moves with each loop, in elements of a memory, and how often."""
+    return [(1 if block > 1 and step == 1 else step // block, counts[var]) for var, step in index.steps.items()]
+
+
+def _reach(index: Sum, counts: Mapping[Var, int], block: int) -> int:
+    return sum(step * (count - 1) for step, count in _steps(index, counts, block))
+
+
+def _has_no_gaps(index: Sum, counts: Mapping[Var, int], block: int) -> bool:
+    return prod(count for _, count in _steps(index, counts, block)) == _reach(index, counts, block) + 1
 
 
 def sizes_of(nest: Nest, index: Sequence[Linear], place: Place) -> list[int]:

@@ -55,6 +55,24 @@ def with_bias(shape: tuple[int, ...], at: Callable[[Expr, Expr], tuple[Expr | in
     return [x, b, te.compute((5, 32), lambda i, j: narrowed(wide(x, i, j) + b[at(i, j)]), name="y")]
 
 
+def read_at(shape: tuple[int, ...], places: Callable[[Expr, Expr], list[tuple[Expr | int, ...]]], *, beside: bool = False) -> list[Tensor]:
+    """The sum of elements of a tensor, with or without another one of the result's shape."""
+    x, z = te.placeholder(shape, "int8", name="x"), te.placeholder((4, 16), "int8", name="z")
+
+    def one(i: Expr, j: Expr) -> Expr:
+        read = [*([wide(z, i, j)] if beside else []), *(x[at].astype("int32") for at in places(i, j))]
+        return narrowed(sum(read[1:], start=read[0]) - 1)
+
+    return [x, *([z] if beside else []), te.compute((4, 16), one, name="y")]
+
+
+def with_window() -> list[Tensor]:
+    """Every second row, as the maximum of windows of one."""
+    x, r = te.placeholder((8, 16), "int8", name="x"), te.reduce_axis(1, "r")
+    top = te.compute((4, 16), lambda i, j: te.max(wide(x, i * 2 + r, j), axis=r), name="top")
+    return [x, te.compute((4, 16), lambda i, j: top[i, j].astype("int8"), name="y")]
+
+
 @pytest.mark.parametrize(
     ("tensors", "said"),
     [
@@ -81,12 +99,19 @@ def test_refused_ahead(tensors: list[Tensor], said: str) -> None:
         (with_bias((64,), lambda i, j: (j * 2,)), "reads or writes b_acc in steps of 2 channels"),
         (elementwise(lambda x, *at: narrowed(wide(x, *at) * wide(x, *at) * wide(x, *at) >> 8)), "a value of x_acc three times"),
         (elementwise(lambda x, i, j: x[j, i], (32, 32)), "changes the order of dimensions"),
+        (read_at((9, 16), lambda i, j: [(i * 2 + 1, j)]), "a result in the place of x_acc, .*: pass it in the shape of the result"),
+        (read_at((4, 16, 7), lambda i, j: [(i, j, i * 2)]), "a result in the place of x_acc, "),
+        (read_at((1, 16), lambda i, j: [(0, j)]), "a result in the place of x_acc, "),
+        (read_at((5, 16), lambda i, j: [(i, j), (i + 1, j)]), "x_acc at two places at once; .*: pass it as two tensors"),
+        (read_at((4, 16), lambda i, j: [(i, j), (0, j)]), "x_acc at two places at once; .*: pass it as two tensors"),
+        (read_at((8, 16), lambda i, j: [(i * 2, j), (i * 2 + 1, j)]), "x_acc at two places at once; .*: pass it as two tensors"),
     ],
 )
 @pytest.mark.filterwarnings("ignore::ansor.errors.AnsorWarning")
 def test_refused_by_the_generator(tensors: list[Tensor], said: str) -> None:
-    with pytest.raises(ScheduleError, match=said):
-        ansor.auto_schedule(tensors, target="vta", trials=2, progress=False)
+    for trials in (0, 2):
+        with pytest.raises(ScheduleError, match=said):
+            ansor.auto_schedule(tensors, target="vta", trials=trials, progress=False)
 
 
 @pytest.mark.parametrize(
@@ -98,6 +123,9 @@ def test_refused_by_the_generator(tensors: list[Tensor], said: str) -> None:
         elementwise(lambda x, *at: x[at] * const(3, "int8") + const(100, "int8")),
         gram(twice=True),
         with_bias((1, 32), lambda i, j: (0, j)),
+        read_at((9, 16), lambda i, j: [(i * 2 + 1, j)], beside=True),
+        read_at((1, 16), lambda i, j: [(0, j)], beside=True),
+        with_window(),
     ],
 )
 def test_what_is_beside_it_runs_and_is_right(tensors: list[Tensor]) -> None:
