@@ -46,7 +46,8 @@ def lanes_of(loops: Loops, configuration: Configuration) -> Lanes:
     for buffer in (*scoped(loops), *loops.arguments):
         if buffer not in found:
             what = f"asked for a VTA program that reads {buffer.name}, none of whose dimensions has the channels of a result; a core reads blocks of these"
-            raise ScheduleError(f"{what}: pass a number for each channel, or write a number into the declaration")
+            cure = "pass it in the shape of the result, or a number for each channel, or write a number into the declaration"
+            raise ScheduleError(f"{what}, and takes dimension 1 where nothing is multiplied: {cure}")
     for buffer in scoped(loops):
         if buffer.scope == "wgt" and len(found[buffer]) < 2:
             what = f"asked for a VTA program that keeps {buffer.name} in wgt, whose elements are squares of input and output channels"

@@ -16,7 +16,7 @@ from ansor.vta.values import AluError, Value, either, reduced, value_on_core
 
 def refusal(dag: Dag, block: int) -> str:
     """Why no core with blocks of so many channels computes a declaration, in one sentence; '' where one may."""
-    for said in (_tensors, _places, _reductions, _sums, _padding, _wide_padding, lambda one: _groups(one, block), _channels, _values):
+    for said in (_tensors, _places, _reductions, _sums, _sources, _behind, _padding, lambda one: _groups(one, block), _channels, _values, _wide_padding):
         if found := said(dag):
             return found
     return ""
@@ -25,10 +25,18 @@ def refusal(dag: Dag, block: int) -> str:
 def _tensors(dag: Dag) -> str:
     outputs, given = dag.outputs, {one.name: one.dtype for one in dag.inputs}
     wrong = next((f"{name} of {dtype}" for name, dtype in given.items() if dtype not in ("int8", "int32")), "")
-    if len(outputs) != 1 or outputs[0].dtype != "int8":
-        made = " and ".join(f"{one.name} of {one.dtype}" for one in outputs)
+    made = " and ".join(f"{one.name} of {one.dtype}" for one in outputs)
+    if len(outputs) != 1:
+        return f"it makes {made}; a VTA core makes one tensor at a time: declare an operator for each"
+    if outputs[0].dtype != "int8":
         return f"it makes {made}; a VTA core makes one tensor of int8 at a time: shift, clip and cast the sums in the declaration"
-    return f"it reads {wrong}; a VTA core reads int8, and biases of int32" if wrong else ""
+    if not outputs[0].shape:
+        return f"{outputs[0].name} has no dimensions; a VTA core computes blocks of channels: declare it as a tensor of one element"
+    read = {tensor.name for stage in dag.stages for tensor in access.producers(stage)}  # nothing: said by `_values`
+    idle = next((name for name in given if read and name not in read), "")
+    if idle:
+        return f"it never reads its argument {idle}: leave it out"
+    return f"it reads {wrong}; a VTA core reads int8, and biases of int32: convert it on the host" if wrong else ""
 
 
 def _places(dag: Dag) -> str:
@@ -99,6 +107,60 @@ def _sums(dag: Dag) -> str:
     return ""
 
 
+def _sources(dag: Dag) -> str:
+    """What is reduced is read as it is, or a product; and products with a result for each pair of channels are those of int8."""
+    total = next((stage for stage in dag.stages if access.has_reduction(stage)), None)
+    if total is None:
+        return ""
+    factors = [_converted(side) for side in _sides(access.value_of(total))]
+    if not all(isinstance(one, Read) for one in factors):
+        cure = "reduce one tensor at a time, and compute with what comes of it"
+        return f"{total.name} reduces what is computed from tensors; a VTA core reduces what it reads, and sums products of two: {cure}"
+    channels = total.compute.axes[min(1, len(total.shape) - 1)] if total.compute is not None and total.shape else None
+    wide = next((one.tensor for one in factors if isinstance(one, Read) and one.dtype != "int8"), None)
+    if len(factors) == 2 and wide is not None and not all(any(node is channels for node in walk(one)) for one in factors):
+        return f"{total.name} multiplies {wide.name} of {wide.dtype}; GEMM of a VTA core multiplies int8 with int8: pass {wide.name} as int8"
+    return ""
+
+
+def _sides(source: Expr) -> tuple[Expr, ...]:
+    inner = _converted(source)
+    return (inner.left, inner.right) if isinstance(inner, Binary) and inner.op == "mul" else (inner,)
+
+
+def _converted(value: Expr) -> Expr:
+    """What is converted to int32."""
+    while isinstance(value, Cast) and value.dtype == "int32":
+        value = value.value
+    return value
+
+
+def _behind(dag: Dag) -> str:
+    """Sums are finished where they are, element by element."""
+    total = next((stage for stage in dag.stages if access.has_reduction(stage)), None)
+    if total is None:
+        return ""
+    ahead = [stage for stage in access.producers(total) if stage.compute is not None]
+    if product_of(total) is None and not _is_product(total) and _is_across(total):
+        where = f"{total.name} reads {access.producers(total)[0].name} at other places along dimension 1, where a VTA core has channels"
+        return f"{where} when nothing is multiplied: declare channels as dimension 1"
+    for stage in (one for one in dag.stages if one.compute is not None and one is not total and one not in ahead):
+        if total in access.producers(stage) and not access.is_elementwise_match(total, stage):
+            what = f"{stage.name} reads {total.name} in another shape or order; a VTA core finishes sums where they are"
+            return f"{what}: declare {stage.name} in the shape and order of {total.name}, and the rest as an operator of its own"
+        if not access.is_simple_access(stage):
+            names = " and ".join(tensor.name for tensor in access.producers(stage) if tensor is not total)
+            what = f"{stage.name} reads {names} at other places than those of the result; beside a reduction a VTA core reads element by element"
+            return f"{what}: pass it in the shape of the result"
+    return ""
+
+
+def _is_across(total: Tensor) -> bool:
+    """Whether a reduction reads anything at places that its dimension of channels is a part of."""
+    lanes = total.compute.axes[min(1, len(total.shape) - 1)] if total.compute is not None and total.shape else None
+    return any(node is lanes for read in access.reads(total) for index in read.indices if index is not lanes for node in walk(index))
+
+
 def _is_product(total: Tensor) -> bool:
     body = _body(total)
     return isinstance(body, Reduce) and isinstance(body.source, Binary) and body.source.op == "mul"
@@ -135,7 +197,7 @@ def _channels(dag: Dag) -> str:
 def _shared(stage: Tensor, *reads: Read) -> bool:
     """Whether a sum goes along a dimension that two tensors have, and nothing else with it."""
     axes = stage.compute.reduce_axes if stage.compute is not None else ()
-    return any(all(any(index is axis for index in read.indices) for read in reads) for axis in axes if axis.extent > 1)
+    return any(all(any(index is axis for index in read.indices) for read in reads) for axis in axes)
 
 
 def _padding(dag: Dag) -> str:

@@ -55,6 +55,39 @@ def with_bias(shape: tuple[int, ...], at: Callable[[Expr, Expr], tuple[Expr | in
     return [x, b, te.compute((5, 32), lambda i, j: narrowed(wide(x, i, j) + b[at(i, j)]), name="y")]
 
 
+def beside_it(what: str) -> list[Tensor]:
+    """Another argument, that nobody reads, or another result."""
+    x, y = elementwise(lambda x, *at: x[at], (4, 16))
+    if what == "idle":
+        return [x, te.placeholder((4, 16), "int8", name="z"), y]
+    return [x, y, te.compute((4, 16), lambda *at: x[at] + const(1, "int8"), name="z")]
+
+
+def unsigned() -> list[Tensor]:
+    x = te.placeholder((4, 16), "uint8", name="x")
+    return [x, te.compute((4, 16), lambda *at: narrowed(wide(x, *at)), name="y")]
+
+
+def no_dimensions() -> list[Tensor]:
+    x = te.placeholder((), "int8", name="x")
+    return [x, te.compute((), lambda: x[()] + const(1, "int8"), name="y")]
+
+
+def summed(one: Callable[..., Expr], shape: tuple[int, ...] = (4, 16, 2)) -> list[Tensor]:
+    x, r = te.placeholder(shape, "int8", name="x"), te.reduce_axis(2, "r")
+    total = te.compute((4, 16), lambda i, c: te.sum(one(x, i, c, r), axis=r), name="total")
+    return [x, te.compute(total.shape, lambda *at: narrowed(total[at] >> 2), name="y")]
+
+
+def finished(shape: tuple[int, ...], one: Callable[..., Expr], dtype: str = "int8") -> list[Tensor]:
+    """A dense layer of 4 rows and 32 channels, and what is done to its sums."""
+    x, w = te.placeholder((4, 32), dtype, name="x"), te.placeholder((32, 32), "int8", name="w", constant=True)
+    given, r = te.placeholder((8, 32), "int8", name="r"), te.reduce_axis(32, "k")
+    acc = te.compute((4, 32), lambda i, j: te.sum(wide(x, i, r) * wide(w, j, r), axis=r), name="acc")
+    y = te.compute(shape, lambda i, j: narrowed(one(acc, given, i, j) >> 8), name="y")
+    return [x, w, *([given] if any(read.tensor is given for read in y.compute.reads) else []), y]  # type: ignore[union-attr]
+
+
 def read_at(shape: tuple[int, ...], places: Callable[[Expr, Expr], list[tuple[Expr | int, ...]]], *, beside: bool = False) -> list[Tensor]:
     """The sum of elements of a tensor, with or without another one of the result's shape."""
     x, z = te.placeholder(shape, "int8", name="x"), te.placeholder((4, 16), "int8", name="z")
@@ -84,6 +117,17 @@ def with_window() -> list[Tensor]:
         (gram(twice=False), "acc multiplies x with other parts of x, .* declare it as two tensors"),
         (of_converted(), "total reads z, computed ahead of it"),
         (padded_then_added(), "padded needs a border, .* only around what it reduces"),
+        (elementwise(lambda x, i, j: te.if_then_else(j < 16, x[i, j], const(0, "int8")), (4, 32)), "y needs a border, or parts"),
+        (beside_it("idle"), "it never reads its argument z: leave it out"),
+        (beside_it("output"), "it makes y of int8 and z of int8; .*: declare an operator for each"),
+        (unsigned(), "it reads x of uint8; .*: convert it on the host"),
+        (no_dimensions(), "y has no dimensions; "),
+        (summed(lambda x, i, c, r: wide(x, i, c, r) * 3 + 1), "total reduces what is computed from tensors; "),
+        (summed(lambda x, i, c, r: wide(x, i, c * 2 + r, r), (4, 32, 2)), "total reads x at other places along dimension 1, .*: declare channels"),
+        (finished((32, 4), lambda acc, r, i, j: acc[j, i]), "y reads acc in another shape or order; "),
+        (finished((3, 32), lambda acc, r, i, j: acc[i, j] + acc[i + 1, j]), "y reads acc in another shape or order; "),
+        (finished((4, 32), lambda acc, r, i, j: acc[i, j] + wide(r, i * 2, j)), "y reads r at other places than those of the result; "),
+        (finished((4, 32), lambda acc, r, i, j: acc[i, j], "int32"), "acc multiplies x of int32; .*: pass x as int8"),
     ],
 )
 def test_refused_ahead(tensors: list[Tensor], said: str) -> None:
@@ -94,7 +138,7 @@ def test_refused_ahead(tensors: list[Tensor], said: str) -> None:
 @pytest.mark.parametrize(
     ("tensors", "said"),
     [
-        (with_bias((5,), lambda i, j: (i,)), "reads b_acc, none of whose dimensions has the channels of a result; .*: pass a number for each channel"),
+        (with_bias((5,), lambda i, j: (i,)), "reads b_acc, none of whose dimensions has the channels of a result; .*: pass it in the shape"),
         (with_bias((35,), lambda i, j: (j + 3,)), "reads or writes b from channel 3 on; blocks have 16"),
         (with_bias((64,), lambda i, j: (j * 2,)), "reads or writes b_acc in steps of 2 channels"),
         (elementwise(lambda x, *at: narrowed(wide(x, *at) * wide(x, *at) * wide(x, *at) >> 8)), "a value of x_acc three times"),
