@@ -97,7 +97,7 @@ def compared(row: Row, operator: Operator, sides: dict[str, Ready | Failed], set
 
 
 def error_of(one: Ready, exact: torch.Tensor) -> float:
-    """Largest difference over the largest element; a result of another shape, or one that is no number, is infinitely wrong."""
+    """Largest difference over the largest element; a result of another shape, or NaN, is infinitely wrong."""
     found = one.result().double()
     if found.shape != exact.shape or not bool(torch.isfinite(found).all()):
         return float("inf")

@@ -1,8 +1,8 @@
 """A batch on its way: several of them keep several devices busy while the next one is searched for.
 
-References and candidates are built by the measurer's builder, in the order in which they were asked for, and run as devices are free. Nothing here waits: who
-has flights waits for what they wait for, and advances them. A measurer's flights belong to one thread. The first of a task builds its reference, so others of
-that task begin after it.
+References and candidates are built by the measurer's builder, in the order in which they were asked for, and run as devices are free. Nothing here waits:
+the caller waits for what its flights wait for, and advances them. A measurer's flights belong to one thread. The first of a task builds its reference, so the
+others of that task begin after it.
 """
 
 from __future__ import annotations

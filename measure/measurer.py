@@ -93,8 +93,8 @@ class Measurer:
     run measures on this machine, and this one waits for long.
 
     Raises ToolchainError, here and while measuring, when the toolchain itself cannot be used, and DeviceError when a device cannot; what candidates do is a
-    value. So is trouble of the machine that stays when it is tried again, a failure of the kind "machine": who gets one raises MachineTrouble
-    (`check_trouble`) after keeping the others.
+    value. So is trouble of the machine that stays when it is tried again, a failure of the kind "machine": keep the other results, then raise MachineTrouble
+    (`check_trouble`).
     """
 
     def __init__(
@@ -142,8 +142,8 @@ class Measurer:
     def measure(self, batch: Sequence[Candidate]) -> Generator[Measurement, None, None]:
         """One measurement for each candidate, in order, each given as soon as it is there.
 
-        Leaving early (an exception, Ctrl-C, closing the generator) ends compiler calls and the running candidate. Who does not exhaust it closes it:
-        a Ctrl-C that comes while Python clears a generator away is lost.
+        Leaving early (an exception, Ctrl-C, closing the generator) ends compiler calls and the running candidate. Close the generator if
+        you do not exhaust it: a Ctrl-C that comes while Python clears a generator away is lost.
         """
         self._build_references(batch)
         keys = [text_key(one) for one in batch]

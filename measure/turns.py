@@ -124,7 +124,7 @@ def _is_at(file: IO[bytes], path: Path) -> bool:
 
 
 def _replaced(file: IO[bytes], path: Path) -> bool:
-    """Take the name from the file whose holder is stopped, so that the next one who asks makes a new one; False if another is doing that."""
+    """Take the name from the file whose holder is stopped, so that the next process that asks makes a new one; False if another is doing that."""
     with path.with_suffix(".replacing").open("ab") as guard:  # of two who step around one holder, the second must not take the first one's file away
         if not _locks_at_once(guard):
             return False

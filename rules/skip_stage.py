@@ -14,7 +14,7 @@ from ansor.targets.base import Target
 @register("skip_stage")
 @dataclass(frozen=True)
 class SkipStage:
-    """The last rule: whatever no exclusive rule has taken is also tried unchanged. Without it, stages nobody changes are not a sketch."""
+    """The last rule: whatever no exclusive rule has taken is also tried unchanged. Without it, a sketch could not leave a stage as it is."""
 
     exclusive: bool = True
 

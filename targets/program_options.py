@@ -1,6 +1,6 @@
 """Options of targets that name a program (`-cc`), in texts that came from files.
 
-Who writes a target on the command line or in a script may name a compiler, and it is started. A text in a file may not: files are passed on. Every reader
+A target on the command line or in a script may name a compiler, which is started. One in a file may not: files are passed on. Every reader
 of targets in files asks `why_refused` or goes through `read_target`, and writers leave such options out by `without_programs`, so that what they write is
 read again.
 """

@@ -34,7 +34,7 @@ class WorkloadKey:
 
 
 def parse_workload_key(text: str) -> WorkloadKey:
-    """The name and arguments of a key; a text that is no list of JSON with a name in front is a name. Nothing is called or looked up."""
+    """The name and arguments of a key; a text that is not a JSON list with a name in front is itself the name. Nothing is called or looked up."""
     fields = _listed(text)
     if not fields or not isinstance(fields[0], str):
         return WorkloadKey(text)

@@ -74,7 +74,7 @@ def read_line(row: str, *, old: bool = False) -> LogRecord:
     """All of a log line. Raises RecordError with the reason when it cannot be used.
 
     With `old`, lines of version 0.1 (before TVM 0.7) are read, too. Their workloads and template keys, which 0.2 has no place for, are among `others`,
-    their tasks have the names of then, and as templates have changed, their indices are of spaces that are no more: the values count.
+    their tasks have the names of then, and as templates have changed, their indices belong to spaces that no longer exist: the values count.
     """
     try:
         fields = parse(row)

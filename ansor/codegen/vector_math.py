@@ -29,7 +29,7 @@ class Function:
     body: C statements. In them F is the type of `x`, U unsigned integers as wide; BITS and VALUE go from one to the other bit by bit, INTEGER(u) is a
     number of type F, WIDE and NARROW go to double precision and back, SELECT(mask, a, b) chooses, ALL(c) is a constant in every lane.
     ulp: the largest error seen, in units in the last place of the exact result, over every 64th float32; held by the tests, with a little more.
-    library: what stands in, lane by lane, where |x| > HUGE_ANGLE or x is no number; "" when the body is right everywhere.
+    library: what stands in, lane by lane, where |x| > HUGE_ANGLE or x is NaN; "" when the body is right everywhere.
     """
 
     body: str

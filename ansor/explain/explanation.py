@@ -70,7 +70,7 @@ def explain(
 ) -> Explanation:
     """What a task's trials tell about its best program. Raises RecordError when none is valid.
 
-    `model` makes the cost model to be trained on the trials, where there are enough of them; None asks none. `peak_gflops`: of all threads, if it is known;
+    `model` makes the cost model to be trained on the trials, where there are enough of them; None: no model. `peak_gflops`: of all threads, if it is known;
     `unit`: of the trials' costs.
     """
     valid = sorted((one for one in outcomes if one.valid), key=_measured)

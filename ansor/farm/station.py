@@ -28,7 +28,7 @@ from ansor.targets.base import parse_target
 FILES_KEPT = 512
 PROBES = 3  # canaries of which the fastest counts, where the first one is slow
 PATIENCE_SECONDS = 900.0
-"""Of one job, whatever its own limits are. Who is not done by then never will be: the process ends, and is started again."""
+"""Of one job, whatever its own limits are. A job that is not done by then never will be: the process ends, and is started again."""
 
 GAVE_UP = 75  # the process's status then
 

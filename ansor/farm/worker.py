@@ -22,7 +22,7 @@ from ansor.farm.versions import scheduler_difference
 from ansor.measure.work_directory import WorkDirectory
 
 ASIDE = "aside."
-"""In front of the key of a device that is put aside: nobody asks for that."""
+"""In front of the key of a device that is put aside: no client asks for such a key."""
 
 PROBE_SECONDS = 10.0
 JOIN_SECONDS = 30.0

@@ -28,7 +28,7 @@ class Budget:
 
     @staticmethod
     def of(trials: int | None = None, minutes: float | None = None, min_gain: float | None = None) -> Budget:
-        """As people give it; who asks for minutes alone gets MIN_GAIN, who asks for trials gets them all. Raises BudgetError."""
+        """A budget as people give it. With minutes alone it gets MIN_GAIN; trials that are asked for are all run. Raises BudgetError."""
         if trials is None and minutes is None:
             raise BudgetError("asked to tune without a budget; give trials=, minutes= or both")
         if trials is not None and not is_whole(trials, 0):

@@ -48,7 +48,7 @@ def _is_written_out(stage: Stage) -> bool:
 
 
 def _vector_axis(stage: Stage) -> Axis | None:
-    """The last spatial axis, when there is something to gain from having it innermost."""
+    """The last spatial axis, when having it innermost is useful."""
     assert stage.tensor.compute is not None
     axes = [axis for axis in stage.tensor.compute.axes if axis.extent > 1]
     return axes[-1] if axes else None

@@ -25,7 +25,7 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class Reads:
-    """What is read where. The first pass fills it, consumers first; nobody changes it afterwards.
+    """What is read where. The first pass fills it, consumers first; nothing changes it afterwards.
 
     indices: of each read at each place. entered: what a read of an inlined stage stands for. inlined: stage -> what is inlined into it, by tensor and
     indices. readings: stage -> who reads it at which indices. environments: where an index that depends on data is computed.

@@ -1,7 +1,7 @@
 """Files that are whole or not there, whatever happens while they are written.
 
 A rename alone is not enough: after a power loss the new name may stand for a file whose bytes never reached the disk. `write_whole` brings the bytes to
-the disk, then renames, then brings the folder to the disk. Who cannot afford to believe a file (a library that will be run) keeps its digest beside it:
+the disk, then renames, then brings the folder to the disk. For files that must not be trusted blindly, such as libraries, a digest is kept beside them:
 `keep` writes both, `kept` looks. A digest is against accidents; against people, the folder is private: `private_folder`.
 """
 
@@ -122,7 +122,7 @@ def kept(note: Path, suffix: str) -> Path | None:
         wanted = _own(note).decode().strip()
         path = _place(note, suffix, wanted)
         return path if digest(_own(path)) == wanted else None
-    except (OSError, ValueError):  # also for a note that is no text, or has a NUL in it
+    except (OSError, ValueError):  # also for a note that is not text, or has a NUL in it
         return None
 
 

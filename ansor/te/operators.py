@@ -153,7 +153,7 @@ def _scalar(value: object) -> object:
 
 
 def _compared(one: object, name: str, other: object) -> object:
-    """`==` or `!=`; a tensor is compared by identity, and is no number."""
+    """`==` or `!=`; a tensor is compared by identity, and is not a number."""
     found = getattr(type(one), _COMPARED[name])(one, other)
     return found if found is not NotImplemented else name == "not_equal"
 

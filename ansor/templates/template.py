@@ -53,7 +53,7 @@ def template(task_name: str, func: F) -> F: ...
 def template(task_name: str, func: F | None = None) -> Callable[[F], F] | F:
     """Register a function as the template of that name: a decorator, or a call with both.
 
-    Raises DeclarationError (a ValueError) when there is one of that name, for a name that is no text, and when the template is called with keyword
+    Raises DeclarationError (a ValueError) when there is one of that name, for a name that is not a string, and when the template is called with keyword
     arguments, which no log can hold.
     """
 

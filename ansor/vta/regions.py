@@ -109,7 +109,7 @@ def borders(start: int, spans: Sequence[Span], strides: Sequence[int]) -> Iterat
 
 
 def padding_of(value: Expr) -> int:
-    """The number around what is copied; 0 where nothing is chosen. Raises ScheduleError where it is no number."""
+    """The number around what is copied; 0 where nothing is chosen. Raises ScheduleError where it is not a number."""
     if not isinstance(value, Select):
         return 0
     other = plain(value.otherwise)

@@ -57,7 +57,7 @@ static void read_key(const char *path) {
     struct stat found;
     const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0 || fstat(file, &found)) refuse("the key cannot be read", path);
-    if (!S_ISREG(found.st_mode)) refuse("the key is no file", path);
+    if (!S_ISREG(found.st_mode)) refuse("the key is not a regular file", path);
     if (found.st_mode & 077) refuse("others can read or write the key; take that right away with chmod 600", path);
     if (found.st_uid != geteuid() && found.st_uid != 0) refuse("the key belongs to another user", path);
     const ssize_t got = read(file, agent.key, sizeof agent.key);

@@ -23,7 +23,7 @@ def read_key(path: Path) -> bytes:
     with open(descriptor, "rb") as file:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            raise DeviceError(f"asked for the key of an agent in {path}, which is no file")
+            raise DeviceError(f"asked for the key of an agent in {path}, which is not a regular file")
         if found.st_uid not in (os.geteuid(), 0):
             raise DeviceError(f"the key {path} belongs to another user ({found.st_uid}), who can change it: copy it to a file of your own")
         if found.st_mode & 0o077:

@@ -32,7 +32,7 @@ def test_what_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(DeviceError, match="No such file"):
         read_key(tmp_path / "key")
     os.mkfifo(tmp_path / "key", 0o600)
-    with pytest.raises(DeviceError, match="which is no file"):
+    with pytest.raises(DeviceError, match="which is not a regular file"):
         read_key(tmp_path / "key")
 
 

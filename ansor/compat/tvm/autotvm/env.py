@@ -6,7 +6,7 @@ import logging
 
 
 class AutotvmGlobalScope:
-    """`silent`: whether the logger `autotvm` says nothing. `in_tuning` is kept for who asks."""
+    """`silent`: whether the logger `autotvm` says nothing. `in_tuning` is kept for code that reads it."""
 
     def __init__(self) -> None:
         self.in_tuning = False
