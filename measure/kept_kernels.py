@@ -11,7 +11,7 @@ from pathlib import Path
 from ansor.codegen.building import Toolchain
 from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.source import CSource
-from ansor.codegen.toolchain import processor_name
+from ansor.codegen.toolchain import processor_kind
 from ansor.errors import AnsorError
 from ansor.support import safe_files
 from ansor.support.settings import cache_directory, cache_part
@@ -52,7 +52,7 @@ def _name(source: CSource, toolchain: Toolchain) -> str:
     """What a library follows from; '' for toolchains of others, of which we do not know all."""
     if not isinstance(toolchain, CToolchain):
         return ""
-    words = (source.text, source.entry, toolchain.version, toolchain.compiler.command, toolchain.flags, processor_name())
+    words = (source.text, source.entry, toolchain.version, toolchain.compiler.command, toolchain.flags, processor_kind())
     return safe_files.digest(repr(words).encode())[:DIGITS]
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import platform
 import shlex
 import subprocess
 import tempfile
@@ -18,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from ansor.codegen.library_cache import kept_library
-from ansor.codegen.toolchain import FIRST_CALL_SECONDS, Compiler, building, processor_name, zig_caches
+from ansor.codegen.toolchain import FIRST_CALL_SECONDS, Compiler, building, processor_kind, zig_caches
 from ansor.support import settings
 from ansor.support.notices import log
 
@@ -54,7 +53,7 @@ def direct_calls(compiler: Compiler, flags: tuple[str, ...], link_flags: tuple[s
     """
     if compiler.kind != "zig":
         return None
-    here = (str(settings.cache_directory()), platform.machine(), processor_name())  # which "native" stands for
+    here = (str(settings.cache_directory()), processor_kind())  # the one that "native" stands for
     words = (compiler.version, *compiler.command, *here, *flags, "", *link_flags, "", *libraries)
     key = hashlib.sha256("\0".join(words).encode()).hexdigest()[:16]
     with building.lock:

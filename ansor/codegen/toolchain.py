@@ -7,6 +7,7 @@ import hashlib
 import importlib.util
 import os
 import platform
+import re
 import shlex
 import shutil
 import signal
@@ -54,6 +55,8 @@ KILLED = {
     for number, text in ((9, "the compiler was killed (SIGKILL)"), (25, "the compiler was ended: file too large (SIGXFSZ)"))
     for code in (-number, 128 + number)
 }
+CHANGING = ("processor", "core id", "apicid", "initial apicid", "physical id", "siblings", "cpu cores", "cpu MHz", "bogomips", "BogoMIPS", "microcode", "bugs")
+"""Of /proc/cpuinfo: what differs between cores, moments and kernels."""
 FIRST_CALL_SECONDS = 300.0  # zig builds its runtime in its first call: 5 s here, more on a small machine
 
 
@@ -203,6 +206,18 @@ def processor_name() -> str:
     return platform.processor() or platform.machine()
 
 
+@lru_cache
+def processor_kind() -> str:
+    """What code for "native" depends on, for the keys of what is kept: the processor and its instructions. One name stands for several kinds of processors on
+    cloud machines, and a home folder may be shared by all of them."""
+    try:
+        block = re.split(r"\n\s*\n", Path("/proc/cpuinfo").read_text(errors="replace"))[0]
+    except OSError:
+        block = ""
+    lines = [line for line in block.splitlines() if line.partition(":")[0].strip() not in CHANGING]
+    return hashlib.sha256("\n".join((platform.machine(), processor_name(), *lines)).encode()).hexdigest()
+
+
 def compile_shared(
     compiler: Compiler,
     sources: Sequence[Path | str],
@@ -317,7 +332,7 @@ def cached_library(compiler: Compiler, name: str, text: str, *, mcpu: str = "nat
     One that is damaged, or could have been written by others, is built anew. Raises ToolchainError with the compiler's text when it does not build,
     MachineTrouble when the machine is why, and CacheError when it cannot be kept.
     """
-    words = (text, compiler.version, *compiler.command, *compiler.flags(mcpu), *flags, platform.machine(), processor_name())
+    words = (text, compiler.version, *compiler.command, *compiler.flags(mcpu), *flags, processor_kind())
     key = hashlib.sha256("\0".join(words).encode()).hexdigest()[:16]
 
     def build(place: Path) -> None:

@@ -87,3 +87,14 @@ def test_a_compiler_that_hangs_in_a_child_of_its_own_is_told(tmp_path: Path, mon
     with pytest.raises(ToolchainError, match=r"hangs: no answer from .* in 0.3 s; name another with --cc or \$CC"):
         find_compiler(str(script))
     assert time.monotonic() - started < 4, "nobody waits for a pipe that a child holds"
+
+
+def test_what_is_kept_for_this_processor_is_not_taken_on_another_of_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "processor\t: 0\nmodel name\t: EPYC\nmodel\t\t: 17\ncpu MHz\t\t: 2400.1\nflags\t\t: avx avx2 avx512f\n\nprocessor\t: 1\nflags\t\t: avx\n"
+
+    def kind(text: str) -> str:
+        monkeypatch.setattr(Path, "read_text", lambda self, **options: text)
+        return toolchain.processor_kind.__wrapped__()
+
+    assert kind(text) == kind(text.replace("2400.1", "1200.0")) == kind(text.replace("processor\t: 0", "processor\t: 7"))
+    assert len({kind(text), kind(text.replace(" avx512f", "")), kind(text.replace("17", "1"))}) == 3
