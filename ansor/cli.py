@@ -1,4 +1,4 @@
-"""The command `ansor`: tune, compile, show, explain, dataset, agent, doctor, and what packages add. Each `--help` teaches; errors are one sentence."""
+"""The command `ansor`: tune, compile, show, compare, explain, dataset, agent, doctor, and what packages add. Each `--help` teaches; errors are one sentence."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ from ansor.support.notices import log
 from ansor.support.shortage import sentence_of
 from ansor.support.termination import Terminated, termination
 from ansor.support.text import clip
+
+MODULES = {"devices": "targets"}
+"""Commands whose functions are in the module of another one."""
 
 TUNE_HELP = """\
 Tune an operator or a network for this machine, show what was reached, and compare a network with PyTorch.
@@ -53,6 +56,12 @@ What a record file holds: per workload the trials, the best latency, failures by
   ansor show resnet18.jsonl
   ansor show matmul.jsonl matmul --args 512,512,512
   ansor show matmul.jsonl matmul --args 512,512,512 --passes    how it was lowered, and how its text was made"""
+
+COMPARE_HELP = """\
+Two record files beside each other: the best program of each workload in both, and how many times as fast the second one's is.
+
+  ansor compare before.jsonl after.jsonl
+  ansor compare before.jsonl after.jsonl --json"""
 
 EXPLAIN_HELP = """\
 Why the best recorded program of a workload is fast, and what lost to it: its schedule in words, tiles and caches, the estimate beside the time, runners-up.
@@ -146,44 +155,11 @@ def _unrecognized(left: Sequence[str], given: argparse.Namespace) -> str:
 
 
 def _run(given: argparse.Namespace) -> int:
-    # Commands are imported when they run: `ansor --help` does not wait for NumPy or PyTorch.
+    # A command is imported when it runs: `ansor --help` does not wait for NumPy or PyTorch.
     if "run" in given:
         return int(given.run(given))
-    if given.command == "tune":
-        from ansor.commands.tune import run_tune
-
-        return run_tune(given)
-    if given.command == "compile":
-        from ansor.commands.compile import run_compile
-
-        return run_compile(given)
-    if given.command == "show":
-        from ansor.commands.show import run_show
-
-        return run_show(given)
-    if given.command == "dataset":
-        from ansor.commands.dataset import run_dataset
-
-        return run_dataset(given)
-    if given.command == "explain":
-        from ansor.commands.explain import run_explain
-
-        return run_explain(given)
-    if given.command in ("targets", "devices"):
-        from ansor.commands.targets import run_devices, run_targets
-
-        return run_targets(given) if given.command == "targets" else run_devices(given)
-    if given.command == "agent":
-        from ansor.commands.agent import run_agent
-
-        return run_agent(given)
-    if given.command == "micro":
-        from ansor.commands.micro import run_micro
-
-        return run_micro(given)
-    from ansor.commands.doctor import run_doctor
-
-    return run_doctor(given)
+    module = import_module(f"ansor.commands.{MODULES.get(given.command, given.command)}")
+    return int(getattr(module, f"run_{given.command}")(given))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -193,6 +169,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_tune(commands)
     _add_compile(commands)
     _add_show(commands)
+    _add_compare(commands)
     _add_explain(commands)
     _add_dataset(commands)
     targets = command(commands, "targets", "List what programs can be generated for.")
@@ -267,6 +244,13 @@ def _add_int8(parser: argparse.ArgumentParser) -> None:
                         help="run the self-test of an int8 network: on this machine, in the simulator of the board, or on the board")
     parser.add_argument("--on", metavar="WIRE",
                         help="the board that --run puts the program on, such as gdb://localhost:3333 (default: its simulator, or the wire that its file names)")
+
+
+def _add_compare(commands: Commands) -> None:
+    parser = command(commands, "compare", COMPARE_HELP)
+    parser.add_argument("first", metavar="A", help="a record file")
+    parser.add_argument("second", metavar="B", help="another one")
+    parser.add_argument("--json", action="store_true", help="the same as JSON")
 
 
 def _add_show(commands: Commands) -> None:
