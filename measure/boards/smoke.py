@@ -76,7 +76,8 @@ def silence(board: Board, status: int | None, output: str, complaint: str) -> De
         return refuse(board, f"a short program was not started: {ended}", "run.command")
     printing = "console.htif" if board.console.htif else CONSOLE
     watchdog = "watchdog.registers, " if board.watchdog.kind else ""  # it is started before anything is said
-    fields = [printing, f"start and size of memories, {watchdog}run.boot, run.code, core.mcpu, run.hart"]
+    core = "core.mcpu" if board.core.architecture == "thumb" else "core.mcpu, run.hart"
+    fields = [printing, f"start and size of memories, {watchdog}run.boot, run.code, {core}"]
     if status is not None and status < 0:  # it gave up on code or a stack that are not there
         fields.reverse()
     return refuse(board, f"a short program printed nothing: {ended}", f"{', '.join(fields)} and run.command")

@@ -17,6 +17,7 @@ from ansor.codegen.image.toolchain import IMAGE
 from ansor.errors import DeviceError
 from ansor.measure.boards.asking import CHANGED, Asked, Told, counters_of, said_in, told, with_places
 from ansor.measure.boards.fit import misfit
+from ansor.measure.boards.qemu_memory import ASKED, SECONDS, Region, check_regions, monitor_command, regions_in
 from ansor.measure.boards.smoke import believe, cost_of, seconds_for, silence, watchdog_ticks
 from ansor.measure.device_kinds import DeviceKind
 from ansor.measure.devices.program_runner import ProgramRunner
@@ -81,6 +82,8 @@ class SimulatorTransport:
 
     def _check(self, program: Artifact) -> int:
         board, image = self._board, read_image(program.path)
+        if board.run.device == "qemu-system":
+            check_regions(board, self._regions())
         asked = Asked("", "-", "", True, (image.symbols["ansor_free"], board.heap_end), watchdog_ticks(board), counts=True)
         ran, asking = self._started(image, program, asked, seconds_for(board))
         if self._programs.closing.is_set():
@@ -89,6 +92,14 @@ class SimulatorTransport:
         if said is None:
             raise silence(board, ran.status, ran.output, ran.complaint)
         return cost_of(board, said, ran.status is not None)
+
+    def _regions(self) -> list[Region]:
+        """The memories that QEMU's machine has."""
+        with tempfile.NamedTemporaryFile("w", suffix=".txt", dir=self._folder) as file:
+            file.write(ASKED)
+            file.flush()
+            program, *words = monitor_command(self._board.run.command)
+            return regions_in(self._programs.run([find_program(program), *words], self._folder, SECONDS, Path(file.name)).output)
 
     def _started(self, image: Image, program: Artifact, asked: Asked, seconds: float) -> tuple[Ran, Told]:
         """Start the simulator with an image that is told what is asked of it."""

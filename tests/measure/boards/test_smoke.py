@@ -125,7 +125,7 @@ def broken(tmp_path: Path, name: str, before: str, after: str) -> tuple[Simulato
     [
         ("mps2-an386", "    [0x4000_0000, 1],\n", "", "does not count.*counter.setup"),
         ("mps2-an386", "scale = 0.3125", "scale = 1.0", r"6.4 instructions of a pass.*0.3125 would be right"),
-        ("mps2-an386", "start = 0x2000_0000", "start = 0x3000_0000", "printed nothing: .*Lockup.*start and size of memories"),
+        ("mps2-an386", "start = 0x2000_0000", "start = 0x3000_0000", "qemu-system-arm has none at 0x30000000; it has .*; look at start of the memory 'ram'"),
         ("mps2-an386", "ready = 0\n", "ready = 1\n", "printed nothing: .*console.ready"),
         ("qemu-riscv32", '"-icount", "shift=0",', "", "run.command, which lacks -icount|printed nothing"),
     ],
