@@ -15,9 +15,13 @@ _LETTERS = "mafdcv"
 
 
 def zig_flags(core: Core) -> tuple[str, ...]:
-    """For `zig cc`. Its library computes doubles where the core does not; zig builds it for memory below 2 GiB on 64-bit RISC-V, but for -fPIC."""
-    library = ("-fPIC",) if core.architecture == "riscv64" and "d" not in core.mcpu.split("+") else ()
-    return ("-target", core.triple, f"-mcpu={core.mcpu}", *core.options, *library)
+    """For `zig cc`."""
+    return ("-target", core.triple, f"-mcpu={core.mcpu}", *core.options, *library_flags(core))
+
+
+def library_flags(core: Core) -> tuple[str, ...]:
+    """For the link. zig's library computes doubles where the core does not; for 64-bit RISC-V it is built for memory below 2 GiB, but with -fPIC."""
+    return ("-fPIC",) if core.architecture == "riscv64" and "d" not in core.mcpu.split("+") else ()
 
 
 def gcc_flags(core: Core) -> tuple[str, ...]:

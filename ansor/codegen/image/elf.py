@@ -15,6 +15,7 @@ INSTALL = "pip install 'ansor[micro]'"
 _LOADED = 1  # kind of a segment
 _TAKES_MEMORY = 2  # flag of a section
 _MARK = re.compile(r"ansor_(parts$|free|end_|\w+_(start|end|low|top)$)")
+_NAMED = 0x100  # bytes of a function of the trial program that has a name, at most
 _CANDIDATE = re.compile(r"^ansor_candidate_[0-9]+")
 _FUNCTION_OF = {32: "<IIIBBH", 64: "<IBBHQQ"}
 
@@ -56,6 +57,8 @@ class Image:
         below = [(at, name) for name, at in self.symbols.items() if at & ~1 <= address and not _MARK.match(name)]
         at, name = max(below, default=(0, ""))
         name = _CANDIDATE.sub("candidate", name)
+        if name.startswith("ansor_") and address - (at & ~1) >= _NAMED:  # of its functions few have names here
+            return "in the trial program, not in the candidate"
         return f"{name}+{address - (at & ~1):#x}" if name and address - at < 1 << 20 else f"{address:#x}"
 
 

@@ -17,7 +17,7 @@ from ansor.codegen.direct import Direct, direct_calls
 from ansor.codegen.identity import code_digests
 from ansor.codegen.image import frames, harness
 from ansor.codegen.image.board import Board
-from ansor.codegen.image.compilers import zig_flags
+from ansor.codegen.image.compilers import library_flags, zig_flags
 from ansor.codegen.image.elf import Image, read_image, read_parts, write_elf
 from ansor.codegen.image.parts import NO_ROOM, part_name, parts_script
 from ansor.codegen.library_cache import kept_library
@@ -83,7 +83,7 @@ class ImageToolchain:
     @property
     def machine(self) -> tuple[str, ...]:
         """Those that are of the processor, for whoever builds candidates again."""
-        return (f"-mcpu={self.board.core.mcpu}", *self._core)
+        return (f"-mcpu={self.board.core.mcpu}", *self._core, *library_flags(self.board.core))
 
     @property
     def _core(self) -> tuple[str, ...]:

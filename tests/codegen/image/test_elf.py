@@ -53,5 +53,7 @@ def test_images_of_a_board_lie_in_its_memories_and_differ_in_the_candidate_alone
 
 
 def test_a_place_is_a_name_of_code_before_it() -> None:
-    image = Image(243, 5, 32, 0, (), {"ansor_parts": 0x1040, "ansor_candidate_3": 0x1041, "ansor_free_ansor_candidate_3": 0x1100, "deeper": 0x1081})
-    assert image.place(0x1064) == "candidate+0x24" and image.place(0x1104) == "deeper+0x84" and image.place(0x1000) == "0x1000"
+    names = {"ansor_parts": 0x1040, "ansor_candidate_3": 0x1041, "ansor_free_ansor_candidate_3": 0x1100, "deeper": 0x1081, "ansor_stop": 0x800}
+    image = Image(243, 5, 32, 0, (), names)
+    assert image.place(0x1064) == "candidate+0x24" and image.place(0x1104) == "deeper+0x84" and image.place(0x600) == "0x600"
+    assert image.place(0x810) == "ansor_stop+0x10" and image.place(0x1000) == "in the trial program, not in the candidate"
