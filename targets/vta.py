@@ -96,7 +96,7 @@ def _refusal(target: Target, dag: Dag) -> str:
 
 
 def _algorithms(target: Target) -> tuple[str, ...]:
-    return (f"groups_{1 << configuration_of(target).block}",)
+    return f"groups_{1 << configuration_of(target).block}", "one_channel"
 
 
 def _called(source: CSource) -> CSource:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ansor.algorithms import flat as flat
 from ansor.algorithms import grouped as grouped
 from ansor.algorithms import im2col as im2col
+from ansor.algorithms import one_channel as one_channel
 from ansor.algorithms import packed_products as packed_products
 from ansor.algorithms import three_in_two as three_in_two
 from ansor.algorithms import winograd as winograd

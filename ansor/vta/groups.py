@@ -72,7 +72,7 @@ class Grouping:
 def grouping_of(dag: Dag) -> Grouping | None:
     """The grouped sum of products of a workload; None where it has none, or another reduction."""
     sums = [stage for stage in dag.stages if access.has_reduction(stage)] or [stage for stage in dag.stages if next(divided_reads(stage), None) is not None]
-    sides = _factors(sums[0]) if len(sums) == 1 else None
+    sides = factors_of(sums[0]) if len(sums) == 1 else None
     return None if sides is None else _grouping(sums[0], *sides) or _grouping(sums[0], *sides[::-1])
 
 
@@ -99,10 +99,10 @@ def padding_of(tensor: Tensor) -> int | float:
 def product_of(stage: Tensor) -> tuple[Read, Read] | None:
     """What a sum multiplies, both int8."""
     body = stage.compute.body if stage.compute is not None else None
-    return _factors(stage) if isinstance(body, Reduce) and body.combiner == "sum" else None
+    return factors_of(stage) if isinstance(body, Reduce) and body.combiner == "sum" else None
 
 
-def _factors(stage: Tensor) -> tuple[Read, Read] | None:
+def factors_of(stage: Tensor) -> tuple[Read, Read] | None:
     """The same where a sum may have one term: a depthwise kernel of one place adds nothing."""
     body = stage.compute.body if stage.compute is not None else None
     product = body.source if isinstance(body, Reduce) and body.combiner == "sum" else body

@@ -10,7 +10,7 @@ bias, is the same for all rows of an element: it lies in DRAM once for each.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ansor.errors import ScheduleError
 from ansor.ir.linear import Var, variables
@@ -31,6 +31,8 @@ class Lanes:
 
 def lanes_of(loops: Loops, configuration: Configuration) -> Lanes:
     """Raises ScheduleError where something is computed of whose dimensions nothing is known."""
+    if configuration.batch:
+        lanes_of(loops, replace(configuration, batch=0))  # what has rows needs channels as well
     found: dict[Buffer, dict[int, int]] = {}
     body = [store for _, store in stores(loops.body)]
     for store in body:
@@ -79,12 +81,12 @@ def _of_product(store: Store, data: Access, weights: Access, configuration: Conf
     block, batch = 1 << configuration.block, 1 << configuration.batch
     out = _dimension(used["acc"], every["wgt"] - every["inp"], "output channels", weights)
     channels = _dimension(used["inp"], every["wgt"] - every["acc"], "input channels", weights)
-    rows = [place for place, one in enumerate(used["acc"]) if place != out]
+    rows = [place for place, one in enumerate(used["acc"]) if place != out and not one & every["wgt"]]
     found[store.buffer] = {out: block}
     found[data.buffer] = {channels: block}
     found[weights.buffer] = {_dimension(used["wgt"], used["acc"][out], "output channels", weights): block}
     found[weights.buffer] |= {_dimension(used["wgt"], used["inp"][channels], "input channels", weights): block}
-    if batch > 1:
+    if batch > 1 and rows:  # without any, all rows of an element are the same
         found[store.buffer] |= {rows[0]: batch}
         found[data.buffer] |= {_dimension(used["inp"], used["acc"][rows[0]], "rows", weights): batch}
 

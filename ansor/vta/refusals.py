@@ -10,6 +10,7 @@ from ansor.te.expr import Axis, Binary, Cast, Const, Expr, Reduce, Select
 from ansor.te.fold import walk
 from ansor.te.tensor import Read, Tensor
 from ansor.vta.groups import divided_reads, grouping_of, in_groups, padding_of, product_of
+from ansor.vta.one_channel import single_channel
 from ansor.vta.transfers import MOST_ZEROS
 from ansor.vta.values import AluError, Value, either, reduced, value_on_core
 
@@ -188,7 +189,7 @@ def _groups(dag: Dag, block: int) -> str:
 def _channels(dag: Dag) -> str:
     """GEMM multiplies blocks of channels, which both factors have, and adds along them."""
     found = next((sides for stage in dag.stages if (sides := product_of(stage)) is not None), None)
-    if found is None or grouping_of(dag) is not None or any(_shared(stage, *found) for stage in dag.stages):
+    if found is None or grouping_of(dag) is not None or single_channel(dag) is not None or any(_shared(stage, *found) for stage in dag.stages):
         return ""
     names = " and ".join(one.tensor.name for one in found)
     return f"{names} have one channel to add along, and a VTA core adds along blocks of them: declare two, the second with weights of 0"

@@ -158,6 +158,29 @@ def test_refused_by_the_generator(tensors: list[Tensor], said: str) -> None:
             ansor.auto_schedule(tensors, target="vta", trials=trials, progress=False)
 
 
+@pytest.mark.filterwarnings("ignore::ansor.errors.AnsorWarning")
+def test_rows_without_channels_on_a_core_with_rows() -> None:
+    """An element has rows times channels: what has rows alone would lie in it the wrong way round."""
+    for trials in (0, 2):
+        with pytest.raises(ScheduleError, match="reads b_acc, none of whose dimensions has the channels of a result"):
+            ansor.auto_schedule(with_bias((5,), lambda i, j: (i,)), target="vta -core=batch=1", trials=trials, progress=False)
+
+
+def product(given: tuple[int, ...], weights: tuple[int, ...]) -> list[Tensor]:
+    """A vector, or matrices of a batch, times weights [n, k]."""
+    x, w = te.placeholder(given, "int8", name="x"), te.placeholder(weights, "int8", name="w", constant=True)
+    shape, r = (*given[:-1], weights[-2]), te.reduce_axis(given[-1], "r")
+    acc = te.compute(shape, lambda *at: te.sum(wide(x, *at[:-1], r) * wide(w, *at[: len(weights) - 2], at[-1], r), axis=r), name="acc")
+    return [x, w, te.compute(shape, lambda *at: narrowed(acc[at] >> 7), name="y")]
+
+
+@pytest.mark.parametrize("tensors", [product((40,), (24, 40)), product((3, 5, 40), (3, 24, 40)), product((5, 1), (20, 1))])
+@pytest.mark.parametrize("core", ["default", "batch=1"])
+def test_products_of_vectors_and_of_batches(tensors: list[Tensor], core: str) -> None:
+    """Rows of an element are a dimension that weights do not have; where there is none, all rows are the same."""
+    assert ansor.auto_schedule(tensors, target=f"vta -core={core}", trials=2, progress=False).cost is not None
+
+
 @pytest.mark.parametrize(
     "tensors",
     [
