@@ -1,4 +1,4 @@
-"""The command `ansor`: tune, compile, show, compare, explain, dataset, agent, doctor, and what packages add. Each `--help` teaches; errors are one sentence."""
+"""The command `ansor`, and what packages add to it. Each `--help` teaches; errors are one sentence."""
 
 from __future__ import annotations
 
@@ -70,6 +70,16 @@ Why the best recorded program of a workload is fast, and what lost to it: its sc
   ansor explain resnet18.jsonl resnet18 --all          every kernel of a network, the one that takes most first
 
 Nothing is measured. Without a name, the workload is looked for among the built-in operators of default sizes."""
+
+REPORT_HELP = """\
+Record files as one HTML page that opens from disk: tuning curves, failures, what share of the time each task takes, a roofline, the best programs.
+
+  ansor report matmul.jsonl -o matmul.html
+  ansor report resnet18.jsonl --of resnet18 -o resnet18.html    a network: its uses of each task, and the programs
+  ansor report today.jsonl --against yesterday.jsonl            two runs beside each other
+  ansor report resnet18.jsonl --refresh 30                      written anew while `ansor tune` goes on, until Ctrl-C
+
+Built-in operators are recognised; what else the records are of has to be named with --of, or its programs are not shown."""
 
 DATASET_HELP = """\
 Measured programs of several hundred operators, and cost models trained on them.
@@ -171,6 +181,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_show(commands)
     _add_compare(commands)
     _add_explain(commands)
+    _add_report(commands)
     _add_dataset(commands)
     targets = command(commands, "targets", "List what programs can be generated for.")
     targets.add_argument("kind", nargs="?", metavar="KIND", help="one of them, whose options are explained")
@@ -271,6 +282,19 @@ def _add_explain(commands: Commands) -> None:
     parser.add_argument("--args", type=arguments, default=(), metavar="N,N,...", help="sizes of an operator")
     parser.add_argument("--all", action="store_true", help="every kernel of a network, not only the one that takes most of its time")
     parser.add_argument("--peak", type=rate, metavar="GFLOP/s", help="the target's peak, as `ansor doctor` measured it, to compare with")
+    _add_target(parser, reads=True)
+
+
+def _add_report(commands: Commands) -> None:
+    parser = command(commands, "report", REPORT_HELP)
+    parser.add_argument("records", nargs="+", metavar="RECORDS", help="record files; several are one run, in this order")
+    parser.add_argument("-o", "--output", default="report.html", metavar="FILE", help="where to write the page (default %(default)s)")
+    parser.add_argument("--of", default="", metavar="NAME|FILE.py[:function]", help="what the records are of: a network, an operator, or a Python file")
+    parser.add_argument("--args", type=arguments, default=(), metavar="N,N,...", help="sizes of an operator")
+    parser.add_argument("--against", metavar="RECORDS", help="the records of another run, to compare with")
+    parser.add_argument("--peak", type=rate, metavar="GFLOP/s", help="with --bandwidth: the roof, as `ansor doctor` measured it (default: measured here)")
+    parser.add_argument("--bandwidth", type=rate, metavar="GB/s", help="of memory")
+    parser.add_argument("--refresh", type=positive, default=0, metavar="SECONDS", help="write the page anew so often, and have the browser load it again")
     _add_target(parser, reads=True)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -12,13 +11,13 @@ from rich.console import Console
 
 from ansor import api
 from ansor.commands.common import made, make_console
+from ansor.commands.recorded_operator import operator_of
 from ansor.commands.recorded_target import nothing_for, target_for
 from ansor.commands.subject import OperatorSubject, Subject, resolve
 from ansor.cost_model.base import CostModel
-from ansor.errors import AnsorError, RecordError
+from ansor.errors import RecordError
 from ansor.explain.explanation import explain
 from ansor.explain.text import WIDTH, explanation_text
-from ansor.ir.dag import Dag
 from ansor.measure.record import load
 from ansor.run.judge import judge_of
 from ansor.run.progress import say
@@ -26,7 +25,6 @@ from ansor.support.text import counted
 from ansor.targets.base import LOCAL, Target
 from ansor.tasks.recorded import Recorded, recorded_outcomes, say_left_out
 from ansor.tasks.task import SearchTask
-from ansor.zoo.catalogue import OPERATORS, ZooOperator
 
 NARROWEST, WIDEST = 80, 160
 """Columns of a terminal that are used."""
@@ -89,27 +87,13 @@ def _builtin(records: str, target: Target) -> tuple[SearchTask, int]:
             f"asked to explain {records}, which holds trials of {len(found)} workloads{f' ({listed})' if listed else ''}; "
             "name one: NAME, or FILE.py[:function], and --args"
         )
-    for operator, args in [*_operator_of(names[0]), *((one, one.args) for one in OPERATORS.values())]:
-        if Dag(operator.function(*args)).key in found:
-            return SearchTask(operator.function, args, target), 1
+    known = operator_of(names[0], tuple(found))
+    if known is not None:
+        return SearchTask(known[0].function, known[1], target), 1
     raise RecordError(
         f"asked to explain {records}, whose workload{f' {names[0]}' if names[0] else ''} is not a built-in operator with its default sizes; "
         "name it: NAME, or FILE.py[:function], and --args"
     )
-
-
-def _operator_of(name: str) -> list[tuple[ZooOperator, tuple[int, ...]]]:
-    """The built-in operator and the sizes that a name such as `matmul(16, 16, 16)` stands for."""
-    match = re.fullmatch(r"(\w+)\((\d{1,9}(?:, \d{1,9})*)\)", name)
-    operator = OPERATORS.get(match[1]) if match else None
-    if match is None or operator is None:
-        return []
-    args = tuple(map(int, match[2].split(", ")))
-    try:
-        operator.function(*args)
-    except (AnsorError, TypeError, ZeroDivisionError):  # whoever wrote the file called another function so
-        return []
-    return [(operator, args)]
 
 
 def _best_seconds(recorded: Recorded) -> float:

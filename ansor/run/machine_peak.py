@@ -1,4 +1,4 @@
-"""The arithmetic that a target does at most, for shares of the peak: measured once in a process."""
+"""What a target does at most, arithmetic and bytes from memory, for shares of the peak: measured once in a process."""
 
 from __future__ import annotations
 
@@ -6,16 +6,22 @@ from functools import lru_cache
 
 from ansor.codegen.toolchain import find_compiler
 from ansor.errors import AnsorError
-from ansor.measure.peak import measure_peak
+from ansor.measure.peak import Peak, measure_peak
 from ansor.targets.base import Target
 
 
 @lru_cache
-def peak_gflops(target: Target) -> float | None:
+def machine_peak(target: Target) -> Peak | None:
     """Measured peak of the target's threads, in about a second; None when it cannot be measured here."""
     if not target.is_local:
         return None
     try:
-        return measure_peak(find_compiler(target.compiler), vector_bytes=target.vector_bytes, threads=target.threads, mcpu=target.mcpu).gflops
+        return measure_peak(find_compiler(target.compiler), vector_bytes=target.vector_bytes, threads=target.threads, mcpu=target.mcpu)
     except (AnsorError, OSError):
         return None
+
+
+def peak_gflops(target: Target) -> float | None:
+    """The arithmetic of `machine_peak`."""
+    peak = machine_peak(target)
+    return None if peak is None else peak.gflops

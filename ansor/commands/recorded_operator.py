@@ -1,0 +1,33 @@
+"""The built-in operator that a record file means by a workload's name."""
+
+from __future__ import annotations
+
+import re
+
+from ansor.errors import AnsorError
+from ansor.ir.dag import Dag
+from ansor.zoo.catalogue import OPERATORS, ZooOperator
+
+
+def operator_of(name: str, keys: tuple[str, ...]) -> tuple[ZooOperator, tuple[int, ...]] | None:
+    """The operator whose workload has one of these keys, and its sizes: those in its name, such as `matmul(16, 16, 16)`, or its default sizes.
+
+    A name is what people call a workload: the key decides.
+    """
+    for operator, args in [*_named(name), *((one, one.args) for one in OPERATORS.values())]:
+        if Dag(operator.function(*args)).key in keys:
+            return operator, args
+    return None
+
+
+def _named(name: str) -> list[tuple[ZooOperator, tuple[int, ...]]]:
+    match = re.fullmatch(r"(\w+)\((\d{1,9}(?:, \d{1,9})*)\)", name)
+    operator = OPERATORS.get(match[1]) if match else None
+    if match is None or operator is None:
+        return []
+    args = tuple(map(int, match[2].split(", ")))
+    try:
+        operator.function(*args)
+    except (AnsorError, TypeError, ZeroDivisionError):  # whoever wrote the file called another function so
+        return []
+    return [(operator, args)]

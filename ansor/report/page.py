@@ -1,0 +1,59 @@
+"""A report as one HTML file: no script, no network, nothing beside it. Every text from a record file is escaped, and the page may load nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ansor.measure.record_target import options_text
+from ansor.report.charts import CURVE_BOTTOM, CURVE_HEIGHT, LEFT, MOST_NUMBERS, RIGHT, ROOF_BOTTOM, ROOF_HEIGHT, TOP, WIDTH, curve, roofline
+from ansor.report.values import Report
+from ansor.support.text import clip, counted, format_bytes, format_count, format_share
+from ansor.targets.base import LOCAL
+
+TEMPLATE = "page.html"
+LONGEST_EXAMPLE = 4000
+"""Characters of a failure that are shown."""
+
+REPLACED = "\ufffd"
+
+
+def page(report: Report, version: str, refresh: int = 0, now: Callable[[], float] = time.time) -> str:
+    """The text of the file. version: of the package that writes it; refresh: seconds after which a browser loads it again, 0 for never."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, finalize=printable, trim_blocks=True, lstrip_blocks=True
+    )
+    made = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(now()))
+    return environment.get_template(TEMPLATE).render(report=report, refresh=refresh, made=made, version=version, **_words(), **_charts())
+
+
+def printable(value: Any) -> Any:
+    """Texts without what no page should hold: control characters, halves of letters, marks that turn the direction of writing. Others as they are."""
+    if type(value) is not str:
+        return value
+    return "".join(letter if letter.isprintable() or letter in "\n\t" else REPLACED for letter in value)
+
+
+def _words() -> dict[str, object]:
+    return {
+        "counted": counted, "bytes_text": format_bytes, "count_text": format_count, "share_text": format_share, "target_text": options_text,
+        "example": lambda text: clip(text, LONGEST_EXAMPLE), "local": LOCAL, "ratio_text": _ratio,
+    }  # fmt: skip
+
+
+def _charts() -> dict[str, object]:
+    return {
+        "curve": curve, "roofline": roofline, "width": WIDTH, "left": LEFT, "right": RIGHT, "top": TOP, "most_numbers": MOST_NUMBERS,
+        "curve_height": CURVE_HEIGHT, "curve_bottom": CURVE_BOTTOM, "roof_height": ROOF_HEIGHT, "roof_bottom": ROOF_BOTTOM,
+    }  # fmt: skip
+
+
+def _ratio(now: float, before: float) -> str:
+    """How a cost changed from another run to this one."""
+    if abs(now / before - 1) < 0.005:
+        return "the same"
+    return f"{before / now:.2f} times as fast" if now < before else f"{now / before:.2f} times as slow"

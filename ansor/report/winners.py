@@ -1,0 +1,55 @@
+"""The best recorded program of a task, made again from its schedule: loops, words, C, and why it is fast."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from ansor.explain.explanation import explain
+from ansor.explain.text import explanation_text
+from ansor.explain.values import AxisTiles, Program
+from ansor.ir.dag import Dag
+from ansor.measure.record_target import difference, is_for, is_of
+from ansor.report.values import Where, Winner
+from ansor.run.kernels import schedule_text
+from ansor.run.states import best_of_recorded
+from ansor.schedule.memory import BYTES
+from ansor.tasks.recorded import Recorded, recorded_outcomes
+from ansor.tasks.task import SearchTask
+
+
+def winner_of(task: SearchTask, files: Sequence[str], where: Where, peak_gflops: float | None = None) -> Winner | str:
+    """The best program that files hold of a task, or why it cannot be shown."""
+    if not is_for(where.target, task.target):
+        return f"Its trials are not for {task.target}."
+    if not is_of(where.target, task.target):
+        return f"The best program is not made again here: the trials are {difference(where.target, task.target)}."
+    found = [recorded_outcomes(task, path, (where.device, where.unit)) for path in files]
+    best = best_of_recorded(task, Recorded([pair for one in found for pair in one.known], {}, where.unit))
+    if best is None:
+        return "No trial that this version can make again was valid."
+    one = explain(task, [outcome for recorded in found for outcome, _ in recorded.known], peak_gflops=peak_gflops, unit=where.unit)
+    texts = (
+        ("Loops", schedule_text(task, best)),
+        ("C", task.source(best.sketch, best.row).text),
+        ("Why it is fast", explanation_text(one)),
+    )
+    return Winner(task.flop, moved_bytes(task.dag), best.cost, _schedule(one.best), tuple(map(_tile, _cut(one.best.tiles))), texts)
+
+
+def moved_bytes(dag: Dag) -> int:
+    """Bytes of all arguments: what a program moves when it reads each input and writes each output once."""
+    return sum(math.prod(tensor.shape) * BYTES[tensor.dtype] for tensor in dag.tensors)
+
+
+def _schedule(program: Program) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    stages = dict.fromkeys(said.stage for said in program.said)
+    return tuple((stage, tuple(said.text for said in program.said if said.stage == stage)) for stage in stages)
+
+
+def _cut(tiles: Sequence[AxisTiles]) -> list[AxisTiles]:
+    return [one for one in tiles if one.extent > 1]
+
+
+def _tile(one: AxisTiles) -> tuple[str, str, str]:
+    return one.stage, one.axis, f"{one.extent} = {' × '.join(map(str, one.lengths))}"

@@ -1,0 +1,74 @@
+"""Charts as positions."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from ansor.report.charts import CURVE_BOTTOM, LABEL, LEFT, MOST_FAILURES, MOST_NUMBERS, RIGHT, ROOF_BOTTOM, TOP, curve, roofline
+from ansor.report.values import Entry, Known, Roof, Section, Tuned, Where, Winner
+from ansor.targets.unit import INSTRUCTIONS, SECONDS
+
+HERE = Where("cpu", "local", SECONDS)
+
+
+def entry(number: int = 1, costs: tuple[float | None, ...] = (4.0, None, 2.0), flop: int = 1000, bytes: int = 100, before: Tuned | None = None) -> Entry:
+    task = Tuned(f"w{number}", f"task {number}", HERE, costs, ())
+    return Entry(number, task, Known(1.0, Winner(flop, bytes, task.best or 1.0, (), (), ())), 1.0, before)
+
+
+def corners(line: str) -> list[tuple[float, float]]:
+    return [(float(x), float(y)) for x, y in (pair.split(",") for pair in line.split())]
+
+
+def test_a_curve_steps_down_and_ends_at_the_last_trial() -> None:
+    chart = curve(entry(costs=(4.0, None, 2.0, 3.0)))
+    line = corners(chart.now)
+    assert len(line) == 4 and line[-1][0] == RIGHT and line[0][1] < line[-1][1] < CURVE_BOTTOM  # pixels go down, and so does the cost
+    assert all(a[0] == b[0] or a[1] == b[1] for a, b in zip(line, line[1:], strict=False))
+    assert chart.failed.count("M") == 1 and not chart.before
+
+
+def test_curves_of_two_runs_share_their_axes() -> None:
+    other = Tuned("w1", "task 1", HERE, (8.0, 1.0), ())
+    chart = curve(entry(before=other))
+    assert corners(chart.before)[-1][1] > corners(chart.now)[-1][1] and corners(chart.before)[-1][0] < RIGHT
+
+
+def test_a_task_without_a_valid_trial_has_marks_of_failures_only() -> None:
+    chart = curve(entry(costs=(None, None)))
+    assert not chart.now and not chart.marks and chart.failed.count("M") == 2
+    assert curve(entry(costs=(None,) * 5000)).failed.count("M") <= MOST_FAILURES
+
+
+def test_costs_in_another_unit_are_written_in_it() -> None:
+    task = Tuned("w", "task", Where("cpu", "qemu", INSTRUCTIONS), (4e6, 1e6), ())
+    assert {mark.text for mark in curve(Entry(1, task, Known(1.0, None), 1.0, None)).marks} >= {"2.00 M", "3.00 M"}
+
+
+def test_kernels_are_under_the_roof_where_it_is() -> None:
+    section = Section(HERE, (entry(1, (1e-7,), 1000, 100), entry(2, (1e-6,), 1000, 1000)), Roof(10.0, 2.0))
+    chart = roofline(section)
+    assert chart is not None
+    bound, slow = chart.points
+    roof = corners(chart.roof)
+    assert bound.y == roof[-1][1] == roof[-2][1] and "100 % of the roof" in bound.text
+    assert slow.y > bound.y and slow.x < bound.x and "1 operations a byte, 1 GFLOP/s, 50 % of the roof" in slow.text
+
+
+def test_without_a_roof_or_programs_there_is_no_roofline() -> None:
+    assert roofline(Section(HERE, (entry(),), None)) is None
+    unknown = Entry(1, entry().task, Known(1.0, None), 1.0, None)
+    assert roofline(Section(HERE, (unknown,), Roof(10.0, 2.0))) is None
+
+
+def test_numbers_cover_neither_each_other_nor_points() -> None:
+    section = Section(HERE, tuple(entry(k, (1e-7 * (1 + k / 100),), 1000, 100 + k) for k in range(1, 21)), Roof(10.0, 2.0))
+    chart = roofline(section)
+    assert chart is not None and len(chart.points) == 20
+    numbered = [point for point in chart.points if point.number]
+    assert len(numbered) == MOST_NUMBERS
+    for one, other in combinations(numbered, 2):
+        assert max(abs(one.label_x - other.label_x), abs(one.label_y - other.label_y)) > 2 * LABEL
+    for one in numbered:
+        assert LEFT < one.label_x < RIGHT and TOP < one.label_y < ROOF_BOTTOM
+        assert all(max(abs(one.label_x - point.x), abs(one.label_y - point.y)) > LABEL for point in chart.points)
