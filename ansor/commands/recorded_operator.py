@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from ansor.errors import AnsorError
 from ansor.ir.dag import Dag
@@ -14,10 +15,17 @@ def operator_of(name: str, keys: tuple[str, ...]) -> tuple[ZooOperator, tuple[in
 
     A name is what people call a workload: the key decides.
     """
-    for operator, args in [*_named(name), *((one, one.args) for one in OPERATORS.values())]:
+    for operator, args in _named(name):
         if Dag(operator.function(*args)).key in keys:
             return operator, args
-    return None
+    found = next((_defaults()[key] for key in keys if key in _defaults()), None)
+    return None if found is None else (found, found.args)
+
+
+@cache
+def _defaults() -> dict[str, ZooOperator]:
+    """The built-in operators by the keys of their default sizes."""
+    return {Dag(one.function(*one.args)).key: one for one in OPERATORS.values()}
 
 
 def _named(name: str) -> list[tuple[ZooOperator, tuple[int, ...]]]:

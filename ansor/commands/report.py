@@ -87,6 +87,7 @@ class _Programs:
     def __init__(self, given: argparse.Namespace, say: Say) -> None:
         self._given, self._say = given, say
         self._tasks: dict[Target, dict[str, tuple[SearchTask, float]]] = {}
+        self._operators: dict[tuple[str, Target], SearchTask | None] = {}
         self._subject: Subject | None = resolve(given.of, given.args) if given.of else None
         self.name = "" if self._subject is None else self._subject.title
 
@@ -101,7 +102,7 @@ class _Programs:
                 reason = UNNAMED if self._subject is None else f"It is no part of {self.name}."
                 return Known(weight, None, reason)
             roof = self.roof(task.where)
-            winner = winner_of(found, run.files, task.where, None if roof is None else roof.gflops)
+            winner = winner_of(found, run.files, task.where, None if roof is None else round(roof.gflops, 1))
         except AnsorError as error:
             return Known(1.0, None, f"Its best program is not shown: {error}.")
         return Known(weight, None, winner) if isinstance(winner, str) else Known(weight, winner)
@@ -134,8 +135,11 @@ class _Programs:
     def _found(self, task: Tuned, target: Target) -> tuple[SearchTask | None, float | None]:
         """The task and how often it is used; without a name given, once each."""
         if self._subject is None:
-            known = operator_of(task.name, (task.workload,))
-            return (None if known is None else SearchTask(known[0].function, known[1], target)), 1.0
+            place = task.workload, target
+            if place not in self._operators:
+                known = operator_of(task.name, (task.workload,))
+                self._operators[place] = None if known is None else SearchTask(known[0].function, known[1], target)
+            return self._operators[place], 1.0
         if target not in self._tasks:
             self._tasks[target] = self._declared(target)
         return self._tasks[target].get(task.workload, (None, None))

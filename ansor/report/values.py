@@ -122,6 +122,11 @@ class Section:
     entries: tuple[Entry, ...]
     roof: Roof | None
 
+    @property
+    def total(self) -> float:
+        """The sum of the best costs, each as often as its weight."""
+        return sum(entry.task.best * entry.known.weight for entry in self.entries if entry.task.best is not None and entry.known.weight is not None)
+
 
 @dataclass(frozen=True)
 class Compared:

@@ -116,7 +116,8 @@ def test_a_network_weighs_its_tasks(tmp_path: Path) -> None:
     one = trial(1e-6)._replace(workload=task.workload_key, sketch=json.loads(space.name), row=(0,) * len(space.sizes))
     path = write(tmp_path / "a.jsonl", [one, trial(1e-6)], "linear")
     text, page = made(tmp_path, path, "--of", tmp_path / "net.py", *ROOF)
-    assert "3 times" in page.texts("span", "quiet") and "each as often as net uses it" in text and "100.0 %" in page.texts("td")
+    assert "3 times" in page.texts("span", "uses") and "100.0 %" in page.texts("td")
+    assert "of 3 us, the sum of the best times, each as often as net uses it" in text
     assert "It is no part of net." in text
 
 
