@@ -47,12 +47,13 @@ class Flight:
         return [*([running] if running is not None else []), *([self._to_build[0]] if self._waiting and self._to_build else [])]
 
     def advance(self) -> list[Measurement]:
-        """Hand on what was built, and give what has come. Raises what building and devices raise: ToolchainError, DeviceError, MachineTrouble."""
+        """Hand on what was built, and give what has come. Raises what building and devices raise, after what came before it was given: ToolchainError,
+        DeviceError, MachineTrouble."""
         if not self._prepare():
             return []
         self._hand_on()
-        found = []
-        while self._begun and self._begun[0][2].over:
+        found: list[Measurement] = []
+        while self._begun and self._begun[0][2].over and not (found and self._begun[0][2].raises):
             found.append(self._measurer.end_trial(*self._begun.popleft(), self._memory))
         if self.over:
             self._clear()

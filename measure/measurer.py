@@ -283,6 +283,11 @@ class Trial:
         """Whether nothing has to be waited for."""
         return self.ran is None or self.ran.done()
 
+    @property
+    def raises(self) -> bool:
+        """Whether its run, which is over, ended with an error instead of a result."""
+        return self.ran is not None and self.ran.exception() is not None
+
 
 def _key(one: Candidate, code: str) -> Key:
     """Equal for candidates that must have equal results: the same code with the same buffers. A digest, because texts are long and many."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent.futures import wait
+
 import pytest
 
 from ansor.codegen.artifact import LIBRARY
+from ansor.errors import DeviceError
 from ansor.measure.device import Job, Observation
 from ansor.measure.failure import Failure
 from ansor.measure.flight import Flight, wait_for_any
@@ -33,9 +36,19 @@ class Late:
         pass
 
 
-def candidate() -> Candidate:
+class Dying(Late):
+    """It measures two programs, and is not there for the third."""
+
+    def run(self, job: Job) -> Observation | Failure:
+        self.ran += 1
+        if self.ran > 2:
+            raise DeviceError("it is off")
+        return Observation((1.0,), INSTRUCTIONS)
+
+
+def candidate(value: int = 0) -> Candidate:
     space = TASK.spaces[0]
-    return Candidate(TASK.measure_task, TASK.source(space.sketch, (0,) * len(space.sizes), "one"))
+    return Candidate(TASK.measure_task, TASK.source(space.sketch, (value, *[0] * (len(space.sizes) - 1)), "one"))
 
 
 def ended(flight: Flight) -> list[Measurement]:
@@ -63,3 +76,12 @@ def test_what_took_too_long_is_tried_again_by_a_later_batch() -> None:
         for count in (1, 2):
             first, second = ended(Flight(measurer, [one, one]))
             assert second.folded and first.failure == second.failure and device.ran == count
+
+
+def test_what_was_measured_before_a_device_died_is_given() -> None:
+    with Measurer("cpu -threads=1", [Dying()], jobs=1) as measurer:
+        flight = Flight(measurer, [candidate(value) for value in range(3)])
+        wait([*flight._references, *flight._futures])
+        assert len(flight.advance()) == 2
+        with pytest.raises(DeviceError, match="it is off"):
+            flight.advance()
