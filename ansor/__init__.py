@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from ansor.measure.kernel import Kernel as Kernel
     from ansor.measure.record import load as load_records
     from ansor.measure.timing import TimingOptions as TimingOptions
+    from ansor.networks.loaded_network import LoadedNetwork as LoadedNetwork
+    from ansor.networks.loaded_network import load as load
     from ansor.run.program import Program as Program
     from ansor.run.states import Progress as Progress
     from ansor.run.states import TaskState as TaskState
@@ -42,17 +44,17 @@ if TYPE_CHECKING:
 _PLACES = {
     "te": "ansor.te", "AnsorError": "ansor.errors", "AnsorWarning": "ansor.errors", "CompiledNetwork": "ansor.graph.network",
     "Kernel": "ansor.measure.kernel", "Pin": "ansor.tasks.pins", "Program": "ansor.run.program", "Progress": "ansor.run.states",
-    "RecordToFile": "ansor.api", "SearchTask": "ansor.tasks.task",
+    "LoadedNetwork": "ansor.networks.loaded_network", "RecordToFile": "ansor.api", "SearchTask": "ansor.tasks.task",
     "SketchPolicy": "ansor.api", "TaskState": "ansor.run.states", "TimingOptions": "ansor.measure.timing", "TuningOptions": "ansor.api",
     "auto_schedule": "ansor.api", "build": "ansor.manual.program", "compile": "ansor.api",
-    "compile_int8": "ansor.api", "create_schedule": "ansor.manual.schedule",
+    "compile_int8": "ansor.api", "create_schedule": "ansor.manual.schedule", "load": "ansor.networks.loaded_network",
     "extract_tasks": "ansor.api", "load_records": "ansor.measure.record:load", "lower": "ansor.manual.program", "register_workload": "ansor.tasks.workloads",
     "tune_tasks": "ansor.api",
 }
 
-__all__ = ["AnsorError", "AnsorWarning", "CompiledNetwork", "Kernel", "Pin", "Program", "Progress", "RecordToFile", "SearchTask", "SketchPolicy", "TaskState",
-           "TimingOptions", "TuningOptions", "auto_schedule", "build", "compile", "compile_int8", "create_schedule", "extract_tasks", "load_records", "lower",
-           "register_workload", "te", "tune_tasks"]
+__all__ = ["AnsorError", "AnsorWarning", "CompiledNetwork", "Kernel", "LoadedNetwork", "Pin", "Program", "Progress", "RecordToFile", "SearchTask",
+           "SketchPolicy", "TaskState", "TimingOptions", "TuningOptions", "auto_schedule", "build", "compile", "compile_int8", "create_schedule",
+           "extract_tasks", "load", "load_records", "lower", "register_workload", "te", "tune_tasks"]
 
 
 def __getattr__(name: str) -> object:

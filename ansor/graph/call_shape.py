@@ -51,6 +51,10 @@ class CallShape:
         nested: object = pytree.tree_unflatten(results, self._signature.output_tree)
         return closed(nested) if self._signature.opened else nested
 
+    def opened_results(self, results: list[object]) -> object:
+        """The same, with objects that PyTorch's trees do not know as `Opened` nodes."""
+        return pytree.tree_unflatten(results, self._signature.output_tree)
+
     def _flattened(self, args: tuple[object, ...], kwargs: dict[str, object]) -> list[object]:
         arranged = self._arranged(args, kwargs)
         if arranged is not None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from ansor.errors import OutOfRangeError
 from ansor.graph.fuse import Group
-from ansor.graph.ir import Array, Graph, Node
+from ansor.graph.ir import Array, Graph
+from ansor.graph.plan import out_of_range
 
 
 class ArraysByName(Protocol):
@@ -18,28 +20,30 @@ class ArraysByName(Protocol):
     def __getitem__(self, name: str) -> Array: ...
 
 
-def index_checks(graph: Graph, group: Group, arrays: ArraysByName) -> Sequence[Callable[[], None]]:
+@dataclass(frozen=True, eq=False)
+class IndexCheck:
+    """`indices`, the memory that a look-up reads, have to be from 0 to `rows` - 1; `name` is that of the look-up."""
+
+    name: str
+    indices: Array
+    rows: int
+
+    def __call__(self) -> None:
+        """Raises OutOfRangeError."""
+        # Seen as unsigned, negative indices are large, so that one look finds those below and those above.
+        if int(np.maximum.reduce(self.indices.reshape(-1).view(f"uint{8 * self.indices.dtype.itemsize}"))) >= self.rows:
+            raise OutOfRangeError(out_of_range(self.name, self.indices, self.rows))
+
+
+def index_checks(graph: Graph, group: Group, arrays: ArraysByName) -> Sequence[IndexCheck]:
     """One check for each look-up of the group: it raises OutOfRangeError. Constant indices are checked now, and never again."""
     checks = []
     for node in group.nodes:
         if node.op == "embedding":
             weight, indices = node.inputs
-            check = _check(node, arrays[indices], graph.value(weight).shape[0])
+            check = IndexCheck(node.name, arrays[indices], graph.value(weight).shape[0])
             if indices in graph.constants:
                 check()
             else:
                 checks.append(check)
     return checks
-
-
-def _check(node: Node, indices: Array, rows: int) -> Callable[[], None]:
-    # Seen as unsigned, negative indices are large, so that one look finds those below and those above.
-    unsigned = indices.reshape(-1).view(f"uint{8 * indices.dtype.itemsize}")
-    largest = np.maximum.reduce
-
-    def check() -> None:
-        if int(largest(unsigned)) >= rows:
-            wrong = next(index for index in indices.flat if not 0 <= int(index) < rows)
-            raise OutOfRangeError(f"{node.name} looks up row {wrong} of a table of {rows} rows; indices have to be from 0 to {rows - 1}")
-
-    return check

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
@@ -22,7 +24,7 @@ from ansor.graph.dtypes import in_memory
 from ansor.graph.export import CallArguments
 from ansor.graph.from_torch import Fixed
 from ansor.graph.fuse import Group
-from ansor.graph.indices import index_checks
+from ansor.graph.indices import IndexCheck, index_checks
 from ansor.graph.ir import Array, Graph, Value
 from ansor.graph.kernels import GroupKernel
 from ansor.graph.memory import ALIGNMENT, Buffer, Plan, planned
@@ -59,7 +61,7 @@ class CompiledNetwork(Locked):
                 continue
             prepared = kernels[placed.task].prepare([arrays[name] for name in placed.arrays], workspace)
             checks = index_checks(extracted.graph, placed.group, arrays)
-            steps.append((extracted.tasks[placed.task].name, _in_order([*checks, prepared]) if checks else prepared))
+            steps.append((extracted.tasks[placed.task].name, CheckedStep(checks, prepared) if checks else prepared))
         self.steps = tuple(steps)
         self._run = tuple(step for _, step in steps)
         self._inputs = [_place(name, arrays) for name in extracted.graph.inputs]
@@ -69,6 +71,8 @@ class CompiledNetwork(Locked):
         self._watched = extracted.watched
         self._gradients_said = self._running = False
         arrays.release_constants()
+        self._input_names = tuple(extracted.graph.inputs)
+        self.saver: Callable[[CompiledNetwork, Path], None] | None = None
         self._keep = (arrays, workspace)  # prepared calls may hold bare addresses of the arena
 
     def __repr__(self) -> str:
@@ -81,6 +85,22 @@ class CompiledNetwork(Locked):
     def __reduce__(self) -> NoReturn:
         raise ModelError("asked to copy or pickle a compiled network, which is bound to memory of this process; call it from several threads, or compile the "
                          "model again where it is needed: with records=, nothing is measured twice")  # fmt: skip
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the network to a folder, for `ansor.load`: the plan, the kernels as C and as a library, and the constants.
+
+        Raises ModelError where steps run in PyTorch, or results cannot be described without it, and MeasureError when the folder cannot be written to.
+        """
+        if self.saver is None:
+            raise ModelError("asked to save a network that was put together from kernels, of which no C text is known; save one that ansor.compile returned")
+        self.saver(self, Path(folder))
+        return Path(folder)
+
+    def layout(self) -> Layout:
+        """Where its arrays lie, as views of the memory that the prepared calls read and write."""
+        inputs = [(name, one.array if isinstance(one, _Planned) else None) for name, one in zip(self._input_names, self._inputs, strict=True)]
+        outputs = [one.value if isinstance(one, Fixed) else one.array if isinstance(one, _Planned) else None for one in self._outputs]
+        return Layout(self._keep[0].arena, inputs, self._call.opened_results(outputs))
 
     def fill(self, examples: CallArguments | None) -> None:
         """Puts the inputs of a call where the steps read them, for steps that are run one by one; zeros, which are valid indices, where there are none."""
@@ -143,17 +163,17 @@ class _Planned:
     """An input or output in the planned memory."""
 
     def __init__(self, value: Value, array: Array) -> None:
-        self.value, self._array, self._tensor = value, array, torch.from_numpy(array)
+        self.value, self.array, self._tensor = value, array, torch.from_numpy(array)
 
     def put(self, leaf: Array | torch.Tensor) -> None:
         if isinstance(leaf, torch.Tensor):
             self._tensor.copy_(leaf)
         else:
-            np.copyto(self._array, leaf)
+            np.copyto(self.array, leaf)
 
     def taken(self, as_torch: bool) -> object:
         """A copy."""
-        return torch.from_numpy(self._array.copy()) if as_torch else self._array.copy()
+        return torch.from_numpy(self.array.copy()) if as_torch else self.array.copy()
 
 
 class Loose:
@@ -185,12 +205,26 @@ def _place(name: str, arrays: _Arrays) -> _Planned | Loose:
     return arrays.loose[name] if name in arrays.loose else _Planned(arrays.value(name), arrays[name])
 
 
-def _in_order(steps: Sequence[Step]) -> Step:
-    def run() -> None:
-        for step in steps:
-            step()
+@dataclass(frozen=True, eq=False)
+class CheckedStep:
+    """A step that is taken after the indices that it reads were looked at."""
 
-    return run
+    checks: Sequence[IndexCheck]
+    step: Step
+
+    def __call__(self) -> None:
+        for check in self.checks:
+            check()
+        self.step()
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Where a network's arrays lie. `results`: the outputs, nested as the model nests them, with objects opened. None stands for what NumPy cannot hold."""
+
+    arena: Array
+    inputs: Sequence[tuple[str, Array | None]]
+    results: object
 
 
 def plan_memory(extracted: ExtractedGraph) -> Plan:
@@ -228,7 +262,7 @@ class _Arrays:
 
     def __init__(self, graph: Graph, plan: Plan) -> None:
         self._graph, self._plan, self._roots = graph, plan, _roots(graph)
-        self._arena = _aligned_bytes(plan.size)
+        self.arena = _aligned_bytes(plan.size)
         self._constants: dict[str, Array] = {}
         self.loose = {name: Loose(value) for name, value in graph.values.items() if not in_memory(value.dtype)}
 
@@ -240,8 +274,8 @@ class _Arrays:
         """True where the tensor may share memory with the arena, which the next steps write to."""
         if tensor.layout is not torch.strided:
             return True
-        begin = self._arena.ctypes.data
-        return begin - ALIGNMENT <= tensor.untyped_storage().data_ptr() <= begin + self._arena.nbytes
+        begin = self.arena.ctypes.data
+        return begin - ALIGNMENT <= tensor.untyped_storage().data_ptr() <= begin + self.arena.nbytes
 
     def release_constants(self) -> None:
         """Forgets the constants: whoever needs one holds it, and packed ones are not needed as they were."""
@@ -254,7 +288,7 @@ class _Arrays:
                 self._constants[root] = _aligned_copy(self._graph.constants[root])
             return self._constants[root].reshape(value.shape)
         begin = self._plan.offsets[root]
-        return self._arena[begin : begin + _bytes(value)].view(value.dtype).reshape(value.shape)
+        return self.arena[begin : begin + _bytes(value)].view(value.dtype).reshape(value.shape)
 
 
 def _aligned_bytes(size: int) -> NDArray[np.uint8]:

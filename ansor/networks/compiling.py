@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ansor.networks.library_choice import assembled, runs_here
 from ansor.networks.network_kernel import NetworkKernel
+from ansor.networks.saving import save
 from ansor.run.choosing import chosen, is_tunable, recorded_states, say_guesses, say_refused
 from ansor.run.kernels import built
 from ansor.run.keywords import RunOptions
@@ -42,5 +44,8 @@ def compiled(extracted: ExtractedGraph, target: Target, asked: RunOptions, voice
     ours = [NetworkKernel(kernel) for kernel in built(tasks, bests, toolchain, voice.alarm)]
     if library and tasks and runs_here(target):
         voice.now("comparing with PyTorch's kernels")
-        return assembled(extracted, tasks, bests, ours, asked.records, voice.say)
-    return CompiledNetwork(extracted, ours)
+        network = assembled(extracted, tasks, bests, ours, asked.records, voice.say)
+    else:
+        network = CompiledNetwork(extracted, ours)
+    network.saver = partial(save, target=target)
+    return network

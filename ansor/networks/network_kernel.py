@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,18 @@ from ansor.measure.result_memory import aligned_empty
 Array = NDArray[np.generic]
 
 
+@dataclass(frozen=True, eq=False)
+class PreparedCall:
+    """A kernel with the memory that it reads and writes; constants among the arrays are packed as it wants them."""
+
+    kernel: Kernel
+    arrays: tuple[Array, ...]
+    run: Callable[[], None]
+
+    def __call__(self) -> None:
+        self.run()
+
+
 class NetworkKernel:
     """A built kernel as `ansor.graph.kernels.GroupKernel`: packs constants once, then each call is one call into C."""
 
@@ -20,16 +33,13 @@ class NetworkKernel:
         self.kernel = kernel
         self.workspace_bytes = kernel.code.workspace_bytes
 
-    def prepare(self, arrays: Sequence[Array], workspace: NDArray[np.uint8]) -> Callable[[], object]:
+    def prepare(self, arrays: Sequence[Array], workspace: NDArray[np.uint8]) -> PreparedCall:
         """See `GroupKernel.prepare`."""
-        held: list[Array] = [workspace]
-        addresses = []
-        for argument, array in zip(self.kernel.arguments, arrays, strict=True):
-            if not argument.as_given:
-                array = _aligned(argument.physical(array))
-            held.append(array)
-            addresses.append(array.ctypes.data)
-        return self.kernel.prepared(addresses, workspace.ctypes.data, held)
+        used = tuple(
+            array if argument.as_given else _aligned(argument.physical(array)) for argument, array in zip(self.kernel.arguments, arrays, strict=True)
+        )
+        addresses = [array.ctypes.data for array in used]
+        return PreparedCall(self.kernel, used, self.kernel.prepared(addresses, workspace.ctypes.data, (workspace, *used)))
 
 
 def _aligned(array: Array) -> Array:

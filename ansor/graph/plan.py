@@ -1,0 +1,121 @@
+"""A compiled network as data: what is called in which order on which bytes. It needs no PyTorch to be read, saved or run.
+
+A `NetworkPlan` has two pieces of memory. The arena has a place for everything that is computed, and the constants are the kernels' weights as the
+kernels read them. A call is the number of a kernel and the places of its arrays. A run copies the inputs into the arena, makes the calls in order, and copies
+the outputs out of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+ARENA, CONSTANTS = "arena", "constants"
+
+Nested: TypeAlias = "Mapping[str, object]"
+"""How results are nested: `{"array": 0}` is the first output, `{"value": 1}` is itself, and tuple, list and dict have what is in them."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Bytes of the `arena`, or of the `constants`, that begin at `offset`."""
+
+    memory: str
+    offset: int
+
+
+@dataclass(frozen=True)
+class PlacedArray:
+    """An input or output: contiguous, at its place."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    place: Place
+
+
+@dataclass(frozen=True)
+class Check:
+    """`count` indices of `dtype` at a place have to be from 0 to `rows` - 1 before a call; `name` is that of the look-up."""
+
+    name: str
+    dtype: str
+    count: int
+    place: Place
+    rows: int
+
+
+@dataclass(frozen=True)
+class Call:
+    """A run of kernel number `kernel` on arrays at `places`, after the checks."""
+
+    kernel: int
+    places: tuple[Place, ...]
+    checks: tuple[Check, ...] = ()
+
+
+@dataclass(frozen=True)
+class PlannedKernel:
+    """A function of the library: its C name, and whether it takes a pool of threads."""
+
+    name: str
+    entry: str
+    threads: int
+
+
+@dataclass(frozen=True)
+class Room:
+    """Bytes of each piece of memory; kernels share one workspace."""
+
+    arena: int
+    workspace: int
+    constants: int
+
+
+@dataclass(frozen=True)
+class NetworkPlan:
+    """All that a run does. `results`: how the outputs are nested."""
+
+    kernels: tuple[PlannedKernel, ...]
+    calls: tuple[Call, ...]
+    inputs: tuple[PlacedArray, ...]
+    outputs: tuple[PlacedArray, ...]
+    results: Nested
+    room: Room
+
+    @property
+    def threads(self) -> int:
+        """Of the pool that its kernels run on."""
+        return max((kernel.threads for kernel in self.kernels), default=1)
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """All of them, in the order in which they are made."""
+        return tuple(check for call in self.calls for check in call.checks)
+
+
+def out_of_range(name: str, indices: NDArray[np.generic], rows: int) -> str:
+    """The sentence about the first index that is out of range."""
+    wrong = next(index for index in indices.flat if not 0 <= int(index) < rows)
+    return f"{name} looks up row {wrong} of a table of {rows} rows; indices have to be from 0 to {rows - 1}"
+
+
+def nest(results: Nested, arrays: Sequence[object]) -> object:
+    """The outputs, nested as `results` says. Raises ValueError for what is no such description."""
+    if len(results) != 1:
+        raise ValueError(f"results are described by {len(results)} words, not one")
+    (kind, held), *_ = results.items()
+    if kind == "array" and isinstance(held, int):
+        return arrays[held]
+    if kind == "value":
+        return held
+    if kind == "dict" and isinstance(held, Mapping):
+        return {key: nest(one, arrays) for key, one in held.items()}
+    if kind in ("tuple", "list") and isinstance(held, Sequence):
+        several = [nest(one, arrays) for one in held]
+        return tuple(several) if kind == "tuple" else several
+    raise ValueError(f"results of kind {kind!r} are not known")

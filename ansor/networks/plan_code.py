@@ -1,0 +1,50 @@
+"""A plan as C: one function that looks at the indices and makes the calls, in order."""
+
+from __future__ import annotations
+
+from ansor.graph.plan import ARENA, Check, NetworkPlan, Place
+
+ENTRY = "ansor_network_run"
+DECLARATION = "void *const *args, unsigned char *workspace, ansor_parallel_for_t parallel_for, void *pool"
+_HEAD = """\
+/* A network: its kernels in order. Returns -1, or which of the checks found an index that is out of range. */
+
+#include <stdint.h>
+
+typedef void (*ansor_parallel_for_t)(void *pool, void (*body)(void *, long, long), void *ctx, long n);
+"""
+
+
+def plan_text(plan: NetworkPlan) -> str:
+    """The C text; `arena`, `constants` and `workspace` are aligned to 64 bytes."""
+    lines = [_HEAD]
+    lines += [f"void {kernel.entry}({DECLARATION});" for kernel in plan.kernels]
+    lines += [
+        "",
+        f"int64_t {ENTRY}(unsigned char *arena, unsigned char *constants, unsigned char *workspace, ansor_parallel_for_t parallel_for, void *pool) {{",
+        "    (void)arena, (void)constants, (void)workspace, (void)parallel_for, (void)pool;",
+    ]
+    number = 0
+    for call in plan.calls:
+        for check in call.checks:
+            lines += _check(check, number)
+            number += 1
+        kernel = plan.kernels[call.kernel]
+        pool = "parallel_for, pool" if kernel.threads > 1 else "0, 0"
+        places = ", ".join(map(_place, call.places))
+        lines += ["    {", f"        void *const args[] = {{{places}}};", f"        {kernel.entry}(args, workspace, {pool});", "    }"]
+    return "\n".join([*lines, "    return -1;", "}", ""])
+
+
+def _place(place: Place) -> str:
+    return f"{'arena' if place.memory == ARENA else 'constants'} + {place.offset}"
+
+
+def _check(check: Check, number: int) -> list[str]:
+    """Seen as unsigned, negative indices are large."""
+    kind = f"{check.dtype if check.dtype.startswith('u') else 'u' + check.dtype}_t"
+    return [
+        f"    for (int64_t i = 0; i < {check.count}; i++) {{",
+        f"        if ((({kind} const *)({_place(check.place)}))[i] >= UINT64_C({check.rows})) return {number};",
+        "    }",
+    ]

@@ -1,0 +1,121 @@
+"""A compiled network as a plan: prepared calls as numbers of kernels and places of arrays, and the constants that they read, each once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.errors import ModelError
+from ansor.graph.plan import ARENA, CONSTANTS, Call, Check, NetworkPlan, Place, PlacedArray, PlannedKernel, Room
+from ansor.measure.kernel import Kernel
+from ansor.networks.network_kernel import PreparedCall
+from ansor.support.safe_files import digest
+from ansor.support.text import counted
+
+if TYPE_CHECKING:
+    from ansor.graph.network import CompiledNetwork
+
+ALIGNMENT = 64
+NAMED = 3  # steps that are named in a refusal
+Array = NDArray[np.generic]
+
+
+class Planning:
+    """Makes the `plan` of a network, with its `kernels` and the bytes of its `constants`. Mutable while it is made, and read afterwards.
+
+    Raises ModelError for steps that run in PyTorch, and for what cannot be described without it.
+    """
+
+    def __init__(self, network: CompiledNetwork) -> None:
+        _check_steps(network)
+        self.kernels: list[Kernel] = []
+        self._layout = network.layout()
+        self._numbers: dict[int, int] = {}  # id of a kernel -> its number
+        self._places: dict[tuple[int, int], Place] = {}  # address and bytes of a constant
+        self._contents: dict[str, Place] = {}  # by digest
+        self._chunks: list[bytes] = []
+        self._size = 0
+        calls = tuple(self._call(step) for _, step in network.steps)
+        inputs = tuple(self._placed(name, array) for name, array in self._layout.inputs)
+        outputs: list[PlacedArray] = []
+        results = self._nested(self._layout.results, outputs)
+        planned = tuple(PlannedKernel(kernel.name, kernel.code.entry, kernel.code.threads) for kernel in self.kernels)
+        workspace = max((kernel.code.workspace_bytes for kernel in self.kernels), default=0)
+        room = Room(self._layout.arena.nbytes, workspace, self._size)
+        self.plan = NetworkPlan(planned, calls, inputs, tuple(outputs), results, room)
+
+    @property
+    def constants(self) -> bytes:
+        """All constants, each at a multiple of `ALIGNMENT`."""
+        return b"".join(self._chunks)
+
+    def _call(self, step: object) -> Call:
+        from ansor.graph.network import CheckedStep
+
+        checks = step.checks if isinstance(step, CheckedStep) else ()
+        prepared = step.step if isinstance(step, CheckedStep) else step
+        assert isinstance(prepared, PreparedCall)  # the others were refused
+        looks = tuple(Check(one.name, one.indices.dtype.name, one.indices.size, self._place(one.indices), one.rows) for one in checks)
+        number = self._numbers.setdefault(id(prepared.kernel), len(self.kernels))
+        if number == len(self.kernels):
+            self.kernels.append(prepared.kernel)
+        return Call(number, tuple(self._place(array) for array in prepared.arrays), looks)
+
+    def _placed(self, name: str, array: Array | None) -> PlacedArray:
+        if array is None:
+            raise ModelError(f"asked to save a network whose {name} is of a dtype that NumPy lacks, and which only PyTorch holds; use another dtype for it")
+        return PlacedArray(name, array.dtype.name, array.shape, self._place(array))
+
+    def _place(self, array: Array) -> Place:
+        """Where an array lies: in the arena, or among the constants, to which it is added."""
+        if array.nbytes == 0:
+            return Place(ARENA, 0)
+        address, arena = array.ctypes.data, self._layout.arena
+        if arena.ctypes.data <= address < arena.ctypes.data + arena.nbytes:
+            return Place(ARENA, address - arena.ctypes.data)
+        key = address, array.nbytes
+        if key not in self._places:
+            self._places[key] = self._added(array.tobytes())
+        return self._places[key]
+
+    def _added(self, content: bytes) -> Place:
+        found = digest(content)
+        if found not in self._contents:
+            self._contents[found] = Place(CONSTANTS, self._size)
+            padded = content + bytes(-len(content) % ALIGNMENT)
+            self._chunks.append(padded)
+            self._size += len(padded)
+        return self._contents[found]
+
+    def _nested(self, value: object, outputs: list[PlacedArray]) -> Mapping[str, object]:
+        """How results are nested; the arrays among them are added to the outputs. Objects become dicts of what they hold."""
+        from ansor.graph.opened import Opened
+
+        if isinstance(value, np.ndarray):
+            outputs.append(self._placed(f"result {len(outputs)}", value))
+            return {"array": len(outputs) - 1}
+        if value is None or isinstance(value, (bool, int, float, str)):
+            return {"value": value}
+        held = value.parts if isinstance(value, Opened) else value
+        if isinstance(held, Mapping) and all(isinstance(key, str) for key in held):
+            return {"dict": {key: self._nested(one, outputs) for key, one in held.items()}}
+        if isinstance(held, Sequence):
+            return {"tuple" if isinstance(held, tuple) else "list": [self._nested(one, outputs) for one in held]}
+        raise ModelError(f"asked to save a network that returns a {type(value).__name__}, which cannot be made without the model's own code; let the model "
+                         "return tensors, or tuples, lists and dicts of them by text")  # fmt: skip
+
+
+def _check_steps(network: CompiledNetwork) -> None:
+    from ansor.graph.network import CheckedStep
+
+    bare = [(name, step.step if isinstance(step, CheckedStep) else step) for name, step in network.steps]
+    names = [name for name, step in bare if not isinstance(step, PreparedCall)]
+    if not names:
+        return
+    told = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+    operators = any(name.startswith("torch ") for name in names)
+    cure = "save networks whose operators and dtypes all have kernels of ours" if operators else "compile it with library=False"
+    raise ModelError(f"asked to save a network of which {counted(len(names), 'step')} of {len(network.steps)} run in PyTorch ({told}); {cure}")

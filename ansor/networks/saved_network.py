@@ -1,0 +1,125 @@
+"""A network in a folder: network.json, the C texts, network.so, and constants.bin, which is mapped into memory and never copied.
+
+A saved network is code: who loads one runs it. The digests are against accidents, as those of saved kernels. Constants lie in the file as the kernels read
+them, so that processes that load the same folder share their pages.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import mmap
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ansor.errors import MeasureError
+from ansor.graph.plan import ARENA, CONSTANTS, Call, Check, NetworkPlan, Place, PlacedArray, PlannedKernel, Room
+from ansor.measure.saved_kernel import SEAL, sealed
+from ansor.support.json_values import brief, told
+from ansor.support.safe_files import digest, make_folder, write_whole
+
+VERSION = 1
+ABOUT, LIBRARY, CONSTANTS_FILE, PLAN_TEXT = "network.json", "network.so", "constants.bin", "network.c"
+KERNELS = "kernels"
+
+
+@dataclass(frozen=True)
+class SavedNetwork:
+    """processor: whose machine code it is; mcpu: what it is compiled for again; texts: file names -> C; constants: bytes, or the mapped file."""
+
+    plan: NetworkPlan
+    processor: str
+    mcpu: str
+    texts: Mapping[str, str]
+    library: bytes
+    constants: bytes | mmap.mmap
+
+    def write(self, folder: Path) -> None:
+        """All files, network.json last. Raises MeasureError when they cannot be written."""
+        files = {name: text.encode() for name, text in self.texts.items()} | {LIBRARY: self.library, CONSTANTS_FILE: bytes(self.constants)}
+        about = {
+            "version": VERSION, "processor": self.processor, "mcpu": self.mcpu, "texts": list(self.texts), "plan": dataclasses.asdict(self.plan),
+            "digests": {name: digest(content) for name, content in files.items()},
+        }  # fmt: skip
+        try:
+            make_folder(folder / KERNELS)
+            for name, content in files.items():
+                write_whole(folder / name, content, 0o755 if name == LIBRARY else 0o644)
+            write_whole(folder / ABOUT, (json.dumps(sealed(about), indent=1) + "\n").encode())
+        except OSError as error:
+            raise MeasureError(f"asked to save a network in {folder}, which cannot be written to ({error.strerror or error}); name another folder") from error
+
+
+def read(folder: Path) -> SavedNetwork:
+    """What a folder holds. Raises MeasureError unless it is whole, and of this version."""
+    try:
+        return _read(folder)
+    except OSError as error:
+        raise MeasureError(f"{folder}: no saved network can be read there: {error}; write one with save() of a compiled network") from error
+    except (KeyError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+        raise MeasureError(f"{folder}: the saved network cannot be read ({type(error).__name__}: {brief(ascii(str(error))[1:-1])}); save it again") from error
+
+
+def _read(folder: Path) -> SavedNetwork:
+    about = json.loads((folder / ABOUT).read_bytes())
+    if not isinstance(about, dict):
+        raise ValueError(f"{ABOUT} holds no object")
+    if about["version"] != VERSION:
+        raise MeasureError(f"{folder}: a network of version {told(about['version'])}, but we read {VERSION}; save it again")
+    if about[SEAL] != sealed(about)[SEAL]:
+        raise MeasureError(f"{folder}: {ABOUT} is damaged; save the network again")
+    names = [*about["texts"], LIBRARY]
+    files = {name: (folder / name).read_bytes() for name in names}
+    constants = _mapped(folder / CONSTANTS_FILE)
+    for name in (*names, CONSTANTS_FILE):
+        found = hashlib.sha256(files.get(name, constants)).hexdigest()
+        if found != about["digests"][name]:
+            raise MeasureError(f"{folder}: {name} is damaged, or was only partly saved; save the network again")
+    texts = {name: files[name].decode() for name in about["texts"]}
+    return SavedNetwork(plan_of_data(about["plan"]), about["processor"], about["mcpu"], texts, files[LIBRARY], constants)
+
+
+def _mapped(path: Path) -> bytes | mmap.mmap:
+    """The bytes of a file, read-only. An empty one cannot be mapped."""
+    with path.open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if os.fstat(file.fileno()).st_size else b""
+
+
+def plan_of_data(data: Mapping[str, object]) -> NetworkPlan:
+    """A plan from its JSON. Raises KeyError, TypeError or ValueError for what is none."""
+    held = json.loads(json.dumps(data))  # plain lists and dicts
+    kernels = tuple(PlannedKernel(**one) for one in held["kernels"])
+    room = Room(**held["room"])
+    calls = tuple(Call(one["kernel"], tuple(map(_place, one["places"])), tuple(map(_check, one["checks"]))) for one in held["calls"])
+    inputs, outputs = (tuple(map(_placed, held[name])) for name in ("inputs", "outputs"))
+    return NetworkPlan(kernels, calls, inputs, outputs, held["results"], room)
+
+
+def _place(data: Mapping[str, object]) -> Place:
+    memory, offset = data["memory"], data["offset"]
+    if memory not in (ARENA, CONSTANTS) or not isinstance(offset, int) or offset < 0:
+        raise ValueError(f"no place: {data}")
+    return Place(str(memory), offset)
+
+
+def _placed(data: Mapping[str, object]) -> PlacedArray:
+    shape = data["shape"]
+    if not isinstance(shape, list):
+        raise TypeError(f"no shape: {shape}")
+    return PlacedArray(str(data["name"]), str(data["dtype"]), tuple(map(int, shape)), _place(_object(data["place"])))
+
+
+def _check(data: Mapping[str, object]) -> Check:
+    count, rows = data["count"], data["rows"]
+    if not isinstance(count, int) or not isinstance(rows, int):
+        raise TypeError(f"no check: {data}")
+    return Check(str(data["name"]), str(data["dtype"]), count, _place(_object(data["place"])), rows)
+
+
+def _object(value: object) -> dict[str, object]:
+    if not isinstance(value, dict):
+        raise TypeError(f"{value} is no object")
+    return value

@@ -1,0 +1,45 @@
+"""From a compiled network to a folder."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ansor.codegen.c_toolchain import CToolchain
+from ansor.codegen.toolchain import compile_files
+from ansor.errors import ModelError, ToolchainError
+from ansor.measure.machine_identity import processor_identity
+from ansor.networks.plan_code import plan_text
+from ansor.networks.planning import Planning
+from ansor.networks.saved_network import KERNELS, PLAN_TEXT, SavedNetwork
+from ansor.targets.base import Target
+
+if TYPE_CHECKING:
+    from ansor.graph.network import CompiledNetwork
+
+SECONDS = 900.0
+"""For all kernels of a network, in one call of the compiler."""
+
+
+def save(network: CompiledNetwork, folder: Path, target: Target) -> None:
+    """Write a network that was compiled for `target`. Raises ModelError where it cannot run without PyTorch, ToolchainError when it does not build,
+    and MeasureError when the folder cannot be written to."""
+    toolchain = target.toolchain()
+    if not isinstance(toolchain, CToolchain):
+        raise ModelError(f"asked to save a network for {target}, but no C compiler builds programs of this kind; compile it for a processor")
+    planning = Planning(network)
+    texts = {PLAN_TEXT: plan_text(planning.plan)}
+    texts |= {f"{KERNELS}/{number}.c": kernel.source for number, kernel in enumerate(planning.kernels)}
+    with tempfile.TemporaryDirectory(prefix="ansor-network-") as scratch:
+        library = built(tuple(texts.values()), toolchain, Path(scratch) / "network.so").read_bytes()
+    SavedNetwork(planning.plan, processor_identity(), toolchain.mcpu, texts, library, planning.constants).write(folder)
+
+
+def built(texts: Sequence[str], toolchain: CToolchain, output: Path) -> Path:
+    """One library of all texts. Raises ToolchainError with the compiler's text."""
+    made = compile_files(toolchain.compiler, texts, output, toolchain.flags, timeout=SECONDS)
+    if not made.ok:
+        raise ToolchainError(f"the C texts of a network do not build with {toolchain.version}: {made.text}")
+    return output
