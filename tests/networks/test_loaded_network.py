@@ -73,7 +73,7 @@ def _same_bytes(one: object, other: object) -> bool:
     if isinstance(one, dict):
         return isinstance(other, dict) and list(one) == list(other) and all(_same_bytes(one[key], other[key]) for key in one)
     if isinstance(one, (tuple, list)):
-        return type(one) is type(other) and all(map(_same_bytes, one, other))  # type: ignore[call-overload]
+        return type(one) is type(other) and all(map(_same_bytes, one, other))
     if isinstance(one, np.ndarray):
         return isinstance(other, np.ndarray) and one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
     return one == other
@@ -153,7 +153,8 @@ def test_equal_constants_share_a_place(tmp_path: Path) -> None:
 
 def test_loads_and_calls_side_by_side(residual: tuple[ansor.CompiledNetwork, Path]) -> None:
     network, saved = residual
-    wanted, wrong = network(IMAGE), []
+    wrong: list[object] = []
+    wanted = network(IMAGE)
     shared = ansor.load(saved)
 
     def use() -> None:
