@@ -61,7 +61,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
-    for command in ("tune", "compile", "show", "explain", "doctor"):
+    for command in ("tune", "compile", "show", "explain", "report", "doctor"):
         with pytest.raises(SystemExit) as left:
             main([command, "--help"])
         assert left.value.code == 0

@@ -74,6 +74,7 @@ def test_what_is_whole_counts(path: Path) -> None:
 
 COMMANDS = [
     "show {path}", "show {path} matmul --args 16,16,16 --threads 1", "explain {path} matmul --args 16,16,16 --threads 1",
+    "report {path} -o {folder}/r.html", "report {path} --against {path} --of matmul --args 16,16,16 --threads 1 -o {folder}/r.html",
     "convert {path} {folder}/out.json matmul --args 16,16,16", "record --mode pick --i {path} --o {folder}/best.jsonl", "record --i {path}",
     "record --mode split --i {path}",
     pytest.param("compile matmul --args 16,16,16 --threads 1 --records {path}", marks=pytest.mark.compiler),

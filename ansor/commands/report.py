@@ -41,8 +41,10 @@ def run_report(given: argparse.Namespace, wait: Callable[[float], None] = time.s
     _check(given)
     programs = _Programs(given, console.print)
     if not given.refresh:
-        tasks = _write(given, programs, 0)
-        console.print(f"{given.output}: {counted(tasks, 'task')}", soft_wrap=True, markup=False)
+        run = _write(given, programs, 0)
+        left_out = sum(count for _, count in run.left_out)
+        said = f"; {counted(left_out, 'line')} of the records left out, it says why" if left_out else ""
+        console.print(f"{given.output}: {counted(len(run.tasks), 'task')}{said}", soft_wrap=True, markup=False)
         return 0
     _write(given, programs, given.refresh)
     console.print(f"{given.output}: written every {counted(given.refresh, 'second')}; Ctrl-C ends", soft_wrap=True, markup=False)
@@ -70,15 +72,15 @@ def _check(given: argparse.Namespace) -> None:
         raise ArgumentError(f"asked to write the report to {given.output}, which {what}; name a file with -o")
 
 
-def _write(given: argparse.Namespace, programs: _Programs, refresh: int) -> int:
-    """The number of tasks in it."""
+def _write(given: argparse.Namespace, programs: _Programs, refresh: int) -> Run:
+    """Writes the page; gives the run that it shows."""
     run = read_run(given.records)
     against = read_run([given.against]) if given.against else None
     report = make_report(run, against, lambda task: programs.known(task, run), programs.roof, programs.name)
     if given.of and all(entry.known.weight is None for section in report.sections for entry in section.entries):
         raise RecordError(f"asked to report on {given.of}, of which {', '.join(run.files)} has no trials; leave --of out to see what is in it")
     write_whole(Path(given.output), page(report, __version__, refresh).encode())
-    return len(run.tasks)
+    return run
 
 
 class _Programs:
