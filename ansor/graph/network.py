@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, Protocol
 
 import numpy as np
 import torch
@@ -36,6 +36,16 @@ from ansor.support.text import counted, format_bytes
 
 Step = Callable[[], object]
 _AS_IT_IS = nullcontext()
+
+
+class Writer(Protocol):
+    """Writes a network to a folder."""
+
+    def save(self, network: CompiledNetwork, folder: Path) -> None:
+        """See `CompiledNetwork.save`."""
+
+    def export(self, network: CompiledNetwork, folder: Path) -> None:
+        """See `CompiledNetwork.export`."""
 
 
 class CompiledNetwork(Locked):
@@ -72,7 +82,7 @@ class CompiledNetwork(Locked):
         self._gradients_said = self._running = False
         arrays.release_constants()
         self._input_names = tuple(extracted.graph.inputs)
-        self.saver: Callable[[CompiledNetwork, Path], None] | None = None
+        self.writer: Writer | None = None
         self._keep = (arrays, workspace)  # prepared calls may hold bare addresses of the arena
 
     def __repr__(self) -> str:
@@ -91,10 +101,18 @@ class CompiledNetwork(Locked):
 
         Raises ModelError where steps run in PyTorch, or results cannot be described without it, and MeasureError when the folder cannot be written to.
         """
-        if self.saver is None:
-            raise ModelError("asked to save a network that was put together from kernels, of which no C text is known; save one that ansor.compile returned")
-        self.saver(self, Path(folder))
+        self._writer().save(self, Path(folder))
         return Path(folder)
+
+    def export(self, folder: str | Path) -> Path:
+        """Write the network as C that needs nothing else: a header, the kernels, the constants, a self-test and CMakeLists.txt. Raises what `save` raises."""
+        self._writer().export(self, Path(folder))
+        return Path(folder)
+
+    def _writer(self) -> Writer:
+        if self.writer is None:
+            raise ModelError("asked to save a network that was put together from kernels, of which no C text is known; save one that ansor.compile returned")
+        return self.writer
 
     def layout(self) -> Layout:
         """Where its arrays lie, as views of the memory that the prepared calls read and write."""

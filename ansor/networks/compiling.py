@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING
 
 from ansor.networks.library_choice import assembled, runs_here
 from ansor.networks.network_kernel import NetworkKernel
-from ansor.networks.saving import save
+from ansor.networks.saving import NetworkWriter
 from ansor.run.choosing import chosen, is_tunable, recorded_states, say_guesses, say_refused
 from ansor.run.kernels import built
 from ansor.run.keywords import RunOptions
@@ -47,5 +46,5 @@ def compiled(extracted: ExtractedGraph, target: Target, asked: RunOptions, voice
         network = assembled(extracted, tasks, bests, ours, asked.records, voice.say)
     else:
         network = CompiledNetwork(extracted, ours)
-    network.saver = partial(save, target=target)
+    network.writer = NetworkWriter(target, extracted.examples)
     return network

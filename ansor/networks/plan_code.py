@@ -6,24 +6,33 @@ from ansor.graph.plan import ARENA, Check, NetworkPlan, Place
 
 ENTRY = "ansor_network_run"
 DECLARATION = "void *const *args, unsigned char *workspace, ansor_parallel_for_t parallel_for, void *pool"
-_HEAD = """\
+RUN = "typedef void (*ansor_parallel_for_t)(void *pool, void (*body)(void *, long, long), void *ctx, long n);"
+SIGNATURE = f"int64_t {ENTRY}(unsigned char *arena, unsigned char *constants, unsigned char *workspace, ansor_parallel_for_t parallel_for, void *pool)"
+_HEAD = f"""\
 /* A network: its kernels in order. Returns -1, or which of the checks found an index that is out of range. */
 
 #include <stdint.h>
 
-typedef void (*ansor_parallel_for_t)(void *pool, void (*body)(void *, long, long), void *ctx, long n);
+{RUN}
 """
+_ALONE = """
+static void alone(void *pool, void (*body)(void *, long, long), void *ctx, long n) {
+    (void)pool;
+    body(ctx, 0, n);
+}"""
 
 
 def plan_text(plan: NetworkPlan) -> str:
     """The C text; `arena`, `constants` and `workspace` are aligned to 64 bytes."""
     lines = [_HEAD]
     lines += [f"void {kernel.entry}({DECLARATION});" for kernel in plan.kernels]
+    lines += [_ALONE] * (plan.threads > 1)
     lines += [
         "",
-        f"int64_t {ENTRY}(unsigned char *arena, unsigned char *constants, unsigned char *workspace, ansor_parallel_for_t parallel_for, void *pool) {{",
+        f"{SIGNATURE} {{",
         "    (void)arena, (void)constants, (void)workspace, (void)parallel_for, (void)pool;",
     ]
+    lines += ["    if (!parallel_for) parallel_for = alone;"] * (plan.threads > 1)
     number = 0
     for call in plan.calls:
         for check in call.checks:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,16 +12,34 @@ from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.toolchain import compile_files
 from ansor.errors import ModelError, ToolchainError
 from ansor.measure.machine_identity import processor_identity
+from ansor.networks.exporting import export
 from ansor.networks.plan_code import plan_text
 from ansor.networks.planning import Planning
 from ansor.networks.saved_network import KERNELS, PLAN_TEXT, SavedNetwork
 from ansor.targets.base import Target
 
 if TYPE_CHECKING:
+    from ansor.graph.export import CallArguments
     from ansor.graph.network import CompiledNetwork
 
 SECONDS = 900.0
 """For all kernels of a network, in one call of the compiler."""
+
+
+@dataclass(frozen=True)
+class NetworkWriter:
+    """What writes a network to a folder: the target that it was compiled for, and its example inputs."""
+
+    target: Target
+    examples: CallArguments | None
+
+    def save(self, network: CompiledNetwork, folder: Path) -> None:
+        """For `ansor.load`."""
+        save(network, folder, self.target)
+
+    def export(self, network: CompiledNetwork, folder: Path) -> None:
+        """As C alone."""
+        export(network, folder, self.target, self.examples)
 
 
 def save(network: CompiledNetwork, folder: Path, target: Target) -> None:

@@ -153,8 +153,8 @@ def test_equal_constants_share_a_place(tmp_path: Path) -> None:
 
 def test_loads_and_calls_side_by_side(residual: tuple[ansor.CompiledNetwork, Path]) -> None:
     network, saved = residual
-    wrong: list[object] = []
     wanted = network(IMAGE)
+    wrong: list[ansor.LoadedNetwork] = []
     shared = ansor.load(saved)
 
     def use() -> None:
