@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from concurrent.futures import wait
+from concurrent.futures import Future, wait
 
 import pytest
 
 from ansor.codegen.artifact import LIBRARY
 from ansor.errors import DeviceError
 from ansor.measure.device import Job, Observation
+from ansor.measure.device_queue import Ran
 from ansor.measure.failure import Failure
 from ansor.measure.flight import Flight, wait_for_any
 from ansor.measure.measurer import Candidate, Measurement, Measurer, text_key
@@ -34,16 +35,6 @@ class Late:
 
     def close(self) -> None:
         pass
-
-
-class Dying(Late):
-    """It measures two programs, and is not there for the third."""
-
-    def run(self, job: Job) -> Observation | Failure:
-        self.ran += 1
-        if self.ran > 2:
-            raise DeviceError("it is off")
-        return Observation((1.0,), INSTRUCTIONS)
 
 
 def candidate(value: int = 0) -> Candidate:
@@ -78,8 +69,14 @@ def test_what_took_too_long_is_tried_again_by_a_later_batch() -> None:
             assert second.folded and first.failure == second.failure and device.ran == count
 
 
-def test_what_was_measured_before_a_device_died_is_given() -> None:
-    with Measurer("cpu -threads=1", [Dying()], jobs=1) as measurer:
+def test_what_was_measured_before_a_device_died_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [Future[Ran]() for _ in range(3)]
+    left = iter(runs)
+    for run in runs[:2]:
+        run.set_result(Ran(Observation((1.0,), INSTRUCTIONS), 0.1))
+    runs[2].set_exception(DeviceError("it is off"))
+    with Measurer("cpu -threads=1", [Late()], jobs=1) as measurer:
+        monkeypatch.setattr(measurer.queue, "submit", lambda job: next(left))
         flight = Flight(measurer, [candidate(value) for value in range(3)])
         wait([*flight._references, *flight._futures])
         assert len(flight.advance()) == 2
