@@ -14,7 +14,7 @@ from ansor.codegen.source import CSource
 from ansor.codegen.toolchain import processor_kind
 from ansor.errors import AnsorError
 from ansor.support import safe_files
-from ansor.support.settings import cache_directory, cache_part
+from ansor.support.settings import cache_folders, cache_part
 
 FOLDER, SUFFIX = "kernels", ".so"
 DIGITS = 32
@@ -28,13 +28,13 @@ def known_kernel(source: CSource, toolchain: Toolchain) -> Path | None:
     if not name:
         return None
     with suppress(AnsorError, OSError):
-        note = cache_directory() / FOLDER / name
-        path = safe_files.kept(note, SUFFIX)
-        if path is not None:
-            with suppress(OSError):  # a folder that may only be read
-                note.touch()
-                path.touch()
-        return path
+        for folder in cache_folders(FOLDER):
+            path = safe_files.kept(folder / name, SUFFIX)
+            if path is not None:
+                with suppress(OSError):  # a folder that may only be read
+                    (folder / name).touch()
+                    path.touch()
+                return path
     return None
 
 
@@ -45,7 +45,7 @@ def keep_kernel(source: CSource, toolchain: Toolchain, library: Path) -> None:
         if name:
             folder = cache_part(FOLDER)
             safe_files.keep(folder / name, SUFFIX, library.read_bytes())
-            _make_room(folder)
+            safe_files.make_room(folder, MOST)
 
 
 def _name(source: CSource, toolchain: Toolchain) -> str:
@@ -54,11 +54,3 @@ def _name(source: CSource, toolchain: Toolchain) -> str:
         return ""
     words = (source.text, source.entry, toolchain.version, toolchain.compiler.command, toolchain.flags, processor_kind())
     return safe_files.digest(repr(words).encode())[:DIGITS]
-
-
-def _make_room(folder: Path) -> None:
-    files = list(folder.iterdir())
-    if len(files) <= MOST:
-        return
-    for path in sorted(files, key=lambda path: path.stat().st_mtime)[: len(files) // 4]:
-        path.unlink(missing_ok=True)

@@ -5,6 +5,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeGuard, cast
 
@@ -40,10 +41,18 @@ def build_kernels(sources: Sequence[CSource], toolchain: Toolchain | None = None
     """Kernels of several sources, built side by side, by default for this machine. Raises ToolchainError with the compiler's text, MachineTrouble when the
     machine is why."""
     chosen = toolchain or CToolchain(find_compiler())
-    known = [known_kernel(source, chosen) for source in sources]
+    known = [_known(source, chosen) for source in sources]
     with Builder(chosen, timeout=120.0, together=1) as builder:
-        fresh = iter(builder.build([source for source, library in zip(sources, known, strict=True) if library is None]))
-        return [_built(next(fresh), chosen) if library is None else Kernel(source, library) for source, library in zip(sources, known, strict=True)]
+        fresh = iter(builder.build([source for source, kernel in zip(sources, known, strict=True) if kernel is None]))
+        return [_built(next(fresh), chosen) if kernel is None else kernel for kernel in known]
+
+
+def _known(source: CSource, toolchain: Toolchain) -> "Kernel | None":
+    """The kernel of a library that is kept. None, too, for one that does not load, or was removed by another process just now."""
+    library = known_kernel(source, toolchain)
+    with suppress(OSError, MeasureError):
+        return None if library is None else Kernel(source, library)
+    return None
 
 
 def _built(built: Built, toolchain: Toolchain) -> "Kernel":

@@ -17,7 +17,7 @@ from ansor.run.machine_model import identity
 from ansor.run.states import Best, Guess
 from ansor.support import safe_files
 from ansor.support.package_state import package_state
-from ansor.support.settings import cache_directory, cache_part
+from ansor.support.settings import cache_folders, cache_part
 from ansor.tasks.origins import origin_of
 from ansor.tasks.sketch_space import SketchSpace
 from ansor.tasks.task import SearchTask
@@ -27,6 +27,8 @@ ENABLED = True
 
 FOLDER, SUFFIX = "picks", ".json"
 DIGITS = 32
+MOST = 8000
+"""Files in the folder, two for each pick: a change of this package's files leaves all of them unused."""
 
 
 def kept_pick(task: SearchTask, model: str, seed: int, pick: Callable[[], Guess]) -> Guess:
@@ -35,9 +37,10 @@ def kept_pick(task: SearchTask, model: str, seed: int, pick: Callable[[], Guess]
         return pick()
     name = _name(task, model, seed)
     with suppress(AnsorError, OSError):
-        found = _read(cache_directory() / FOLDER / name, task.spaces)
-        if found is not None:
-            return found
+        for folder in cache_folders(FOLDER):
+            found = _read(folder / name, task.spaces)
+            if found is not None:
+                return found
     made = pick()
     with suppress(AnsorError, OSError):  # a cache that cannot be written to is none
         _keep(name, made, task.spaces)
@@ -45,7 +48,7 @@ def kept_pick(task: SearchTask, model: str, seed: int, pick: Callable[[], Guess]
 
 
 def _name(task: SearchTask, model: str, seed: int) -> str:
-    sketches = [(space.algorithm, space.name) for space in task.spaces]
+    sketches = [(space.algorithm, space.sketch.dag.key, space.name) for space in task.spaces]
     words = (task.workload_key, sketches, sorted(identity(task.target).items()), model, seed, package_state())
     return safe_files.digest(repr(words).encode())[:DIGITS]
 
@@ -67,4 +70,6 @@ def _keep(name: str, guess: Guess, spaces: Sequence[SketchSpace]) -> None:
         return
     row = [int(value) for value in guess.program.row]
     content = {"space": place, "row": row, "how": guess.how, "confidence": guess.confidence}
-    safe_files.keep(cache_part(FOLDER) / name, SUFFIX, json.dumps(content).encode())
+    folder = cache_part(FOLDER)
+    safe_files.keep(folder / name, SUFFIX, json.dumps(content).encode())
+    safe_files.make_room(folder, MOST)

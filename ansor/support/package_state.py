@@ -15,7 +15,7 @@ SUFFIXES = (".py", ".c", ".h", ".gz", ".toml")
 def package_state() -> str:
     """A digest of the names, sizes and times of all files: milliseconds, where reading them would take a second."""
     files = sorted({path for folder in _folders() for path in folder.rglob("*") if path.suffix in SUFFIXES})
-    states = [(str(path), path.stat()) for path in files]
+    states = [(str(path), path.stat()) for path in files if path.is_file()]  # not the links to nowhere that editors mark open files with
     return hashlib.sha256(repr([(path, found.st_size, found.st_mtime_ns) for path, found in states]).encode()).hexdigest()
 
 

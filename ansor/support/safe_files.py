@@ -126,6 +126,14 @@ def kept(note: Path, suffix: str) -> Path | None:
         return None
 
 
+def make_room(folder: Path, most: int) -> None:
+    """Remove a quarter of the files of a folder where there are more than `most`: those that were not touched for longest. Raises OSError."""
+    files = list(folder.iterdir())
+    if len(files) > most:
+        for path in sorted(files, key=lambda path: path.lstat().st_mtime)[: len(files) // 4]:
+            path.unlink(missing_ok=True)
+
+
 def digest(content: bytes) -> str:
     """SHA-256 in hexadecimal digits."""
     return hashlib.sha256(content).hexdigest()

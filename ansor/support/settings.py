@@ -53,6 +53,12 @@ def cache_part(name: str) -> Path:
     return private_folder(writable_cache() / name)
 
 
+def cache_folders(name: str) -> list[Path]:
+    """Where a part of the cache is looked into, if it is there: that which is written to, and that of a cache which is read-only. Raises CacheError."""
+    parts = [folder / name for folder in dict.fromkeys((writable_cache(), cache_directory()))]
+    return [private_folder(part) for part in parts if part.is_dir()]
+
+
 def agent_key() -> Path:
     """The file with the key of agents: `$ANSOR_AGENT_KEY`, else one in this user's home folder. It need not be there."""
     text = os.environ.get("ANSOR_AGENT_KEY", "").strip()

@@ -11,8 +11,10 @@ from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.source import Argument, CSource
 from ansor.codegen.toolchain import find_compiler
 from ansor.measure import kept_kernels
+from ansor.measure import kernel as kernel_module
 from ansor.measure.builder import Builder
 from ansor.measure.kernel import build_kernels
+from ansor.support import safe_files
 
 pytestmark = pytest.mark.compiler
 TEXT = "void NAME(void *const *args, unsigned char *w, void *f, void *p) { float *a = args[0]; for (int i = 0; i < 16; ++i) a[i] = NUMBER; }\n"
@@ -27,7 +29,7 @@ def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of kernels that were compiled, in a cache of their own."""
     find_compiler()
     CToolchain(find_compiler()).prepare("library")
-    monkeypatch.setattr(kept_kernels, "cache_directory", lambda: tmp_path)
+    monkeypatch.setattr(kept_kernels, "cache_folders", lambda name: [tmp_path / name])
     monkeypatch.setattr(kept_kernels, "cache_part", lambda name: _folder(tmp_path / name))
     names: list[str] = []
     compile_ = Builder._compile
@@ -60,6 +62,18 @@ def test_a_damaged_one_is_compiled_again(built: list[str], tmp_path: Path) -> No
     build_kernels([source("one", 1)])
     (library,) = (tmp_path / kept_kernels.FOLDER).glob("*.so")
     library.write_bytes(library.read_bytes()[:100])
+    assert values([*build_kernels([source("one", 1)])]) == [1] and built == ["one", "one"]
+
+
+@pytest.mark.parametrize("trouble", ["does not load", "has just been removed"])
+def test_one_that_cannot_be_used_is_compiled_again(trouble: str, built: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where another C library is on the same processor."""
+    build_kernels([source("one", 1)])
+    (library,) = (tmp_path / kept_kernels.FOLDER).glob("*.so")
+    if trouble == "does not load":
+        safe_files.keep(library.with_name(library.name.partition("-")[0]), ".so", b"for another system")
+    else:
+        monkeypatch.setattr(kernel_module, "known_kernel", lambda *words: tmp_path / "gone.so")
     assert values([*build_kernels([source("one", 1)])]) == [1] and built == ["one", "one"]
 
 

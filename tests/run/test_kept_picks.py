@@ -10,7 +10,7 @@ import pytest
 
 from ansor.run import kept_picks, zero_tuning
 from ansor.run.zero_tuning import pick
-from ansor.support import safe_files
+from ansor.support import safe_files, settings
 from ansor.tasks.task import SearchTask
 from ansor.te import workloads
 
@@ -67,6 +67,34 @@ def test_what_is_damaged_is_searched_for_again(damage: str, cache: Path) -> None
     else:
         content.write_bytes(content.read_bytes()[:-9] if damage == "cut" else content.read_bytes() + b" ")
     assert pick(task()).program.row == first.program.row
+
+
+def test_another_algorithm_of_the_same_name_is_another_pick(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = task()
+    name = kept_picks._name(one, "mark", 0)
+    monkeypatch.setitem(one.spaces[-1].sketch.dag.__dict__, "key", "of what it computes now")
+    assert kept_picks._name(one, "mark", 0) != name
+
+
+def test_what_a_read_only_cache_lacks_is_kept_among_the_temporary_files(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pick(task(48))
+    (tmp_path / "other").mkdir(mode=0o700)
+    for module in (kept_picks, settings):
+        monkeypatch.setattr(module, "cache_part", lambda name: safe_files.private_folder(tmp_path / "other" / name))
+    monkeypatch.setattr(settings, "writable_cache", lambda: tmp_path / "other")
+    pick(task())
+    assert len(list((tmp_path / "other" / kept_picks.FOLDER).iterdir())) == 2
+    monkeypatch.setattr(zero_tuning, "_picked", no_search)
+    assert pick(task()).program.row and pick(task(48)).program.row
+
+
+def test_of_many_the_oldest_go(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_picks, "MOST", 4)
+    for size in (16, 32, 48):
+        pick(task(size))
+    assert len(list(cache.iterdir())) == 5
+    monkeypatch.setattr(zero_tuning, "_picked", no_search)
+    assert pick(task(48)).program.row
 
 
 def test_a_cache_that_cannot_be_written_to_keeps_nothing(cache: Path) -> None:

@@ -31,5 +31,8 @@ def test_it_changes_with_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     os.utime(tmp_path / "a.py", ns=(1, 1))
     second = state()
     (tmp_path / "b.c").write_text("")
-    assert len({first, second, state()}) == 3
+    third = state()
+    assert len({first, second, third}) == 3
+    (tmp_path / ".#a.py").symlink_to("somebody@somewhere.1")  # an editor has it open
+    assert state() == third
     module.package_state.cache_clear()
