@@ -18,6 +18,7 @@ from pathlib import Path
 
 from ansor.codegen.library_cache import kept_library
 from ansor.codegen.toolchain import FIRST_CALL_SECONDS, Compiler, building, processor_kind, zig_caches
+from ansor.errors import ToolchainError
 from ansor.support import settings
 from ansor.support.notices import log
 
@@ -59,10 +60,10 @@ def direct_calls(compiler: Compiler, flags: tuple[str, ...], link_flags: tuple[s
     with building.lock:
         try:
             found = json.loads(kept_library(f"direct-{key}", lambda place: _ask(compiler, flags, (link_flags, libraries), place), ".json").read_text())
-        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            return Direct(tuple(found["compiling"]), tuple(found["linking"]))
+        except (OSError, ValueError, KeyError, subprocess.SubprocessError) as error:
             log.info("the C compiler's driver builds candidates, which is slower: %s", error)
             return None
-    return Direct(tuple(found["compiling"]), tuple(found["linking"]))
 
 
 def _ask(compiler: Compiler, flags: Sequence[str], around: tuple[Sequence[str], Sequence[str]], place: Path) -> None:
@@ -84,12 +85,15 @@ def _ask(compiler: Compiler, flags: Sequence[str], around: tuple[Sequence[str], 
 
 
 def _said(command: Sequence[str], folder: Path) -> str:
-    """Raises ValueError for a call that fails."""
+    """Raises ValueError for a call that fails, ToolchainError for a compiler that cannot be started."""
     environment = settings.environment_with({**zig_caches(folder / "local"), **SPEAKS})
-    done = subprocess.run(
-        command, env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-        timeout=FIRST_CALL_SECONDS, check=False,
-    )  # fmt: skip
+    try:
+        done = subprocess.run(
+            command, env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+            timeout=FIRST_CALL_SECONDS, check=False,
+        )  # fmt: skip
+    except OSError as error:  # else the cache would be blamed
+        raise ToolchainError(f"C compiler {command[0]!r} could not be started: {error}; name another with --cc or $CC") from error
     if done.returncode:
         raise ValueError(f"{shlex.join(command[:3])} ended with code {done.returncode}: {done.stdout[-300:]}")
     return done.stdout

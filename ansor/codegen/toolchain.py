@@ -55,8 +55,11 @@ KILLED = {
     for number, text in ((9, "the compiler was killed (SIGKILL)"), (25, "the compiler was ended: file too large (SIGXFSZ)"))
     for code in (-number, 128 + number)
 }
-CHANGING = ("processor", "core id", "apicid", "initial apicid", "physical id", "siblings", "cpu cores", "cpu MHz", "bogomips", "BogoMIPS", "microcode", "bugs")
-"""Of /proc/cpuinfo: what differs between cores, moments and kernels."""
+CHANGING = (
+    "processor", "core id", "apicid", "initial apicid", "physical id", "siblings", "cpu cores", "cpu mhz", "bogomips", "microcode", "bugs", "hart", "clock",
+    "timebase",
+)  # fmt: skip
+"""Of /proc/cpuinfo, in small letters: what differs between cores, moments and kernels."""
 FIRST_CALL_SECONDS = 300.0  # zig builds its runtime in its first call: 5 s here, more on a small machine
 
 
@@ -208,14 +211,22 @@ def processor_name() -> str:
 
 @lru_cache
 def processor_kind() -> str:
-    """What code for "native" depends on, for the keys of what is kept: the processor and its instructions. One name stands for several kinds of processors on
-    cloud machines, and a home folder may be shared by all of them."""
+    """What code for "native" depends on, for the keys of what is kept: the processor, its instructions, and the C library. One name stands for several kinds of
+    processors on cloud machines, and a home folder may be shared by all of them, and by containers whose C library is an older one."""
     try:
         block = re.split(r"\n\s*\n", Path("/proc/cpuinfo").read_text(errors="replace"))[0]
     except OSError:
         block = ""
-    lines = [line for line in block.splitlines() if line.partition(":")[0].strip() not in CHANGING]
-    return hashlib.sha256("\n".join((platform.machine(), processor_name(), *lines)).encode()).hexdigest()
+    lines = [line for line in block.splitlines() if line.partition(":")[0].strip().lower() not in CHANGING]
+    return hashlib.sha256("\n".join((platform.machine(), _c_library(), processor_name(), *lines)).encode()).hexdigest()
+
+
+def _c_library() -> str:
+    """As it names itself; '' for one that does not, such as musl."""
+    try:
+        return os.confstr("CS_GNU_LIBC_VERSION") or ""
+    except (AttributeError, ValueError, OSError):
+        return ""
 
 
 def compile_shared(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ansor.codegen.direct import Direct, direct_calls
-from ansor.codegen.toolchain import Compiled, Compiler, call_tool, compile_files
+from ansor.codegen.toolchain import FIRST_CALL_SECONDS, Compiled, Compiler, call_tool, compile_files
 from ansor.support import settings
 
 LIBRARIES = ("-lm",)
@@ -43,13 +43,15 @@ class Tools:
         return said
 
     def linked(self, objects: Sequence[Path], made: Path) -> Compiled:
-        """Link objects into one file. What the linker does not take, or is called wrongly for, is left to the driver."""
-        direct = self._direct
+        """Link objects into one file. What the linker does not take, or is called wrongly for, is left to the driver, which makes what was removed of its
+        libraries: that takes as long as a first call."""
+        direct, timeout = self._direct, self.timeout
         if direct is not None:
+            timeout = max(timeout, FIRST_CALL_SECONDS)
             said = self._call(direct.link_command(objects, made))
             if said.ok or said.kind == "compile_timeout":
                 return said
-        return compile_files(self.compiler, objects, made, self.link_flags, libraries=LIBRARIES, timeout=self.timeout, cancelled=self.cancelled)
+        return compile_files(self.compiler, objects, made, self.link_flags, libraries=LIBRARIES, timeout=timeout, cancelled=self.cancelled)
 
     def _call(self, command: tuple[str, ...]) -> Compiled:
         return call_tool(command, settings.environment_with({}), self.timeout, self.cancelled)

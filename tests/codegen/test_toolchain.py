@@ -1,5 +1,6 @@
 import ctypes
 import math
+import os
 import threading
 import time
 from pathlib import Path
@@ -98,3 +99,12 @@ def test_what_is_kept_for_this_processor_is_not_taken_on_another_of_its_name(mon
 
     assert kind(text) == kind(text.replace("2400.1", "1200.0")) == kind(text.replace("processor\t: 0", "processor\t: 7"))
     assert len({kind(text), kind(text.replace(" avx512f", "")), kind(text.replace("17", "1"))}) == 3
+    here = kind(text)
+    monkeypatch.setattr(toolchain, "_c_library", lambda: "glibc 2.17")  # what is linked here may ask for newer functions than that one has
+    assert kind(text) != here
+
+
+def test_the_name_of_the_c_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert toolchain._c_library() in ("", os.confstr("CS_GNU_LIBC_VERSION"))
+    monkeypatch.delattr(os, "confstr")
+    assert toolchain._c_library() == ""

@@ -13,8 +13,9 @@ from ansor.codegen.artifact import LIBRARY, PROGRAM
 from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.direct import direct_calls
 from ansor.codegen.source import CSource
-from ansor.codegen.toolchain import Compiler, call_tool, find_compiler
+from ansor.codegen.toolchain import FIRST_CALL_SECONDS, Compiled, Compiler, call_tool, find_compiler
 from ansor.codegen.tools import LIBRARIES, Tools
+from ansor.errors import ToolchainError
 
 pytestmark = pytest.mark.compiler
 FLAGS, LINK_FLAGS = ("-O2", "-fPIC", "-c"), ("-shared", "-fPIC")
@@ -66,7 +67,22 @@ def test_a_linker_that_misses_its_files_is_left_to_the_driver(tools: Tools, tmp_
     lost = replace(known, linking=tuple(word.replace("/", "/nowhere/") if word.endswith(".a") else word for word in known.linking))
     assert not call_tool(lost.link_command([tmp_path / "made.o"], tmp_path / "x"), {}, 60.0).ok
     monkeypatch.setattr(tools_module, "direct_calls", lambda *words: lost)
+    limits: list[float] = []
+    compile_files = tools_module.compile_files
+
+    def noting(*words: object, timeout: float, **options: object) -> Compiled:
+        limits.append(timeout)
+        return compile_files(*words, timeout=timeout, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(tools_module, "compile_files", noting)
     assert built(tools, tmp_path)[1] == 42
+    assert limits == [FIRST_CALL_SECONDS], "a driver that makes its libraries again takes longer than a candidate may"
+
+
+def test_a_compiler_that_was_removed_is_said(tools: Tools, tmp_path: Path) -> None:
+    gone = replace(tools, compiler=replace(tools.compiler, command=("/nowhere/zig", "cc")))
+    with pytest.raises(ToolchainError, match=r"'/nowhere/zig' could not be started: .*; name another with --cc or \$CC"):
+        gone.compiled("int x;", tmp_path / "made.o")
 
 
 def test_other_compilers_are_called_as_they_are() -> None:
