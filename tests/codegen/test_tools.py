@@ -13,7 +13,7 @@ from ansor.codegen.artifact import LIBRARY, PROGRAM
 from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.direct import direct_calls
 from ansor.codegen.source import CSource
-from ansor.codegen.toolchain import FIRST_CALL_SECONDS, Compiled, Compiler, call_tool, find_compiler
+from ansor.codegen.toolchain import FIRST_CALL_SECONDS, Compiled, Compiler, call_tool, compile_files, find_compiler
 from ansor.codegen.tools import LIBRARIES, Tools
 from ansor.errors import ToolchainError
 
@@ -68,7 +68,6 @@ def test_a_linker_that_misses_its_files_is_left_to_the_driver(tools: Tools, tmp_
     assert not call_tool(lost.link_command([tmp_path / "made.o"], tmp_path / "x"), {}, 60.0).ok
     monkeypatch.setattr(tools_module, "direct_calls", lambda *words: lost)
     limits: list[float] = []
-    compile_files = tools_module.compile_files
 
     def noting(*words: object, timeout: float, **options: object) -> Compiled:
         limits.append(timeout)
