@@ -18,9 +18,10 @@ from rich.console import Console
 from ansor.commands.subject import NetworkSubject, Subject
 from ansor.errors import AnsorError, DeclarationError
 from ansor.ir.dag import c_identifier
+from ansor.measure.record import Loaded
 from ansor.run.program import results
 from ansor.run.states import TaskState
-from ansor.support.text import with_article
+from ansor.support.text import counted, with_article
 from ansor.targets.base import Target, parse_target
 
 if TYPE_CHECKING:
@@ -37,6 +38,13 @@ def make_console() -> Console:
     if not console.is_terminal:
         console.width = 10_000
     return console
+
+
+def say_skipped(loaded: Loaded, console: Console, file: str = "") -> None:
+    """What of a record file, which is named where there are several, does not count."""
+    of = f" of {file}" if file else ""
+    for reason, count in loaded.skipped.items():
+        console.print(f"left out: {counted(count, 'line')}{of} ({reason})", soft_wrap=True, markup=False)
 
 
 def doing(console: Console, what: str) -> AbstractContextManager[object]:

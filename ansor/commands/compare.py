@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-from ansor.commands.common import make_console
+from ansor.commands.common import make_console, say_skipped
 from ansor.errors import RecordError
 from ansor.measure.record import Loaded, Record, load
 from ansor.targets.unit import Unit
@@ -53,10 +54,13 @@ def run_compare(given: argparse.Namespace) -> int:
     mean = mean_of(pairs)
     if given.json:
         targets = [list(_targets(one)) for one in loaded]
-        console.print_json(json.dumps({"files": list(files), "targets": targets, "workloads": [pair.to_json() for pair in pairs], "mean_ratio": mean}))
+        left_out = [one.skipped for one in loaded]
+        workloads = [pair.to_json() for pair in pairs]
+        console.print_json(json.dumps({"files": list(files), "targets": targets, "left_out": left_out, "workloads": workloads, "mean_ratio": mean}))
         return 0
     for letter, file, one in zip("AB", files, loaded, strict=True):
         console.print(f"{letter}: {file}, {len(one.records)} trials for {', '.join(_targets(one))}", soft_wrap=True, markup=False)
+        say_skipped(one, console, file)
     _print(pairs, console)
     if mean is None:
         console.print("no workload has a valid program in both files", soft_wrap=True)
@@ -107,5 +111,5 @@ def _print(pairs: Sequence[Pair], console: Console) -> None:
         table.add_column(heading, justify="right", no_wrap=True)
     for pair in pairs:
         costs = ["-" if cost is None else pair.unit.text(cost) for cost in pair.costs]
-        table.add_row(pair.name, *costs, "" if pair.ratio is None else f"{pair.ratio:.2f}", " and ".join(map(str, pair.trials)))
+        table.add_row(Text(pair.name), *costs, "" if pair.ratio is None else f"{pair.ratio:.2f}", " and ".join(map(str, pair.trials)))
     console.print(table)

@@ -9,18 +9,18 @@ from functools import partial
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from ansor import api
-from ansor.commands.common import made, make_console
+from ansor.commands.common import made, make_console, say_skipped
 from ansor.commands.recorded_target import nothing_for, target_for
 from ansor.commands.subject import OperatorSubject, resolve
 from ansor.errors import ArgumentError, RecordError
-from ansor.measure.record import MODEL, Loaded, Record, load
+from ansor.measure.record import MODEL, Record, load
 from ansor.run.choosing import recorded_state, say_unused
 from ansor.run.kernels import schedule_text
 from ansor.run.progress import say
 from ansor.run.states import Best
-from ansor.support.text import counted
 from ansor.tasks.passes import passes_of
 from ansor.tasks.task import SearchTask
 
@@ -46,7 +46,7 @@ def run_show(given: argparse.Namespace) -> int:
     for target in dict.fromkeys(record.target for record in loaded.records):
         console.print(target, soft_wrap=True)
         console.print(_summary([record for record in loaded.records if record.target == target], loaded.names))
-    _say_skipped(loaded, console)
+    say_skipped(loaded, console)
     return 0
 
 
@@ -66,13 +66,8 @@ def _summary(records: Sequence[Record], names: Mapping[str, str]) -> Table:
         bests = ", ".join(unit.text(min(record.cost for record in group if record.costs and record.unit == unit)) for unit in units)
         failures = Counter(record.failure.kind for record in group if record.failure is not None)
         text = ", ".join(f"{kind} {count}" for kind, count in failures.most_common()) or "none"
-        table.add_row(names.get(workload, ""), workload, str(len(group)), bests or "-", text)
+        table.add_row(Text(names.get(workload, "")), workload, str(len(group)), bests or "-", text)
     return table
-
-
-def _say_skipped(loaded: Loaded, console: Console) -> None:
-    for reason, count in loaded.skipped.items():
-        console.print(f"left out: {counted(count, 'line')} ({reason})")
 
 
 def _show_program(given: argparse.Namespace, console: Console) -> None:

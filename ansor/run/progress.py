@@ -10,6 +10,7 @@ from typing import Self
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.markup import escape
 from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
 from rich.spinner import Spinner
@@ -120,14 +121,14 @@ def task_table(states: Sequence[TaskState], peak_gflops: float | None) -> Table:
         gflops = _gflops(state)
         mark = _mark(state, peak_gflops)
         table.add_row(
-            state.task.name,
+            Text(state.task.name),
             f"{state.weight:g}",
             state.unit.text(cost) if cost else _unmeasured(state),
             f"{gflops:.1f}{mark}" if gflops is not None else "",
             f"{100 * gflops / peak_gflops:.0f}{mark}" if gflops is not None and peak_gflops else "",
             str(state.trials),
         )
-    table.caption = "\n".join(_remarks(states, peak_gflops))
+    table.caption = escape("\n".join(_remarks(states, peak_gflops)))
     return table
 
 

@@ -54,6 +54,14 @@ def test_json(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> Non
     assert found["workloads"][-1]["costs"] == [None, 5000.0] and found["workloads"][-1]["ratio"] is None
 
 
+def test_names_are_shown_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setitem(NAMES, "w" * 40, "heads[a][/b]")
+    file = written(tmp_path / "a.jsonl", trial("w", 1e-6))
+    for command in (["compare", file, file], ["show", file]):
+        assert main(command) == 0
+        assert "heads[a][/b]" in capsys.readouterr().out
+
+
 def test_files_that_have_nothing_in_common(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first, second = written(tmp_path / "a.jsonl", trial("w", 1e-6)), written(tmp_path / "b.jsonl", trial("v", 1e-6))
     assert main(["compare", first, second]) == 0
