@@ -25,7 +25,7 @@ from ansor.cost_model.network_model import NetworkModel
 from ansor.cost_model.pretrained import knows
 from ansor.cost_model.training_set import estimated_scores
 from ansor.ir.feature_rows import FeatureRows
-from ansor.run.judge import judge_of
+from ansor.run.judge import Judge, judge_of
 from ansor.run.kept_picks import kept_pick
 from ansor.run.states import Best, Guess
 from ansor.schedule.memory import check_memories
@@ -92,23 +92,19 @@ SURE = 0.5
 
 def pick(task: SearchTask, model: CostModel | str | None = None, among: Sequence[SketchSpace] | None = None, *, seed: int = 0) -> Guess:
     """The most promising program of a task, the same for a seed. `model`: what judges, as in `SearchOptions`; `among`: some of the task's spaces."""
+    given, unit = not (model is None or isinstance(model, str)), task.target.unit.name
     with uncollected():
-        if among is not None or task.pins or task.templates or not (model is None or isinstance(model, str)) or not _is_known(task):
-            return _picked(task, model, task.spaces if among is None else among, seed)
-        mark = judge_of(task.target, task.target.unit.name, model).mark
-        return kept_pick(task, mark, seed, lambda: _picked(task, model, task.spaces, seed))
+        chosen = judge_of(task.target, unit, model) if given or knows(task.target.prior.family, unit) else None
+        if chosen is None or given or among is not None or task.pins or task.templates:
+            return _picked(task, chosen, task.spaces if among is None else among, seed)
+        return kept_pick(task, chosen.mark, seed, lambda: _picked(task, chosen, task.spaces, seed))
 
 
-def _is_known(task: SearchTask) -> bool:
-    """Whether the package's model knows its target."""
-    return knows(task.target.prior.family, task.target.unit.name)
-
-
-def _picked(task: SearchTask, model: CostModel | str | None, candidates: Sequence[SketchSpace], seed: int) -> Guess:
+def _picked(task: SearchTask, chosen: Judge | None, candidates: Sequence[SketchSpace], seed: int) -> Guess:
+    """chosen: what judges; None where no model knows the target."""
     rng = np.random.default_rng(seed)
-    if (model is None or isinstance(model, str)) and not _is_known(task):
+    if chosen is None:
         return _by_estimate(task, candidates, f"no model knows {task.target.kind}", rng)
-    chosen = judge_of(task.target, task.target.unit.name, model)
     judge = chosen.model
     score = partial(_scores, judge)
     spaces = _promising(candidates, score, rng)
