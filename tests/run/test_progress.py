@@ -146,6 +146,11 @@ def _table(*states: TaskState, peak: float | None = 100.0) -> list[str]:
     return out.getvalue().splitlines()
 
 
+def test_the_table_has_names_as_they_are() -> None:
+    named = SearchTask(matmul, (64, 64, 64), "cpu -threads=1", name="heads[a][/b]")
+    assert _table(TaskState(named, 1.0))[1].split()[0] == "heads[a][/b]"
+
+
 def test_the_table_says_what_runs_where_nothing_was_measured() -> None:
     lines = _table(TaskState(TASK, 3.0))
     assert lines[1].split() == ["matmul(64,", "64,", "64)", "3", "untuned", "0"]
