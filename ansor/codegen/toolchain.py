@@ -299,7 +299,7 @@ def call_tool(command: tuple[str, ...], environment: dict[str, str], timeout: fl
         _end(process)
     seconds = time.monotonic() - started
     if text is None:
-        return Compiled("compile_timeout", f"stopped after {seconds:.1f} s: {shlex.join(command)}", seconds, command)
+        return Compiled("compile_timeout", f"stopped after {seconds:.1f} s: {clip(shlex.join(command), 400)}", seconds, command)
     kind = "compile" if process.returncode else ""
     said = [part for part in (KILLED.get(process.returncode, ""), text.strip()) if part]
     if kind and not said:

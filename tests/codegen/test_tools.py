@@ -61,6 +61,12 @@ def test_what_does_not_compile_is_said(tools: Tools, tmp_path: Path) -> None:
     assert said.kind == "compile" and "nowhere" in said.text and not list(tmp_path.iterdir())
 
 
+def test_what_takes_too_long_is_said_in_few_words(tools: Tools, tmp_path: Path) -> None:
+    """The call of clang behind the driver has hundreds of flags, and the text goes into the records."""
+    said = replace(tools, timeout=1e-3).compiled("int x;", tmp_path / "made.o")
+    assert said.kind == "compile_timeout" and said.text.startswith("stopped after 0.0 s: ") and len(said.text) < 500 and not list(tmp_path.iterdir())
+
+
 def test_a_linker_that_misses_its_files_is_left_to_the_driver(tools: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     known = direct_calls(tools.compiler, FLAGS, LINK_FLAGS, LIBRARIES)
     assert known is not None
