@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,16 @@ def test_what_is_damaged_is_searched_for_again(damage: str, cache: Path) -> None
     else:
         content.write_bytes(content.read_bytes()[:-9] if damage == "cut" else content.read_bytes() + b" ")
     assert pick(task()).program.row == first.program.row
+
+
+def test_a_model_of_this_machine_picks_anew(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether it is fitted, or removed, between two picks."""
+    first, known = pick(task()), zero_tuning.judge_of
+    with monkeypatch.context() as patch:
+        patch.setattr(zero_tuning, "judge_of", lambda *words: replace(known(*words), name="another model", mark="machine 12345678"))
+        assert pick(task()).how == "chosen by another model"
+    monkeypatch.setattr(zero_tuning, "_picked", no_search)
+    assert pick(task()).how == first.how
 
 
 def test_another_algorithm_of_the_same_name_is_another_pick(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
