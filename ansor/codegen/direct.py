@@ -59,15 +59,16 @@ def direct_calls(compiler: Compiler, flags: tuple[str, ...], link_flags: tuple[s
     key = hashlib.sha256("\0".join(words).encode()).hexdigest()[:16]
     with building.lock:
         try:
-            found = json.loads(kept_library(f"direct-{key}", lambda place: _ask(compiler, flags, (link_flags, libraries), place), ".json").read_text())
+            kept = kept_library(f"direct-{key}", lambda place: _ask(compiler, flags, link_flags, libraries, place), ".json")
+            found = json.loads(kept.read_text())
             return Direct(tuple(found["compiling"]), tuple(found["linking"]))
         except (OSError, ValueError, KeyError, subprocess.SubprocessError) as error:
             log.info("the C compiler's driver builds candidates, which is slower: %s", error)
             return None
 
 
-def _ask(compiler: Compiler, flags: Sequence[str], around: tuple[Sequence[str], Sequence[str]], place: Path) -> None:
-    """Raises ValueError for answers that are not understood."""
+def _ask(compiler: Compiler, flags: Sequence[str], link_flags: Sequence[str], libraries: Sequence[str], place: Path) -> None:
+    """Ask the driver, and write to `place` what it calls. Raises ValueError for answers that are not understood."""
     with tempfile.TemporaryDirectory(prefix="cc-", dir=place.parent) as scratch:
         folder = Path(scratch)
         source, made, linked = (folder / name for name in ("plain.c", "plain.o", "plain.elf"))
@@ -75,7 +76,7 @@ def _ask(compiler: Compiler, flags: Sequence[str], around: tuple[Sequence[str], 
         driver = _words(_said((*compiler.command, *flags, "-c", str(source), "-o", str(made)), folder), "clang", compiler)
         clang = _without(driver, source, made, _NOTES, ("-o", "-MF"))
         front = _words(_said((*clang, "-###", str(source), "-o", str(made)), folder), "-cc1", compiler)
-        link = _words(_said((*compiler.command, *around[0], str(made), "-o", str(linked), *around[1]), folder), "ld.lld", compiler)
+        link = _words(_said((*compiler.command, *link_flags, str(made), "-o", str(linked), *libraries), folder), "ld.lld", compiler)
         linking = [_OBJECTS if word == str(made) else word for word in _without(link, source, linked, (), ("-o",))]
         compiling = [word for word in _without(front, source, made, (), ("-o",)) if not word.startswith(_OF_FOLDERS)]
         if linking.count(_OBJECTS) != 1 or any(word.startswith(str(folder)) for word in (*compiling, *linking)):
