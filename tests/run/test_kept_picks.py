@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ansor.run import kept_picks, zero_tuning
+from ansor.run.judge import judge_of
 from ansor.run.zero_tuning import pick
 from ansor.support import safe_files, settings
 from ansor.tasks.task import SearchTask
@@ -72,9 +73,9 @@ def test_what_is_damaged_is_searched_for_again(damage: str, cache: Path) -> None
 
 def test_a_model_of_this_machine_picks_anew(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether it is fitted, or removed, between two picks."""
-    first, known = pick(task()), zero_tuning.judge_of
+    first = pick(task())
     with monkeypatch.context() as patch:
-        patch.setattr(zero_tuning, "judge_of", lambda *words: replace(known(*words), name="another model", mark="machine 12345678"))
+        patch.setattr(zero_tuning, "judge_of", lambda *words: replace(judge_of(*words), name="another model", mark="machine 12345678"))
         assert pick(task()).how == "chosen by another model"
     monkeypatch.setattr(zero_tuning, "_picked", no_search)
     assert pick(task()).how == first.how
