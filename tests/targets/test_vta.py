@@ -75,7 +75,8 @@ def test_what_no_core_computes_is_said_before_anything_is_built() -> None:
     assert target.refusal(Dag(conv2d((1, 1, 6, 6), 8, 3, pad=1))) == ""
     v = te.placeholder((8,), "int8", name="v")
     below = te.compute((24,), lambda i: te.if_then_else(i < 8, v[i], te.const(0, "int8")), name="p")
-    assert "p needs a border, or parts that are computed in other ways; a VTA core puts a border only around what it reduces" in target.refusal(Dag([v, te.compute((24,), lambda i: te.maximum(below[i], 0).astype("int8"), name="y")]))
+    said = target.refusal(Dag([v, te.compute((24,), lambda i: te.maximum(below[i], 0).astype("int8"), name="y")]))
+    assert said.startswith("p needs a border, or parts that are computed in other ways; a VTA core puts a border only around what it reduces")
 
 
 def test_what_is_computed_ahead_of_a_reduction_is_said() -> None:
