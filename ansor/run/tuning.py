@@ -24,7 +24,7 @@ from ansor.measure.measurer import Candidate, Measurement, Measurer
 from ansor.run.budget import FEWEST_TRIALS, Budget
 from ansor.run.judge import Judge, judge_of
 from ansor.run.ledger import Ledger
-from ansor.run.options import SMALL_ROUND, Rounds, SearchOptions, Trials
+from ansor.run.options import ROUND, SMALL_ROUND, Rounds, SearchOptions, Trials
 from ansor.run.pace import Pace
 from ansor.run.refused import refusal
 from ansor.run.rounds import Round, RoundsOnTheirWay
@@ -235,7 +235,8 @@ class TuningRun:
 
     def _start_rounds(self, rounds: RoundsOnTheirWay, done: int) -> None:
         """Fill up what is on its way. A budget that is used ends that; so does the lack of a task."""
-        while rounds.trials < self.measurer.ahead + SMALL_ROUND and not rounds.ending:
+        usual = SMALL_ROUND if len(self.states) > 1 else ROUND  # with small rounds of one task, the search would take more time than devices wait
+        while rounds.trials < self.measurer.ahead + usual and not rounds.ending:
             begun = done + rounds.trials
             rounds.ending = self._is_over(begun)
             index = None if rounds.ending else self._next_beside(rounds)
@@ -246,7 +247,7 @@ class TuningRun:
             state = self.states[index]
             if self.on_round is not None:
                 self.on_round(index, False)
-            round_ = self._new_round(state, min(SMALL_ROUND, self.pace.round_size(state, begun, self.rounds.size)))
+            round_ = self._new_round(state, self.pace.round_size(state, begun, self.rounds.size))
             rounds.start(round_, *self._candidates(state, round_.picks), self._heard)
 
     def _next_beside(self, rounds: RoundsOnTheirWay) -> int | None:
