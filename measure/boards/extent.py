@@ -1,4 +1,4 @@
-"""How far memory goes on from an address behind a wire, as far as reading tells. Written are a few bytes at its start alone, and put back."""
+"""How much memory answers behind an address on a wire. A few bytes at its start are written and put back; beyond that it only reads."""
 
 from __future__ import annotations
 
