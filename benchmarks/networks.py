@@ -1,151 +1,258 @@
-"""A network beside PyTorch eager: tune, compile, compare outputs, then run both in turns.
+"""Whole networks beside PyTorch eager and ONNX Runtime: compile or tune, compare outputs, then run all of them in turns in one process.
 
-    python benchmarks/networks.py                                        # ResNet-18, 400 trials, one thread
-    python benchmarks/networks.py --network mobilenet_v2 --trials 0      # no tuning: what the model picks
-    python benchmarks/networks.py --network transformers_resnet --kernels --records runs/
+    python benchmarks/networks.py                                          # 15 networks, nothing tuned, one thread, batch 1
+    python benchmarks/networks.py resnet18 bert --batch 8 --threads 2
+    python benchmarks/networks.py resnet50 --minutes 10 --records build/networks
+    python benchmarks/networks.py resnet18 --kernels                       # a row for each kernel, too
+    python benchmarks/networks.py --table --plot build/networks.svg        # runs nothing: what the results file has
 
-Batch 1, 224x224. `error` is the largest difference of an output element, relative to the largest one. `--kernels` times each kernel of the
-network alone, with its data where the last call left them; their sum is less than the network takes where caches are small.
+Each network is a process of its own. A finished one is a line in the results file; with the same settings it is not run again. Ratios are those of single
+turns: median, and the range of the middle 80 %; above 1, ours is faster. `error`: largest difference from PyTorch's output over its largest element.
+`own`: share of the time of a call that is spent in our kernels. `sum`: of the steps, timed one by one in their order, over the time of a call. `ready`:
+seconds of `ansor.compile` in a new process, the first time (or with the records of the tuning) and once more. `trials` are those of the whole network.
+Weights are random. Exits with 1 when a network is slower than ONNX Runtime, or wrong.
 """
 
 from __future__ import annotations
 
-import statistics
+import argparse
+import json
+import subprocess
 import sys
+import tempfile
 import time
+import warnings
 from collections import defaultdict
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import torch
-from common import add_target, console, interleaved, machine_line, parser, peak_of, ratio, records_at, short, table, target_of, timed, use_threads
+from common import Ratio, add_target, console, geomean, interleaved, machine_line, parser, ratio, records_at, short, table, target_of, timed, use_threads
+from network_models import NETWORKS, Inputs
 from rich.console import Console
 
 from ansor import api
+from ansor.codegen.toolchain import processor_name
 from ansor.graph.network import CompiledNetwork
 from ansor.run.progress import ProgressView
 from ansor.run.states import TaskState
-from ansor.targets.base import Target
-from ansor.zoo.catalogue import NETWORKS
 
 TOLERANCE = 1e-3
 AIM = 1.0
-
-
-def transformers_resnet() -> torch.nn.Module:
-    """ResNet-18 as the transformers library writes it, with random weights: code nobody here wrote."""
-    from transformers import ResNetConfig, ResNetForImageClassification
-
-    from ansor.zoo.weights import settled
-
-    class Logits(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            shape = ResNetConfig(layer_type="basic", depths=[2, 2, 2, 2], hidden_sizes=[64, 128, 256, 512], embedding_size=64)
-            self.network = ResNetForImageClassification(shape)
-
-        def forward(self, image: torch.Tensor) -> torch.Tensor:
-            logits: torch.Tensor = self.network(image).logits
-            return logits
-
-    return settled(Logits)
-
-
-MODELS: dict[str, Callable[[], torch.nn.Module]] = {name: network.model for name, network in NETWORKS.items()} | {"transformers_resnet": transformers_resnet}
-
-
-@dataclass
-class Compiled:
-    """A compiled network, the tasks that were tuned, and the seconds of it all."""
-
-    network: CompiledNetwork
-    states: list[TaskState]
-    seconds: float
+WARM = 0.05
+STEP_ROUNDS = 9
+RESULTS = Path("build") / "networks.jsonl"
+RIVALS = ("eager", "onnxruntime")
 
 
 @dataclass(frozen=True)
-class Limits:
-    """Of tuning the whole network; None is no limit."""
+class Settings:
+    """What a result depends on beside the network."""
 
+    target: str
+    processor: str
+    batch: int
     trials: int | None
     minutes: float | None
+    turns: int
 
 
-def compiled(name: str, model: torch.nn.Module, image: torch.Tensor, target: Target, budget: Limits, folder: str | None, seed: int, out: Console) -> Compiled:
-    """Tuned within the budget and built."""
+@dataclass(frozen=True)
+class Result:
+    """A network. seconds: of a call, by side; ratios: seconds of each rival over ours; ready: first and second `ansor.compile`; others: as the head says."""
+
+    name: str
+    settings: Settings
+    seconds: Mapping[str, float]
+    ratios: Mapping[str, Ratio]
+    error: float
+    own: float
+    sum: float
+    trials: int
+    ready: tuple[float, ...] = ()
+
+
+def compiled(name: str, model: torch.nn.Module, inputs: Inputs, given: argparse.Namespace, out: Console) -> tuple[CompiledNetwork, list[TaskState]]:
+    """Tuned within the budget, and built."""
     states: list[TaskState] = []
-    start = time.perf_counter()
     network = api.compile(
-        model, (image,), str(target), trials=budget.trials, minutes=budget.minutes, min_gain=0.0, records=records_at(folder, name), seed=seed,
+        model, inputs, str(target_of(given)), trials=given.trials, minutes=given.minutes, min_gain=0.0, records=records_at(given.records, name),
         progress=ProgressView(out), on_tasks=states.extend,
     )  # fmt: skip
-    return Compiled(network, states, time.perf_counter() - start)
+    return network, states
 
 
-def relative_error(ours: torch.Tensor, theirs: torch.Tensor) -> float:
-    """Largest difference over the largest element."""
-    return float((ours - theirs).abs().max() / theirs.abs().max())
+def onnxruntime(model: torch.nn.Module, inputs: Inputs, threads: int) -> Callable[[], object]:
+    """Calls a session of the model as PyTorch exports it. Inputs and outputs are bound; idle threads leave the cores to who comes next."""
+    import onnxruntime as ort
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.onnx"
+        torch.onnx.export(model, inputs, str(path), dynamo=False, opset_version=17, input_names=[f"x{number}" for number in range(len(inputs))])
+        options = ort.SessionOptions()
+        options.intra_op_num_threads, options.inter_op_num_threads, options.log_severity_level = threads, 1, 3
+        options.add_session_config_entry("session.force_spinning_stop", "1")
+        session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    binding = session.io_binding()
+    for number, value in enumerate(inputs):
+        binding.bind_ortvalue_input(f"x{number}", ort.OrtValue.ortvalue_from_numpy(value.numpy()))
+    binding.bind_output(session.get_outputs()[0].name, "cpu")
+    return lambda: session.run_with_iobinding(binding)
 
 
-def show_kernels(done: Compiled, target: Target, peak: float, out: Console) -> None:
-    """One row for each task: uses, seconds alone in the network, rate."""
-    seconds: dict[str, float] = defaultdict(float)
-    uses: dict[str, int] = defaultdict(int)
-    for name, step in done.network.steps:
-        step()
-        seconds[name] += statistics.median(timed(step) for _ in range(15))
-        uses[name] += 1
-    states = {state.task.name: state for state in done.states}
-    total = sum(seconds.values())
-    shown = table(f"kernels of the network, {short(total)} together", ["kernel"], ["uses", "all uses", "share", "GFLOP/s", "% of peak", "tuned to", "trials"])
-    for name in sorted(seconds, key=lambda one: -seconds[one]):
-        state = states.get(name)
-        gflops = state.task.flop * uses[name] / seconds[name] / 1e9 if state else None
-        shown.add_row(
-            name, str(uses[name]), short(seconds[name]), f"{100 * seconds[name] / total:.1f} %",
-            f"{gflops:.0f}" if gflops else "-", f"{100 * gflops / peak:.0f}" if gflops else "-",
-            short(state.seconds) if state and state.seconds else "-", str(state.trials) if state else "-",
-        )  # fmt: skip
+def step_seconds(network: CompiledNetwork, inputs: Inputs) -> list[float]:
+    """Of each step, in the order and with the caches of a call: the lower quartile of some rounds."""
+    rounds = []
+    for _ in range(STEP_ROUNDS):
+        network.fill((inputs, {}))
+        rounds.append([timed(step) for _, step in network.steps])
+    return [sorted(column)[len(column) // 4] for column in zip(*rounds, strict=True)]
+
+
+def show_kernels(network: CompiledNetwork, seconds: Sequence[float], states: Sequence[TaskState], out: Console) -> None:
+    """One row for each task: uses, seconds of all, share, rate."""
+    uses: dict[str, list[float]] = defaultdict(list)
+    for (name, _), one in zip(network.steps, seconds, strict=True):
+        uses[name].append(one)
+    flop = {state.task.name: state.task.flop for state in states}
+    shown = table("kernels", ["kernel"], ["uses", "all uses", "share", "GFLOP/s"])
+    for name, found in sorted(uses.items(), key=lambda item: -sum(item[1])):
+        rate = f"{flop[name] * len(found) / sum(found) / 1e9:.0f}" if name in flop else "-"
+        shown.add_row(name, str(len(found)), short(sum(found)), f"{100 * sum(found) / sum(seconds):.1f} %", rate)
     out.print(shown)
+
+
+def run(name: str, given: argparse.Namespace, out: Console) -> Result:
+    """Compile, compare, time."""
+    use_threads(given.threads)
+    model, inputs = NETWORKS[name].model(), NETWORKS[name].inputs(given.batch)
+    begin = time.perf_counter()
+    network, states = compiled(name, model, inputs, given, out)
+    ready = time.perf_counter() - begin
+    with torch.no_grad():
+        wanted, found = model(*inputs), network(*inputs)
+        error = float((found - wanted).abs().max() / wanted.abs().max())  # type: ignore[operator]  # one tensor, as the model gives one
+        sides = {"ours": lambda: network(*inputs), "eager": lambda: model(*inputs), "onnxruntime": onnxruntime(model, inputs, given.threads)}
+        times = interleaved(sides, given.turns, warm=WARM)
+        seconds = step_seconds(network, inputs)
+    if given.kernels:
+        show_kernels(network, seconds, states, out)
+    theirs = sum(one for (step, _), one in zip(network.steps, seconds, strict=True) if step.startswith("torch "))
+    ratios = {side: ratio(times["ours"], times[side]) for side in RIVALS}
+    return Result(
+        name, settings_of(given), {side: one.median for side, one in times.items()}, ratios, error, 1 - theirs / sum(seconds),
+        sum(seconds) / times["ours"].median, sum(state.trials for state in states), (ready,),
+    )  # fmt: skip
+
+
+def settings_of(given: argparse.Namespace) -> Settings:
+    """Of this call."""
+    return Settings(str(target_of(given)), processor_name(), given.batch, given.trials, given.minutes, given.turns)
+
+
+def ready_again(name: str, given: argparse.Namespace, out: Console) -> float:
+    """Seconds of compiling what was compiled or tuned before."""
+    model, inputs = NETWORKS[name].model(), NETWORKS[name].inputs(given.batch)
+    given.trials, given.minutes = 0, None
+    begin = time.perf_counter()
+    compiled(name, model, inputs, given, out)
+    return time.perf_counter() - begin
+
+
+def child(name: str, given: argparse.Namespace, what: str) -> object:
+    """A process of its own, whose last line is JSON."""
+    command = [sys.executable, *sys.argv, "--child", what, "--only", name]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        lines = process.stdout.read().splitlines()
+    if process.returncode:
+        raise RuntimeError(f"{name}: the process ended with status {process.returncode}")
+    print(*lines[:-1], sep="\n", end="\n" if lines[1:] else "")
+    return json.loads(lines[-1])
+
+
+def of_json(fields: dict[str, object]) -> Result:
+    """Reads `asdict` back."""
+    ratios = {side: Ratio(**one) for side, one in fields["ratios"].items()}  # type: ignore[attr-defined]
+    return Result(**fields | {"settings": Settings(**fields["settings"]), "ratios": ratios, "ready": tuple(fields["ready"])})  # type: ignore[arg-type]
+
+
+def load(path: Path) -> list[Result]:
+    """Results in a file, oldest first."""
+    return [of_json(json.loads(line)) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def show(results: Sequence[Result], given: argparse.Namespace, out: Console) -> None:
+    """The table, and what comes of it."""
+    columns = ["ours", "eager / ours", "ONNX Runtime / ours", "error", "own", "sum", "trials", "ready"]
+    shown = table(f"{target_of(given)}, batch {given.batch}, medians of {given.turns} turns, middle 80 %", ["network"], columns)
+    for one in results:
+        own, total, ready = f"{100 * one.own:.1f} %", f"{one.sum:.2f}", " ".join(f"{seconds:.1f} s" for seconds in one.ready)
+        error = f"{one.error:.0e}{'' if one.error <= TOLERANCE else ' WRONG'}"
+        shown.add_row(one.name, short(one.seconds["ours"]), *(str(one.ratios[side]) for side in RIVALS), error, own, total, str(one.trials), ready)
+    out.print(shown)
+    for side, title in zip(RIVALS, ("PyTorch eager", "ONNX Runtime"), strict=True):
+        each = [one.ratios[side].median for one in results]
+        out.print(f"{title}: {geomean(each):.2f} times as fast (geometric mean of {len(each)}), {min(each):.2f} at least")
+    out.print(machine_line())
+
+
+def missed(one: Result) -> bool:
+    """Whether it is wrong, or slower than ONNX Runtime."""
+    return one.error > TOLERANCE or one.ratios["onnxruntime"].median < AIM
 
 
 def main() -> int:
     options = parser(__doc__)
-    options.add_argument("--network", choices=MODELS, default="resnet18", help="(default: %(default)s)")
-    options.add_argument("--trials", type=int, help="programs measured for the whole network (default without --minutes: 400)")
-    options.add_argument("--minutes", type=float, help="wall time of tuning, to the end: also where little is expected of the rest")
-    options.add_argument("--turns", type=int, default=60, help="turns of the comparison (default: %(default)s)")
-    options.add_argument("--seed", type=int, default=0, help="of the search (default: %(default)s)")
-    options.add_argument("--records", metavar="FOLDER", help="continue from and append to a record file in this folder")
-    options.add_argument("--kernels", action="store_true", help="a row for each kernel")
+    options.add_argument("names", nargs="*", choices=[*NETWORKS, []], metavar="network", help=f"of {', '.join(NETWORKS)} (default: all)")
+    options.add_argument("--batch", type=int, default=1, help="(default: %(default)s)")
+    options.add_argument("--trials", type=int, help="programs measured for a network (default without --minutes: 0)")
+    options.add_argument("--minutes", type=float, help="wall time of tuning a network")
+    options.add_argument("--turns", type=int, default=30, help="turns of the comparison (default: %(default)s)")
+    options.add_argument("--records", metavar="FOLDER", help="continue from and append to a record file for each network")
+    options.add_argument("--results", type=Path, default=RESULTS, help="(default: %(default)s)")
+    options.add_argument("--kernels", action="store_true", help="a row for each kernel, too")
+    options.add_argument("--table", action="store_true", help="run nothing")
+    options.add_argument("--plot", type=Path, metavar="FILE", help="write a picture")
+    options.add_argument("--child", choices=("run", "again"), help=argparse.SUPPRESS)
+    options.add_argument("--only", help=argparse.SUPPRESS)
     add_target(options)
     given = options.parse_args()
-    out, target = console(), target_of(given)
-    use_threads(target.threads)
-    model = MODELS[given.network]()
-    image = torch.randn(1, 3, 224, 224, generator=torch.Generator().manual_seed(1))
-    limits = Limits(400 if given.trials is None and given.minutes is None else given.trials, given.minutes)
-    done = compiled(given.network, model, image, target, limits, given.records, given.seed, out)
-    with torch.no_grad():
-        error = relative_error(done.network(image), model(image))  # type: ignore[arg-type]  # one tensor, as the module gives one
-        times = interleaved({"ours": lambda: done.network(image), "theirs": lambda: model(image)}, given.turns)
-    found = ratio(times["ours"], times["theirs"])
-    peak = peak_of(target).gflops
-    if given.kernels:
-        show_kernels(done, target, peak, out)
-    shown = table(
-        f"batch 1, {target.threads} thread(s), medians of {given.turns} turns; peak {peak:.0f} GFLOP/s", ["network"],
-        ["trials", "tuned and built in", "ours", "torch eager", "torch / ours (middle 80 %)", "error", "aim"],
-    )  # fmt: skip
-    equal, fast = error <= TOLERANCE, found.median >= AIM
-    trials = sum(state.trials for state in done.states)
-    shown.add_row(
-        given.network, str(trials), short(done.seconds), short(times["ours"].median), short(times["theirs"].median), str(found),
-        f"{error:.1e} {'equal' if equal else 'DIFFERENT'}", f"{AIM} {'met' if fast else 'MISSED'}",
-    )  # fmt: skip
-    out.print(shown)
-    out.print(f"torch / ours above 1: ours is faster. {machine_line()}, torch {torch.__version__}")
-    return int(not (equal and fast))
+    given.trials = 0 if given.trials is None and given.minutes is None else given.trials
+    warnings.simplefilter("ignore")
+    if given.child:
+        found = run(given.only, given, Console(stderr=True)) if given.child == "run" else ready_again(given.only, given, Console(stderr=True))
+        print(json.dumps(asdict(found) if isinstance(found, Result) else found))
+        return 0
+    return compare(given, console())
+
+
+def compare(given: argparse.Namespace, out: Console) -> int:
+    """Run what is not in the results file, and show all of it."""
+    names = given.names or list(NETWORKS)
+    known = {one.name: one for one in load(given.results) if one.settings == settings_of(given)}
+    for name in names:
+        if name in known or given.table:
+            continue
+        out.print(name)
+        fields = child(name, given, "run")
+        assert isinstance(fields, dict)
+        fields["ready"] = [*fields["ready"], child(name, given, "again")]
+        known[name] = of_json(fields)
+        given.results.parent.mkdir(parents=True, exist_ok=True)
+        with given.results.open("a") as file:
+            file.write(json.dumps(asdict(known[name])) + "\n")
+    results = [known[name] for name in names if name in known]
+    if not results:
+        out.print(f"{given.results} has no results of these settings")
+        return 1
+    show(results, given, out)
+    if given.plot:
+        from plot_networks import draw
+
+        draw(given.plot, results, f"{target_of(given)}, batch {given.batch}")
+    return int(any(map(missed, results)))
 
 
 if __name__ == "__main__":
