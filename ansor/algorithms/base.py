@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ansor.codegen.source import Change, Combined, Joined
+from ansor.codegen.source import Change, changed_dtype
 from ansor.errors import DeclarationError
 from ansor.ir.dag import Dag
 
@@ -105,7 +105,7 @@ def check_alternative(dag: Dag, alternative: Alternative) -> None:
         transform = alternative.transforms.get(tensor.name)
         fits = transform is None or (own.constant and transform.shape_of(own.shape) == tensor.shape)
         same = fits and transform is not None or not own.constant and own.size == tensor.size
-        dtype = own.dtype if isinstance(transform, Joined | Combined) and transform.dtype == tensor.dtype else tensor.dtype
+        dtype = own.dtype if transform is not None and tensor.dtype == changed_dtype(transform, own.dtype) else tensor.dtype
         found.append((tensor.name, dtype, tensor.is_placeholder, tensor.constant, own.shape if same else tensor.shape))
     if found != wanted or len(alternative.dag.tensors) != len(dag.tensors):
         transformed = f" (transformed: {', '.join(alternative.transforms)})" if alternative.transforms else ""

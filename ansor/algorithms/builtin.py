@@ -10,5 +10,6 @@ from ansor.algorithms import packed_products as packed_products
 from ansor.algorithms import three_in_two as three_in_two
 from ansor.algorithms import winograd as winograd
 from ansor.algorithms import winograd_integer as winograd_integer
+from ansor.algorithms import winograd_tiles as winograd_tiles
 from ansor.algorithms.base import alternatives_of as alternatives_of
 from ansor.algorithms.base import registered as registered

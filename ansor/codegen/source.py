@@ -72,7 +72,7 @@ class Transform:
     """A matrix applied to some dimensions of a constant, ahead of time: the constant in another form, of another shape.
 
     The dimensions `axes` together, `matrix` being [n, product of their extents], become one of extent n, which comes first; those in `rest` follow in
-    that order. Computed in double precision, rounded once.
+    that order. Computed in double precision, rounded once. Numbers of `dtype`, those of the array where it is empty.
 
         [3, 3, ci, co] to [36, ci, co], for Winograd's method:    Transform(the 36 x 9 matrix, axes=(0, 1), rest=(2, 3))
     """
@@ -80,6 +80,7 @@ class Transform:
     matrix: tuple[tuple[float, ...], ...]
     axes: tuple[int, ...]
     rest: tuple[int, ...]
+    dtype: str = ""
 
     def shape_of(self, shape: Sequence[int]) -> tuple[int, ...]:
         """The shape of the result for an array of this shape; raises ValueError when the transform is not for such an array."""
@@ -89,10 +90,10 @@ class Transform:
         return (len(self.matrix), *(shape[axis] for axis in self.rest))
 
     def apply(self, array: NDArray[np.generic]) -> NDArray[np.generic]:
-        """The transformed array, contiguous, in the dtype of the array."""
+        """The transformed array, contiguous."""
         shape = self.shape_of(array.shape)
         columns = np.transpose(array, (*self.axes, *self.rest)).reshape(-1, prod(shape[1:])).astype(np.float64)
-        return (np.asarray(self.matrix, np.float64) @ columns).astype(array.dtype).reshape(shape)
+        return (np.asarray(self.matrix, np.float64) @ columns).astype(self.dtype or array.dtype).reshape(shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +218,11 @@ Change = Transform | Joined | Grouped | Combined
 """What happens to a constant ahead of time."""
 
 
+def changed_dtype(change: Change | None, dtype: str) -> str:
+    """The dtype of a constant of `dtype` after it."""
+    return dtype if change is None or isinstance(change, Grouped) else change.dtype or dtype
+
+
 def _every(array: NDArray[np.int64], dimension: int, first: int, step: int) -> NDArray[np.int64]:
     """Every so many elements along a dimension."""
     return array[(slice(None),) * dimension + (slice(first, None, step),)]
@@ -228,6 +234,7 @@ class TransformData(TypedDict):
     matrix: Sequence[Sequence[float]]
     axes: Sequence[int]
     rest: Sequence[int]
+    dtype: NotRequired[str]
 
 
 class JoinedData(TypedDict):
@@ -297,7 +304,7 @@ class Argument:
     @property
     def physical_dtype(self) -> str:
         """Of the elements of the buffer the C code gets."""
-        return self.transform.dtype if isinstance(self.transform, Joined | Combined) else self.dtype
+        return changed_dtype(self.transform, self.dtype)
 
     @property
     def as_given(self) -> bool:
@@ -335,6 +342,8 @@ class Argument:
             data["combined"] = CombinedData(across=made.across, factors=made.factors, chunk=made.chunk, dtype=made.dtype)
         elif self.transform is not None:
             data["transform"] = {"matrix": self.transform.matrix, "axes": self.transform.axes, "rest": self.transform.rest}
+            if self.transform.dtype:
+                data["transform"]["dtype"] = self.transform.dtype
         return data
 
     @staticmethod
@@ -351,7 +360,7 @@ class Argument:
             transform = Combined(made["across"], tuple(tuple(row) for row in made["factors"]), made["chunk"], made["dtype"])
         if "transform" in data:
             given = data["transform"]
-            transform = Transform(tuple(tuple(row) for row in given["matrix"]), tuple(given["axes"]), tuple(given["rest"]))
+            transform = Transform(tuple(tuple(row) for row in given["matrix"]), tuple(given["axes"]), tuple(given["rest"]), given.get("dtype", ""))
         return Argument(data["name"], tuple(data["shape"]), data["dtype"], data["role"], pack, transform)
 
 

@@ -12,6 +12,10 @@ KEPT = "kept"
 SPLIT_BEHIND = "split_behind"
 """The attribute of sums that a stage behind them makes others of, which the one behind that reads: both are computed for a tile of its elements."""
 
+WRITTEN_OUT = "written_out"
+"""The attribute of stages around such sums that multiply with small constant matrices: the axes whose loops are written out, so that the compiler computes with
+the numbers."""
+
 TILING_CORES = 16  # spatial elements a core should have before a tiled reduction is not worth splitting
 
 

@@ -70,6 +70,14 @@ def test_a_transform_is_a_matrix_times_some_dimensions() -> None:
         transform.apply(array[:, :, :1])
 
 
+def test_a_transform_of_whole_numbers_may_give_wider_ones() -> None:
+    array = np.array([[-128, 127], [127, -128]], np.int8)
+    transform = Transform(((1.0, 1.0), (-1.0, 7.0)), (0,), (1,), "int16")
+    argument = Argument("A", array.shape, "int8", "constant", None, transform)
+    assert argument.physical(array).tolist() == [-1, -1, 1017, -1023] and argument.physical_dtype == "int16"
+    assert Argument.from_data(json.loads(json.dumps(argument.to_data()))) == argument
+
+
 JOINED = ((2, 16, 1, "int32"), (2, 16, 2, "int64"), (2, 32, 1, "int64"), (4, 16, 1, "int64"), (2, 8, 2, "int32"))
 
 

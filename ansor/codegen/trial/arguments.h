@@ -155,6 +155,12 @@ static uint64_t transformed(const trial_argument *argument, const filling *how, 
     if (!transform) return filled(how, index);
     const double *row = transform->matrix + index / (uint64_t)behind * (uint64_t)transform->inner;
     const int64_t place = place_along(argument, transform->rest, transform->rest_count, (int64_t)(index % (uint64_t)behind));
+    if (how->fill->kind != 'f') { /* factors are whole numbers, too */
+        int64_t whole = 0;
+        for (int k = 0; k < transform->inner; ++k)
+            if (row[k] != 0) whole += (int64_t)row[k] * (int64_t)filled(how, (uint64_t)(place + inner_places[k]));
+        return (uint64_t)whole;
+    }
     double sum = 0;
     for (int k = 0; k < transform->inner; ++k) sum += row[k] * filled_float(how, (uint64_t)(place + inner_places[k]));
     return number_narrow(sum, how->bytes);

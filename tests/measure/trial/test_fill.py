@@ -91,7 +91,9 @@ def test_devices_join_neighbours_as_numpy_does(machine: Machine) -> None:
     pack = Pack((2, 2, 3), ((0, 1, 0), (1, 0, 0), (0, 0, 1)))
     factors = ((-1, 1 << 21, 0), (0, 1 << 10, -1))
     groups = (Combined(0, factors, 4, "int32"), Combined(1, factors, 2, "int32"), Combined(2, factors, 3, "int32"))
-    ways: list[tuple[Joined | Combined, Pack | None]] = [(one, order) for one in (*joins, *groups) for order in (None, pack)]
+    rows = ((1.0, 0.0, -5.0, 4.0), (0.0, 300.0, 4.0, -1.0))
+    wider = (Transform(rows, (0,), (2, 1), "int16"), Transform(rows, (1,), (0, 2), "int32"))
+    ways: list[tuple[Joined | Combined | Transform, Pack | None]] = [(one, order) for one in (*joins, *groups, *wider) for order in (None, pack)]
     inputs = [Argument(f"in {k}", (4, 4, 6), "int8", "constant", order, join) for k, (join, order) in enumerate(ways)]
     count, sizes = len(inputs), [one.physical_size * np.dtype(one.physical_dtype).itemsize for one in inputs]
     outputs = [Argument(f"out {k}", (one.physical_size,), one.physical_dtype, "output") for k, one in enumerate(inputs)]
