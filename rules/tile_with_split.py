@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ansor.ir import access
 from ansor.rules.base import Derived
 from ansor.rules.registry import register
-from ansor.rules.tiling import STRUCTURE, UNEVEN, tile
+from ansor.rules.tiling import STRUCTURE, UNEVEN, constants_outside, one_at_a_time, tile
 from ansor.schedule.choice import level_choice
 from ansor.schedule.questions import attribute_names, is_untouched, needs_tiling
 from ansor.schedule.sketch import Sketch
@@ -35,6 +35,8 @@ class TileWithSplit:
                  for i_1, g, l:  t[...] = f(s[...], s[...], l)
                  for i_1, j:  d[...] = max(t[...], 0)
 
+    Without vectors, the tile of the last stage has the loops outside that move constants, such as the bias of a channel: each is read once for the others.
+
     Stages that multiply with small constant matrices (`access.WRITTEN_OUT`) may be behind the sums, and ahead of them: these come into the same loops, outside
     those that they do not move with. Of two such stages, one makes what the other needs for one of its elements, in registers.
     """
@@ -54,10 +56,11 @@ class TileWithSplit:
             return
         tiled = tile(sketch, stage, self.structure, private=True, uneven=self.uneven)
         cut = [(axis.name, choice) for axis, choice in zip(shared, tiled.choices, strict=False) if choice]
+        turned = one_at_a_time(target)
         around = Around(stage, tuple(_ahead(state, stage)), tuple(one.name for one in behind), last.name)
         for level in self.levels:
             if cut and level < self.structure.upper().count("S"):
-                yield Derived(_placed(tiled.sketch, around, cut, level))
+                yield Derived(_placed(tiled.sketch, around, cut, level, turned))
 
 
 @dataclass(frozen=True)
@@ -116,14 +119,17 @@ def _shared(split: Stage, last: Stage) -> list[Axis]:
     return found
 
 
-def _placed(sketch: Sketch, around: Around, cut: list[tuple[str, str]], level: int) -> Sketch:
-    """Sums, and what is around them, inside the last stage's loops, after `level` of the levels that they share."""
+def _placed(sketch: Sketch, around: Around, cut: list[tuple[str, str]], level: int, turned: bool) -> Sketch:
+    """Sums, and what is around them, inside the last stage's loops, after `level` of the levels that they share; `turned`: with constants outside."""
     last = around.last
     whole = [loop for loop in sketch.state[last].loops if loop not in dict(cut)]
     steps: list[Step] = [FollowSplit(last, loop, choice, level + 1) for loop, choice in cut]
     order = [f"{loop}_{part}" for part in range(level) for loop, _ in cut]
+    parts = {loop: f"{loop}_{level}" for loop, _ in cut}
+    inner = [*parts, *whole]
+    inner = [parts.get(loop, loop) for loop in (constants_outside(sketch.state[last], inner) if turned else inner)]
     unroll = level_choice(f"{last}.unroll", UNROLLED)
-    steps += [Reorder(last, (*order, *(f"{loop}_{level}" for loop, _ in cut), *whole)), PragmaUnroll(last, unroll.name)]
+    steps += [Reorder(last, (*order, *inner)), PragmaUnroll(last, unroll.name)]
     steps += _chain(sketch.state, around.behind[::-1], (last, order[-1]))
     steps.append(ComputeAt(around.sums, last, order[-1]))
     if around.ahead:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ansor.errors import ScheduleError
+from ansor.ir import access
 from ansor.ir.intrinsics import Intrinsic, Match
 from ansor.schedule.choice import Choice, tile_choice, uneven_tile_choice
 from ansor.schedule.questions import ALWAYS_UNROLL_INNER, NO_SPLIT_AT_INNER, attribute_names, axes_of_packed_only
 from ansor.schedule.sketch import Sketch
+from ansor.schedule.state import Stage
 from ansor.schedule.steps import Reorder, Split, Step, Tensorize, Unroll
+from ansor.targets.base import Target
 from ansor.te.expr import Axis
+from ansor.te.fold import walk
 
 STRUCTURE = "SSRSRS"
 """Ansor's levels for processors, outermost first: spatial (threads), spatial, reduction, spatial, reduction, spatial (registers and vectors)."""
+
+ONE_NUMBER = 4
+"""Bytes of what cores without vectors compute at a time."""
 
 UNEVEN = 17
 """A shorter axis is a tile of its own: its tail would cost more than it gives."""
@@ -74,6 +82,18 @@ def tile(sketch: Sketch, stage: str, structure: str = STRUCTURE, *, private: boo
     steps += [Unroll(stage, parts[axis.name][-1]) for axis in axes if axis.name in attribute_names(state[stage].tensor, ALWAYS_UNROLL_INNER)]
     named = {choice.name.removeprefix(f"{stage}."): choice.name for choice in choices}
     return Tiled(sketch.then(*steps, choices=choices), tuple(named.get(axis.name, "") for axis in axes if axis.kind == "spatial"))
+
+
+def one_at_a_time(target: Target) -> bool:
+    """A core without vectors, or instructions that compute several numbers."""
+    return target.vector_bytes <= ONE_NUMBER and not target.intrinsics
+
+
+def constants_outside(stage: Stage, loops: Sequence[str]) -> list[str]:
+    """The loops of a stage with those first that move constants, such as the bias of a channel: what is read of them is then read once for the others."""
+    used = {id(node) for read in access.reads(stage.tensor) if read.tensor.constant for index in read.indices for node in walk(index)}
+    moving = {axis.name for axis in stage.axes if id(axis) in used}
+    return sorted(loops, key=lambda loop: loop not in moving)  # stable
 
 
 def _ordered(stage: str, order: tuple[str, ...], parts: dict[str, list[str]], inner: Inner | None) -> list[Step]:

@@ -44,7 +44,7 @@ RULES = (
 """Those of `cpu` without what wants vectors or caches."""
 
 ALGORITHMS = ("winograd_integer",)
-PACKED = {"riscv32": ("packed_products_32", "three_in_two", "winograd_tiles"), "riscv64": ("packed_products_64", "winograd_tiles")}
+PACKED = {"riscv32": ("bytes_in_32", "winograd_tiles"), "riscv64": ("packed_products_64", "winograd_tiles")}
 """Of cores that multiply one register at a time, by what a register holds. Others have instructions that multiply and add."""
 
 OPTIONS = (

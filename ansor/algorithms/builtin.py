@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ansor.algorithms import bytes_in_32 as bytes_in_32
 from ansor.algorithms import flat as flat
 from ansor.algorithms import grouped as grouped
 from ansor.algorithms import im2col as im2col

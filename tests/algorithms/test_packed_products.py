@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ansor import te
 from ansor.algorithms.base import Alternative, alternatives_of
 from ansor.algorithms.builtin import registered
+from ansor.algorithms.bytes_in_32 import NAME as BYTES_IN_32
 from ansor.algorithms.packed_products import HIGH, IN_32, IN_64, LOW
 from ansor.algorithms.products import LEAST_REUSE
 from ansor.algorithms.three_in_two import NAME
@@ -141,18 +142,22 @@ def test_the_outputs_of_a_word_are_a_dimension_of_their_own() -> None:
 
 
 def test_only_risc_v_without_vectors_has_it() -> None:
-    names = {IN_32, IN_64, NAME}
+    names = {BYTES_IN_32, IN_64}
     assert not names & set(registered()) and not parse_target("cpu").algorithms
     found = {board: set(parse_target(f"micro -board={board}").algorithms) & names for board in
              ("qemu-riscv32", "qemu-riscv64", "esp32c3", "spike-rv64", "spike-rvv128", "mps2-an385", "mps2-an386", "mps3-an547")}  # fmt: skip
-    assert found == {"qemu-riscv32": {IN_32, NAME}, "qemu-riscv64": {IN_64}, "esp32c3": {IN_32, NAME}, "spike-rv64": {IN_64}, "spike-rvv128": set(),
+    assert found == {"qemu-riscv32": {BYTES_IN_32}, "qemu-riscv64": {IN_64}, "esp32c3": {BYTES_IN_32}, "spike-rv64": {IN_64}, "spike-rvv128": set(),
                      "mps2-an385": set(), "mps2-an386": set(), "mps3-an547": set()}  # fmt: skip
-    task = SearchTask(tensors=dense(), target="micro -board=qemu-riscv32")
-    assert {one.name for one in task.alternatives} == {IN_32, NAME} and {space.algorithm for space in task.spaces} == {"", IN_32, NAME}
+
+
+@pytest.mark.parametrize(("tensors", "name"), [(dense(), NAME), (dense(16, (8, 6), constant=False), IN_32), (dense(1, (262, 6)), IN_32)])
+def test_three_sums_in_two_registers_come_first(tensors: list[Tensor], name: str) -> None:
+    task = SearchTask(tensors=tensors, target="micro -board=qemu-riscv32")
+    assert [one.name for one in task.alternatives] == [name] and {space.algorithm for space in task.spaces} == {"", name}
 
 
 def test_a_sketch_of_a_task_that_was_declared_anew_has_its_constants_joined() -> None:
-    first, second = (SearchTask(tensors=dense(1, (64, 64)), target="micro -board=qemu-riscv32") for _ in range(2))
+    first, second = (SearchTask(tensors=dense(1, (262, 64)), target="micro -board=qemu-riscv32") for _ in range(2))
     sketch = next(space.sketch for space in first.spaces if space.algorithm == IN_32)
     (weights,) = [one for one in second.source(sketch, [0] * len(sketch.choices)).arguments if one.role == "constant"]
-    assert weights.dtype == "int8" and weights.physical_dtype == "int64" and weights.shape == (64, 64)
+    assert weights.dtype == "int8" and weights.physical_dtype == "int64" and weights.shape == (64, 262)
