@@ -10,7 +10,8 @@ Sums of a W wrap modulo 2^32. With x, y, z for those of a w0, a w1, a w2, each o
 
 -x is from -2^20 to less than 2^20, as a and w are from -128 to 127: it is the lower 21 bits of S0, with their sign. What is left of S0 has 11 bits of y, which
 S1 has without being a sum of something else; with them gone the lower 21 bits of S1 are -z, and what is left then is 2^10 y. So nothing is lost whatever the
-bytes are. Longer sums are made of blocks, each with two registers of its own.
+bytes are. Longer sums are made of blocks, each with two registers of its own. All three are taken apart with the sign of -x, which costs nothing where they are
+subtracted.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ def _rewritten(dag: Dag, product: Product, blocks: Sequence[Block]) -> Alternati
     def element(indices: tuple[Expr, ...]) -> Expr:
         others, output = [index for d, index in enumerate(indices) if d != place], indices[place]
         which, lane = (output // chunk, output % chunk) if chunk < product.lanes.extent else (0, output)
-        return split[(*others, which, lane // SUMS, lane % SUMS)]
+        return -split[(*others, which, lane // SUMS, lane % SUMS)]
 
     made = with_stage(dag, product.stage, element, {weights.name: ready})
     return Alternative(NAME, in_groups(made, chunk) if chunk < product.lanes.extent else made, {weights.name: combine})
@@ -140,23 +141,23 @@ def _sums(dag: Dag, product: Product, ready: Tensor, blocks: Sequence[Block]) ->
 
 
 def _split(dag: Dag, product: Product, sums: Tensor, blocks: Sequence[Block]) -> Tensor:
-    """[others, chunks, groups, lanes]: the three sums of each group."""
+    """[others, chunks, groups, lanes]: the three sums of each group, with the other sign."""
     group, lane = Axis("group", sums.shape[-1] // WORDS), Axis("lane", SUMS)
     others = [*(Axis(axis.name, axis.extent) for axis in _others(product)), Axis("chunk", sums.shape[len(_others(product))])]
     counts = [block.outside.extent for block in blocks if block.outside is not None]
     found = [_three(sums, (*others, *block), group) for block in combinations(*map(range, counts))]
     first, second, third = (_added([one[k] for one in found]) for k in range(SUMS))
-    body = if_then_else(lane == 0, -first, if_then_else(lane == 1, second, -third))
+    body = if_then_else(lane == 0, first, if_then_else(lane == 1, second, third))
     return declared(unused(dag, "split_sums"), (*others, group, lane), body, attrs={access.KEPT: True})
 
 
 def _three(sums: Tensor, at: tuple[Expr | int, ...], group: Axis) -> tuple[Expr, Expr, Expr]:
-    """-x, y and -z of a block."""
+    """-x, -y and -z of a block."""
     low, high = sums[(*at, group * WORDS)], sums[(*at, group * WORDS + 1)]
     first = _signed(low)
     rest = high - ((low - first) >> 11)
     third = _signed(rest)
-    return first, (high - third) >> (BITS - 11), third
+    return first, (third - high) >> (BITS - 11), third
 
 
 def _signed(value: Expr) -> Expr:
