@@ -47,6 +47,7 @@ INCLUDES = """
 #if defined(__clang__)
 #define ANSOR_PRAGMA(text) _Pragma(#text)
 #define ANSOR_UNROLL(n) ANSOR_PRAGMA(clang loop unroll_count(n))
+#pragma clang diagnostic ignored "-Wpass-failed" /* unrolling is asked for, not insisted on */
 #elif defined(__GNUC__)
 #define ANSOR_PRAGMA(text) _Pragma(#text)
 #define ANSOR_UNROLL(n) ANSOR_PRAGMA(GCC unroll n)
@@ -73,6 +74,8 @@ SHUFFLE = """\
 #else
 #define ANSOR_SHUFFLE(kind, a, b, ...) __builtin_shuffle(a, b, (kind){__VA_ARGS__})
 #endif"""
+# Functions of vectors: compilers warn that how those are passed depends on the processor.
+PASSING = '#pragma GCC diagnostic ignored "-Wpsabi" /* the functions here are called from here alone */'
 NEXT_HALF = (
     "static inline _Float16 nextafter_f16(_Float16 x, _Float16 y) { union { _Float16 x; short k; } next = {x}; if (x != x || y != y) return x + y; "
     "if (x == y) return y; if (x == 0) { next.k = 1; return y > 0 ? next.x : -next.x; } next.k += (x < y) == (x > 0) ? 1 : -1; return next.x; }"
@@ -183,7 +186,7 @@ class Helpers:
     def extreme(self, op: str, dtype: str, lanes: int) -> str:
         """The name of min or max for scalars (lanes 1) or vectors. A NaN in either operand is kept, as in NumPy and PyTorch."""
         plain = "a < b" if op == "max" else "b < a"
-        compare = f"({plain}) | (b != b)" if dtype.startswith("float") else plain
+        compare = f"(({plain}) | (b != b))" if dtype.startswith("float") else plain
         if lanes == 1:
             name = f"{op}_{SHORT[dtype]}"
             kind = C_TYPES[dtype]
@@ -407,4 +410,5 @@ class Helpers:
 
     def text(self) -> str:
         """All definitions, types first."""
-        return "\n".join([*self.types.values(), *self.instructions.values(), *self.functions.values()])
+        passing = [PASSING] * bool(self.types and (self.functions or self.instructions))
+        return "\n".join([*self.types.values(), *passing, *self.instructions.values(), *self.functions.values()])

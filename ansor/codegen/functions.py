@@ -126,7 +126,7 @@ def _body(function: Function, emit: Emitter) -> list[Code]:
     if function.strips is not None:
         inside = function.strips.code(emit)
     else:
-        inside = [*_task_indices(function), *emit.locals(function.parallel[-1].locals), *_code(function.body, emit)]
+        inside = [*_task_indices(function), *_arrays(function.parallel[-1], emit), *_code(function.body, emit)]
     return [block("for (long task = begin; task < end; ++task)", inside)]
 
 
@@ -143,10 +143,16 @@ def _code(body: Sequence[Written], emit: Emitter) -> list[Code]:
     found: list[Code] = []
     for one in body:
         if isinstance(one, Outer):
-            found += emit.loop(one.loop, [*emit.locals(one.loop.locals), *_code(one.body, emit)])
+            found += emit.loop(one.loop, [*_arrays(one.loop, emit), *_code(one.body, emit)])
         else:
             found += emit.loops(one.form.around, one.form.code(emit))
     return found
+
+
+def _arrays(loop: For, emit: Emitter) -> list[Code]:
+    """The arrays that live inside a loop. Compilers wonder about one that nothing reads any more, because what did was simplified away: it is mentioned."""
+    read = {buffer for _, store in stores((loop,)) for buffer in _read_by(store) if buffer is not store.buffer} if loop.locals else set()
+    return [*emit.locals(loop.locals), *(f"(void){buffer.name};" for buffer in loop.locals if buffer not in read)]
 
 
 def _task(function: Function) -> list[Code]:
@@ -176,13 +182,14 @@ def pointer(buffer: Buffer, restrict: bool) -> str:
 
 def _used(node: Node) -> set[Buffer]:
     """Every buffer a nest touches, indices included."""
-    found: set[Buffer] = set()
-    for _, store in stores((node,)):
-        found.add(store.buffer)
-        found.update(_read(store.value))
-        for linear in (*store.index, *(guard.value for guard in store.guards)):
-            found.update(_read_by_index(linear))
-    return found
+    return {buffer for _, store in stores((node,)) for buffer in (store.buffer, *_read_by(store))}
+
+
+def _read_by(store: Store) -> Iterator[Buffer]:
+    """Every buffer that a store reads."""
+    yield from _read(store.value)
+    for linear in (*store.index, *(guard.value for guard in store.guards)):
+        yield from _read_by_index(linear)
 
 
 def _read(expr: Expr) -> Iterator[Buffer]:

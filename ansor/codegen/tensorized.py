@@ -291,15 +291,12 @@ def dot_function(helpers: Helpers, intrinsic: Intrinsic, count: int) -> str:
         x, y = (helpers.vector(dtype, 2 * size) for dtype in (a, b))
         product = f"(({x})a)[l / 2 * {size} + q] * (({y})b)[l % 2 * {size} + q]"
     one, operand = "acc[l]" if count > 1 else "acc", _operand(helpers, intrinsic, count)
-    helpers.functions.setdefault(
-        f"{name}_plain",
-        f"static inline {kind} {name}_plain({kind} acc, {operand} a, {operand} b) {{ for (int l = 0; l < {count}; ++l) for (int q = 0; q < {size}; ++q) "
-        f"{one} = (int)((unsigned){one} + (unsigned)({product})); return acc; }}",
-    )
+    plain = (f"static inline {kind} {name}_plain({kind} acc, {operand} a, {operand} b) {{ for (int l = 0; l < {count}; ++l) for (int q = 0; q < {size}; ++q) "
+             f"{one} = (int)((unsigned){one} + (unsigned)({product})); return acc; }}")  # fmt: skip
     macro = f"ANSOR_{name}"
     header = [f"#include <{intrinsic.c.header}>"] if intrinsic.c.header else []
     there = [*header, f"#define {macro}(acc, a, b) ({kind}){intrinsic.text(count)}"]
-    missing = [f"#define {macro}(acc, a, b) {name}_plain(acc, a, b)"]
+    missing = [plain, f"#define {macro}(acc, a, b) {name}_plain(acc, a, b)"]
     if intrinsic.offset:
         there.append(f'#define {macro}_hide(x) __asm__("" : "+v"(x))')
         missing.append(f"#define {macro}_hide(x)")

@@ -22,6 +22,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
+from ansor.codegen.complaints import errors_alone
 from ansor.codegen.library_cache import kept_library
 from ansor.errors import CacheError, MachineTrouble, ToolchainError
 from ansor.support import settings
@@ -36,7 +37,6 @@ LIBRARY_FLAGS = ("-fPIC", "-shared")
 BASE_FLAGS = (
     "-O3",
     "-std=gnu99",
-    "-w",  # the text of a failure is for people: errors only
     # Speed that keeps NaN, infinities and the order of operations (no -ffast-math).
     "-ffp-contract=fast",
     "-fno-math-errno",
@@ -301,7 +301,7 @@ def call_tool(command: tuple[str, ...], environment: dict[str, str], timeout: fl
     if text is None:
         return Compiled("compile_timeout", f"stopped after {seconds:.1f} s: {clip(shlex.join(command), 400)}", seconds, command)
     kind = "compile" if process.returncode else ""
-    said = [part for part in (KILLED.get(process.returncode, ""), text.strip()) if part]
+    said = [part for part in (KILLED.get(process.returncode, ""), errors_alone(text.strip()) if kind else text.strip()) if part]
     if kind and not said:
         said = [f"the compiler ended with code {process.returncode} and said nothing"]
     return Compiled(kind, clip("; ".join(said), 4000), seconds, command)

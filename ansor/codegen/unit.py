@@ -43,16 +43,17 @@ def heading(entry: str, program: Loops, workspace_bytes: int, dialect: Dialect) 
 
 
 def entry_code(entry: str, program: Loops, offsets: Mapping[Buffer, int], functions: Sequence[Function], dialect: Dialect) -> Code:
-    """The entry point: it finds the buffers, and calls a function after the other."""
+    """The entry point: it finds the buffers that are used, and calls a function after the other."""
     pool = ", ansor_parallel_for_t parallel_for, void *pool" if dialect.pool else ""
-    places = {buffer: f"args[{number}]" for number, buffer in enumerate(program.arguments)}
-    places |= {buffer: f"(void *)(workspace + {offset})" for buffer, offset in offsets.items()}
+    used = {buffer for function in functions for buffer in function.buffers}
+    places = {buffer: f"args[{number}]" for number, buffer in enumerate(program.arguments) if buffer in used}
+    inside = {buffer: f"(void *)(workspace + {offset})" for buffer, offset in offsets.items() if buffer in used}
     told = "{}" if dialect.hosted else f"__builtin_assume_aligned({{}}, {dialect.alignment})"  # what reads two words at once needs to know that they are
-    body: list[Code] = [f"{pointer(buffer, restrict=False)} = {told.format(place)};" for buffer, place in places.items()]
+    body: list[Code] = [f"{pointer(buffer, restrict=False)} = {told.format(place)};" for buffer, place in (places | inside).items()]
     body += [call for function in functions for call in calls(function)]
     parallel = any(function.parallel for function in functions)
-    named = [("workspace", bool(offsets)), *([("parallel_for", parallel), ("pool", parallel)] if dialect.pool else [])]
-    body += [f"(void){name};" for name, used in named if not used]
+    named = [("args", bool(places)), ("workspace", bool(inside)), *([("parallel_for", parallel), ("pool", parallel)] if dialect.pool else [])]
+    body += [f"(void){name};" for name, needed in named if not needed]
     return block(f"void {entry}(void *const *args, unsigned char *workspace{pool})", body)
 
 

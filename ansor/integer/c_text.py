@@ -159,7 +159,7 @@ cd "$(dirname "$0")"
 CC=${{CC:-{compiler}}}
 AR=${{AR:-ar}}
 MCPU=${{MCPU-{shlex.quote(machine)}}}
-CFLAGS="${{CFLAGS:--O3}} -std=gnu99 -w $MCPU"
+CFLAGS="${{CFLAGS:--O3}} -std=gnu99 $MCPU"
 objects=""
 for one in {sources}; do $CC $CFLAGS -I. -c $one.c -o $one.o; objects="$objects $one.o"; done
 rm -f lib{name}.a

@@ -231,8 +231,8 @@ cd "$(dirname "$0")"
 CC=${{CC:-cc}}
 AR=${{AR:-ar}}
 MCPU=${{MCPU-{machine}}}
-CFLAGS="${{CFLAGS:--O3}} -std=gnu99 -ffp-contract=fast -fno-math-errno -fno-trapping-math -w $MCPU"
-CFLAGS_TEST="-Os -std=gnu99 -ffp-contract=off -fno-math-errno -w"
+CFLAGS="${{CFLAGS:--O3}} -std=gnu99 -ffp-contract=fast -fno-math-errno -fno-trapping-math $MCPU"
+CFLAGS_TEST="-Os -std=gnu99 -ffp-contract=off -fno-math-errno"
 $CC $CFLAGS -c {code.entry}.c -o {code.entry}.o
 $AR rcs lib{code.entry}.a {code.entry}.o
 {test if program.task.reference is not None else ''}"""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ansor.codegen.image.board import Core
 
-SOURCE_FLAGS = ("-std=gnu99", "-ffreestanding", "-w", "-ffunction-sections", "-fdata-sections")
+SOURCE_FLAGS = ("-std=gnu99", "-ffreestanding", "-ffunction-sections", "-fdata-sections")
 """For C that people build themselves, whatever the compiler."""
 
 ZIG_FLAGS = ("-g0", "-fno-sanitize=all", "-fno-unwind-tables")

@@ -18,7 +18,7 @@ BAND_BYTES = 2 * 64 + 64
 """Around a buffer: its guard bands, and what its alignment takes."""
 CSRS = 0x1000  # numbers of control and status registers are below
 ALIGN = 512  # of a table of vectors
-C_FLAGS = ("-Os", "-gdwarf", "-w", "-std=gnu99", "-ffreestanding", "-ffp-contract=off", "-fno-math-errno", "-fno-sanitize=all",
+C_FLAGS = ("-Os", "-gdwarf", "-std=gnu99", "-ffreestanding", "-ffp-contract=off", "-fno-math-errno", "-fno-sanitize=all",
            "-ffunction-sections", "-fdata-sections", "-DTRIAL_SMALL", "-DTRIAL_SELECTED", f"-I{FOLDER}", f"-I{TRIAL}")  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from ansor.errors import ToolchainError
 FOLDER = Path(__file__).parent
 SOURCES = (FOLDER / "trial.c", FOLDER / "posix.c")
 # A product and a sum are two roundings everywhere: the same bits on every machine.
-FLAGS = ("-c", "-Os", "-g0", "-w", "-std=gnu99", "-ffp-contract=off", "-fno-math-errno", "-ffunction-sections", "-fdata-sections", f"-I{FOLDER}")
+FLAGS = ("-c", "-Os", "-g0", "-std=gnu99", "-ffp-contract=off", "-fno-math-errno", "-ffunction-sections", "-fdata-sections", f"-I{FOLDER}")
 STATIC = ("-static", "-s", "-Wl,--gc-sections")
 SHARED = ("-shared", "-fPIC")
 PLAIN = "#include <math.h>\nvolatile double x = 0.5;\nint main(void) { return tanh(x) > 1; }\n"
