@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ansor.api import auto_schedule as auto_schedule
     from ansor.api import compile as compile
     from ansor.api import compile_int8 as compile_int8
+    from ansor.api import export as export
     from ansor.api import extract_tasks as extract_tasks
     from ansor.api import tune_tasks as tune_tasks
     from ansor.errors import AnsorError as AnsorError
@@ -48,13 +49,14 @@ _PLACES = {
     "SketchPolicy": "ansor.api", "TaskState": "ansor.run.states", "TimingOptions": "ansor.measure.timing", "TuningOptions": "ansor.api",
     "auto_schedule": "ansor.api", "build": "ansor.manual.program", "compile": "ansor.api",
     "compile_int8": "ansor.api", "create_schedule": "ansor.manual.schedule", "load": "ansor.networks.loaded_network",
+    "export": "ansor.api",
     "extract_tasks": "ansor.api", "load_records": "ansor.measure.record:load", "lower": "ansor.manual.program", "register_workload": "ansor.tasks.workloads",
     "tune_tasks": "ansor.api",
 }
 
 __all__ = ["AnsorError", "AnsorWarning", "CompiledNetwork", "Kernel", "LoadedNetwork", "Pin", "Program", "Progress", "RecordToFile", "SearchTask",
            "SketchPolicy", "TaskState", "TimingOptions", "TuningOptions", "auto_schedule", "build", "compile", "compile_int8", "create_schedule",
-           "extract_tasks", "load", "load_records", "lower", "register_workload", "te", "tune_tasks"]
+           "export", "extract_tasks", "load", "load_records", "lower", "register_workload", "te", "tune_tasks"]
 
 
 def __getattr__(name: str) -> object:

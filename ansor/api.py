@@ -11,7 +11,7 @@ from ansor.errors import ArgumentError, DeclarationError, RecordError, TargetErr
 from ansor.measure.kernel import Kernel
 from ansor.rules.base import SketchRule
 from ansor.run.choosing import chosen, is_tunable, recorded_state, recorded_states, say_guesses, say_refused, say_unused
-from ansor.run.keywords import ModelKeywords, NetworkKeywords, RunOptions, check_records
+from ansor.run.keywords import ChoosingKeywords, ModelKeywords, NetworkKeywords, RunOptions, check_records
 from ansor.run.machine_checks import check_loads_here, check_machine, check_tools
 from ansor.run.program import Program, results
 from ansor.run.session import tuned
@@ -232,6 +232,48 @@ def compile(
     with asked.audience.voice(target) as voice:
         voice.now("reading the model")
         return compiled(extract(model, example_inputs), target, asked, voice, library=options.get("library", True), on_tasks=on_tasks)
+
+
+class ExportKeywords(ChoosingKeywords, total=False):
+    """What `export` takes by name."""
+
+    isas: Sequence[str]
+    threads: int
+    embed: bool
+
+
+def export(model: object, example_inputs: ExampleInputs, folder: str | Path, **options: Unpack[ExportKeywords]) -> Path:
+    """Write a PyTorch module as C that needs nothing else, for several instruction sets: the processor chooses when it is called. Nothing is measured.
+
+    Args:
+        model, example_inputs: as in `compile`; the self-test runs on these inputs.
+        folder: where it is written.
+        isas: of x86-64-v2, x86-64-v3, x86-64-v4, armv8-a, armv8.2-a+dotprod; x86-64-v3 and x86-64-v4 by default. Plain C99, which runs everywhere, is always
+            there.
+        threads: that run a kernel, if the caller brings them; 1 by default.
+        embed: constants are an array of C rather than a file.
+        records: of an earlier run for `cpu -mcpu=ISA -threads=N`, whose best programs are taken; the model picks the others.
+        cost_model, seed, progress, report: as in `compile`.
+
+    Raises ModelError for a module that cannot be read, or that PyTorch runs parts of, ArgumentError for an unknown instruction set, and MeasureError when the
+    folder cannot be written to.
+    """
+    from ansor.graph.tasks import extract
+    from ansor.networks.exporting import export_for
+    from ansor.networks.instruction_sets import DEFAULT, instruction_sets
+
+    check_names("export", options, ExportKeywords)
+    isas, threads, embed = instruction_sets(options.get("isas", DEFAULT)), options.get("threads", 1), options.get("embed", False)
+    check_arguments(threads=threads, embed=embed)
+    seed, records, progress, report = options.get("seed", 0), options.get("records"), options.get("progress"), options.get("report", quiet)
+    asked = RunOptions.of({"seed": seed, "records": records, "progress": progress, "report": report}, options.get("cost_model"))
+    asked.check_place(written=False)
+    target = parse_target("cpu")
+    check_machine(target, measures=False)
+    with asked.audience.voice(target) as voice:
+        voice.now("reading the model")
+        export_for(extract(model, example_inputs), isas, threads, asked, voice).write(Path(folder), embed=embed)
+    return Path(folder)
 
 
 class Int8Keywords(NetworkKeywords, total=False):

@@ -237,6 +237,8 @@ def _add_compile(commands: Commands) -> None:
     _add_target(parser, reads=True)
     parser.add_argument("--records", metavar="FILE", help="record file of an earlier `ansor tune` (default: NAME.jsonl if it is there)")
     parser.add_argument("--output", metavar="DIR", help="save kernels and C sources there")
+    parser.add_argument("--export", metavar="DIR", help="write a network there as C that needs no Python, for several instruction sets, and nothing else")
+    parser.add_argument("--isas", metavar="NAME,...", help="instruction sets of --export beside plain C99 (default: x86-64-v3,x86-64-v4; --threads: 1)")
     _add_model(parser)
     parser.add_argument("--no-library", action="store_true", help="run our kernels also where PyTorch's own are faster (networks)")
     parser.add_argument("--no-compare", action="store_true", help="do not compare a network with PyTorch at the end")

@@ -133,6 +133,11 @@ class Kernel(Locked):
         """The text with everything needed to call it."""
         return self._source
 
+    @property
+    def address(self) -> int:
+        """Of the entry point in this process, as long as the kernel lives."""
+        return ctypes.cast(self._function, ctypes.c_void_p).value or 0
+
     def bind_constants(self, constants: "Mapping[str, Tensor]") -> None:
         """Keep constants (logical arrays by name), packed as the kernel wants them; calls then leave them out.
 

@@ -101,6 +101,9 @@ def test_who_would_measure_nothing_hears_of_the_other_command(capsys: pytest.Cap
         (["tune", "leaves.py"], "asked to read leaves.py, which ends the program (exit 3)"),
         (["tune", "scaled.py", "--cc", "no-such-compiler"], "there is no program 'no-such-compiler'"),
         (["compile", "scaled.py", "--records", "none.jsonl"], "which does not exist; tune first"),
+        (["compile", "scaled.py", "--export", "out"], "which is an operator; --export is for networks"),
+        (["compile", "net.py", "--export", "out", "--target", "cpu"], "name instruction sets with --isas"),
+        (["compile", "net.py", "--isas", "x86-64-v3"], "asked for --isas without --export"),
         (["show", "none.jsonl"], "cannot be read"),
         (["show", "scaled.py"], "is not a record file"),
         (["explain", "none.jsonl"], "which is not a file; name a record file"),
@@ -401,3 +404,11 @@ def test_records_that_are_no_plain_file_are_told_at_once(
     assert main([*command.split(), str(place)]) == 1
     said = capsys.readouterr()
     assert said.err.startswith("ansor: ") and said.err.count("\n") == 1 and str(place) in said.err and "trials/s" not in said.out
+
+
+@pytest.mark.torch
+@pytest.mark.compiler
+def test_a_network_is_exported_as_c(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    assert main(["compile", "net.py", "--export", "out", "--isas", "x86-64-v3", "--threads", "2"]) == 0
+    assert capsys.readouterr().out.startswith("exported to out in ")
+    assert sorted(path.name for path in (folder / "out" / "kernels").iterdir()) == ["c99", "x86-64-v3"]

@@ -11,12 +11,13 @@ from rich.console import Console
 
 from ansor import api
 from ansor.commands.common import check_folder, compare, doing, made, make_console, records_of, save_kernels
+from ansor.commands.export import run_export
 from ansor.commands.int8 import is_int8, run_int8
 from ansor.commands.recorded_target import target_for
 from ansor.commands.step_times import step_times
 from ansor.commands.subject import NetworkSubject, OperatorSubject, resolve
 from ansor.commands.tune import print_comparison
-from ansor.errors import RecordError
+from ansor.errors import ArgumentError, RecordError
 from ansor.measure.record import check_file
 from ansor.measure.record_place import make_place
 from ansor.run.choosing import chosen, recorded_state, say_guesses, say_unused
@@ -32,6 +33,10 @@ from ansor.tasks.task import SearchTask
 def run_compile(given: argparse.Namespace) -> int:
     """Build what was named from recorded programs, without measuring."""
     console = make_console()
+    if given.export is not None and not is_int8(given):
+        return run_export(given, console)
+    if given.export is not None or given.isas is not None:
+        raise ArgumentError("asked for --isas without --export, or to export an int8 network; --output saves those, --export DIR writes other networks as C")
     if is_int8(given):
         return run_int8(given, console, {"trials": 0, "cost_model": given.model}, reads=True)
     with doing(console, f"reading {given.subject}"):

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ansor.errors import ModelError
 from ansor.graph.call_shape import CallShape
 from ansor.graph.dtypes import in_memory
-from ansor.graph.export import CallArguments
+from ansor.graph.export import CallArguments, ExampleInputs, split_inputs
 from ansor.graph.from_torch import Fixed
 from ansor.graph.fuse import Group
 from ansor.graph.indices import IndexCheck, index_checks
@@ -44,7 +44,7 @@ class Writer(Protocol):
     def save(self, network: CompiledNetwork, folder: Path) -> None:
         """See `CompiledNetwork.save`."""
 
-    def export(self, network: CompiledNetwork, folder: Path) -> None:
+    def export(self, network: CompiledNetwork, folder: Path, examples: CallArguments | None, embed: bool) -> None:
         """See `CompiledNetwork.export`."""
 
 
@@ -80,10 +80,9 @@ class CompiledNetwork(Locked):
         self._loose = list(arrays.loose.values())
         self._watched = extracted.watched
         self._gradients_said = self._running = False
-        arrays.release_constants()
         self._input_names = tuple(extracted.graph.inputs)
         self.writer: Writer | None = None
-        self._keep = (arrays, workspace)  # prepared calls may hold bare addresses of the arena
+        self._arena, self._workspace = arrays.arena, workspace  # prepared calls may hold bare addresses of them
 
     def __repr__(self) -> str:
         torch_steps = sum(name.startswith("torch ") for name, _ in self.steps)
@@ -104,9 +103,14 @@ class CompiledNetwork(Locked):
         self._writer().save(self, Path(folder))
         return Path(folder)
 
-    def export(self, folder: str | Path) -> Path:
-        """Write the network as C that needs nothing else: a header, the kernels, the constants, a self-test and CMakeLists.txt. Raises what `save` raises."""
-        self._writer().export(self, Path(folder))
+    def export(self, folder: str | Path, example_inputs: ExampleInputs | None = None, *, embed: bool = False) -> Path:
+        """Write the network as C that needs nothing else: a header, the kernels, the constants, a self-test and CMakeLists.txt.
+
+        example_inputs: of the self-test; made up where there are none. embed: constants are an array of C, not a file. Raises what `save` raises. The kernels
+        are for the processor of this network: `ansor.export` writes those of several.
+        """
+        examples = None if example_inputs is None else split_inputs(example_inputs)
+        self._writer().export(self, Path(folder), examples, embed)
         return Path(folder)
 
     def _writer(self) -> Writer:
@@ -114,11 +118,15 @@ class CompiledNetwork(Locked):
             raise ModelError("asked to save a network that was put together from kernels, of which no C text is known; save one that ansor.compile returned")
         return self.writer
 
+    def run_by(self, joined: Callable[[Sequence[Step]], Sequence[Step]]) -> None:
+        """Let calls take the steps that `joined` makes of theirs; `steps` stay as they are."""
+        self._run = tuple(joined(self._run))
+
     def layout(self) -> Layout:
         """Where its arrays lie, as views of the memory that the prepared calls read and write."""
         inputs = [(name, one.array if isinstance(one, _Planned) else None) for name, one in zip(self._input_names, self._inputs, strict=True)]
         outputs = [one.value if isinstance(one, Fixed) else one.array if isinstance(one, _Planned) else None for one in self._outputs]
-        return Layout(self._keep[0].arena, inputs, self._call.opened_results(outputs))
+        return Layout(self._arena, inputs, self._call.opened_results(outputs))
 
     def fill(self, examples: CallArguments | None) -> None:
         """Puts the inputs of a call where the steps read them, for steps that are run one by one; zeros, which are valid indices, where there are none."""
@@ -276,7 +284,10 @@ def _bytes(value: Value) -> int:
 
 
 class _Arrays:
-    """Every array of a graph as a view of the arena; constants as aligned copies, made when first asked for. `loose`: what NumPy cannot hold."""
+    """Every array of a graph as a view of the arena; constants as aligned copies, made when first asked for. `loose`: what NumPy cannot hold.
+
+    Nothing keeps it once the network is made: whoever needs a constant holds it, and packed ones are not needed as they were.
+    """
 
     def __init__(self, graph: Graph, plan: Plan) -> None:
         self._graph, self._plan, self._roots = graph, plan, _roots(graph)
@@ -287,17 +298,6 @@ class _Arrays:
     def value(self, name: str) -> Value:
         """Shape and dtype of an array."""
         return self._graph.value(name)
-
-    def holds(self, tensor: torch.Tensor) -> bool:
-        """True where the tensor may share memory with the arena, which the next steps write to."""
-        if tensor.layout is not torch.strided:
-            return True
-        begin = self.arena.ctypes.data
-        return begin - ALIGNMENT <= tensor.untyped_storage().data_ptr() <= begin + self.arena.nbytes
-
-    def release_constants(self) -> None:
-        """Forgets the constants: whoever needs one holds it, and packed ones are not needed as they were."""
-        self._constants.clear()
 
     def __getitem__(self, name: str) -> Array:
         value, root = self._graph.value(name), self._roots[name]
@@ -348,4 +348,13 @@ def _target(name: str, arrays: _Arrays) -> Callable[[torch.Tensor], object]:
     loose = arrays.loose.get(name)
     if loose is None:
         return torch.from_numpy(arrays[name]).copy_
-    return lambda result: loose.put(result.clone() if arrays.holds(result) else result)
+    arena = arrays.arena  # and not `arrays`, which has the constants
+    return lambda result: loose.put(result.clone() if _may_share(arena, result) else result)
+
+
+def _may_share(arena: Array, tensor: torch.Tensor) -> bool:
+    """Whether a tensor may share memory with the arena, which the next steps write to."""
+    if tensor.layout is not torch.strided:
+        return True
+    begin = arena.ctypes.data
+    return begin - ALIGNMENT <= tensor.untyped_storage().data_ptr() <= begin + arena.nbytes

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ansor.networks.library_choice import assembled, runs_here
 from ansor.networks.network_kernel import NetworkKernel
 from ansor.networks.saving import NetworkWriter
+from ansor.networks.step_run import joined
 from ansor.run.choosing import chosen, is_tunable, recorded_states, say_guesses, say_refused
 from ansor.run.kernels import built
 from ansor.run.keywords import RunOptions
@@ -46,5 +47,6 @@ def compiled(extracted: ExtractedGraph, target: Target, asked: RunOptions, voice
         network = assembled(extracted, tasks, bests, ours, asked.records, voice.say)
     else:
         network = CompiledNetwork(extracted, ours)
-    network.writer = NetworkWriter(target, extracted.examples)
+    network.run_by(joined)
+    network.writer = NetworkWriter(target)
     return network

@@ -1,86 +1,109 @@
-"""A network as a folder of C that needs no Python: the plan and the kernels, a header, the constants, a self-test with recorded values, and CMakeLists.txt."""
+"""A network as a folder of C that needs no Python: a header, plans and kernels for one or several instruction sets, constants, a self-test, CMakeLists.txt."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ansor.codegen.toolchain import Compiler
 from ansor.errors import MeasureError
-from ansor.graph.plan import NetworkPlan, PlacedArray
-from ansor.networks.plan_code import RUN, SIGNATURE, plan_text
-from ansor.networks.planning import Planning
-from ansor.networks.saved_network import CONSTANTS_FILE, KERNELS, PLAN_TEXT
+from ansor.graph.plan import NetworkPlan
+from ansor.networks.export_text import chooser, cmake, constants_text, entry_of, header, recorded_places
+from ansor.networks.instruction_sets import InstructionSet
+from ansor.networks.plan_code import plan_text
+from ansor.networks.planning import Constants
+from ansor.networks.saved_network import CONSTANTS_FILE, KERNELS
+from ansor.networks.variants import Variant, programs, variant_of
+from ansor.run.keywords import RunOptions
+from ansor.run.voice import Voice
 from ansor.support.safe_files import make_folder, write_whole
 from ansor.targets.base import Target
 
 if TYPE_CHECKING:
     from ansor.graph.export import CallArguments
     from ansor.graph.network import CompiledNetwork
+    from ansor.graph.tasks import ExtractedGraph
 
 RECORDED = "selftest.bin"
 SELFTEST = Path(__file__).with_name("selftest.c")
+INTEGERS = 2  # made-up ones are below, where nobody says what they may be
 Array = NDArray[np.generic]
 
 
-def export(network: CompiledNetwork, folder: Path, target: Target, examples: CallArguments | None) -> None:
-    """Write the folder; the self-test has the network's results for its example inputs. Raises ModelError where the network cannot run without PyTorch,
-    and MeasureError when the folder cannot be written to."""
-    planning = Planning(network)
-    plan = planning.plan
-    gcc = Compiler("gcc", ("gcc",), "gcc").code_flags("")
-    files = {
-        PLAN_TEXT: plan_text(plan).encode(), "network.h": header(plan).encode(), CONSTANTS_FILE: planning.constants,
-        "selftest.c": SELFTEST.read_bytes(), "selftest.h": recorded_places(plan).encode(), RECORDED: _recorded(network, examples),
-        "CMakeLists.txt": CMAKE.format(flags=" ".join(gcc), mcpu=target.mcpu.replace("_", "-") or "native").encode(),
-        **{f"{KERNELS}/{number}.c": kernel.source.encode() for number, kernel in enumerate(planning.kernels)},
-    }  # fmt: skip
-    try:
-        make_folder(folder / KERNELS)
-        for name, content in files.items():
-            write_whole(folder / name, content)
-    except OSError as error:
-        raise MeasureError(f"asked to export a network to {folder}, which cannot be written to ({error.strerror or error}); name another folder") from error
+@dataclass(frozen=True)
+class Exported:
+    """What is written: variants, preferred ones first, the constants that they read, and values for the self-test."""
+
+    variants: Sequence[Variant]
+    constants: Constants
+    recorded: bytes
+
+    def write(self, folder: Path, *, embed: bool) -> None:
+        """All files; embed: constants as an array of C, not as a file. Raises MeasureError when the folder cannot be written to."""
+        content, plan = self.constants.content, self.variants[0].plan
+        files = {
+            "network.h": header(self.variants, len(content), embed), "network.c": chooser([one.isa for one in self.variants]),
+            "selftest.h": recorded_places(plan, embed), "CMakeLists.txt": cmake([one.isa for one in self.variants], embed),
+            **{name: text for one in self.variants for name, text in _texts(one).items()},
+            **({"constants.c": constants_text(content)} if embed else {}),
+        }  # fmt: skip
+        others = {"selftest.c": SELFTEST.read_bytes(), RECORDED: self.recorded} | ({} if embed else {CONSTANTS_FILE: content})
+        try:
+            for one in self.variants:
+                make_folder(folder / KERNELS / one.isa.name)
+            for name, written in (others | {name: text.encode() for name, text in files.items()}).items():
+                write_whole(folder / name, written)
+        except OSError as error:
+            text = f"asked to export a network to {folder}, which cannot be written to ({error.strerror or error}); name another folder"
+            raise MeasureError(text) from error
 
 
-def header(plan: NetworkPlan) -> str:
-    """network.h."""
-    room = plan.room
-    lines = [HEADER, *(f"#define ANSOR_NETWORK_{name.upper()}_BYTES {getattr(room, name)}" for name in ("arena", "workspace", "constants")), ""]
-    for kind, several in (("INPUT", plan.inputs), ("OUTPUT", plan.outputs)):
-        for number, one in enumerate(several):
-            comment = f"{one.name}: {one.dtype}[{', '.join(map(str, one.shape))}]".replace("*/", "")
-            lines.append(f"#define ANSOR_NETWORK_{kind}_{number} ({one.place.memory} + {one.place.offset}) /* {comment} */")
-    return "\n".join([*lines, "", RUN, "", f"{SIGNATURE};", "", "#endif", ""])
+def _texts(one: Variant) -> dict[str, str]:
+    """Its files: the plan, and a kernel in each of the others."""
+    place = f"{KERNELS}/{one.isa.name}"
+    return {f"{place}/plan.c": plan_text(one.plan, entry_of(one.isa)), **{f"{place}/{number}.c": text for number, text in enumerate(one.texts)}}
 
 
-def recorded_places(plan: NetworkPlan) -> str:
-    """selftest.h: what selftest.bin holds, in order, and where it goes."""
-    lines = ["/* Arrays of selftest.bin: bytes, kind of the elements and bytes of each, and their places. */", ""]
-    for kind, several in (("INPUT", plan.inputs), ("OUTPUT", plan.outputs)):
-        rows = " ".join(f"X({_bytes(one)}, '{np.dtype(one.dtype).kind}', {np.dtype(one.dtype).itemsize}, ANSOR_NETWORK_{kind}_{number})"
-                        for number, one in enumerate(several))  # fmt: skip
-        lines.append(f"#define {kind}S {rows}")
-    return "\n".join([*lines, ""])
+def export(network: CompiledNetwork, folder: Path, target: Target, examples: CallArguments | None, embed: bool) -> None:
+    """Write a compiled network for the processor of its target. Raises ModelError where the network cannot run without PyTorch, and MeasureError when the
+    folder cannot be written to."""
+    constants, isa = Constants(), InstructionSet(target.mcpu.replace("_", "-") or "native", str(target), "${ANSOR_MARCH}")
+    one = variant_of(network, isa, constants)
+    Exported([one], constants, recorded(network, one.plan, examples)).write(folder, embed=embed)
 
 
-def _bytes(one: PlacedArray) -> int:
-    return int(np.prod(one.shape, dtype=np.int64)) * np.dtype(one.dtype).itemsize
+def export_for(extracted: ExtractedGraph, isas: Sequence[InstructionSet], threads: int, asked: RunOptions, voice: Voice) -> Exported:
+    """A model that was read, for several instruction sets. The self-test has the results of the last one's programs, built here."""
+    constants, taken = Constants(), [programs(extracted, isa, threads, asked, voice) for isa in isas]
+    found = [variant_of(one.written(extracted, isa), isa, constants) for one, isa in zip(taken, isas, strict=True)]
+    return Exported(found, constants, recorded(taken[-1].built(extracted, voice), found[-1].plan, extracted.examples))
 
 
-def _recorded(network: CompiledNetwork, examples: CallArguments | None) -> bytes:
-    """The example inputs, and what the network makes of them."""
+def recorded(network: CompiledNetwork, plan: NetworkPlan, examples: CallArguments | None) -> bytes:
+    """Inputs, made up where there are none, and what the network makes of them."""
     with network.lock:
         network.fill(examples)
         layout = network.layout()
-        given = [array.tobytes() for _, array in layout.inputs if array is not None]
+        inputs = [array for _, array in layout.inputs if array is not None]
+        if examples is None:
+            for array, made in zip(inputs, _made_up(plan), strict=True):
+                np.copyto(array, made)
+        given = [array.tobytes() for array in inputs]
         for _, step in network.steps:
             step()
         return b"".join([*given, *(array.tobytes() for array in leaves(layout.results))])
+
+
+def _made_up(plan: NetworkPlan) -> list[Array]:
+    """Numbers from -1 to 1, and indices that are in every table that is looked up with them."""
+    random = np.random.default_rng(0)
+    rows = {check.place: min(one.rows for one in plan.checks if one.place == check.place) for check in plan.checks}
+    return [(random.uniform(-1, 1, one.shape) if np.dtype(one.dtype).kind == "f" else random.integers(0, rows.get(one.place, INTEGERS), one.shape))
+            .astype(one.dtype) for one in plan.inputs]  # fmt: skip
 
 
 def leaves(results: object) -> Sequence[Array]:
@@ -92,35 +115,3 @@ def leaves(results: object) -> Sequence[Array]:
         return [held]
     several = held.values() if hasattr(held, "values") else held if isinstance(held, (tuple, list)) else ()
     return [array for one in several for array in leaves(one)]
-
-
-HEADER = """\
-/* A network in C. The caller brings three pieces of memory, each at a multiple of 64 bytes: an arena, a workspace, and the bytes of constants.bin.
-
-   Write the inputs to their places in the arena, call the function, and read the outputs at theirs, before the next call: places are shared.
-   parallel_for(pool, body, ctx, n) calls body(ctx, begin, end) for ranges that together cover 0 to n, on any threads; with a null pointer all runs on
-   the caller's. It returns -1, or the number of the look-up that was given an index out of range. */
-
-#ifndef ANSOR_NETWORK_H
-#define ANSOR_NETWORK_H
-
-#include <stdint.h>
-"""
-
-CMAKE = """\
-cmake_minimum_required(VERSION 3.10)
-project(network C)
-
-set(ANSOR_MARCH {mcpu} CACHE STRING "The processor that the kernels were made for, as -march names it")
-file(GLOB KERNELS ${{CMAKE_CURRENT_SOURCE_DIR}}/kernels/*.c)
-add_library(network STATIC network.c ${{KERNELS}})
-target_compile_options(network PRIVATE {flags} -march=${{ANSOR_MARCH}} -Wall -Wextra)
-target_include_directories(network PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})
-target_link_libraries(network PUBLIC m)
-
-add_executable(selftest selftest.c)
-target_compile_options(selftest PRIVATE -std=c99 -Wall -Wextra)
-target_link_libraries(selftest PRIVATE network)
-enable_testing()
-add_test(NAME selftest COMMAND selftest ${{CMAKE_CURRENT_SOURCE_DIR}})
-"""

@@ -4,23 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ansor.codegen.source import CSource
+from ansor.errors import ModelError
 from ansor.measure.kernel import Kernel
 from ansor.measure.result_memory import aligned_empty
 
 Array = NDArray[np.generic]
 
 
+class Text(Protocol):
+    """What a plan needs of a kernel: its name for people, and its C."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def code(self) -> CSource: ...
+
+
 @dataclass(frozen=True, eq=False)
 class PreparedCall:
-    """A kernel with the memory that it reads and writes; constants among the arrays are packed as it wants them."""
+    """A kernel with the memory that it reads and writes; constants among the arrays are packed as it wants them.
 
-    kernel: Kernel
+    function, workspace: addresses of its entry point, 0 where it cannot be called, and of the scratch memory that it gets.
+    """
+
+    kernel: Text
     arrays: tuple[Array, ...]
     run: Callable[[], None]
+    function: int = 0
+    workspace: int = 0
 
     def __call__(self) -> None:
         self.run()
@@ -35,11 +53,34 @@ class NetworkKernel:
 
     def prepare(self, arrays: Sequence[Array], workspace: NDArray[np.uint8]) -> PreparedCall:
         """See `GroupKernel.prepare`."""
-        used = tuple(
-            array if argument.as_given else _aligned(argument.physical(array)) for argument, array in zip(self.kernel.arguments, arrays, strict=True)
-        )
+        used = _packed(self.kernel.code, arrays)
         addresses = [array.ctypes.data for array in used]
-        return PreparedCall(self.kernel, used, self.kernel.prepared(addresses, workspace.ctypes.data, (workspace, *used)))
+        place = workspace.ctypes.data
+        return PreparedCall(self.kernel, used, self.kernel.prepared(addresses, place, (workspace, *used)), self.kernel.address, place)
+
+
+@dataclass(frozen=True, eq=False)
+class WrittenKernel:
+    """A kernel as C text alone, for plans of networks that run elsewhere. Calls of it are placed, but cannot be made."""
+
+    name: str
+    code: CSource
+
+    @property
+    def workspace_bytes(self) -> int:
+        """See `GroupKernel.workspace_bytes`."""
+        return self.code.workspace_bytes
+
+    def prepare(self, arrays: Sequence[Array], workspace: NDArray[np.uint8]) -> PreparedCall:
+        """See `GroupKernel.prepare`."""
+        return PreparedCall(self, _packed(self.code, arrays), self._refuse)
+
+    def _refuse(self) -> NoReturn:
+        raise ModelError(f"asked to run {self.name}, which was only written as C; build what was exported")
+
+
+def _packed(code: CSource, arrays: Sequence[Array]) -> tuple[Array, ...]:
+    return tuple(array if argument.as_given else _aligned(argument.physical(array)) for argument, array in zip(code.arguments, arrays, strict=True))
 
 
 def _aligned(array: Array) -> Array:

@@ -7,7 +7,7 @@ from ansor.graph.plan import ARENA, Check, NetworkPlan, Place
 ENTRY = "ansor_network_run"
 DECLARATION = "void *const *args, unsigned char *workspace, ansor_parallel_for_t parallel_for, void *pool"
 RUN = "typedef void (*ansor_parallel_for_t)(void *pool, void (*body)(void *, long, long), void *ctx, long n);"
-SIGNATURE = f"int64_t {ENTRY}(unsigned char *arena, unsigned char *constants, unsigned char *workspace, ansor_parallel_for_t parallel_for, void *pool)"
+ARGUMENTS = "unsigned char *arena, const unsigned char *constants, unsigned char *workspace, ansor_parallel_for_t parallel_for, void *pool"
 _HEAD = f"""\
 /* A network: its kernels in order. Returns -1, or which of the checks found an index that is out of range. */
 
@@ -22,14 +22,15 @@ static void alone(void *pool, void (*body)(void *, long, long), void *ctx, long 
 }"""
 
 
-def plan_text(plan: NetworkPlan) -> str:
+def plan_text(plan: NetworkPlan, entry: str = ENTRY) -> str:
     """The C text; `arena`, `constants` and `workspace` are aligned to 64 bytes."""
     lines = [_HEAD]
     lines += [f"void {kernel.entry}({DECLARATION});" for kernel in plan.kernels]
+    lines += ["", f"int64_t {entry}({ARGUMENTS});"]
     lines += [_ALONE] * (plan.threads > 1)
     lines += [
         "",
-        f"{SIGNATURE} {{",
+        f"int64_t {entry}({ARGUMENTS}) {{",
         "    (void)arena, (void)constants, (void)workspace, (void)parallel_for, (void)pool;",
     ]
     lines += ["    if (!parallel_for) parallel_for = alone;"] * (plan.threads > 1)
@@ -46,7 +47,7 @@ def plan_text(plan: NetworkPlan) -> str:
 
 
 def _place(place: Place) -> str:
-    return f"{'arena' if place.memory == ARENA else 'constants'} + {place.offset}"
+    return f"arena + {place.offset}" if place.memory == ARENA else f"(void *)(constants + {place.offset})"
 
 
 def _check(check: Check, number: int) -> list[str]:

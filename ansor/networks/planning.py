@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from ansor.errors import ModelError
 from ansor.graph.plan import ARENA, CONSTANTS, Call, Check, NetworkPlan, Place, PlacedArray, PlannedKernel, Room
-from ansor.measure.kernel import Kernel
-from ansor.networks.network_kernel import PreparedCall
+from ansor.networks.network_kernel import PreparedCall, Text
 from ansor.support.safe_files import digest
 from ansor.support.text import counted
 
@@ -23,34 +22,51 @@ NAMED = 3  # steps that are named in a refusal
 Array = NDArray[np.generic]
 
 
+class Constants:
+    """Bytes that kernels read, each content once, at a multiple of `ALIGNMENT`. Mutable: plans add theirs; several may share one."""
+
+    def __init__(self) -> None:
+        self._contents: dict[str, Place] = {}  # by digest
+        self._chunks: list[bytes] = []
+        self.size = 0
+
+    @property
+    def content(self) -> bytes:
+        """All of them."""
+        return b"".join(self._chunks)
+
+    def place(self, content: bytes) -> Place:
+        """Where a content lies; it is added unless it is there."""
+        found = digest(content)
+        if found not in self._contents:
+            self._contents[found] = Place(CONSTANTS, self.size)
+            padded = content + bytes(-len(content) % ALIGNMENT)
+            self._chunks.append(padded)
+            self.size += len(padded)
+        return self._contents[found]
+
+
 class Planning:
-    """Makes the `plan` of a network, with its `kernels` and the bytes of its `constants`. Mutable while it is made, and read afterwards.
+    """Makes the `plan` of a network, with its `kernels`, and adds to `constants`. Mutable while it is made, and read afterwards.
 
     Raises ModelError for steps that run in PyTorch, and for what cannot be described without it.
     """
 
-    def __init__(self, network: CompiledNetwork) -> None:
+    def __init__(self, network: CompiledNetwork, constants: Constants) -> None:
         _check_steps(network)
-        self.kernels: list[Kernel] = []
+        self.kernels: list[Text] = []
+        self._constants = constants
         self._layout = network.layout()
         self._numbers: dict[int, int] = {}  # id of a kernel -> its number
         self._places: dict[tuple[int, int], Place] = {}  # address and bytes of a constant
-        self._contents: dict[str, Place] = {}  # by digest
-        self._chunks: list[bytes] = []
-        self._size = 0
         calls = tuple(self._call(step) for _, step in network.steps)
         inputs = tuple(self._placed(name, array) for name, array in self._layout.inputs)
         outputs: list[PlacedArray] = []
         results = self._nested(self._layout.results, outputs)
         planned = tuple(PlannedKernel(kernel.name, kernel.code.entry, kernel.code.threads) for kernel in self.kernels)
         workspace = max((kernel.code.workspace_bytes for kernel in self.kernels), default=0)
-        room = Room(self._layout.arena.nbytes, workspace, self._size)
+        room = Room(self._layout.arena.nbytes, workspace, constants.size)
         self.plan = NetworkPlan(planned, calls, inputs, tuple(outputs), results, room)
-
-    @property
-    def constants(self) -> bytes:
-        """All constants, each at a multiple of `ALIGNMENT`."""
-        return b"".join(self._chunks)
 
     def _call(self, step: object) -> Call:
         from ansor.graph.network import CheckedStep
@@ -78,17 +94,8 @@ class Planning:
             return Place(ARENA, address - arena.ctypes.data)
         key = address, array.nbytes
         if key not in self._places:
-            self._places[key] = self._added(array.tobytes())
+            self._places[key] = self._constants.place(array.tobytes())
         return self._places[key]
-
-    def _added(self, content: bytes) -> Place:
-        found = digest(content)
-        if found not in self._contents:
-            self._contents[found] = Place(CONSTANTS, self._size)
-            padded = content + bytes(-len(content) % ALIGNMENT)
-            self._chunks.append(padded)
-            self._size += len(padded)
-        return self._contents[found]
 
     def _nested(self, value: object, outputs: list[PlacedArray]) -> Mapping[str, object]:
         """How results are nested; the arrays among them are added to the outputs. Objects become dicts of what they hold."""

@@ -14,7 +14,7 @@ from ansor.errors import ModelError, ToolchainError
 from ansor.measure.machine_identity import processor_identity
 from ansor.networks.exporting import export
 from ansor.networks.plan_code import plan_text
-from ansor.networks.planning import Planning
+from ansor.networks.planning import Constants, Planning
 from ansor.networks.saved_network import KERNELS, PLAN_TEXT, SavedNetwork
 from ansor.targets.base import Target
 
@@ -28,18 +28,17 @@ SECONDS = 900.0
 
 @dataclass(frozen=True)
 class NetworkWriter:
-    """What writes a network to a folder: the target that it was compiled for, and its example inputs."""
+    """What writes a network to a folder: `target` is what it was compiled for."""
 
     target: Target
-    examples: CallArguments | None
 
     def save(self, network: CompiledNetwork, folder: Path) -> None:
         """For `ansor.load`."""
         save(network, folder, self.target)
 
-    def export(self, network: CompiledNetwork, folder: Path) -> None:
+    def export(self, network: CompiledNetwork, folder: Path, examples: CallArguments | None, embed: bool) -> None:
         """As C alone."""
-        export(network, folder, self.target, self.examples)
+        export(network, folder, self.target, examples, embed)
 
 
 def save(network: CompiledNetwork, folder: Path, target: Target) -> None:
@@ -48,12 +47,13 @@ def save(network: CompiledNetwork, folder: Path, target: Target) -> None:
     toolchain = target.toolchain()
     if not isinstance(toolchain, CToolchain):
         raise ModelError(f"asked to save a network for {target}, but no C compiler builds programs of this kind; compile it for a processor")
-    planning = Planning(network)
+    constants = Constants()
+    planning = Planning(network, constants)
     texts = {PLAN_TEXT: plan_text(planning.plan)}
-    texts |= {f"{KERNELS}/{number}.c": kernel.source for number, kernel in enumerate(planning.kernels)}
+    texts |= {f"{KERNELS}/{number}.c": kernel.code.text for number, kernel in enumerate(planning.kernels)}
     with tempfile.TemporaryDirectory(prefix="ansor-network-") as scratch:
         library = built(tuple(texts.values()), toolchain, Path(scratch) / "network.so").read_bytes()
-    SavedNetwork(planning.plan, processor_identity(), toolchain.mcpu, texts, library, planning.constants).write(folder)
+    SavedNetwork(planning.plan, processor_identity(), toolchain.mcpu, texts, library, constants.content).write(folder)
 
 
 def built(texts: Sequence[str], toolchain: CToolchain, output: Path) -> Path:

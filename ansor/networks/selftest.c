@@ -1,4 +1,4 @@
-/* Runs the network on recorded inputs, and compares the outputs with those that were recorded: selftest FOLDER.
+/* Runs every variant of the network that this processor has on recorded inputs, and compares the outputs with those that were recorded: selftest FOLDER.
 
    Whole numbers have to be equal. Others may differ by a thousandth of the largest in their array: compilers order sums in their own ways. */
 
@@ -69,27 +69,49 @@ static int wrong(const unsigned char *found, const unsigned char *wanted, size_t
     return !(difference <= largest / 1000);
 }
 
-int main(int count, char **words) {
-    const char *folder = count > 1 ? words[1] : ".";
-    unsigned char *arena = aligned(ANSOR_NETWORK_ARENA_BYTES), *workspace = aligned(ANSOR_NETWORK_WORKSPACE_BYTES);
-    unsigned char *constants = aligned(ANSOR_NETWORK_CONSTANTS_BYTES), *wanted;
-    int failures = 0;
+#ifdef EMBEDDED
+static const unsigned char *constants_of(const char *folder) {
+    (void)folder;
+    return ansor_network_constants;
+}
+#else
+static const unsigned char *constants_of(const char *folder) {
+    unsigned char *constants = aligned(ANSOR_NETWORK_CONSTANTS_BYTES);
     FILE *file = opened(folder, "constants.bin");
     filled(constants, ANSOR_NETWORK_CONSTANTS_BYTES, file);
     fclose(file);
-    file = opened(folder, "selftest.bin");
+    return constants;
+}
+#endif
+
+static int fails(const ansor_network_variant_t *one, unsigned char *arena, const unsigned char *constants, unsigned char *workspace, FILE *file) {
+    unsigned char *wanted;
+    int failures = 0;
+    rewind(file);
 #define X(bytes, kind, each, place) filled(place, bytes, file);
     INPUTS
 #undef X
-    if (ansor_network_run(arena, constants, workspace, 0, 0) != -1) {
-        printf("network: an index is out of range\n");
+    if (one->run(arena, constants, workspace, 0, 0) != -1) {
+        printf("%s: an index is out of range\n", one->name);
         return 1;
     }
 #define X(bytes, kind, each, place) wanted = aligned(bytes); filled(wanted, bytes, file); failures += wrong(place, wanted, bytes, kind, each);
     OUTPUTS
 #undef X
+    if (failures) printf("%s: wrong, %d outputs\n", one->name, failures);
+    else printf("%s: right\n", one->name);
+    return failures != 0;
+}
+
+int main(int count, char **words) {
+    const char *folder = count > 1 ? words[1] : ".";
+    unsigned char *arena = aligned(ANSOR_NETWORK_ARENA_BYTES), *workspace = aligned(ANSOR_NETWORK_WORKSPACE_BYTES);
+    const unsigned char *constants = constants_of(folder);
+    int failures = 0;
+    FILE *file = opened(folder, "selftest.bin");
+    for (const ansor_network_variant_t *one = ansor_network_variants; one->name; one++)
+        if (one->runs_here()) failures += fails(one, arena, constants, workspace, file);
     fclose(file);
     released();
-    printf(failures ? "network: wrong, %d outputs\n" : "network: right\n", failures);
     return failures != 0;
 }

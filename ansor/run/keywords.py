@@ -52,6 +52,16 @@ class NetworkKeywords(TuningKeywords, total=False):
     cost_model: CostModel | Literal["package"] | None
 
 
+class ChoosingKeywords(TypedDict, total=False):
+    """What chooses programs where nothing is measured, and who looks on."""
+
+    records: str | Path | None
+    cost_model: CostModel | Literal["package"] | None
+    seed: int
+    progress: bool | View | None
+    report: Report
+
+
 @dataclass(frozen=True)
 class Audience:
     """Who looks on. progress: True shows a view, False none, None one on terminals and in notebooks; or a view itself. report: gets lines; on_progress: is

@@ -60,6 +60,8 @@ _KINDS: Mapping[str, tuple[_Fits, str]] = {
     "as_written": (lambda value: isinstance(value, bool), "True or False"),
     "pins": (_is_list, "a list of ansor.Pin(name, value)"),
     "records": (_optional(lambda value: isinstance(value, str | os.PathLike)), "the path of a record file, or leave it out"),
+    "threads": (lambda value: is_whole(value, 1), "a whole number of at least 1"),
+    "embed": (lambda value: isinstance(value, bool), "True or False"),
     "seed": (lambda value: is_whole(value, 0), "a whole number of at least 0"),
     "early_stop": (_optional(lambda value: is_whole(value, 1)), "after how many trials without a better program to stop, or leave it out"),
     "model": (_optional(_is_cost_model), "a cost model, with fitted, update and predict, or 'package' for the package's own, or leave it out"),

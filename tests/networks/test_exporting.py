@@ -1,18 +1,28 @@
-"""Networks as C alone: built by gcc without a warning, and right by their own self-test."""
+"""Networks as C alone: built by gcc and clang without a warning and under their sanitizers, right by their own self-test, and for several instruction sets."""
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
 import ansor
+from ansor.codegen.toolchain import find_compiler
+from ansor.errors import ArgumentError, ModelError
+from ansor.networks.instruction_sets import KNOWN, instruction_sets
+from tests.c_compilers import need_compiler
+from tests.emulators import need_emulators
+from tests.networks.exported import Library, built
 
-pytestmark = [pytest.mark.torch, pytest.mark.compiler, pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")]
+pytestmark = [pytest.mark.torch, pytest.mark.compiler]
+ISAS = ("x86-64-v3", "x86-64-v4")
+SANITIZED = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 
 class Words(nn.Module):
@@ -26,45 +36,98 @@ class Words(nn.Module):
         return {"classes": self.classes(self.words(words).mean(1)), "twice": (words * 2, words)}
 
 
-def _exported(model: nn.Module, example: torch.Tensor, threads: int, folder: Path) -> Path:
-    return ansor.compile(model.eval(), (example,), f"cpu -threads={threads}", library=False).export(folder)
+def images() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 5)).eval()
 
 
-def _built(folder: Path) -> Path:
-    sources = ["network.c", "selftest.c", *(str(path.relative_to(folder)) for path in sorted(folder.glob("kernels/*.c")))]
-    flags = ["-std=c99", "-O2", "-ffp-contract=fast", "-march=native", "-Wall", "-Wextra", "-Werror"]
-    subprocess.run(["gcc", *flags, *sources, "-o", "test", "-lm"], cwd=folder, check=True, capture_output=True)
-    return folder / "test"
+def said(*command: object) -> str:
+    """What a program says that ends well."""
+    return subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True).stdout
+
+
+def spoil(folder: Path, place: int, value: int) -> None:
+    """Another byte among the recorded values."""
+    recorded = bytearray((folder / "selftest.bin").read_bytes())
+    recorded[place] = value if value >= 0 else recorded[place] ^ 0x40
+    (folder / "selftest.bin").write_bytes(recorded)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_the_self_test_is_right_and_finds_what_is_wrong(threads: int, tmp_path: Path) -> None:
-    torch.manual_seed(0)
-    model = nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 5))
-    folder = _exported(model, torch.randn(1, 3, 16, 16), threads, tmp_path / "net")
-    test = _built(folder)
-    assert subprocess.run([test, folder], capture_output=True, text=True, check=True).stdout == "network: right\n"
-    recorded = bytearray((folder / "selftest.bin").read_bytes())
-    recorded[-1] ^= 0x40
-    (folder / "selftest.bin").write_bytes(recorded)
+    example = torch.randn(1, 3, 8, 8)
+    network = ansor.compile(images(), (example,), f"cpu -threads={threads}", library=False)
+    folder = network.export(tmp_path / "net", (example,))
+    test = built(folder, [need_compiler("gcc")])
+    assert said(test, folder) == "native: right\n"
+    assert example.numpy().tobytes() == (folder / "selftest.bin").read_bytes()[: example.numel() * 4]
+    spoil(folder, -1, -1)
     found = subprocess.run([test, folder], capture_output=True, text=True)
-    assert (found.returncode, found.stdout) == (1, "network: wrong, 1 outputs\n")
+    assert (found.returncode, found.stdout) == (1, "native: wrong, 1 outputs\n")
     (folder / "constants.bin").write_bytes(b"")
     assert subprocess.run([test, folder], capture_output=True).returncode == 2
 
 
-def test_look_ups_and_whole_numbers(tmp_path: Path) -> None:
-    folder = _exported(Words(), torch.arange(6).reshape(1, 6), 1, tmp_path / "net")
-    assert subprocess.run([_built(folder), folder], capture_output=True, text=True, check=True).stdout == "network: right\n"
-    recorded = bytearray((folder / "selftest.bin").read_bytes())
-    recorded[0] = 20
-    (folder / "selftest.bin").write_bytes(recorded)
-    assert subprocess.run([folder / "test", folder], capture_output=True, text=True).stdout == "network: an index is out of range\n"
+def test_look_ups_and_whole_numbers_of_made_up_inputs(tmp_path: Path) -> None:
+    folder = ansor.compile(Words().eval(), (torch.arange(6).reshape(1, 6),), "cpu -threads=1", library=False).export(tmp_path / "net", embed=True)
+    test = built(folder, [need_compiler("gcc")])
+    assert said(test, folder) == "native: right\n" and not (folder / "constants.bin").exists()
+    spoil(folder, 0, 20)
+    assert subprocess.run([folder / "test", folder], capture_output=True, text=True).stdout == "native: an index is out of range\n"
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_several_instruction_sets_under_sanitizers(compiler: str, tmp_path: Path) -> None:
+    folder = ansor.export(images(), (torch.randn(1, 3, 8, 8),), tmp_path / "net", isas=ISAS)
+    found = said(built(folder, [need_compiler(compiler), *SANITIZED]), folder).split("\n")
+    assert found[-2:] == ["c99: right", ""] and set(found[:-2]) <= {f"{isa}: right" for isa in ISAS}
+    assert "vector_size" not in "".join(path.read_text() for path in (folder / "kernels" / "c99").glob("*.c"))
+
+
+def test_an_instruction_set_gives_the_bytes_of_the_network_compiled_for_it(tmp_path: Path) -> None:
+    model, example = images(), torch.randn(1, 3, 8, 8)
+    folder = ansor.export(model, (example,), tmp_path / "net", isas=ISAS)
+    sizes = [int(re.findall(rf"{name}_BYTES (\d+)", (folder / "network.h").read_text())[0]) for name in ("ARENA", "WORKSPACE")]
+    library = Library(folder, ISAS)
+    assert list(library.variants) == ["x86-64-v4", "x86-64-v3", "c99"]
+    here = [name for name, one in library.variants.items() if name != "c99" and one.runs_here()]
+    for isa in here:
+        wanted = np.asarray(ansor.compile(model, (example,), f"cpu -mcpu={isa} -threads=1", library=False)(example.numpy()))
+        assert library.outputs(isa, (sizes[0], sizes[1]), example.numpy(), wanted).tobytes() == wanted.tobytes()
+
+
+def test_arm_runs_what_it_has(tmp_path: Path) -> None:
+    need_emulators()
+    folder = ansor.export(images(), (torch.randn(1, 3, 8, 8),), tmp_path / "net", isas=("armv8.2-a+dotprod", "x86-64-v3"))
+    command = [*find_compiler().command, "-target", "aarch64-linux-musl"]
+    objects = []
+    for source in (path for place in ("", "kernels/c99", "kernels/armv8.2-a+dotprod") for path in (folder / place).glob("*.c")):
+        objects.append(str(source.with_suffix(".o")))
+        subprocess.run([*command, "-mcpu=cortex_a76", "-O1", "-c", str(source), "-o", objects[-1]], check=True)
+    subprocess.run([*command, "-mcpu=baseline", "-static", *objects, "-o", str(folder / "test"), "-lm"], check=True)  # one C library for all processors
+    assert said("qemu-aarch64", "-cpu", "cortex-a76", folder / "test", folder) == "armv8.2-a+dotprod: right\nc99: right\n"
 
 
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is not installed")
-def test_cmake_builds_and_tests_it(tmp_path: Path) -> None:
-    folder = _exported(nn.Linear(8, 4), torch.randn(2, 8), 1, tmp_path / "net")
-    for command in (["cmake", "-S", str(folder), "-B", "build", "-DCMAKE_C_COMPILER=gcc"], ["cmake", "--build", "build"], ["ctest", "--test-dir", "build"]):
-        said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-        assert said.returncode == 0 and "warning" not in said.stdout + said.stderr, said.stdout + said.stderr
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_cmake_builds_and_tests_it(compiler: str, tmp_path: Path) -> None:
+    folder = ansor.export(nn.Linear(8, 4).eval(), torch.randn(2, 8), tmp_path / "net", isas=("x86-64-v3", "armv8-a"), threads=2, embed=True)
+    made = ["cmake", "-S", str(folder), "-B", "build", f"-DCMAKE_C_COMPILER={need_compiler(compiler)}", "-DCMAKE_C_FLAGS=-Werror"]
+    for command in (made, ["cmake", "--build", "build"], ["ctest", "--test-dir", "build"]):
+        found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert found.returncode == 0 and "warning" not in found.stdout + found.stderr, found.stdout + found.stderr
+
+
+def test_instruction_sets_are_preferred_as_processors_grow() -> None:
+    names = [one.name for one in KNOWN]
+    assert [one.name for one in instruction_sets(names)] == [*reversed(names), "c99"] and [one.name for one in instruction_sets(())] == ["c99"]
+    for wrong in ("x86-64-v3", ("avx9",)):
+        with pytest.raises(ArgumentError, match="give a tuple of x86-64-v2, .*; c99, which runs everywhere, is always there"):
+            instruction_sets(wrong)
+
+
+def test_what_cannot_be_exported_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="run in PyTorch"), pytest.warns(ansor.AnsorWarning):
+        ansor.export(nn.Linear(4, 2).eval().half(), (torch.zeros(1, 4).half(),), tmp_path / "net")
+    with pytest.raises(ArgumentError, match="threads=0"):
+        ansor.export(nn.Linear(4, 2).eval(), (torch.zeros(1, 4),), tmp_path / "net", threads=0)

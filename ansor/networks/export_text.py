@@ -1,0 +1,169 @@
+"""The texts of an exported network that are its own: the header, the choice of an instruction set, the constants as an array, CMakeLists.txt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ansor.codegen.toolchain import Compiler
+from ansor.graph.plan import NetworkPlan, PlacedArray
+from ansor.networks.instruction_sets import InstructionSet
+from ansor.networks.plan_code import ARGUMENTS, ENTRY, RUN
+
+if TYPE_CHECKING:
+    from ansor.networks.variants import Variant
+
+IN_ROW = 24  # bytes of constants in a line
+
+
+def entry_of(isa: InstructionSet) -> str:
+    """The function of a variant."""
+    return f"{ENTRY}_{isa.identifier}"
+
+
+def header(variants: Sequence[Variant], constants: int, embed: bool) -> str:
+    """network.h."""
+    plan, workspace = variants[0].plan, max(one.plan.room.workspace for one in variants)
+    sizes = {"arena": plan.room.arena, "workspace": workspace, "constants": constants}
+    lines = [HEADER, *(f"#define ANSOR_NETWORK_{name.upper()}_BYTES {size}" for name, size in sizes.items()), ""]
+    for kind, several in (("INPUT", plan.inputs), ("OUTPUT", plan.outputs)):
+        for number, one in enumerate(several):
+            comment = f"{one.name}: {one.dtype}[{', '.join(map(str, one.shape))}]".replace("*/", "")
+            lines.append(f"#define ANSOR_NETWORK_{kind}_{number} ({one.place.memory} + {one.place.offset}) /* {comment} */")
+    array = ["extern const unsigned char ansor_network_constants[]; /* in constants.c */", ""] if embed else []
+    return "\n".join([*lines, "", RUN, "", *array, VARIANTS])
+
+
+def chooser(isas: Sequence[InstructionSet]) -> str:
+    """network.c: the table of variants, and the function that takes the first one that runs."""
+    system = ["#if defined(__aarch64__)", "#include <sys/auxv.h>", "#endif", ""] if any("getauxval" in isa.condition for isa in isas) else []
+    lines = ["/* Which variant of the network runs here. */", "", '#include "network.h"', "", *system]
+    lines += _guarded(isas, lambda isa: f"int64_t {entry_of(isa)}({ARGUMENTS});")
+    lines += ["", *_guarded(isas, lambda isa: f"static int {isa.identifier}_runs(void) {{ return {isa.condition}; }}")]
+    lines += ["", "const ansor_network_variant_t ansor_network_variants[] = {"]
+    lines += _guarded(isas, lambda isa: f'    {{"{isa.name}", {isa.identifier}_runs, {entry_of(isa)}}},')
+    return "\n".join([*lines, "    {0, 0, 0}", "};", "", CHOICE])
+
+
+def _guarded(isas: Sequence[InstructionSet], line: Callable[[InstructionSet], str]) -> Iterator[str]:
+    """A line for each, those for one kind of processors where compilers know that kind."""
+    for macro, several in groupby(isas, lambda isa: isa.macro):
+        lines = [line(isa) for isa in several]
+        yield from [f"#if defined({macro})", *lines, "#endif"] if macro else lines
+
+
+def constants_text(content: bytes) -> str:
+    """constants.c."""
+    rows = "\n".join(_rows(content or b"\0"))
+    return f'#include "network.h"\n\nconst unsigned char ansor_network_constants[] __attribute__((aligned(64))) = {{\n{rows}\n}};\n'
+
+
+def _rows(content: bytes) -> Iterator[str]:
+    for begin in range(0, len(content), IN_ROW):
+        yield "".join(f"{byte}," for byte in content[begin : begin + IN_ROW])
+
+
+def recorded_places(plan: NetworkPlan, embed: bool) -> str:
+    """selftest.h: what selftest.bin holds, in order, and where it goes."""
+    lines = ["/* Arrays of selftest.bin: bytes, kind of the elements and bytes of each, and their places. */", ""]
+    lines += ["#define EMBEDDED", ""] * embed
+    for kind, several in (("INPUT", plan.inputs), ("OUTPUT", plan.outputs)):
+        rows = " ".join(f"X({_bytes(one)}, '{np.dtype(one.dtype).kind}', {np.dtype(one.dtype).itemsize}, ANSOR_NETWORK_{kind}_{number})"
+                        for number, one in enumerate(several))  # fmt: skip
+        lines.append(f"#define {kind}S {rows}")
+    return "\n".join([*lines, ""])
+
+
+def _bytes(one: PlacedArray) -> int:
+    return int(np.prod(one.shape, dtype=np.int64)) * np.dtype(one.dtype).itemsize
+
+
+def cmake(isas: Sequence[InstructionSet], embed: bool) -> str:
+    """CMakeLists.txt."""
+    flags = " ".join(Compiler("gcc", ("gcc",), "gcc").code_flags(""))
+    own = any("ANSOR_MARCH" in isa.march for isa in isas)
+    march = [f'set(ANSOR_MARCH {isas[0].name} CACHE STRING "The processor that the kernels were made for, as -march names it")'] if own else []
+    variants = [f'ansor_variant({isa.name} "{_processors(isa)}" {f"-march={isa.march}" if isa.march else "-std=c99"})' for isa in isas]
+    return CMAKE.format(before="\n".join(march), constants=" constants.c" if embed else "", flags=flags, variants="\n".join(variants))
+
+
+def _processors(isa: InstructionSet) -> str:
+    """As CMake names them, a regular expression."""
+    return {"__x86_64__": "^(x86_64|AMD64)$", "__aarch64__": "^(aarch64|arm64)$"}.get(isa.macro, ".")
+
+
+HEADER = """\
+/* A network in C. The caller brings three pieces of memory, each at a multiple of 64 bytes: an arena, a workspace, and the constants.
+
+   Write the inputs to their places in the arena, call the function, and read the outputs at theirs, before the next call: places are shared.
+   parallel_for(pool, body, ctx, n) calls body(ctx, begin, end) for ranges that together cover 0 to n, on any threads; with a null pointer all runs on
+   the caller's. It returns -1, or the number of the look-up that was given an index out of range. */
+
+#ifndef ANSOR_NETWORK_H
+#define ANSOR_NETWORK_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+"""
+
+VARIANTS = f"""\
+/* The first of the variants below that runs on this processor. */
+int64_t {ENTRY}({ARGUMENTS});
+
+typedef struct {{
+    const char *name; /* of the instruction set */
+    int (*runs_here)(void);
+    int64_t (*run)({ARGUMENTS});
+}} ansor_network_variant_t;
+
+/* Preferred ones first; behind the last comes one without a name. */
+extern const ansor_network_variant_t ansor_network_variants[];
+
+#ifdef __cplusplus
+}}
+#endif
+
+#endif
+"""
+
+CHOICE = f"""\
+int64_t {ENTRY}({ARGUMENTS}) {{
+    const ansor_network_variant_t *one = ansor_network_variants;
+    while (!one->runs_here()) one++; /* the last one runs everywhere */
+    return one->run(arena, constants, workspace, parallel_for, pool);
+}}
+"""
+
+CMAKE = """\
+cmake_minimum_required(VERSION 3.10)
+project(network C)
+
+{before}
+add_library(network STATIC network.c{constants})
+target_compile_options(network PRIVATE -std=c99 -Wall -Wextra)
+target_include_directories(network PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})
+target_link_libraries(network PUBLIC m)
+
+# Kernels for one instruction set: a folder, the processors that have it, and what else the compiler is told.
+function(ansor_variant name processors)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "${{processors}}")
+    file(GLOB kernels ${{CMAKE_CURRENT_SOURCE_DIR}}/kernels/${{name}}/*.c)
+    add_library(network_${{name}} OBJECT ${{kernels}})
+    target_compile_options(network_${{name}} PRIVATE {flags} -Wall -Wextra ${{ARGN}})
+    target_sources(network PRIVATE $<TARGET_OBJECTS:network_${{name}}>)
+  endif()
+endfunction()
+{variants}
+
+add_executable(selftest selftest.c)
+target_compile_options(selftest PRIVATE -std=c99 -Wall -Wextra)
+target_link_libraries(selftest PRIVATE network)
+enable_testing()
+add_test(NAME selftest COMMAND selftest ${{CMAKE_CURRENT_SOURCE_DIR}})
+"""
