@@ -14,6 +14,7 @@ from typing import TextIO
 
 import ansor
 from ansor import __version__
+from ansor.commands.completion import SHELLS, PrintCompletion
 from ansor.commands.parsers import Commands, arguments, command, minutes, natural, part, percent, positive, rate, size, trials
 from ansor.errors import AnsorError, AnsorWarning
 from ansor.support import settings
@@ -70,6 +71,14 @@ Why the best recorded program of a workload is fast, and what lost to it: its sc
   ansor explain resnet18.jsonl resnet18 --all          every kernel of a network, the one that takes most first
 
 Nothing is measured. Without a name, the workload is looked for among the built-in operators of default sizes."""
+
+COVERAGE_HELP = """\
+How much of a network a record file covers: for each task whether its program is tuned or picked by the model, and its share of the estimated time.
+
+  ansor coverage resnet18 resnet18.jsonl
+  ansor coverage net.py old.jsonl --threads 1 --json
+
+Nothing is measured. Records that nearly fit are named: those of another target, processor or compiler, and those of the same operator in another shape."""
 
 REPORT_HELP = """\
 Record files as one HTML page that opens from disk: tuning curves, failures, what share of the time each task takes, a roofline, the best programs.
@@ -175,17 +184,20 @@ def _run(given: argparse.Namespace) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="ansor", description="Write what to compute; a search finds how, and hands back fast C.")
     parser.add_argument("--version", action="version", version=f"ansor {__version__}")
+    parser.add_argument("--print-completion", choices=SHELLS, action=PrintCompletion, help="print a script that completes commands in that shell")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     _add_tune(commands)
     _add_compile(commands)
     _add_show(commands)
     _add_compare(commands)
     _add_explain(commands)
+    _add_coverage(commands)
     _add_report(commands)
     _add_dataset(commands)
     targets = command(commands, "targets", "List what programs can be generated for.")
     targets.add_argument("kind", nargs="?", metavar="KIND", help="one of them, whose options are explained")
-    command(commands, "devices", "List what programs can be measured on, and what is missing here.")
+    _add_json(targets)
+    _add_json(command(commands, "devices", "List what programs can be measured on, and what is missing here."))
     _add_agent(commands)
     _add_micro(commands)
     _add_doctor(commands)
@@ -263,7 +275,11 @@ def _add_compare(commands: Commands) -> None:
     parser = command(commands, "compare", COMPARE_HELP)
     parser.add_argument("first", metavar="A", help="a record file")
     parser.add_argument("second", metavar="B", help="another one")
-    parser.add_argument("--json", action="store_true", help="the same as JSON")
+    _add_json(parser)
+
+
+def _add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="the same as JSON, for programs; what else is said goes to stderr")
 
 
 def _add_show(commands: Commands) -> None:
@@ -275,6 +291,7 @@ def _add_show(commands: Commands) -> None:
     form.add_argument("--source", action="store_true", help="the C text instead of the loops")
     form.add_argument("--passes", action="store_true", help="the program after every pass, from its schedule to its text, instead of the loops")
     _add_target(parser, reads=True)
+    _add_json(parser)
 
 
 def _add_explain(commands: Commands) -> None:
@@ -285,6 +302,16 @@ def _add_explain(commands: Commands) -> None:
     parser.add_argument("--all", action="store_true", help="every kernel of a network, not only the one that takes most of its time")
     parser.add_argument("--peak", type=rate, metavar="GFLOP/s", help="the target's peak, as `ansor doctor` measured it, to compare with")
     _add_target(parser, reads=True)
+    _add_json(parser)
+
+
+def _add_coverage(commands: Commands) -> None:
+    parser = command(commands, "coverage", COVERAGE_HELP)
+    parser.add_argument("subject", metavar="NAME|FILE.py[:function]", help="a network, or an operator")
+    parser.add_argument("records", metavar="RECORDS", help="a record file")
+    parser.add_argument("--args", type=arguments, default=(), metavar="N,N,...", help="sizes of an operator")
+    _add_target(parser, reads=True)
+    _add_json(parser)
 
 
 def _add_report(commands: Commands) -> None:
@@ -363,6 +390,7 @@ def _add_micro(commands: Commands) -> None:
 def _add_doctor(commands: Commands) -> None:
     parser = command(commands, "doctor", DOCTOR_HELP)
     _add_target(parser)
+    _add_json(parser)
     parser.add_argument("--learn", type=minutes, metavar="MINUTES",
                         help="measure programs for so long, and fit the cost model to this machine; what is better than the package's is used from then on. "
                              "The same command continues; 0 removes the model")

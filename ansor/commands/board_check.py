@@ -6,10 +6,9 @@ import tempfile
 from contextlib import closing
 from pathlib import Path
 
-from rich.console import Console
-
 from ansor.codegen.image.toolchain import IMAGE, PLAIN
 from ansor.codegen.toolchain import FIRST_CALL_SECONDS
+from ansor.commands.findings import Finding, told
 from ansor.errors import DeviceError, ToolchainError
 from ansor.measure.boards.smoke import PASSES
 from ansor.measure.device_kinds import open_devices
@@ -18,19 +17,17 @@ from ansor.measure.devices.simulator import SimulatorDevice
 from ansor.targets.base import Target
 
 
-def say_check(console: Console, target: Target) -> bool:
-    """Whether the board of a target is as its file says, in a line; nothing is said of devices that cannot be asked."""
+def check_board(target: Target) -> Finding | None:
+    """Whether the board of a target is as its file says; None for devices that cannot be asked."""
     (device,) = open_devices(None, target)
     with closing(device):
         if not isinstance(device, SimulatorDevice | BoardDevice):
-            return True
+            return None
         try:
             counted = _counted(device, target)
         except DeviceError as error:
-            console.print(f"check      {error}", soft_wrap=True)
-            return False
-    console.print(f"check      a loop of {PASSES[-1]:,} passes ran there and counted {counted:,} {target.unit}", soft_wrap=True)
-    return True
+            return told("check", str(error), mend="hold the board's file against the board: docs/boards.md says what each line means")
+    return Finding("check", f"a loop of {PASSES[-1]:,} passes ran there and counted {counted:,} {target.unit}")
 
 
 def _counted(device: SimulatorDevice | BoardDevice, target: Target) -> int:

@@ -32,9 +32,9 @@ ROUNDS = 30
 """Interleaved runs of each side of a comparison."""
 
 
-def make_console() -> Console:
+def make_console(stderr: bool = False) -> Console:
     """Where a command speaks. Lines into a file or a pipe are as long as they are: no table is cut to the width of a terminal."""
-    console = Console(highlight=False)
+    console = Console(highlight=False, stderr=stderr)
     if not console.is_terminal:
         console.width = 10_000
     return console

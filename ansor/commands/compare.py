@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ansor.commands.as_json import say_json
 from ansor.commands.common import make_console, say_skipped
 from ansor.errors import RecordError
 from ansor.measure.record import Loaded, Record, load
@@ -56,7 +56,7 @@ def run_compare(given: argparse.Namespace) -> int:
         targets = [list(_targets(one)) for one in loaded]
         left_out = [one.skipped for one in loaded]
         workloads = [pair.to_json() for pair in pairs]
-        console.print_json(json.dumps({"files": list(files), "targets": targets, "left_out": left_out, "workloads": workloads, "mean_ratio": mean}))
+        say_json(console, {"files": files, "targets": targets, "left_out": left_out, "workloads": workloads, "mean_ratio": mean})
         return 0
     for letter, file, one in zip("AB", files, loaded, strict=True):
         console.print(f"{letter}: {file}, {len(one.records)} trials for {', '.join(_targets(one))}", soft_wrap=True, markup=False)

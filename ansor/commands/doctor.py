@@ -6,25 +6,29 @@ import argparse
 import importlib
 import os
 import time
+from collections.abc import Iterator
 from contextlib import closing
-
-from rich.console import Console
 
 from ansor import __version__
 from ansor.codegen.toolchain import find_compiler, prepare, processor_name
-from ansor.commands.board_check import say_check
+from ansor.commands.as_json import say_json
+from ansor.commands.board_check import check_board
 from ansor.commands.common import make_console, target_of
+from ansor.commands.findings import Finding, told
 from ansor.commands.learn import run_learn
-from ansor.commands.targets import say_device
+from ansor.commands.targets import check_device
 from ansor.cost_model.pretrained import knows
-from ansor.errors import AnsorError
+from ansor.errors import AnsorError, ArgumentError
 from ansor.measure.devices.local import LocalDevice
 from ansor.measure.peak import measure_peak
-from ansor.run.machine_model import machine_model
+from ansor.run.machine_model import is_fittable, machine_model
 from ansor.run.progress_text import BUSY
 from ansor.support.settings import cache_directory, cores, writable_cache
 from ansor.support.text import format_seconds
 from ansor.targets.base import Target, find_kind
+
+NOISY = 0.05
+"""Spread of a fixed kernel from which on the machine is too restless to tell programs apart."""
 
 
 def run_doctor(given: argparse.Namespace) -> int:
@@ -32,22 +36,38 @@ def run_doctor(given: argparse.Namespace) -> int:
     load = os.getloadavg()[0]  # before our own work adds to it
     console = make_console()
     if given.learn is not None:
+        if given.json:
+            raise ArgumentError("asked for --json with --learn, which says how it goes on; leave one of them out")
         return run_learn(given, console)
     target = target_of(given)
-    console.print(f"ansor {__version__} on {processor_name()}, {cores()} cores")
-    console.print(f"target     {target}: {_hardware(target)}", soft_wrap=True)
-    cache, written = cache_directory(), writable_cache()
-    elsewhere = "" if written == cache else f" (read-only; what it lacks is kept in {written})"
-    console.print(f"cache      {cache}{elsewhere}", soft_wrap=True)
-    console.print(f"cost model {_cost_model(target)}", soft_wrap=True)
+    found = []
+    if not given.json:
+        console.print(f"ansor {__version__} on {processor_name()}, {cores()} cores")
+    for finding in _findings(target, load):
+        found.append(finding)
+        if not given.json:
+            console.print(str(finding), soft_wrap=True, markup=False)
+    if given.json:
+        say_json(console, {"version": __version__, "processor": processor_name(), "cores": cores(), "target": str(target), "findings": found})
+    return 0 if all(one.fine for one in found) else 1
+
+
+def _findings(target: Target, load: float) -> Iterator[Finding]:
+    """One after the other, as measuring takes its time."""
+    yield Finding("target", f"{target}: {_hardware(target)}")
+    yield _cache()
+    yield _cost_model(target)
     try:
-        if not target.is_local:
-            return 0 if _elsewhere(target, console) else 1
-        _measured(target, console, load)
+        yield from _measured(target, load) if target.is_local else _elsewhere(target)
     except AnsorError as error:
-        console.print(f"compiler   broken: {error}", soft_wrap=True)
-        return 1
-    return 0
+        yield told("compiler", str(error), "broken: ", mend="set CC, or pass --cc, to a C compiler that works; or install the ziglang wheel anew")
+
+
+def _cache() -> Finding:
+    cache, written = cache_directory(), writable_cache()
+    if written == cache:
+        return Finding("cache", str(cache))
+    return Finding("cache", f"{cache} (read-only; what it lacks is kept in {written})", "set ANSOR_CACHE to a folder that is kept and can be written to")
 
 
 def _hardware(target: Target) -> str:
@@ -58,39 +78,51 @@ def _hardware(target: Target) -> str:
     return f"vectors of {target.vector_bytes} bytes, {target.vector_registers} registers, {caches}"
 
 
-def _cost_model(target: Target) -> str:
+def _cost_model(target: Target) -> Finding:
+    mend = ""
     if not knows(target.prior.family, target.unit.name):
         first = f"the estimate, as no model knows {target.kind}"
+        mend = "tuning corrects it by what it measures"
     else:
         own = machine_model(target)
         first = "networks of the package" if own is None else f"networks fitted to this machine ({own.digest}), with {own.about.get('programs')} programs"
+        if own is None and is_fittable(target):
+            mend = "`ansor doctor --learn 20` fits them to this machine"
     try:
         importlib.import_module("lightgbm")
     except (ImportError, OSError) as error:
-        return f"{first}; what learns anew does not load LightGBM: {error}"
-    return f"{first}; LightGBM for what learns anew"
+        mend = "install lightgbm, and the OpenMP library that it needs (libgomp1 in Debian and Ubuntu)"
+        return Finding("cost model", f"{first}; what learns anew does not load LightGBM: {error}", mend)
+    return Finding("cost model", f"{first}; LightGBM for what learns anew", mend)
 
 
-def _elsewhere(target: Target, console: Console) -> bool:
+def _elsewhere(target: Target) -> Iterator[Finding]:
     """Whether a target that is measured on another device can be built for and run."""
     toolchain, start = target.toolchain(), time.monotonic()
     for form in toolchain.forms():
         toolchain.prepare(form)
-    console.print(f"toolchain  {toolchain.version} (ready in {format_seconds(time.monotonic() - start)})", soft_wrap=True)
-    return say_device(console, target) and say_check(console, target)
+    yield Finding("toolchain", f"{toolchain.version} (ready in {format_seconds(time.monotonic() - start)})")
+    device = check_device(target)
+    yield device
+    check = check_board(target) if device.fine else None
+    if check is not None:
+        yield check
 
 
-def _measured(target: Target, console: Console, load: float) -> None:
+def _measured(target: Target, load: float) -> Iterator[Finding]:
     compiler = find_compiler(target.compiler)
     start = time.monotonic()
     prepare(compiler, target.mcpu)
-    console.print(f"compiler   {compiler.version} (ready in {format_seconds(time.monotonic() - start)})", soft_wrap=True)
+    yield Finding("compiler", f"{compiler.version} (ready in {format_seconds(time.monotonic() - start)})")
     with closing(LocalDevice()) as device:
-        console.print(f"timer      {100 * device.noise_floor():.1f} % spread of a fixed kernel; smaller differences mean nothing")
+        spread = device.noise_floor()
+    restless = "end other work, and switch changing clock rates off, before you tune" if spread > NOISY else ""
+    yield Finding("timer", f"{100 * spread:.1f} % spread of a fixed kernel; smaller differences mean nothing", restless)
     for threads in dict.fromkeys((1, target.threads)):
         peak = measure_peak(compiler, vector_bytes=target.vector_bytes, threads=threads, mcpu=target.mcpu)
-        word = "thread " if threads == 1 else "threads"
-        console.print(f"peak       {threads} {word}: {peak.gflops:.0f} GFLOP/s (fp32), {peak.gbytes:.0f} GB/s read{_busy(threads, load)}", soft_wrap=True)
+        word, busy = "thread " if threads == 1 else "threads", _busy(threads, load)
+        text = f"{threads} {word}: {peak.gflops:.0f} GFLOP/s (fp32), {peak.gbytes:.0f} GB/s read{busy}"
+        yield Finding("peak", text, "run it again when nothing else runs" if busy else "")
 
 
 def _busy(threads: int, load: float) -> str:

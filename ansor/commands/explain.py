@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
 from ansor import api
+from ansor.commands.as_json import notes_of, say_json
 from ansor.commands.common import made, make_console
 from ansor.commands.recorded_operator import operator_of
 from ansor.commands.recorded_target import nothing_for, target_for
@@ -18,6 +20,7 @@ from ansor.cost_model.base import CostModel
 from ansor.errors import RecordError
 from ansor.explain.explanation import explain
 from ansor.explain.text import WIDTH, explanation_text
+from ansor.explain.values import Explanation
 from ansor.measure.record import load
 from ansor.run.judge import judge_of
 from ansor.run.progress import say
@@ -33,9 +36,10 @@ NARROWEST, WIDEST = 80, 160
 def run_explain(given: argparse.Namespace) -> int:
     """Say why the best recorded program of a workload is fast, and what lost to it."""
     console = make_console()
+    notes = notes_of(given, console)
     if not Path(given.records).is_file():
         raise RecordError(f"asked to explain {given.records}, which is not a file; name a record file that `ansor tune` wrote")
-    target = target_for(given, given.records, console)
+    target = target_for(given, given.records, notes)
     if given.subject:
         subject = resolve(given.subject, given.args)
         tasks, name = list(_tasks(subject, target)), subject.name
@@ -44,21 +48,39 @@ def run_explain(given: argparse.Namespace) -> int:
     known = [(task, weight, recorded_outcomes(task, given.records)) for task, weight in tasks]
     explained = [(task, weight, recorded) for task, weight, recorded in known if any(outcome.valid for outcome, _ in recorded.known)]
     if not explained:
-        _say_left_out([recorded for _, _, recorded in known], given.records, console)
+        _say_left_out([recorded for _, _, recorded in known], given.records, notes)
         raise nothing_for(tasks[0][0].name if len(tasks) == 1 else name, target, given.records)
     explained.sort(key=lambda entry: -entry[1] * _best_seconds(entry[2]))
     shown = explained if given.all else explained[:1]
-    width = max(NARROWEST, min(WIDEST, console.width)) if console.is_terminal else WIDTH
-    for k, (task, _, recorded) in enumerate(shown):
-        here = all(record.device == LOCAL for _, record in recorded.known)
-        outcomes = [outcome for outcome, _ in recorded.known]
-        one = explain(task, outcomes, peak_gflops=given.peak, model=partial(_model, target, recorded.unit.name, here), unit=recorded.unit)
-        console.print(("\n\n" if k else "") + explanation_text(one, width), soft_wrap=True, markup=False)
-        _say_left_out([recorded], given.records, console)
-    if len(explained) > len(shown):
+    if given.json:
+        found = [{"workload": task.workload_key, "uses": weight, **_explained(given, task, recorded)} for task, weight, recorded in shown]
+        say_json(console, {"file": given.records, "target": str(target), "explained": found, "others": len(explained) - len(shown)})
+    else:
+        _print(given, console, [(task, recorded) for task, _, recorded in shown])
+    _say_left_out([recorded for _, _, recorded in shown], given.records, notes)
+    if len(explained) > len(shown) and not given.json:
         rest = counted(len(explained) - len(shown), "other workload")
         console.print(f"\n{name} spends most of its time in this one; --all explains the {rest} too", soft_wrap=True, markup=False)
     return 0
+
+
+def _explanation(given: argparse.Namespace, task: SearchTask, recorded: Recorded) -> Explanation:
+    here = all(record.device == LOCAL for _, record in recorded.known)
+    outcomes = [outcome for outcome, _ in recorded.known]
+    return explain(task, outcomes, peak_gflops=given.peak, model=partial(_model, task.target, recorded.unit.name, here), unit=recorded.unit)
+
+
+def _explained(given: argparse.Namespace, task: SearchTask, recorded: Recorded) -> dict[str, object]:
+    """By the names of its fields."""
+    found = _explanation(given, task, recorded)
+    return {one.name: getattr(found, one.name) for one in fields(found)}
+
+
+def _print(given: argparse.Namespace, console: Console, shown: Sequence[tuple[SearchTask, Recorded]]) -> None:
+    width = max(NARROWEST, min(WIDEST, console.width)) if console.is_terminal else WIDTH
+    for k, (task, recorded) in enumerate(shown):
+        text = explanation_text(_explanation(given, task, recorded), width)
+        console.print(("\n\n" if k else "") + text, soft_wrap=True, markup=False)
 
 
 def _model(target: Target, unit: str, here: bool) -> CostModel:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import textwrap
 from typing import TypeAlias
 
 from ansor.support.text import parse_bytes
@@ -14,7 +15,26 @@ Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def command(commands: Commands, name: str, text: str) -> argparse.ArgumentParser:
     """The parser of a command; the first line of its text is what `ansor --help` says of it."""
-    return commands.add_parser(name, help=text.splitlines()[0], description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
+    return commands.add_parser(name, help=text.splitlines()[0], description=text, formatter_class=HelpText)
+
+
+class HelpText(argparse.HelpFormatter):
+    """Paragraphs as wide as the terminal; examples, which are indented, keep their lines, and what is said of one goes below it where both are too wide."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return "\n\n".join("\n".join(_filled(paragraph.splitlines(), width)) for paragraph in text.split("\n\n"))
+
+
+def _filled(lines: list[str], width: int) -> list[str]:
+    if not lines[0].startswith("  "):
+        return textwrap.wrap(" ".join(lines), width)
+    found = []
+    for line in lines:
+        example, _, said = line.strip().partition("  ")
+        short = len(line) <= width
+        found += [line] if short else textwrap.wrap(example, width, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
+        found += [] if short else textwrap.wrap(said.strip(), width, initial_indent=" " * 6, subsequent_indent=" " * 6)
+    return found
 
 
 def natural(text: str) -> int:

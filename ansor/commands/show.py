@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from rich.console import Console
@@ -12,15 +13,17 @@ from rich.table import Table
 from rich.text import Text
 
 from ansor import api
+from ansor.commands.as_json import notes_of, say_json
 from ansor.commands.common import made, make_console, say_skipped
 from ansor.commands.recorded_target import nothing_for, target_for
 from ansor.commands.subject import OperatorSubject, resolve
 from ansor.errors import ArgumentError, RecordError
-from ansor.measure.record import MODEL, Record, load
+from ansor.measure.record import MODEL, Loaded, Record, load
 from ansor.run.choosing import recorded_state, say_unused
 from ansor.run.kernels import schedule_text
 from ansor.run.progress import say
 from ansor.run.states import Best
+from ansor.targets.unit import Unit
 from ansor.tasks.passes import passes_of
 from ansor.tasks.task import SearchTask
 
@@ -37,6 +40,9 @@ def run_show(given: argparse.Namespace) -> int:
     loaded = load(given.records)
     if not loaded.headers and not loaded.records:
         raise RecordError(f"asked to show {given.records}, which holds no trials; name a file that `ansor tune` wrote")
+    if given.json:
+        say_json(console, _as_json(given.records, loaded))
+        return 0
     for header in loaded.headers[-1:]:
         machine = ", ".join(value for name, value in header.machine if name != MODEL)
         model = dict(header.machine).get(MODEL)
@@ -50,6 +56,45 @@ def run_show(given: argparse.Namespace) -> int:
     return 0
 
 
+@dataclass(frozen=True)
+class Line:
+    """What a file has of a workload on one target. best: by the unit that costs are in; failures: by kind."""
+
+    name: str
+    workload: str
+    trials: int
+    best: tuple[tuple[Unit, float], ...]
+    failures: tuple[tuple[str, int], ...]
+
+
+def _lines(records: Sequence[Record], names: Mapping[str, str]) -> list[Line]:
+    """One for each workload."""
+    groups: dict[str, list[Record]] = {}
+    for record in records:
+        groups.setdefault(record.workload, []).append(record)
+    found = []
+    for workload, group in groups.items():
+        units = dict.fromkeys(record.unit for record in group if record.costs)
+        bests = tuple((unit, min(record.cost for record in group if record.costs and record.unit == unit)) for unit in units)
+        failures = Counter(record.failure.kind for record in group if record.failure is not None)
+        found.append(Line(names.get(workload, ""), workload, len(group), bests, tuple(failures.most_common())))
+    return found
+
+
+def _as_json(file: str, loaded: Loaded) -> dict[str, object]:
+    """What a file holds. `written`: by whom, the last time."""
+    targets = []
+    for target in dict.fromkeys(record.target for record in loaded.records):
+        lines = _lines([record for record in loaded.records if record.target == target], loaded.names)
+        workloads = [
+            {"name": one.name, "workload": one.workload, "trials": one.trials, "failures": dict(one.failures),
+             "best": [{"unit": unit, "cost": cost} for unit, cost in one.best]} for one in lines
+        ]  # fmt: skip
+        targets.append({"target": target, "workloads": workloads})
+    written = [{"package": one.package, "machine": dict(one.machine), "compiler": one.compiler} for one in loaded.headers[-1:]]
+    return {"file": file, "trials": len(loaded.records), "written": written[0] if written else None, "targets": targets, "left_out": loaded.skipped}
+
+
 def _summary(records: Sequence[Record], names: Mapping[str, str]) -> Table:
     """One row for each workload, under its name and its whole key: what other tools look for."""
     table = Table(box=None, pad_edge=False)
@@ -57,35 +102,38 @@ def _summary(records: Sequence[Record], names: Mapping[str, str]) -> Table:
     table.add_column("workload", no_wrap=True)
     for heading in ("trials", "best"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("failures")
-    groups: dict[str, list[Record]] = {}
-    for record in records:
-        groups.setdefault(record.workload, []).append(record)
-    for workload, group in groups.items():
-        units = dict.fromkeys(record.unit for record in group if record.costs)
-        bests = ", ".join(unit.text(min(record.cost for record in group if record.costs and record.unit == unit)) for unit in units)
-        failures = Counter(record.failure.kind for record in group if record.failure is not None)
-        text = ", ".join(f"{kind} {count}" for kind, count in failures.most_common()) or "none"
-        table.add_row(Text(names.get(workload, "")), workload, str(len(group)), bests or "-", text)
+    table.add_column("failures", overflow="fold")
+    for one in _lines(records, names):
+        bests = ", ".join(unit.text(cost) for unit, cost in one.best)
+        failures = ", ".join(f"{kind} {count}" for kind, count in one.failures)
+        table.add_row(Text(one.name), one.workload, str(one.trials), bests or "-", failures or "none")
     return table
 
 
 def _show_program(given: argparse.Namespace, console: Console) -> None:
+    notes = notes_of(given, console)
     subject = resolve(given.subject, given.args)
-    target = target_for(given, given.records, console)
+    target = target_for(given, given.records, notes)
     if isinstance(subject, OperatorSubject):
         tasks = [SearchTask(subject.function, subject.args, target)]
     else:
-        tasks, _ = api.extract_tasks(*made(subject), target, report=console.print)
+        tasks, _ = api.extract_tasks(*made(subject), target, report=notes.print)
     states = [recorded_state(task, given.records) for task in tasks]
     records = load(given.records).records
-    for state in states:
-        if state.best is not None:
-            _print_program(state.task, state.best, _shown(state.task, state.best, given), console)
-            _print_counters(state.task, state.best, records, console)
-    say_unused(states, given.records, partial(say, console), partial(say, console))
-    if all(state.best is None for state in states):
+    found = [(state.task, state.best) for state in states if state.best is not None]
+    if found and given.json:
+        say_json(console, {"file": given.records, "target": str(target), "programs": [_program(task, best, records, given) for task, best in found]})
+    elif not given.json:
+        for task, best in found:
+            _print_program(task, best, _shown(task, best, given), console)
+            _print_counters(_counted(task, best, records), console)
+    say_unused(states, given.records, partial(say, notes), partial(say, notes))
+    if not found:
         raise nothing_for(tasks[0].name if len(tasks) == 1 else subject.name, target, given.records)
+
+
+def _form(given: argparse.Namespace) -> str:
+    return "passes" if given.passes else "source" if given.source else "loops"
 
 
 def _shown(task: SearchTask, best: Best, given: argparse.Namespace) -> str:
@@ -95,6 +143,14 @@ def _shown(task: SearchTask, best: Best, given: argparse.Namespace) -> str:
     return task.source(best.sketch, best.row).text if given.source else schedule_text(task, best)
 
 
+def _program(task: SearchTask, best: Best, records: Sequence[Record], given: argparse.Namespace) -> dict[str, object]:
+    """A program for other programs: what it costs, its row, and its text in the form that was asked for."""
+    alternative = task.alternative_of(best.sketch)
+    return {"name": task.name, "workload": task.workload_key, "unit": best.unit, "cost": best.cost, "flop": task.flop, "row": best.row,
+            "algorithm": "" if alternative is None else alternative.name, "counters": dict(_counted(task, best, records)),
+            _form(given): _shown(task, best, given)}  # fmt: skip
+
+
 def _print_program(task: SearchTask, best: Best, text: str, console: Console) -> None:
     alternative = task.alternative_of(best.sketch)
     by = f", by {alternative.name} (operations counted as declared)" if alternative is not None else f", by {best.origin}" if task.templates else ""
@@ -102,9 +158,12 @@ def _print_program(task: SearchTask, best: Best, text: str, console: Console) ->
     console.print(text, soft_wrap=True, markup=False)
 
 
-def _print_counters(task: SearchTask, best: Best, records: Sequence[Record], console: Console) -> None:
+def _counted(task: SearchTask, best: Best, records: Sequence[Record]) -> tuple[tuple[str, float], ...]:
     """What the device counted in the trial that a program is from, beside its cost."""
     ours = [one for one in records if one.workload == task.workload_key and one.row == tuple(best.row)]
-    found = [one for one in ours if one.counters and one.unit == best.unit and one.cost == best.cost]
-    if found:
-        console.print("counted: " + ", ".join(f"{name} {value:,.0f}" for name, value in found[0].counters), soft_wrap=True, markup=False)
+    return next((one.counters for one in ours if one.counters and one.unit == best.unit and one.cost == best.cost), ())
+
+
+def _print_counters(counters: tuple[tuple[str, float], ...], console: Console) -> None:
+    if counters:
+        console.print("counted: " + ", ".join(f"{name} {value:,.0f}" for name, value in counters), soft_wrap=True, markup=False)

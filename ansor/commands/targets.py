@@ -7,7 +7,9 @@ import argparse
 from rich.console import Console
 from rich.table import Table
 
+from ansor.commands.as_json import say_json
 from ansor.commands.common import make_console
+from ansor.commands.findings import Finding, told
 from ansor.errors import DeviceError
 from ansor.measure.device_kinds import device_kinds, open_devices
 from ansor.measure.device_kinds import find_kind as find_device_kind
@@ -19,11 +21,14 @@ def run_targets(given: argparse.Namespace) -> int:
     """One row for each kind of target; for one that is named, one for each of its options. Raises TargetError for an unknown one."""
     console = make_console()
     if given.kind:
-        return _say_options(console, find_kind(given.kind))
+        return _say_options(given, console, find_kind(given.kind))
+    if given.json:
+        say_json(console, {"targets": [_described(name, find_kind(name)) for name in kind_names()]})
+        return 0
     table = _table("target", "costs in", "measured on", "options")
     for name in kind_names():
         kind = find_kind(name)
-        unit, device = ("as the board counts", "the board's own") if callable(kind.unit) else (str(kind.unit), str(kind.device))
+        unit, device = _counted_on(kind)
         table.add_row(name, unit, device, ", ".join(f"-{option.name}" for option in kind.options))
     console.print(table)
     console.print("a target is a kind and its options, such as 'cpu -threads=1'; `ansor targets KIND` explains them", soft_wrap=True)
@@ -31,12 +36,28 @@ def run_targets(given: argparse.Namespace) -> int:
     return 0
 
 
-def _say_options(console: Console, kind: Kind) -> int:
+def _counted_on(kind: Kind) -> tuple[str, str]:
+    """What costs are in, and what they are measured on."""
+    return ("as the board counts", "the board's own") if callable(kind.unit) else (str(kind.unit), str(kind.device))
+
+
+def _described(name: str, kind: Kind) -> dict[str, object]:
+    unit, device = _counted_on(kind)
+    return {"name": name, "unit": unit, "device": device, "options": [option.name for option in kind.options]}
+
+
+def _say_options(given: argparse.Namespace, console: Console, kind: Kind) -> int:
     table = _table("option", "what it says", "usually")
     target = kind.default(kind.mcpu)
+    rows = []
     for option in kind.options:
         value = option.of(target)
-        table.add_row(f"-{option.name}", option.help, ", ".join(sorted(value)) if isinstance(value, frozenset) else option.text(value))
+        rows.append((option.name, option.help, ", ".join(sorted(value)) if isinstance(value, frozenset) else option.text(value)))
+        table.add_row(f"-{option.name}", *rows[-1][1:])
+    if given.json:
+        options = [dict(zip(("name", "help", "default"), row, strict=True)) for row in rows]
+        say_json(console, {"target": given.kind, "default": str(target), "options": options})
+        return 0
     console.print(table)
     console.print(f"the usual one is '{target}'", soft_wrap=True)
     return 0
@@ -44,8 +65,10 @@ def _say_options(console: Console, kind: Kind) -> int:
 
 def run_devices(given: argparse.Namespace) -> int:
     """One row for each kind of device, and what this machine lacks to use it."""
-    del given
     console = make_console()
+    if given.json:
+        say_json(console, {"devices": [{"name": kind.name, "help": kind.help, "missing": kind.missing()} for kind in device_kinds()]})
+        return 0
     table = _table("device", "what it is", "ready")
     for kind in device_kinds():
         table.add_row(kind.name, kind.help, kind.missing() or "yes")
@@ -60,12 +83,12 @@ def _table(*headings: str) -> Table:
     return table
 
 
-def say_device(console: Console, target: Target) -> bool:
-    """Whether a target's own device can be used here: it is opened once; if it cannot be, a line says why."""
+def check_device(target: Target) -> Finding:
+    """Whether a target's own device can be used here: it is opened once."""
     kind = find_device_kind(target.device)
+    what = f"{target.device} ({kind.help}): "
     lacking = kind.missing() or _why_closed(target) or _why_silent(target.device)
-    console.print(f"device     {target.device} ({kind.help}): {lacking or 'ready'}", soft_wrap=True)
-    return not lacking
+    return told("device", lacking, what, mend="`ansor devices` says what each device needs") if lacking else Finding("device", f"{what}ready")
 
 
 def _why_closed(target: Target) -> str:

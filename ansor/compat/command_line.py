@@ -54,6 +54,7 @@ def _add_convert(commands: Commands) -> None:
     parser.add_argument("--args", type=arguments, default=(), metavar="N,N,...", help="sizes of an operator")
     parser.add_argument("--to", choices=LOG_KINDS, help="the format of OUT (default: what it is, and otherwise ours for a log, a log for ours)")
     parser.add_argument("--here", action="store_true", help="logged times are of this machine and its compiler: `ansor tune` goes on from them")
+    parser.add_argument("--json", action="store_true", help="what was written and what was left out, as JSON")
 
 
 def _add_record(commands: Commands) -> None:

@@ -154,7 +154,7 @@ def _why_unknown(task: Searched, algorithm: str, name: str) -> str:
     if not of_origin:
         return f"programs of {origin}, which are not searched here"
     steps, own = _steps_of(name), [_steps_of(space.name) for space in of_origin]
-    if steps not in own and _nameless(steps) in map(_nameless, own):
+    if steps not in own and nameless(steps) in map(nameless, own):
         return OTHER_NAMES
     return "sketches that this version does not make" + (", or not as pinned" if task.pins else "")
 
@@ -165,7 +165,7 @@ def _steps_of(name: str) -> Json:
     return steps[:-1] if isinstance(steps, list) else steps
 
 
-def _nameless(steps: Json) -> Json:
+def nameless(steps: Json) -> Json:
     """The steps, each name replaced by the number of its first appearance: the same for declarations that differ in names alone."""
     numbers: dict[str, int] = {}
 

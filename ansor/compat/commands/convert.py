@@ -8,6 +8,7 @@ import inspect
 from ansor import api
 from ansor.auto_scheduler.compute_dag import ComputeDAG
 from ansor.auto_scheduler.workload_registry import make_workload_key, register_workload_tensors
+from ansor.commands.as_json import say_json
 from ansor.commands.common import made, make_console
 from ansor.commands.subject import NetworkSubject, OperatorSubject, Subject, resolve
 from ansor.compat.conversion import convert
@@ -27,6 +28,9 @@ def run_convert(given: argparse.Namespace) -> int:
     subject = resolve(given.subject, given.args) if given.subject else None
     workloads = _network(subject) if isinstance(subject, NetworkSubject) else _operators(subject)
     found = convert(given.input, given.output, LogKind(given.to) if given.to else None, workloads=workloads, here=given.here)
+    if given.json:
+        say_json(console, {"output": given.output, "from": found.source, "to": found.to, "written": found.written, "left_out": found.left_out})
+        return 0 if found.written else 1
     for one in found.left_out:
         console.print(str(one), soft_wrap=True, markup=False)
     console.print(f"{given.output}: {counted(found.written, 'record')} ({found.source} to {found.to})", soft_wrap=True, markup=False)

@@ -1,0 +1,39 @@
+"""`--json` of the commands: what they say, as one JSON value on stdout. What is said besides goes to stderr."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import math
+from collections.abc import Iterable, Mapping
+
+from rich.console import Console
+
+from ansor.commands.common import make_console
+from ansor.targets.unit import Unit
+
+
+def notes_of(given: argparse.Namespace, console: Console) -> Console:
+    """Where a command says what is no part of its answer: stdout, or stderr with `--json`."""
+    return make_console(stderr=True) if given.json else console
+
+
+def say_json(console: Console, value: object) -> None:
+    """The value as JSON, indented; in colours on a terminal."""
+    console.print_json(json.dumps(json_value(value), allow_nan=False))
+
+
+def json_value(value: object) -> object:
+    """What JSON can say: dataclasses by their fields, units by their texts, null for numbers that are not finite, texts for what else there is."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Unit):
+        return value.to_text()
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {one.name: json_value(getattr(value, one.name)) for one in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): json_value(one) for key, one in value.items()}
+    return [json_value(one) for one in value] if isinstance(value, Iterable) else str(value)

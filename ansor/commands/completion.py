@@ -1,0 +1,38 @@
+"""`ansor --print-completion SHELL`: a script that completes commands, options and file names. It is made once, so a shell starts no Python at a key press."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+
+SHELLS = ("bash", "zsh", "tcsh")
+
+FILES = re.compile(r"\b(FILE|RECORDS|DIR|IN|OUT|A|B|PATH)\b")
+"""Words for files and folders in the help of arguments."""
+
+
+class PrintCompletion(argparse.Action):
+    """Prints the script and ends."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: str | Sequence[object] | None, option_string: str | None = None
+    ) -> None:
+        try:
+            import shtab
+        except ImportError:
+            parser.exit(1, "ansor: asked for a completion script, which the package shtab writes; install it: pip install 'ansor[completion]'\n")
+        _name_files(parser, shtab.FILE)
+        sys.stdout.write(shtab.complete(parser, shell=str(values)))
+        parser.exit(0)
+
+
+def _name_files(parser: argparse.ArgumentParser, files: object) -> None:
+    """Marks the arguments that are files, of all commands."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                _name_files(command, files)
+        elif action.choices is None and FILES.search(str(action.metavar or "")):
+            action.complete = files  # type: ignore[attr-defined]

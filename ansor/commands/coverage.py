@@ -1,0 +1,87 @@
+"""`ansor coverage`: how much of a network a record file covers."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Sequence
+from functools import partial
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ansor import api
+from ansor.commands.as_json import notes_of, say_json
+from ansor.commands.common import doing, made, make_console
+from ansor.commands.recorded_target import target_for
+from ansor.commands.subject import OperatorSubject, resolve
+from ansor.errors import RecordError
+from ansor.measure.record import load
+from ansor.run.coverage import PICKED, PLAIN, SHAPE, TUNED, Coverage, Near, coverage
+from ansor.run.progress import say
+from ansor.support.text import counted
+from ansor.targets.base import parse_target
+from ansor.tasks.recorded import damaged_lines, say_left_out
+from ansor.tasks.task import SearchTask
+
+
+def run_coverage(given: argparse.Namespace) -> int:
+    """Say for each task of a network whether its program is from the records, and what share of the time it takes."""
+    console = make_console()
+    notes = notes_of(given, console)
+    if not load(given.records).records:
+        raise RecordError(f"asked for the coverage of {given.records}, which holds no trials; name a file that `ansor tune` wrote")
+    target = target_for(given, given.records, notes)
+    with doing(notes, f"reading {given.subject}"):
+        subject = resolve(given.subject, given.args)
+        if isinstance(subject, OperatorSubject):
+            tasks = [(SearchTask(subject.function, subject.args, target), 1.0)]
+        else:
+            tasks = [(task, float(weight)) for task, weight in zip(*api.extract_tasks(*made(subject), target), strict=True)]
+    with doing(notes, "choosing programs for what was not tuned"):
+        found = coverage(tasks, given.records)
+    if given.json:
+        shares = {name: found.share(name) for name in (TUNED, PICKED, PLAIN)}
+        about = {"subject": subject.name, "file": given.records, "target": str(found.target), "unit": found.unit}
+        say_json(console, {**about, "shares": shares, "tasks": found.tasks})
+    else:
+        _print(found, console)
+        _conclude(given, found, console)
+    if damaged_lines(given.records):
+        say_left_out([], given.records, partial(say, notes), partial(say, notes))
+    return 0
+
+
+def _print(found: Coverage, console: Console) -> None:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("task", overflow="fold")
+    for heading in ("uses", "share", "program", "trials", "cost"):
+        table.add_column(heading, justify="left" if heading == "program" else "right", no_wrap=True)
+    for one in found.tasks:
+        cost = "-" if one.cost is None else found.unit.text(one.cost)
+        table.add_row(Text(one.name), f"{one.uses:g}", f"{100 * one.share:.1f} %", one.program, str(one.trials), cost)
+    console.print(table)
+    for one in found.tasks:
+        if one.near:
+            console.print(f"near {one.name}: {_near(one.near)}", soft_wrap=True, markup=False)
+
+
+def _near(near: Sequence[Near]) -> str:
+    """All that is of the task itself, and the first of other shapes: JSON has the others."""
+    own = [one for one in near if one.why != SHAPE]
+    shapes = [one for one in near if one.why == SHAPE]
+    more = f", and {counted(len(shapes) - 1, 'other shape')}" if len(shapes) > 1 else ""
+    return "; ".join(f"{counted(one.trials, 'trial')} of {one.name} ({one.why})" for one in (*own, *shapes[:1])) + more
+
+
+def _conclude(given: argparse.Namespace, found: Coverage, console: Console) -> None:
+    """The shares, and how to cover more."""
+    kinds = [program for program in (TUNED, PICKED, PLAIN) if found.count(program)]
+    parts = [f"{program} {counted(found.count(program), 'task')}, {100 * found.share(program):.1f} % of the estimated time" for program in kinds]
+    console.print("; ".join(parts), soft_wrap=True, markup=False)
+    if found.count(PICKED):
+        args = ["--args", ",".join(map(str, given.args))] if given.args else []
+        target = [] if found.target == parse_target("cpu") else ["--target", str(found.target)]
+        command = shlex.join(["ansor", "tune", given.subject, *args, *target, "--records", given.records])
+        console.print(f"`{command}` tunes what the model picked", soft_wrap=True, markup=False)

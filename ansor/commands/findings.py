@@ -1,0 +1,24 @@
+"""What `ansor doctor` finds: one line each, and where something is wrong or could be better, what mends it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Finding:
+    """name: of what was looked at. mend: what to do about it, "" where all is well; fine: False where nothing can be measured before that is done."""
+
+    name: str
+    text: str
+    mend: str = ""
+    fine: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.name:<10} {self.text}{f'; {self.mend}' if self.mend else ''}"
+
+
+def told(name: str, sentence: str, what: str = "", *, mend: str) -> Finding:
+    """What is wrong, by a sentence of ours, which ends with what to do. mend: for sentences that do not."""
+    text, _, cure = sentence.rpartition("; ")
+    return Finding(name, f"{what}{text}", cure, fine=False) if text else Finding(name, f"{what}{sentence}", mend, fine=False)
