@@ -21,6 +21,7 @@ from ansor.errors import ArgumentError, ArgumentTypeError, MeasureError, Toolcha
 from ansor.measure import saved_kernel
 from ansor.measure.builder import Builder, Built
 from ansor.measure.kept_kernels import keep_kernel, known_kernel
+from ansor.measure.kernel_html import kernel_html
 from ansor.measure.machine_trouble import check_trouble
 from ansor.measure.quick_call import Entry, QuickCall, quick_call
 from ansor.measure.result_memory import aligned_empty
@@ -117,6 +118,9 @@ class Kernel(Locked):
                            for wanted in (False, True))  # fmt: skip
         measured = f", measured {format_seconds(self.latency_s)}" if self.latency_s is not None else ""
         return f"Kernel({self.name}: {inputs} -> {outputs}; {counted(self._source.threads, 'thread')}{measured})"
+
+    def _repr_html_(self) -> str:
+        return kernel_html(repr(self), self.arguments, self.schedule, self.source)
 
     @property
     def source(self) -> str:

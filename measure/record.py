@@ -33,6 +33,7 @@ from ansor.errors import ArgumentError, RecordError
 from ansor.measure.failure import Failure
 from ansor.measure.record_fields import is_duration, is_name, is_whole, wrong_about_device, wrong_in_comparison, wrong_in_head, wrong_in_tail
 from ansor.measure.record_place import check_place, make_place, sync
+from ansor.measure.record_view import RecordView
 from ansor.support import settings
 from ansor.support.safe_files import sync_folder
 from ansor.support.text import counted
@@ -119,7 +120,7 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Loaded:
+class Loaded(RecordView):
     """What a file holds: the records asked for, its headers, and how many lines were left out for which reason."""
 
     records: tuple[Record, ...]

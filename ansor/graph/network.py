@@ -8,6 +8,7 @@ A call copies the inputs into the arena, makes the prepared calls one after anot
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from ansor.graph.memory import ALIGNMENT, Buffer, Plan, planned
 from ansor.graph.tasks import ExtractedGraph
 from ansor.graph.torch_call import TorchCall
 from ansor.support.forked import Locked
+from ansor.support.html_text import table
 from ansor.support.notices import warn
 from ansor.support.text import counted, format_bytes
 
@@ -90,6 +92,11 @@ class CompiledNetwork(Locked):
         outputs = ", ".join(f"{one.value.dtype}{list(one.value.shape)}" for one in self._outputs if not isinstance(one, Fixed))
         steps = f"{counted(len(self.steps), 'step')}, {torch_steps} of them in PyTorch"
         return f"CompiledNetwork({inputs} -> {outputs}; {steps}; {format_bytes(self.arena_bytes)} of memory)"
+
+    def _repr_html_(self) -> str:
+        steps = Counter(name for name, _ in self.steps).items()
+        rows = [(name, times, "PyTorch" if name.startswith("torch ") else "a kernel") for name, times in steps]
+        return table(repr(self), ("step", "times", "runs in"), rows)
 
     def __reduce__(self) -> NoReturn:
         raise ModelError("asked to copy or pickle a compiled network, which is bound to memory of this process; call it from several threads, or compile the "

@@ -24,6 +24,7 @@ from ansor.networks.plan_code import ENTRY
 from ansor.networks.saved_network import SavedNetwork, read
 from ansor.networks.saving import built
 from ansor.support.forked import Locked
+from ansor.support.html_text import table
 from ansor.support.text import counted, first_line, format_bytes
 
 Array = NDArray[np.generic]
@@ -90,6 +91,10 @@ class LoadedNetwork(Locked):
         room = self.plan.room
         memory = f"{format_bytes(room.arena)} of memory, {format_bytes(room.constants)} of constants"
         return f"LoadedNetwork({inputs} -> {outputs}; {counted(len(self.plan.calls), 'step')}; {memory})"
+
+    def _repr_html_(self) -> str:
+        every = [("input", one) for one in self.plan.inputs] + [("output", one) for one in self.plan.outputs]
+        return table(repr(self), ("name", "role", "dtype", "shape"), [(one.name, role, one.dtype, " x ".join(map(str, one.shape))) for role, one in every])
 
     def __reduce__(self) -> NoReturn:
         raise ModelError("asked to copy or pickle a loaded network, which is bound to memory of this process; load it again where it is needed")

@@ -10,6 +10,7 @@ from typing import Any
 from ansor.measure.record_target import options_text
 from ansor.report.charts import CURVE_BOTTOM, CURVE_HEIGHT, LEFT, MOST_NUMBERS, RIGHT, ROOF_BOTTOM, ROOF_HEIGHT, TOP, WIDTH, curve, roofline
 from ansor.report.values import Report
+from ansor.support.html_text import printable
 from ansor.support.text import clip, counted, format_bytes, format_count, format_share
 from ansor.targets.base import LOCAL
 
@@ -17,25 +18,21 @@ TEMPLATE = "page.html"
 LONGEST_EXAMPLE = 4000
 """Characters of a failure that are shown."""
 
-REPLACED = "\ufffd"
-
 
 def page(report: Report, version: str, refresh: int = 0, now: Callable[[], float] = time.time) -> str:
     """The text of the file. version: of the package that writes it; refresh: seconds after which a browser loads it again, 0 for never."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, finalize=printable, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, finalize=_finalised, trim_blocks=True, lstrip_blocks=True
     )
     made = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(now()))
     return environment.get_template(TEMPLATE).render(report=report, refresh=refresh, made=made, version=version, **_words(), **_charts())
 
 
-def printable(value: Any) -> Any:
-    """Texts without what no page should hold: control characters, halves of letters, marks that turn the direction of writing. Others as they are."""
-    if type(value) is not str:
-        return value
-    return "".join(letter if letter.isprintable() or letter in "\n\t" else REPLACED for letter in value)
+def _finalised(value: Any) -> Any:
+    """Texts without what no page should hold; others as they are."""
+    return printable(value) if type(value) is str else value
 
 
 def _words() -> dict[str, object]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ansor.support.html_text import table
+from ansor.support.text import format_share
 from ansor.targets.unit import Unit
 
 
@@ -146,3 +148,16 @@ class Report:
     sections: tuple[Section, ...]
     compared: tuple[tuple[Compared, ...], ...]
     of: str
+
+    def _repr_html_(self) -> str:
+        """What the page begins with: its tables of tasks."""
+        return "".join(_section_html(one) for one in self.sections)
+
+
+def _section_html(section: Section) -> str:
+    where = section.where
+    rows = [
+        (entry.task.name, "-" if entry.task.best is None else where.unit.text(entry.task.best), len(entry.task.costs),
+         "" if entry.share is None else format_share(entry.share)) for entry in section.entries
+    ]  # fmt: skip
+    return table(f"{where.target}, {where.unit}", ("task", "best", "trials", "share"), rows)

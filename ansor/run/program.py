@@ -19,6 +19,7 @@ from ansor.codegen.trial.program import FOLDER, SOURCES
 from ansor.errors import MeasureError
 from ansor.ir.dag import c_identifier
 from ansor.measure.kernel import Kernel
+from ansor.measure.kernel_html import kernel_html
 from ansor.measure.measure_task import MeasureTask
 from ansor.measure.trial.fill import fills_of
 from ansor.measure.trial.recipe import check_lines, input_lines, moves_line, recipe_text
@@ -64,6 +65,9 @@ class Program:
                            for wanted in (False, True))  # fmt: skip
         measured = f", measured {self.unit.text(self.cost)}" if self.cost is not None else ""
         return f"Program({self.name} for {self.target}: {inputs} -> {outputs}; {counted(self.code.threads, 'thread')}{measured})"
+
+    def _repr_html_(self) -> str:
+        return kernel_html(repr(self), self.arguments, self.schedule, self.source)
 
     @property
     def cost(self) -> float | None:

@@ -19,6 +19,7 @@ from ansor.schedule.choice import Choice
 from ansor.schedule.lower import Numbers, lower
 from ansor.schedule.state import State, initial_state
 from ansor.schedule.steps import Json, Step, step_from_json
+from ansor.support.html_text import table, unfolding
 
 Rows = NDArray[np.int64]
 T = TypeVar("T")
@@ -92,6 +93,10 @@ class Sketch:
 
     def __repr__(self) -> str:
         return f"Sketch({', '.join(one.name for one in self.dag.outputs)}: {len(self.steps)} steps, {len(self.choices)} open choices)"
+
+    def _repr_html_(self) -> str:
+        choices = [(one.name, one.kind, one.extent or "", one.size) for one in self.choices]
+        return table(repr(self), ("choice", "kind", "extent", "values"), choices) + unfolding("steps", str(self))
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.steps)) or "(as declared)"

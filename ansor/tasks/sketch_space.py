@@ -41,6 +41,9 @@ class SketchSpace:
     def __repr__(self) -> str:
         return f"SketchSpace({self.sketch!r}{f', {self.algorithm}' if self.algorithm else ''})"
 
+    def _repr_html_(self) -> str:
+        return self.sketch._repr_html_()
+
     @property
     def name(self) -> str:
         """The steps as JSON text."""

@@ -27,6 +27,7 @@ from ansor.rules.base import SketchRule
 from ansor.rules.registry import resolve
 from ansor.schedule.sketch import Sketch
 from ansor.search.derive import spaces
+from ansor.support.html_text import table
 from ansor.support.notices import warn
 from ansor.targets.base import Target, parse_target
 from ansor.tasks.arguments import check_arguments, check_names
@@ -203,6 +204,10 @@ class SearchTask:
 
     def __repr__(self) -> str:
         return f"SearchTask({self.name}, {self.target})"
+
+    def _repr_html_(self) -> str:
+        rows = [(k, space.algorithm, len(space.sketch.steps), f"{float(np.prod(space.sizes, dtype=float)):.3g}") for k, space in enumerate(self.spaces)]
+        return table(repr(self), ("sketch", "algorithm", "steps", "programs"), rows)
 
 
 def _in_normal_form(declared: Dag) -> Dag:

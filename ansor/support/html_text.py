@@ -1,0 +1,39 @@
+"""Small pieces of HTML for notebooks: tables and texts that unfold. Every text is escaped; there is no script, no style sheet, and nothing is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+LONGEST = 20_000
+"""Characters of a text; the rest is left out, and said to be."""
+
+MOST = 50
+"""Rows of a table; how many more there are is said below it."""
+
+REPLACED = "\ufffd"
+
+
+def printable(text: str) -> str:
+    """Without what no page should hold: control characters, halves of letters, marks that turn the direction of writing."""
+    return "".join(letter if letter.isprintable() or letter in "\n\t" else REPLACED for letter in text)
+
+
+def escaped(value: object) -> str:
+    """A value as text that is shown as it is."""
+    return escape(printable(str(value)))
+
+
+def table(caption: str, headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table with a line above it. Numbers and texts alike are on the left, so that it reads the same in every theme."""
+    every = list(rows)
+    head = "".join(f"<th>{escaped(one)}</th>" for one in headings)
+    body = "".join(f"<tr>{''.join(f'<td>{escaped(cell)}</td>' for cell in row)}</tr>" for row in every[:MOST])
+    more = f"<p>and {len(every) - MOST} more</p>" if len(every) > MOST else ""
+    return f"<p>{escaped(caption)}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def unfolding(summary: str, text: str) -> str:
+    """A text that is hidden until it is asked for."""
+    shown = text if len(text) <= LONGEST else f"{text[:LONGEST]}\n... {len(text) - LONGEST} characters more"
+    return f"<details><summary>{escaped(summary)}</summary><pre>{escaped(shown)}</pre></details>"
