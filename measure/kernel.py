@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ansor.codegen.building import Toolchain
 from ansor.codegen.c_toolchain import CToolchain
-from ansor.codegen.pool_library import shared_pool
+from ansor.codegen.pool_library import bring_pool, pool_bytes, shared_pool
 from ansor.codegen.source import ALIGNMENT, Argument, CSource
 from ansor.codegen.toolchain import find_compiler
 from ansor.errors import ArgumentError, ArgumentTypeError, MeasureError, ToolchainError
@@ -292,13 +292,14 @@ class Kernel(Locked):
 
     def files(self) -> saved_kernel.Files:
         """What `save` writes: the contents of the files by their names."""
-        return self._saved().files()
+        return self._saved().files(pool_bytes(self._source.threads))
 
     @classmethod
     def of_files(cls, files: saved_kernel.Files, where: str) -> Self:
         """The kernel of `files`; `where` they are from is for messages. Raises MeasureError as `load` does."""
         saved = saved_kernel.opened(files, where)
         try:
+            bring_pool(saved_kernel.pool_of(files))
             with tempfile.TemporaryDirectory(prefix="ansor-kernel-") as private:  # a path that dlopen has never seen, and nobody writes to
                 library = Path(private) / "kernel.so"
                 library.write_bytes(saved.library)

@@ -26,6 +26,8 @@ from ansor.support.safe_files import digest, make_folder, write_whole
 
 VERSION = 2  # 1 had no digests
 FILES = ("kernel.c", "kernel.so", "constants.npz")
+POOL = "pool.so"
+"""The threads of kernels that have several: with it they run where there is no compiler. Kernels that were saved before have none."""
 ABOUT = "kernel.json"
 SEAL = "digest"
 """What kernel.json has of itself."""
@@ -48,11 +50,12 @@ class SavedKernel:
     origin: str
     name: str = ""
 
-    def files(self) -> Files:
-        """The four files."""
+    def files(self, pool: bytes = b"") -> Files:
+        """The four files, and `POOL` where there is one."""
         held = io.BytesIO()
         np.savez(held, *self.constants.values(), allow_pickle=False)
         files = {"kernel.c": self.source.text.encode(), "kernel.so": self.library, "constants.npz": held.getvalue()}
+        files |= {POOL: pool} if pool else {}
         about = {
             "version": VERSION, "entry": self.source.entry, "symbol": self.symbol,
             "arguments": [argument.to_data() for argument in self.source.arguments], "constants": list(self.constants),
@@ -73,16 +76,27 @@ def write(files: Files, folder: Path) -> None:
     """Write the files, kernel.json last. Raises MeasureError when they cannot be written."""
     try:
         make_folder(folder)
-        for name in (*FILES, ABOUT):
+        for name in (*_code(files), ABOUT):
             write_whole(folder / name, files[name], 0o755 if name.endswith(".so") else 0o644)
     except OSError as error:
         raise MeasureError(f"asked to save a kernel in {folder}, which cannot be written to ({error.strerror or error}); name another folder") from error
 
 
+def _code(files: Files) -> list[str]:
+    """All but the description, which is written last."""
+    return [name for name in files if name != ABOUT]
+
+
+def pool_of(files: Files) -> bytes:
+    """The threads that a kernel which was `opened` brings along; b"" for none, and for a file that is not of this kernel."""
+    return files[POOL] if POOL in json.loads(files[ABOUT])["digests"] else b""
+
+
 def read(folder: Path) -> Files:
     """The files of a folder. Raises MeasureError when one is missing."""
     try:
-        return {name: (folder / name).read_bytes() for name in (ABOUT, *FILES)}
+        names = (ABOUT, *FILES, *([POOL] if (folder / POOL).exists() else []))
+        return {name: (folder / name).read_bytes() for name in names}
     except OSError as error:
         raise MeasureError(f"{folder}: no saved kernel can be read there: {error}; write one with Kernel.save") from error
 
@@ -108,7 +122,8 @@ def archived(path: Path) -> Files | None:
     """The files of the archive at the end of a file; None where there is no whole one. Raises MeasureError for a file that cannot be read."""
     try:
         with ZipFile(path) as zipped:
-            return {name: zipped.read(name) for name in (ABOUT, *FILES)}
+            names = (ABOUT, *FILES, *([POOL] if POOL in zipped.namelist() else []))
+            return {name: zipped.read(name) for name in names}
     except OSError as error:
         raise MeasureError(f"asked for the kernel in {path}, which cannot be read ({error.strerror or error}); name another file") from error
     except (BadZipFile, zlib.error, KeyError, ValueError, EOFError, RuntimeError, struct.error):
@@ -123,8 +138,8 @@ def _opened(files: Files, where: str) -> SavedKernel:
         raise MeasureError(f"{where}: a kernel of version {told(about['version'])}, but we read {VERSION}; save it again")
     if about[SEAL] != sealed(about)[SEAL]:
         raise MeasureError(f"{where}: {ABOUT} is damaged; save the kernel again")
-    for name in FILES:
-        if about["digests"][name] != digest(files[name]):
+    for name in (*FILES, *([POOL] if POOL in about["digests"] else [])):
+        if name not in files or about["digests"][name] != digest(files[name]):
             raise MeasureError(f"{where}: {name} is damaged, or was only partly saved; save the kernel again")
     texts = {name: _of(about, name, str) for name in ("entry", "symbol", "schedule", "origin")}
     numbers = {name: _of(about, name, int) for name in ("workspace_bytes", "threads")}

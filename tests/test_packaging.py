@@ -34,8 +34,8 @@ def _folder(package: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """The names in a wheel built from a copy: a build folder with old files in it would hide what is missing."""
+def wheel_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel built from a copy: a build folder with old files in it would hide what is missing."""
     copy, output = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
     for name in NEEDED_TO_BUILD:
         shutil.copy(ROOT / name, copy)
@@ -45,7 +45,13 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     built = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     assert built.returncode == 0, built.stderr
     (path,) = output.glob("ansor-*.whl")
-    with zipfile.ZipFile(path) as archive:
+    return path
+
+
+@pytest.fixture(scope="module")
+def wheel(wheel_file: Path) -> set[str]:
+    """The names in it."""
+    with zipfile.ZipFile(wheel_file) as archive:
         return set(archive.namelist())
 
 

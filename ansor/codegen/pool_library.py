@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import tempfile
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,9 +28,9 @@ class Pool:
     handle: int  # what ansor_pool_create returned
 
 
-def open_pool(library: Path, threads: int) -> Pool:
+def open_pool(library: Path | ctypes.CDLL, threads: int) -> Pool:
     """A new pool of `threads` threads (the caller is one of them). Raises OSError when it cannot be made."""
-    loaded = ctypes.CDLL(str(library))
+    loaded = _loaded(library)
     loaded.ansor_pool_create.restype = ctypes.c_void_p
     loaded.ansor_pool_create.argtypes = [ctypes.c_int]
     handle = loaded.ansor_pool_create(threads)
@@ -43,17 +44,30 @@ OPENMP = ("GOMP_parallel", "omp_get_thread_num", "omp_get_max_threads", "omp_in_
 """What the pool needs of an OpenMP runtime. `GOMP_parallel` is GCC's; those of LLVM and Intel have it, too."""
 
 
-def use_openmp(library: Path, pool: Pool, runtime: ctypes.CDLL) -> bool:
+def _loaded(library: Path | ctypes.CDLL) -> ctypes.CDLL:
+    return ctypes.CDLL(str(library)) if isinstance(library, Path) else library
+
+
+def use_openmp(library: Path | ctypes.CDLL, pool: Pool, runtime: ctypes.CDLL) -> bool:
     """Let the threads of an OpenMP runtime do a pool's work where that has as many; False where `runtime`, or what it was linked with, is none."""
     try:
         functions = [ctypes.cast(getattr(runtime, name), ctypes.c_void_p) for name in OPENMP]
     except AttributeError:
         return False
     table = (ctypes.c_void_p * len(functions))(*functions)
-    ctypes.CDLL(str(library)).ansor_pool_use_openmp(ctypes.c_void_p(pool.handle), table)
+    _loaded(library).ansor_pool_use_openmp(ctypes.c_void_p(pool.handle), table)
     return True
 
 
+@dataclass(frozen=True, slots=True)
+class _Brought:
+    """The library that something saved brought along. It stays loaded, and its file is gone."""
+
+    content: bytes
+    loaded: ctypes.CDLL
+
+
+_brought: _Brought | None = None
 _pools: dict[int, Pool] = {}
 _apart: set[int] = set()  # pools that work apart from PyTorch's threads, as it was not there when they were made
 _forked = False
@@ -69,7 +83,7 @@ def shared_pool(threads: int, compiler: Compiler | None = None) -> Pool:
     if known is not None and (threads not in _apart or loaded_torch() is None):
         return known
     with _pools_lock:
-        library = pool_library(compiler or find_compiler())
+        library = _library(compiler)
         if threads not in _pools:
             try:
                 _pools[threads] = open_pool(library, threads)
@@ -84,7 +98,42 @@ def shared_pool(threads: int, compiler: Compiler | None = None) -> Pool:
         return _pools[threads]
 
 
-def _share_with_torch(library: Path, pool: Pool, torch: ModuleType) -> None:
+def _library(compiler: Compiler | None) -> Path | ctypes.CDLL:
+    """Built, or where there is no compiler, what was brought along."""
+    try:
+        return pool_library(compiler or find_compiler())
+    except ToolchainError:
+        if _brought is None:
+            raise
+        return _brought.loaded
+
+
+def bring_pool(content: bytes) -> None:
+    """Keeps the library that a saved kernel or network brings along, for a process without a compiler; b"" brings none.
+
+    Raises OSError when it does not load.
+    """
+    global _brought
+    if content and _brought is None:
+        with tempfile.TemporaryDirectory(prefix="ansor-pool-") as private:  # nobody else writes to it
+            library = Path(private) / "pool.so"
+            library.write_bytes(content)
+            _brought = _Brought(content, ctypes.CDLL(str(library)))
+
+
+def pool_bytes(threads: int) -> bytes:
+    """What is saved for `bring_pool`: b"" for one thread. Raises ToolchainError where it is neither built nor brought."""
+    if threads == 1:
+        return b""
+    try:
+        return pool_library(find_compiler()).read_bytes()
+    except ToolchainError:
+        if _brought is None:
+            raise
+        return _brought.content
+
+
+def _share_with_torch(library: Path | ctypes.CDLL, pool: Pool, torch: ModuleType) -> None:
     where = Path(str(torch.__file__)).parent / "lib"
     for name in ("libtorch_cpu.so", "libtorch_cpu.dylib"):
         if (where / name).exists():

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.library_cache import kept_library
-from ansor.codegen.pool_library import shared_pool
+from ansor.codegen.pool_library import bring_pool, shared_pool
 from ansor.codegen.toolchain import find_compiler
 from ansor.errors import ArgumentError, ArgumentTypeError, CacheError, MeasureError, ModelError, OutOfRangeError, ToolchainError
 from ansor.graph.plan import ARENA, NetworkPlan, Place, PlacedArray, nest, out_of_range
@@ -38,6 +38,7 @@ def load(folder: str | Path) -> LoadedNetwork:
     place = Path(folder)
     saved = read(place)
     try:
+        bring_pool(saved.pool)
         if saved.processor != processor_identity():
             return LoadedNetwork(saved, ctypes.CDLL(str(_rebuilt(saved, place))))
         with tempfile.TemporaryDirectory(prefix="ansor-network-") as private:  # a path that dlopen has never seen, and nobody writes to

@@ -22,13 +22,14 @@ from ansor.support.json_values import brief, told
 from ansor.support.safe_files import digest, make_folder, write_whole
 
 VERSION = 1
-ABOUT, LIBRARY, CONSTANTS_FILE, PLAN_TEXT = "network.json", "network.so", "constants.bin", "network.c"
+ABOUT, LIBRARY, CONSTANTS_FILE, PLAN_TEXT, POOL = "network.json", "network.so", "constants.bin", "network.c", "pool.so"
 KERNELS = "kernels"
 
 
 @dataclass(frozen=True)
 class SavedNetwork:
-    """processor: whose machine code it is; mcpu: what it is compiled for again; texts: file names -> C; constants: bytes, or the mapped file."""
+    """processor: whose machine code it is; mcpu: what it is compiled for again; texts: file names -> C; constants: bytes, or the mapped file;
+    pool: the threads, for processes without a compiler, b"" for a network of one thread."""
 
     plan: NetworkPlan
     processor: str
@@ -36,10 +37,12 @@ class SavedNetwork:
     texts: Mapping[str, str]
     library: bytes
     constants: bytes | mmap.mmap
+    pool: bytes = b""
 
     def write(self, folder: Path) -> None:
         """All files, network.json last. Raises MeasureError when they cannot be written."""
         files = {name: text.encode() for name, text in self.texts.items()} | {LIBRARY: self.library, CONSTANTS_FILE: bytes(self.constants)}
+        files |= {POOL: self.pool} if self.pool else {}
         about = {
             "version": VERSION, "processor": self.processor, "mcpu": self.mcpu, "texts": list(self.texts), "plan": dataclasses.asdict(self.plan),
             "digests": {name: digest(content) for name, content in files.items()},
@@ -47,7 +50,7 @@ class SavedNetwork:
         try:
             make_folder(folder / KERNELS)
             for name, content in files.items():
-                write_whole(folder / name, content, 0o755 if name == LIBRARY else 0o644)
+                write_whole(folder / name, content, 0o755 if name in (LIBRARY, POOL) else 0o644)
             write_whole(folder / ABOUT, (json.dumps(sealed(about), indent=1) + "\n").encode())
         except OSError as error:
             raise MeasureError(f"asked to save a network in {folder}, which cannot be written to ({error.strerror or error}); name another folder") from error
@@ -71,7 +74,7 @@ def _read(folder: Path) -> SavedNetwork:
         raise MeasureError(f"{folder}: a network of version {told(about['version'])}, but we read {VERSION}; save it again")
     if about[SEAL] != sealed(about)[SEAL]:
         raise MeasureError(f"{folder}: {ABOUT} is damaged; save the network again")
-    names = [*about["texts"], LIBRARY]
+    names = [*about["texts"], LIBRARY, *([POOL] if POOL in about["digests"] else [])]
     files = {name: (folder / name).read_bytes() for name in names}
     constants = _mapped(folder / CONSTANTS_FILE)
     for name in (*names, CONSTANTS_FILE):
@@ -79,7 +82,7 @@ def _read(folder: Path) -> SavedNetwork:
         if found != about["digests"][name]:
             raise MeasureError(f"{folder}: {name} is damaged, or was only partly saved; save the network again")
     texts = {name: files[name].decode() for name in about["texts"]}
-    return SavedNetwork(plan_of_data(about["plan"]), about["processor"], about["mcpu"], texts, files[LIBRARY], constants)
+    return SavedNetwork(plan_of_data(about["plan"]), about["processor"], about["mcpu"], texts, files[LIBRARY], constants, files.get(POOL, b""))
 
 
 def _mapped(path: Path) -> bytes | mmap.mmap:

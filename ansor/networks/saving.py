@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ansor.codegen.c_toolchain import CToolchain
+from ansor.codegen.pool_library import pool_bytes
 from ansor.codegen.toolchain import compile_files
 from ansor.errors import ModelError, ToolchainError
 from ansor.measure.machine_identity import processor_identity
@@ -53,7 +54,8 @@ def save(network: CompiledNetwork, folder: Path, target: Target) -> None:
     texts |= {f"{KERNELS}/{number}.c": kernel.code.text for number, kernel in enumerate(planning.kernels)}
     with tempfile.TemporaryDirectory(prefix="ansor-network-") as scratch:
         library = built(tuple(texts.values()), toolchain, Path(scratch) / "network.so").read_bytes()
-    SavedNetwork(planning.plan, processor_identity(), toolchain.mcpu, texts, library, constants.content).write(folder)
+    pool = pool_bytes(planning.plan.threads)
+    SavedNetwork(planning.plan, processor_identity(), toolchain.mcpu, texts, library, constants.content, pool).write(folder)
 
 
 def built(texts: Sequence[str], toolchain: CToolchain, output: Path) -> Path:

@@ -11,17 +11,18 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
 
+import ansor
 from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.source import Argument, CSource
 from ansor.codegen.toolchain import Compiler
 from ansor.errors import AnsorError, MeasureError
 from ansor.measure.kernel import Kernel, build_kernels
-from ansor.measure.saved_kernel import ABOUT, FILES, sealed
+from ansor.measure.saved_kernel import ABOUT, FILES, POOL, sealed
 from tests.power_loss import every_death
 
 MakeSource = Callable[[str], CSource]
@@ -191,3 +192,35 @@ def test_a_pickle_that_was_changed_is_one_sentence(kernel: Kernel) -> None:
     place = text.index(b"\x7fELF") + 600
     with pytest.raises(MeasureError, match="kernel.so is damaged"):
         pickle.loads(text[:place] + bytes([text[place] ^ 1]) + text[place + 1 :])
+
+
+def test_threads_are_saved_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel of several threads runs where there is no compiler, and can be saved there again."""
+    from ansor.codegen import pool_library
+    from ansor.errors import ToolchainError
+
+    def no_compiler(command: str = "") -> NoReturn:
+        raise ToolchainError("no C compiler")
+
+    place, a = tmp_path / "threaded", np.ones((64, 64), np.float32)
+    kernel = ansor.auto_schedule("matmul", (64, 64, 64), "cpu -threads=2")
+    assert isinstance(kernel, Kernel) and kernel.code.threads == 2
+    kernel.save(place)
+    assert (place / POOL).is_file()
+    for name, value in (("find_compiler", no_compiler), ("_pools", {}), ("_apart", set()), ("_brought", None)):
+        monkeypatch.setattr(pool_library, name, value)
+    again = Kernel.load(place)
+    twice = Kernel.load(again.save(tmp_path / "again"))
+    assert all(np.array_equal(np.asarray(one(a, a)), np.full((64, 64), 64.0)) for one in (again, twice))
+    for content in (b"", (place / POOL).read_bytes()[:-1], None):
+        (place / POOL).unlink()
+        if content is not None:
+            (place / POOL).write_bytes(content)
+        with pytest.raises(MeasureError, match="pool.so is damaged, or was only partly saved"):
+            Kernel.load(place)
+        (place / POOL).touch()
+
+
+def test_threads_of_another_kernel_are_left_alone(folder: Path) -> None:
+    (folder / POOL).write_bytes(b"whatever was there")
+    assert works(Kernel.load(folder))
