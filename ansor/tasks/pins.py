@@ -40,9 +40,9 @@ MANY = 12
 class Pin:
     """name: what is fixed, with `*` for any part of it; value: what to.
 
-    A choice is fixed to a number, to one of several, to numbers (`Part`s), or to False (0) or True (anything else); a step, to be there or not. Where a sketch
-    has no such name the pin holds if it is False, and else the sketch is left out. Pins on what only templates have leave the rules' sketches alone, and the
-    other way round.
+    A choice is fixed to a number, to one of several, to numbers (each a `Part`), or to False (0) or True (anything else); a step, to be there or not.
+    Where a sketch has no such name the pin holds if it is False, and else the sketch is left out. Pins on what only templates have leave the rules'
+    sketches alone, and the other way round.
     """
 
     name: str
