@@ -15,7 +15,8 @@ class Finding:
     fine: bool = True
 
     def __str__(self) -> str:
-        return f"{self.name:<10} {self.text}{f'; {self.mend}' if self.mend else ''}"
+        between = " " if self.text.endswith("?") else "; "
+        return f"{self.name:<10} {self.text}{between + self.mend if self.mend else ''}"
 
 
 def told(name: str, sentence: str, what: str = "", *, mend: str) -> Finding:
