@@ -58,4 +58,5 @@ def test_programs_for_other_processors(text: str, tmp_path: Path) -> None:
     toolchain = target.toolchain()
     assert isinstance(toolchain, CToolchain | ImageToolchain)
     flags = [flag for flag in toolchain.flags if flag not in ("-O3", "-shared")]
+    assert "-w" not in flags
     assert not complaints((*toolchain.compiler.command, *flags, *STRICT), list(texts(target, 2, halves=True)), tmp_path)
