@@ -11,8 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from ansor import te
 from ansor.errors import ModelError
 from ansor.graph.ir import BINARY, ELEMENTWISE, Node
+from ansor.graph.scalar_functions import FORMULAS, OF_ONE, PAIRS
 from ansor.te import nn
 from ansor.te.expr import Const, Expr, binary
+from ansor.te.nn.gathering import place
 from ansor.te.tensor import Tensor, axes_of, declared
 
 
@@ -70,6 +72,8 @@ _BINARY = {"maximum": "max", "minimum": "min", "logical_and": "and", "logical_or
 
 def _binary(node: Node, values: Sequence[Expr]) -> Expr:
     left, right = _with_scalar(node, values)
+    if node.op in PAIRS:
+        return PAIRS[node.op](left, right)
     return binary(_BINARY.get(node.op, node.op), left, right)
 
 
@@ -102,6 +106,8 @@ _SAME_NAME = ("abs", "ceil", "cos", "erf", "exp", "floor", "log", "log2", "round
               "logical_not")
 UNARY_FUNCTIONS: Mapping[str, Function] = {
     **{name: _scalar(getattr(te, name)) for name in _SAME_NAME},
+    **{name: _scalar(function) for name, function in OF_ONE.items()},
+    **{name: _scalar(function) for name, (function, _) in FORMULAS.items()},
     "neg": _scalar(lambda x: -x),
     "relu": _scalar(lambda x: te.max(x, 0)),
     "silu": _scalar(lambda x: x * te.sigmoid(x)),
@@ -168,6 +174,16 @@ def _slice(node: Node, inputs: Sequence[Tensor], name: str) -> Tensor:
     return declared(name, axes, inputs[0][tuple(axis * step + start for axis, start, step in zip(axes, starts, steps, strict=True))])
 
 
+def _index(node: Node, inputs: Sequence[Tensor], name: str) -> Tensor:
+    """The dimensions `dims` of the first operand at the places that the others hold, which are broadcast to one shape: dimensions `at` and on of the result."""
+    data, *places = inputs
+    dims, at, rank = node.integers("dims"), node.integer("at"), node.integer("common")
+    axes = axes_of(node.shape)
+    common, rest = axes[at : at + rank], iter(axes[:at] + axes[at + rank :])
+    found = {dim: place(name, one, _broadcast_index(one, common), data.shape[dim]) for dim, one in zip(dims, places, strict=True)}
+    return declared(name, axes, data[tuple(found[dim] if dim in found else next(rest) for dim in range(data.ndim))])
+
+
 _DECLARE: Mapping[str, Callable[[Node, Sequence[Tensor], str], Tensor]] = {
     **dict.fromkeys(("conv1d", "conv2d", "conv3d"), _convolution),
     **dict.fromkeys(("conv1d_transpose", "conv2d_transpose", "conv3d_transpose"), _transposed_convolution),
@@ -189,4 +205,10 @@ _DECLARE: Mapping[str, Callable[[Node, Sequence[Tensor], str], Tensor]] = {
     "slice": _slice,
     "embedding": lambda node, inputs, name: nn.embedding(inputs[1], inputs[0], name),
     "expand": lambda node, inputs, name: nn.broadcast_to(inputs[0], node.shape, name),
+    "index": _index,
+    "gather": lambda node, inputs, name: nn.gather(inputs[0], node.integer("axis"), inputs[1], name),
+    "argmax": lambda node, inputs, name: nn.argmax(inputs[0], node.integers("axes"), bool(node.attributes["keepdims"]), name=name),
+    "argmin": lambda node, inputs, name: nn.argmin(inputs[0], node.integers("axes"), bool(node.attributes["keepdims"]), name=name),
+    "cumsum": lambda node, inputs, name: nn.cumsum(inputs[0], node.integer("axis"), name=name),
+    "cumprod": lambda node, inputs, name: nn.cumprod(inputs[0], node.integer("axis"), name=name),
 }

@@ -11,6 +11,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch._dynamo.convert_frame import compile_lock
 from torch.export import ExportedProgram
@@ -19,21 +20,27 @@ from torch.utils import _pytree as pytree
 
 from ansor import te
 from ansor.errors import DeclarationError, ModelError
-from ansor.graph.aten import elementwise as _elementwise  # noqa: F401  # these three fill the table
+from ansor.graph.aten import elementwise as _elementwise  # noqa: F401  # these fill the table
+from ansor.graph.aten import functions as _functions  # noqa: F401
 from ansor.graph.aten import heavy as _heavy  # noqa: F401
+from ansor.graph.aten import indexing as _indexing  # noqa: F401
 from ansor.graph.aten import layout as _layout  # noqa: F401
-from ansor.graph.aten.translation import TABLE, AtenCall, Builder, Ref, Unsupported, check_values
+from ansor.graph.aten import reductions as _reductions  # noqa: F401
+from ansor.graph.aten.translation import TABLE, AtenCall, Builder, Ref, Result, StaysWhole, Unsupported, check_values, is_of_kernels
 from ansor.graph.declare import declare
+from ansor.graph.decomposition import parts_of
 from ansor.graph.dtypes import array_of, in_memory, value_of
-from ansor.graph.export import CallArguments, ExampleInputs, Exported, Report, exported, known_warnings_silenced
+from ansor.graph.export import CallArguments, ExampleInputs, Exported, Report, exported, known_warnings_silenced, logs_silenced
 from ansor.graph.ir import Graph, Node, Value
 from ansor.graph.torch_call import Held, Slot, TorchCall
 from ansor.graph.weights import WatchedWeights
 from ansor.support.notices import warn
-from ansor.support.text import listed
+from ansor.support.text import first_line, listed
 
 OF_MEMORY = ("aten.as_strided", "aten.resize")  # how these names begin: their results depend on how memory lies, which arrays of networks do in one way
 TAKES_EMPTY = ("aten.cat.default", "aten.concat.default")  # their translation leaves operands without elements out
+MOST_PARTS_OF_PARTS = 4
+"""How deep calls are taken apart."""
 
 
 @dataclass(frozen=True)
@@ -79,21 +86,35 @@ def from_torch(model: object, example_inputs: ExampleInputs = (), report: Report
     say = report or warn
     with compile_lock:  # PyTorch patches its own modules while it traces: one thread at a time, and not beside one in torch.compile
         made = exported(model, example_inputs, say)
-        with known_warnings_silenced():
-            core = made.program.run_decompositions({})
+        core = _as_aten(made.program)
     return _Reader(core).read(made, say)
+
+
+def _as_aten(program: ExportedProgram) -> ExportedProgram:
+    """The program as calls that write to nothing. Raises ModelError for operators that PyTorch itself only runs, and knows no shapes of."""
+    try:
+        with known_warnings_silenced(), logs_silenced():
+            written: ExportedProgram = program.run_decompositions({})
+            return written
+    except Exception as error:
+        raise ModelError(
+            f"torch.export exports the model, but cannot rewrite it without side effects: {first_line(error)}; leave that operator out of it"
+        ) from error
 
 
 class _Reader:
     """Walks one exported program. Mutable, and private to one call of `from_torch`."""
 
-    def __init__(self, program: ExportedProgram) -> None:
+    def __init__(self, program: ExportedProgram, build: Builder | None = None, within: tuple[object, ...] = ()) -> None:
+        """within: the operators that what is read is a part of; nothing of it stays in PyTorch."""
         self.program = program
-        self.build = Builder()
+        self.build = build or Builder()
+        self.within = within
         self.read_names = {node.name for node in program.graph.nodes if node.users}
         self.arrays: dict[str, str] = {}  # fx node -> array of the graph
         self.held: dict[str, Held] = {}  # fx node -> constant that NumPy cannot hold
         self.tuples: dict[str, list[str | Held | None]] = {}  # fx node of several results -> arrays
+        self.lists: dict[str, tuple[torch.fx.Node, int]] = {}  # fx node that is a list among several results -> the call, and how many results are before it
         self.pending: dict[str, TorchCall] = {}  # fx node of several results -> the call that stays in PyTorch
         self.pending_inputs: dict[str, list[str]] = {}
         self.reasons: dict[str, str] = {}  # site -> why it stays in PyTorch
@@ -189,26 +210,81 @@ class _Reader:
         if self._known(node) and torch.Tag.nondeterministic_seeded not in node.target.tags:
             self._make_constant(node)
             return
+        if all(one.size == 0 and in_memory(one.dtype) for one in results):
+            self._make_empty(node, results)
+            return
         try:
-            given = [self._value_of(one) for one in node.all_input_nodes]
-            if str(node.target) in TAKES_EMPTY:
-                given = [value for value in given if value.size]
-            check_values([*results[:1], *given])  # of several results the others may be unused
-            call = AtenCall(str(node.target), node.name, self._bound(node), tuple(results))
-            translation = TABLE.get(call.operator)
-            if translation is None:
-                raise Unsupported("there is no translation into kernels")
-            before = len(self.build.nodes)
-            made = translation(call, self.build)
-            self._check_declarable(list(self.build.nodes.values())[before:])
+            made = self._translated(node, results)
         except Unsupported as reason:
-            self._leave_in_torch(node, results, str(reason))
+            if isinstance(reason, StaysWhole) or not self._read_parts(node, results):
+                self._leave_in_torch(node, results, str(reason))
             return
         if isinstance(made, list):
             self.tuples[node.name] = list(made)
         else:
-            assert self.build.shape(made) == results[0].shape and self.build.dtype(made) == results[0].dtype, (str(call), self.build.values[made])
             self.arrays[node.name] = made
+
+    def _translated(self, node: torch.fx.Node, results: Sequence[Value]) -> Result:
+        """What a translation makes of a call. Unsupported where there is none, or not for this call."""
+        given = [self._value_of(one) for one in node.all_input_nodes]
+        if str(node.target) in TAKES_EMPTY:
+            given = [value for value in given if value.size]
+        check_values([*results[:1], *given])  # of several results the others may be unused
+        call = AtenCall(str(node.target), node.name, self._bound(node), tuple(results), _used(node, len(results)))
+        translation = TABLE.get(call.operator)
+        if translation is None:
+            raise Unsupported("there is no translation into kernels")
+        before = len(self.build.nodes)
+        made = translation(call, self.build)
+        if isinstance(made, list):
+            for place in call.used:
+                if made[place] is None:
+                    raise Unsupported(f"its result number {place} is used, which kernels do not make")
+        elif self.build.values[made] != results[0]:  # some of PyTorch's reference implementations say another dtype than they make
+            assert self.within, (str(call), self.build.values[made])
+            raise Unsupported("its parts have another result")
+        self._check_declarable(list(self.build.nodes.values())[before:])
+        return made
+
+    def _read_parts(self, node: torch.fx.Node, results: Sequence[Value]) -> bool:
+        """Reads a call as PyTorch takes it apart; False, with nothing changed, where some part has no translation either."""
+        given = [self._value_of(one) for one in node.all_input_nodes]
+        if len(self.within) >= MOST_PARTS_OF_PARTS or node.target in self.within or not all(map(is_of_kernels, (*given, *results))):
+            return False
+        parts = parts_of(node, TABLE)
+        if parts is None:
+            return False
+        inner = _Reader(self.program, self.build, (*self.within, node.target))
+        for one, outer in zip((one for one in parts.graph.nodes if one.op == "placeholder"), node.all_input_nodes, strict=True):
+            if outer.name in self.held:
+                return False
+            inner.arrays[one.name] = self._array_of(outer)
+        state = self.build.state()
+        try:
+            made = inner.read_graph(parts)
+            if [self.build.values[one] for one in made] != list(results):
+                raise Unsupported("its parts have another result")
+        except (Unsupported, ModelError):
+            self.build.restore(state)
+            return False
+        if isinstance(node.meta["val"], torch.Tensor):
+            self.arrays[node.name] = made[0]
+        else:
+            self.tuples[node.name] = list(made)
+        return True
+
+    def read_graph(self, module: torch.fx.GraphModule) -> list[str]:
+        """The arrays that the parts of a call make. Unsupported where a part has no translation."""
+        for node in module.graph.nodes:
+            if node.op == "call_function":
+                self._read_call(node)
+            elif node.op == "get_attr":
+                self._constant(node.name, getattr(module, str(node.target)))
+        (output,) = next(node for node in module.graph.nodes if node.op == "output").args
+        made = [output] if isinstance(output, torch.fx.Node) else list(output)
+        if not all(isinstance(one, torch.fx.Node) and one.name in self.arrays for one in made):
+            raise Unsupported("a part of it is no array")
+        return [self.arrays[one.name] for one in made]
 
     def _check_declarable(self, nodes: Sequence[Node]) -> None:
         """Unsupported if some node has no declaration, for its dtype, say."""
@@ -232,6 +308,14 @@ class _Reader:
         if found is None:
             raise ModelError(f"the model hands all results of {node.target} to one call, which is not understood")
         return found
+
+    def _make_empty(self, node: torch.fx.Node, results: Sequence[Value]) -> None:
+        """Results without elements are known."""
+        made: list[str | Held | None] = [self.build.constant(node.name, np.empty(one.shape, one.dtype)) for one in results]
+        if isinstance(node.meta["val"], torch.Tensor):
+            self.arrays[node.name] = str(made[0])
+        else:
+            self.tuples[node.name] = made
 
     def _make_constant(self, node: torch.fx.Node) -> None:
         def tensor(argument: torch.fx.Node) -> torch.Tensor:
@@ -264,21 +348,31 @@ class _Reader:
     def _read_item(self, node: torch.fx.Node) -> None:
         source, index = node.args
         assert isinstance(source, torch.fx.Node) and isinstance(index, int)
+        if source.name in self.lists:
+            source, before = self.lists[source.name]
+            index += before
+        else:
+            parts = source.meta["val"]
+            before = sum(map(len, map(_leaves, parts[:index])))
+            if isinstance(parts[index], (list, tuple)):
+                self.lists[node.name] = source, before
+                return
+            index = before
         if source.name in self.tuples:
             made = self.tuples[source.name][index]
             if isinstance(made, Held):
                 self.held[node.name] = made
                 return
-            if made is not None:
-                self.arrays[node.name] = made
-                return
-            self._leave_in_torch(source, _results(source), f"its result number {index} is used, which kernels do not make")
-            del self.tuples[source.name]
+            assert made is not None
+            self.arrays[node.name] = made
+            return
         call = self.pending[source.name]
         value = _results(source)[index]
         self.arrays[node.name] = self.build.add("torch", self.pending_inputs[source.name], value.shape, value.dtype, node.name, call=call, index=index)
 
     def _leave_in_torch(self, node: torch.fx.Node, results: Sequence[Value], reason: str) -> None:
+        if self.within:
+            raise Unsupported(reason)
         names: list[str] = []
 
         def slot(one: torch.fx.Node) -> Slot | Held:
@@ -312,6 +406,12 @@ class _Reader:
         return {name: reason for reason, operators in sites.items() for name in operators}
 
 
+def _used(node: torch.fx.Node, results: int) -> tuple[int, ...]:
+    """Which of several results somebody reads."""
+    places = {user.args[1] for user in node.users if user.target is operator.getitem}
+    return tuple(place for place in range(results) if place in places)
+
+
 def _check_memory(node: torch.fx.Node) -> None:
     """ModelError unless the operand is the whole of its memory, and in the order of its dimensions."""
     operand = node.all_input_nodes[0].meta.get("val")
@@ -326,10 +426,15 @@ def _results(node: torch.fx.Node) -> list[Value]:
     if isinstance(meta, torch.Tensor):
         return [_value(meta, node.name)]
     if isinstance(meta, (tuple, list)):
-        return [_value(one, node.name) if isinstance(one, torch.Tensor) else Value((), "none") for one in meta]
+        return [_value(one, node.name) if isinstance(one, torch.Tensor) else Value((), "none") for one in _leaves(meta)]
     if meta is None:
         return []
     raise ModelError(f"the model computes a {type(meta).__name__} from its inputs ({node.target}); only tensors of fixed shape are understood")
+
+
+def _leaves(results: object) -> list[object]:
+    """Results with the lists among them laid out."""
+    return [leaf for one in results for leaf in _leaves(one)] if isinstance(results, (list, tuple)) else [results]
 
 
 def _value(tensor: object, name: str) -> Value:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ansor.errors import OutOfRangeError
 from ansor.graph.fuse import Group
-from ansor.graph.ir import Array, Graph
+from ansor.graph.ir import Array, Graph, Node
 from ansor.graph.plan import out_of_range
 
 
@@ -39,11 +39,22 @@ def index_checks(graph: Graph, group: Group, arrays: ArraysByName) -> Sequence[I
     """One check for each look-up of the group: it raises OutOfRangeError. Constant indices are checked now, and never again."""
     checks = []
     for node in group.nodes:
-        if node.op == "embedding":
-            weight, indices = node.inputs
-            check = IndexCheck(node.name, arrays[indices], graph.value(weight).shape[0])
+        for indices, rows in _looked_up(graph, node):
+            check = IndexCheck(node.name, arrays[indices], rows)
             if indices in graph.constants:
                 check()
             else:
                 checks.append(check)
     return checks
+
+
+def _looked_up(graph: Graph, node: Node) -> list[tuple[str, int]]:
+    """The operands of a node that are indices, and how many rows each may name."""
+    if node.op == "embedding":
+        return [(node.inputs[1], graph.value(node.inputs[0]).shape[0])]
+    if node.op == "gather":
+        return [(node.inputs[1], graph.value(node.inputs[0]).shape[node.integer("axis")])]
+    if node.op == "index":
+        extents = graph.value(node.inputs[0]).shape
+        return [(indices, extents[dim]) for indices, dim in zip(node.inputs[1:], node.integers("dims"), strict=True)]
+    return []

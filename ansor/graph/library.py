@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from ansor.graph.fuse import Group
 from ansor.graph.ir import ELEMENTWISE, Array, Graph, Node
 from ansor.graph.memory import aligned
+from ansor.graph.scalar_functions import FORMULAS, OF_ONE, PAIRS
 from ansor.graph.tasks import ExtractedGraph
 
 Tensor = torch.Tensor
@@ -163,6 +164,10 @@ def _torch(name: str) -> Maker:
     return lambda node: getattr(torch, name)  # PyTorch's functions are found by name
 
 
+def _plain(function: Callable[..., Tensor]) -> Maker:
+    return lambda node: function
+
+
 def _aten(name: str, **given: str) -> Maker:
     """`aten.name.out` with keywords `given` by the node's attributes of these names."""
     function = getattr(torch.ops.aten, name).out
@@ -182,6 +187,9 @@ _SAME_NAME = ("abs", "ceil", "cos", "erf", "exp", "floor", "log", "log2", "logic
               "add", "sub", "mul", "div", "maximum", "minimum", "pow", "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or")
 _ELEMENTWISE: Mapping[str, Maker] = {
     **{name: _torch(name) for name in _SAME_NAME},
+    **{name: _torch(name) for name in (*OF_ONE, *PAIRS)},
+    **{name: _plain(function) for name, (_, function) in FORMULAS.items() if name != "isfinite"},
+    "isfinite": lambda node: lambda x, out: out.copy_(torch.isfinite(x)),
     **{name: _aten(name) for name in ("hardsigmoid", "hardswish", "silu")},
     "relu": lambda node: lambda x, out: torch.clamp_min(x, 0, out=out),
     "elu": _aten("elu", alpha="alpha"),
@@ -394,6 +402,33 @@ def _slice(node: Node, known: Known) -> Function:
     return lambda tensors, out: tensors[0][parts]
 
 
+def _index(node: Node, known: Known) -> Function:
+    """PyTorch puts the common shape where the first index is, or at the front if there are other dimensions between them."""
+    dims, at, rank = node.integers("dims"), node.integer("at"), node.integer("common")
+    first = dims[0] if dims == tuple(range(dims[0], dims[0] + len(dims))) else 0
+
+    def run(tensors: Sequence[Tensor], out: Tensor | None) -> Tensor:
+        places: list[Tensor | slice] = [slice(None)] * tensors[0].dim()
+        for dim, one in zip(dims, tensors[1:], strict=True):
+            places[dim] = one.long()
+        return tensors[0][tuple(places)].movedim(tuple(range(first, first + rank)), tuple(range(at, at + rank)))
+
+    return run
+
+
+def _place_of_extreme(node: Node, known: Known) -> Function:
+    axes, keep = node.integers("axes"), bool(node.attributes["keepdims"])
+    function = torch.argmax if node.op == "argmax" else torch.argmin
+
+    def run(tensors: Sequence[Tensor], out: Tensor | None) -> Tensor:
+        found = function(tensors[0], axes[0]) if len(axes) == 1 else function(tensors[0])
+        return found.reshape(node.shape).to(_dtype(node))
+
+    if len(axes) not in (1, len(node.shape) if keep else len(axes)):
+        raise NoLibraryForm(f"places of extremes over the dimensions {axes} have no form in PyTorch")
+    return run
+
+
 _OTHERS: Mapping[str, Callable[[Node, Known], Function]] = {
     **dict.fromkeys(("conv1d", "conv2d", "conv3d"), _convolution),
     **dict.fromkeys(("conv1d_transpose", "conv2d_transpose", "conv3d_transpose"), _transposed_convolution),
@@ -410,4 +445,9 @@ _OTHERS: Mapping[str, Callable[[Node, Known], Function]] = {
     "slice": _slice,
     "embedding": lambda node, known: lambda tensors, out: f.embedding(tensors[1], tensors[0]),
     "expand": lambda node, known: lambda tensors, out: tensors[0].expand(node.shape),
+    "index": _index,
+    "gather": lambda node, known: lambda tensors, out: torch.gather(tensors[0], node.integer("axis"), tensors[1].long(), out=out),
+    **dict.fromkeys(("argmax", "argmin"), _place_of_extreme),
+    "cumsum": lambda node, known: lambda tensors, out: torch.cumsum(tensors[0], node.integer("axis"), dtype=_dtype(node), out=out),
+    "cumprod": lambda node, known: lambda tensors, out: torch.cumprod(tensors[0], node.integer("axis"), dtype=_dtype(node), out=out),
 }

@@ -46,13 +46,17 @@ class TorchCall:
         return found
 
     def __call__(self, tensors: Sequence[torch.Tensor]) -> tuple[object, ...]:
-        """Runs the operator; always a tuple of results."""
+        """Runs the operator; always a tuple of results, with the lists among them laid out."""
         arguments = [_filled(one, tensors) for one in self.arguments]
         result = self.function()(*arguments, **{key: _filled(one, tensors) for key, one in self.keywords})
-        return tuple(result) if isinstance(result, (tuple, list)) else (result,)
+        return tuple(_laid_out(result))
 
     def __str__(self) -> str:
         return self.operator
+
+
+def _laid_out(result: object) -> list[object]:
+    return [leaf for one in result for leaf in _laid_out(one)] if isinstance(result, (tuple, list)) else [result]
 
 
 def _filled(argument: object, tensors: Sequence[torch.Tensor]) -> object:

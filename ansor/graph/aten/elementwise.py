@@ -9,12 +9,16 @@ from ansor.graph.aten.translation import AtenCall, Builder, Ref, Translation, Un
 FLOAT_ONLY = ("ceil", "cos", "erf", "exp", "floor", "hardsigmoid", "hardswish", "log", "log2", "round", "rsqrt", "sigmoid", "silu", "sin", "sqrt",
               "tanh", "trunc")
 PLAIN = ("abs", "neg", "relu", *FLOAT_ONLY)
+PRIMITIVES = frozenset(["abs", "ceil", "cos", "erf", "exp", "floor", "log", "log2", "neg", "round", "rsqrt", "sin", "sqrt", "tanh", "trunc"])
+"""Those of them that PyTorch's reference implementations end in."""
 
 
-def _plain(op: str) -> Translation:
+def plain(op: str) -> Translation:
+    """A function of one operand that the graph has a word for."""
+
     def translation(call: AtenCall, build: Builder) -> str:
         source = call.tensor("self")
-        if op in FLOAT_ONLY:
+        if op not in ("abs", "neg", "relu"):
             source = build.cast(source, call.result.dtype)
         if op == "abs" and build.dtype(source) == "uint8":
             return source
@@ -24,7 +28,7 @@ def _plain(op: str) -> Translation:
 
 
 for _op in PLAIN:
-    translates(f"aten.{_op}.default")(_plain(_op))
+    translates(f"aten.{_op}.default", *([f"prims.{_op}.default"] if _op in PRIMITIVES else []))(plain(_op))
 
 
 @translates("aten.gelu.default")
@@ -66,7 +70,7 @@ def clip(call: AtenCall, build: Builder) -> str:
     return build.unary("clip", source, call.name, low=low, high=high)
 
 
-@translates("aten.reciprocal.default")
+@translates("aten.reciprocal.default", "prims.reciprocal.default")
 def reciprocal(call: AtenCall, build: Builder) -> str:
     return build.binary("div", build.cast(call.tensor("self"), call.result.dtype), 1.0, call.name, reverse=True)
 
@@ -89,9 +93,17 @@ def power(call: AtenCall, build: Builder) -> str:
     return build.binary("pow", source, float(exponent), call.name)
 
 
-def _binary(op: str, *, reverse: bool = False) -> Translation:
+_OF_CONDITIONS = {"add": "logical_or", "mul": "logical_and", "maximum": "logical_or", "minimum": "logical_and", "bitwise_and": "logical_and",
+                  "bitwise_or": "logical_or", "bitwise_xor": "logical_xor"}
+"""What arithmetic means between conditions."""
+
+
+def of_pair(op: str, *, reverse: bool = False) -> Translation:
+    """A function of two operands, or of one and a number, with PyTorch's rules for their dtypes."""
+
     def translation(call: AtenCall, build: Builder) -> str:
-        left, right = call.tensor("self"), call.arguments["other"]
+        right = call.arguments["other"]
+        left = _first(call, build, right)
         if not isinstance(right, (Ref, int, float)):
             raise Unsupported(f"its operand is {right!r}")
         call.required("rounded division is not translated", rounding_mode=None)
@@ -111,9 +123,18 @@ def _binary(op: str, *, reverse: bool = False) -> Translation:
             left = build.cast(left, call.result.dtype)
             other = build.cast(other, call.result.dtype) if isinstance(other, str) else float(other)
             common = call.result.dtype
-        return build.binary(op, left, other, call.name, dtype=call.result.dtype, reverse=reverse)
+        word = _OF_CONDITIONS.get(op, op) if common == "bool" else op
+        return build.binary(word, left, other, call.name, dtype=call.result.dtype, reverse=reverse)
 
     return translation
+
+
+def _first(call: AtenCall, build: Builder, other: object) -> str:
+    """The operand `self`; a number, which calls that were parts of another may have there, in the dtype of what it is put together with."""
+    given = call.arguments["self"]
+    if isinstance(given, Ref) or not isinstance(other, Ref):
+        return call.tensor("self")
+    return build.number(given, build.dtype(other) if call.result.dtype == "bool" else call.result.dtype)
 
 
 def _common_dtype(build: Builder, left: str, right: Ref | float) -> str:
@@ -124,17 +145,18 @@ def _common_dtype(build: Builder, left: str, right: Ref | float) -> str:
 
 
 for _name, _op in (("add", "add"), ("sub", "sub"), ("mul", "mul")):
-    translates(f"aten.{_name}.Tensor", f"aten.{_name}.Scalar")(_binary(_op))
+    translates(f"aten.{_name}.Tensor", f"aten.{_name}.Scalar", f"prims.{_name}.default")(of_pair(_op))
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
-    translates(f"aten.{_name}.Tensor", f"aten.{_name}.Scalar")(_binary(_name))
-translates("aten.rsub.Scalar")(_binary("sub", reverse=True))
-translates("aten.maximum.default")(_binary("maximum"))
-translates("aten.minimum.default")(_binary("minimum"))
+    translates(f"aten.{_name}.Tensor", f"aten.{_name}.Scalar", f"prims.{_name}.default")(of_pair(_name))
+translates("aten.rsub.Scalar")(of_pair("sub", reverse=True))
+translates("aten.maximum.default", "prims.maximum.default")(of_pair("maximum"))
+translates("aten.minimum.default", "prims.minimum.default")(of_pair("minimum"))
 
 
-@translates("aten.div.Tensor", "aten.div.Scalar")
+@translates("aten.div.Tensor", "aten.div.Scalar", "prims.div.default")
 def divide(call: AtenCall, build: Builder) -> str:
-    left, right, dtype = call.tensor("self"), call.arguments["other"], call.result.dtype
+    right, dtype = call.arguments["other"], call.result.dtype
+    left = _first(call, build, right)
     if isinstance(right, Ref):
         return build.binary("div", build.cast(left, dtype), build.cast(right, dtype), call.name)
     return build.binary("div", build.cast(left, dtype), float(call.number("other")), call.name)
@@ -179,9 +201,11 @@ def cast(call: AtenCall, build: Builder) -> str:
     return build.cast(call.tensor("self"), call.result.dtype)
 
 
-@translates("aten.clone.default", "aten.contiguous.default", "aten.detach.default", "aten.alias.default", "aten.lift_fresh_copy.default")
+@translates("aten.clone.default", "aten.contiguous.default", "aten.detach.default", "aten.alias.default", "aten.lift_fresh_copy.default",
+            "prims.clone.default", "prims.view_of.default", "aten.conj.default", "aten.real.default", "aten.resolve_conj.default", "aten.resolve_neg.default",
+            "aten.positive.default", "aten.conj_physical.default")
 def identity(call: AtenCall, build: Builder) -> str:
-    return call.tensor("self")
+    return call.tensor("self" if "self" in call.arguments else "a")
 
 
 @translates("aten.dropout.default", "aten.alpha_dropout.default", "aten.feature_dropout.default")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import prod
 
 import numpy as np
 
-from ansor.graph.aten.translation import AtenCall, Builder, Result, Translation, Unsupported, translates
+from ansor.graph.aten.pool_places import adaptive_windows, pool_with_places, sliding_windows
+from ansor.graph.aten.translation import AtenCall, Builder, Ref, Result, Translation, Unsupported, translates
+from ansor.graph.ir import Value
 
 
 def _float_only(call: AtenCall) -> None:
@@ -19,11 +22,15 @@ def _float_only(call: AtenCall) -> None:
             "aten.conv3d.padding", "aten.convolution.default", "aten.conv_transpose1d.default", "aten.conv_transpose2d.input",
             "aten.conv_transpose3d.input")
 def convolution(call: AtenCall, build: Builder) -> str:
+    return _convolution(call, build)
+
+
+def _convolution(call: AtenCall, build: Builder) -> str:
     _float_only(call)
     data, weight = call.tensor("input"), call.tensor("weight")
     rank = len(build.shape(weight)) - 2
-    if len(build.shape(data)) != rank + 2:
-        raise Unsupported(f"its input of shape {build.shape(data)} has no batch dimension")
+    if len(build.shape(data)) == rank + 1:
+        return _of_one_image(call, build, lambda inner: _convolution(inner, build), "input")
     ones = (1,) * rank
     strides, dilation = call.ints("stride", rank, ones), call.ints("dilation", rank, ones)
     inputs = [data, weight] + ([call.tensor("bias")] if call.tensor_or_none("bias") else [])
@@ -93,6 +100,36 @@ def addmm(call: AtenCall, build: Builder) -> str:
     if build.shape(bias) == build.shape(right)[1:]:
         return _dense(call, build, call.tensor("mat1"), build.transpose(right, (1, 0)), bias)
     return build.binary("add", _dense(call, build, call.tensor("mat1"), build.transpose(right, (1, 0)), None), bias, call.name)
+
+
+@translates("aten.addbmm.default")
+def addbmm(call: AtenCall, build: Builder) -> str:
+    """beta * self + alpha * (the sum of the products of a batch): one product over the batch and the inner dimension."""
+    _float_only(call)
+    (batch, rows, inner), columns = build.shape(call.tensor("batch1")), build.shape(call.tensor("batch2"))[2]
+    left = build.reshape(build.transpose(call.tensor("batch1"), (1, 0, 2)), (1, rows, batch * inner))
+    right = build.reshape(call.tensor("batch2"), (1, batch * inner, columns))
+    made = build.reshape(build.add("batch_matmul", [left, right], (1, rows, columns), call.result.dtype, transpose_b=False), (rows, columns))
+    made, bias = (build.binary("mul", one, by) if by != 1 else one for one, by in ((made, call.number("alpha")), (call.tensor("self"), call.number("beta"))))
+    return build.binary("add", made, bias, call.name)
+
+
+@translates("aten._cdist_forward.default")
+def distances(call: AtenCall, build: Builder) -> str:
+    """Of every row of one matrix from every row of the other."""
+    _float_only(call)
+    p, (one, two) = float(call.number("p")), (call.tensor("x1"), call.tensor("x2"))
+    first, second = build.shape(one), build.shape(two)
+    apart = build.binary("sub", build.reshape(one, (*first[:-1], 1, first[-1])), build.reshape(two, (*second[:-2], 1, *second[-2:])))
+    apart, axis = build.unary("abs", apart), len(call.result.shape)
+    if p == 0:
+        apart = build.cast(build.binary("ne", apart, 0.0, dtype="bool"), call.result.dtype)
+    elif p not in (1.0, float("inf")):
+        apart = build.binary("mul", apart, apart) if p == 2 else build.binary("pow", apart, p)
+    made = build.add("max" if p == float("inf") else "sum", [apart], call.result.shape, call.result.dtype, call.name, axes=(axis,), keepdims=False)
+    if p in (0.0, 1.0, float("inf")):
+        return made
+    return build.unary("sqrt", made) if p == 2 else build.binary("pow", made, 1 / p)
 
 
 @translates("aten.mm.default", "aten.bmm.default", "aten.matmul.default")
@@ -167,15 +204,31 @@ def max_pool(call: AtenCall, build: Builder) -> str:
     return _pool(call, build, "max")
 
 
-@translates("aten.max_pool2d_with_indices.default", "aten.max_pool3d_with_indices.default")
+@translates("aten.max_pool1d_with_indices.default", "aten.max_pool2d_with_indices.default", "aten.max_pool3d_with_indices.default")
 def max_pool_with_indices(call: AtenCall, build: Builder) -> list[str | None]:
+    if 1 in call.used:
+        return _pool_with_places(call, build)
     return [_pool(call, build, "max"), None]
+
+
+def _pool_with_places(call: AtenCall, build: Builder) -> list[str | None]:
+    source, rank = call.tensor("self"), int(call.operator.partition("pool")[2][0])
+    kernel = call.ints("kernel_size", rank)
+    strides, dilation, padding = call.ints("stride", rank, kernel), call.ints("dilation", rank, (1,) * rank), call.ints("padding", rank, (0,) * rank)
+    windows = sliding_windows(build.shape(source)[-rank:], call.result.shape[-rank:], kernel, strides, padding, dilation)
+    return pool_with_places(call, build, source, windows)
 
 
 @translates("aten.avg_pool1d.default", "aten.avg_pool2d.default", "aten.avg_pool3d.default")
 def average_pool(call: AtenCall, build: Builder) -> str:
-    call.required("average pools with their own divisor are not translated", divisor_override=None)
-    return _pool(call, build, "avg")
+    divisor = call.arguments.get("divisor_override")
+    if divisor is None:
+        return _pool(call, build, "avg")
+    assert isinstance(divisor, int)  # all windows count as whole, then: those over the end, too
+    call.required("such average pools with their own divisor are not translated", ceil_mode=False)
+    whole = _pool(replace(call, arguments={**call.arguments, "count_include_pad": True}), build, "avg")
+    rank = int(call.operator.partition("pool")[2][0])
+    return build.binary("mul", whole, prod(call.ints("kernel_size", rank)) / divisor, call.name)
 
 
 def _pool(call: AtenCall, build: Builder, kind: str) -> str:
@@ -183,8 +236,8 @@ def _pool(call: AtenCall, build: Builder, kind: str) -> str:
     data = call.tensor("self")
     rank = int(call.operator.partition("pool")[2][0])
     shape = build.shape(data)
-    if len(shape) != rank + 2:
-        raise Unsupported(f"its input of shape {shape} has no batch dimension")
+    if len(shape) == rank + 1:
+        return _of_one_image(call, build, lambda inner: _pool(inner, build, kind))
     kernel = call.ints("kernel_size", rank)
     strides, dilation = call.ints("stride", rank, kernel), call.ints("dilation", rank, (1,) * rank)
     padding = call.ints("padding", rank, (0,) * rank) * 2
@@ -201,7 +254,19 @@ def adaptive_average_pool(call: AtenCall, build: Builder) -> str:
 
 @translates("aten.adaptive_max_pool1d.default", "aten.adaptive_max_pool2d.default", "aten.adaptive_max_pool3d.default")
 def adaptive_max_pool(call: AtenCall, build: Builder) -> list[str | None]:
+    if 1 in call.used:
+        source, rank = call.tensor("self"), int(call.operator.partition("pool")[2][0])
+        return pool_with_places(call, build, source, adaptive_windows(build.shape(source)[-rank:], call.result.shape[-rank:]))
     return [_adaptive(call, build, "max"), None]
+
+
+def _of_one_image(call: AtenCall, build: Builder, translation: Callable[[AtenCall], str], key: str = "self") -> str:
+    """A call whose operand has no batch dimension, as one that has."""
+    source = call.tensor(key)
+    batch = Ref(build.reshape(source, (1, *build.shape(source))))
+    result = Value((1, *call.result.shape), call.result.dtype)
+    made = translation(replace(call, arguments={**call.arguments, key: batch}, results=(result,)))
+    return build.reshape(made, call.result.shape)
 
 
 def _adaptive(call: AtenCall, build: Builder, kind: str) -> str:
@@ -209,8 +274,8 @@ def _adaptive(call: AtenCall, build: Builder, kind: str) -> str:
     data = call.tensor("self")
     rank = int(call.operator.partition("pool")[2][0])
     shape, result = build.shape(data), call.result.shape
-    if len(shape) != rank + 2:
-        raise Unsupported(f"its input of shape {shape} has no batch dimension")
+    if len(shape) == rank + 1:
+        return _of_one_image(call, build, lambda inner: _adaptive(inner, build, kind))
     if result[2:] == shape[2:]:
         return data
     if set(result[2:]) == {1}:
@@ -225,6 +290,8 @@ def _reduction(op: str) -> Translation:
         if op == "mean":
             _float_only(call)
         rank = len(build.shape(source))
+        if rank == 0:
+            return source
         axes = tuple(sorted(axis % rank for axis in call.list("dim"))) if call.arguments.get("dim") not in (None, [], ()) else tuple(range(rank))
         if not axes:
             return source

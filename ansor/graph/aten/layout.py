@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from math import prod
 
-from ansor.graph.aten.translation import AtenCall, Builder, Unsupported, translates
+from ansor.graph.aten.indexing import padded_from_inside
+from ansor.graph.aten.translation import AtenCall, Builder, translates
 
 
 def _axis(axis: int, rank: int) -> int:
@@ -63,6 +64,10 @@ def repeat(call: AtenCall, build: Builder) -> str:
 
 @translates("aten.cat.default", "aten.concat.default")
 def concat(call: AtenCall, build: Builder) -> str:
+    return _concat(call, build)
+
+
+def _concat(call: AtenCall, build: Builder) -> str:
     parts = [build.cast(name, call.result.dtype) for name in call.tensors("tensors") if build.values[name].size]
     axis = _axis(call.integer("dim"), len(call.result.shape))
     return parts[0] if len(parts) == 1 else build.add("concat", parts, call.result.shape, call.result.dtype, call.name, axis=axis)
@@ -130,14 +135,24 @@ def unbind(call: AtenCall, build: Builder) -> list[str | None]:
     return [build.reshape(_sliced(build, source, axis, i, 1, 1, hint), result.shape, hint) for i, result in enumerate(call.results)]
 
 
+PAD_MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+"""PyTorch's words, and NumPy's."""
+
+
 @translates("aten.constant_pad_nd.default", "aten.pad.default")
 def pad(call: AtenCall, build: Builder) -> str:
-    call.required("only padding with a constant is translated", mode="constant")
     widths = call.list("pad")
-    if min(widths) < 0:
-        raise Unsupported(f"negative padding is not translated (pad={list(widths)})")
+    mode = call.arguments.get("mode", "constant")
+    if mode in PAD_MODES:
+        return padded_from_inside(build, call.tensor("self"), widths, PAD_MODES[str(mode)], call.name)
     source = call.tensor("self")
     rank = len(build.shape(source))
+    for index in range(len(widths) // 2):  # negative padding takes elements away
+        axis, low, high = rank - 1 - index, -min(widths[2 * index], 0), -min(widths[2 * index + 1], 0)
+        source = _sliced(build, source, axis, low, build.shape(source)[axis] - low - high, 1, call.name)
+    widths = tuple(max(width, 0) for width in widths)
+    if not any(widths):
+        return source
     before, after = [0] * rank, [0] * rank
     for index in range(len(widths) // 2):  # PyTorch lists the last dimension first
         before[rank - 1 - index], after[rank - 1 - index] = widths[2 * index], widths[2 * index + 1]
@@ -157,3 +172,38 @@ def pixel_shuffle(call: AtenCall, build: Builder) -> str:
 @translates("aten.embedding.default")
 def embedding(call: AtenCall, build: Builder) -> str:
     return build.add("embedding", [call.tensor("weight"), call.tensor("indices")], call.result.shape, call.result.dtype, call.name)
+
+
+@translates("aten.copy.default")
+def copy(call: AtenCall, build: Builder) -> str:
+    """The second operand in the shape and dtype of the first."""
+    source = build.cast(call.tensor("src"), call.result.dtype)
+    if build.shape(source) == call.result.shape:
+        return source
+    return build.add("expand", [source], call.result.shape, call.result.dtype, call.name)
+
+
+@translates("prims.broadcast_in_dim.default")
+def broadcast_in_dim(call: AtenCall, build: Builder) -> str:
+    """Dimension `i` of the operand is dimension `broadcast_dimensions[i]` of the result."""
+    source, shape = call.tensor("a"), call.result.shape
+    apart = [1] * len(shape)
+    for extent, dim in zip(build.shape(source), call.list("broadcast_dimensions"), strict=True):
+        apart[dim] = extent
+    source = build.reshape(source, apart)
+    return source if tuple(apart) == shape else build.add("expand", [source], shape, call.result.dtype, call.name)
+
+
+@translates("prims.collapse.default", "prims.collapse_view.default", "prims.split_dim.default", "prims.squeeze.default", "prims.reshape.default")
+def primitive_reshape(call: AtenCall, build: Builder) -> str:
+    return build.reshape(call.tensor("a"), call.result.shape, call.name)
+
+
+@translates("prims.transpose.default")
+def primitive_transpose(call: AtenCall, build: Builder) -> str:
+    return build.transpose(call.tensor("a"), call.list("permutation"), call.name)
+
+
+@translates("prims.cat.default")
+def primitive_concat(call: AtenCall, build: Builder) -> str:
+    return _concat(call, build)

@@ -26,6 +26,10 @@ class Unsupported(Exception):
     """This call has no translation into core nodes; the text says why."""
 
 
+class StaysWhole(Unsupported):
+    """Nor are there parts of it that would do."""
+
+
 class Ref(str):
     """The name of an array, among arguments that may also be text."""
 
@@ -54,12 +58,13 @@ def dtype_name(dtype: torch.dtype) -> str:
 
 @dataclass(frozen=True)
 class AtenCall:
-    """One call: arguments by the names of the operator's schema (arrays as `Ref`), and what is known of its results."""
+    """One call: arguments by the names of the operator's schema (arrays as `Ref`), what is known of its results, and which of several are `used`."""
 
     operator: str
     name: str
     arguments: Mapping[str, object]
     results: tuple[Value, ...]
+    used: tuple[int, ...] = (0,)
 
     @property
     def result(self) -> Value:
@@ -139,12 +144,26 @@ class Builder:
         self.values[name] = Value(tuple(array.shape), str(array.dtype))
         return name
 
+    def number(self, value: object, dtype: str) -> str:
+        """A constant of no dimensions."""
+        if not isinstance(value, (int, float)):
+            raise Unsupported(f"its argument {value!r} is not a number")
+        return self.constant("number", np.full((), value, dtype))
+
     def add(self, op: str, inputs: Sequence[str], shape: Sequence[int], dtype: str, hint: str = "", **attributes: Attribute) -> str:
         """Adds a node and returns its name."""
         name = unused(hint or op, self.values)
         self.nodes[name] = Node(name, op, tuple(map(str, inputs)), tuple(shape), dtype, attributes)
         self.values[name] = Value(tuple(shape), dtype)
         return name
+
+    def state(self) -> tuple[dict[str, Array], dict[str, Node], dict[str, Value]]:
+        """What has been written so far, for `restore`."""
+        return dict(self.constants), dict(self.nodes), dict(self.values)
+
+    def restore(self, state: tuple[dict[str, Array], dict[str, Node], dict[str, Value]]) -> None:
+        """Forgets what has been written since."""
+        self.constants, self.nodes, self.values = state
 
     def shape(self, name: str) -> tuple[int, ...]:
         return self.values[name].shape
@@ -222,3 +241,8 @@ def check_values(values: Sequence[Value]) -> None:
             raise Unsupported(f"networks have no kernels of dtype {value.dtype}")
         if value.size == 0:
             raise Unsupported(f"kernels have no arrays without elements (shape {value.shape})")
+
+
+def is_of_kernels(value: Value) -> bool:
+    """Whether kernels can hold such an array."""
+    return value.dtype in OF_KERNELS and value.size > 0

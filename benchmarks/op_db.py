@@ -1,0 +1,273 @@
+"""PyTorch's own database of operators through `ansor.compile`: which run in our kernels, and whether all results are right.
+
+    python benchmarks/op_db.py                                # every operator: some minutes
+    python benchmarks/op_db.py --only softmax linalg          # those whose names hold a word
+    python benchmarks/op_db.py --numpy                        # our declarations as NumPy reads them, without building anything: a minute or two
+    python benchmarks/op_db.py --results build/op_db.jsonl    # a line for each operator, too
+
+Each entry of `torch.testing._internal.common_methods_invocations.op_db` that has samples of float32 is a module of that one operator, compiled for the first
+of them, with PyTorch's kernels left out and nothing measured. A line counts the operators of one group: `own` run in our kernels alone, `mixed` partly
+in PyTorch, `torch` wholly there; `refused` got a sentence of ours; `wrong` gave another result than PyTorch, `raw` an error that is not ours,
+`late` no answer in time. `none` have nothing to compare: no sample of float32, or PyTorch itself raises an error. Random results are compared by
+shape and dtype. Exits with 1 where anything is wrong, raw or late.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import torch
+from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import ansor
+from ansor.errors import AnsorError
+from ansor.graph.kernels import ReferenceKernel
+from ansor.graph.network import CompiledNetwork
+from ansor.graph.tasks import extract
+from ansor.support.text import first_line
+
+SECONDS = 90.0
+TOLERANCE = 1e-4
+OUTCOMES = ("own", "mixed", "torch", "refused", "wrong", "raw", "late", "none")
+BAD = ("wrong", "raw", "late")
+KINDS = {"UnaryUfuncInfo": "elementwise, one operand", "BinaryUfuncInfo": "elementwise, two operands", "ReductionOpInfo": "reductions",
+         "SpectralFuncInfo": "fft", "ShapeFuncInfo": "shapes"}
+PREFIXES = ("nn.functional", "linalg", "special", "masked", "fft", "signal", "sparse")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One operator, by its name and variant, and what came of it; `said`: why."""
+
+    name: str
+    group: str
+    outcome: str
+    said: str = ""
+
+
+class Single(torch.nn.Module):
+    """One operator with the sample's own arguments, of which the tensors are the module's inputs."""
+
+    def __init__(self, operator: Callable[..., object], arguments: object) -> None:
+        super().__init__()
+        leaves, self.tree = pytree.tree_flatten(arguments)
+        self.operator = operator
+        self.fixed = [None if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+        self.places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+
+    def forward(self, *tensors: torch.Tensor) -> object:
+        leaves = list(self.fixed)
+        for place, tensor in zip(self.places, tensors, strict=True):
+            leaves[place] = tensor
+        args, kwargs = pytree.tree_unflatten(leaves, self.tree)
+        return self.operator(*args, **kwargs)
+
+
+class Seen(TorchDispatchMode):  # type: ignore[no-untyped-call]  # PyTorch's own omission
+    """Sees whether an operator draws random numbers. The database seeds PyTorch for each, so that results of two calls do not tell."""
+
+    random = False
+
+    def __torch_dispatch__(self, func: torch._ops.OpOverload, types: object, args: Sequence[object] = (), kwargs: dict[str, object] | None = None) -> object:
+        self.random |= torch.Tag.nondeterministic_seeded in func.tags
+        return func(*args, **(kwargs or {}))
+
+
+def entries() -> dict[str, object]:
+    """Every entry of the database by its name and variant."""
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    return {f"{entry.name}.{entry.variant_test_name}".rstrip("."): entry for entry in op_db}
+
+
+def group_of(entry: object) -> str:
+    """By the name, then by the kind that PyTorch's database gives an operator."""
+    name = getattr(entry, "name", "")
+    for prefix in PREFIXES:
+        if name.startswith(prefix):
+            return prefix
+    return KINDS.get(type(entry).__name__, "others")
+
+
+def judged(name: str, entry: object, by_numpy: bool) -> Outcome:
+    """Compiles and calls one operator."""
+    group = group_of(entry)
+    made = _sample(entry)
+    if isinstance(made, str):
+        return Outcome(name, group, "none", made)
+    module, tensors = made
+    try:
+        with Seen() as seen, torch.no_grad():  # type: ignore[no-untyped-call]  # as above
+            wanted = module(*(tensor.clone() for tensor in tensors))
+    except Exception as error:  # PyTorch's database has samples that PyTorch refuses
+        return Outcome(name, group, "none", f"PyTorch: {first_line(error)}")
+    anything = seen.random or name.startswith(("empty", "new_empty"))
+    try:
+        network = _network(module, tensors, by_numpy)
+        found = network(*tensors)
+    except AnsorError as error:
+        return Outcome(name, group, "refused", str(error))
+    except Exception as error:
+        return Outcome(name, group, "raw", f"{type(error).__name__}: {first_line(error)}")
+    if not _equal(wanted, found, float("inf") if anything else TOLERANCE):
+        return Outcome(name, group, "wrong", f"{_shown(wanted)} became {_shown(found)}")
+    in_torch = [step for step, _ in network.steps if step.startswith("torch ")]
+    outcome = "own" if not in_torch else "torch" if len(in_torch) == len(network.steps) else "mixed"
+    return Outcome(name, group, outcome, ", ".join(dict.fromkeys(in_torch)))
+
+
+def _sample(entry: object) -> tuple[Single, tuple[torch.Tensor, ...]] | str:
+    """The operator as a module, with its inputs; or why there is none."""
+    if torch.float32 not in getattr(entry, "dtypes", ()):
+        return "no samples of float32"
+    torch.manual_seed(0)
+    # All of them: a generator that is left half used would end while PyTorch is tracing, and be traced.
+    samples = list(entry.sample_inputs("cpu", torch.float32, requires_grad=False))  # type: ignore[attr-defined]
+    if not samples:
+        return "no samples of float32"
+    sample = samples[0]
+    arguments = ((sample.input, *sample.args), dict(sample.kwargs))
+    module = Single(entry.op, arguments).eval()  # type: ignore[attr-defined]
+    return module, tuple(leaf.detach() for leaf in pytree.tree_leaves(arguments) if isinstance(leaf, torch.Tensor))
+
+
+def _network(module: Single, tensors: tuple[torch.Tensor, ...], by_numpy: bool) -> CompiledNetwork:
+    if not by_numpy:
+        return ansor.compile(module, tensors, trials=0, library=False, progress=False)
+    extracted = extract(module, tensors)
+    return CompiledNetwork(extracted, [ReferenceKernel(task.tensors) for task in extracted.tasks])
+
+
+def _equal(wanted: object, found: object, tolerance: float) -> bool:
+    """Whether results have the same structure, shapes and dtypes, and values that differ by so much of the largest; infinite: any values."""
+    ones, tree = pytree.tree_flatten(wanted)
+    others, other_tree = pytree.tree_flatten(found)
+    return len(ones) == len(others) and all(map(lambda one, other: _equal_leaves(one, other, tolerance), ones, others))
+
+
+def _equal_leaves(one: object, other: object, tolerance: float) -> bool:
+    if not isinstance(one, torch.Tensor) or not isinstance(other, torch.Tensor):
+        return one == other or tolerance == float("inf")
+    if one.layout is not torch.strided or one.is_quantized:
+        return one.layout == other.layout and one.dtype == other.dtype and (one.is_quantized or _equal_leaves(one.to_dense(), other.to_dense(), tolerance))
+    if one.is_nested:
+        return other.is_nested
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    if tolerance == float("inf"):
+        return True
+    if not (one.dtype.is_floating_point or one.dtype.is_complex):
+        return torch.equal(one, other)
+    finite = one[torch.isfinite(one)]
+    scale = float(finite.abs().max()) if finite.numel() else 1.0
+    try:
+        torch.testing.assert_close(other, one, rtol=tolerance, atol=tolerance * max(scale, 1e-6), equal_nan=True)
+    except AssertionError:
+        return False
+    return True
+
+
+def _shown(result: object) -> str:
+    return str(pytree.tree_leaves(result)[:1]).replace("\n", " ")[:200]
+
+
+def work(connection: Connection, by_numpy: bool) -> None:
+    """A child process: names in, outcomes out."""
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    known = entries()
+    connection.send(None)
+    while (name := connection.recv()) is not None:
+        connection.send(judged(name, known[name], by_numpy))
+
+
+class Child:
+    """A process that is ended where an operator takes too long, or takes the process with it."""
+
+    def __init__(self, by_numpy: bool) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.connection, other = context.Pipe()
+        self.process = context.Process(target=work, args=(other, by_numpy), daemon=True)
+        self.process.start()
+        other.close()
+        self.connection.recv()
+
+    def end(self) -> None:
+        """Waits for its end, so that nobody takes it for alive."""
+        self.process.join(timeout=1.0)
+        self.process.kill()
+        self.process.join()
+
+    def outcome(self, name: str, group: str, seconds: float) -> Outcome:
+        """Of one operator; `late` and `raw` leave the process dead."""
+        self.connection.send(name)
+        if not self.connection.poll(seconds):
+            self.end()
+            return Outcome(name, group, "late", f"no answer in {seconds:.0f} s")
+        try:
+            found: Outcome = self.connection.recv()
+        except EOFError:
+            self.end()
+            return Outcome(name, group, "raw", f"the process ended with {self.process.exitcode}")
+        return found
+
+
+def judge_all(names: Sequence[str], by_numpy: bool, seconds: float, each: Callable[[Outcome], None]) -> list[Outcome]:
+    """One after another."""
+    known = entries()
+    found: list[Outcome] = []
+    child = Child(by_numpy)
+    for name in names:
+        if not child.process.is_alive():
+            child = Child(by_numpy)
+        found.append(child.outcome(name, group_of(known[name]), seconds))
+        each(found[-1])
+    child.connection.send(None)
+    return found
+
+
+def table(found: Sequence[Outcome]) -> list[str]:
+    """A line for each group, and one for all."""
+    groups = sorted({one.group for one in found})
+    lines = [f"{'group':26s}" + "".join(f"{outcome:>9s}" for outcome in OUTCOMES)]
+    for group in [*groups, "all"]:
+        counts = Counter(one.outcome for one in found if group in (one.group, "all"))
+        lines.append(f"{group:26s}" + "".join(f"{counts[outcome]:9d}" for outcome in OUTCOMES))
+    return lines
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """See the top of this file."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--only", nargs="*", default=[], help="operators whose names hold one of these words")
+    parser.add_argument("--numpy", action="store_true", help="run declarations in NumPy; build nothing")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="for one operator (default: %(default)s)")
+    parser.add_argument("--results", type=Path, help="a file of JSON lines")
+    asked = parser.parse_args(arguments)
+    names = [name for name in entries() if not asked.only or any(word in name for word in asked.only)]
+    lines: list[str] = []
+
+    def said(one: Outcome) -> None:
+        lines.append(json.dumps(asdict(one)))
+        if asked.results is not None:
+            asked.results.write_text("\n".join(lines) + "\n")
+        if one.outcome in (*BAD, "refused"):
+            print(f"{one.outcome}: {one.name}: {one.said}", flush=True)
+
+    found = judge_all(names, asked.numpy, asked.seconds, said)
+    print("\n".join(table(found)))
+    return int(any(one.outcome in BAD for one in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,43 @@
+"""Scalar functions against PyTorch, with nothing left to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from ansor.graph.tasks import ExtractedGraph
+
+pytestmark = pytest.mark.torch
+NAMES = ("acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "digamma", "erfc", "erfinv", "exp2", "expm1", "frac", "isfinite", "isinf", "isnan",
+         "isneginf", "isposinf", "lgamma", "log10", "log1p", "logical_not", "sgn", "sign", "signbit", "sinc", "sinh", "tan")
+PAIRS = ("atan2", "copysign", "eq", "floor_divide", "fmax", "fmin", "fmod", "hypot", "logical_xor", "nextafter", "pow", "remainder", "true_divide", "xlogy")
+
+
+def test_functions_of_one(agrees: Callable[..., ExtractedGraph]) -> None:
+    x = torch.tensor([[-2.5, -1.0, -0.3, 0.5], [0.2, 1.0, 1.5, 7.0]])
+    assert not agrees(lambda x: {name: getattr(torch, name)(x) for name in NAMES}, x).torch_calls
+
+
+def test_functions_of_two(agrees: Callable[..., ExtractedGraph]) -> None:
+    x, y = torch.tensor([-7.5, -1.0, 0.0, 2.5, 1.0, 6.0]), torch.tensor([2.0, -3.0, 1.0, -2.0, 0.1, 3.0])
+    assert not agrees(lambda x, y: {name: getattr(torch, name)(x, y) for name in PAIRS}, x, y).torch_calls
+
+
+def test_numbers_beside_tensors(agrees: Callable[..., ExtractedGraph]) -> None:
+    def model(x: torch.Tensor) -> object:
+        return (2**x, x % 2, torch.fmod(x, 2), x // 2, torch.div(x, 3, rounding_mode="trunc"), torch.copysign(x, -1), torch.addcmul(x, x, x, value=0.5),
+                torch.addcdiv(x, x, x + 9), x.masked_fill(x > 0, torch.tensor(3.0)), x.clamp(torch.tensor(-1.0), torch.tensor(1.0)), torch.full_like(x, 3) + x)
+
+    assert not agrees(model, torch.tensor([-2.5, 0.0, 1.5, 4.0])).torch_calls
+
+
+def test_what_conditions_are_added_to(agrees: Callable[..., ExtractedGraph]) -> None:
+    assert not agrees(lambda x: ((x > 0) * (x < 2), (x > 0) + (x < -1), (x > 0) ^ (x > 1), x.bool()), torch.tensor([-2.5, 0.0, 1.5, 4.0])).torch_calls
+
+
+def test_integers_are_not_divided_by_what_may_be_zero(agrees: Callable[..., ExtractedGraph]) -> None:
+    """The processor would end the program; PyTorch raises an error."""
+    extracted = agrees(lambda x, y: x % y, torch.tensor([7, -7]), torch.tensor([2, 3]))
+    assert list(extracted.torch_calls) == ["aten.remainder.Tensor"]
