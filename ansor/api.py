@@ -185,7 +185,7 @@ def _task_of(func: Workload | SearchTask, args: Sequence[object], target: str | 
 
 
 def extract_tasks(
-    model: object, example_inputs: ExampleInputs, target: str | Target | None = None, *, report: Report | None = None
+    model: object, example_inputs: ExampleInputs = (), target: str | Target | None = None, *, report: Report | None = None
 ) -> ExtractedTasks:
     """The tuning tasks of a PyTorch module and how often the network runs each; groups without a reduction are left out. `tune_tasks` takes the result.
 
@@ -201,12 +201,13 @@ def extract_tasks(
 
 
 def compile(
-    model: object, example_inputs: ExampleInputs, target: str | Target | None = None, **options: Unpack[CompileKeywords]
+    model: object, example_inputs: ExampleInputs = (), target: str | Target | None = None, **options: Unpack[CompileKeywords]
 ) -> CompiledNetwork:
     """Tune and compile a PyTorch module into one callable with the module's arguments and results.
 
     Args:
         model, example_inputs: the module, and its inputs as a tuple, or as a dict for keyword arguments. The network takes inputs of their shapes and dtypes.
+            Or the path of a float ONNX file, which has shapes itself; inputs are needed for those that it leaves open.
         trials, minutes: the budget of all tasks together, one of them or both. As in `auto_schedule`, without a budget, or with 0 trials, nothing is measured:
             the best recorded programs are taken, or those that the model picks. Reading the module and building the kernels are not part of the budget.
         library: where PyTorch's own kernels are faster than ours on this machine, those run (on as many threads as PyTorch is set to); that is measured here,

@@ -33,7 +33,8 @@ Tune an operator or a network for this machine, show what was reached, and compa
   ansor tune matmul --args 512,512,512                 a built-in operator
   ansor tune examples/resnet18.py                      a file with model() and example_inputs()
   ansor tune my_ops.py:conv --args 1,64,56             a function in a file that returns tensors
-  ansor tune model.onnx --target 'micro -board=mps2-an386' --output build --run    an int8 network, as firmware
+  ansor tune model.onnx                                a float ONNX file
+  ansor tune model.onnx --target 'micro -board=mps2-an386' --output build --run    an int8 one, as firmware
 
 A file is run, as `python FILE.py` would: what it prints is printed. A budget is --trials N, --minutes N or both, whichever ends first. With --minutes alone a
 run ends early when the time that is left is expected to save less than 1 % (--min-gain). The round in progress may end a little later; building the kernels,

@@ -19,6 +19,7 @@ from ansor.integer.program import IntegerProgram
 from ansor.integer.reading import exported
 from ansor.integer.table import profile_text
 from ansor.ir.dag import c_identifier
+from ansor.onnx.model_file import is_float
 from ansor.run.keywords import NetworkKeywords
 from ansor.run.progress import ProgressView, say
 from ansor.support.text import with_article
@@ -26,7 +27,7 @@ from ansor.support.text import with_article
 
 def is_int8(given: argparse.Namespace) -> bool:
     """Whether the subject is to become an int8 network."""
-    found = bool(given.int8) or given.subject.endswith((".onnx", ".pt2"))
+    found = bool(given.int8) or given.subject.endswith(".pt2") or (given.subject.endswith(".onnx") and not is_float(given.subject))
     if given.arena and not found:
         raise ArgumentError(f"asked for --arena {given.arena} for {given.subject}, which is no int8 network: add --int8, or leave --arena out")
     return found

@@ -1,4 +1,4 @@
-"""What a person asks to tune: a built-in name, or a Python file with a declaration or a PyTorch model."""
+"""What a person asks to tune: a built-in name, a Python file with a declaration or a PyTorch model, or a float ONNX file."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ Subject = OperatorSubject | NetworkSubject
 
 
 def resolve(text: str, args: tuple[int | str, ...] = ()) -> Subject:
-    """`resnet18`, `matmul`, `FILE.py` or `FILE.py:function`; `args` are an operator's sizes, its defaults where they end.
+    """`resnet18`, `matmul`, `FILE.py`, `FILE.py:function` or `FILE.onnx`; `args` are an operator's sizes, its defaults where they end.
 
     A file holds either functions `model()` and `example_inputs()`, or a function that returns the tensors of a declaration. Raises DeclarationError for
     what is not there or does not fit; so do the subject's functions, when they fail.
@@ -66,10 +66,24 @@ def resolve(text: str, args: tuple[int | str, ...] = ()) -> Subject:
     path, _, function = text.partition(":")
     if path.endswith(".py"):
         return _from_file(Path(path), function, args)
+    if path.endswith(".onnx"):
+        return _network(Path(path).stem, *_of_onnx(Path(path)), args)
     found = find(text)
     if isinstance(found, ZooOperator):
         return _operator(found.name, found.function, args)
     return replace(_network(found.name, found.model, found.example_inputs, args), calibration=found.calibration)
+
+
+def _of_onnx(path: Path) -> tuple[Callable[[], object], Callable[[], object]]:
+    """The model of a file and inputs for it, read once."""
+
+    @functools.cache
+    def read() -> tuple[object, object]:
+        from ansor.onnx.module import read_onnx
+
+        return read_onnx(path)
+
+    return lambda: read()[0], lambda: read()[1]
 
 
 def _operator(name: str, function: Callable[..., Sequence[Tensor]], args: tuple[int | str, ...]) -> OperatorSubject:

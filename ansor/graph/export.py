@@ -101,6 +101,8 @@ def exported(model: object, example_inputs: ExampleInputs, say: Report) -> Expor
         for part in training:
             part.training = False
         program, is_opened = _program(module, args, kwargs)
+    except ModelError:  # of a file that is read as a module
+        raise
     except Exception as error:  # the model's own code runs here, so anything may come
         raise ModelError(
             f"torch.export cannot export {_name(model)}: {first_line(error)}; {_cure(args, kwargs)}"

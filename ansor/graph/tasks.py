@@ -6,6 +6,8 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
 
 from ansor import te
 from ansor.graph.declare import declare
@@ -15,6 +17,7 @@ from ansor.graph.fuse import Group, fused
 from ansor.graph.ir import Graph, Node, unused
 from ansor.graph.passes.pipeline import optimised
 from ansor.graph.weights import WatchedWeights
+from ansor.onnx.module import read_onnx
 from ansor.te.tensor import Tensor
 
 
@@ -67,7 +70,10 @@ class ExtractedGraph:
 
 
 def extract(model: object, example_inputs: ExampleInputs = (), report: Report | None = None) -> ExtractedGraph:
-    """Cuts a PyTorch model into tasks; arguments as for `from_torch`. Raises ModelError where the model cannot be read."""
+    """Cuts a PyTorch model, or the float ONNX file at a path, into tasks; arguments as for `from_torch`. Raises ModelError where it cannot be read."""
+    if isinstance(model, (str, Path)):
+        model, inputs = read_onnx(model, example_inputs)
+        example_inputs = cast(ExampleInputs, inputs)
     read = from_torch(model, example_inputs, report)
     graph = optimised(read.graph)
     placed: list[Placed] = []

@@ -1,0 +1,104 @@
+"""One operator with its operands, as its translation sees it, and the table of translations.
+
+A translation is a function registered under the operators that it computes with PyTorch:
+
+    @computes("Relu")
+    def relu(call: Call) -> torch.Tensor: ...
+
+It returns the result, or a tuple of results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from ansor.errors import ModelError
+from ansor.onnx.model_file import Array, Node
+
+Operand = torch.Tensor | Array | None
+Result = torch.Tensor | Array | tuple[torch.Tensor, ...]
+Translation = Callable[["Call"], Result]
+TABLE: dict[str, Translation] = {}
+
+
+def computes(*operators: str) -> Callable[[Translation], Translation]:
+    """Registers a translation."""
+
+    def register(function: Translation) -> Translation:
+        for operator in operators:
+            assert operator not in TABLE, operator
+            TABLE[operator] = function
+        return function
+
+    return register
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """Operands are tensors that are computed in each call of the network, or arrays that are known; None for one that is left out."""
+
+    node: Node
+    operands: Sequence[Operand]
+    opset: int
+
+    def has(self, place: int) -> bool:
+        """Whether an operand is given."""
+        return place < len(self.operands) and self.operands[place] is not None
+
+    def tensor(self, place: int = 0) -> torch.Tensor:
+        """An operand."""
+        value = self.operands[place] if self.has(place) else None
+        if value is None:
+            raise ModelError(f"the {self.node} has no operand number {place}, which it needs; export the model anew")
+        return value if isinstance(value, torch.Tensor) else torch.from_numpy(np.array(value, copy=True))
+
+    def tensors(self) -> list[torch.Tensor]:
+        """All operands."""
+        return [self.tensor(place) for place in range(len(self.operands))]
+
+    def optional(self, place: int) -> torch.Tensor | None:
+        return self.tensor(place) if self.has(place) else None
+
+    def array(self, place: int) -> Array:
+        """An operand that has to be known when the model is read."""
+        value = self.operands[place] if self.has(place) else None
+        if not isinstance(value, np.ndarray):
+            raise ModelError(f"the {self.node} reads {self.node.inputs[place]}, which has to be a constant: shapes of networks are fixed")
+        return value
+
+    def integers(self, place: int, name: str = "") -> list[int] | None:
+        """A list of integers: an operand or, in older versions, the attribute `name`; None where it is left out."""
+        if self.has(place):
+            return [int(one) for one in self.array(place).reshape(-1)]
+        value = self.node.attributes.get(name)
+        if value is None:
+            return None
+        return [int(one) for one in value] if isinstance(value, (list, tuple)) else [int(self.number(name, 0))]
+
+    def listed(self, name: str, default: Sequence[int]) -> list[int]:
+        """An attribute that is a list of integers."""
+        value = self.node.attributes.get(name, default)
+        if not isinstance(value, Sequence) or isinstance(value, str):
+            raise ModelError(f"the {self.node} of the model has {name}={value!r:.60}, which has to be a list of integers; export the model anew")
+        return [int(one) for one in value]
+
+    def number(self, name: str, default: float) -> float:
+        """An attribute that is a number."""
+        value = self.node.attributes.get(name, default)
+        if not isinstance(value, (int, float)):
+            raise ModelError(f"the {self.node} of the model has {name}={value!r:.60}, which has to be a number; export the model anew")
+        return value
+
+    def integer(self, name: str, default: int) -> int:
+        return int(self.number(name, default))
+
+    def text(self, name: str, default: str) -> str:
+        return str(self.node.attributes.get(name, default))
+
+    def refused(self, what: str) -> ModelError:
+        """The sentence about a form of the operator that is not translated."""
+        return ModelError(f"the {self.node} of the model has {what}, which is not supported; export it without, or run that part outside of the network")

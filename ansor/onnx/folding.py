@@ -1,0 +1,37 @@
+"""Nodes whose operands are known when the file is read: what exporters write to compute shapes, paddings and slices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ansor.errors import ModelError
+from ansor.onnx.model_file import Array, Node
+
+MOST = 1 << 26
+"""Elements of a constant that is made."""
+
+
+def folded(node: Node, operands: Sequence[Array | None], opset: int) -> tuple[Array, ...]:
+    """The results, by the reference of the package onnx. Raises ModelError where that fails."""
+    from onnx import helper, numpy_helper
+    from onnx.reference import ReferenceEvaluator
+
+    if node.op == "ConstantOfShape" and operands[0] is not None and np.prod(operands[0].astype(np.float64)) > MOST:
+        raise ModelError(f"the {node} makes a constant of more than {MOST} elements; leave it out of the model")
+    names = ["" if one is None else f"x{place}" for place, one in enumerate(operands)]
+    attributes: dict[str, Any] = {
+        name: numpy_helper.from_array(value) if isinstance(value, np.ndarray) else value for name, value in node.attributes.items()
+    }
+    made = helper.make_node(node.op, names, [f"y{place}" if name else "" for place, name in enumerate(node.outputs)], **attributes)
+    given = {name: one for name, one in zip(names, operands, strict=True) if one is not None}
+    try:
+        inputs = [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(one.dtype), one.shape) for name, one in given.items()]
+        outputs = [helper.make_empty_tensor_value_info(name) for name in made.output if name]
+        graph = helper.make_graph([made], "folded", inputs, outputs)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+        return tuple(np.asarray(one) for one in ReferenceEvaluator(model).run(None, given))
+    except Exception as error:  # the reference raises whatever NumPy does
+        raise ModelError(f"the {node} of the model's constants cannot be computed: {' '.join(str(error).split())[:160]}; export the model anew") from error

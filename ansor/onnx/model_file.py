@@ -1,0 +1,141 @@
+"""A float ONNX file as plain values. `onnx` is asked for only here and in `folding`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.errors import ModelError
+
+Array = NDArray[np.generic]
+OLDEST = 13
+"""Version of ONNX's operators; files of older ones are converted to it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """An operator: its type, the names of its operands ('' for one that is left out) and results, and its attributes as Python values and arrays."""
+
+    op: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, object]
+
+    def __str__(self) -> str:
+        return f"{self.op} {self.outputs[0] if self.outputs else ''}".strip()
+
+
+@dataclass(frozen=True)
+class Input:
+    """An array that a call takes; None stands for an extent that the file leaves open."""
+
+    name: str
+    shape: tuple[int | None, ...]
+    dtype: str
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A graph of ONNX's operators of version `opset`."""
+
+    name: str
+    opset: int
+    inputs: tuple[Input, ...]
+    outputs: tuple[str, ...]
+    constants: Mapping[str, Array]
+    nodes: tuple[Node, ...]
+
+
+def is_float(path: str | Path) -> bool:
+    """Whether a file can be read and has no operator that quantises."""
+    try:
+        import onnx
+
+        nodes = onnx.load(str(path), load_external_data=False).graph.node
+    except Exception:  # who reads the file says what is wrong with it
+        return False
+    return not any(node.op_type.startswith("QLinear") or node.op_type in ("QuantizeLinear", "DequantizeLinear") for node in nodes)
+
+
+def read_model(path: str | Path) -> Model:
+    """The graph of a file. Raises ModelError for what is no ONNX file or holds other operators than ONNX's own, and where `onnx` is not installed."""
+    try:
+        import onnx
+    except ImportError as error:
+        raise ModelError(f"asked to read {path}, which takes the package onnx ({error}): pip install onnx") from error
+    if not Path(path).is_file():
+        raise ModelError(f"asked to read {path}, which is not a file; give the path of an ONNX file")
+    try:
+        model = onnx.load(str(path))
+        onnx.checker.check_model(model)
+        return model_of(model, Path(path).stem)
+    except ModelError:
+        raise
+    except Exception as error:  # protobuf, the checker and damaged tensors each raise their own
+        raise ModelError(f"asked to read {path}, which is no sound ONNX model: {' '.join(str(error).split())[:200]}; write it anew") from error
+
+
+def model_of(proto: Any, name: str = "network") -> Model:
+    """The same of an `onnx.ModelProto`."""
+    from onnx import helper, numpy_helper
+
+    proto = _of_known_version(proto)
+    graph = proto.graph
+    constants = {one.name: numpy_helper.to_array(one) for one in graph.initializer}
+    nodes = []
+    for one in graph.node:
+        if one.domain not in ("", "ai.onnx"):
+            raise ModelError(f"the model has {one.op_type} of the domain {one.domain}; only ONNX's own operators are read: export it without extensions")
+        attributes = {each.name: _plain(one.op_type, helper.get_attribute_value(each)) for each in one.attribute}
+        nodes.append(Node(one.op_type, tuple(one.input), tuple(one.output), attributes))
+    inputs = tuple(_input(one) for one in graph.input if one.name not in constants)
+    return Model(name, _opset(proto), inputs, tuple(one.name for one in graph.output), constants, tuple(nodes))
+
+
+def _opset(proto: Any) -> int:
+    return max((one.version for one in proto.opset_import if one.domain in ("", "ai.onnx")), default=1)
+
+
+def _of_known_version(proto: Any) -> Any:
+    from onnx import version_converter
+
+    if _opset(proto) >= OLDEST:
+        return proto
+    try:
+        return version_converter.convert_version(proto, OLDEST)
+    except Exception as error:  # the converter raises whatever it likes
+        raise ModelError(
+            f"the model is of version {_opset(proto)} of ONNX's operators, which onnx cannot convert to {OLDEST}: {' '.join(str(error).split())[:120]}; "
+            "export it anew"
+        ) from error
+
+
+def _plain(op: str, value: Any) -> object:
+    from onnx import GraphProto, SparseTensorProto, TensorProto, numpy_helper
+
+    if isinstance(value, GraphProto):
+        raise ModelError(f"the model has {op}, whose branches and loops depend on values, which is not understood; export a straight-line model")
+    if isinstance(value, SparseTensorProto):
+        raise ModelError(f"the {op} of the model has a sparse constant, which is not understood; export it dense")
+    if isinstance(value, TensorProto):
+        return numpy_helper.to_array(value)
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if isinstance(value, (int, float, str)) or not hasattr(value, "__iter__"):
+        return value
+    return [one.decode(errors="replace") if isinstance(one, bytes) else one for one in value]
+
+
+def _input(one: Any) -> Input:
+    from onnx import helper
+
+    if not one.type.HasField("tensor_type"):
+        raise ModelError(f"the input {one.name} is no tensor, but a sequence or an optional one; give the model tensors")
+    kind = one.type.tensor_type
+    shape = tuple(each.dim_value if each.HasField("dim_value") else None for each in kind.shape.dim)
+    return Input(one.name, shape, str(np.dtype(helper.tensor_dtype_to_np_dtype(kind.elem_type))))

@@ -1,0 +1,106 @@
+"""A float ONNX model as a PyTorch module, which the rest of the package reads as it reads any other.
+
+Its `forward` goes through the nodes. What is known while it does so (constants, shapes, and what is computed of them) are arrays, which never become part of
+the network; all else are tensors.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from ansor.errors import ModelError
+from ansor.onnx import elementwise as _elementwise  # noqa: F401  # these fill the table
+from ansor.onnx import layouts as _layouts  # noqa: F401
+from ansor.onnx import reductions as _reductions  # noqa: F401
+from ansor.onnx import windows as _windows  # noqa: F401
+from ansor.onnx.call import TABLE, Call, Operand
+from ansor.onnx.folding import folded
+from ansor.onnx.model_file import Array, Input, Model, Node, read_model
+
+
+class OnnxModule(torch.nn.Module):
+    """Takes the model's inputs in their order, or by their names where these are Python's; gives its output, or a tuple of them."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__()
+        unknown = sorted({node.op for node in model.nodes if node.op not in TABLE and not _is_folded(node)})
+        if unknown:
+            raise ModelError(f"the model has {', '.join(unknown)}, which is not supported in float networks; export it without, or run that part outside of it")
+        self._model = model
+        self._known: dict[str, Array] = dict(model.constants)
+        self._buffers_of: dict[str, str] = {}
+        for place, (name, array) in enumerate(model.constants.items()):
+            if array.ndim and array.dtype.kind == "f":
+                self.register_buffer(f"constant_{place}", torch.from_numpy(np.array(array, copy=True)))
+                self._buffers_of[name] = f"constant_{place}"
+
+        def forward(*args: torch.Tensor, **kwargs: torch.Tensor) -> object:
+            return self._run((*args, *kwargs.values()))
+
+        names = [one.name for one in model.inputs]
+        if all(name.isidentifier() for name in names):
+            wanted = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
+            forward.__signature__ = inspect.Signature(wanted)  # type: ignore[attr-defined]  # what inspect looks at
+        self.forward = forward
+
+    def _run(self, tensors: Sequence[torch.Tensor]) -> object:
+        values: dict[str, Operand] = dict(self._known)
+        values.update(zip((one.name for one in self._model.inputs), tensors, strict=True))
+        for node in self._model.nodes:
+            made = self._made(node, [values[name] if name else None for name in node.inputs])
+            values.update((name, one) for name, one in zip(node.outputs, made, strict=False) if name)
+        outputs = tuple(_as_tensor(values[name]) for name in self._model.outputs)
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    def _made(self, node: Node, operands: list[Operand]) -> tuple[Operand, ...]:
+        arrays = [one for one in operands if not isinstance(one, torch.Tensor)]
+        if len(arrays) == len(operands) and node.op not in ("Shape", "Size", "Dropout"):
+            return folded(node, arrays, self._model.opset)
+        if node.op == "NonZero":
+            raise ModelError(f"the {node} of the model has a shape that depends on values, but shapes of networks are fixed; leave it out, or run it outside")
+        if node.op not in TABLE:
+            name = next(name for name, one in zip(node.inputs, operands, strict=True) if isinstance(one, torch.Tensor))
+            raise ModelError(f"the {node} reads {name}, which has to be a constant: shapes of networks are fixed")
+        weights = [getattr(self, self._buffers_of[name]) if name in self._buffers_of and node.op not in OF_ARRAYS else one
+                   for name, one in zip(node.inputs, operands, strict=True)]
+        made = TABLE[node.op](Call(node, weights, self._model.opset))
+        return made if isinstance(made, tuple) else (made,)
+
+
+OF_ARRAYS = ("Resize", "Clip", "Pad", "Pow")
+"""Operators that want to know their operands of floats, too."""
+
+
+def _is_folded(node: Node) -> bool:
+    """Operators that are there to make constants."""
+    return node.op in ("Constant", "ConstantOfShape", "Range", "NonZero")
+
+
+def _as_tensor(value: Operand) -> torch.Tensor:
+    assert value is not None
+    return value if isinstance(value, torch.Tensor) else torch.from_numpy(np.array(value, copy=True))
+
+
+def read_onnx(path: str | Path, example_inputs: object = ()) -> tuple[OnnxModule, object]:
+    """The model of a file, and inputs to compile it for: those given, or zeros of the shapes in the file, with 1 for a batch that it leaves open.
+
+    Raises ModelError for what cannot be read, for int8 models, and for open shapes without inputs.
+    """
+    model = read_model(path)
+    if any(node.op == "QuantizeLinear" for node in model.nodes):
+        raise ModelError(f"asked to compile {path} as a float network, but it is quantised (QDQ); use ansor.compile_int8")
+    given = not isinstance(example_inputs, (tuple, list, dict)) or len(example_inputs) > 0
+    module = OnnxModule(model).eval()
+    return module, example_inputs if given else tuple(_zeros(one) for one in model.inputs)
+
+
+def _zeros(one: Input) -> torch.Tensor:
+    shape = [1 if axis == 0 and extent is None else extent for axis, extent in enumerate(one.shape)]
+    if any(extent is None for extent in shape):
+        raise ModelError(f"the input {one.name} has the shape {list(one.shape)}, of which the file leaves some extents open; give example inputs")
+    return torch.from_numpy(np.zeros([int(extent or 0) for extent in shape], dtype=one.dtype))

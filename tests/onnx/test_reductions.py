@@ -1,0 +1,35 @@
+"""Reductions and norms beside the reference of the package onnx."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ansor.onnx.reductions import REDUCE
+from tests.onnx.single import POSITIVE, X, check, integers
+
+pytestmark = pytest.mark.torch
+
+
+@pytest.mark.parametrize("op", REDUCE)
+def test_reductions(op: str, tmp_path: Path) -> None:
+    check(tmp_path / "a.onnx", op, [POSITIVE], [integers(1, -1)], keepdims=0)
+    check(tmp_path / "b.onnx", op, [POSITIVE])
+
+
+def test_softmax_and_places(tmp_path: Path) -> None:
+    check(tmp_path / "a.onnx", "Softmax", [X], axis=1)
+    check(tmp_path / "b.onnx", "LogSoftmax", [X])
+    check(tmp_path / "c.onnx", "ArgMax", [X], axis=2, keepdims=0)
+    check(tmp_path / "d.onnx", "ArgMin", [np.round(X)], axis=-1, select_last_index=1)
+    check(tmp_path / "e.onnx", "CumSum", [X], [np.array(1, dtype=np.int64)], reverse=1, exclusive=1)
+
+
+def test_norms(tmp_path: Path) -> None:
+    scale, shift = POSITIVE[0, :, 0, 0], X[0, :, 0, 0]
+    check(tmp_path / "a.onnx", "BatchNormalization", [X], [scale, shift, shift, scale])
+    check(tmp_path / "b.onnx", "LayerNormalization", [X], [POSITIVE[0, 0, 0], X[0, 0, 0]])
+    check(tmp_path / "c.onnx", "InstanceNormalization", [X], [scale, shift])
+    check(tmp_path / "d.onnx", "LRN", [np.concatenate([X, X[:1]])], size=3)
