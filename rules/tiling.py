@@ -93,7 +93,8 @@ def constants_outside(stage: Stage, loops: Sequence[str]) -> list[str]:
     """The loops of a stage with those first that move constants, such as the bias of a channel: what is read of them is then read once for the others."""
     used = {id(node) for read in access.reads(stage.tensor) if read.tensor.constant for index in read.indices for node in walk(index)}
     moving = {axis.name for axis in stage.axes if id(axis) in used}
-    return sorted(loops, key=lambda loop: loop not in moving)  # stable
+    several = any(axis.extent > 1 for axis in stage.axes if axis.name not in moving)
+    return sorted(loops, key=lambda loop: loop not in moving) if several else list(loops)  # stable
 
 
 def _ordered(stage: str, order: tuple[str, ...], parts: dict[str, list[str]], inner: Inner | None) -> list[Step]:
