@@ -178,16 +178,36 @@ static int64_t shape_before_packing(const trial_argument *argument, int64_t *sha
     return behind;
 }
 
-/* Where the loops of a pack stand: counters, the coordinates they give, and the coordinates' extents. */
+/* Where the loops of a pack stand: counters of all but the innermost, the coordinates they give, the coordinates' extents, and how far one step of the
+ * innermost loop goes. */
 typedef struct {
     const trial_pack *pack;
     int rank;
-    int64_t counters[TRIAL_LOOPS], at[TRIAL_DIMENSIONS], shape[TRIAL_DIMENSIONS];
+    int64_t counters[TRIAL_LOOPS], at[TRIAL_DIMENSIONS], shape[TRIAL_DIMENSIONS], step;
 } packing;
 
-static void pack_next(packing *state) {
+/* Elements that lie one step of the innermost loop apart. Without a pack all of them are one run. */
+typedef struct {
+    uint64_t first, count;
+    int64_t index, step;
+    int partly; /* some are outside of the shape */
+} fill_run;
+
+static int64_t inner_stride(const trial_pack *pack, int d) { return pack->loops ? pack->strides[d * pack->loops + pack->loops - 1] : 0; }
+
+static void begin_packing(packing *state) {
     const trial_pack *pack = state->pack;
-    for (int loop = pack->loops - 1; loop >= 0; --loop) {
+    int64_t stride = 1;
+    for (int d = state->rank - 1; d >= 0; --d) {
+        state->at[d] = pack->starts ? pack->starts[d] : 0;
+        state->step += inner_stride(pack, d) * stride;
+        stride *= state->shape[d];
+    }
+}
+
+static void pack_next_run(packing *state) {
+    const trial_pack *pack = state->pack;
+    for (int loop = pack->loops - 2; loop >= 0; --loop) {
         const int64_t back = state->counters[loop] + 1 < pack->extents[loop] ? 0 : pack->extents[loop];
         state->counters[loop] += 1 - back;
         for (int d = 0; d < state->rank; ++d) state->at[d] += (1 - back) * pack->strides[d * pack->loops + loop];
@@ -195,34 +215,62 @@ static void pack_next(packing *state) {
     }
 }
 
-/* The index of the element at the loops' place, -1 outside of the shape. */
-static int64_t packed_index(const packing *state) {
+/* The index of the element so many steps of the innermost loop from the loops' place, -1 outside of the shape. */
+static int64_t packed_index(const packing *state, int64_t steps) {
     int64_t index = 0;
     for (int d = 0; d < state->rank; ++d) {
-        if (state->at[d] < 0 || state->at[d] >= state->shape[d]) return -1;
-        index = index * state->shape[d] + state->at[d];
+        const int64_t at = state->at[d] + steps * inner_stride(state->pack, d);
+        if (at < 0 || at >= state->shape[d]) return -1;
+        index = index * state->shape[d] + at;
     }
     return index;
 }
 
+static fill_run packed_run(const packing *state, uint64_t first) {
+    const uint64_t count = state->pack->loops ? (uint64_t)state->pack->extents[state->pack->loops - 1] : 1;
+    const int64_t index = packed_index(state, 0);
+    const fill_run run = {first, count, index, state->step, index < 0 || packed_index(state, (int64_t)count - 1) < 0};
+    return run;
+}
+
+/* Integers that are drawn, and go where they are. */
+static void fill_integers(unsigned char *data, const filling *how, const fill_run *run) {
+    const recipe_fill *fill = how->fill;
+    const uint64_t step = (uint64_t)run->step * FILL_STEP;
+    uint64_t state = fill_state(fill->key, (uint64_t)run->index);
+    for (uint64_t i = 0; i < run->count; ++i, state += step)
+        number_put(data, how->bytes, run->first + i, (uint64_t)fill_integer(fill_mixed(state), fill->first, fill->span));
+}
+
+static void fill_elements(const trial_argument *argument, unsigned char *data, const filling *how, const packing *state, const fill_run *run, int64_t behind) {
+    for (uint64_t i = 0; i < run->count; ++i) {
+        const int64_t index = run->partly ? packed_index(state, (int64_t)i) : run->index + (int64_t)i * run->step;
+        number_put(data, argument->bytes, run->first + i, index < 0 ? 0 : transformed(argument, how, (uint64_t)index, behind));
+    }
+}
+
 static void fill_argument(int place, int64_t move) {
     const trial_argument *argument = &ansor_trial_manifest.arguments[place];
+    const recipe_fill *fill = &asked.fills[place];
     unsigned char *data = buffers[place].data;
-    if (!asked.fills[place].known) fail("load", "the recipe says nothing of ", argument->name, "", -1);
-    if (asked.fills[place].stored) {
-        copy_bytes(data, asked.fills[place].file, buffers[place].size);
+    if (!fill->known) fail("load", "the recipe says nothing of ", argument->name, "", -1);
+    if (fill->stored) {
+        copy_bytes(data, fill->file, buffers[place].size);
         return;
     }
     const uint64_t key = fill_bits(asked.move_key + (uint64_t)move, (uint64_t)place);
-    const filling how = {&asked.fills[place], argument->bytes, move >= 0 && argument->kind == 'f', key};
-    packing state = {argument->pack, 0, {0}, {0}, {0}};
+    const filling how = {fill, argument->bytes, move >= 0 && argument->kind == 'f', key};
+    packing state = {argument->pack, 0, {0}, {0}, {0}, 0};
     const int64_t behind = shape_before_packing(argument, state.shape, &state.rank);
+    const int drawn = fill->kind != 'f' && !fill->file && !argument->transform && !argument->joined && !argument->combined;
+    fill_run run = {0, argument->size, 0, 1, 0};
     prepare_transform(argument);
-    for (int d = 0; state.pack && d < state.rank; ++d) state.at[d] = state.pack->starts ? state.pack->starts[d] : 0;
-    for (uint64_t i = 0; i < argument->size; ++i) {
-        const int64_t index = state.pack ? packed_index(&state) : (int64_t)i;
-        number_put(data, argument->bytes, i, index < 0 ? 0 : transformed(argument, &how, (uint64_t)index, behind));
-        if (state.pack) pack_next(&state);
+    if (state.pack) begin_packing(&state);
+    for (; run.first < argument->size; run.first += run.count) {
+        if (state.pack) run = packed_run(&state, run.first);
+        if (drawn && !run.partly) fill_integers(data, &how, &run);
+        else fill_elements(argument, data, &how, &state, &run, behind);
+        if (state.pack) pack_next_run(&state);
     }
 }
 

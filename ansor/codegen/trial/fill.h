@@ -7,12 +7,18 @@
 
 #include "number.h"
 
-static inline uint64_t fill_bits(uint64_t key, uint64_t index) {
-    uint64_t z = key + (index + 1) * UINT64_C(0x9e3779b97f4a7c15);
+#define FILL_STEP UINT64_C(0x9e3779b97f4a7c15) /* from the state of an element to that of the next */
+
+static inline uint64_t fill_state(uint64_t key, uint64_t index) { return key + (index + 1) * FILL_STEP; }
+
+static inline uint64_t fill_mixed(uint64_t z) {
     z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
     return z ^ (z >> 31);
 }
+
+/* Not written out where it is called: boards have little room for code. */
+static __attribute__((noinline, unused)) uint64_t fill_bits(uint64_t key, uint64_t index) { return fill_mixed(fill_state(key, index)); }
 
 /* Uniform in [0, 1): 53 bits for doubles, 24 for anything narrower. */
 static inline double fill_uniform(uint64_t bits, int bytes) {
