@@ -180,6 +180,8 @@ def depth_to_space(call: Call) -> torch.Tensor:
 @computes("SpaceToDepth")
 def space_to_depth(call: Call) -> torch.Tensor:
     x, block = call.tensor(), call.integer("blocksize", 1)
+    if call.text("mode", "DCR") == "CRD":
+        return f.pixel_unshuffle(x, block)
     images, channels, height, width = x.shape
     apart = x.reshape(images, channels, height // block, block, width // block, block)
     return apart.permute(0, 3, 5, 1, 2, 4).reshape(images, channels * block**2, height // block, width // block)
@@ -211,9 +213,10 @@ def eye(call: Call) -> torch.Tensor:
 
 @computes("TopK")
 def topk(call: Call) -> tuple[torch.Tensor, ...]:
-    largest, ordered = bool(call.integer("largest", 1)), bool(call.integer("sorted", 1))
-    values, places = torch.topk(call.tensor(), int(call.array(1).item()), call.integer("axis", -1), largest, ordered)
-    return values, places
+    """Of equal elements the first; PyTorch's own topk leaves that open."""
+    axis, count = call.integer("axis", -1), int(call.array(1).reshape(-1)[0])
+    values, places = torch.sort(call.tensor(), dim=axis, descending=bool(call.integer("largest", 1)), stable=True)
+    return values.narrow(axis, 0, count), places.narrow(axis, 0, count)
 
 
 @computes("ReverseSequence")

@@ -17,6 +17,7 @@ from ansor.errors import ModelError
 from ansor.onnx import elementwise as _elementwise  # noqa: F401  # these fill the table
 from ansor.onnx import layouts as _layouts  # noqa: F401
 from ansor.onnx import reductions as _reductions  # noqa: F401
+from ansor.onnx import resizing as _resizing  # noqa: F401
 from ansor.onnx import windows as _windows  # noqa: F401
 from ansor.onnx.call import TABLE, Call, Operand
 from ansor.onnx.folding import folded

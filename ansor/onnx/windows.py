@@ -1,4 +1,4 @@
-"""ONNX's convolutions, pools, products and resizing."""
+"""ONNX's convolutions, pools and products."""
 
 from __future__ import annotations
 
@@ -184,43 +184,6 @@ def gemm(call: Call) -> torch.Tensor:
 @computes("Einsum")
 def einsum(call: Call) -> torch.Tensor:
     return torch.einsum(call.text("equation", ""), *call.tensors())
-
-
-@computes("Resize")
-def resize(call: Call) -> torch.Tensor:
-    """The forms that PyTorch has; others are refused."""
-    x, how, places = call.tensor(), call.text("mode", "nearest"), call.text("coordinate_transformation_mode", "half_pixel")
-    sizes, factors = _resized(call, x)
-    spatial = sizes[2:]
-    if sizes[:2] != list(x.shape[:2]) or call.integer("antialias", 0) or call.text("keep_aspect_ratio_policy", "stretch") != "stretch":
-        raise call.refused("other batch or channel extents, or antialias")
-    given = [size / extent for size, extent in zip(spatial, x.shape[2:], strict=True)]
-    if any(abs(one - other) > 1e-6 for one, other in zip(given, factors[2:], strict=True)):
-        raise call.refused("scales that do not give whole extents")
-    rounding = call.text("nearest_mode", "round_prefer_floor")
-    by_whole = (places, rounding) == ("half_pixel", "round_prefer_floor") and all(one == int(one) for one in given)
-    if how == "nearest" and (by_whole or (places, rounding) == ("asymmetric", "floor")):
-        return f.interpolate(x, size=spatial, mode="nearest")
-    linear = {3: "linear", 4: "bilinear", 5: "trilinear"}.get(x.dim())
-    mode = linear if how == "linear" else "bicubic" if how == "cubic" and x.dim() == 4 and call.number("cubic_coeff_a", -0.75) == -0.75 else None
-    if mode is not None and how != "nearest" and not call.integer("exclude_outside", 0):
-        if places == "half_pixel" or (places == "pytorch_half_pixel" and min(spatial) > 1):
-            return f.interpolate(x, size=spatial, mode=mode, align_corners=False)
-        if places == "align_corners":
-            return f.interpolate(x, size=spatial, mode=mode, align_corners=True)
-    raise call.refused(f"the mode {how} with {places} and {rounding}")
-
-
-def _resized(call: Call, x: torch.Tensor) -> tuple[list[int], list[float]]:
-    axes = call.listed("axes", range(x.dim()))
-    sizes, factors = list(x.shape), [1.0] * x.dim()
-    if call.has(3):
-        for axis, size in zip(axes, call.array(3).tolist(), strict=True):
-            sizes[axis], factors[axis] = int(size), size / x.shape[axis]
-    else:
-        for axis, factor in zip(axes, call.array(2).tolist(), strict=True):
-            sizes[axis], factors[axis] = int(x.shape[axis] * factor), factor
-    return sizes, factors
 
 
 @computes("GridSample")

@@ -6,6 +6,7 @@ import pytest
 
 from ansor.commands.subject import NetworkSubject, OperatorSubject, resolve
 from ansor.errors import AnsorError, DeclarationError
+from tests.onnx.single import X, saved
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 FILE = """
@@ -113,3 +114,13 @@ def test_what_is_not_there() -> None:
 def test_networks_take_no_sizes() -> None:
     with pytest.raises(DeclarationError, match="leave --args out"):
         resolve("resnet18", (1,))
+
+
+@pytest.mark.torch
+def test_a_float_onnx_file(tmp_path: Path) -> None:
+    saved(tmp_path / "net.onnx", "Relu", [X])
+    subject = resolve(str(tmp_path / "net.onnx"))
+    assert isinstance(subject, NetworkSubject) and subject.name == "net"
+    inputs = subject.example_inputs()
+    assert isinstance(inputs, tuple) and inputs[0].shape == X.shape
+    assert subject.model() is subject.model()

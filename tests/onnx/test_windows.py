@@ -1,4 +1,4 @@
-"""Convolutions, pools, products and resizing beside the reference of the package onnx."""
+"""Convolutions, pools and products beside the reference of the package onnx."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ansor.errors import ModelError
-from ansor.graph.tasks import extract
-from tests.onnx.single import X, check, saved
+from tests.onnx.single import X, check
 
 pytestmark = pytest.mark.torch
 WEIGHT = np.random.default_rng(1).normal(size=(6, 3, 3, 3)).astype(np.float32)
@@ -32,12 +30,3 @@ def test_pools(attributes: dict[str, Any], tmp_path: Path) -> None:
 def test_products(tmp_path: Path) -> None:
     check(tmp_path / "a.onnx", "Gemm", [X[0, 0]], [X[0, 1], X[0, 0, 0, :4]], transB=1, alpha=0.5)
     check(tmp_path / "b.onnx", "MatMul", [X], [X[0, 0].T.copy()])
-
-
-def test_resizing(tmp_path: Path) -> None:
-    scales = np.array([1, 1, 2, 2], np.float32)
-    check(tmp_path / "a.onnx", "Resize", [X], [None, scales], mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor")
-    check(tmp_path / "b.onnx", "Resize", [X], [None, scales], mode="linear")
-    saved(tmp_path / "c.onnx", "Resize", [X], [None, scales], mode="linear", coordinate_transformation_mode="asymmetric")
-    with pytest.raises(ModelError, match="the Resize y0 of the model has the mode linear with asymmetric"):
-        extract(tmp_path / "c.onnx")
