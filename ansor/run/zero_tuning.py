@@ -82,6 +82,9 @@ ALL = 1 << 19
 TOGETHER = 1 << 12
 """Programs that are estimated at a time."""
 
+ESTIMATE = "estimate"
+"""What stands for the model where none knows the target."""
+
 AGREED = 0.92
 """Share of a tuned program's speed that picks are expected to have which no network regrets: 36 held-out operators, tuned with 64 trials, had 0.91 with regrets
 of 2 %, where this gives 0.90."""
@@ -95,9 +98,9 @@ def pick(task: SearchTask, model: CostModel | str | None = None, among: Sequence
     given, unit = not (model is None or isinstance(model, str)), task.target.unit.name
     with uncollected():
         chosen = judge_of(task.target, unit, model) if given or knows(task.target.prior.family, unit) else None
-        if chosen is None or given or among is not None or task.pins or task.templates:
+        if given or among is not None or task.pins or task.templates:
             return _picked(task, chosen, task.spaces if among is None else among, seed)
-        return kept_pick(task, chosen.mark, seed, lambda: _picked(task, chosen, task.spaces, seed))
+        return kept_pick(task, ESTIMATE if chosen is None else chosen.mark, seed, lambda: _picked(task, chosen, task.spaces, seed))
 
 
 def _picked(task: SearchTask, chosen: Judge | None, candidates: Sequence[SketchSpace], seed: int) -> Guess:
