@@ -24,6 +24,7 @@ import time
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -89,7 +90,7 @@ def onnxruntime(model: torch.nn.Module, inputs: Inputs, threads: int) -> Callabl
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.onnx"
-        torch.onnx.export(model, inputs, str(path), dynamo=False, opset_version=17, input_names=[f"x{number}" for number in range(len(inputs))])
+        _export(model, inputs, path)
         options = ort.SessionOptions()
         options.intra_op_num_threads, options.inter_op_num_threads, options.log_severity_level = threads, 1, 3
         options.add_session_config_entry("session.force_spinning_stop", "1")
@@ -99,6 +100,16 @@ def onnxruntime(model: torch.nn.Module, inputs: Inputs, threads: int) -> Callabl
         binding.bind_ortvalue_input(f"x{number}", ort.OrtValue.ortvalue_from_numpy(value.numpy()))
     binding.bind_output(session.get_outputs()[0].name, "cpu")
     return lambda: session.run_with_iobinding(binding)
+
+
+def _export(model: torch.nn.Module, inputs: Inputs, path: Path) -> None:
+    """By PyTorch's older exporter, whose files ONNX Runtime knows best, and by its newer one where that cannot."""
+    names = [f"x{number}" for number in range(len(inputs))]
+    try:
+        torch.onnx.export(model, inputs, str(path), dynamo=False, opset_version=17, input_names=names)
+    except Exception:
+        with redirect_stdout(sys.stderr):
+            torch.onnx.export(model, inputs, str(path), dynamo=True, input_names=names)
 
 
 def step_seconds(network: CompiledNetwork, inputs: Inputs) -> list[float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ansor.codegen.artifact import LIBRARY, PROGRAM, Artifact
@@ -13,12 +13,13 @@ from ansor.codegen.building import Making
 from ansor.codegen.identity import code_digests
 from ansor.codegen.source import CSource
 from ansor.codegen.toolchain import Compiled, Compiler, prepare
-from ansor.codegen.tools import Tools
+from ansor.codegen.tools import CallLimits, Tools
 from ansor.codegen.trial.manifest import program_text
 from ansor.codegen.trial.program import SHARED, link_flags, machine_flags, prepare_program, trial_objects, triple_here
 from ansor.errors import ToolchainError
 
 TOGETHER = 8  # candidates in one compiler call
+OBJECTS = ("-c", "-g0", "-ffunction-sections")
 # Names of file-scope functions and variables, which candidates in one file must not share.
 _STATIC = re.compile(r"^static\b[^;{}()=]*?\b(\w+)\s*(?:\(|=|;|\[)", re.MULTILINE)
 
@@ -65,8 +66,8 @@ class CToolchain:
         return (PROGRAM,) if self.triple else (LIBRARY, PROGRAM)
 
     def together(self, form: str) -> int:
-        """Texts in one call: as many as one library holds, and a program holds one."""
-        return TOGETHER if form == LIBRARY else 1
+        """Texts in one call: as many as one library holds; programs are linked one by one, and devices wait less for the first of a few."""
+        return TOGETHER if form == LIBRARY else TOGETHER // 2
 
     def prepare(self, form: str) -> None:
         """The compiler's first, slow call for this processor. Raises ToolchainError when it cannot build for it."""
@@ -79,24 +80,48 @@ class CToolchain:
 
     def build(self, sources: Sequence[CSource], form: str, stem: Path, *, timeout: float, cancelled: threading.Event | None = None) -> Making:
         """See `Toolchain`. Equal machine code is told from the object, before it is linked."""
-        program = form == PROGRAM
-        symbols, text = ([sources[0].entry], program_text(sources[0])) if program else together(sources)
-        made, path = stem.with_suffix(".o"), stem.with_suffix("" if program else ".so")
-        flags = self._program_flags if program else self.flags
-        objects = ("-c", "-g0", "-ffunction-sections")
-        linking = link_flags(self.compiler, self._program_triple) if program else flags
-        tools = Tools(self.compiler, (*flags, *objects), linking, timeout, cancelled)
-        compiled = tools.compiled(text, made)
+        build = self._programs if form == PROGRAM else self._library
+        return build(sources, stem, CallLimits(timeout, cancelled))
+
+    def _library(self, sources: Sequence[CSource], stem: Path, limits: CallLimits) -> Making:
+        """One for all texts."""
+        symbols, text = together(sources)
+        made, path = stem.with_suffix(".o"), stem.with_suffix(".so")
+        tools = Tools(self.compiler, (*self.flags, *OBJECTS), self.flags, limits)
+        compiled = tools.compiled([text], [made])
         if not compiled.ok:
             return Making((), compiled)
         digests = code_digests(made, symbols)
-        around = trial_objects(self.compiler, self._program_triple, pool=sources[0].threads > 1) if program else []
-        linked = tools.linked([made, *around], path)
+        linked = tools.linked([made], path)
         made.unlink()
-        said = Compiled(linked.kind, linked.text, compiled.seconds + linked.seconds, linked.command)
-        if not linked.ok:
-            return Making((), said)
-        return Making(tuple(Artifact(one, path, symbol, form, digests.get(symbol, "")) for one, symbol in zip(sources, symbols, strict=True)), said)
+        artifacts = [Artifact(one, path, symbol, LIBRARY, digests.get(symbol, "")) for one, symbol in zip(sources, symbols, strict=True)]
+        return _making(artifacts, compiled, linked)
+
+    def _programs(self, sources: Sequence[CSource], stem: Path, limits: CallLimits) -> Making:
+        """One for each text. The compiler is started once for all: that takes as long as a small candidate."""
+        linking = link_flags(self.compiler, self._program_triple)
+        tools = Tools(self.compiler, (*self._program_flags, *OBJECTS), linking, limits)
+        paths = [stem.with_suffix(f".{number}") for number in range(len(sources))] if len(sources) > 1 else [stem.with_suffix("")]
+        objects = [path.with_name(f"{path.name}.o") for path in paths]
+        compiled = tools.compiled([program_text(one) for one in sources], objects)
+        if not compiled.ok:
+            return Making((), compiled)
+        artifacts, seconds = [], 0.0
+        for one, made, path in zip(sources, objects, paths, strict=True):
+            digest = code_digests(made, [one.entry]).get(one.entry, "")
+            around = trial_objects(self.compiler, self._program_triple, pool=one.threads > 1)
+            linked = tools.linked([made, *around], path)
+            made.unlink()
+            seconds += linked.seconds
+            if not linked.ok:
+                break
+            artifacts.append(Artifact(one, path, one.entry, PROGRAM, digest))
+        return _making(artifacts, compiled, replace(linked, seconds=seconds))
+
+
+def _making(artifacts: Sequence[Artifact], compiled: Compiled, linked: Compiled) -> Making:
+    said = Compiled(linked.kind, linked.text, compiled.seconds + linked.seconds, linked.command)
+    return Making(tuple(artifacts) if linked.ok else (), said)
 
 
 def together(sources: Sequence[CSource]) -> tuple[list[str], str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ansor.codegen.direct import Direct, direct_calls
@@ -15,43 +15,61 @@ from ansor.support import settings
 LIBRARIES = ("-lm",)
 
 
+@dataclass(frozen=True, slots=True)
+class CallLimits:
+    """What ends a call of a tool: seconds, and an event that is set."""
+
+    timeout: float
+    cancelled: threading.Event | None = None
+
+
 @dataclass(frozen=True)
 class Tools:
-    """Calls of them. flags: of the compiler; link_flags: of its driver as a linker; timeout: seconds of one call; cancelled: ends a call when set."""
+    """Calls of them. flags: of the compiler; link_flags: of its driver as a linker."""
 
     compiler: Compiler
     flags: tuple[str, ...]
     link_flags: tuple[str, ...]
-    timeout: float
-    cancelled: threading.Event | None = None
+    limits: CallLimits
 
     @property
     def _direct(self) -> Direct | None:
         return direct_calls(self.compiler, self.flags, self.link_flags, LIBRARIES)
 
-    def compiled(self, text: str, made: Path) -> Compiled:
-        """Compile C text into an object. Failure is a value."""
+    def compiled(self, texts: Sequence[str], made: Sequence[Path]) -> Compiled:
+        """Compile C texts, each into an object, in one call where that is known how. Failure is a value: there are no objects then."""
         direct = self._direct
         if direct is None:
-            return compile_files(self.compiler, [text], made, self.flags, timeout=self.timeout, cancelled=self.cancelled)
-        with tempfile.TemporaryDirectory(prefix="cc-", dir=made.parent) as scratch:
-            source = Path(scratch) / "source0.c"
-            source.write_text(text)
-            said = self._call(direct.compile_command([source]))
+            return self._one_by_one(texts, made)
+        with tempfile.TemporaryDirectory(prefix="cc-", dir=made[0].parent) as scratch:
+            files = [Path(scratch) / f"source{number}.c" for number in range(len(texts))]
+            for file, text in zip(files, texts, strict=True):
+                file.write_text(text)
+            said = self._call(direct.compile_command(files))
             if said.ok:
-                source.with_suffix(".o").replace(made)
+                for file, path in zip(files, made, strict=True):
+                    file.with_suffix(".o").replace(path)
         return said
+
+    def _one_by_one(self, texts: Sequence[str], made: Sequence[Path]) -> Compiled:
+        seconds = 0.0
+        for text, path in zip(texts, made, strict=True):
+            said = compile_files(self.compiler, [text], path, self.flags, timeout=self.limits.timeout, cancelled=self.limits.cancelled)
+            seconds += said.seconds
+            if not said.ok:
+                break
+        return replace(said, seconds=seconds)
 
     def linked(self, objects: Sequence[Path], made: Path) -> Compiled:
         """Link objects into one file. What the linker does not take, or is called wrongly for, is left to the driver, which makes what was removed of its
         libraries: that takes as long as a first call."""
-        direct, timeout = self._direct, self.timeout
+        direct, timeout = self._direct, self.limits.timeout
         if direct is not None:
             timeout = max(timeout, FIRST_CALL_SECONDS)
             said = self._call(direct.link_command(objects, made))
             if said.ok or said.kind == "compile_timeout":
                 return said
-        return compile_files(self.compiler, objects, made, self.link_flags, libraries=LIBRARIES, timeout=timeout, cancelled=self.cancelled)
+        return compile_files(self.compiler, objects, made, self.link_flags, libraries=LIBRARIES, timeout=timeout, cancelled=self.limits.cancelled)
 
     def _call(self, command: tuple[str, ...]) -> Compiled:
-        return call_tool(command, settings.environment_with({}), self.timeout, self.cancelled)
+        return call_tool(command, settings.environment_with({}), self.limits.timeout, self.limits.cancelled)

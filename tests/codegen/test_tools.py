@@ -14,7 +14,7 @@ from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.direct import direct_calls
 from ansor.codegen.source import CSource
 from ansor.codegen.toolchain import FIRST_CALL_SECONDS, Compiled, Compiler, call_tool, compile_files, find_compiler
-from ansor.codegen.tools import LIBRARIES, Tools
+from ansor.codegen.tools import LIBRARIES, CallLimits, Tools
 from ansor.errors import ToolchainError
 
 pytestmark = pytest.mark.compiler
@@ -23,12 +23,12 @@ FLAGS, LINK_FLAGS = ("-O2", "-fPIC", "-c"), ("-shared", "-fPIC")
 
 @pytest.fixture(scope="module")
 def tools() -> Tools:
-    return Tools(find_compiler("zig"), FLAGS, LINK_FLAGS, 60.0)
+    return Tools(find_compiler("zig"), FLAGS, LINK_FLAGS, CallLimits(60.0))
 
 
 def built(tools: Tools, folder: Path) -> tuple[bytes, int]:
     """The object, and what its function gives."""
-    assert tools.compiled("int twice(int x) { return 2 * x; }", folder / "made.o").ok
+    assert tools.compiled(["int twice(int x) { return 2 * x; }"], [folder / "made.o"]).ok
     assert tools.linked([folder / "made.o"], folder / "made.so").ok
     assert sorted(path.name for path in folder.iterdir()) == ["made.o", "made.so"]
     return (folder / "made.o").read_bytes(), ctypes.CDLL(str(folder / "made.so")).twice(21)
@@ -56,14 +56,32 @@ def test_candidates_have_the_same_code(target: str, form: str, tmp_path: Path, m
     assert not made[0].said.command[0].endswith("python") and made[0].said.command != made[1].said.command
 
 
+@pytest.mark.parametrize("driven", [False, True])
+def test_programs_that_are_built_together_are_those_that_are_built_alone(driven: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if driven:
+        monkeypatch.setattr(tools_module, "direct_calls", lambda *words: None)
+    toolchain = CToolchain(find_compiler("zig"))
+    toolchain.prepare(PROGRAM)
+    text = "void one(void *const *args, unsigned char *workspace, void *f, void *p) { float *a = args[0]; for (int i = 0; i < 99; ++i) a[i] += %d; }\n"
+    sources = [CSource(text % number, "one", ()) for number in range(3)]
+    made = toolchain.build(sources, PROGRAM, tmp_path / "all", timeout=60)
+    alone = [toolchain.build([one], PROGRAM, tmp_path / f"one{number}", timeout=60).artifacts[0] for number, one in enumerate(sources)]
+    assert made.said.ok and [one.digest for one in made.artifacts] == [one.digest for one in alone] and len({one.digest for one in alone}) == 3
+    assert [one.path.read_bytes() for one in made.artifacts] == [one.path.read_bytes() for one in alone]
+    assert [one.source for one in made.artifacts] == sources and all(one.form == PROGRAM for one in made.artifacts)
+    wrong = CSource("void one(void) { nowhere(); int }\n", "one", ())
+    refused = toolchain.build([sources[0], wrong], PROGRAM, tmp_path / "wrong", timeout=60)
+    assert not refused.artifacts and refused.said.kind == "compile"
+
+
 def test_what_does_not_compile_is_said(tools: Tools, tmp_path: Path) -> None:
-    said = tools.compiled("int wrong(void) { return nowhere; }", tmp_path / "made.o")
+    said = tools.compiled(["int right;", "int wrong(void) { return nowhere; }"], [tmp_path / "right.o", tmp_path / "made.o"])
     assert said.kind == "compile" and "nowhere" in said.text and not list(tmp_path.iterdir())
 
 
 def test_what_takes_too_long_is_said_in_few_words(tools: Tools, tmp_path: Path) -> None:
     """The call of clang behind the driver has hundreds of flags, and the text goes into the records."""
-    said = replace(tools, timeout=1e-3).compiled("int x;", tmp_path / "made.o")
+    said = replace(tools, limits=CallLimits(1e-3)).compiled(["int x;"], [tmp_path / "made.o"])
     assert said.kind == "compile_timeout" and said.text.startswith("stopped after 0.0 s: ") and len(said.text) < 500 and not list(tmp_path.iterdir())
 
 
@@ -87,7 +105,7 @@ def test_a_linker_that_misses_its_files_is_left_to_the_driver(tools: Tools, tmp_
 def test_a_compiler_that_was_removed_is_said(tools: Tools, tmp_path: Path) -> None:
     gone = replace(tools, compiler=replace(tools.compiler, command=("/nowhere/zig", "cc")))
     with pytest.raises(ToolchainError, match=r"'/nowhere/zig' could not be started: .*; name another with --cc or \$CC"):
-        gone.compiled("int x;", tmp_path / "made.o")
+        gone.compiled(["int x;"], [tmp_path / "made.o"])
 
 
 def test_other_compilers_are_called_as_they_are() -> None:

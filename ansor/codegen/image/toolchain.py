@@ -23,6 +23,7 @@ from ansor.codegen.image.parts import NO_ROOM, part_name, parts_script
 from ansor.codegen.library_cache import kept_library
 from ansor.codegen.source import CSource
 from ansor.codegen.toolchain import FIRST_CALL_SECONDS, Compiled, Compiler, building, call_tool, compile_files
+from ansor.codegen.tools import CallLimits
 from ansor.codegen.trial.manifest import MANIFEST, program_text
 from ansor.errors import ToolchainError
 from ansor.support import settings
@@ -53,14 +54,6 @@ PLAIN = CSource("void plain(void *const *args, unsigned char *workspace) {}\n", 
 def counted_flags(architecture: str) -> tuple[str, ...]:
     """Of LLVM, for boards of an architecture where nothing but the number of instructions counts."""
     return SOURCE_ORDER if architecture == "thumb" else (*SOURCE_ORDER, *AS_SUMMED)
-
-
-@dataclass(frozen=True, slots=True)
-class _Call:
-    """What ends a call of a tool."""
-
-    timeout: float
-    cancelled: threading.Event | None
 
 
 @dataclass(frozen=True)
@@ -126,15 +119,15 @@ class ImageToolchain:
             files = [folder / f"{symbol}.c" for symbol in symbols]
             for file, one, symbol in zip(files, sources, symbols, strict=True):
                 file.write_text(apart(replace(one, text=program_text(one, small=True)), symbol, MANIFEST))
-            call = _Call(timeout, cancelled)
-            compiled = self._compiled(files, call)
+            limits = CallLimits(timeout, cancelled)
+            compiled = self._compiled(files, limits)
             if not compiled.ok:
                 return Making((), compiled)
             objects = [file.with_suffix(".o") for file in files]
             if deep := next(filter(None, (frames.misfit(made, self.board.run.stack, self.board.name) for made in objects)), ""):
                 return Making((), replace(compiled, kind="does_not_fit", text=deep))
             digests = [code_digests(made, [symbol]).get(symbol, "") for made, symbol in zip(objects, symbols, strict=True)]
-            linked = self._linked(objects, folder / "linked.elf", call)
+            linked = self._linked(objects, folder / "linked.elf", limits)
             said = replace(linked, seconds=compiled.seconds + linked.seconds)
             if not linked.ok:
                 return Making((), replace(said, kind="does_not_fit") if NO_ROOM in said.text else said)
@@ -155,30 +148,30 @@ class ImageToolchain:
     def _direct(self) -> Direct | None:
         return direct_calls(self.compiler, self._object_flags, self._link_flags)
 
-    def _compiled(self, files: Sequence[Path], call: _Call) -> Compiled:
+    def _compiled(self, files: Sequence[Path], limits: CallLimits) -> Compiled:
         """Make an object beside each file; what was said of all of them."""
         direct = self._direct()
         if direct is not None:
-            return call_tool(direct.compile_command(files), settings.environment_with({}), call.timeout, call.cancelled)
+            return call_tool(direct.compile_command(files), settings.environment_with({}), limits.timeout, limits.cancelled)
         flags, seconds = (*self._object_flags, "-c"), 0.0
         for file in files:
-            said = compile_files(self.compiler, [file], file.with_suffix(".o"), flags, libraries=(), timeout=call.timeout, cancelled=call.cancelled)
+            said = compile_files(self.compiler, [file], file.with_suffix(".o"), flags, libraries=(), timeout=limits.timeout, cancelled=limits.cancelled)
             seconds += said.seconds
             if not said.ok:
                 break
         return replace(said, seconds=seconds)
 
-    def _linked(self, objects: Sequence[Path], path: Path, call: _Call) -> Compiled:
+    def _linked(self, objects: Sequence[Path], path: Path, limits: CallLimits) -> Compiled:
         """Link all objects into one file. What the linker does not take, or the driver called otherwise, is the driver's to refuse."""
         script = path.with_suffix(".ld")
         script.write_text(parts_script(self.board, self.harness(), [made.stem for made in objects], over=not self._shares))
         direct = self._direct()
         if direct is not None:
-            said = call_tool(direct.link_command(objects, path, "-T", str(script)), settings.environment_with({}), call.timeout, call.cancelled)
+            said = call_tool(direct.link_command(objects, path, "-T", str(script)), settings.environment_with({}), limits.timeout, limits.cancelled)
             if said.ok or said.kind == "compile_timeout":
                 return said
         flags = (*self._link_flags, f"-Wl,-T,{script}")
-        return compile_files(self.compiler, objects, path, flags, libraries=(), timeout=call.timeout, cancelled=call.cancelled)
+        return compile_files(self.compiler, objects, path, flags, libraries=(), timeout=limits.timeout, cancelled=limits.cancelled)
 
     @property
     def _shares(self) -> bool:
