@@ -294,7 +294,7 @@ def compile_int8(
     Args:
         model: the path of an ONNX file in QDQ format; or a graph that PyTorch's PT2E has quantised (what `convert_pt2e` returns, or its export);
             or another PyTorch module, which is quantised here; or an `ansor.integer` network.
-        calibration: inputs of the PyTorch module like those that it will see, each a tensor or a tuple of tensors; the first one gives the shapes.
+        calibration: inputs of the PyTorch module like those in use, each a tensor or a tuple of tensors; the first one gives the shapes.
         name: of the network in C; that of the file or the class by default.
         ram_bytes, flash_bytes: what the board has; what its file says by default. A network that needs more is refused before anything is built.
         arena_bytes: RAM that the arena may take, so that kernels have room for faster algorithms; by default it is as small as the tensors allow.

@@ -70,7 +70,7 @@ def open_devices(texts: Sequence[str | Device] | str | Device | None, target: Ta
         _check_once([one.name for one in opened])
         models = list(dict.fromkeys(f"{one.model} ({one.unit})" for one in opened))
         if len(models) > 1:
-            raise DeviceError(f"asked to measure on {' and '.join(models)} together: their costs do not compare; use devices of one model")
+            raise DeviceError(f"asked to measure on {' and '.join(models)} together: their costs are not comparable; use devices of one model")
     except BaseException:
         for device in opened:
             if not any(device is one for one in given) and callable(getattr(device, "close", None)):  # what was given as a device is its owner's
@@ -100,9 +100,9 @@ def _check_attributes(device: object) -> None:
         if not isinstance(getattr(device, name, None), str) or not getattr(device, name):
             raise DeviceError(f"{what} {name} is {getattr(device, name, 'missing')!r}, not a text; give a device of ansor.measure.device, or its text")
     if not isinstance(getattr(device, "unit", None), Unit):
-        raise DeviceError(f"{what} unit is {getattr(device, 'unit', 'missing')!r}, not a Unit; ansor.targets.unit has them, such as ticks(1e6)")
+        raise DeviceError(f"{what} unit is {getattr(device, 'unit', 'missing')!r}, not a Unit; use one of ansor.targets.unit, such as ticks(1e6)")
     if not isinstance(getattr(device, "alone", None), bool):
-        raise DeviceError(f"{what} alone is {getattr(device, 'alone', 'missing')!r}, not True or False: whether building beside it disturbs what it counts")
+        raise DeviceError(f"{what} alone is {getattr(device, 'alone', 'missing')!r}, not True or False: whether building disturbs its measurements")
     lacking = next((name for name in ("run", "close") if not callable(getattr(device, name, None))), "")
     if lacking:
         raise DeviceError(f"{what} method {lacking} is missing; ansor.measure.device.Device says what it does")
@@ -115,7 +115,7 @@ def check_forms(devices: Sequence[Device], toolchain: Toolchain, target: Target)
     if other is not None:
         raise DeviceError(
             f"asked to measure programs for {target} on {other.name}, which runs the form {other.form!r}; {toolchain.version} makes {' and '.join(made)}: "
-            "choose another device (`ansor devices` lists the kinds), or mend the target's toolchain"
+            "choose another device (`ansor devices` lists the kinds), or fix the target's toolchain"
         )
 
 
@@ -124,7 +124,7 @@ def find_kind(text: str) -> DeviceKind:
     name = "serial" if text.startswith("/dev/") else text.partition(":")[0]
     known = {kind.name: kind for kind in device_kinds()}
     if name == "process":
-        raise DeviceError(f"asked for device {text!r}, which is a wire to try things without a board (`ansor micro probe {text}`): it runs no board's programs")
+        raise DeviceError(f"asked for device {text!r}, which is a test wire without a board (`ansor micro probe {text}`): it cannot run a board's programs")
     if name not in known:
         raise DeviceError(f"asked for device {text!r}; the kinds of devices are {', '.join(known)}")
     return known[name]

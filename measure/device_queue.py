@@ -151,7 +151,7 @@ class DeviceQueue:
         self._lost[at] = self._lost[at] + 1 if lost else 0
         if self._lost[at] >= MOST_LOST:
             self._lost[at] = 0
-            raise _Unusable(f"device {device.name} lost {MOST_LOST} runs in a row, the last one with {outcome}; see whether it is on, and reached")
+            raise _Unusable(f"device {device.name} lost {MOST_LOST} runs in a row, the last one with {outcome}; check whether it is on and reachable")
 
     def _leave_out(self, device: Device, error: _Unusable) -> None:
         """Go on without a device; the last one stays in, so that a later job may try it again, and its error is the job's."""
@@ -178,7 +178,7 @@ def _outcome(device: Device, job: Job) -> Observation | Failure:
     except AnsorError:
         raise
     except Exception as error:
-        raise DeviceError(f"device {device.name} raised {type(error).__name__}: {error}; it must give an observation or a failure: mend the device") from error
+        raise DeviceError(f"device {device.name} raised {type(error).__name__}: {error}; it must return an observation or a failure: fix the device") from error
     _check(device, outcome)
     return outcome
 
@@ -188,11 +188,11 @@ def _check(device: Device, outcome: object) -> None:
     if isinstance(outcome, Failure):
         return
     if not isinstance(outcome, Observation):
-        raise DeviceError(f"device {device.name} gave {outcome!r:.200}, which is neither an Observation nor a Failure: mend the device")
+        raise DeviceError(f"device {device.name} gave {outcome!r:.200}, which is neither an Observation nor a Failure: fix the device")
     if not _are_costs(outcome.costs):
-        raise DeviceError(f"device {device.name} gave the costs {outcome.costs!r:.200}; it must give a tuple of at least one, each above 0: mend the device")
+        raise DeviceError(f"device {device.name} gave the costs {outcome.costs!r:.200}; it must return a tuple of at least one, each above 0: fix the device")
     if outcome.unit != device.unit:
-        raise DeviceError(f"device {device.name}, which counts {device.unit}, gave costs in {outcome.unit}: mend the device")
+        raise DeviceError(f"device {device.name}, which counts {device.unit}, gave costs in {outcome.unit}: fix the device")
 
 
 def _are_costs(costs: object) -> bool:

@@ -343,9 +343,9 @@ class Kernel(Locked):
         results = [self._checked(argument, value) for argument, value in zip(self._outputs, given, strict=True)]
         for argument, result in zip(self._outputs, results, strict=True):
             if not result.flags.writeable:
-                raise ArgumentError(f"{self.name}: out= for {argument.name!r} is read-only; pass an array that may be written, or none")
+                raise ArgumentError(f"{self.name}: out= for {argument.name!r} is read-only; pass a writable array, or none")
             if any(stride == 0 and extent > 1 for stride, extent in zip(result.strides, result.shape, strict=True)):
-                raise ArgumentError(f"{self.name}: out= for {argument.name!r} is expanded: several elements share one place; pass an array without")
+                raise ArgumentError(f"{self.name}: out= for {argument.name!r} is expanded: several elements share memory; pass another array")
         return results
 
     def _checked(self, argument: Argument, value: "Tensor") -> NDArray[np.generic]:
@@ -396,7 +396,7 @@ def _is_tensor(value: object) -> bool:
 def _as_array(argument: Argument, value: "Tensor") -> NDArray[np.generic]:
     if isinstance(value, np.ndarray):
         if isinstance(value, np.ma.MaskedArray):
-            raise ArgumentTypeError(f"{argument.role} {argument.name!r} is a masked array, whose mask a kernel does not see; pass .filled(value) or .data")
+            raise ArgumentTypeError(f"{argument.role} {argument.name!r} is a masked array, whose mask would be ignored; pass .filled(value) or .data")
         return np.asarray(value)  # without what a subclass says of itself
     if not _is_tensor(value):
         try:
@@ -411,7 +411,7 @@ def _as_array(argument: Argument, value: "Tensor") -> NDArray[np.generic]:
     try:
         plain = value.detach().resolve_conj().resolve_neg()
         if argument.role == "output" and value.is_neg():
-            raise ArgumentTypeError(f"out= for {argument.name!r} is a negated view, which cannot be written to; pass an array of its own")
+            raise ArgumentTypeError(f"out= for {argument.name!r} is a negated view, which cannot be written to; pass another array")
         array: NDArray[np.generic] = plain.numpy()
     except (TypeError, RuntimeError, NotImplementedError) as error:  # a dtype that NumPy lacks, sparse storage, a stand-in for a tensor
         if isinstance(error, ArgumentTypeError):

@@ -21,11 +21,11 @@ MACHINE = "a failure of the machine, not of the program"
 
 _WORDS = {
     "workload": "a text", "target": "a text", "algorithm": "a text", "sketch": "a list of steps",
-    "row": "a list of whole numbers from 0 on", "seconds": f"a list of times from {SHORTEST_SECONDS:g} to {LONGEST_SECONDS:g} s",
+    "row": "a list of whole numbers of at least 0", "seconds": f"a list of times from {SHORTEST_SECONDS:g} to {LONGEST_SECONDS:g} s",
     "costs": "a list of numbers above 0", "device": "a text", "unit": "a unit of cost",
-    "failure": "null, or a kind of this version and a text", "cut_short": "true or false", "elapsed": "a number of seconds from 0 on",
-    "timestamp": "a number of seconds from 0 on", "seed": "a whole number", "round": "a whole number from 0 on",
-    "counters": "numbers from 0 on by their names",
+    "failure": "null, or a known kind and a text", "cut_short": "true or false", "elapsed": "a number of seconds of at least 0",
+    "timestamp": "a number of seconds of at least 0", "seed": "a whole number", "round": "a whole number of at least 0",
+    "counters": "numbers of at least 0 by name",
     "library": "a text", "program": "a text", "ours_s": "a number of seconds above 0", "library_s": "a number of seconds above 0",
     "library_chosen": "true or false",
 }  # fmt: skip
@@ -36,7 +36,7 @@ def damaged(field: str) -> str:
     return f"damaged line: {field} is not {_WORDS[field]}"
 
 
-NEITHER = "damaged line: it has neither times nor a failure, or both"
+NEITHER = "damaged line: it needs either times or a failure"
 
 
 def wrong_in_head(workload: object, target: object, algorithm: object, sketch: object) -> str:

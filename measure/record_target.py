@@ -27,7 +27,7 @@ def difference(recorded: str, target: Target) -> str:
     """What differs between the machine of a record for the same options and this one, in a few words."""
     inside = recorded.partition(" (")[2].removesuffix(")")
     if not inside:
-        return "made on a machine that is not named"
+        return "made on an unnamed machine"
     if "logged: " in inside:
         return f"times from a log ({inside[inside.index('logged: ') + len('logged: ') :]})"
     processor, _, compiler = inside.rpartition(", ") if target.mcpu == "native" else ("", "", inside)
@@ -45,8 +45,8 @@ def _other_processor(processor: str) -> str:
     if made["kind"] != here["kind"]:
         return f"on another processor: {made['kind']}, here {here['kind']}"
     if made["features"] != here["features"]:
-        return f"on a processor of this model ({here['kind']}) with other instructions"
-    return f"on a processor with other caches: {made['caches'] or 'not named'}, here {here['caches'] or 'not named'}"
+        return f"on a processor of this model ({here['kind']}) with different instructions"
+    return f"on a processor with different caches: {made['caches'] or 'not named'}, here {here['caches'] or 'not named'}"
 
 
 def _parts(processor: str) -> dict[str, str]:

@@ -135,7 +135,7 @@ def _opened(files: Files, where: str) -> SavedKernel:
     if not isinstance(about, dict):
         raise ValueError(f"{ABOUT} holds no object")
     if about["version"] != VERSION:
-        raise MeasureError(f"{where}: a kernel of version {told(about['version'])}, but we read {VERSION}; save it again")
+        raise MeasureError(f"{where}: a kernel in format version {told(about['version'])}, but this package reads {VERSION}; save it again")
     if about[SEAL] != sealed(about)[SEAL]:
         raise MeasureError(f"{where}: {ABOUT} is damaged; save the kernel again")
     for name in (*FILES, *([POOL] if POOL in about["digests"] else [])):

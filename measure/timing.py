@@ -53,7 +53,7 @@ class TimingOptions:
 
     def __post_init__(self) -> None:
         if not isinstance(self.stopping, Stopping):
-            raise ArgumentError(f"TimingOptions: stopping={self.stopping!r} is none; give a Stopping")
+            raise ArgumentError(f"TimingOptions: stopping={self.stopping!r} is invalid; give a Stopping")
         _check_numbers(self)
         if self.number < 1 or self.repeat < 1 or self.timeout_seconds <= 0:
             raise ArgumentError(f"TimingOptions: number, repeat >= 1 and timeout_seconds > 0 are needed: {self}")

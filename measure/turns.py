@@ -81,7 +81,7 @@ def _wait(file: IO[bytes], path: Path, say: Say, told: bool) -> bool:
             told = True
         # Looked at twice: who has just got the turn may not have signed yet.
         if holder == before and _is_stopped(holder) and _replaced(file, path):
-            say(f"going on beside {_words(holder)}, which is stopped: end it, or let it go on")
+            say(f"continuing despite {_words(holder)}, which is suspended: end it, or let it continue")
             break
         before = holder
     return told

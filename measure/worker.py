@@ -205,7 +205,7 @@ def _meaningful(found: _Expected) -> _Expected:
         if array.size and (missing > NOT_FINITE or missing + infinite == 1):
             text = (
                 f"output {name!r} is NaN in {missing:.0%} and infinite in {infinite:.0%} of its elements, for floats from -1 to 1 and from 0.5 to 1.5: "
-                "no result can be verified; declare it so that it is finite there"
+                "no result can be verified; change the declaration so that it is finite there"
             )
             return _Expected({}, {}, Failure("reference", text))
     return found

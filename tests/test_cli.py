@@ -95,9 +95,9 @@ def test_who_would_measure_nothing_hears_of_the_other_command(capsys: pytest.Cap
         (["tune", "matmul", "--target", "cpu -bogus=3"], "not one of its options; the options are -mcpu"),
         (["tune", "matmul", "--target", "gpu"], "gpu programs cannot be generated yet; the kinds are arm, armv7, cpu"),
         (["tune", "matmul", "--target", "cuda -arch=sm_80"], "cuda programs cannot be generated yet; the kinds are arm, armv7, cpu"),
-        (["tune", "matmul", "--threads", "100000"], "times would mean nothing; give -threads="),
-        (["tune", "matmul", "--output", "scaled.py/kernels"], "asked for --output scaled.py/kernels, where nothing can be written"),
-        (["compile", "scaled.py", "--output", "scaled.py"], "asked for --output scaled.py, where nothing can be written"),
+        (["tune", "matmul", "--threads", "100000"], "times would be meaningless; give -threads="),
+        (["tune", "matmul", "--output", "scaled.py/kernels"], "asked for --output scaled.py/kernels, which is not writable"),
+        (["compile", "scaled.py", "--output", "scaled.py"], "asked for --output scaled.py, which is not writable"),
         (["tune", "leaves.py"], "asked to read leaves.py, which ends the program (exit 3)"),
         (["tune", "scaled.py", "--cc", "no-such-compiler"], "there is no program 'no-such-compiler'"),
         (["compile", "scaled.py", "--records", "none.jsonl"], "which does not exist; tune first"),
@@ -259,7 +259,7 @@ def test_tune_show_continue_compile(folder: Path, capsys: pytest.CaptureFixture[
     assert len(load("scaled.jsonl").records) == 5
 
     assert main(["tune", "scaled.py", "--trials", "5", "--threads", "1"]) == 0
-    assert "5 trials are recorded already, the budget is 5: nothing to measure" in capsys.readouterr().out
+    assert "5 trials are already recorded, and the budget is 5: nothing to measure" in capsys.readouterr().out
 
     assert main(["show", "scaled.jsonl"]) == 0
     assert load("scaled.jsonl").records[0].workload in capsys.readouterr().out, "the whole key"
@@ -271,7 +271,7 @@ def test_tune_show_continue_compile(folder: Path, capsys: pytest.CaptureFixture[
     passes = re.findall(r"^-- (\w+): ", capsys.readouterr().out, re.MULTILINE)
     assert passes == ["regions", "scopes", "values", "nests", "simplify", "sums", "places", "patterns", "tree", "text"]
     assert main(["show", "scaled.jsonl", "--passes"]) == 1
-    assert "which is for one program; say of what: ansor show scaled.jsonl NAME --passes" in capsys.readouterr().err
+    assert "which is for one program; name it: ansor show scaled.jsonl NAME --passes" in capsys.readouterr().err
     assert main(["show", "scaled.jsonl", "scaled.py", "--args", "9"]) == 1
     said = capsys.readouterr().err
     assert "has no valid record of scaled(9, 16) for target" in said and "on this machine; it holds scaled(8, 16)" in said

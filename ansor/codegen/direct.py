@@ -63,7 +63,7 @@ def direct_calls(compiler: Compiler, flags: tuple[str, ...], link_flags: tuple[s
             found = json.loads(kept.read_text())
             return Direct(tuple(found["compiling"]), tuple(found["linking"]))
         except (OSError, ValueError, KeyError, subprocess.SubprocessError) as error:
-            log.info("the C compiler's driver builds candidates, which is slower: %s", error)
+            log.info("candidates are built through the C compiler's driver, which is slower: %s", error)
             return None
 
 
@@ -80,7 +80,7 @@ def _ask(compiler: Compiler, flags: Sequence[str], link_flags: Sequence[str], li
         linking = [_OBJECTS if word == str(made) else word for word in _without(link, source, linked, (), ("-o",))]
         compiling = [word for word in _without(front, source, made, (), ("-o",)) if not word.startswith(_OF_FOLDERS)]
         if linking.count(_OBJECTS) != 1 or any(word.startswith(str(folder)) for word in (*compiling, *linking)):
-            raise ValueError(f"{compiler.version} calls its linker with files that do not stay")
+            raise ValueError(f"{compiler.version} calls its linker with temporary files")
         found = Direct(tuple(compiling), (compiler.command[0], *linking))
     place.write_text(json.dumps(asdict(found)))
 
@@ -106,7 +106,7 @@ def _words(said: str, name: str, compiler: Compiler) -> list[str]:
         words = shlex.split(line)
         if name in words[:2] and (name == "ld.lld" or words[0] == compiler.command[0]):
             return words
-    raise ValueError(f"{compiler.version} did not say how it calls {name}")
+    raise ValueError(f"{compiler.version} did not show how it calls {name}")
 
 
 def _without(words: Sequence[str], source: Path, made: Path, single: Sequence[str], pairs: Sequence[str]) -> list[str]:

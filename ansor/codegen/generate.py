@@ -120,7 +120,7 @@ def _check_sizes(program: Loops, bits: int) -> None:
     for buffer in (*program.arguments, *program.intermediates):
         if int(buffer.size) * BYTES[buffer.dtype] >= 2 ** (bits - 1):
             raise DeclarationError(f"asked for C of a program with {buffer.name} of shape {buffer.shape} ({buffer.dtype}), which is 2^{bits - 1} bytes or "
-                                   "more; no memory holds it: make it smaller")
+                                   "more; it fits in no memory: make it smaller")
     for loop in (loop for path, _ in stores(program.body) for loop in path):
         if int(loop.var.extent) >= longest:
             raise DeclarationError(f"asked for C of a program with a loop of {loop.var.extent} iterations, {longest} or more; make it shorter")
@@ -193,11 +193,11 @@ def _places_text(draft: Draft) -> str:
 
 
 PASSES: tuple[Pass[Draft], ...] = (
-    Pass("simplify", "loops of one iteration, terms that are 0 and conditions that always hold left out", _simplify, lambda draft: str(draft.loops)),
+    Pass("simplify", "loops of one iteration, zero terms and conditions that always hold removed", _simplify, lambda draft: str(draft.loops)),
     Pass("sums", "what an intrinsic's offset adds, computed ahead of the tiles", _sum_ahead, _sums_text),
-    Pass("places", "where intermediates lie in the workspace", _place, _places_text),
-    Pass("patterns", "one function for each nest, and how every perfect nest is written", _find_patterns, lambda draft: "\n".join(map(str, draft.functions))),
-    Pass("tree", "functions as C, and which helpers they use", _make_tree, lambda draft: str(draft.unit)),
+    Pass("places", "where intermediates are in the workspace", _place, _places_text),
+    Pass("patterns", "one function for each nest, and the form of every perfect nest", _find_patterns, lambda draft: "\n".join(map(str, draft.functions))),
+    Pass("tree", "functions as C, and the helpers that they use", _make_tree, lambda draft: str(draft.unit)),
     Pass("text", "the whole translation unit", _print, lambda draft: draft.text),
 )
 """From loops to C, in order."""

@@ -35,7 +35,7 @@ def kept_library(name: str, build: Callable[[Path], None], suffix: str = SUFFIX)
     if ready is not None:
         return ready
     if note.exists():
-        log.info("the library %s is damaged, or was written by others: it is built anew", note)
+        log.info("the library %s is damaged, or was written by others: rebuilding it", note)
     try:
         _remove_left_over(note, suffix)
         with tempfile.TemporaryDirectory(prefix="cc-", dir=note.parent) as scratch:
@@ -43,7 +43,7 @@ def kept_library(name: str, build: Callable[[Path], None], suffix: str = SUFFIX)
             build(made)
             library = keep(note, suffix, made.read_bytes())
     except OSError as error:
-        raise CacheError(f"the library {note} cannot be kept ({error}); make room, or set ANSOR_CACHE to another folder") from error
+        raise CacheError(f"the library {note} cannot be stored ({error}); free some space, or set ANSOR_CACHE to another folder") from error
     _checked[note] = library, _signature(note, library)
     return library
 

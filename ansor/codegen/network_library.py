@@ -136,7 +136,7 @@ class _InC:
 
 def _checked(layers: Layers, rows: Floats) -> Floats:
     if rows.ndim != 2 or rows.shape[1] != len(layers.inputs.mean):
-        raise ValueError(f"asked for a network's output for rows of shape {rows.shape}; it learned from {len(layers.inputs.mean)} features: pass rows as wide")
+        raise ValueError(f"asked for a network's output for rows of shape {rows.shape}; it needs {len(layers.inputs.mean)} features: pass rows as wide")
     return rows
 
 

@@ -36,7 +36,7 @@ def open_pool(library: Path | ctypes.CDLL, threads: int) -> Pool:
     handle = loaded.ansor_pool_create(threads)
     address = ctypes.cast(loaded.ansor_parallel_for, ctypes.c_void_p).value
     if not handle or not address:
-        raise OSError(f"a pool of {threads} threads could not be made")
+        raise OSError(f"a pool of {threads} threads could not be created")
     return Pool(address, handle)
 
 
@@ -88,7 +88,7 @@ def shared_pool(threads: int, compiler: Compiler | None = None) -> Pool:
             try:
                 _pools[threads] = open_pool(library, threads)
             except OSError as error:
-                raise ToolchainError(f"asked for a pool of {threads} threads, which cannot be made: {error}; ask for fewer threads") from error
+                raise ToolchainError(f"asked for a pool of {threads} threads, which cannot be created: {error}; ask for fewer threads") from error
             if not _forked:
                 _apart.add(threads)
         torch = loaded_torch()

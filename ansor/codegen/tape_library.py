@@ -73,7 +73,7 @@ class _Prepared:
         code, registers = np.empty((len(tape.nodes) + len(given), 5), np.int32), ctypes.c_int64()
         length = library.ansor_tape_prepare(_address(tape.nodes), len(tape.nodes), _address(given), len(given), _address(code), ctypes.byref(registers))
         if length < 0:
-            raise MemoryError(f"no room to prepare a tape of {len(tape.nodes)} operations")
+            raise MemoryError(f"not enough memory to prepare a tape of {len(tape.nodes)} operations")
         self._run = library.ansor_tape_run
         self._least_choices = int(tape.nodes[tape.nodes[:, 0] == Op.TABLE, 1].max(initial=-1)) + 1
         self._templates = [one.template for one in wanted]

@@ -52,7 +52,7 @@ ASK_SECONDS = 60.0  # for what a compiler says of itself
 # How a process ends that was killed, and a shell that ran it. Short of memory, the system kills.
 KILLED = {
     code: text
-    for number, text in ((9, "the compiler was killed (SIGKILL)"), (25, "the compiler was ended: file too large (SIGXFSZ)"))
+    for number, text in ((9, "the compiler was killed (SIGKILL)"), (25, "the compiler was stopped: file too large (SIGXFSZ)"))
     for code in (-number, 128 + number)
 }
 CHANGING = (
@@ -194,7 +194,7 @@ def _check_room(folder: Path) -> None:
     free = shutil.disk_usage(folder).free
     if free < ROOM_BYTES:
         cache = settings.writable_cache()
-        raise CacheError(f"no room in the cache folder {cache}: {free // 1024} kB are free; make room, or set ANSOR_CACHE to another folder")
+        raise CacheError(f"no space in the cache folder {cache}: {free // 1024} kB are free; free some space, or set ANSOR_CACHE to another folder")
 
 
 @lru_cache
@@ -303,7 +303,7 @@ def call_tool(command: tuple[str, ...], environment: dict[str, str], timeout: fl
     kind = "compile" if process.returncode else ""
     said = [part for part in (KILLED.get(process.returncode, ""), errors_alone(text.strip()) if kind else text.strip()) if part]
     if kind and not said:
-        said = [f"the compiler ended with code {process.returncode} and said nothing"]
+        said = [f"the compiler ended with code {process.returncode} and no output"]
     return Compiled(kind, clip("; ".join(said), 4000), seconds, command)
 
 

@@ -86,7 +86,7 @@ class _Forest:
         count, width = given.shape
         if width < self._least_width:
             read = self._least_width - 1
-            raise ValueError(f"asked for trees of rows with {width} features; they read feature {read}: pass rows as wide as those learned from")
+            raise ValueError(f"asked for trees of rows with {width} features; they read feature {read}: pass rows as wide as those it was trained with")
         sums, scratch = np.empty(count), np.empty(self._struct.columns * ROWS + ROWS, np.float32)
         self._run(ctypes.addressof(self._struct), _address(given), width, count, _address(scratch), _address(sums))
         return sums

@@ -1,4 +1,4 @@
-"""`ansor agent`: build the program that runs others on a board, bring it there, or run it here."""
+"""`ansor agent`: build the agent that runs programs on a board, copy it there, or run it here."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _build(given: argparse.Namespace) -> int:
     agent = built_agent(given.system)
     place = Path(given.output)
     write_whole(place, agent.read_bytes(), EXECUTABLE | 0o055)
-    print(f"{place}: {place.stat().st_size} bytes, needs nothing but Linux; copy it to the board, or `ansor agent push HOST` does both")
+    print(f"{place}: {place.stat().st_size} bytes, needs only Linux; copy it to the board, or `ansor agent push HOST` does both")
     return 0
 
 
@@ -60,7 +60,7 @@ def _said(ssh: list[str], command: str, host: str, given: bytes = b"") -> str:
         raise DeviceError(f"asked to reach {host}: no answer in {SSH_SECONDS:g} s") from error
     if ended.returncode:
         why = " ".join(clip(ended.stderr.decode("utf-8", "replace"), 300).split()) or f"status {ended.returncode}"
-        raise DeviceError(f"asked to reach {host}: {why}; `ssh {host}` has to work without a password")
+        raise DeviceError(f"asked to reach {host}: {why}; `ssh {host}` must work without a password")
     return ended.stdout.decode("utf-8", "replace").strip()
 
 
@@ -69,7 +69,7 @@ def _serve(given: argparse.Namespace) -> int:
     agent = built_agent()
     key = Path(given.key).expanduser().absolute() if given.key else settings.agent_key()
     if made_key(key):
-        print(f"made a key: {key}; copy it to the machine that measures, where $ANSOR_AGENT_KEY or ?key=FILE names it")
+        print(f"created a key: {key}; copy it to the machine that measures, where $ANSOR_AGENT_KEY or ?key=FILE names it")
     read_key(key)
     host, _, port = given.listen.rpartition(":")
     name = os.uname().nodename if host == "0.0.0.0" else host or "127.0.0.1"

@@ -1,4 +1,4 @@
-"""`--json` of the commands: what they say, as one JSON value on stdout. What is said besides goes to stderr."""
+"""`--json` of the commands: their output as one JSON value on stdout. Other messages go to stderr."""
 
 from __future__ import annotations
 

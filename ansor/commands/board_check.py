@@ -1,4 +1,4 @@
-"""What `ansor doctor` says of a board, simulated or behind a wire: it builds a program, lets it count, and says what came of it."""
+"""`ansor doctor` for a board, simulated or behind a wire: builds a program, runs it, and reports its counts."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def check_board(target: Target) -> Finding | None:
         try:
             counted = _counted(device, target)
         except DeviceError as error:
-            return told("check", str(error), mend="hold the board's file against the board: docs/boards.md says what each line means")
-    return Finding("check", f"a loop of {PASSES[-1]:,} passes ran there and counted {counted:,} {target.unit}")
+            return told("check", str(error), mend="compare the board's file with the board: docs/boards.md explains each field")
+    return Finding("check", f"a loop of {PASSES[-1]:,} passes ran on the board and counted {counted:,} {target.unit}")
 
 
 def _counted(device: SimulatorDevice | BoardDevice, target: Target) -> int:

@@ -77,7 +77,7 @@ def check_folder(folder: str | None) -> None:
         with tempfile.TemporaryFile(dir=path):
             pass
     except OSError as error:
-        raise AnsorError(f"asked for --output {folder}, where nothing can be written ({error.strerror or error}); name another folder") from error
+        raise AnsorError(f"asked for --output {folder}, which is not writable ({error.strerror or error}); name another folder") from error
 
 
 def save_kernels(states: Sequence[TaskState], folder: str | Path, target: Target, chosen: Callable[[TaskState], object]) -> int:

@@ -1,4 +1,4 @@
-"""`ansor compare`: two record files beside each other."""
+"""`ansor compare`: two record files side by side."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def run_compile(given: argparse.Namespace) -> int:
     if given.export is not None and not is_int8(given):
         return run_export(given, console)
     if given.export is not None or given.isas is not None:
-        raise ArgumentError("asked for --isas without --export, or to export an int8 network; --output saves those, --export DIR writes other networks as C")
+        raise ArgumentError("asked for --isas without --export, or to export an int8 network; use --output for int8 networks, --export DIR for others")
     if is_int8(given):
         return run_int8(given, console, {"trials": 0, "cost_model": given.model}, reads=True)
     with doing(console, f"reading {given.subject}"):

@@ -1,4 +1,4 @@
-"""`ansor --print-completion SHELL`: a script that completes commands, options and file names. It is made once, so a shell starts no Python at a key press."""
+"""`ansor --print-completion SHELL`: a script that completes commands, options and file names. It is generated once, so completion does not start Python."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def run_coverage(given: argparse.Namespace) -> int:
             tasks = [(SearchTask(subject.function, subject.args, target), 1.0)]
         else:
             tasks = [(task, float(weight)) for task, weight in zip(*api.extract_tasks(*made(subject), target), strict=True)]
-    with doing(notes, "choosing programs for what was not tuned"):
+    with doing(notes, "choosing programs for the untuned tasks"):
         found = coverage(tasks, given.records)
     if given.json:
         shares = {name: found.share(name) for name in (TUNED, PICKED, PLAIN)}
@@ -84,4 +84,4 @@ def _conclude(given: argparse.Namespace, found: Coverage, console: Console) -> N
         args = ["--args", ",".join(map(str, given.args))] if given.args else []
         target = [] if found.target == parse_target("cpu") else ["--target", str(found.target)]
         command = shlex.join(["ansor", "tune", given.subject, *args, *target, "--records", given.records])
-        console.print(f"`{command}` tunes what the model picked", soft_wrap=True, markup=False)
+        console.print(f"`{command}` tunes the tasks with picked programs", soft_wrap=True, markup=False)

@@ -1,4 +1,4 @@
-"""`ansor dataset`: collect measured programs, train a cost model on them, and say how well models rank what they have not seen."""
+"""`ansor dataset`: collect measured programs, train a cost model on them, and evaluate how well models rank unseen programs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def run_dataset(given: argparse.Namespace) -> int:
 def _collect(given: argparse.Namespace, console: Console) -> int:
     part, parts = given.part
     if unknown := sorted({*given.only} - {*KINDS}):
-        raise AnsorError(f"asked for operators of kind {', '.join(unknown)}; the data set has {', '.join(KINDS)}")
+        raise AnsorError(f"asked for kinds of operators {', '.join(unknown)}; the data set has {', '.join(KINDS)}")
     tasks = [task for task in dataset_tasks() if (not given.only or task.kind in given.only) and (given.search == "mixed" or fold_of(task) != HELD_OUT)]
     tasks = tasks[part - 1 :: parts]
     target = target_of(given)
@@ -104,7 +104,7 @@ def _train(given: argparse.Namespace, console: Console) -> int:
     by_target = _examples(given, console)
     learned = [one for _, examples in by_target for one in examples if _is_learned(one.task, given)]
     if not learned:
-        raise AnsorError("asked to train, but all tasks with records are held out; collect more, or learn from all with --all")
+        raise AnsorError("asked to train, but all tasks with records are held out; collect more, or train on all with --all")
     kept = [one for target in keep for one in _taught(given, target, console)]
     networks = train_networks([*learned, *kept])
     held_out = [*([] if given.all else [f"fold {HELD_OUT} of {FOLDS} by task"]), *given.without]
@@ -152,19 +152,19 @@ def _evaluate(given: argparse.Namespace, console: Console) -> int:
         console.print(_table(f"held out: {split.name}, {len(held_out)} tasks", found))
     if not parts:
         raise AnsorError(f"asked to hold out one {way} at a time, but all tasks with records are of one; collect more")
-    console.print(_table("all tasks, each when held out", {name: mean_quality(found) for name, found in parts.items()}))
+    console.print(_table("all tasks, each while held out", {name: mean_quality(found) for name, found in parts.items()}))
     return 0
 
 
 def _evaluate_model(given: argparse.Namespace, console: Console) -> int:
     if given.split is not None:
-        raise AnsorError("asked to hold tasks out of a model that is trained already; leave out --split, or --model to train others")
+        raise AnsorError("asked to hold out tasks for a model that is already trained; leave out --split, or leave out --model to train others")
     model = pretrained() if given.model == PACKAGE else load_model(Path(given.model))
     for target, examples in _examples(given, console):
         unseen = [one for one in examples if fold_of(one.task) == HELD_OUT]
         if not unseen:
             folders = " and ".join(given.folders)
-            raise AnsorError(f"asked to try a model on tasks that training holds out; there are records of none for {target} in {folders}: collect more")
+            raise AnsorError(f"asked to test a model on held-out tasks; there are no records of any for {target} in {folders}: collect more")
         console.print(_tried(given.model, model, target, unseen))
     return 0
 

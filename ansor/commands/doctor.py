@@ -37,7 +37,7 @@ def run_doctor(given: argparse.Namespace) -> int:
     console = make_console()
     if given.learn is not None:
         if given.json:
-            raise ArgumentError("asked for --json with --learn, which says how it goes on; leave one of them out")
+            raise ArgumentError("asked for --json with --learn, which prints its progress; leave one of them out")
         return run_learn(given, console)
     target = target_of(given)
     found = []
@@ -60,14 +60,14 @@ def _findings(target: Target, load: float) -> Iterator[Finding]:
     try:
         yield from _measured(target, load) if target.is_local else _elsewhere(target)
     except AnsorError as error:
-        yield told("compiler", str(error), "broken: ", mend="set CC, or pass --cc, to a C compiler that works; or install the ziglang wheel anew")
+        yield told("compiler", str(error), "broken: ", mend="set CC, or pass --cc, to a working C compiler, or reinstall the ziglang wheel")
 
 
 def _cache() -> Finding:
     cache, written = cache_directory(), writable_cache()
     if written == cache:
         return Finding("cache", str(cache))
-    return Finding("cache", f"{cache} (read-only; what it lacks is kept in {written})", "set ANSOR_CACHE to a folder that is kept and can be written to")
+    return Finding("cache", f"{cache} (read-only; missing files are kept in {written})", "set ANSOR_CACHE to a permanent, writable folder")
 
 
 def _hardware(target: Target) -> str:
@@ -82,7 +82,7 @@ def _cost_model(target: Target) -> Finding:
     mend = ""
     if not knows(target.prior.family, target.unit.name):
         first = f"the estimate, as no model knows {target.kind}"
-        mend = "tuning corrects it by what it measures"
+        mend = "tuning corrects it by measurements"
     else:
         own = machine_model(target)
         first = "networks of the package" if own is None else f"networks fitted to this machine ({own.digest}), with {own.about.get('programs')} programs"
@@ -92,8 +92,8 @@ def _cost_model(target: Target) -> Finding:
         importlib.import_module("lightgbm")
     except (ImportError, OSError) as error:
         mend = "install lightgbm, and the OpenMP library that it needs (libgomp1 in Debian and Ubuntu)"
-        return Finding("cost model", f"{first}; what learns anew does not load LightGBM: {error}", mend)
-    return Finding("cost model", f"{first}; LightGBM for what learns anew", mend)
+        return Finding("cost model", f"{first}; new models cannot load LightGBM: {error}", mend)
+    return Finding("cost model", f"{first}; LightGBM for new models", mend)
 
 
 def _elsewhere(target: Target) -> Iterator[Finding]:
@@ -116,13 +116,13 @@ def _measured(target: Target, load: float) -> Iterator[Finding]:
     yield Finding("compiler", f"{compiler.version} (ready in {format_seconds(time.monotonic() - start)})")
     with closing(LocalDevice()) as device:
         spread = device.noise_floor()
-    restless = "end other work, and switch changing clock rates off, before you tune" if spread > NOISY else ""
-    yield Finding("timer", f"{100 * spread:.1f} % spread of a fixed kernel; smaller differences mean nothing", restless)
+    restless = "stop other work and fix the clock rate before you tune" if spread > NOISY else ""
+    yield Finding("timer", f"{100 * spread:.1f} % spread of a fixed kernel; smaller differences are meaningless", restless)
     for threads in dict.fromkeys((1, target.threads)):
         peak = measure_peak(compiler, vector_bytes=target.vector_bytes, threads=threads, mcpu=target.mcpu)
         word, busy = "thread " if threads == 1 else "threads", _busy(threads, load)
         text = f"{threads} {word}: {peak.gflops:.0f} GFLOP/s (fp32), {peak.gbytes:.0f} GB/s read{busy}"
-        yield Finding("peak", text, "run it again when nothing else runs" if busy else "")
+        yield Finding("peak", text, "run it again on an idle machine" if busy else "")
 
 
 def _busy(threads: int, load: float) -> str:

@@ -1,4 +1,4 @@
-"""What `ansor doctor` finds: one line each, and where something is wrong or could be better, what mends it."""
+"""The findings of `ansor doctor`: one line each, with a remedy if something is wrong or could be better."""
 
 from __future__ import annotations
 

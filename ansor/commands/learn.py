@@ -27,7 +27,7 @@ def run_learn(given: argparse.Namespace, console: Console) -> int:
     """Measure for so many minutes, train, try, and keep what is better; with 0 minutes remove what was kept."""
     target = target_of(given)
     if not is_fittable(target):
-        raise AnsorError(f"asked to fit a cost model to {target}; one can be fitted to this machine alone: leave --target out, or give 'cpu -threads=N'")
+        raise AnsorError(f"asked to fit a cost model to {target}; it can only be fitted to this machine: leave --target out, or give 'cpu -threads=N'")
     if given.learn == 0:
         return _forget(target, console)
     check_machine(target, measures=True)
@@ -36,17 +36,17 @@ def run_learn(given: argparse.Namespace, console: Console) -> int:
     tasks = learn.spread(dataset_tasks())
     console.print(f"measuring programs of {counted(len(tasks), 'task')} for {target} in turn, for {given.learn:g} min; records in {folder}", soft_wrap=True)
     learn.measure(tasks, target, folder, 60.0 * given.learn, done=_teller(console))
-    with doing(console, "computing the features of what was measured"):
+    with doing(console, "computing the features of the measured programs"):
         learned, held_out = learn.examples(tasks, target, folder)
     if not learned or len(held_out) < learn.LEAST_HELD_OUT:
-        found = f"{len(learned)} tasks to learn from and {len(held_out)} to hold out have measured programs"
+        found = f"{len(learned)} training tasks and {len(held_out)} held-out tasks have measured programs"
         raise AnsorError(f"asked to learn for {given.learn:g} min; {found}, of which {learn.LEAST_HELD_OUT} are needed: run the same command, which continues")
     return _learned(target, learned, held_out, console)
 
 
 def _learned(target: Target, learned: Sequence[Examples], held_out: Sequence[Examples], console: Console) -> int:
     programs = sum(map(len, learned))
-    said = f"training on {counted(programs, 'program')} of {counted(len(learned), 'task')}, and on what the package's model knows of other machines"
+    said = f"training on {counted(programs, 'program')} of {counted(len(learned), 'task')}, and on the package model's predictions for other machines"
     console.print(said, soft_wrap=True)
     before = machine_model(target)
     with doing(console, "training"):
@@ -55,11 +55,11 @@ def _learned(target: Target, learned: Sequence[Examples], held_out: Sequence[Exa
     console.print(table_of(found))
     if not found.better:
         stays = "the package's model" if before is None else "the model in use"
-        console.print(f"not kept, as it is not better on the tasks held out: {stays} stays; the same command continues with more programs", soft_wrap=True)
+        console.print(f"not kept, because it is no better on the held-out tasks: {stays} stays; run it again to add programs", soft_wrap=True)
         return 0
     about = {"tasks": len(learned), "programs": programs, "held_out": len(held_out), "made": time.strftime("%Y-%m-%d")}
     path = keep_model(target, networks, about)
-    console.print(f"kept: it chooses programs for {target} on this machine from now on; --model package asks for the package's, --learn 0 removes it\n{path}",
+    console.print(f"kept: it chooses programs for {target} on this machine from now on; --model package selects the package's, --learn 0 removes it\n{path}",
                   soft_wrap=True)  # fmt: skip
     return 0
 

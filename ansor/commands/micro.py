@@ -1,4 +1,4 @@
-"""`ansor micro`: boards without an operating system: which there are, and what is at the other end of a wire."""
+"""`ansor micro`: lists boards without an operating system, and probes the board at the other end of a wire."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _boards(given: argparse.Namespace) -> int:
 def ready(board: Board) -> str:
     """Whether programs of a board can be run here: "yes", or what is missing."""
     if wire_kind(board.run.device):
-        return "with a board there"
+        return "with a board attached"
     try:
         return find_kind(board.run.device).missing() or "yes"
     except DeviceError as error:
@@ -63,7 +63,7 @@ def _probe(given: argparse.Namespace) -> int:
     start, size = _range(given)
     with closing(open_wire(given.url)) as wire:
         can = wire.abilities
-        bits = f"{can.bits}-bit addresses" if can.bits else "addresses of a size it does not say"
+        bits = f"{can.bits}-bit addresses" if can.bits else "unknown address size"
         words = [bits, f"{can.chunk} bytes at a time", *(["stops programs"] if can.halts else []), *(["resets"] if can.resets else [])]
         console.print(f"wire       {wire.name}: {', '.join(words)}", soft_wrap=True)
         board = find_board(given.board) if given.board else None
@@ -87,7 +87,7 @@ def _measured(console: Console, wire: Wire, start: int, memory: Memory | None) -
     words = f"{start:#x} {end}{' or more' if found.open else ''}"
     small = memory is not None and found.size < memory.size
     if memory is not None and found.size != memory.size:
-        wrong = "the file is wrong, or this is another board" if small else "programs use no more than that"
+        wrong = "the file is wrong, or this is a different board" if small else "programs use no more than that"
         words += f"; {memory.name!r} of the file has {format_bytes(memory.size)}: {wrong}"
     console.print(f"size       {words}", soft_wrap=True)
     return not small
@@ -126,7 +126,7 @@ def _tested(console: Console, wire: Wire, start: int, size: int) -> bool:
         try:
             wire.write(start, before)
         except AnsorError as error:  # what went wrong before matters more
-            console.print(f"memory     what was there could not be written back: {error}", soft_wrap=True)
+            console.print(f"memory     the old contents could not be restored: {error}", soft_wrap=True)
     where = f"{start:#x} to {start + size:#x}"
     if wrong >= 0:
         console.print(f"memory     {where}: {start + wrong:#x} does not keep what is written", soft_wrap=True)

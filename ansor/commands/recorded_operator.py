@@ -1,4 +1,4 @@
-"""The built-in operator that a record file means by a workload's name."""
+"""The built-in operator that a workload's name in a record file refers to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The target that a command means: the one its options name, or else that of the record file it reads, where there is one only."""
+"""The target of a command: the one in its options, or else the only one in the record file that it reads."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def target_for(given: argparse.Namespace, records: str | Path, console: Console)
 
 def _say_it_yourself(text: str, records: str | Path) -> str:
     """What to pass where a file's target names a compiler, which nothing in a file may start. The file's text is quoted, so that a shell takes it as data."""
-    asked = f"all trials in {records} are for a target that names a compiler, and a compiler that a file names is not started"
+    asked = f"all trials in {records} are for a target that names a compiler; compilers named in files are not started"
     compiler, rest = _compiler_of(text), without_programs(text)
     if not compiler or not (compiler + rest).isprintable() or len(compiler + rest) > 300:
         return f"{asked}; name both with --target and --cc"

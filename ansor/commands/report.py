@@ -32,7 +32,7 @@ from ansor.tasks.task import SearchTask
 if TYPE_CHECKING:
     from ansor.graph.export import ExampleInputs
 
-UNNAMED = "What the task computes is not known: name it with --of to see its best program."
+UNNAMED = "The declaration of this task is not known: name it with --of to see its best program."
 
 
 def run_report(given: argparse.Namespace, wait: Callable[[float], None] = time.sleep) -> int:
@@ -60,15 +60,15 @@ def run_report(given: argparse.Namespace, wait: Callable[[float], None] = time.s
 def _check(given: argparse.Namespace) -> None:
     if (given.peak is None) != (given.bandwidth is None):
         one, other = ("--peak", "--bandwidth") if given.bandwidth is None else ("--bandwidth", "--peak")
-        raise ArgumentError(f"asked for a roofline with {one} and without {other}; pass both, or neither")
+        raise ArgumentError(f"asked for a roofline with {one} but without {other}; pass both or neither")
     if given.args and not given.of:
-        raise ArgumentError("asked for a report with --args, which are sizes of an operator, but of none; name it with --of")
+        raise ArgumentError("asked for a report with --args, the sizes of an operator, without an operator; name it with --of")
     output = Path(given.output).resolve()
     read = [*given.records, *([given.against] if given.against else [])]
     if any(Path(path).resolve() == output for path in read):
         raise ArgumentError(f"asked to write the report over {given.output}, which is a record file; name another file with -o")
     if output.is_dir() or not output.parent.is_dir():
-        what = "is a folder" if output.is_dir() else "is in a folder that is not there"
+        what = "is a folder" if output.is_dir() else "is in a folder that does not exist"
         raise ArgumentError(f"asked to write the report to {given.output}, which {what}; name a file with -o")
 
 
@@ -78,7 +78,7 @@ def _write(given: argparse.Namespace, programs: _Programs, refresh: int) -> Run:
     against = read_run([given.against]) if given.against else None
     report = make_report(run, against, lambda task: programs.known(task, run), programs.roof, programs.name)
     if given.of and all(entry.known.weight is None for section in report.sections for entry in section.entries):
-        raise RecordError(f"asked to report on {given.of}, of which {', '.join(run.files)} has no trials; leave --of out to see what is in it")
+        raise RecordError(f"asked to report on {given.of}, of which {', '.join(run.files)} has no trials; leave --of out to see all tasks")
     write_whole(Path(given.output), page(report, __version__, refresh).encode())
     return run
 
@@ -101,7 +101,7 @@ class _Programs:
                 return Known(1.0, None, target)
             found, weight = self._found(task, target)
             if found is None:
-                reason = UNNAMED if self._subject is None else f"It is no part of {self.name}."
+                reason = UNNAMED if self._subject is None else f"It is not part of {self.name}."
                 return Known(weight, None, reason)
             roof = self.roof(task.where)
             winner = winner_of(found, run.files, task.where, None if roof is None else round(roof.gflops, 1))
@@ -128,7 +128,7 @@ class _Programs:
             return target_of(given)
         text = options_text(where.target)
         if why_refused(text):
-            return "Its target names a compiler, and a compiler that a file names is not started: pass --target and --cc to see the best program."
+            return "Its target names a compiler; compilers named in files are not started: pass --target and --cc to see the best program."
         try:
             return read_target(text)
         except AnsorError as error:

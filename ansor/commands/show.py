@@ -36,7 +36,7 @@ def run_show(given: argparse.Namespace) -> int:
         return 0
     if given.source or given.passes:
         option = "--source" if given.source else "--passes"
-        raise ArgumentError(f"asked to show {given.records} with {option}, which is for one program; say of what: ansor show {given.records} NAME {option}")
+        raise ArgumentError(f"asked to show {given.records} with {option}, which is for one program; name it: ansor show {given.records} NAME {option}")
     loaded = load(given.records)
     if not loaded.headers and not loaded.records:
         raise RecordError(f"asked to show {given.records}, which holds no trials; name a file that `ansor tune` wrote")

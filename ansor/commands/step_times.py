@@ -1,4 +1,4 @@
-"""Where the time of a network's call goes: kernels that were measured, other kernels, steps in PyTorch."""
+"""The time of a network's call by part: measured kernels, other kernels, steps in PyTorch."""
 
 from __future__ import annotations
 

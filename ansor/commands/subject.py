@@ -1,4 +1,4 @@
-"""What a person asks to tune: a built-in name, a Python file with a declaration or a PyTorch model, or a float ONNX file."""
+"""The subject of a command: a built-in name, a Python file with a declaration or a PyTorch model, or a float ONNX file."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _operator(name: str, function: Callable[..., Sequence[Tensor]], args: tuple[
 
 def _network(name: str, model: Callable[[], object], example_inputs: Callable[[], object], args: tuple[int | str, ...]) -> NetworkSubject:
     if args:
-        raise DeclarationError(f"asked for {name} with --args {','.join(map(str, args))}, but it is a network, which takes none; leave --args out")
+        raise DeclarationError(f"asked for {name} with --args {','.join(map(str, args))}, but it is a network, which takes no arguments; leave --args out")
     return NetworkSubject(name, _explained(f"{name}: model", model), _explained(f"{name}: example_inputs", example_inputs))
 
 
@@ -132,7 +132,7 @@ def load_file(path: str | Path) -> ModuleType:
     except AnsorError:
         raise
     except SystemExit as error:
-        sentence = f"asked to read {path}, which ends the program (exit {error.code}) when it is run; guard that by if __name__ == '__main__'"
+        sentence = f"asked to read {path}, which ends the program (exit {error.code}) when it is run; guard that code with if __name__ == '__main__'"
         raise DeclarationError(sentence) from None
     except Exception as error:  # the file's own code runs here, so anything may come
         raise DeclarationError(f"asked to read {path}, which fails with {type(error).__name__}: {error}{_place(error, path.name)}") from error
@@ -150,7 +150,7 @@ def _explained(name: str, function: Callable[P, R]) -> Callable[P, R]:
             raise
         except Exception as error:  # the user's own code, as above
             given = ", ".join(map(str, args))
-            raise DeclarationError(f"{name}({given}) fails with {type(error).__name__}: {error}{_place(error)}; mend the function") from error
+            raise DeclarationError(f"{name}({given}) fails with {type(error).__name__}: {error}{_place(error)}; fix the function") from error
 
     return call
 

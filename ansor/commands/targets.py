@@ -1,4 +1,4 @@
-"""`ansor targets` and `ansor devices`: what programs can be generated for, and what they can be measured on."""
+"""`ansor targets` and `ansor devices`: the targets that programs can be generated for, and the devices that can measure them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def run_targets(given: argparse.Namespace) -> int:
         table.add_row(name, unit, device, ", ".join(f"-{option.name}" for option in kind.options))
     console.print(table)
     console.print("a target is a kind and its options, such as 'cpu -threads=1'; `ansor targets KIND` explains them", soft_wrap=True)
-    console.print("`ansor doctor --target ...` says what is needed and there", soft_wrap=True)
+    console.print("`ansor doctor --target ...` shows what is needed and what is installed", soft_wrap=True)
     return 0
 
 

@@ -101,7 +101,7 @@ def _introduce(subject: Subject, target: Target, records: Path, console: Console
     """Say what is tuned, for what, and how much the machine could do at most; gives that, in GFLOP/s. Raises RecordError, before it measures that."""
     make_place(records)
     say(console, f"{subject.title} for {target}; trials are kept in {records}")
-    with doing(console, "finding the C compiler, and measuring what this machine does at most"):
+    with doing(console, "finding the C compiler, and measuring this machine's peak"):
         peak = peak_gflops(target)
     if peak is not None:
         say(console, f"peak of {threads_text(target)}: {peak:.0f} GFLOP/s (fp32)")

@@ -46,5 +46,5 @@ def _seconds(model: CostModel, features: FeatureRows) -> NDArray[np.float64]:
     """Times up to a factor, which is all that is learned of a task. Raises ValueError for a model that has learned nothing."""
     scores = model.predict(features)
     if not (scores > 0).all():
-        raise ValueError("a model that has learned nothing cannot teach")
+        raise ValueError("an untrained model cannot be used for distillation")
     return 1.0 / scores

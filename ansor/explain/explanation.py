@@ -1,4 +1,4 @@
-"""Why the best recorded program of a workload is fast, and what lost to it. Start at `explain`: from a task and its trials to an `Explanation`.
+"""Why the best recorded program of a workload is fast, and which programs it beat. Start at `explain`: from a task and its trials to an `Explanation`.
 
 Nothing is measured or built: the times are those of the records, the reasons those of the schedule, of the cycle estimate and of the footprints that it uses.
 `ansor.explain.text` turns the value into text.
@@ -75,7 +75,7 @@ def explain(
     """
     valid = sorted((one for one in outcomes if one.valid), key=_measured)
     if not valid:
-        raise RecordError(f"asked to explain {task.name}, of which {len(outcomes)} trials are recorded and none is valid; tune with more trials")
+        raise RecordError(f"asked to explain {task.name}, which has {len(outcomes)} recorded trials but no valid one; tune with more trials")
     best, space = valid[0], task.spaces[valid[0].pick.space]
     loops = space.sketch.lower_row(best.pick.row)
     statements = statements_of(loops, analytic.first_cache(task.target))

@@ -1,4 +1,4 @@
-"""A program's schedule in words: what was done to each of its stages, for people. Two programs differ in what is said of one and not of the other."""
+"""A program's schedule in words: what was done to each of its stages, for people. Two programs are compared by the difference of these texts."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _loops(stage: Stage, unrolled: set[str]) -> list[str]:
     order = " | ".join(" ".join(level) for level in levels(stage))
     structure = structure_of(stage)
     if is_follower(stage):
-        found = [f"cut like the stage computed inside it: {order}"]
+        found = [f"tiled like the stage computed inside it: {order}"]
     elif len(structure) >= TILED:
         found = [f"tiled {structure}: {order}"]
     else:
@@ -113,19 +113,19 @@ def _text(step: Step, stage: Stage) -> str:
         case Pack():
             return f"reads {step.tensor} packed ahead of time, in the order of its loops"
         case PackInside():
-            return f"reads {step.tensor} packed inside the kernel, by a nest before it, in the order of its loops"
+            return f"reads {step.tensor} packed inside the kernel by an earlier loop nest, in the order of its loops"
         case CacheWrite():
-            return "accumulated in a private tile, written out once"
+            return "accumulated in a private tile and written once"
         case CacheRead():
             return f"a copy of {step.stage} for {', '.join(step.readers)}"
         case Rfactor():
-            return f"partial results along {step.loop} (rfactor), combined by a second nest"
+            return f"partial results along {step.loop} (rfactor), combined by a second loop nest"
         case ComputeInline():
             return "inlined: computed where it is read"
         case ComputeAt():
             return f"computed inside {step.target} at loop {step.loop}"
         case ComputeRoot():
-            return "computed in a nest of its own"
+            return "computed in a separate loop nest"
         case Fuse():
             return f"{', '.join(step.loops)} run as one loop"
         case Buffered():

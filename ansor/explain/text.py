@@ -78,7 +78,7 @@ def _way(algorithm: str) -> str:
 
 def _stages(said: Sequence[Said]) -> list[str]:
     stages = dict.fromkeys(one.stage for one in said)
-    return _columns((stage, "; ".join(one.text for one in said if one.stage == stage)) for stage in stages) or ["  loops as they are declared"]
+    return _columns((stage, "; ".join(one.text for one in said if one.stage == stage)) for stage in stages) or ["  loops as declared"]
 
 
 def _rules(rules: Rules, best: Program) -> list[str]:
@@ -147,7 +147,7 @@ def _levels(main: Main) -> list[str]:
 def _caches(one: Explanation) -> list[str]:
     sizes, enter = dict(one.place.caches), dict(one.main.loaded)
     texts = [f"{name} ({_bytes(size)}) {_bytes(enter[name])}" for name, size in sizes.items()]
-    fits = f"a piece fits when it fills {100 * one.place.fill:.0f} % of a cache or less (of L1: of the sets that it meets)"
+    fits = f"a piece fits if it fills {100 * one.place.fill:.0f} % of a cache or less (for L1: of the sets that it maps to)"
     return [f"  loaded over the whole run: into {', '.join(texts)}; {fits}"] if texts else []
 
 
@@ -168,7 +168,7 @@ def _expected(one: Explanation) -> list[str]:
     if one.trials.valid > 1:
         lines.append(f"  the estimate {_ranking(one.rankings.by_estimate)}")
     if one.rankings.by_model is not None:
-        lines.append(f"  the learned model, told {FOLDS - 1} of {FOLDS} trials and asked about the rest, {_ranking(one.rankings.by_model)}")
+        lines.append(f"  the learned model, trained on {FOLDS - 1} of {FOLDS} trials and tested on the rest, {_ranking(one.rankings.by_model)}")
     return lines
 
 
@@ -194,7 +194,7 @@ def _ranking(one: Ranking) -> str:
 
 def _lost(one: Explanation) -> list[str]:
     lines = ["Lost:" if one.lost.other_sketch or one.lost.other_tiles else "Lost: nothing else was valid"]
-    for rival, what in ((one.lost.other_sketch, "the best of another sketch"), (one.lost.other_tiles, "the best of the same sketch with other numbers")):
+    for rival, what in ((one.lost.other_sketch, "the best of another sketch"), (one.lost.other_tiles, "the best other program of the same sketch")):
         if rival is not None:
             lines += _rival(one, rival, what)
     return lines
@@ -229,13 +229,13 @@ def _blamed(best: Program, other: Program) -> str:
     if best.whole:
         numbers = f"cycles {_arrow(best.cycles, other.cycles)}"
     if other.measured <= (1 + SEEN) * best.measured:
-        return f"{numbers}: the times are so near each other that which is the best may be chance"
+        return f"{numbers}: the times are so close that the ranking may be chance"
     if abs(instructions) + abs(transfers) <= SEEN * best.cycles:
-        return f"{numbers}: it sees no difference"
+        return f"{numbers}: it predicts no difference"
     if instructions + transfers <= 0:
-        return f"{numbers}: it takes this one for the faster, so the cause is none that it knows"
+        return f"{numbers}: it predicts that this one is faster, so it does not model the cause"
     if best.whole:
-        return f"{numbers}: it sees the difference"
+        return f"{numbers}: it predicts the difference"
     if min(instructions, transfers) >= max(instructions, transfers) / 2:
         return f"{numbers}: the difference is in both"
     return f"{numbers}: the difference is in the {'instructions' if instructions > transfers else 'transfers'}"

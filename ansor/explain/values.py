@@ -1,4 +1,4 @@
-"""What is told of a workload's best program, as values. `ansor.explain.explanation` gathers them, `ansor.explain.text` writes them down."""
+"""The explanation of a workload's best program, as values. `ansor.explain.explanation` gathers them, `ansor.explain.text` formats them."""
 
 from __future__ import annotations
 

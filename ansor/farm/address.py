@@ -1,4 +1,4 @@
-"""Where a farm is, and how one gets in: addresses, the text of its devices, certificates."""
+"""How to reach a farm: addresses, the text form of its devices, certificates."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def read_place(text: str, certificates: str = "") -> Place:
         return Place(host, port, folder)
     if not is_loopback(host):
         raise DeviceError(
-            f"asked for a farm at {text}, beyond this machine, without certificates: `ansor farm init` makes them in {folder}; each machine needs a copy of "
+            f"asked for a farm at {text}, on another machine, without certificates: `ansor farm init` creates them in {folder}; each machine needs a copy of "
             f"that folder without {AUTHORITY}.key"
         )
     return Place(host, port, None)
@@ -71,9 +71,9 @@ def read_farm(text: str) -> FarmText:
     unknown = [name for name in given if name not in _OPTIONS]
     if unknown or any(len(values) > 1 for values in given.values()):
         wrong = unknown[0] if unknown else "an option"
-        raise DeviceError(f"asked for devices {text!r:.120}: {wrong} is not known, or given twice; there are {', '.join(_OPTIONS)}")
+        raise DeviceError(f"asked for devices {text!r:.120}: {wrong} is unknown or given twice; the options are {', '.join(_OPTIONS)}")
     if not given.get("key", [""])[0]:
-        raise DeviceError(f"asked for devices {text!r:.120}: say of which key, as farm://HOST:PORT?key=KEY; `ansor farm status HOST:PORT` lists the keys")
+        raise DeviceError(f"asked for devices {text!r:.120}: name a key, as in farm://HOST:PORT?key=KEY; `ansor farm status HOST:PORT` lists the keys")
     place = read_place(where, given.get("certificates", [""])[0])
     return FarmText(text, place, given["key"][0], _number(text, given, "slots", 0), _number(text, given, "canary", 1))
 
@@ -102,7 +102,7 @@ def security(place: Place) -> Security | None:
     authority = folder / f"{AUTHORITY}.pem"
     if not files or not authority.exists():
         lacking = f"{AUTHORITY}.pem" if files else "those of all roles"
-        raise DeviceError(f"asked for a farm with the certificates in {folder}, where {lacking} is missing; `ansor farm init` makes them")
+        raise DeviceError(f"asked for a farm with the certificates in {folder}, where {lacking} is missing; `ansor farm init` creates them")
     return Security(tls_ca_file=str(authority), require_encryption=True, tls_min_version=_newest_tls(), **files)
 
 
@@ -116,9 +116,9 @@ def _own_key(path: Path) -> Path:
     try:
         mode = path.stat().st_mode
     except OSError as error:
-        raise DeviceError(f"asked for a farm with {path}: {error.strerror}; `ansor farm init` makes certificates and keys") from error
+        raise DeviceError(f"asked for a farm with {path}: {error.strerror}; `ansor farm init` creates certificates and keys") from error
     if stat.S_IMODE(mode) & 0o077:
-        raise DeviceError(f"others may read {path}, which lets whoever has it into the farm: `chmod 600 {path}`")
+        raise DeviceError(f"other users may read {path}, which gives access to the farm: `chmod 600 {path}`")
     return path
 
 

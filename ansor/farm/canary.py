@@ -26,6 +26,6 @@ def canary_job(target: Target, form: str, folder: Path) -> Job:
     assert task.reference is not None
     made = target.toolchain().build([task.reference], form, folder / "canary", timeout=BUILD_SECONDS)
     if not made.said.ok:
-        why = f"the program that watches its devices does not build: {made.said.text}"
+        why = f"the canary program does not build: {made.said.text}"
         raise DeviceError(f"asked for a farm for {target}, but {why}; leave it out with canary=0")
     return Job(task, made.artifacts[0], made.artifacts[0], TIMING)

@@ -1,4 +1,4 @@
-"""Certificates of a farm: an authority of its own, and one certificate for each role. Whoever has one of them belongs to the farm."""
+"""Certificates of a farm: its own authority, and one certificate for each role. Whoever has one of them is a member of the farm."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def make_certificates(folder: Path, days: float = DAYS) -> tuple[Path, ...]:
     The authority's own key is written, too, so that more can be made; keep it off the machines of the farm. Raises DeviceError where certificates are already.
     """
     if any((folder / f"{name}.pem").exists() for name in (AUTHORITY, *ROLES)):
-        raise DeviceError(f"asked to make certificates in {folder}, where there are some, and what uses them; name another folder, or remove them")
+        raise DeviceError(f"asked to create certificates in {folder}, which already has some in use; name another folder, or remove them")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     os.chmod(folder, 0o700)
     key, authority = _signed(AUTHORITY, None, None, days)

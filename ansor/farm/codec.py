@@ -1,4 +1,4 @@
-"""Jobs and what became of them, as JSON and files named by their digest: what goes between a client and a station. Nothing is pickled."""
+"""Jobs and their outcomes as JSON and files named by their digest: the data exchanged between a client and a station. Nothing is pickled."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def unpack_job(text: str, find: Find) -> Job:
         reference = None if data["reference"] is None else _artifact(data["reference"], find)
         return Job(MeasureTask(**given), _artifact(data["artifact"], find), reference, TimingOptions(**timing), data["best"])
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise DeviceError(f"a job came that cannot be read ({type(error).__name__}: {error}); use the same version of ansor on both sides") from error
+        raise DeviceError(f"received a job that cannot be read ({type(error).__name__}: {error}); use the same version of ansor on both sides") from error
 
 
 def digests_of(text: str) -> tuple[str, ...]:
@@ -89,7 +89,7 @@ def outcome_of(data: Mapping[str, Any]) -> Observation | Failure:
         counters = {str(name): float(value) for name, value in data["counters"].items()}
         return Observation(costs, Unit.from_text(data["unit"]), bool(data["cut_short"]), str(data["check"]), counters)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise DeviceError(f"an answer came that cannot be read ({type(error).__name__}: {error}); use the same version of ansor on both sides") from error
+        raise DeviceError(f"received an answer that cannot be read ({type(error).__name__}: {error}); use the same version of ansor on both sides") from error
 
 
 def digest_of(content: bytes) -> str:
@@ -110,7 +110,7 @@ def _artifact_data(one: Artifact, files: dict[str, Path]) -> dict[str, Any]:
 def _artifact(data: Mapping[str, Any], find: Find) -> Artifact:
     source = _source(data["source"])
     if source is None:
-        raise ValueError("a program without its text")
+        raise ValueError("a program without its source")
     return Artifact(source, find(data["file"]), data["symbol"], data["form"], data["digest"])
 
 

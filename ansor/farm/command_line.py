@@ -23,24 +23,24 @@ Whoever has a certificate of the farm can run programs on all its machines: docs
 def add(commands: Commands) -> None:
     """Add them to those of `ansor`."""
     actions = command(commands, "farm", FARM_HELP).add_subparsers(dest="action", metavar="ACTION", required=True)
-    parser = command(actions, "init", "Make the certificates of a farm, for two years.")
+    parser = command(actions, "init", "Create the certificates of a farm, valid for two years.")
     parser.set_defaults(run=_init)
     parser.add_argument("folder", nargs="?", default="", metavar="DIR", help="where to (default: $ANSOR_FARM, else ~/.config/ansor/farm)")
     parser = command(actions, "scheduler", "Run the scheduler of a farm, until Ctrl-C.")
     parser.set_defaults(run=_scheduler)
     parser.add_argument("--listen", default="127.0.0.1:8786", metavar="HOST:PORT", help="where (default %(default)s: this machine alone)")
     parser.add_argument("--dashboard", default="127.0.0.1:8787", metavar="HOST:PORT",
-                        help="Dask's pages and figures, on this machine alone (default %(default)s; '' for none)")
-    parser.add_argument("--patience", type=rate, default=30.0, metavar="SECONDS", help="a worker that says nothing for so long is gone (default %(default)g)")
+                        help="address of Dask's dashboard and metrics, only on this machine (default %(default)s; '' for none)")
+    parser.add_argument("--patience", type=rate, default=30.0, metavar="SECONDS", help="silence after which a worker counts as gone (default %(default)g)")
     _add_certificates(parser)
-    parser = command(actions, "worker", "Serve one device of this machine, or one that it reaches, until Ctrl-C.")
+    parser = command(actions, "worker", "Serve one device of this machine, or one that it can reach, until Ctrl-C.")
     parser.set_defaults(run=_worker)
     parser.add_argument("scheduler", metavar="HOST:PORT", help="where the scheduler listens")
-    parser.add_argument("--key", required=True, help="what jobs ask for: the kind of board, such as rk3399")
-    parser.add_argument("--device", required=True, metavar="NAME", help="as for --devices of `ansor tune`, such as local, ssh://pi@board or gdb://localhost:3333")
+    parser.add_argument("--key", required=True, help="the kind of board that jobs request, such as rk3399")
+    parser.add_argument("--device", required=True, metavar="NAME", help="as in --devices of `ansor tune`: local, ssh://pi@board, gdb://localhost:3333")
     parser.add_argument("--supervised", action="store_true", help=argparse.SUPPRESS)
     _add_certificates(parser)
-    parser = command(actions, "status", "List the devices of a farm: which are there, what they do, what went wrong last.")
+    parser = command(actions, "status", "List the devices of a farm, with their state and last error.")
     parser.set_defaults(run=_status)
     parser.add_argument("scheduler", metavar="HOST:PORT", help="where the scheduler listens")
     parser.add_argument("--json", action="store_true", help="for programs")
@@ -58,7 +58,7 @@ def _init(given: argparse.Namespace) -> int:
     folder = Path(given.folder).expanduser() if given.folder else settings.farm_certificates()
     for path in make_certificates(folder):
         print(path)
-    print("copy the folder to each machine of the farm, without authority.key: it makes new members; keep it off their disks")
+    print("copy the folder to each machine of the farm, without authority.key: it can create new members; keep it off those machines")
     return 0
 
 

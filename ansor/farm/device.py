@@ -1,4 +1,4 @@
-"""`farm://HOST:PORT?key=KEY`: the devices of one key, as so many devices as there are jobs on their way at a time."""
+"""`farm://HOST:PORT?key=KEY`: the devices with a key, presented as one device for each job in flight."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _open(text: str, target: Target, say: Say) -> Device:
 
 def missing() -> str:
     """What this machine lacks to reach a farm; '' for nothing."""
-    return "" if find_spec("distributed") else "the package distributed is not installed; `pip install 'ansor[farm]'` brings it"
+    return "" if find_spec("distributed") else "the package distributed is not installed; run `pip install 'ansor[farm]'`"
 
 
-KIND = DeviceKind("farm", "devices of a key, of many machines: farm://HOST:PORT?key=KEY", _open, missing, several=_open_all)
+KIND = DeviceKind("farm", "devices with a key, on many machines: farm://HOST:PORT?key=KEY", _open, missing, several=_open_all)

@@ -1,4 +1,4 @@
-"""What is known of a device's health, without any input or output: events in, a new value out."""
+"""The health of a device, without any I/O: events in, a new value out."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ class Health:
     def after_canary(self, cost: float | None) -> Health:
         """The canary ran, several times where it was slow, and this is its lowest cost; None: it failed."""
         if cost is None:
-            return self.put_aside("the program that watches it failed")
+            return self.put_aside("its canary program failed")
         if self.is_slow(cost):
-            return self.put_aside(f"a program of known cost takes {cost / self.usual:.2f} times as long as usual: it is throttled, or something runs beside")
+            return self.put_aside(f"a program of known cost takes {cost / self.usual:.2f} times as long as usual: throttled, or other work is running")
         if self.quarantined:
             return self._recovering()
         found = replace(self, canaries=(*self.canaries, cost)[-KEPT:])
         if found._spread > NOISE:
-            return replace(found.put_aside(f"the cost of one program varies by {found._spread:.0%}: something runs beside"), canaries=())
+            return replace(found.put_aside(f"the cost of one program varies by {found._spread:.0%}: something else is running"), canaries=())
         return found
 
     def put_aside(self, why: str) -> Health:

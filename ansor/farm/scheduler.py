@@ -59,7 +59,7 @@ async def _serve(place: Place, dashboard: str, ready: Callable[[str, str], None]
 
     host = dashboard.rpartition(":")[0] or "127.0.0.1"
     if dashboard and not is_loopback(host):
-        raise DeviceError(f"asked for the dashboard at {dashboard}: it asks nobody who they are; keep it on 127.0.0.1, and reach it through ssh -L")
+        raise DeviceError(f"asked for the dashboard at {dashboard}: it has no authentication; keep it on 127.0.0.1, and reach it through ssh -L")
     shows = bool(dashboard) and find_spec("bokeh") is not None
     options = {"security": security(place)} if place.certificates is not None else {}
     protocol, pages = "tcp" if place.certificates is None else "tls", dashboard or "127.0.0.1:0"

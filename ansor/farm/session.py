@@ -1,4 +1,4 @@
-"""A client's side of a farm: jobs go to stations as tasks of Dask, and what became of them comes back. Used by several threads at a time."""
+"""A client's side of a farm: jobs go to stations as Dask tasks, and their outcomes come back. Several threads may use it at a time."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ALONE_SECONDS = 60.0
 
 MOST_LINES = 16  # of devices, for people
 
-MOST_TURNS = 12  # of one job: files that have to come along, devices that were put aside in the meantime
+MOST_TURNS = 12  # of one job: files that have to come along, devices that were suspended in the meantime
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Session:
             self.dashboard = dashboard_of(self._client)
             self.workers = self._workers()
             if not self.workers:
-                raise DeviceError(f"asked to measure on {farm.text}: no device of that key is there; {_keys_text(self._client)}")
+                raise DeviceError(f"asked to measure on {farm.text}: no device with that key is available; {_keys_text(self._client)}")
             self.about = self._described()
         except BaseException:
             self.close()
@@ -105,7 +105,7 @@ class Session:
             worker = ""
             if "refused" not in said:
                 return self._heard(said)
-            self._tell(f"a device of {self.farm.text} is put aside: {said['refused']}")
+            self._tell(f"a device of {self.farm.text} is suspended: {said['refused']}")
         return Failure("queue", f"no device of {self.farm.text} took the job: {clip(str(said), 300)}")
 
     def lines(self) -> Sequence[str]:
@@ -151,7 +151,7 @@ class Session:
         try:
             return _read(self._client.sync(_answer_of, future))
         except KilledWorker:
-            return Failure("link_lost", f"{MOST_DEATHS + 1} workers died under it: it ends what runs it, or they all lost their network")
+            return Failure("link_lost", f"{MOST_DEATHS + 1} workers died running it: it crashes them, or they all lost their network connection")
         except (CancelledError, OSError, RuntimeError) as error:
             if self._closing.is_set():
                 return Failure("queue", "the run was stopped before a device answered")
@@ -163,7 +163,7 @@ class Session:
             return None
         since = time.monotonic() if since is None else since
         if time.monotonic() - since > ALONE_SECONDS:
-            raise DeviceError(f"no device of {self.farm.text} is there any more, for {ALONE_SECONDS:.0f} s; {_keys_text(self._client)}")
+            raise DeviceError(f"no device of {self.farm.text} has been available for {ALONE_SECONDS:.0f} s; {_keys_text(self._client)}")
         return since
 
     def _heard(self, said: Mapping[str, Any]) -> Observation | Failure:
@@ -183,7 +183,7 @@ class Session:
         self._canaries[name] = canary
         others = tuple(cost for other, cost in self._canaries.items() if other != name)
         if stands_out(canary, others):
-            self._tell(f"{name} of {self.farm.text} is slower than its like: a program of known cost takes {canary:.3g} s; see whether it is throttled")
+            self._tell(f"{name} of {self.farm.text} is slower than others with its key: its canary takes {canary:.3g} s; is it throttled?")
 
     def _tell(self, text: str) -> None:
         if text not in self._told:
@@ -206,9 +206,9 @@ class Session:
             found.setdefault(Model(said["model"], said["unit"], said["form"]), said["device"])
         if len(found) > 1:
             devices = " and ".join(f"{device} ({model.model}, {model.unit})" for model, device in found.items())
-            raise DeviceError(f"asked to measure on {self.farm.text}, where devices differ: {devices}; their costs do not compare: give them keys of their own")
+            raise DeviceError(f"asked to measure on {self.farm.text}, where devices differ: {devices}; their costs do not compare: use different keys")
         if not found:
-            raise DeviceError(f"asked to measure on {self.farm.text}: all devices of that key are gone; {_keys_text(self._client)}")
+            raise DeviceError(f"asked to measure on {self.farm.text}: all devices with that key are gone; {_keys_text(self._client)}")
         return next(iter(found))
 
     def _about(self, worker: str, future: Future) -> dict[str, Any] | None:
@@ -297,6 +297,6 @@ def _workers(client: Client) -> dict[str, Any]:
 
 def _keys_text(client: Client) -> str:
     keys = sorted({key for one in _workers(client).values() for key in one["resources"]})
-    return f"there are devices of {', '.join(keys)}" if keys else "there are no devices at all: start some with `ansor farm worker`"
+    return f"there are devices with the keys {', '.join(keys)}" if keys else "there are no devices: start some with `ansor farm worker`"
 
 

@@ -1,6 +1,6 @@
-"""What a worker of a farm does with jobs: it has one device, keeps the files that came, and watches the device's health.
+"""Runs the jobs of a farm's worker: it has one device, keeps the files that it receives, and watches the device's health. Clients call `run_job` and
 
-`run_job` and `describe` are what clients name; they are the only functions of ours that Dask calls here.
+`describe` by name; they are the only functions of ours that Dask calls here.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Counts:
 
 
 class Station:
-    """One device and what belongs to it. folder: for files, of this process alone. changed: called when the device is put aside, and when it is well again."""
+    """One device and what belongs to it. folder: for files, of this process alone. changed: called when the device is suspended, and when it is well again."""
 
     def __init__(self, device: str, key: str, folder: Path, changed: Callable[[], None] = lambda: None) -> None:
         self.device_text, self.key = device, key
@@ -79,7 +79,7 @@ class Station:
     def run(self, target: str, text: str, files: Mapping[str, bytes], canary: Mapping[str, Any]) -> dict[str, Any]:
         """Run a job. canary: its `text`, and `every`: after how many jobs it runs; nothing for none.
 
-        Gives its outcome with what it depends on; {"missing": digests} where files have to come along, {"refused": why} where the device is put aside.
+        Gives its outcome with what it depends on; {"missing": digests} where files have to come along, {"refused": why} where the device is suspended.
         """
         with self._lock, _patience():
             self._keep(files)
@@ -92,7 +92,7 @@ class Station:
             return self._run(target, text, canary)
 
     def probe(self) -> None:
-        """Whether a device that was put aside is well again: by its canary, or by opening it anew where there is none."""
+        """Whether a device that was suspended is well again: by its canary, or by opening it anew where there is none."""
         with self._lock, _patience():
             if not self._health.quarantined or not self._target:
                 return
@@ -177,7 +177,7 @@ class Station:
     def _keep(self, files: Mapping[str, bytes]) -> None:
         for digest, content in files.items():
             if digest_of(content) != digest:
-                raise DeviceError(f"a file came that is not what it is called ({digest[:16]}): something on the way changed it")
+                raise DeviceError(f"received a file that does not match its digest ({digest[:16]}): it was changed in transit")
             path = self._folder / digest
             path.write_bytes(content)
             path.chmod(0o700)  # programs are run

@@ -1,4 +1,4 @@
-"""What a farm has, and how its devices are, for people."""
+"""The devices of a farm and their state, for display."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class DeviceStatus:
-    """One device of a farm. address: of its worker. key: without the mark of those that are put aside. quarantined: why it gets no jobs, '' where it does."""
+    """One device of a farm. address: of its worker. key: without the mark of those that are suspended. quarantined: why it gets no jobs, '' where it does."""
 
     address: str
     key: str

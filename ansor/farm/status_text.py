@@ -26,5 +26,5 @@ def status_lines(found: FarmStatus) -> Sequence[str]:
 def _lines(one: DeviceStatus) -> Sequence[str]:
     state = "aside" if one.quarantined else "busy" if one.busy else "free"
     row = f"{clip(one.key, 13):<14}{clip(one.device, 29):<30}{state:<9}{one.done.jobs:>8}{one.done.failures:>8}{one.done.a_second:>8.2f}"
-    said = f"put aside: {one.quarantined}" if one.quarantined else f"last failure: {one.done.last_failure}" if one.done.last_failure else ""
+    said = f"suspended: {one.quarantined}" if one.quarantined else f"last failure: {one.done.last_failure}" if one.done.last_failure else ""
     return [row, f"  {clip(' '.join(said.split()), WIDTH - 2)}"] if said else [row]

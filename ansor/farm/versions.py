@@ -1,6 +1,6 @@
-"""What has to be the same on all machines of a farm, and the sentence where it is not.
+"""The versions that have to agree on all machines of a farm, and the error if they do not. Functions are sent by name, so Python versions may differ as long
 
-Functions go by their names, so that Pythons may differ as far as their pickles go: that of the newer one has to be readable by the older one.
+as the older one can read the pickles of the newer one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def difference(said: Mapping[str, Any]) -> str:
     here = versions()
     wrong = [name for name in _NAMES if said.get(name) != here[name]]
     there = ", ".join(f"{_NAMES[name]} {_text(said, name)}" for name in wrong)
-    return f"{there}; here is {', '.join(f'{_NAMES[name]} {_text(here, name)}' for name in wrong)}: install the same on all machines" if wrong else ""
+    return f"{there}; here is {', '.join(f'{_NAMES[name]} {_text(here, name)}' for name in wrong)}: install the same version on all machines" if wrong else ""
 
 
 def scheduler_difference(said: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""A worker of a farm: a process with one device, which joins a scheduler, leaves it while its device is put aside, and comes back."""
+"""A worker of a farm: a process with one device, which joins a scheduler, leaves it while its device is suspended, and comes back."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ansor.farm.versions import scheduler_difference
 from ansor.measure.work_directory import WorkDirectory
 
 ASIDE = "aside."
-"""In front of the key of a device that is put aside: no client asks for such a key."""
+"""In front of the key of a device that is suspended: no client asks for such a key."""
 
 PROBE_SECONDS = 10.0
 JOIN_SECONDS = 30.0
@@ -56,7 +56,7 @@ def supervise(command: Sequence[str], say: Say) -> int:
         status = _watched(process)
         if status in (0, 1, 2, 130, -signal.SIGINT, -signal.SIGTERM):
             return max(status, 0)
-        say(f"the worker ended with status {status}; it is started again")
+        say(f"the worker ended with status {status}; restarting it")
         time.sleep(max(0.0, AGAIN_SECONDS - (time.monotonic() - started)))
 
 
@@ -123,14 +123,14 @@ async def _joined(post: Post, station: Station, folder: Path, changed: asyncio.E
     if wrong:
         await worker.close()
         raise DeviceError(f"asked for a worker of the farm at {post.place.url}, whose scheduler has {wrong}")
-    say(f"{post.device} is put aside: {aside}" if aside else f"{post.device} serves {post.key} at {post.place.url}")
+    say(f"{post.device} is suspended: {aside}" if aside else f"{post.device} serves {post.key} at {post.place.url}")
     waits = [asyncio.create_task(one) for one in (worker.finished(), changed.wait(), ending.wait())]
     probing = asyncio.create_task(_probing(station)) if aside else None
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     for one in (*waits, *([probing] if probing else [])):
         one.cancel()
     if changed.is_set():
-        await asyncio.sleep(ANSWER_SECONDS)  # who gave the last job hears why the device is put aside
+        await asyncio.sleep(ANSWER_SECONDS)  # who gave the last job hears why the device is suspended
     with suppress(Exception):
         await asyncio.wait_for(worker.close_gracefully() if not ending.is_set() else worker.close(), 10)
 

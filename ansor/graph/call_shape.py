@@ -120,7 +120,7 @@ def _checked(leaf: object, wanted: Value, dtype: torch.dtype | None, name: str) 
     if not isinstance(leaf, (torch.Tensor, np.ndarray)):
         raise ModelError(f"the network was called with a {type(leaf).__name__} as {name}; give a torch tensor or a NumPy array of {_described(wanted)}")
     if isinstance(leaf, np.ma.MaskedArray):
-        raise ModelError(f"the network was called with a masked array as {name}, whose mask it would not see; give .filled(value) or .data")
+        raise ModelError(f"the network was called with a masked array as {name}, whose mask would be ignored; give .filled(value) or .data")
     found = value_of(leaf)
     if found != wanted:
         raise ModelError(

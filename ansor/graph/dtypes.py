@@ -1,4 +1,4 @@
-"""What a network's arrays may be: those that NumPy can hold lie in the planned memory, all others are tensors that PyTorch hands from step to step."""
+"""The dtypes of a network's arrays: those that NumPy supports are in the planned memory, all others are tensors that PyTorch passes from step to step."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ def _check_call(model: Callable[..., object], args: tuple[object, ...], kwargs: 
         parameters.bind(*args, **kwargs)
     except TypeError as error:
         given = f"the keywords {', '.join(kwargs)}" if kwargs else counted(len(args), "positional argument")
-        raise ModelError(f"example_inputs gives {given}, but {_name(model)} takes {parameters}: {error}; give what the model is called with") from None
+        raise ModelError(f"example_inputs gives {given}, but {_name(model)} takes {parameters}: {error}; give the model's call arguments") from None
 
 
 def _cure(args: tuple[object, ...], kwargs: dict[str, object]) -> str:
@@ -153,7 +153,7 @@ def _cure(args: tuple[object, ...], kwargs: dict[str, object]) -> str:
         return "example_inputs holds a NumPy array; convert it with torch.from_numpy"
     if leaves and not any(isinstance(leaf, torch.Tensor) for leaf in leaves):
         shown = ", ".join(f"{leaf!r:.40}" for leaf in leaves[:4])
-        return f"example_inputs holds no tensor, but {shown}: give tensors, such as torch.zeros(2, 4), instead of their shapes"
+        return f"example_inputs holds no tensor, but {shown}: give tensors, such as torch.zeros(2, 4), not their shapes"
     return "torch.export.export(model, args, strict=False) has to accept the model"
 
 

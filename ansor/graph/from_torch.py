@@ -170,7 +170,7 @@ class _Reader:
     def _read_attribute(self, node: torch.fx.Node) -> None:
         held = getattr(self.program.graph_module, str(node.target), None)
         if not isinstance(held, torch.Tensor):
-            raise ModelError(f"the model has control flow or a nested graph ({node.target}), which is not understood; export a straight-line model")
+            raise ModelError(f"the model has control flow or a nested graph ({node.target}), which is not supported; export a straight-line model")
         self._constant(node.name, held)
 
     def _read_outputs(self) -> tuple[tuple[int | Fixed, ...], list[str]]:
@@ -306,7 +306,7 @@ class _Reader:
     def _array_of(self, node: torch.fx.Node) -> str:
         found = self.arrays.get(node.name)
         if found is None:
-            raise ModelError(f"the model hands all results of {node.target} to one call, which is not understood")
+            raise ModelError(f"the model hands all results of {node.target} to one call, which is not supported")
         return found
 
     def _make_empty(self, node: torch.fx.Node, results: Sequence[Value]) -> None:
@@ -417,7 +417,7 @@ def _check_memory(node: torch.fx.Node) -> None:
     operand = node.all_input_nodes[0].meta.get("val")
     if isinstance(operand, torch.Tensor) and operand.is_contiguous() and operand.untyped_storage().nbytes() == operand.numel() * operand.element_size():
         return
-    raise ModelError(f"the model reads a tensor as it lies in memory ({node.target}), but it is a view of another, or its dimensions lie in another order; "
+    raise ModelError(f"the model reads a tensor in its memory layout ({node.target}), but it is a view of another, or its dimensions lie in another order; "
                      "call .contiguous() before, or use view, permute or unfold")  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Indices are looked at before a kernel of ours looks up rows with them: PyTorch refuses those that are out of range, and so do we."""
+"""Checks indices before our kernels look up rows with them: like PyTorch, we refuse indices that are out of range."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ class CompiledNetwork(Locked):
 
     def _writer(self) -> Writer:
         if self.writer is None:
-            raise ModelError("asked to save a network that was put together from kernels, of which no C text is known; save one that ansor.compile returned")
+            raise ModelError("asked to save a network that was put together from kernels, whose C source is not known; save one that ansor.compile returned")
         return self.writer
 
     def run_by(self, joined: Callable[[Sequence[Step]], Sequence[Step]]) -> None:
@@ -153,7 +153,7 @@ class CompiledNetwork(Locked):
         # PyTorch's own threads do not survive a fork, and it would wait for them: one thread needs none.
         with self.lock, torch_threads(1) if self.forked else _AS_IT_IS:
             if self._running:
-                raise ModelError("asked to call a network from within a call of it, in a finalizer or a handler of signals; call it after that")
+                raise ModelError("asked to call a network during a call of it, in a finalizer or a signal handler; call it afterwards")
             self._running = True
             try:
                 for place, leaf in zip(self._inputs, leaves, strict=True):

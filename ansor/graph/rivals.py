@@ -1,7 +1,7 @@
-"""Our kernels and PyTorch's for the same groups, timed where they will run: in the network, in turns, with the caches as they are there.
+"""Our kernels and PyTorch's for the same groups, timed where they will run: in the network, in turns, with realistic caches.
 
-Values matter: PyTorch's look-ups refuse indices that are out of range, and its divisions of integers refuse zeros. So every run begins with the example inputs,
-and all steps run in order on what comes of them.
+Values matter: PyTorch's look-ups refuse indices that are out of range, and its divisions of integers refuse zeros. So every run starts from the example
+inputs, and all steps run in order on the actual values.
 """
 
 from __future__ import annotations

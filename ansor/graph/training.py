@@ -1,4 +1,4 @@
-"""Modules in training mode, and which of them compute something else there."""
+"""Modules in training mode, and which of them behave differently in it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Whether a module's weights are still those that its network was compiled with: the network has copies of its own, and would compute with the old ones.
+"""Whether a module's weights are still those that its network was compiled with: the network has its own copies, and would compute with the old values.
 
 Changes through `.data` leave no trace in PyTorch's version counters, so a few elements of each weight are compared. That takes microseconds for each weight,
-and is done again only after a thousand times as long: it costs 0.1 % of the time at most.
+and is repeated only after a thousand times as long, so it takes at most 0.1 % of the time.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class BoardRun:
 def wire_of(board: Board, device: str = "") -> str:
     """The wire to a board: the one that is named, else its own; "" for a simulator. Raises DeviceError for a device that is no wire."""
     if device and wire_kind(device) is None:
-        raise DeviceError(f"asked to run on {device}, which is no wire to a board; write {wire_forms()}, or leave it out for the simulator of {board.name}")
+        raise DeviceError(f"asked to run on {device}, which is not a wire to a board; write {wire_forms()}, or leave it out to simulate {board.name}")
     return device or ("" if board.run.command else board.run.device)
 
 
@@ -69,7 +69,7 @@ def _over_wire(firmware: Firmware, text: str) -> str:
     """Write the program to the board's memory, run it to its end, and read what it left there."""
     board, image = firmware.board, read_image(firmware.path)
     if board.code.flash:
-        why = "its code is in flash, which a wire does not write; use -code=ram, or the tool that comes with the board"
+        why = "its code is in flash, which a wire cannot write; use -code=ram, or the tool that comes with the board"
         raise DeviceError(f"asked to run {firmware.path} over {text}: {why}")
     wire = open_wire(text)
     try:

@@ -37,7 +37,7 @@ class Builder:
         shape = operator.shape(shapes)
         if not shape or min(shape) < 1:
             given = " and ".join(str(list(one)) for one in shapes)
-            raise ModelError(f"asked for the {operator.kind} {operator.output} of {given}, which it does not fit; check the model's shapes")
+            raise ModelError(f"asked for the {operator.kind} {operator.output} of {given}, whose shape does not fit; check the model's shapes")
         self.tensors[operator.output] = IntegerTensor(operator.output, shape, quantisation, CHANNELS_LAST if len(shape) == 4 else ())
         self.operators.append(operator)
         return operator.output
@@ -54,7 +54,7 @@ class Builder:
     def reshaped(self, name: str, shape: Sequence[int]) -> str:
         """The elements of a tensor in the model's order, under another shape of that order."""
         if prod(shape) != self.tensors[name].size:
-            raise ModelError(f"asked to reshape {name} of shape {list(self.shape(name))} to {list(shape)}, which has another number of elements")
+            raise ModelError(f"asked to reshape {name} of shape {list(self.shape(name))} to {list(shape)}, which has a different number of elements")
         if tuple(shape) == self.shape(name):
             return name
         plain = self._moved(name, (0, 3, 1, 2)) if self.tensors[name].axes else name

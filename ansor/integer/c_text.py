@@ -46,11 +46,11 @@ def header_text(program: NetworkCode) -> str:
         for number, tensor in enumerate(names):
             suffix = "" if len(names) == 1 else str(number)
             lines += [*_tensor_lines(program, network.tensors[tensor], f"{word}_{role}{suffix}"), ""]
-    lines += ["/* Where it is defined: a function of yours that is called after each layer, with its number from 0. */", f"#ifdef {word}_AFTER"]
+    lines += ["/* If you define it: a function that is called after each layer, with its number from 0. */", f"#ifdef {word}_AFTER"]
     lines += [f"void {word}_AFTER(int layer);", "#endif", ""]
-    lines += ["/* Fill the inputs in the arena, run, read the outputs there. The arena is aligned to the bytes above, and holds nothing between runs. */"]
+    lines += ["/* Fill the inputs in the arena, run, read the outputs there. The arena is aligned to the bytes above, and keeps nothing between runs. */"]
     lines += [f"void {name}_run(unsigned char *arena);", ""]
-    lines += ["/* 0: the outputs for a known input are right. Otherwise 1 and more: the place of the first wrong byte. */"]
+    lines += ["/* 0: the outputs for a known input are correct. Otherwise 1 or more: the position of the first wrong byte. */"]
     lines += [f"int {name}_selftest(unsigned char *arena);", "", "/* Its parts: before a run, and after it. */"]
     lines += [f"void {name}_selftest_fill(unsigned char *arena);", f"int {name}_selftest_check(unsigned char *arena);", "", "#endif", ""]
     return "\n".join(lines)
@@ -152,7 +152,7 @@ def build_text(program: NetworkCode) -> str:
 # Builds lib{name}.a: sh build.sh. And a program for its self-test, which it runs: sh build.sh test.
 #
 #   CC    a C compiler for {program.target}: gcc or clang ({compiler})        AR    its archiver (ar)
-#   MCPU  how it is told the processor ({machine})        RUN   what is put in front of programs, such as qemu-aarch64 (nothing)
+#   MCPU  its option for the processor ({machine})        RUN   prefix to run programs, such as qemu-aarch64 (nothing)
 #   CFLAGS  of kernels and network (-O3); -ffreestanding for boards without an operating system
 set -e
 cd "$(dirname "$0")"

@@ -40,7 +40,7 @@ def board_of(code: NetworkCode) -> Board:
     """The board that a network was compiled for. Raises TargetError if its target is not a board."""
     toolchain = code.target.toolchain()
     if not isinstance(toolchain, ImageToolchain):
-        raise TargetError(f"asked for the firmware of {code.network.name} for {code.target}, which is no board: choose one, such as micro -board=mps2-an386")
+        raise TargetError(f"asked for the firmware of {code.network.name} for {code.target}, which is not a board: choose one, such as micro -board=mps2-an386")
     return toolchain.board
 
 

@@ -35,7 +35,7 @@ def too_large(code: NetworkCode, board: Board, linked: Path) -> str:
         _of_memory(board.code.name, room, kept) if stored > room else "",
         _of_memory(board.data.name, board.data.size, changing) if end > board.heap_end - board.data.start else "",
     ]
-    return "; ".join(filter(None, said)) or "what lies between them needs the rest"
+    return "; ".join(filter(None, said)) or "alignment needs the rest"
 
 
 CURES = {
@@ -51,5 +51,5 @@ def _of_memory(name: str, size: int, parts: list[tuple[str, int]]) -> str:
     needs = sum(one for _, one in parts)
     listed = ", ".join(f"{one:,} of {part}" for part, one in parts)
     largest = max((part for part in parts if part[0] in CURES), key=lambda part: part[1])[0]
-    over = f"{needs - size:,} bytes have to go" if needs > size else "the gaps between them have no room"
+    over = f"{needs - size:,} bytes too many" if needs > size else "the gaps between them do not fit"
     return f"its {name} has {size:,} bytes, and {needs:,} are needed: {listed}; {over}, and most is {largest} ({CURES[largest]})"

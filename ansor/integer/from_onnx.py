@@ -30,7 +30,7 @@ def network_of_graph(graph: OnnxGraph, source: str) -> IntegerNetwork:
     except AnsorError:
         raise
     except (KeyError, IndexError, ValueError, TypeError, AttributeError, ArithmeticError) as error:  # sizes and attributes that contradict each other
-        raise ModelError(f"asked to read {source}, which contradicts itself: {' '.join(str(error).split())[:200]}; write it anew") from error
+        raise ModelError(f"asked to read {source}, which is inconsistent: {' '.join(str(error).split())[:200]}; write it again") from error
 
 
 class _Reader(Values):
@@ -123,7 +123,7 @@ class _Reader(Values):
     def _check_same(self, node: OnnxNode, tensor: str) -> None:
         """Raises ModelError where the node has another scale or zero point than the tensor."""
         if self._parameters(node)[0] != self.build.quantisation(tensor):
-            raise ModelError(f"the {node} has another scale or zero point than what was quantised before it; give both the same")
+            raise ModelError(f"the {node} has a different scale or zero point from the quantised values before it; give both the same")
 
     def _scales(self, node: OnnxNode) -> tuple[Doubles, Array, int]:
         scales = self.constant(node, 1).astype(np.float64).reshape(-1)
@@ -151,4 +151,4 @@ class _Reader(Values):
             return value.tensor
         if isinstance(value, Stored):
             return value.tensor
-        raise ModelError(f"the output {name} is not quantised: quantise every result (QuantizeLinear, DequantizeLinear), the last one, too")
+        raise ModelError(f"the output {name} is not quantised: quantise every result (QuantizeLinear, DequantizeLinear), including the last one")

@@ -34,7 +34,7 @@ def _exported(model: torch.fx.GraphModule) -> ExportedProgram:
     values = [node.meta.get("val") for node in model.graph.nodes if node.op == "placeholder"]
     inputs = [torch.zeros(value.shape, dtype=value.dtype) for value in values if isinstance(value, torch.Tensor) and _is_fixed(value)]
     if len(inputs) != len(values):
-        raise ModelError("asked to read a quantised graph whose inputs have no fixed shapes; give torch.export.export(graph, inputs) of it")
+        raise ModelError("asked to read a quantised graph whose inputs have no fixed shapes; give its torch.export.export(graph, inputs)")
     try:
         with torch.no_grad(), known_warnings_silenced(), logs_silenced(), prints_held():
             return torch.export.export(model, tuple(inputs), strict=False)

@@ -36,7 +36,7 @@ SPREAD = 3
 def from_torch(model: object, calibration: Sequence[object], name: str = "network", *, powers_of_two: bool = False) -> IntegerNetwork:
     """Quantises a module.
 
-    calibration: its inputs, each a tensor or a tuple of tensors, like those that it will see; the first one gives the shapes. powers_of_two: all scales are
+    calibration: its inputs, each a tensor or a tuple of tensors, like those in use; the first one gives the shapes. powers_of_two: all scales are
     such, and zero points 0, so that rescaling is shifting. Raises ModelError, in one sentence, without inputs and for each operator that is not supported.
     """
     samples = _samples(calibration)
@@ -50,7 +50,7 @@ def from_torch(model: object, calibration: Sequence[object], name: str = "networ
 
 def _samples(calibration: Sequence[object]) -> list[tuple[torch.Tensor, ...]]:
     """The inputs of each calibration run. Raises ModelError for anything but a list of tensors, or of tuples of tensors."""
-    wanted = "give a list of tensors, or of tuples of tensors, like those that it will see"
+    wanted = "give a list of tensors, or of tuples of tensors, like those in use"
     if isinstance(calibration, torch.Tensor):
         raise ModelError(f"asked to quantise a model with one tensor as calibration inputs; {wanted}")
     samples = [tuple(one) if isinstance(one, (tuple, list)) else (one,) for one in calibration]

@@ -52,7 +52,7 @@ class Limits:
         if self.ram_bytes is not None and ram > self.ram_bytes:
             peak = steps_of(network)[int(np.argmax(plan.alive))].output
             what = f"{ram} bytes of RAM ({plan.size} in the arena, {stack_bytes} on the stack)"
-            raise ModelError(f"{network.name} needs {what}, and the board has {self.ram_bytes}; most is needed at {peak}: use a smaller model or input")
+            raise ModelError(f"{network.name} needs {what}, and the board has {self.ram_bytes}; the peak is at {peak}: use a smaller model or input")
         if self.together and self.ram_bytes is not None and plan.size + self.together + constant_bytes > self.ram_bytes:
             what = f"{plan.size} bytes of arena, {self.together} of stack and {constant_bytes} of constants in one memory"
             raise ModelError(f"{network.name} needs {what}, and the board has {self.ram_bytes}: put its code in flash (-code=flash), or use a smaller model")

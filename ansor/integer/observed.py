@@ -22,7 +22,7 @@ def observed(graph: Graph, samples: Iterable[Sequence[torch.Tensor]]) -> Ranges:
             low, high = ranges.get(name, (0.0, 0.0))
             ranges[name] = (min(low, float(value.min())), max(high, float(value.max())))
             if not bool(torch.isfinite(value).all()):
-                raise ModelError(f"asked to calibrate with an input for which {name} is not finite; give inputs like those that the network will see")
+                raise ModelError(f"asked to calibrate with an input for which {name} is not finite; give inputs like those in use")
     return ranges
 
 

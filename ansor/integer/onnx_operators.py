@@ -24,7 +24,7 @@ def weights_of(read: Values, node: OnnxNode, place: int, outputs: int) -> Weight
     """int8 weights, whose scales run along their outputs. uint8 is moved down by 128; zero points have to be 0 then."""
     found = read.known.get(node.inputs[place])
     if not isinstance(found, Weights) or found.values.dtype not in (np.int8, np.uint8):
-        raise ModelError(f"the {node} has weights {node.inputs[place]} that are not 8-bit constants behind a DequantizeLinear; quantise weights, too")
+        raise ModelError(f"the {node} has weights {node.inputs[place]} that are not 8-bit constants behind a DequantizeLinear; quantise the weights too")
     zeros = found.zero_points.astype(np.int64)
     values = found.values.astype(np.int64)
     if found.values.dtype == np.uint8:

@@ -65,12 +65,12 @@ class _Translator:
                 held = self.program.state_dict if spec.target in self.program.state_dict else self.program.constants
                 self.held[spec.arg.name] = _tensor(held[spec.target], spec.arg.name)
             else:
-                raise ModelError(f"the model takes an argument of kind {spec.kind.name} ({spec.arg.name}); only tensors are understood")
+                raise ModelError(f"the model takes an argument of kind {spec.kind.name} ({spec.arg.name}); only tensors are supported")
 
     def _outputs(self) -> tuple[str, ...]:
         for spec in self.program.graph_signature.output_specs:
             if spec.kind is not OutputKind.USER_OUTPUT or not isinstance(spec.arg, TensorArgument):
-                raise ModelError(f"the model has the output {spec.arg} of kind {spec.kind.name}; only tensors are understood: leave it out")
+                raise ModelError(f"the model has the output {spec.arg} of kind {spec.kind.name}; only tensors are supported: leave it out")
         return tuple(self.stored.get(spec.arg.name, spec.arg.name) for spec in self.program.graph_signature.output_specs)
 
     def _call(self, node: torch.fx.Node) -> None:

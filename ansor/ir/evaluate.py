@@ -38,7 +38,7 @@ def evaluate(outputs: Sequence[Tensor], inputs: Inputs, dtype: str | None = None
         raise DeclarationError(f"asked to evaluate in dtype {dtype!r}; it is None (as declared) or 'float64'")
     by_name = {key if isinstance(key, str) else key.name: value for key, value in inputs.items()}
     if len(by_name) < len(inputs):
-        raise DeclarationError(f"asked to evaluate with two values for one name; the inputs are {', '.join(str(key) for key in inputs)}: name them differently")
+        raise DeclarationError(f"asked to evaluate with two values for a name; the inputs are {', '.join(str(key) for key in inputs)}: name them differently")
     known: dict[int, Array] = {}
     with np.errstate(all="ignore"):  # the side of a choice that is not taken may divide by zero
         return [_value(tensor, by_name, known, dtype) for tensor in (in_double(outputs) if dtype else outputs)]
@@ -57,7 +57,7 @@ def _value(tensor: Tensor, inputs: Mapping[str, Array], known: dict[int, Array],
 
 def _given(tensor: Tensor, inputs: Mapping[str, Array], dtype: str | None) -> Array:
     if tensor.name not in inputs:
-        raise DeclarationError(f"asked to evaluate without a value for {tensor.name}; the values given are for {', '.join(inputs) or 'nothing'}")
+        raise DeclarationError(f"asked to evaluate without a value for {tensor.name}; values are given for {', '.join(inputs) or 'nothing'}")
     value = np.asarray(inputs[tensor.name])
     if dtype and value.dtype in (np.float16, np.float32):
         value = value.astype(np.float64)

@@ -416,7 +416,7 @@ def _checked(genes: NDArray[np.int64], choice: int, size: int) -> NDArray[np.int
 
 def gene_error() -> ScheduleError:
     """What is wrong with rows that no sketch has."""
-    return ScheduleError("asked for rows with genes that are not in its tables; a row has a gene for each choice, from 0 to the number of its values less one")
+    return ScheduleError("asked for rows with genes outside its tables; a row has a gene for each choice, less than the number of its values")
 
 
 def _operands(op: int, a: int, b: int, c: int) -> tuple[int, ...]:

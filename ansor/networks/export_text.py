@@ -1,4 +1,4 @@
-"""The texts of an exported network that are its own: the header, the choice of an instruction set, the constants as an array, CMakeLists.txt."""
+"""The files specific to an exported network: the header, the choice of an instruction set, the constants as an array, CMakeLists.txt."""
 
 from __future__ import annotations
 

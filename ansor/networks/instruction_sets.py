@@ -1,6 +1,6 @@
-"""Instruction sets that an exported network may bring kernels for: what their kernels are made for, how they are built, and where they run.
+"""Instruction sets that an exported network may have kernels for: the target of their kernels, how they are built, and where they run. The one to run is
 
-Which of them runs is chosen by the processor when the network is called. `FALLBACK` runs everywhere: it has no vectors and no instructions by name.
+chosen at run time. `FALLBACK` runs everywhere: it has no vectors and no instructions by name.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which groups of a network run PyTorch's own kernels: those that are faster there, measured once and recorded."""
+"""Which groups of a network run PyTorch's own kernels: those that PyTorch runs faster, measured once and recorded."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _compared(candidates: Candidates) -> tuple[CompiledNetwork, list[bool], list
         with turn():
             return _measured(candidates)
     except Exception as error:  # PyTorch's operators run here, so anything may come
-        warn(f"PyTorch's kernels were not compared with ours, since the network does not run on its example inputs: {first_line(error)}")
+        warn(f"PyTorch's kernels were not compared with ours, because the network does not run on its example inputs: {first_line(error)}")
         none = [False] * len(candidates.library)
         return candidates.network(none), none, []
 
@@ -163,4 +163,4 @@ def _say(extracted: ExtractedGraph, chosen: Sequence[bool], report: Report) -> N
     names = ", ".join(task.name for task in taken[:NAMED])
     more = f" and {len(taken) - NAMED} more" if len(taken) > NAMED else ""
     uses, groups = sum(task.weight for task in taken), counted(sum(extracted.weights), "group")
-    report(f"{uses} of {groups} run PyTorch's own kernels, faster here than ours: {names}{more}")
+    report(f"{uses} of {groups} run PyTorch's own kernels, which are faster here: {names}{more}")

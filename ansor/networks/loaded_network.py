@@ -106,7 +106,7 @@ class LoadedNetwork(Locked):
         given = self._given(args, named)
         with self.lock:
             if self._running:
-                raise ModelError("asked to call a network from within a call of it, in a finalizer or a handler of signals; call it after that")
+                raise ModelError("asked to call a network during a call of it, in a finalizer or a signal handler; call it afterwards")
             self._running = True
             try:
                 for place, array in zip(self._inputs.values(), given, strict=True):

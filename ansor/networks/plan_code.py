@@ -1,4 +1,4 @@
-"""A plan as C: one function that looks at the indices and makes the calls, in order."""
+"""A plan as C: one function that checks the indices and makes the calls, in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A compiled network as a plan: prepared calls as numbers of kernels and places of arrays, and the constants that they read, each once."""
+"""A compiled network as a plan: prepared calls as kernel numbers and array offsets, and the constants that they read, each once."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Planning:
 
     def _placed(self, name: str, array: Array | None) -> PlacedArray:
         if array is None:
-            raise ModelError(f"asked to save a network whose {name} is of a dtype that NumPy lacks, and which only PyTorch holds; use another dtype for it")
+            raise ModelError(f"asked to save a network whose {name} is of a dtype that NumPy lacks; use another dtype for it")
         return PlacedArray(name, array.dtype.name, array.shape, self._place(array))
 
     def _place(self, array: Array) -> Place:

@@ -1,7 +1,7 @@
 """A network in a folder: network.json, the C texts, network.so, and constants.bin, which is mapped into memory and never copied.
 
-A saved network is code: who loads one runs it. The digests are against accidents, as those of saved kernels. Constants lie in the file as the kernels read
-them, so that processes that load the same folder share their pages.
+A saved network is code: loading one runs it. The digests detect accidental damage, like those of saved kernels. Constants are stored in the layout that the
+kernels read, so that processes that load the same folder share their pages.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _read(folder: Path) -> SavedNetwork:
     if not isinstance(about, dict):
         raise ValueError(f"{ABOUT} holds no object")
     if about["version"] != VERSION:
-        raise MeasureError(f"{folder}: a network of version {told(about['version'])}, but we read {VERSION}; save it again")
+        raise MeasureError(f"{folder}: a network in format version {told(about['version'])}, but this package reads {VERSION}; save it again")
     if about[SEAL] != sealed(about)[SEAL]:
         raise MeasureError(f"{folder}: {ABOUT} is damaged; save the network again")
     names = [*about["texts"], LIBRARY, *([POOL] if POOL in about["digests"] else [])]

@@ -1,4 +1,4 @@
-"""Consecutive steps of a network that are ours as one call into C, by `step_run.c`: between PyTorch's steps nothing of Python runs."""
+"""Consecutive steps with our kernels as one call into C, by `step_run.c`: no Python code runs between them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _call_of(step: Step) -> PreparedCall | None:
 
 @lru_cache
 def _library() -> ctypes.CDLL | None:
-    loaded = loaded_if_built(lambda: step_run_library(find_compiler()), "networks run step by step, which takes microseconds more for each")
+    loaded = loaded_if_built(lambda: step_run_library(find_compiler()), "networks run step by step, which takes microseconds longer per step")
     if loaded is not None:
         loaded.ansor_step_run.argtypes = [ctypes.c_void_p, ctypes.c_int64, *[ctypes.c_void_p] * 3]
         loaded.ansor_step_run.restype = ctypes.c_int64

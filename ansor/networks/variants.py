@@ -1,4 +1,4 @@
-"""A network for several instruction sets: the programs that are chosen for each, as C over one arena and one store of constants, which nothing here can run."""
+"""A network for several instruction sets: the programs chosen for each, as C that shares one arena and one set of constants; nothing here can run it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An axis of a chart: where values are, and at which of them there are marks."""
+"""An axis of a chart: the positions of values and tick marks."""
 
 from __future__ import annotations
 

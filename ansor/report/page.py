@@ -1,4 +1,4 @@
-"""A report as one HTML file: no script, no network, nothing beside it. Every text from a record file is escaped, and the page may load nothing."""
+"""A report as one HTML file: no script, no network access, no other files. Every text from a record file is escaped, and the page may load nothing."""
 
 from __future__ import annotations
 

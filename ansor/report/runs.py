@@ -1,4 +1,4 @@
-"""Record files as a run: what a report shows of any file, whatever made it."""
+"""Record files as a run: the parts of a report that any record file provides."""
 
 from __future__ import annotations
 

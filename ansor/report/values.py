@@ -1,4 +1,4 @@
-"""What a report shows, as values: runs as their record files tell them, and the best programs where the declaration is known."""
+"""The contents of a report, as values: runs, from their record files, and the best programs if the declaration is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The best recorded program of a task, made again from its schedule: loops, words, C, and why it is fast."""
+"""The best recorded program of a task, reproduced from its schedule: loops, words, C, and why it is fast."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def winner_of(task: SearchTask, files: Sequence[str], where: Where, peak_gflops:
     if not is_for(where.target, task.target):
         return f"Its trials are not for {task.target}."
     if not is_of(where.target, task.target):
-        return f"The best program is not made again here: the trials are {difference(where.target, task.target)}."
+        return f"The best program is not shown here: the trials are {difference(where.target, task.target)}."
     found = [recorded_outcomes(task, path, (where.device, where.unit)) for path in files]
     best = best_of_recorded(task, Recorded([pair for one in found for pair in one.known], {}, where.unit))
     if best is None:
-        return "No trial that this version can make again was valid."
+        return "No valid trial can be reproduced by this version."
     one = explain(task, [outcome for recorded in found for outcome, _ in recorded.known], peak_gflops=peak_gflops, unit=where.unit)
     texts = (
         ("Loops", schedule_text(task, best)),

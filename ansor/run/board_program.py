@@ -1,7 +1,7 @@
-"""A program for a board, as files that need a C compiler and nothing else: C, header, linker script, build script, and a self-test for the whole machine.
+"""A program for a board, as files that need only a C compiler: C, header, linker script, build script, and a self-test for the whole machine.
 
-The self-test is an image of its own: start-up code, the trial program, the kernel, and the outputs that are right, computed here in double precision. It
-fills the inputs from a seed, runs the kernel, compares, and says on the board's console what it found.
+The self-test is a separate image: start-up code, the trial program, the kernel, and the correct outputs, computed here in double precision. It fills the
+inputs from a seed, runs the kernel, compares, and prints the result on the board's console.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def board_files(code: CSource, board: Board, flags: Sequence[str], task: Measure
 def _command(board: Board) -> tuple[str, dict[str, str]]:
     """Shell text that runs the board's simulator with the image, and files that it needs."""
     if not board.run.command:
-        said = f"{board.name} has no simulator: bring {TEST}/image.elf there; its answer is at ansor_answer, and on its console if it has one"
+        said = f"{board.name} has no simulator: load {TEST}/image.elf on the board; its answer is at ansor_answer, and on its console if it has one"
         return f"    echo {shlex.quote(said)}; exit 0", {}
     words, beside = [], {}
     for word in board.run.command:

@@ -1,4 +1,4 @@
-"""How long a tuning run may go on: trials, minutes or both, whichever ends first. A value; it asks no clock."""
+"""How long a tuning run may go on: trials, minutes or both, whichever ends first. A value, independent of any clock."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def _scheduled(state: TaskState, model: CostModel | str | None, seed: int) -> Gu
     task, why = state.task, state.task.target.refusal(state.task.dag)
     asked = f"asked for a program of {task.name} for {task.target}"
     if why:
-        raise ScheduleError(f"{asked}, which cannot run there: {why}")
+        raise ScheduleError(f"{asked}, but none can run there: {why}")
     if state.trials:
         first = "" if state.first_failure is None else f"; the first: {' '.join(state.first_failure.text.split())}"
         raise ScheduleError(f"{asked}, and {_all_failed(state)}{first}")
@@ -89,7 +89,7 @@ def say_refused(states: Sequence[TaskState], alarm: Report) -> None:
     """A sentence for each task that the target allows no program of its sketches, unless the run has said it."""
     for state in states:
         if state.guess is not None and state.guess.refused and not state.refused:
-            alarm(f"{refusal(state.task)}. The declaration as it is serves")
+            alarm(f"{refusal(state.task)}; using the plain loops of the declaration")
 
 
 def say_guesses(states: Sequence[TaskState], report: Report, hint: bool = False) -> None:

@@ -1,7 +1,7 @@
 """How much of a network its records cover: for each task where its program comes from, what share of the time it takes, and which records nearly fit.
 
-Tasks without a valid record have no time. Theirs is estimated: the cycles that the cost model's estimate gives their program, at the rate of the tasks that
-were measured. Where nothing was measured, shares are those of the estimated cycles.
+The time of a task without a valid record is estimated: the estimated cycles of its program, at the rate of the measured tasks. If nothing was measured,
+shares are those of the estimated cycles.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Do the first programs of a run all fail alike, and not by what they compute? Then the compiler or the installation is at fault, and the run ends.
+"""If the first programs of a run all fail in the same way before they run, the compiler or the installation is at fault, and the run ends.
 
-Until that is known their failures are held back: a file that says "failed" of programs that were never tried would keep them from being tried for ever.
+Until that is known their failures are held back: recording programs as failed that never ran would exclude them for ever.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class FirstFailures:
             if failure.kind == "does_not_fit":
                 raise MeasureError(f"the first {count} programs are too large for the device: {said}; {_smaller(failure.text)}, or another board")
             raise MeasureError(
-                f"the first {count} programs all fail alike, before they run, so the tools are at fault rather than the programs: "
-                f"{said}; `ansor doctor` checks compiler and machine; nothing was recorded of them"
+                f"the first {count} programs all fail in the same way before they run, so the tools are at fault, not the programs: "
+                f"{said}; `ansor doctor` checks compiler and machine; none of them was recorded"
             )
 
     def settle(self) -> None:

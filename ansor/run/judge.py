@@ -27,7 +27,7 @@ def judge_of(target: Target, unit: str, asked: CostModel | str | None = None, *,
     if asked is not None and not isinstance(asked, str):
         return Judge(asked, "the model given", f"given: {type(asked).__name__}")
     if not knows(target.prior.family, unit):
-        return Judge(first_model(target.prior.family, unit, seed), "the estimate, corrected by what is measured", "estimate")
+        return Judge(first_model(target.prior.family, unit, seed), "the estimate, corrected by measurements", "estimate")
     own = machine_model(target) if asked is None and here else None
     if own is not None:
         return Judge(own.model, "the model of this machine", f"machine {own.digest}")

@@ -1,7 +1,7 @@
 """Programs that were picked without measuring, kept in the cache folder: the same pick in another process needs no search.
 
-A pick is kept for what it follows from: the computation, its sketches, target, processor, model, seed, and the files of this package. It is a place among the
-sketches and a row of numbers, with a digest beside them; what does not fit the sketches is picked anew.
+The key of a pick is everything that it depends on: the computation, its sketches, target, processor, model, seed, and the files of this package. The value is
+the index of a sketch and a row of numbers, with a digest; if it does not fit the sketches, a program is picked again.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def _buildable(task: SearchTask, best: Best, toolchain: Toolchain | None, report
     try:
         build_kernels([_source(task, best, 0)], toolchain)
     except ToolchainError as error:
-        report(f"{task.name}: the chosen program does not build, the plain declaration serves: {clip(str(error), 300)}")
+        report(f"{task.name}: the chosen program does not build; using the plain declaration: {clip(str(error), 300)}")
         return Best(Sketch(task.dag), (), math.inf)
     return best
 

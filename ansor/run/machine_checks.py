@@ -31,8 +31,8 @@ def check_machine(target: Target, measures: bool) -> None:
     there = f"this machine has {counted(machine, 'core')}" if usable >= machine else f"this process may use {usable} of this machine's {machine} cores"
     found = f"asked for target {target} with {target.threads} threads, but {there}"
     if measures:
-        raise TargetError(f"{found}: times would mean nothing; give -threads={usable} or fewer")
-    warn(f"{found}: the kernel is made for another machine, and slow here")
+        raise TargetError(f"{found}: times would be meaningless; give -threads={usable} or fewer")
+    warn(f"{found}: the kernel is made for another machine, and will be slow here")
 
 
 def check_tools(target: Target) -> Toolchain:

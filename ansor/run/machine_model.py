@@ -1,7 +1,7 @@
-"""The model that was fitted to this machine (`ansor doctor --learn`): where it is kept, and for what it is used.
+"""The model that was fitted to this machine (`ansor doctor --learn`): where it is stored, and when it is used.
 
-It is one file for a target on a processor, in the cache folder, and says itself what it is for: it serves that target on that processor alone, and only
-beside the version of the package's model and of the features that it was fitted with. A digest beside it shows damage. Numbers in JSON, no pickle.
+It is one file for a target on a processor, in the cache folder, and names them: it is used only for that target on that processor, and only with the version
+of the package's model and of the features that it was fitted with. A digest detects damage. Numbers in JSON, no pickle.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _loaded(note: Path, state: tuple[int, int], wanted: tuple[tuple[str, object]
             raise ValueError(f"it is larger than {LARGEST >> 20} MiB")
         about = read_document(path).get("about")
         if not isinstance(about, dict):
-            raise ValueError("it does not say what it is for")
+            raise ValueError("it does not name its target")
         wrong = [name for name, value in (*wanted, *version().items()) if about.get(name) != value]
         if wrong:
             warn(f"the model of this machine in {path} was fitted with another {' and '.join(wrong).replace('_', ' ')}: {again}")

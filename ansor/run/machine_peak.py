@@ -1,4 +1,4 @@
-"""What a target does at most, arithmetic and bytes from memory, for shares of the peak: measured once in a process."""
+"""The peak of a target, arithmetic and memory bandwidth, for shares of the peak: measured once per process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program for another machine: what `auto_schedule` gives where the result cannot be loaded into this process."""
+"""A program for another machine: the result of `auto_schedule` if it cannot be loaded into this process."""
 
 from __future__ import annotations
 
@@ -101,11 +101,11 @@ class Program:
 
     def bind_constants(self, constants: object) -> NoReturn:
         """A program for another machine gets its constants there: raises MeasureError."""
-        raise MeasureError(f"asked to bind constants of {self.name}, a program for {self.target}, which does not run here; use save(folder)")
+        raise MeasureError(f"asked to bind constants of {self.name}, a program for {self.target} that does not run here; use save(folder)")
 
     def __call__(self, *inputs: object, **named: object) -> NoReturn:
         """A program for another machine cannot be called: raises MeasureError."""
-        raise MeasureError(f"asked to call {self.name}, a program for {self.target}, which does not run in this process; save(folder) writes it for there")
+        raise MeasureError(f"asked to call {self.name}, a program for {self.target}, which does not run in this process; use save(folder)")
 
     def save(self, folder: str | Path) -> Path:
         """Write C, a header, a build script and a self-test, all of which need a C compiler and nothing else. Files that are there are replaced. For a board
@@ -184,9 +184,9 @@ def header_text(program: Program) -> str:
     guard = f"ANSOR_{code.entry.upper()}_H"
     lines = [f"/* {program.name} for {program.target}.", " *"]
     for number, one in enumerate(program.arguments):
-        stored = "" if one.as_given else f", {one.physical_size} elements in the order that the self-test shows"
+        stored = "" if one.as_given else f", {one.physical_size} elements in the order shown in the self-test"
         lines.append(f" * args[{number}]  {one.role:8s} {one.name}: {one.dtype}[{', '.join(map(str, one.shape))}]{stored}")
-    lines += [" *", " * Every buffer and the workspace begin at a multiple of 64 bytes. parallel_for and pool: NULL where a program has one thread. */"]
+    lines += [" *", " * Every buffer and the workspace begin at a multiple of 64 bytes. parallel_for and pool: NULL if the program has one thread. */"]
     bounds = [f"#define {code.entry.upper()}_WORKSPACE_BYTES {code.workspace_bytes}", f"#define {code.entry.upper()}_THREADS {code.threads}"]
     parallel = "void (*parallel_for)(void *pool, void (*body)(void *ctx, long begin, long end), void *ctx, long n), void *pool"
     entry = f"void {code.entry}(void *const *args, unsigned char *workspace, {parallel});"
@@ -229,7 +229,7 @@ echo "{code.entry}: right"
 # Builds lib{code.entry}.a: sh build.sh. And its self-test, which it runs: sh build.sh test.
 #
 #   CC    a C compiler for {program.target}: gcc or clang (cc)        AR    its archiver (ar)
-#   MCPU  how it is told the processor ({machine or 'nothing'})        RUN   what is put in front of programs, such as qemu-aarch64 (nothing)
+#   MCPU  its option for the processor ({machine or 'nothing'})        RUN   prefix to run programs, such as qemu-aarch64 (nothing)
 set -e
 cd "$(dirname "$0")"
 CC=${{CC:-cc}}

@@ -1,4 +1,4 @@
-"""What a person sees while a run goes on: a bar and a few live lines on a terminal, plain lines elsewhere; and the table at the end."""
+"""Progress of a run: a bar and a few live lines on a terminal, plain lines elsewhere; and the table at the end."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def _unmeasured(state: TaskState) -> str:
 def _without_trials(states: Sequence[TaskState]) -> str:
     """Of a network, tasks without a reduction are not tuned."""
     plain = sum(_unmeasured(one) == UNTUNED and not any(map(has_reduction, one.task.dag.stages)) for one in states if one.cost is None)
-    return f"no trials ({counted(plain, 'task')} without a reduction, which a network's tuning leaves out)" if plain and len(states) > 1 else "no trials"
+    return f"no trials ({counted(plain, 'task')} without a reduction, which tuning a network skips)" if plain and len(states) > 1 else "no trials"
 
 
 def _mark(state: TaskState, peak_gflops: float | None) -> str:
@@ -161,8 +161,8 @@ def _gflops(state: TaskState) -> float | None:
 def _remarks(states: Sequence[TaskState], peak_gflops: float | None) -> list[str]:
     """What the marks in the table mean, where there are any."""
     without = {_unmeasured(state) for state in states if state.cost is None}
-    remarks = [f"{UNTUNED}: {_without_trials(states)}; the program that the model picks runs there"] if UNTUNED in without else []
-    remarks += [f"{FAILED}: no trial gave a valid program; the plain loops of the declaration run there"] if FAILED in without else []
+    remarks = [f"{UNTUNED}: {_without_trials(states)}; they use the program that the model picks"] if UNTUNED in without else []
+    remarks += [f"{FAILED}: no valid program; they use the plain loops of the declaration"] if FAILED in without else []
     marks = {_mark(state, peak_gflops) for state in states}
     remarks += ["* operations as declared: the algorithm, such as Winograd's, needs fewer of them"] if "*" in marks else []
     return remarks + ([f"** above the peak, which {BUSY}"] if "**" in marks else [])

@@ -1,4 +1,4 @@
-"""A target that can run no program of a task, or whose limits refuse every one: which of them do, in a sentence."""
+"""The error for a target that can run no program of a task, or whose limits refuse all of them: it names these limits."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def check_possible(tasks: Sequence[SearchTask]) -> None:
 def impossible(task: SearchTask) -> str:
     """Why no program of a task can be measured; '' where some may."""
     why = task.target.refusal(task.dag)
-    return f"asked to measure programs of {task.name} for {task.target}, which cannot run there: {why}" if why else ""
+    return f"asked to measure programs of {task.name} for {task.target}, but none can run there: {why}" if why else ""
 
 
 def refusal(task: SearchTask) -> str:
@@ -41,10 +41,10 @@ def refusal(task: SearchTask) -> str:
             if len(errors) < ERRORS:
                 errors.append(_error(task, loops))
     same = errors[0] if len(set(errors)) == 1 else ""
-    cure = f"each has the same error: {same}" if same else "give it more room, or change these limits, the rules or the pins"
+    cure = f"all have the same error: {same}" if same else "raise or change these limits, or change the rules or the pins"
     limits = ", ".join(f"{name} ({count})" for name, count in refused.most_common()) or "none"
     return (
-        f"asked for programs of {task.name} for {task.target}, which allows none of those of its sketches; "
+        f"asked for programs of {task.name} for {task.target}, which allows no program of its sketches; "
         f"of {counted(looked_at, 'program')} its limits refused {limits}; {cure}"
     )
 

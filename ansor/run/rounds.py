@@ -1,4 +1,4 @@
-"""Several rounds on their way at a time, of one task or of several: while devices measure one, the next one is searched for and built."""
+"""Several rounds in flight, of one task or of several: while devices measure one, the next one is searched for and built."""
 
 from __future__ import annotations
 

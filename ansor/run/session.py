@@ -1,4 +1,4 @@
-"""A tuning run with the compiler and the measuring processes that it needs, as a person asks for it."""
+"""A tuning run, with its compiler and measuring processes, for the entry points."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def tuned(tasks: Sequence[SearchTask], weights: Sequence[float] | None, asked: R
         except KeyboardInterrupt:
             if not any(state.trials for state in run.states):  # nothing to go on with
                 raise
-            voice.say("stopped by Ctrl-C: going on with the best programs so far")
+            voice.say("stopped by Ctrl-C: continuing with the best programs so far")
             return run.states
 
 

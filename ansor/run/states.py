@@ -1,4 +1,4 @@
-"""What a run knows of its tasks, and what it tells of itself: the best programs, and where it stands."""
+"""The state of a run: its tasks, their best programs, and its progress."""
 
 from __future__ import annotations
 

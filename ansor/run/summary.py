@@ -1,4 +1,4 @@
-"""What a run says when it ends."""
+"""The lines at the end of a run."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 
     scheduler -> task -> tuner.ask -> C -> measurer -> ledger -> tuner.tell -> progress
 
-One round at a time where one device measures, or where building disturbs it. Otherwise several rounds are on their way.
+With a single device, or if building disturbs the measurements, rounds run one at a time; otherwise several overlap. The search does no I/O; this module
 
-The search itself is free of I/O; this is where it meets compiler, clock and disk.
+connects it to compiler, clock and disk.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class TuningRun:
         self.ledger.say_left_out(self.hearers)
         if not self.budget.trials_left(done):
             if done:
-                self.hearers.say(f"{done} trials are recorded already, the budget is {self.budget.trials}: nothing to measure")
+                self.hearers.say(f"{done} trials are already recorded, and the budget is {self.budget.trials}: nothing to measure")
             return self.states
         with self.ledger:
             if self.measurer.ahead:
@@ -126,7 +126,7 @@ class TuningRun:
             elif state.trials > state.resumed and state.first_failure is not None:
                 kinds = ", ".join(f"{count} {kind}" for kind, count in state.failures.most_common())
                 said = clip(" ".join(state.first_failure.text.split()), 200)
-                self.hearers.warn(f"{state.task.name}: all {counted(state.trials, 'program')} that were tried failed ({kinds}); the first: {said}")
+                self.hearers.warn(f"{state.task.name}: all {counted(state.trials, 'program')} that were tried have failed ({kinds}); the first: {said}")
 
     # what is known --------------------------------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""The view that a person looks on a run with. Without one, rich is not imported."""
+"""The progress view of a run. Without one, rich is not imported."""
 
 from __future__ import annotations
 

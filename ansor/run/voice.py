@@ -1,4 +1,4 @@
-"""Who hears what a run says: the logger `ansor`, the caller's own functions, and a view where a person looks on."""
+"""Where the messages of a run go: the logger `ansor`, the caller's own functions, and the progress view, if any."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""A program for a task of which nothing was measured: searched for like any other, but judged by the model alone.
+"""A program for a task without measurements: searched for like any other, but judged only by the model.
 
-Most of the time goes into describing sketches to the model, and few of them are. The sketches of a task come in families that differ in where stages are
-computed only. Families are combinations of what rules did to each stage, so the first search is over one sketch of each family that differs from the first one
-in one stage only, the second one over families that combine the best of these, and the third over several sketches of the best families.
+Most of the time goes into computing the features of sketches, so only a few are considered. The sketches of a task come in families, which differ only in
+where stages are computed. Families are combinations of the rules' choices for each stage. So the first search is over one sketch of each family that differs
+from the first family in a single stage, the second over families that combine the best of these, and the third over several sketches of the best families.
 
-The model is several networks, and a search finds what any of them is wrong about. So the program is taken that none of them finds much slower than
-its own favourite; how much one does at most is the confidence. Where they disagree too much, the program with the fewest estimated cycles is taken, which is
-never far off; so it is for targets that no model knows. Where they agree they may be wrong together, as they learned from the same programs; so the estimate
-has a part in what each of them says. Where no program is legal, the plain loops of the declaration serve.
+The model is several networks, and a search exploits the errors of each. So the pick is the program that no network predicts to be much slower than its own
+favourite; the largest predicted slowdown gives the confidence. If they disagree too much, the program with the fewest estimated cycles is used, which is
+never far off; the same holds for targets without a model. Networks trained on the same programs can all be wrong together, so each prediction is blended with
+the estimate. If no program is legal, the plain loops of the declaration are used.
 """
 
 from __future__ import annotations

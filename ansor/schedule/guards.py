@@ -62,8 +62,8 @@ def check_partial(stage: Stage, local: dict[str, Linear], loops: Mapping[str, Va
         found = bounds(first)
         if axis.kind == "reduce" and found is not None and surely_somewhere(found[1] >= axis.extent):
             raise ScheduleError(
-                f"asked to rfactor stage {stage.name} along axis {axis.name} ({axis.extent}), which is cut so unevenly that some partial results would "
-                "hold nothing; give lengths that divide"
+                f"asked to rfactor stage {stage.name} along axis {axis.name} ({axis.extent}), whose tiles are so uneven that some partial results would "
+                "be empty; give lengths that divide"
             )
 
 

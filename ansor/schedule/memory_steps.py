@@ -27,9 +27,9 @@ class SetScope(Step):
         if not isinstance(self.scope, str) or not self.scope.isidentifier() or self.scope in ("input", "constant", "output"):
             raise ScheduleError(f"asked to keep stage {self.stage} in {self.scope!r}; give the name of a memory of the target")
         if state.is_output(self.stage):
-            raise ScheduleError(f"asked to keep stage {self.stage} in {self.scope}, but it is an output, which the caller gives; cache it, and move the copy")
+            raise ScheduleError(f"asked to keep stage {self.stage} in {self.scope}, but it is an output of the caller; cache it, and move the copy")
         if isinstance(stage.placement, Inlined):
-            raise ScheduleError(f"asked to keep stage {self.stage} in {self.scope}, which is inlined and kept nowhere; compute it at root or at a loop")
+            raise ScheduleError(f"asked to keep stage {self.stage} in {self.scope}, which is inlined and not stored; compute it at root or at a loop")
         return state.updated(replace(stage, storage=replace(stage.storage, scope=self.scope)))
 
 
@@ -49,7 +49,7 @@ class Buffered(Step):
     def apply(self, state: State) -> State:
         stage = state[self.stage]
         if not isinstance(self.copies, str) and (not isinstance(self.copies, int) or self.copies < 1):
-            raise ScheduleError(f"asked to keep {self.copies!r} copies of stage {self.stage}; give a number from 1 on")
+            raise ScheduleError(f"asked to keep {self.copies!r} copies of stage {self.stage}; give a number of at least 1")
         if not isinstance(stage.placement, At):
             raise ScheduleError(f"asked to keep copies of stage {self.stage}, which is not computed inside a loop: there is no next one; compute it at a loop")
         return state.updated(replace(stage, storage=replace(stage.storage, copies=self.copies)))

@@ -30,7 +30,7 @@ class Pack(Step):
         stage = state[self.stage]
         if not packable(state, stage, self.tensor):
             raise ScheduleError(
-                f"asked to pack {self.tensor} for stage {self.stage}; that takes a constant that only this stage reads, once, at a place that moves evenly "
+                f"asked to pack {self.tensor} for stage {self.stage}; it has to be a constant that only this stage reads, once, at an index that moves evenly "
                 "with the stage's axes, so that a copy in their order is no larger than the constant"
             )
         return state.updated(replace(stage, packed=Packed((*stage.packed.ahead, self.tensor), stage.packed.inside)))
@@ -53,7 +53,7 @@ class PackInside(Step):
         stage = state[self.stage]
         if not packable_inside(state, stage, self.tensor):
             raise ScheduleError(
-                f"asked to pack {self.tensor} inside the kernel for stage {self.stage}; that takes an input, or a stage at root, that this stage reads once, "
+                f"asked to pack {self.tensor} inside the kernel for stage {self.stage}; it has to be an input, or a stage at root, that this stage reads once, "
                 "at one own axis per dimension"
             )
         return state.updated(replace(stage, packed=Packed(stage.packed.ahead, (*stage.packed.inside, self.tensor))))

@@ -1,8 +1,8 @@
 """From a declaration to the spaces that are searched: sketches by rules, then loop orders, locations and annotations.
 
-What rules do to one stage multiplies with what they do to the next: 5 ways for a matmul are 15,625 for six in a row. So there is a bound. Where it is
-reached, those sketches stay in which rules do the same to stages that they could do the same to, then those that differ in one stage, and so on: what is best
-for one of several stages alike mostly is for the others, and where it is not, there are sketches that differ there.
+The number of sketches multiplies from stage to stage: 5 ways for a matmul are 15,625 for six in a row. So there is a bound. When it is reached, sketches that
+treat similar stages alike are kept first, then those that differ in one stage, and so on: what is best for one of several similar stages is usually best for
+the others, and if it is not, there are sketches that differ there.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def derive_sketches(dag: Dag, rules: Sequence[str | SketchRule], target: Target)
         if visits > MAX_VISITS * len(dag.stages):
             raise ScheduleError(f"the rules reached {len(frontier) + len(finished)} sketches in {visits} rounds; make some exclusive, or revisit fewer stages")
     if not finished:
-        raise ScheduleError(f"no rule takes a stage of the workload ({', '.join(stage.name for stage in start.state.stages)}); add skip_stage to the rules")
+        raise ScheduleError(f"no rule handles a stage of the workload ({', '.join(stage.name for stage in start.state.stages)}); add skip_stage to the rules")
     return [visit.sketch for visit in _alike(finished, most_sketches(dag))]
 
 

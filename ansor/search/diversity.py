@@ -1,6 +1,6 @@
-"""Picking programs that are good and not all alike.
+"""Picks good and diverse programs.
 
-A model trained on a few programs puts near-copies of one program on top; measuring sixteen of them teaches what measuring one does. On the
+A model trained on a few programs ranks near-copies of one program highest; measuring sixteen of them teaches no more than measuring one. On the
 synthetic matrix product spreading the picks is worth as much as twenty more trials.
 """
 

@@ -1,8 +1,8 @@
 """How much faster a task is likely to get with more trials. Pure; the constants come from recorded runs.
 
 Best-so-far curves of many operators follow one law: the best time falls with a small power of the number of trials, so that the same gain costs
-twice the trials each time. What a task gained lately says little about what it gains next (a fit with it predicts unseen operators no better than one
-without), except that a task without a better program for very long is probably done. Hence two constants and no more.
+twice the trials each time. Recent gains of a task say little about its next ones (using them in the fit does not improve predictions for unseen operators),
+except that a task without an improvement for very long is probably done. Hence there are only two constants.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Drawing distinct legal rows of a space, with a bounded number of attempts; small spaces are enumerated instead.
 
-`SampledSpace` is what the rest of the search holds of a `Space`: its tables, and the exact list of its programs when it is small.
+`SampledSpace` is the search's view of a `Space`: its tables, and the exact list of its programs if it is small.
 """
 
 import numpy as np

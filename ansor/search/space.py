@@ -1,4 +1,4 @@
-"""All the search knows of a sketch: how many values each choice has, which rows are legal, what their features are."""
+"""The search's view of a sketch: how many values each choice has, which rows are legal, and their features."""
 
 from typing import Protocol
 

@@ -98,7 +98,7 @@ def _checked_weights(space: Space, column: int, size: int) -> NDArray[np.float64
     array = np.asarray(weight, dtype=np.float64)
     if array.shape != (size,) or not np.isfinite(array).all() or (array < 0).any() or array.sum() <= 0:
         raise ValueError(f"sketch {space.name}, choice {column}: {size} values need as many weights, none negative and "
-                         f"one positive; found {array.tolist()}: mend `weights`")
+                         f"one positive; found {array.tolist()}: fix `weights`")
     return array
 
 
@@ -109,7 +109,7 @@ def _checked_neighbours(space: Space, column: int, size: int) -> NDArray[np.int6
     array = np.asarray(move, dtype=np.int64)
     if array.ndim != 2 or len(array) != size or (array >= size).any():
         raise ValueError(f"sketch {space.name}, choice {column}: {size} values need a table [size, m] of neighbours below "
-                         f"{size}; found shape {array.shape}, largest {array.max(initial=-1)}: mend `neighbours`")
+                         f"{size}; found shape {array.shape}, largest {array.max(initial=-1)}: fix `neighbours`")
     return array
 
 

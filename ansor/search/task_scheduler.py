@@ -1,7 +1,7 @@
 """Which task of a network to tune next: the one whose next trials are expected to lower the objective most for what they cost. Pure; no clock.
 
 The caller tunes one round of the task `next_task` names and reports it by `told`. Every task gets a first round before any gets a third. A task without a
-valid program is tried again at growing distances, and after some attempts never; exhausted tasks are not named again. So none can stall the rest.
+valid program is retried at growing intervals, and given up after some attempts; exhausted tasks are not named again. So no task can stall the others.
 """
 
 import math

@@ -1,7 +1,7 @@
-"""The tuner of one task: ask it what to measure, tell it what came out. No I/O, no clock; start here.
+"""The tuner of one task: ask it what to measure, tell it the results. No I/O, no clock; start here.
 
-The random numbers of an `ask` depend on the seed and on how many programs went before, not on earlier draws. So a tuner that
-is told old records first continues as the interrupted one would have.
+The random numbers of an `ask` depend on the seed and on how many programs went before, not on earlier draws. So a tuner that is first told old records
+continues as the interrupted one would have.
 """
 
 import math
@@ -85,7 +85,7 @@ class Tuner:
     def __init__(self, spaces: Sequence[Space], model: CostModel, *, seed: int = 0,
                  options: TunerOptions | None = None, task: int = 0) -> None:
         if not spaces:
-            raise ValueError("asked to tune a task without a sketch: there is nothing to search; mend the rules")
+            raise ValueError("asked to tune a task without a sketch: there is nothing to search; fix the rules")
         self.options = options or TunerOptions()
         self._spaces = [SampledSpace(space) for space in spaces]
         self._model = model

@@ -1,4 +1,4 @@
-"""Arguments of the entry points that are of a wrong kind: one sentence, before anything is read or started."""
+"""Checks the arguments of the entry points before anything is read or started."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Templates of `ansor.autotvm` beside the rules: what a task searches of them."""
+"""Templates of `ansor.autotvm` alongside the rules: which of their programs a task searches."""
 
 from __future__ import annotations
 

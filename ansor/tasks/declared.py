@@ -1,4 +1,4 @@
-"""What to compute, in any form that people give it: a function with arguments, tensors, or a tensor. It becomes the list [inputs..., outputs...]."""
+"""The computation of a task in any accepted form: a function with arguments, tensors, or a tensor. It becomes the list [inputs..., outputs...]."""
 
 from __future__ import annotations
 

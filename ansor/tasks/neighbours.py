@@ -1,4 +1,4 @@
-"""Records that nearly concern a task: of another workload whose programs have the same steps, such as the same operator in another shape."""
+"""Near misses among records: those of another workload whose programs have the same steps, such as the same operator in another shape."""
 
 from __future__ import annotations
 

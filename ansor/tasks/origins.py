@@ -1,4 +1,4 @@
-"""Who made a program: the rules, or a template; and which of them made the fastest one of a task."""
+"""The origin of a program, the rules or a template, and the origin of the fastest one of a task."""
 
 from collections.abc import Mapping
 

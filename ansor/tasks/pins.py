@@ -1,4 +1,4 @@
-"""Pins: what a person fixes of sketches, while the search finds the rest.
+"""Pins fix parts of sketches, while the search finds the rest.
 
     Pin("C*.j", (..., 16))          the innermost length of the tile is 16, the others are free
     Pin("C*.j", (None, 4, {8, 16})) one free length, one of 4, one of 8 or 16
@@ -6,7 +6,7 @@
     Pin("C.CacheWrite")             only sketches with that step; Pin("C.CacheWrite", False): only those without
 
 Names are those that sketches print: of choices, and of steps with their stage in front. `*` stands for any part of a name. Rows of sketches keep their meaning:
-records of runs with and without pins serve one another, as far as the pins allow.
+runs with and without pins share records, as far as the pins allow.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _pinned(spaces: Sequence[SketchSpace], pin: Pin, all_spaces: Sequence[Sketch
     if not any(origin_of(space.algorithm) in known for space in left):
         values = [f"{name} has {text}" for name, text in pinnable(all_spaces).items() if fnmatchcase(name, pin.name)]
         others = f" beside {', '.join(map(str, before))}" if before else ""
-        raise ScheduleError(f"asked to pin {pin}, which leaves no program{others}; {'; '.join(values)}")
+        raise ScheduleError(f"asked to pin {pin}, but no program is left{others}; {'; '.join(values)}")
     return left
 
 

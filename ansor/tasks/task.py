@@ -108,7 +108,7 @@ class SearchTask:
         check_arguments(args=args, **scope)
         self.target = parse_target(target)
         if (func is None) == (tensors is None):
-            raise DeclarationError("a task takes either func (with args) or tensors, not both and not neither")
+            raise DeclarationError("a task takes exactly one of func (with args) and tensors")
         declared = Declared(tensors, name) if func is None else _declared(func, tuple(args), name)
         rules, algorithms = scope.get("rules"), scope.get("algorithms")
         rules = () if rules is None and declared.templates else rules

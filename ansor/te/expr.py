@@ -362,7 +362,7 @@ def _check_dtypes(op: str, a: Expr, b: Expr) -> None:
     if op == "div" and not is_float(a.dtype):
         raise DeclarationError(f"asked for `{a} / {b}` on dtype {a.dtype}; use te.floordiv or te.truncdiv, or convert with .astype('float32')")
     if op in BITWISE and is_float(a.dtype):
-        raise DeclarationError(f"asked for {op} of `{a}` and `{b}` on dtype {a.dtype}; bits are those of integers: convert with .astype('int32')")
+        raise DeclarationError(f"asked for {op} of `{a}` and `{b}` on dtype {a.dtype}; bitwise operators need integers: convert with .astype('int32')")
     if op in ("shl", "shr") and isinstance(b, Const) and not 0 <= b.value < _BITS[b.dtype]:
         raise DeclarationError(f"asked to shift `{a}` of dtype {a.dtype} by {b.value} bits; it has {_BITS[b.dtype]}: shift by 0..{_BITS[b.dtype] - 1}")
     if op == "pow" and not is_float(a.dtype):

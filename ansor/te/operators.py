@@ -163,6 +163,6 @@ def _refuse(asked: str, name: str, value: object) -> NoReturn:
     te, ours = sys.modules.get("ansor.te"), _OURS.get(name, name)
     place = "te" if hasattr(value, "dtype") and not hasattr(value, "shape") else "te.nn"  # of an element, of a whole tensor
     known = bool(name) and hasattr(getattr(te, "nn", None) if place == "te.nn" else te, ours)
-    cure = f"use {place}.{ours}" if known else "functions of declarations are in te and te.nn, such as te.exp"
+    cure = f"use {place}.{ours}" if known else "use the functions in te and te.nn, such as te.exp"
     text = f"`{value}`" if place == "te" else f"tensor {getattr(value, 'name', '')}"
     raise DeclarationError(f"asked for {asked} of {text}, which has no value while declaring; {cure}")

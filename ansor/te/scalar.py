@@ -124,7 +124,7 @@ def _bits(name: str, x: Operand) -> tuple[Expr, int]:
     """An integer, and how many bits it has."""
     value = as_expr(x)
     if is_float(value.dtype) or value.dtype == "bool":
-        raise DeclarationError(f"asked for te.{name} of `{value}`, which has dtype {value.dtype}; bits are those of integers")
+        raise DeclarationError(f"asked for te.{name} of `{value}`, which has dtype {value.dtype}; bitwise operators need integers")
     return value, {"int8": 8, "uint8": 8, "int16": 16, "int32": 32}.get(value.dtype, 64)
 
 
@@ -174,7 +174,7 @@ def if_then_else(condition: Operand, then: Operand, otherwise: Operand) -> Expr:
     """`then` where `condition` holds, else `otherwise`; the other side is not evaluated, so this may guard a read."""
     test = as_expr(condition, "bool")
     if test.dtype != "bool":
-        raise DeclarationError(f"asked for a choice on `{test}`, which has dtype {test.dtype}; the condition has to be bool: compare it first")
+        raise DeclarationError(f"asked for a selection on `{test}`, which has dtype {test.dtype}; the condition has to be bool: compare it first")
     a, b = unified("choice", then, otherwise)
     if isinstance(test, Const):
         return a if test.value else b
@@ -227,7 +227,7 @@ def min(a: Operand, b: Axes | Operand | None = None, where: Operand | None = Non
 
 def _extreme(name: str, a: Operand, b: Axes | Operand | None, axis: Axes | None, where: Operand | None, init: Operand | None) -> Expr:
     if (b is None) == (axis is None):
-        raise DeclarationError(f"te.{name} takes either a second operand or axis=, not both and not neither")
+        raise DeclarationError(f"te.{name} takes exactly one of a second operand and axis=")
     second = b if b is not None else axis
     assert second is not None
     return reduction(name, as_expr(a), axis, where, init) if axis is not None else _reduced(name, a, second, where, init)

@@ -276,7 +276,7 @@ def whole_number(value: object) -> int | None:
 def _whole(extent: object) -> str:
     if isinstance(extent, Expr):
         return "make one declaration for each size, with a function of the sizes"
-    return "divide with // where it should be rounded" if isinstance(extent, float) else "give a Python integer"
+    return "divide with // if it should be rounded" if isinstance(extent, float) else "give a Python integer"
 
 
 def placeholder(shape: int | float | Sequence[int | float], dtype: str = "float32", name: str = "placeholder", *, constant: bool = False) -> Tensor:
@@ -339,7 +339,7 @@ def _check_names(name: str, axes: tuple[Axis, ...], reduce_axes: tuple[Axis, ...
     for axis in reduce_axes:
         if axis.name in known:
             extents = f"extents {known[axis.name].extent} and {axis.extent}"
-            raise DeclarationError(f"compute {name} has two axes named {axis.name!r} ({extents}), one of the output and one that is reduced; rename one")
+            raise DeclarationError(f"compute {name} has two axes named {axis.name!r} ({extents}), one output axis and one reduction axis; rename one")
 
 
 def _check_reductions(name: str, body: Expr) -> None:
@@ -390,8 +390,8 @@ def _check_read(name: str, read: Read, guarded: bool) -> None:
         found = proven_outside(index, extent, guarded)
         if found is None:
             continue
-        inside = "guard the read with te.if_then_else, pad the tensor, or mend the index"
-        cure = "its condition does not exclude that: mend one of the two" if guarded else inside
+        inside = "guard the read with te.if_then_else, pad the tensor, or fix the index"
+        cure = "its condition does not exclude that: fix one of the two" if guarded else inside
         raise DeclarationError(
             f"compute {name} reads tensor {read.tensor.name} of shape {read.tensor.shape} in dimension {dimension} at `{index}`, which takes values "
             f"{found[0]}..{found[1]} while the extent is {extent}; {cure}"

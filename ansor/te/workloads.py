@@ -109,7 +109,7 @@ def conv2d_winograd_nhwc(n: int, h: int, w: int, ci: int, co: int, kernel_size: 
     """
     if kernel_size != 3 or stride != 1 or dilation != 1:
         raise DeclarationError(
-            f"asked for conv2d_winograd_nhwc with kernel_size {kernel_size}, stride {stride} and dilation {dilation}; it is written for 3, 1 and 1"
+            f"asked for conv2d_winograd_nhwc with kernel_size {kernel_size}, stride {stride} and dilation {dilation}; it supports only 3, 1 and 1"
         )
     alpha, m = _TILE + 2, _TILE
     out_h, out_w = h + 2 * padding - 2, w + 2 * padding - 2

@@ -72,7 +72,7 @@ def _command(text: str, rest: str) -> tuple[str, ...]:
     except ValueError as error:
         raise DeviceError(f"asked for device {text!r}: its command cannot be read ({error})") from error
     if not words:
-        raise DeviceError(f"asked for device {text!r}: behind the colon comes the command that is an agent, such as agent-stdio:./agent")
+        raise DeviceError(f"asked for device {text!r}: write the agent's command after the colon, such as agent-stdio:./agent")
     return words
 
 

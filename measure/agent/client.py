@@ -76,7 +76,7 @@ class AgentClient:
         """Store a file; gives its digest. Raises Refused for one that is larger than the agent takes: it would end the connection in the middle of it."""
         largest = self.about.get("largest", "")
         if largest.isascii() and largest.isdecimal() and len(content) > int(largest):
-            raise Refused("large", f"a file of {len(content)} bytes is larger than this agent takes, {largest}; start it with a larger -space")
+            raise Refused("large", f"a file of {len(content)} bytes is larger than this agent accepts, {largest}; start it with a larger -space")
         digest = hashlib.sha256(content).hexdigest()
         self._ask(("put", digest), content, seconds=ANSWER_SECONDS + len(content) / SLOWEST_RATE)
         return digest
@@ -108,7 +108,7 @@ class AgentClient:
     def _greeted(self) -> Mapping[str, str]:
         answer = self._ask(("hello", VERSION))
         if answer.words != ("hello", VERSION):
-            raise LinkLost(f"the answer is none of an agent: {' '.join(answer.words)[:60]!r}")
+            raise LinkLost(f"this is not the answer of an agent: {' '.join(answer.words)[:60]!r}")
         lines = (line.partition(" ") for line in answer.body.decode("utf-8", "replace").splitlines())
         found: dict[str, str] = {}
         for name, _, value in lines:
@@ -118,7 +118,7 @@ class AgentClient:
     def _ask(self, words: tuple[str, ...], body: bytes = b"", *, seconds: float = ANSWER_SECONDS) -> Answer:
         answer = self._wire.ask(words, body, seconds=seconds)
         if answer.words in (("error", "protocol"), ("error", "late")):
-            raise LinkLost(f"the agent could not read what came to it: {answer.text}")
+            raise LinkLost(f"the agent could not read the message: {answer.text}")
         if answer.words[:1] == ("error",):
             raise Refused(" ".join(answer.words[1:]), answer.text)
         return answer
@@ -129,6 +129,6 @@ def _run_end(answer: Answer) -> RunEnd:
     words = answer.words
     numbers = all(word.isascii() and word.isdecimal() for word in words[2:])
     if len(words) != 8 or words[0] != "ran" or words[1] not in ("exit", "signal", "timeout") or not numbers:
-        raise LinkLost(f"the answer is none of an agent: {' '.join(words)[:60]!r}")
+        raise LinkLost(f"this is not the answer of an agent: {' '.join(words)[:60]!r}")
     code, wall, cpu, peak, cut, output = map(int, words[2:])
     return RunEnd(words[1], code, answer.body[:output], answer.body[output:], bool(cut), wall / 1e6, cpu / 1e6, peak)

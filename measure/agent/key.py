@@ -25,9 +25,9 @@ def read_key(path: Path) -> bytes:
         if not stat.S_ISREG(found.st_mode):
             raise DeviceError(f"asked for the key of an agent in {path}, which is not a regular file")
         if found.st_uid not in (os.geteuid(), 0):
-            raise DeviceError(f"the key {path} belongs to another user ({found.st_uid}), who can change it: copy it to a file of your own")
+            raise DeviceError(f"the key {path} belongs to another user ({found.st_uid}), who can change it: copy it to your own file")
         if found.st_mode & 0o077:
-            raise DeviceError(f"others can read or write the key {path} (mode {found.st_mode & 0o777:o}): make it yours alone with chmod 600 {path}")
+            raise DeviceError(f"others can read or write the key {path} (mode {found.st_mode & 0o777:o}): run chmod 600 {path}")
         key = file.read(MOST + 1).rstrip(b" \t\r\n")
     if not LEAST <= len(key) <= MOST:
         raise DeviceError(f"the key {path} has {len(key)} bytes; it needs {LEAST} to {MOST}")

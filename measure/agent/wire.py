@@ -68,7 +68,7 @@ class Wire:
         if self._seal is not None:
             seal = self._take(DIGEST_BYTES, deadline)
             if not hmac.compare_digest(seal, _sealed(self._seal, b"A", self._answered, line + body)):
-                raise LinkLost("an answer has a wrong seal: somebody else wrote to the connection")
+                raise LinkLost("an answer has a wrong MAC: somebody else wrote to the connection")
         self._answered += 1
         return Answer(words, body)
 
@@ -89,7 +89,7 @@ class Wire:
             raise DeviceError(f"the agent refused: {answer.text}; give both sides the same key file")
         wanted = hmac.digest(key, b"ansor agent 1 server" + nonces, "sha256")
         if answer.words[:1] != ("proof",) or len(answer.words) != 2 or not hmac.compare_digest(_digest(answer.words[1]), wanted):
-            raise DeviceError("whoever answered does not know the key: it is no agent of ours, so nothing is sent to it")
+            raise DeviceError("the other side does not know the key: it is not one of our agents, so nothing is sent to it")
         self._seal, self._asked, self._answered = hmac.digest(key, b"ansor agent 1 sealed" + nonces, "sha256"), 0, 0
 
     def _send(self, message: bytes, deadline: float) -> None:
@@ -108,7 +108,7 @@ class Wire:
         line = b""
         while not line.endswith(b"\n"):
             if len(line) == HEADER_BYTES:
-                raise LinkLost(f"the answer is none of an agent: {line[:60]!r}")
+                raise LinkLost(f"this is not the answer of an agent: {line[:60]!r}")
             line += self._take(1, deadline)
         return line
 
@@ -123,7 +123,7 @@ def _split(line: bytes) -> tuple[tuple[str, ...], int]:
     """Words, and the size. Raises LinkLost for what is no first line of an answer."""
     words = line[:-1].decode("ascii", "replace").split(" ")
     if len(words) < 2 or not words[-1].isascii() or not words[-1].isdecimal() or int(words[-1]) > BODY_BYTES:
-        raise LinkLost(f"the answer is none of an agent: {line[:60]!r}")
+        raise LinkLost(f"this is not the answer of an agent: {line[:60]!r}")
     return tuple(words[:-1]), int(words[-1])
 
 
@@ -133,7 +133,7 @@ def _digest(word: str) -> bytes:
     except ValueError:
         found = b""
     if len(found) != DIGEST_BYTES:
-        raise LinkLost("the answer is none of an agent: a digest is missing")
+        raise LinkLost("this is not the answer of an agent: a digest is missing")
     return found
 
 

@@ -20,7 +20,7 @@ from ansor.measure.wire.wire import Wire
 ALONE, COUNTS, REGIONS, DONE = 1, 2, 32, 2  # of bare.h
 ANSWER_HEAD = 24  # bytes of an answer in memory that are before its text: state, size, lost
 STACK = "stack_bytes_used"
-CHANGED = Failure("out_of_bounds", "code, or what the trial program was told, was not as it was written when the program ended")
+CHANGED = Failure("out_of_bounds", "the code or the recipe of the trial program had changed when the program ended")
 _NOTE = re.compile(r"^board ((?:[0-9a-f]+ )*)stack ([0-9a-f]+) memory ([0-9a-f]+) kept ([0-9a-f]+) sum ([0-9a-f]+)$", re.MULTILINE)
 _LINE, _FAILED = re.compile(r"^\{", re.MULTILINE), '{"failure"'
 _ADDRESS = re.compile(r"\bpc 0x([0-9a-f]+)")
@@ -72,7 +72,7 @@ def told(image: Image, artifact: Artifact, asked: Asked, values: Sequence[Segmen
     text = f"{asked.mode}\0{asked.kept}\0{asked.recipe}\0".encode()
     if len(text) > ASKED_BYTES:
         what = f"asked to measure a program of {len(artifact.source.arguments)} arguments on a board"
-        raise MeasureError(f"{what}: what it is told has {len(text)} bytes, and there is room for {ASKED_BYTES}; measure it on the device local")
+        raise MeasureError(f"{what}: its recipe has {len(text)} bytes, the limit is {ASKED_BYTES}; measure it on the device local")
     manifest, place = image.symbols[f"{artifact.symbol}_{MANIFEST}"], image.symbols["ansor_control"]
     recipe, standing_parts = Segment(image.symbols["ansor_asked"], text), standing(image)
     kept = [0, 0] if asked.kept == "-" else [int(word, 16) for word in asked.kept.split()]

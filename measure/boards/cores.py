@@ -20,16 +20,16 @@ def other_core(wire: Wire, board: Board) -> str:
     asked = f"{board.name} has {name} ({architecture})"
     bits, has = 64 if architecture == "riscv64" else 32, wire.abilities.bits
     if has and has != bits:
-        return f"{asked}, with addresses of {bits} bits; the core behind {wire.name} has {has} bits: it is another board, or core.architecture is wrong"
+        return f"{asked}, with addresses of {bits} bits; the core behind {wire.name} has {has} bits: it is a different board, or core.architecture is wrong"
     if architecture != "thumb":
         return ""
     try:
         cpuid = int.from_bytes(wire.read(CPUID, 4), "little")
     except WireError as error:
-        return f"{asked}; the board behind {wire.name} has no CPUID at {CPUID:#x}, as Cortex-M cores have ({error}): it is another board"
+        return f"{asked}; the board behind {wire.name} has no CPUID at {CPUID:#x}, as Cortex-M cores have ({error}): it is a different board"
     part = cpuid >> 4 & 0xFFF
     found = PARTS.get(part, "") if cpuid >> 24 == ARM else ""
     if found == name or not found and name not in PARTS.values():
         return ""
-    said = f"is {found}" if found else "is none that is known"
-    return f"{asked}; the core behind {wire.name} {said} (CPUID {cpuid:#010x}): it is another board, or core.mcpu is wrong"
+    said = f"is {found}" if found else "is unknown"
+    return f"{asked}; the core behind {wire.name} {said} (CPUID {cpuid:#010x}): it is a different board, or core.mcpu is wrong"

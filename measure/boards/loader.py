@@ -45,7 +45,7 @@ class Loader:
             for one in written:
                 wire.write(one.address, one.content)
                 if self._doubt and not _is_there(wire, one):
-                    raise WireError(f"{wire.name}: memory at {one.address:#x} does not keep what is written to it; is there RAM?")
+                    raise WireError(f"{wire.name}: memory at {one.address:#x} does not keep written data; is it RAM?")
         except WireError:
             self.forget()
             raise

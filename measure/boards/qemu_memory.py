@@ -70,7 +70,7 @@ def _mistake(board: Board, memory: Memory, regions: Sequence[Region]) -> DeviceE
         what = f"{span}, and what {program} has there ends at {here.end:#x}"
         return refuse(board, what, f"size of the memory {memory.name!r} under memories, and run.command")
     if not here.written and not memory.flash:
-        return refuse(board, f"{span}, and {program} has memory there that cannot be written", f"flash of the memory {memory.name!r} under memories")
+        return refuse(board, f"{span}, but in {program} this memory is read-only", f"flash of the memory {memory.name!r} under memories")
     return None
 
 

@@ -53,7 +53,7 @@ def watchdog_ticks(board: Board) -> int:
 
 def refuse(board: Board, what: str, fields: str) -> DeviceError:
     """The error of a board that is not as its file says."""
-    return DeviceError(f"the board {board.name} is not as its file says: {what}; look at {fields} (docs/boards.md)")
+    return DeviceError(f"the board {board.name} does not match its file: {what}; check {fields} (docs/boards.md)")
 
 
 def silence(board: Board, status: int | None, output: str, complaint: str) -> DeviceError:
@@ -70,7 +70,7 @@ def silence(board: Board, status: int | None, output: str, complaint: str) -> De
         what = f"a short program counted, and then its watchdog ({board.watchdog.kind}) did not end it: {ended}"
         return refuse(board, what, "watchdog.kind, watchdog.registers, watchdog.hertz, run.rate, run.step and console.end")
     if said:
-        what = f"what a short program printed is no whole answer, {said!r}: {ended}"
+        what = f"a short program printed an incomplete answer, {said!r}: {ended}"
         return refuse(board, what, f"{CONSOLE}, console.end, and run.command")
     if status is not None and status > 0 and program in complaint:
         return refuse(board, f"a short program was not started: {ended}", "run.command")
@@ -92,7 +92,7 @@ def cost_of(board: Board, said: Said, ended: bool = True) -> int:
             raise refuse(board, f"a short program ended in a trap: {failure}", blamed(board, failure.kind, failure.text))
         if len(said.marks) <= len(PASSES):
             fields = "watchdog.hertz, watchdog.registers" if len(said.marks) > 1 else "watchdog.registers, watchdog.hertz"  # at once: it was never set
-            raise refuse(board, f"the watchdog came while a short program counted: {failure}", f"{fields}, run.step{_clock(board)}")
+            raise refuse(board, f"the watchdog fired while a short program counted: {failure}", f"{fields}, run.step{_clock(board)}")
     if not ended:
         what = f"a short program ran to its end, and {board.run.command[0]} was still running after {seconds_for(board):.3g} s"
         raise refuse(board, what, "console.end and run.command")

@@ -106,7 +106,7 @@ def cost_over(wire: Wire, board: Board, image: Image, asking: Told, room: int) -
         raise _halted(wire, board, image, stopped)
     said = said_in(answer_at(wire, place, room) or "", asking.nonce)
     if said is None or said.memory != asking.sum and not said.failed or said.failed and _unsure(said, asking):
-        raise WireError(f"{wire.name}: a short program left no answer whose sum is right")
+        raise WireError(f"{wire.name}: a short program left no answer with a correct checksum")
     return cost_of(board, said)
 
 
@@ -122,7 +122,7 @@ def _halted(wire: Wire, board: Board, image: Image, stopped: Stopped) -> DeviceE
     cause = f" ({stopped.cause})" if stopped.cause else ""
     if stopped.reason == "trap":
         text = f"{stopped.cause or 'the processor stopped'}{where}"
-        return refuse(board, f"a short program ended in a trap that it could not take itself: {text}", blamed(board, "trap", text))
+        return refuse(board, f"a short program ended in a trap that it could not handle: {text}", blamed(board, "trap", text))
     head = wire.read(place, STATE + 8)
     state, size = int.from_bytes(head[:STATE], "little"), int.from_bytes(head[STATE:], "little")
     took = f"in {seconds_for(board):.3g} s{where}{cause}"
@@ -131,4 +131,4 @@ def _halted(wire: Wire, board: Board, image: Image, stopped: Stopped) -> DeviceE
     if COUNTED.encode() in wire.read(place + 24, min(size, 256)):
         what = f"a short program counted, and then its watchdog ({board.watchdog.kind}) did not end it {took}"
         return refuse(board, what, "watchdog.kind, watchdog.registers and watchdog.hertz")
-    return refuse(board, f"a short program began, and did not come to the end of its loops {took}", "counter.register, counter.csr and counter.setup")
+    return refuse(board, f"a short program began, but did not finish its loops {took}", "counter.register, counter.csr and counter.setup")

@@ -39,7 +39,7 @@ RETURN_SECONDS = 30.0  # a board, or what leads to it, is back by then
 PAUSE_SECONDS = 0.2
 GRACE_SECONDS = 10.0  # beyond a program's time, for a board that ends it itself
 CHECKS = 3  # of a board before its first trial, where the wire breaks
-NO_ROOM = Failure("memory", "the board's memory has no room for the outputs of the reference")
+NO_ROOM = Failure("memory", "the outputs of the reference do not fit in the board's memory")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class WireTransport:
                 self._files[path] = Segment(self._places.take(len(content)), content)
             except NoRoom:
                 what = f"asked to measure with the values of {path} on the board {self._board.name}"
-                raise DeviceError(f"{what}: {len(content)} bytes have no place in its {self._board.data.size} bytes of memory") from None
+                raise DeviceError(f"{what}: {len(content)} bytes do not fit in its {self._board.data.size} bytes of memory") from None
         return f"{self._files[path].address:x} {len(self._files[path].content):x}"
 
     def forget(self, kept: str) -> None:
@@ -213,7 +213,7 @@ class WireTransport:
         failure = answer_of(ended).failure
         if failure is None or failure.kind in ("link_lost", "reset", "machine"):
             return failure
-        return Failure("machine", f"the outputs to compare with were gone from the board, and making them again failed: {failure}")
+        return Failure("machine", f"the reference outputs were gone from the board, and computing them again failed: {failure}")
 
     def _heap(self, image: Image) -> tuple[int, int]:
         return image.symbols["ansor_free"], self._places.low if self._kept or self._files else self._board.heap_end
@@ -248,7 +248,7 @@ class WireTransport:
         ended = self._told(stopped, text, said, image, limits)
         if mode == "trial" and ended.failure is None and time.monotonic() - began >= self._board.overflow_seconds:
             took = f"it took {time.monotonic() - began:.3g} s, and the counter overflows after {self._board.overflow_seconds:.3g} s"
-            ended = Ended("", Failure("timeout", f"{took}: what it counts is not known"))
+            ended = Ended("", Failure("timeout", f"{took}: the count is unreliable"))
         if ended.failure is not None:
             if mode == "reference" and ended.failure.kind == "memory" or kept != "-" and ended.failure.kind == "memory":
                 self.short = True
@@ -275,11 +275,11 @@ class WireTransport:
         if stopped.reason == "trap":
             return Ended("", with_places(Failure("trap", f"{stopped.cause or 'the processor stopped'}{where}"), image))
         if text is None:
-            return Ended("", Failure("crash", "it came to its end without an answer"))
+            return Ended("", Failure("crash", "it ended without an answer"))
         if not text:
             return Ended("", TOO_MUCH)
         if said is None:
-            return Ended("", Failure("exit", f"ended without an answer whose sum is right; it said: {clip(text, 300)!r}"))
+            return Ended("", Failure("exit", f"ended without an answer with a correct checksum; it said: {clip(text, 300)!r}"))
         failure = answer_of(Ended(said.line)).failure or (CHANGED if self._spoiled else None)
         return Ended(said.line, failure and with_places(failure, image), counters_of(said, self._board, self._unit.name))
 
@@ -311,7 +311,7 @@ class WireTransport:
             return CLOSED
         if isinstance(error, BoardReset):
             self._resets += 1
-            return Failure("reset", f"the board started anew while the program ran: {error}")
+            return Failure("reset", f"the board restarted while the program ran: {error}")
         return Failure("link_lost", str(error))
 
     def _ready(self) -> Wire:

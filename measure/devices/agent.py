@@ -119,7 +119,7 @@ class AgentTransport:
             client.put(content)
             ended = self._told(client, digest, mode, kept, recipe, limits)
         if ended is None:
-            raise Refused("missing", "what was brought to the board is gone: its space is too small (agent -space)")
+            raise Refused("missing", "the files on the board are gone: its space is too small (agent -space)")
         traffic = {"bytes_sent": client.channel.sent - sent, "bytes_received": client.channel.received - received}
         return ended, {**traffic, "wall_seconds": ended.wall_seconds, "cpu_seconds": ended.cpu_seconds, "peak_bytes": 1024.0 * ended.peak_kb}
 
@@ -131,7 +131,7 @@ class AgentTransport:
             return
         failure = answer_of(Ended(_text(ended), _failure(ended, made.limits))).failure
         if failure is not None:
-            raise Refused("reference", f"the outputs to compare with were gone from the board, and making them again failed: {failure}")
+            raise Refused("reference", f"the reference outputs were gone from the board, and computing them again failed: {failure}")
 
     def _told(self, client: AgentClient, digest: str, mode: str, kept: str, recipe: str, limits: Limits) -> RunEnd | None:
         """How it ended; None where something is missing."""
@@ -208,8 +208,8 @@ class AgentTransport:
             self._about = self._client.about
         names = ("boot",) if self.address.command else ("boot", "start")
         if self._client is not None and any(self._about.get(name) != before.get(name) for name in names):
-            return Failure("reset", f"the board, or the agent on it, started anew while the program ran ({lost})")
-        return Failure("link_lost", f"the way to {self.address.text} broke while the program ran: {lost}")
+            return Failure("reset", f"the board, or the agent on it, restarted while the program ran ({lost})")
+        return Failure("link_lost", f"the connection to {self.address.text} broke while the program ran: {lost}")
 
     def _disconnect(self) -> None:
         client, self._client, self._channel = self._client, None, None
@@ -286,7 +286,7 @@ def _failure(ended: RunEnd, limits: Limits) -> Failure | None:
         known = {one.value: one.name for one in signal.Signals}
         name = known.get(ended.code, str(ended.code))
         if name == "SIGXFSZ":
-            return Failure("does_not_fit", "SIGXFSZ: it wrote a larger file than the agent keeps; start that with a larger -space")
+            return Failure("does_not_fit", "SIGXFSZ: it wrote a larger file than the agent allows; start the agent with a larger -space")
         return failed_by_signal(name, ended.code, said)
     if ended.code:
         return Failure("exit", f"ended with status {ended.code}{f'; it said: {said}' if said else ''}")
@@ -315,7 +315,7 @@ def _open(text: str, target: Target, say: Say) -> AgentDevice:
 
 
 KINDS = (
-    DeviceKind("agent", "agent://HOST:PORT: a board whose agent listens there; ?key=FILE for its key", _open),
-    DeviceKind("agent-stdio", "agent-stdio:COMMAND: an agent that is started here, on its standard input and output", _open),
-    DeviceKind("ssh", "ssh://HOST: an agent that is started through ssh, where `ansor agent push` put it", _open),
+    DeviceKind("agent", "agent://HOST:PORT: a board with a listening agent; ?key=FILE for its key", _open),
+    DeviceKind("agent-stdio", "agent-stdio:COMMAND: an agent started here, on its standard input and output", _open),
+    DeviceKind("ssh", "ssh://HOST: an agent started through ssh, installed by `ansor agent push`", _open),
 )

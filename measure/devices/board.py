@@ -145,8 +145,8 @@ def _kind(name: str, help: str) -> DeviceKind:
             raise DeviceError(f"asked to measure programs for {target} on {text}: it runs images of boards, such as micro -board=...; leave devices out")
         board = board_of(target)
         if board.code.flash:
-            why = f"the code of {board.name} is in flash memory, which a wire does not write"
-            raise DeviceError(f"asked to measure on {text}: {why}; ask for -code=ram")
+            why = f"the code of {board.name} is in flash memory, which a wire cannot write"
+            raise DeviceError(f"asked to measure on {text}: {why}; use -code=ram")
         return BoardDevice(text, board)
 
     return DeviceKind(name, help, open_board)

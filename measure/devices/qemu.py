@@ -180,7 +180,7 @@ def _kind(kind: str) -> DeviceKind:
         return QemuDevice(text, kind, cpu or cpu_of(kind, target.mcpu))
 
     name = f"qemu-{kind}"
-    return DeviceKind(name, f"{kind} programs under {name}, counted; {name}:CPU for a processor as it calls them", open_qemu, lambda: missing(kind))
+    return DeviceKind(name, f"{kind} programs under {name}, counted; {name}:CPU for a processor by QEMU's name", open_qemu, lambda: missing(kind))
 
 
 KINDS = tuple(_kind(kind) for kind in _BEST)

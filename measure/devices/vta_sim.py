@@ -49,7 +49,7 @@ class VtaSimulator:
         """See `Device`."""
         with self._one.running():
             if not is_operator(job.artifact.source):
-                return Failure("instantiation", "plain loops are no program of a VTA core: keep operands and results in its memories, as its rules do")
+                return Failure("instantiation", "a VTA core cannot run plain loops: keep operands and results in its memories, as its rules do")
             known = self._known(job)
             if isinstance(known, Failure):
                 return known

@@ -132,7 +132,7 @@ def _words(text: object, columns: int) -> NDArray[np.uint64]:
 
 
 def _refused(wanted: str, found: object) -> NoReturn:
-    raise ValueError(f"a trial program's answer has {found!r:.80} in the place of {wanted}")
+    raise ValueError(f"a trial program's answer has {found!r:.80} instead of {wanted}")
 
 
 def _object(data: object) -> dict[str, object]:

@@ -54,7 +54,7 @@ class HostProof:
         source, declared = job.reference.source, {one.name: one for one in job.artifact.source.arguments}
         places = [place for place, one in enumerate(source.arguments) if one.role == "output"]
         if [sums.place for sums in answer.sums] != places or len(answer.kept) != len(places):
-            return Failure("reference", f"the device gave sums of the arguments {[sums.place for sums in answer.sums]}, in the place of the outputs {places}")
+            return Failure("reference", f"the device gave sums of the arguments {[sums.place for sums in answer.sums]}, instead of the outputs {places}")
         all_made = self.outputs(source, [host_inputs(job, sources)])
         if isinstance(all_made, Failure):
             return all_made
@@ -63,7 +63,7 @@ class HostProof:
             argument = source.arguments[place]
             wrong = _wrong_share(argument, declared[argument.name].dtype, made[argument.name], kept, sums, job)
             if wrong:
-                said = "the reference gives other numbers on the device than on this machine"
+                said = "the reference gives different results on the device and on this machine"
                 return Failure("reference", f"{said}: output {argument.name!r}, {wrong}")
         return None
 

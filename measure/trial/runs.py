@@ -116,7 +116,7 @@ class TrialRuns:
     def _observation(self, answer: Answer, ended: Ended, reference: Reference) -> Observation | Failure:
         costs = (ended.counters.get(self._unit.name, 0.0),) if self._counts else tuple(max(cost, _NO_TIME) for cost in answer.costs)
         if not costs or not costs[0] > 0:
-            return Failure("machine", f"the program ran and was right, but its {self._unit} were not counted")
+            return Failure("machine", f"the program ran correctly, but its {self._unit} were not counted")
         counters = {"tensor_bytes_sent": 0.0, **ended.counters}
         return Observation(costs, self._unit, answer.cut_short, _proved(reference), counters)
 
@@ -187,7 +187,7 @@ class TrialRuns:
         values = np.load(path, allow_pickle=False)
         if values.dtype != argument.dtype or values.shape != argument.shape or not values.flags.c_contiguous:
             given = f"asked to measure with {path} for {argument.name!r}, which has {values.dtype} of shape {values.shape}"
-            raise MeasureError(f"{given}; give {argument.dtype} of shape {argument.shape}, in the order of C")
+            raise MeasureError(f"{given}; give {argument.dtype} of shape {argument.shape}, in C order")
         return File(argument.dtype, self._transport.place(path), values.nbytes)
 
     def _made(self, job: Job, reference: Artifact, sources: Mapping[str, Source], kept: str) -> Answer | Failure:
@@ -262,7 +262,7 @@ def _silence(answer: Answer, arguments: tuple[Argument, ...]) -> Failure | None:
 def _incomplete(answer: Answer, outputs: tuple[Argument, ...]) -> Failure | None:
     """A failure for an answer that is not of all outputs of the reference."""
     sizes, wanted = [one.size for one in answer.kept], [one.physical_size for one in outputs]
-    return None if sizes == wanted else Failure("reference", f"the reference kept outputs of {sizes} elements on the device, in the place of {wanted}")
+    return None if sizes == wanted else Failure("reference", f"the reference kept outputs of {sizes} elements on the device, instead of {wanted}")
 
 
 def _not_finite(answer: Answer) -> bool:
@@ -274,7 +274,7 @@ def _meaningless(answer: Answer, outputs: tuple[Argument, ...]) -> Failure | Non
     for one, kept in zip(outputs, answer.kept, strict=True):
         if kept.size and (kept.nan / kept.size > NOT_FINITE or kept.nan + kept.infinite == kept.size):
             shares = f"NaN in {kept.nan / kept.size:.0%} and infinite in {kept.infinite / kept.size:.0%} of its elements"
-            why = "no result can be verified; declare it so that it is finite there"
+            why = "no result can be verified; change the declaration so that it is finite there"
             return Failure("reference", f"output {one.name!r} is {shares}, for floats from -1 to 1 and from 0.5 to 1.5: {why}")
     return None
 

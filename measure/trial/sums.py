@@ -66,7 +66,7 @@ def wrong_blocks(found: OutputSums, expected: OutputSums, size: int, bound: floa
         return [] if found.hash == expected.hash else [0]
     if found.sums.shape != expected.sums.shape or found.block != expected.block:
         asked, given = (f"{one.sums.shape} in blocks of {one.block}" for one in (expected, found))
-        raise ValueError(f"asked to compare sums of shape {asked}, with sums of shape {given}: they are of other outputs")
+        raise ValueError(f"asked to compare sums of shape {asked}, with sums of shape {given}: they belong to other outputs")
     lengths = np.minimum(found.block, size - np.arange(len(found.sums)) * found.block)
     allowed = lengths * (bound + 2 * _UNIT * (found.magnitudes + expected.magnitudes))
     with np.errstate(invalid="ignore"):

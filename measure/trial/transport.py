@@ -14,7 +14,7 @@ ARGUMENT_BYTES = 1 << 30
 """Room for a program's arguments, beyond what a candidate may take."""
 
 CLOSED = Failure("machine", "the device was closed while the program ran")
-TOO_MUCH = Failure("exit", "wrote more than an answer has room for")
+TOO_MUCH = Failure("exit", "wrote more than an answer may hold")
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ class BitbangLine:
         """Send all of them; the answers, one a `R`, 0 or 1 each. After a failure nothing more is sent: what the server did with the rest is not known."""
         with self._lock:
             if self._broken:
-                raise WireError(f"the connection to the remote bitbang server at {self.name} is closed: {self._broken}; open it anew")
+                raise WireError(f"the connection to the remote bitbang server at {self.name} is closed: {self._broken}; open it again")
             try:
                 return self._exchange(characters)
             except BaseException as error:
@@ -72,7 +72,7 @@ class BitbangLine:
             if sent or came:
                 waited = time.monotonic()
             elif time.monotonic() - waited > self._silent:
-                raise self._failure(f"took and gave no character for {self._silent:g} seconds; does it serve another client, or is the simulator stopped?")
+                raise self._failure(f"was silent for {self._silent:g} seconds; does it serve another client, or is the simulator stopped?")
         return self._bits(answers, expected)
 
     def close(self) -> None:
@@ -82,7 +82,7 @@ class BitbangLine:
         with suppress(OSError):
             self._socket.send(b"Q")
         self._closed = True
-        self._broken = self._broken or "it was let go of"
+        self._broken = self._broken or "it was released"
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         with self._lock:
@@ -120,7 +120,7 @@ class BitbangLine:
     def _bits(self, answers: bytearray, expected: int) -> NDArray[np.uint8]:
         bits = np.frombuffer(bytes(answers), np.uint8) - np.uint8(ord("0"))
         if len(bits) != expected or (bits > 1).any():
-            raise self._failure(f"answered {bytes(answers[:40])!r} where {expected} characters 0 and 1 are due; is this port one of remote bitbang?")
+            raise self._failure(f"answered {bytes(answers[:40])!r} where {expected} characters 0 and 1 were expected; is this a remote bitbang port?")
         return bits
 
     def _failure(self, found: str) -> WireError:

@@ -22,12 +22,12 @@ EBREAK, FENCE_I = 0x00100073, 0x0000100F
 
 BUSY, NOT_SUPPORTED, EXCEPTION, NOT_HALTED = 1, 2, 3, 4
 WORDS = {
-    BUSY: "the command before was not done",
+    BUSY: "the previous command was not finished",
     NOT_SUPPORTED: "the debug module does not support this command",
     EXCEPTION: "the processor took an exception",
     NOT_HALTED: "the processor was not halted",
     5: "the bus refused",
-    7: "the debug module gives another reason",
+    7: "the debug module gives an unknown reason",
 }
 HALT_CAUSES = {1: "ebreak", 2: "a hardware breakpoint", 3: "the debugger asked", 4: "a single step", 5: "reset", 6: "its halt group"}
 ANSWER_SECONDS = 2.0

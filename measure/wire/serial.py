@@ -90,7 +90,7 @@ class SerialWire:
             if not wrong:
                 break
         if wrong:
-            raise WireError(f"{self._name}: memory at {wrong[0]:#x} does not keep what is written to it; is there RAM, and is it not the monitor's own?")
+            raise WireError(f"{self._name}: memory at {wrong[0]:#x} does not keep written data; is it RAM, and not the monitor's own?")
         self._sent += len(data)
 
     def crc(self, address: int, size: int) -> int:

@@ -61,7 +61,7 @@ def test_push_to_another_place(board: Path, capsys: pytest.CaptureFixture[str]) 
 def test_a_board_that_is_not_there(board: Path, capsys: pytest.CaptureFixture[str]) -> None:
     del board
     assert main(["agent", "push", "nobody"]) == 1
-    assert capsys.readouterr().err == "ansor: asked to reach nobody: ssh: no route to nobody; `ssh nobody` has to work without a password\n"
+    assert capsys.readouterr().err == "ansor: asked to reach nobody: ssh: no route to nobody; `ssh nobody` must work without a password\n"
     with pytest.raises(LinkLost, match="no route to other"):
         read_address("ssh://other").connect()
 
@@ -70,7 +70,7 @@ def test_a_board_that_is_not_there(board: Path, capsys: pytest.CaptureFixture[st
 def test_build_writes_a_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["agent", "build", "arm64", "--output", str(tmp_path / "agent")]) == 0
     assert (tmp_path / "agent").read_bytes()[:4] == b"\x7fELF" and os.access(tmp_path / "agent", os.X_OK)
-    assert "bytes, needs nothing but Linux" in capsys.readouterr().out
+    assert "bytes, needs only Linux" in capsys.readouterr().out
     assert main(["agent", "build", "mips"]) == 1
     assert capsys.readouterr().err == f"ansor: asked for an agent for 'mips'; it is built for {', '.join(SYSTEMS)} (Linux)\n"
 
@@ -82,7 +82,7 @@ def test_serve_makes_a_key_and_listens(tmp_path: Path) -> None:
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     said = [process.stdout.readline() for _ in range(3)]
-    assert said[0].startswith(f"made a key: {key}; copy it") and "agent://127.0.0.1:PORT" in said[1] and said[2].startswith("listening on port ")
+    assert said[0].startswith(f"created a key: {key}; copy it") and "agent://127.0.0.1:PORT" in said[1] and said[2].startswith("listening on port ")
     client = read_address(f"agent://127.0.0.1:{said[2].split()[-1]}?key={key}").connect()
     assert client.about["machine"] == os.uname().machine
     client.close()

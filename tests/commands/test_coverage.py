@@ -33,7 +33,7 @@ def test_another_shape_is_near(file: str, capsys: pytest.CaptureFixture[str]) ->
     assert main(["coverage", "matmul", file, "--args", "16,16,32"]) == 0
     said = capsys.readouterr().out
     assert "near matmul(16, 16, 32): 3 trials of matmul(16, 16, 16) (another shape)\n" in said
-    assert f"`ansor tune matmul --args 16,16,32 --target 'cpu -mcpu=native -threads=1' --records {file}` tunes what the model picked" in said
+    assert f"`ansor tune matmul --args 16,16,32 --target 'cpu -mcpu=native -threads=1' --records {file}` tunes the tasks with picked programs" in said
 
 
 def test_another_target_is_near(file: str, capsys: pytest.CaptureFixture[str]) -> None:

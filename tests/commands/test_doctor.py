@@ -84,7 +84,7 @@ def test_tables_fit_a_terminal(arguments: list[str], monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize(
     ("text", "kind", "said"),
-    [("/dev/ttyACM0", "serial", ""), ("serial:///dev/ttyACM0?baud=115200", "serial", ""), ("process:", "", "a wire to try things without a board")],
+    [("/dev/ttyACM0", "serial", ""), ("serial:///dev/ttyACM0?baud=115200", "serial", ""), ("process:", "", "a test wire without a board")],
 )
 def test_lines_are_devices_by_their_paths(text: str, kind: str, said: str) -> None:
     if kind:

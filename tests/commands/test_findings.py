@@ -53,4 +53,4 @@ def test_a_cache_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != cache)
     with read_only(cache):
         main(["doctor", "--target", "vta", "--json"])
-    assert '"mend": "set ANSOR_CACHE to a folder that is kept and can be written to"' in capsys.readouterr().out
+    assert '"mend": "set ANSOR_CACHE to a permanent, writable folder"' in capsys.readouterr().out

@@ -14,7 +14,7 @@ from ansor.targets.boards.catalogue import FOLDER, board_names, find_board
 from tests.testing.memory_wire import SIZE, START, Board, MemoryWire
 
 ROWS = {
-    "rp2040-pico": r"cortex_m0plus +264 KiB +2 MiB +ticks \(1000000 Hz\) +gdb://localhost:3333 +with a board there",
+    "rp2040-pico": r"cortex_m0plus +264 KiB +2 MiB +ticks \(1000000 Hz\) +gdb://localhost:3333 +with a board attached",
     "mps3-an547": r"cortex_m55 +5 MiB +- +instructions +qemu-system ",
     "rvsim-inorder": r"generic_rv64 +512 KiB +- +cycles \(rvsim in order\) +rvsim ",
 }

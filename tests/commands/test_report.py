@@ -118,12 +118,12 @@ def test_a_network_weighs_its_tasks(tmp_path: Path) -> None:
     text, page = made(tmp_path, path, "--of", tmp_path / "net.py", *ROOF)
     assert "3 times" in page.texts("span", "uses") and "100.0 %" in page.texts("td")
     assert "of 3 us, the sum of the best times, each as often as net uses it" in text
-    assert "It is no part of net." in text
+    assert "It is not part of net." in text
 
 
 def test_a_compiler_that_a_file_names_is_not_started(tmp_path: Path) -> None:
     text, _ = made(tmp_path, write(tmp_path / "a.jsonl", [trial(1e-6)._replace(target="cpu -threads=1 -cc=/bin/false (x, y)")]))
-    assert "a compiler that a file names is not started" in text and "Roofline" not in text
+    assert "compilers named in files are not started" in text and "Roofline" not in text
 
 
 def test_the_roof_is_what_the_machine_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,10 +161,10 @@ def test_a_page_refreshes_while_a_run_goes_on(tmp_path: Path) -> None:
         (["none.jsonl"], "asked to report on none.jsonl, which is not a file"),
         (["a.jsonl", "-o", "a.jsonl"], "asked to write the report over a.jsonl, which is a record file"),
         (["a.jsonl", "--against", "b.jsonl", "-o", "b.jsonl"], "asked to write the report over b.jsonl"),
-        (["a.jsonl", "-o", "none/r.html"], "which is in a folder that is not there"),
+        (["a.jsonl", "-o", "none/r.html"], "which is in a folder that does not exist"),
         (["a.jsonl", "-o", "."], "which is a folder"),
-        (["a.jsonl", "--peak", "5"], "asked for a roofline with --peak and without --bandwidth"),
-        (["a.jsonl", "--bandwidth", "5"], "asked for a roofline with --bandwidth and without --peak"),
+        (["a.jsonl", "--peak", "5"], "asked for a roofline with --peak but without --bandwidth"),
+        (["a.jsonl", "--bandwidth", "5"], "asked for a roofline with --bandwidth but without --peak"),
         (["a.jsonl", "--args", "5"], "asked for a report with --args"),
         (["a.jsonl", "--of", "matmul", "--args", "8,8,8"], "asked to report on matmul, of which a.jsonl has no trials"),
         (["a.jsonl", "--of", "nothing"], "asked for 'nothing', which is not a built-in network or operator"),

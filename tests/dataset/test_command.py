@@ -121,7 +121,7 @@ def test_one_model_learns_from_several_targets(folder: Path, tmp_path: Path, cap
 def test_models_are_asked_about_kinds_they_have_not_seen(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["dataset", "eval", str(folder), "--threads", "1", "--split", "kind"]) == 0
     said = capsys.readouterr().out
-    assert "held out: matmul, 3 tasks" in said and "held out: softmax, 3 tasks" in said and "all tasks, each when held out" in said
+    assert "held out: matmul, 3 tasks" in said and "held out: softmax, 3 tasks" in said and "all tasks, each while held out" in said
     assert said.count("estimate") == 3 and said.count("trees") == said.count("networks") == 3
 
 
@@ -141,4 +141,4 @@ def test_mistakes_are_one_sentence(folder: Path, capsys: pytest.CaptureFixture[s
             main(["dataset", "collect", str(tmp_path), *wrong])
         assert wrong[1] in capsys.readouterr().err
     assert main(["dataset", "collect", str(tmp_path), "--only", "sorting"]) == 1
-    assert "asked for operators of kind sorting" in capsys.readouterr().err
+    assert "asked for kinds of operators sorting" in capsys.readouterr().err

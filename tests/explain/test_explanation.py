@@ -155,8 +155,8 @@ def test_runners_up_and_what_is_different() -> None:
     assert other is not None and other.program.measured == 12e-6 and other.program.main == "C_local"
     assert [said.text for said in other.ours] == []
     assert [(said.stage, said.text) for said in other.theirs] == [
-        ("C", "accumulated in a private tile, written out once"),
-        ("C", "cut like the stage computed inside it: i_0 j_0 | i_1 j_1"),
+        ("C", "accumulated in a private tile and written once"),
+        ("C", "tiled like the stage computed inside it: i_0 j_0 | i_1 j_1"),
         ("C_local", "computed inside C at loop j_0"),
         ("C", "vectors along j_1"),
     ], "what is the same of the tiled stage is not listed, whatever it is called"
@@ -170,8 +170,8 @@ def test_runners_up_and_what_is_different() -> None:
     [
         (10.1e-6, 4, "may be chance"),
         (20e-6, 4, "the difference is in the instructions"),
-        (20e-6, 16, "it sees no difference"),
-        (20e-6, 64, "it takes this one for the faster, so the cause is none that it knows"),
+        (20e-6, 16, "it predicts no difference"),
+        (20e-6, 64, "it predicts that this one is faster, so it does not model the cause"),
     ],
 )
 def test_what_the_estimate_says_of_a_rival(seconds: float, k: int, verdict: str) -> None:
@@ -191,7 +191,7 @@ def test_one_valid_trial_has_no_rival() -> None:
 
 def test_without_a_valid_trial_there_is_nothing_to_explain() -> None:
     task = _task()
-    with pytest.raises(RecordError, match="asked to explain product, of which 1 trials are recorded and none is valid; tune with more trials"):
+    with pytest.raises(RecordError, match="asked to explain product, which has 1 recorded trials but no valid one; tune with more trials"):
         explain(task, _trials(task)[-1:])
 
 
@@ -271,7 +271,7 @@ def test_a_target_with_an_estimate_of_its_own_has_no_registers_and_caches() -> N
     text = _of_a_core()
     number = r"[\d.]+( k)? cycles"
     assert re.search(rf"^Expected: {number} by the estimate of the target; measured {number}\n  it ranks the best at place 1 of 4", text, re.M)
-    assert "(rank correlation with the times 1.00)" in text and re.search(r"estimate +cycles .* -> .*: it sees", text)
+    assert "(rank correlation with the times 1.00)" in text and re.search(r"estimate +cycles .* -> .*: it predicts", text)
     assert "registers" not in text and "transfers" not in text and "caches" not in text and "touches" not in text
 
 
@@ -322,8 +322,8 @@ Pieces: C, the stage with the most work, from the outermost loop to the innermos
   C_k_1 (16)          1.16 KiB  L1
   C_i_3 (8)              260 B  L1
   C_j_3 (32)              12 B  L1  vectors
-  loaded over the whole run: into L1 (32 KiB) 80 KiB, L2 (1 MiB) 0 B, L3 (32 MiB) 0 B; a piece fits when it
-    fills 75 % of a cache or less (of L1: of the sets that it meets)
+  loaded over the whole run: into L1 (32 KiB) 80 KiB, L2 (1 MiB) 0 B, L3 (32 MiB) 0 B; a piece fits if it
+    fills 75 % of a cache or less (for L1: of the sets that it maps to)
 
 Expected: cycles by the estimate
           instructions  transfers     sum
@@ -334,11 +334,11 @@ Expected: cycles by the estimate
 
 Lost:
   the best of another sketch: 12 us, 1.20 times as long
-    only this one  C: accumulated in a private tile, written out once; cut like the stage computed inside it:
+    only this one  C: accumulated in a private tile and written once; tiled like the stage computed inside it:
                    i_0 j_0 | i_1 j_1; vectors along j_1. C_local: computed inside C at loop j_0
     tiles          C: i 2 x 2 x 2 x 8 -> 2 x 1 x 4 x 8
     estimate       instructions 9.86 k -> 10.2 k, transfers 1.28 k -> 1.41 k: the difference is in the
                    instructions
-  the best of the same sketch with other numbers: 15 us, 1.50 times as long
+  the best other program of the same sketch: 15 us, 1.50 times as long
     tiles     C: k 4 x 16 -> 16 x 4
     estimate  instructions 9.86 k -> 14.8 k, transfers 1.28 k -> 1.28 k: the difference is in the instructions"""

@@ -70,13 +70,13 @@ def test_words_and_state_agree(name: str) -> None:
 @pytest.mark.parametrize(
     ("tensors", "steps", "expected"),
     [
-        (workloads.matmul(8, 8, 8), [CacheWrite("C")], [("C", "accumulated in a private tile, written out once")]),
+        (workloads.matmul(8, 8, 8), [CacheWrite("C")], [("C", "accumulated in a private tile and written once")]),
         (workloads.matmul(8, 8, 8), [PackInside("C", "B"), CacheWrite("C")], [
-            ("C_local", "reads B packed inside the kernel, by a nest before it, in the order of its loops"),
-            ("C", "accumulated in a private tile, written out once"),
+            ("C_local", "reads B packed inside the kernel by an earlier loop nest, in the order of its loops"),
+            ("C", "accumulated in a private tile and written once"),
         ]),
         (workloads.matmul(8, 8, 64), [Split("C", "k", (16,), 2), Rfactor("C", "k_1", 2)], [
-            ("C_rf", "loops cut and ordered i j k_1 k_0"), ("C", "partial results along k_1 (rfactor), combined by a second nest"),
+            ("C_rf", "loops cut and ordered i j k_1 k_0"), ("C", "partial results along k_1 (rfactor), combined by a second loop nest"),
         ]),
         (workloads.matmul(8, 8, 8), [Fuse("C", ("i", "j")), Parallel("C", 1)], [("C", "i, j run as one loop"), ("C", "i_j_f in parallel")]),
         (workloads.matmul(8, 8, 8), [Parallel("C", 0), Unroll("C", "k"), PragmaUnroll("C", 16)], [
@@ -85,7 +85,7 @@ def test_words_and_state_agree(name: str) -> None:
         (workloads.matmul(8, 8, 64), [Vectorize("C", "k", 1), PragmaUnroll("C", 0)], [("C", "vectors of partial results along the reduction k")]),
         (_relu(), [ComputeInline("b"), Vectorize("c", "j", 0)], [("b", "inlined: computed where it is read"), ("c", "no vectors")]),
         (_relu(), [ComputeInline("b"), ComputeRoot("b"), StorageAlign("b", 32, 0)], [
-            ("b", "inlined: computed where it is read"), ("b", "computed in a nest of its own"), ("b", "rows padded to 0 modulo 32 elements"),
+            ("b", "inlined: computed where it is read"), ("b", "computed in a separate loop nest"), ("b", "rows padded to 0 modulo 32 elements"),
         ]),
         (_relu(), [CacheRead("a", ("b",))], [("a_local", "a copy of a for b")]),
     ],

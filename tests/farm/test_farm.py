@@ -70,7 +70,7 @@ def test_a_job_that_kills_workers_is_given_up_and_told(cluster: Cluster, tmp_pat
     for name in ("a", "b", "c"):
         cluster.pretended("fragile", name, 1)
     found = outcomes(f"farm://{cluster.url}?key=fragile&slots=1", [job(tmp_path, "die"), job(tmp_path, "7")], [])
-    assert isinstance(found[0], Failure) and found[0].kind == "link_lost" and "workers died under it" in found[0].text
+    assert isinstance(found[0], Failure) and found[0].kind == "link_lost" and "workers died running it" in found[0].text
     assert costs(found[1:]) == [7.0]
 
 
@@ -93,13 +93,13 @@ def test_a_throttled_device_is_found_and_its_results_are_not_mixed_in(cluster: C
         (cluster.folder / "hot.throttled").touch()
         found = running.result(timeout=100)
     assert costs(found) == [float(number + 1) for number in range(100)]  # twice that where it was slow
-    assert any("put aside" in line and "2.00 times as long" in line for line in said)
-    assert "put aside: a program of known cost" in cluster.run("farm", "status", cluster.url).stdout
+    assert any("suspended" in line and "2.00 times as long" in line for line in said)
+    assert "suspended: a program of known cost" in cluster.run("farm", "status", cluster.url).stdout
 
 
 def test_sentences(cluster: Cluster, tmp_path: Path) -> None:
     cluster.pretended("mixed", "m1", 1)
-    with pytest.raises(DeviceError, match=r"no device of that key is there; there are devices of .*mixed"):
+    with pytest.raises(DeviceError, match=r"no device with that key is available; there are devices with .*mixed"):
         outcomes(f"farm://{cluster.url}?key=nobody", [], [])
     cluster.pretended("mixed", "m2", 1, "other")
     with pytest.raises(DeviceError, match="their costs do not compare"):

@@ -98,7 +98,7 @@ def test_nobody_listens_or_joins_in_plaintext(networks: Networks, tmp_path: Path
     for words in (["scheduler", "--listen", f"{networks.here.address}:0"], ["worker", url, "--key", "board", "--device", "local"], ["status", url]):
         command = [*networks.here.entering, sys.executable, "-m", "ansor", "farm", *words]
         found = subprocess.run(command, env=none, capture_output=True, text=True, timeout=60, check=False)
-        assert found.returncode != 0 and "beyond this machine, without certificates: `ansor farm init`" in found.stderr
+        assert found.returncode != 0 and "on another machine, without certificates: `ansor farm init`" in found.stderr
 
 
 def test_who_speaks_plaintext_all_the_same_is_not_heard(networks: Networks) -> None:

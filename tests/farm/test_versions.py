@@ -46,11 +46,11 @@ def test_a_worker_of_another_version_is_refused(cluster: Cluster, tmp_path: Path
     device = f"pretended:{key},{tmp_path},1"
     cluster.worker(key, device, pretends=line)
     said = refusal(cluster.url, key)
-    assert re.search(f"the worker of {device} has {there}[^;:]*: install the same on all machines$", said) and "\n" not in said
+    assert re.search(f"the worker of {device} has {there}[^;:]*: install the same version on all machines$", said) and "\n" not in said
 
 
 def test_a_worker_of_another_dask_does_not_join(cluster: Cluster) -> None:
-    with pytest.raises(AssertionError, match=r"whose scheduler has distributed .*; here is distributed 2020.1.0: install the same on all machines"):
+    with pytest.raises(AssertionError, match=r"whose scheduler has distributed .*; here is distributed 2020.1.0: install the same version on all machines"):
         cluster.worker("dask", "local", pretends=DASK)
     assert cluster.processes[-1].wait(20) in (1, 2)  # it does not try again
 
@@ -58,7 +58,7 @@ def test_a_worker_of_another_dask_does_not_join(cluster: Cluster) -> None:
 def test_a_scheduler_of_another_version_is_refused_by_clients_and_workers(tmp_path: Path) -> None:
     line = "import distributed.versions as v; kept = v.get_package_info; v.get_package_info = lambda names: kept(names) | {'distributed': '2020.1.0'}"
     with Cluster(tmp_path, pretends=line) as cluster:
-        wrong = "whose scheduler has distributed 2020.1.0; here is distributed [0-9.]*: install the same on all machines"
+        wrong = "whose scheduler has distributed 2020.1.0; here is distributed [0-9.]*: install the same version on all machines"
         assert re.search(wrong, refusal(cluster.url, "x"))
         with pytest.raises(AssertionError, match=f"asked for a worker of the farm at .*, {wrong}"):
             cluster.pretended("x", "x", 1)

@@ -126,7 +126,7 @@ def test_constant_indices_are_looked_at_once(reference: Callable[[ExtractedGraph
 
 def test_examples_that_are_out_of_range_cost_the_comparison_only() -> None:
     model = Lookup(10).eval()
-    with pytest.warns(AnsorWarning, match="PyTorch's kernels were not compared with ours, since the network does not run on its example inputs: .*row 99"):
+    with pytest.warns(AnsorWarning, match="PyTorch's kernels were not compared with ours, because the network does not run on its example inputs: .*row 99"):
         network = ansor.compile(model, torch.full((1, 4), 99), ONE)
     given = torch.randint(0, 10, (1, 4))
     with torch.no_grad():

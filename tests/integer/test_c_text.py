@@ -35,15 +35,15 @@ HEADER = """\
 #define TINY_OUTPUT_SCALE 0.25f
 #define TINY_OUTPUT_ZERO_POINT (1)
 
-/* Where it is defined: a function of yours that is called after each layer, with its number from 0. */
+/* If you define it: a function that is called after each layer, with its number from 0. */
 #ifdef TINY_AFTER
 void TINY_AFTER(int layer);
 #endif
 
-/* Fill the inputs in the arena, run, read the outputs there. The arena is aligned to the bytes above, and holds nothing between runs. */
+/* Fill the inputs in the arena, run, read the outputs there. The arena is aligned to the bytes above, and keeps nothing between runs. */
 void tiny_run(unsigned char *arena);
 
-/* 0: the outputs for a known input are right. Otherwise 1 and more: the place of the first wrong byte. */
+/* 0: the outputs for a known input are correct. Otherwise 1 or more: the position of the first wrong byte. */
 int tiny_selftest(unsigned char *arena);
 
 /* Its parts: before a run, and after it. */

@@ -69,9 +69,9 @@ def test_what_is_no_wire_and_code_in_flash(network: IntegerNetwork, tmp_path: Pa
     board = board_of(code)
     assert wire_of(board) == "" and wire_of(board, "gdb://a:1") == "gdb://a:1"
     assert wire_of(board_of(code_of(network, "micro -board=nrf52840dk -stack=1024"))) == "gdb://localhost:3333"
-    with pytest.raises(DeviceError, match="which is no wire to a board; write gdb://"):
+    with pytest.raises(DeviceError, match="which is not a wire to a board; write gdb://"):
         wire_of(board, "local")
-    with pytest.raises(DeviceError, match="its code is in flash, which a wire does not write; use -code=ram"):
+    with pytest.raises(DeviceError, match="its code is in flash, which a wire cannot write; use -code=ram"):
         run_firmware(build_firmware(code, tmp_path, behind_wire=True), "gdb://localhost:1")
 
 

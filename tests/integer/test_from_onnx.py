@@ -144,5 +144,5 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="which is not a file"):
         from_onnx(tmp_path / "none.onnx")
     (tmp_path / "text.onnx").write_text("hello")
-    with pytest.raises(ModelError, match="no sound ONNX model"):
+    with pytest.raises(ModelError, match="not a valid ONNX model"):
         from_onnx(tmp_path / "text.onnx")

@@ -163,11 +163,11 @@ def test_blocks_and_views_change_nothing(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize(("inputs", "sentence"), [
-    ({}, "asked to evaluate without a value for A; the values given are for nothing"),
-    ({"B": np.zeros(4, np.float32)}, "without a value for A; the values given are for B"),
+    ({}, "asked to evaluate without a value for A; values are given for nothing"),
+    ({"B": np.zeros(4, np.float32)}, "without a value for A; values are given for B"),
     ({"A": np.zeros(5, np.float32)}, "with a float32 array of shape (5,) for A, which is declared float32 of shape (4,)"),
     ({"A": np.zeros(4, np.float64)}, "with a float64 array of shape (4,) for A, which is declared float32"),
-    ({"A": np.zeros(4, np.float32), te.placeholder((4,), name="A"): np.zeros(4, np.float32)}, "with two values for one name"),
+    ({"A": np.zeros(4, np.float32), te.placeholder((4,), name="A"): np.zeros(4, np.float32)}, "with two values for a name"),
 ])
 def test_mistakes_give_a_sentence(inputs: dict[str | Tensor, Array], sentence: str) -> None:
     a = te.placeholder((4,), name="A")

@@ -98,7 +98,7 @@ def test_more_stack_than_there_is_is_refused() -> None:
     o = te.compute((1024, 1024), lambda i, j: p[i, j] * p[j, i], name="o")
     s = ansor.create_schedule(o.op)
     s[p].compute_at(s[o], o.op.axis[0])
-    with pytest.raises(ScheduleError, match=r"needs 4194304 bytes for stages computed at loops; .* compute them at loops further inside, or at root"):
+    with pytest.raises(ScheduleError, match=r"needs 4194304 bytes for stages computed at loops; .* compute them at inner loops, or at root"):
         ansor.build(s, [a, o], TARGET)
 
 

@@ -68,7 +68,7 @@ def test_a_broken_link_costs_a_second_try_and_no_more(kind: str) -> None:
 
 @pytest.mark.parametrize(("costs", "unit"), [((), INSTRUCTIONS), ((0.0,), INSTRUCTIONS), ((float("nan"),), INSTRUCTIONS), ((1.0,), SECONDS)])
 def test_a_device_that_breaks_its_word_is_told(costs: tuple[float, ...], unit: Unit) -> None:
-    with pytest.raises(DeviceError, match="device a.*mend the device"):
+    with pytest.raises(DeviceError, match="device a.*fix the device"):
         DeviceQueue([Board("a", [Observation(costs, unit)])]).submit(job(1)).result()
 
 
@@ -84,7 +84,7 @@ def test_what_waits_is_forgotten_when_a_run_stops() -> None:
 
 @pytest.mark.parametrize("outcome", [None, 3.0, Observation(("3",), INSTRUCTIONS), Observation(3.0, INSTRUCTIONS)])  # type: ignore[arg-type]
 def test_an_outcome_of_another_kind_is_told(outcome: Observation) -> None:
-    with pytest.raises(DeviceError, match="device a gave .*mend the device"):
+    with pytest.raises(DeviceError, match="device a gave .*fix the device"):
         DeviceQueue([Board("a", [outcome])]).submit(job(1)).result()
 
 
@@ -100,7 +100,7 @@ class Raising(Board):
 
 
 def test_a_device_that_raises_something_else_is_told() -> None:
-    with pytest.raises(DeviceError, match="device a raised ValueError: oops; it must give an observation or a failure"):
+    with pytest.raises(DeviceError, match="device a raised ValueError: oops; it must return an observation or a failure"):
         DeviceQueue([Raising("a", ValueError("oops"))]).submit(job(1)).result()
 
 

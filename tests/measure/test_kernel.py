@@ -135,7 +135,7 @@ def test_two_outs_that_overlap_are_copied_one_after_the_other(compiler: Compiler
 def test_a_read_only_out_is_refused(add: Kernel) -> None:
     a, out = np.ones(1000, dtype=np.float32), np.zeros(1000, dtype=np.float32)
     out.flags.writeable = False
-    with pytest.raises(ValueError, match="out= for 'C' is read-only; pass an array that may be written"):
+    with pytest.raises(ValueError, match="out= for 'C' is read-only; pass a writable array"):
         add(a, a, out=out)
     assert not out.any()
 

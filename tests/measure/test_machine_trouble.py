@@ -144,7 +144,7 @@ def test_a_full_cache_folder_is_told_whatever_the_compiler_says(compiler: Compil
     monkeypatch.setattr(toolchain.shutil, "disk_usage", lambda folder: SimpleNamespace(free=4096))  # type: ignore[attr-defined]  # the module's own
     with pytest.raises(CacheError) as found:
         cached_library(failing, "helper", f"int full_{os.getpid()};")
-    assert re.fullmatch(r"no room in the cache folder \S+: 4 kB are free; make room, or set ANSOR_CACHE to another folder", str(found.value))
+    assert re.fullmatch(r"no space in the cache folder \S+: 4 kB are free; free some space, or set ANSOR_CACHE to another folder", str(found.value))
 
 
 def test_of_many_lines_the_one_that_tells_is_said() -> None:

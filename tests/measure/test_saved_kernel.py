@@ -128,7 +128,7 @@ def test_other_json(folder: Path, text: str) -> None:
 
 def test_kernels_saved_before_there_were_digests(folder: Path) -> None:
     (folder / ABOUT).write_text(json.dumps({"version": 1, "entry": "doubled"}))
-    with pytest.raises(MeasureError, match="a kernel of version 1, but we read 2; save it again"):
+    with pytest.raises(MeasureError, match="a kernel in format version 1, but this package reads 2; save it again"):
         Kernel.load(folder)
 
 

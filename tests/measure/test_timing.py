@@ -81,5 +81,5 @@ def test_options_are_checked() -> None:
         Stopping(cut_ratio=1.0)
     with pytest.raises(ValueError, match="Stopping: contender_repeats='9' is not a number"):
         Stopping(contender_repeats="9")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="stopping=3.0 is none; give a Stopping"):
+    with pytest.raises(ValueError, match="stopping=3.0 is invalid; give a Stopping"):
         TimingOptions(stopping=3.0)  # type: ignore[arg-type]

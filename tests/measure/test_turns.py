@@ -114,7 +114,7 @@ def test_a_stopped_holder_is_stepped_around_and_joins_in_when_it_goes_on() -> No
     with holder() as process:
         os.kill(process.pid, signal.SIGSTOP)
         with turn(said.append):
-            assert len(said) == 2 and f"going on beside another run (process {process.pid}" in said[1] and "is stopped" in said[1]
+            assert len(said) == 2 and f"continuing despite another run (process {process.pid}" in said[1] and "is suspended" in said[1]
             os.kill(process.pid, signal.SIGCONT)
             send_line(process)
             assert line_of(process) == "given back"

@@ -92,7 +92,7 @@ def test_transforms_of_pytorch_do_not_reach_memory(product: Kernel) -> None:
 def test_masked_arrays_are_refused(where: str, product: Kernel) -> None:
     x = np.ones((16, 16), np.float32)
     masked = np.ma.masked_array(x, mask=x > 0)
-    with pytest.raises(AnsorError, match=r"is a masked array, whose mask a kernel does not see; pass \.filled\(value\) or \.data"):
+    with pytest.raises(AnsorError, match=r"is a masked array, whose mask would be ignored; pass \.filled\(value\) or \.data"):
         product(masked if where == "first" else x, masked if where == "second" else x, out=masked if where == "out" else None)
 
 

@@ -205,7 +205,7 @@ def test_steps_in_pytorch_are_refused(tmp_path: Path) -> None:
 def test_another_version_is_refused(residual: tuple[ansor.CompiledNetwork, Path], tmp_path: Path) -> None:
     folder = _copied(residual[1], tmp_path)
     _rewritten(folder, lambda about: about.update(version=99))
-    with pytest.raises(MeasureError, match=r"a network of version 99, but we read 1; save it again$"):
+    with pytest.raises(MeasureError, match=r"a network in format version 99, but this package reads 1; save it again$"):
         ansor.load(folder)
 
 

@@ -23,5 +23,5 @@ def test_kernels_of_pytorch_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"of which 1 step of 1 run in PyTorch \(dense_2x6x5_bias_tanh\); compile it with library=False$"):
         Planning(network, Constants())
     for write in (network.save, network.export):
-        with pytest.raises(ModelError, match=r"of which no C text is known; save one that ansor.compile returned$"):
+        with pytest.raises(ModelError, match=r"whose C source is not known; save one that ansor.compile returned$"):
             write(tmp_path / "net")

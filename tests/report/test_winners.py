@@ -34,9 +34,9 @@ def test_the_best_of_several_files_is_shown(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "target,costs,words",
     [
-        ("cpu -mcpu=native -threads=1 (Other family 1, zig cc 0.1)", (1e-6,), "not made again here: the trials are made on another processor"),
+        ("cpu -mcpu=native -threads=1 (Other family 1, zig cc 0.1)", (1e-6,), "not shown here: the trials are made on another processor"),
         ("cpu -mcpu=native -threads=7 (Other family 1, zig cc 0.1)", (1e-6,), "Its trials are not for cpu"),
-        ("", (None,), "No trial that this version can make again was valid"),
+        ("", (None,), "No valid trial can be reproduced by this version"),
     ],
 )
 def test_what_cannot_be_made_again_is_told(tmp_path: Path, target: str, costs: tuple[float | None, ...], words: str) -> None:

@@ -67,4 +67,4 @@ def test_roots_are_tested_with_positive_inputs(tmp_path: Path) -> None:
 @pytest.mark.compiler
 def test_boards_without_a_simulator_say_where_the_image_goes(tmp_path: Path) -> None:
     build = (saved(root, "nrf52840dk", tmp_path) / "build.sh").read_text()
-    assert "nrf52840dk has no simulator: bring selftest/image.elf there" in build
+    assert "nrf52840dk has no simulator: load selftest/image.elf on the board" in build

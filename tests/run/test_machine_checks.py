@@ -18,9 +18,9 @@ def test_threads_are_compared_with_the_cores_that_the_process_may_use(usable: in
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(usable)), raising=False)
     target = parse_target(f"cpu -threads={usable + 1}")
-    with pytest.raises(TargetError, match=f"with {usable + 1} threads, but {there}: times would mean nothing; give -threads={usable} or fewer"):
+    with pytest.raises(TargetError, match=f"with {usable + 1} threads, but {there}: times would be meaningless; give -threads={usable} or fewer"):
         check_machine(target, measures=True)
-    with pytest.warns(AnsorWarning, match=f"{there}: the kernel is made for another machine, and slow here"):
+    with pytest.warns(AnsorWarning, match=f"{there}: the kernel is made for another machine, and will be slow here"):
         check_machine(target, measures=False)
     check_machine(parse_target(f"cpu -threads={usable}"), measures=True)
 

@@ -45,7 +45,7 @@ def self_test(folder: Path, triple: str, mcpu: str, run: str) -> subprocess.Comp
 def test_it_has_what_a_kernel_has_and_is_not_called(program: Program) -> None:
     assert program.source == program.code.text and "for " in program.schedule and (program.cost, program.unit) == (None, INSTRUCTIONS)
     assert "for arm -mcpu=cortex-a72 -threads=1: data float32[1, 8, 14, 14]" in repr(program) and program.stats == {}
-    with pytest.raises(MeasureError, match="asked to call convolution, a program for arm .* which does not run in this process; save"):
+    with pytest.raises(MeasureError, match="asked to call convolution, a program for arm .* which does not run in this process; use save"):
         program(1)
 
 

@@ -18,7 +18,7 @@ from ansor.te import workloads
 
 NOTHING = Limit("nothing at all", lambda loops, machine: False)
 STRICT = register_kind(Kind("picky", lambda mcpu: replace(cpu.default(mcpu), kind="picky"), cpu.OPTIONS, codegen=CodeGenerator(limits=(*LIMITS, NOTHING))))
-SAID = re.compile(r"asked for programs of matmul.* for picky.*, which allows none of those of its sketches; of \d+ programs its limits refused nothing at all")
+SAID = re.compile(r"asked for programs of matmul.* for picky.*, which allows no program of its sketches; of \d+ programs its limits refused nothing at all")
 
 
 def strict() -> Target:
@@ -27,7 +27,7 @@ def strict() -> Target:
 
 def test_the_limit_is_named() -> None:
     said = refusal(ansor.SearchTask(workloads.matmul, (16, 16, 16), strict()))
-    assert SAID.match(said) and said.endswith("give it more room, or change these limits, the rules or the pins")
+    assert SAID.match(said) and said.endswith("raise or change these limits, or change the rules or the pins")
 
 
 @pytest.mark.compiler

@@ -97,7 +97,7 @@ def test_copies_that_are_taken_in_turn_all_count() -> None:
     assert [next(used_bytes(several.lower_row((gene,)), "scratchpad", 64)) for gene in range(3)] == [128, 256, 384]
     assert np.asarray(next(used_bytes(several.lower_rows(np.array([[0], [2]])), "scratchpad", 64))).tolist() == [128, 384]
     assert "3 x A_local: float32[1, 32] scratchpad" in str(several.lower_row((2,)))
-    for step, said in ((Buffered("C", 2), "not computed inside a loop"), (Buffered("A_local", 0), "from 1 on")):
+    for step, said in ((Buffered("C", 2), "not computed inside a loop"), (Buffered("A_local", 0), "of at least 1")):
         with pytest.raises(ScheduleError, match=said):
             sketch.then(step).state  # noqa: B018
 
@@ -116,7 +116,7 @@ def test_what_is_in_a_scratchpad_without_loops_stays_as_long_as_the_program() ->
 def test_what_cannot_be_elsewhere(step: SetScope, said: str) -> None:
     with pytest.raises(ScheduleError, match=said):
         Sketch(Dag(chained())).then(step).state  # noqa: B018
-    with pytest.raises(ScheduleError, match="inlined and kept nowhere"):
+    with pytest.raises(ScheduleError, match="inlined and not stored"):
         Sketch(Dag(chained())).then(ComputeInline("y"), SetScope("y", "pad")).state  # noqa: B018
 
 

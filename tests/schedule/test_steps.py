@@ -144,11 +144,11 @@ def test_an_operand_packed_inside_is_copied_in_loop_order_with_zeros_beyond_its_
         ([ComputeAt("C", "D", "i"), Parallel("C", 1)], "which is computed inside another; annotate that one"),
         ([Vectorize("C", "i")], "which is not its innermost (k); reorder first"),
         ([Unroll("C", "k"), Unroll("C", "k")], "asked to unroll loop k of stage C twice"),
-        ([StorageAlign("D", 16, 0)], "an output whose layout the caller gives; align an intermediate"),
+        ([StorageAlign("D", 16, 0)], "an output whose layout the caller determines; align an intermediate"),
         ([StorageAlign("C", 16, 16)], "give factor >= 1 and 0 <= offset < factor"),
-        ([PackInside("D", "A")], "that takes an input, or a stage at root, that this stage reads once, at one own axis per dimension"),
+        ([PackInside("D", "A")], "it has to be an input, or a stage at root, that this stage reads once, at one own axis per dimension"),
         ([PackInside("C", "A"), PackInside("C", "A")], "asked to pack A inside the kernel for stage C"),
-        ([Pack("C", "A")], "that takes a constant that only this stage reads, once, at a place that moves evenly with"),
+        ([Pack("C", "A")], "it has to be a constant that only this stage reads, once, at an index that moves evenly with"),
     ],
 )
 def test_a_step_that_does_not_fit_says_why(steps: list[Step], words: str) -> None:
@@ -177,7 +177,7 @@ def test_a_stage_read_elsewhere_is_not_computed_inside_one_reader() -> None:
 
 
 def test_partial_results_that_would_stay_empty_are_refused() -> None:
-    with pytest.raises(ScheduleError, match="cut so unevenly that some partial results would hold nothing; give lengths that divide"):
+    with pytest.raises(ScheduleError, match="tiles are so uneven that some partial results would be empty; give lengths that divide"):
         matmul().then(Split("C", "k", (3,), 2), Fuse("C", ("k_0", "k_1")), Rfactor("C", "k_0_k_1_f", 2)).lower_row(())
     with pytest.raises(ScheduleError, match="would hold nothing"):
         matmul().then(SplitOuter("C", "k", (5,), 2), Rfactor("C", "k_0", 2)).lower_row(())  # two in each of four, none in the fifth
@@ -257,7 +257,7 @@ def test_tensorize_marks_the_group_and_makes_the_lanes_vectors() -> None:
     [
         (eight_bit_products(), Tensorize("C", "j", "k_1", "abacus"), "which no known target has"),
         (eight_bit_products(), Tensorize("C", "i", "k_1", "avx512_dpbusd_s8s8"), "its innermost loops are j, k_1; reorder first"),
-        (eight_bit_products(a="uint8"), Tensorize("C", "j", "k_1", "avx512_dpbusd_s8s8"), "the stage is something else along them"),
+        (eight_bit_products(a="uint8"), Tensorize("C", "j", "k_1", "avx512_dpbusd_s8s8"), "the stage computes something else along them"),
         (eight_bit_products(8), Tensorize("C", "j", "k_1", "avx512_dpbusd_s8s8"), "which sums 4 elements; split it to that length"),
         (eight_bit_products(), Tensorize("C", "j", "k_1", "avx2_pmaddwd_s8s8"), "which sums 2 elements; split it to that length"),
     ],

@@ -64,7 +64,7 @@ def test_rules_that_never_end_are_stopped(rule: Endless | Doubling) -> None:
 
 
 def test_rules_that_leave_a_stage_alone_reach_nothing() -> None:
-    with pytest.raises(ScheduleError, match="no rule takes a stage of the workload .C.; add skip_stage"):
+    with pytest.raises(ScheduleError, match="no rule handles a stage of the workload .C.; add skip_stage"):
         derive_sketches(Dag(workloads.matmul(8, 8, 8)), ("always_inline",), TARGET)
 
 

@@ -62,9 +62,9 @@ MACHINES = {
     f"(Acme family 1 model 2, features 0123abcd, caches 32K, {COMPILER})": f"made on another processor: Acme family 1 model 2, here {KIND}",
     f"(Acme Turbo 9000, {COMPILER})": f"made on another processor: Acme Turbo 9000, here {processor_name()}",
     "(Acme, gcc (Debian 12.2.0-14) 12.2.0)": f"made on another processor: Acme, here {processor_name()}, and with gcc 12.2, here {COMPILER}",
-    f"({KIND}, features 0123abcd, caches 1K, {COMPILER})": f"made on a processor of this model ({KIND}) with other instructions",
+    f"({KIND}, features 0123abcd, caches 1K, {COMPILER})": f"made on a processor of this model ({KIND}) with different instructions",
     "(logged: llvm -keys=cpu)": "times from a log (llvm -keys=cpu)",
-    "": "made on a machine that is not named",
+    "": "made on an unnamed machine",
 }
 
 
@@ -78,7 +78,7 @@ def test_what_differs_is_said_in_a_few_words(tmp_path: Path, machine: str) -> No
 
 def test_other_caches_are_told() -> None:
     without = HERE.partition(", caches ")[0]
-    assert "on a processor with other caches: 7K 8K, here " in difference(f"{ONE.target} ({without}, caches 7K 8K, {COMPILER})", ONE.target)
+    assert "on a processor with different caches: 7K 8K, here " in difference(f"{ONE.target} ({without}, caches 7K 8K, {COMPILER})", ONE.target)
 
 
 def product(i: str = "i", k: str = "k", c: str = "C") -> list[Tensor]:
@@ -106,7 +106,7 @@ def test_sketches_of_other_tables_and_steps_are_not_called_renamed(tmp_path: Pat
             for space in task.spaces:
                 file.append(Record(task.workload_key, record_target(task.target), json.loads(space.name), (0,) * len(space.sizes), (1e-3,)))
         (tmp_path / "r.jsonl").write_text((tmp_path / "r.jsonl").read_text().replace(old, new))
-        assert set(recorded_outcomes(task, tmp_path / "r.jsonl").left_out) == {"sketches that this version does not make"}
+        assert set(recorded_outcomes(task, tmp_path / "r.jsonl").left_out) == {"sketches that this version does not generate"}
 
 
 def test_the_example_of_the_readme_shares_the_records_of_the_command() -> None:

@@ -114,8 +114,8 @@ def test_transform_replaces_and_keeps_what_did_not_change() -> None:
 
 @pytest.mark.parametrize(("mistake", "sentence"), [
     (lambda: X / 2, "asked for `i / 2` on dtype int32; use te.floordiv"),
-    (lambda: F & 2, "asked for bitand of `F[i]` and `2.0` on dtype float32; bits are those of integers: convert with .astype('int32')"),
-    (lambda: ~F, "asked for bitxor of `F[i]` and `-1.0` on dtype float32; bits are those of integers"),
+    (lambda: F & 2, "asked for bitand of `F[i]` and `2.0` on dtype float32; bitwise operators need integers: convert with .astype('int32')"),
+    (lambda: ~F, "asked for bitxor of `F[i]` and `-1.0` on dtype float32; bitwise operators need integers"),
     (lambda: B << 8, "asked to shift `B[i]` of dtype int8 by 8 bits; it has 8: shift by 0..7"),
     (lambda: B >> -1, "asked to shift `B[i]` of dtype int8 by -1 bits"),
     (lambda: MATRIX[X] + 1, "asked for add of M[i], which has 1 index; tensor M of shape (8, 4) has 2 dimensions: give one index for each"),
@@ -135,13 +135,13 @@ def test_transform_replaces_and_keeps_what_did_not_change() -> None:
     (lambda: te.const(1.5, "int32"), "asked for the int32 constant 1.5, which is not an integer"),
     (lambda: te.const(TEXT), "te.const takes a Python number, found str"),
     (lambda: te.cast("half", X), "asked for dtype 'half', which is not one of float16, float32, float64"),
-    (lambda: te.if_then_else(X, F, 0), "asked for a choice on `i`, which has dtype int32; the condition has to be bool"),
+    (lambda: te.if_then_else(X, F, 0), "asked for a selection on `i`, which has dtype int32; the condition has to be bool"),
     (lambda: te.all(), "asked for te.all or te.any of no condition"),
     (lambda: te.sum(F, axis=[]), "asked for te.sum over no axis"),
     (lambda: te.sum(F, axis=X), "asked for te.sum over i, which is not a reduce axis; make one with te.reduce_axis((0, n))"),
     (lambda: te.sum(X < 3, axis=te.reduce_axis(2, "r")), "asked for te.sum of the condition `(i < 3)` over r; convert it with .astype('int32')"),
-    (lambda: te.max(F), "te.max takes either a second operand or axis=, not both and not neither"),
-    (lambda: te.max(F, 0, axis=te.reduce_axis(2)), "te.max takes either a second operand or axis=, not both and not neither"),
+    (lambda: te.max(F), "te.max takes exactly one of a second operand and axis="),
+    (lambda: te.max(F, 0, axis=te.reduce_axis(2)), "te.max takes exactly one of a second operand and axis="),
 ])
 def test_mistakes_give_a_sentence(mistake: object, sentence: str) -> None:
     assert callable(mistake)

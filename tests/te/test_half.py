@@ -31,7 +31,7 @@ def test_a_number_takes_the_dtype_and_wider_floats_win(expr: Expr, dtype: str) -
 
 def test_limits_and_identities() -> None:
     assert te.max_value("float16").value == math.inf and te.infinity("float16").dtype == "float16"
-    with pytest.raises(DeclarationError, match="bits are those of integers"):
+    with pytest.raises(DeclarationError, match="bitwise operators need integers"):
         A[0, 0] & 1
 
 

@@ -146,7 +146,7 @@ DATA, KERNEL = te.placeholder((1, 8, 6, 6), name="D"), te.placeholder((4, 8, 3, 
     (lambda: nn.conv2d(DATA, KERNEL, strides=(1, 1, 1)), "asked for conv2d with strides (1, 1, 1)"),
     (lambda: nn.conv2d(DATA, KERNEL, padding=-1), "asked for conv2d with padding -1; give an integer of at least 0"),
     (lambda: nn.conv2d(DATA, KERNEL, padding=(1, 2, 3)), "one for each of the 2 spatial dimensions, or 4: all befores, then all afters"),
-    (lambda: nn.conv2d(DATA, KERNEL, padding="same"), "asked for conv2d with padding 'same'; the words known are 'VALID' and 'SAME'"),
+    (lambda: nn.conv2d(DATA, KERNEL, padding="same"), "asked for conv2d with padding 'same'; the known words are 'VALID' and 'SAME'"),
     (lambda: nn.depthwise_conv2d_nchw(DATA, KERNEL),
      "depthwise_conv2d of D with 8 channels and kernel K of shape (4, 8, 3, 3), which has 4 in dimension 0"),
 ])

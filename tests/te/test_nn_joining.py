@@ -79,7 +79,7 @@ X = te.placeholder((2, 3), name="X")
     ("declare", "words"),
     [
         (lambda: nn.split(X, 2, 1), "into 2 parts; 3 has to be a multiple"),
-        (lambda: nn.split(X, [2, 1], 1), "places have to ascend, from 1 to 2"),
+        (lambda: nn.split(X, [2, 1], 1), "indices have to ascend, from 1 to 2"),
         (lambda: nn.repeat(X, 0, 1), "at least once"),
         (lambda: nn.tile(X, (0,)), "at least 1"),
         (lambda: nn.expand_like(X, te.placeholder((2, 4, 4), name="L"), 1), "the others have to be those of the first"),

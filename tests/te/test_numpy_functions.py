@@ -25,7 +25,7 @@ n: Any = te.placeholder((4,), "int32", name="n")
         (lambda: np.absolute(n[0]), r"use te\.abs$"),
         (lambda: np.exp(x), r"np\.exp of tensor x.*use te\.nn\.exp$"),
         (lambda: np.sum(x), r"np\.add\.reduce of tensor x.*use te\.nn\.sum$"),
-        (lambda: np.cbrt(x[0]), "functions of declarations are in te and te.nn"),
+        (lambda: np.cbrt(x[0]), "use the functions in te and te.nn"),
         (lambda: math.exp(x[0]), "such as te.exp"),
         (lambda: float(x), "the number of tensor x"),
         (lambda: int(n[0]), "the number of `n"),

@@ -116,7 +116,7 @@ def test_mistakes_give_a_sentence(declare: object, sentence: str) -> None:
 
 def test_an_axis_of_the_output_and_a_reduced_one_need_two_names() -> None:
     r = te.reduce_axis((0, 6), name="i")
-    with pytest.raises(DeclarationError, match=r"compute C has two axes named 'i' \(extents 4 and 6\), one of the output and one that is reduced; rename one"):
+    with pytest.raises(DeclarationError, match=r"compute C has two axes named 'i' \(extents 4 and 6\), one output axis and one reduction axis; rename one"):
         te.compute((4,), lambda i: te.sum(A[i, r], axis=r), name="C")
 
 

@@ -73,7 +73,7 @@ def test_winograd_is_a_convolution(size: int, padding: int, precompute: bool) ->
 
 
 def test_winograd_of_other_kernels_is_refused() -> None:
-    with pytest.raises(DeclarationError, match="asked for conv2d_winograd_nhwc with kernel_size 5, stride 1 and dilation 1; it is written for 3, 1 and 1"):
+    with pytest.raises(DeclarationError, match="asked for conv2d_winograd_nhwc with kernel_size 5, stride 1 and dilation 1; it supports only 3, 1 and 1"):
         workloads.conv2d_winograd_nhwc(1, 8, 8, 4, 4, 5)
 
 

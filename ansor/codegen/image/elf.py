@@ -102,7 +102,7 @@ def _read(path: Path, wanted: Callable[[str], bool]) -> Image:
                 and (not isinstance(one["st_shndx"], int) or wanted(every[one["st_shndx"]].name))
             }  # fmt: skip
         except ELFError as error:
-            raise ToolchainError(f"asked to read {path}, which is no program for a board: {error}") from error
+            raise ToolchainError(f"asked to read {path}, which is not a program for a board: {error}") from error
         machine = struct.unpack_from("<H", _start_of(path), 18)[0]
         return Image(machine, int(header["e_flags"]), elf.elfclass, int(header["e_entry"]), segments, symbols)
 

@@ -46,7 +46,7 @@ def script(board: Board, *, told: bool = True) -> str:
     begin = f"  . = {board.data.start:#x};\n" if board.code_is_apart else ""
     boot = f"  .boot {board.boot.start:#x} : {{ LONG(ansor_stack_top) LONG(_start | 1) }} :boot\n" if board.boot else ""
     parts, code, data = ("PHDRS { code PT_LOAD; data PT_LOAD; boot PT_LOAD; }\n", " :code", " :data") if board.boot else ("", "", "")  # else linkers fill gaps
-    fits = f'  ASSERT(ansor_code_end <= {board.code.end:#x}, "the program does not fit into the memory for code")\n' if board.code_is_apart else ""
+    fits = f'  ASSERT(ansor_code_end <= {board.code.end:#x}, "the program does not fit in the memory for code")\n' if board.code_is_apart else ""
     return f"""ENTRY(_start)
 {parts}SECTIONS {{
   . = {board.code.start:#x};
@@ -62,8 +62,8 @@ def script(board: Board, *, told: bool = True) -> str:
   ansor_data_end = .;
   ansor_stack_low = {board.stack_low:#x};
   ansor_stack_top = {board.data.end:#x};
-  ASSERT(SIZEOF(.data) == 0, "the program has variables with values: only constants have a place")
-  ASSERT(ansor_bss_end <= {board.heap_end:#x}, "the program's data do not fit into the memory for data")
+  ASSERT(SIZEOF(.data) == 0, "the program has initialised variables: only constants are supported")
+  ASSERT(ansor_bss_end <= {board.heap_end:#x}, "the program's data do not fit in the memory for data")
 {fits}{boot}  /DISCARD/ : {{ *(.ARM.exidx* .ARM.extab* .eh_frame* .comment .note*) }}
 }}
 """

@@ -35,7 +35,7 @@ SECTIONS {{
   ansor_parts = ALIGN(64);
   {placed}
 {"".join(_ends(board, common, symbol) for symbol in symbols)}  .data : {{ *({_VARIABLES}) }}
-  ASSERT(SIZEOF(.data) == 0, "the program has variables of its own: only constants have a place")
+  ASSERT(SIZEOF(.data) == 0, "the program has its own variables: only constants are supported")
   /DISCARD/ : {{ *(.ARM.exidx* .ARM.extab* .eh_frame* .comment .note*) }}
 }}
 """

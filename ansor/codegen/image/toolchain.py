@@ -196,7 +196,7 @@ def _refused(compiler: Compiler, board: Board, said: Compiled) -> ToolchainError
     lines = said.text.splitlines() or [""]
     first = clip(next((line for line in lines if "error:" in line), lines[0]), 400)
     fields = "core.architecture, core.mcpu, core.flags, core.floats and memories"
-    return ToolchainError(f"C compiler {compiler.version!r} cannot build programs for the board {board.name}: {first}; look at {fields} (docs/boards.md)")
+    return ToolchainError(f"C compiler {compiler.version!r} cannot build programs for the board {board.name}: {first}; check {fields} (docs/boards.md)")
 
 
 def _harness_path(compiler: Compiler, board: Board) -> Path:

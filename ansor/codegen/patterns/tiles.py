@@ -58,7 +58,7 @@ class Tile:
 
 
 def tile_start(loops: Sequence[For]) -> int:
-    """Where the register tile begins: the spatial loops at the end and the reduction loops directly around them, or a reduction in vectors at the end and
+    """Where the register tile begins: the spatial loops at the end and the reduction loops directly around them, or a vectorised reduction at the end and
     the spatial loops directly around it that are written out.
     """
     k = len(loops)

@@ -43,7 +43,7 @@ class VectorReduction:
         return self.tile.around
 
     def __str__(self) -> str:
-        return f"{self.tile.text('a reduction in vectors')}, {self.widest} lanes"
+        return f"{self.tile.text('a vectorised reduction')}, {self.widest} lanes"
 
     def code(self, emit: Emitter) -> list[Code]:
         return emit.where(self.tile.outer, lambda: emit.at_edges(self.tile.ends, {}, lambda counts: [opened(self._elements(emit, counts))]))

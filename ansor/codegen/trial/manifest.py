@@ -50,7 +50,7 @@ def _refusals(source: CSource, small: bool) -> list[str]:
             found[name] = max(found[name], number)
     room = _limits(small)
     return [
-        f"#error a trial program has room for {room[name]} {name.lower()} of an argument, and {source.entry} has {number}: measure it on the device local"
+        f"#error a trial program supports {room[name]} {name.lower()} of an argument, and {source.entry} has {number}: measure it on the device local"
         for name, number in found.items() if number > room[name]
     ]  # fmt: skip
 
@@ -63,7 +63,7 @@ def _tables(number: int, argument: Argument) -> str:
         one = argument.transform
         parts.append(f"static const trial_joined trial_joined_{number} = {{{one.across}, {one.lanes}, {one.bits}, {one.along}, {one.words}}};")
     elif isinstance(argument.transform, Grouped):
-        parts.append(f"#error a trial program lays out no constants in groups, and {argument.name} is one: measure it on the device local")
+        parts.append(f"#error a trial program cannot lay out constants in groups such as {argument.name}: measure it on the device local")
     elif isinstance(argument.transform, Combined):
         parts += _combined(number, argument.transform)
     elif argument.transform is not None:

@@ -1,4 +1,4 @@
-"""Batch norm disappears into the weights of the convolution or dense layer before it.
+"""Folds batch norms into the weights of the convolution or dense layer before them.
 
     conv(x, w) ─► batch_norm      becomes      conv(x, w * scale, b * scale + shift)
 

@@ -1,4 +1,4 @@
-"""What is done to a graph before it is cut into tasks: a straight list of passes, each from graph to graph."""
+"""The passes that run before a graph is divided into tasks, in order, each from graph to graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reshapes move below elementwise work, so that this work meets the node that makes its operand.
+"""Moves reshapes below elementwise operators, so that these directly follow the node that computes their operand.
 
     dense ─► reshape ─► gelu ─► …      becomes      dense ─► gelu ─► reshape ─► …
 

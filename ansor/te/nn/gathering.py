@@ -51,7 +51,7 @@ def gather_nd(a: Tensor, indices: Tensor, name: str = "gather_nd") -> Tensor:
 def advanced_index(data: Tensor, indices: Sequence[Tensor], name: str = "advanced_index") -> Tensor:
     """data[indices[0], indices[1], ...] as NumPy has it: the tensors of places are broadcast to one shape, which takes the place of the first dimensions."""
     if not 1 <= len(indices) <= data.ndim:
-        raise DeclarationError(f"asked for {name} of {data.name} with shape {data.shape} at {len(indices)} tensors of places; give 1 to {data.ndim}")
+        raise DeclarationError(f"asked for {name} of {data.name} with shape {data.shape} at {len(indices)} index tensors; give 1 to {data.ndim}")
     rank = max(tensor.ndim for tensor in indices)
     shape = tuple(max(tensor.shape[d + tensor.ndim - rank] for tensor in indices if d + tensor.ndim >= rank) for d in range(rank))
     axes = axes_of((*shape, *data.shape[len(indices):]))
@@ -59,7 +59,7 @@ def advanced_index(data: Tensor, indices: Sequence[Tensor], name: str = "advance
     for d, tensor in enumerate(indices):
         own = axes[rank - tensor.ndim:rank]
         if any(extent not in (1, axis.extent) for extent, axis in zip(tensor.shape, own, strict=True)):
-            raise DeclarationError(f"asked for {name} of {data.name} at places of shapes {[t.shape for t in indices]}, which cannot be broadcast to one shape")
+            raise DeclarationError(f"asked for {name} of {data.name} at indices of shapes {[t.shape for t in indices]}, which cannot be broadcast to one shape")
         at = tuple(axis if extent == axis.extent else as_expr(0) for extent, axis in zip(tensor.shape, own, strict=True))
         found.append(place(name, tensor, at, data.shape[d]))
     return declared(name, axes, data[(*found, *axes[rank:])])

@@ -34,7 +34,7 @@ def split(a: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0, na
         cuts = [0, *whole_numbers(indices_or_sections)]
     ends = [*cuts[1:], extent]
     if any(not 0 <= begin < end <= extent for begin, end in zip(cuts, ends, strict=True)):
-        raise DeclarationError(f"asked for {name} of {a.name} with shape {a.shape} along dimension {chosen} at {cuts[1:]}; places have to ascend, "
+        raise DeclarationError(f"asked for {name} of {a.name} with shape {a.shape} along dimension {chosen} at {cuts[1:]}; indices have to ascend, "
                                f"from 1 to {extent - 1}")
     whole = [(0, size) for size in a.shape]
     parts = [[*whole[:chosen], cut, *whole[chosen + 1:]] for cut in zip(cuts, ends, strict=True)]
@@ -52,7 +52,7 @@ def repeat(a: Tensor, repeats: int, axis: int, name: str = "repeat") -> Tensor:
     """Every slice along dimension `axis`, `repeats` times one after another."""
     chosen = dimension_of(name, a, axis)
     if repeats < 1:
-        raise DeclarationError(f"asked for {name} of {a.name} {repeats} times; it has to be at least once")
+        raise DeclarationError(f"asked for {name} of {a.name} {repeats} times; repeat it at least once")
     axes = axes_of((*a.shape[:chosen], a.shape[chosen] * repeats, *a.shape[chosen + 1:]))
     return declared(name, axes, a[(*axes[:chosen], axes[chosen] // repeats, *axes[chosen + 1:])])
 
@@ -144,6 +144,6 @@ def _dimensions(name: str, layout: str) -> list[tuple[str, int]]:
     letters = [letter for letter, _ in found]
     wrong = any(letter.islower() != bool(block) or letter.upper() not in letters for letter, block in found)
     if digits or wrong or len(set(letters)) != len(letters):
-        raise DeclarationError(f"asked for {name} with the layout {layout!r}; it is written as NCHW or NCHW16c: a capital for each dimension, "
+        raise DeclarationError(f"asked for {name} with the layout {layout!r}; write it as NCHW or NCHW16c: a capital for each dimension, "
                                "and a number with a small letter for blocks of one")
     return found

@@ -99,7 +99,7 @@ def paddings(operator: str, padding: Padding, spans: Sequence[int]) -> list[tupl
     count = len(spans)
     if isinstance(padding, str):
         if padding not in ("VALID", "SAME"):
-            raise DeclarationError(f"asked for {operator} with padding {padding!r}; the words known are 'VALID' and 'SAME'")
+            raise DeclarationError(f"asked for {operator} with padding {padding!r}; the known words are 'VALID' and 'SAME'")
         return [(span // 2, span - 1 - span // 2) if padding == "SAME" else (0, 0) for span in spans]
     found = whole_numbers(padding)
     given = found if isinstance(padding, Iterable) else found * count

@@ -28,7 +28,7 @@ def mirror_pad(data: Tensor, pad_before: Sequence[int], pad_after: Sequence[int]
     edge = int(mode == "SYMMETRIC")  # how often an end is met: 0 once, 1 twice
     if any(max(first, last) >= extent + edge for first, last, extent in zip(before, after, data.shape, strict=True)):
         raise DeclarationError(
-            f"asked for {name} of {data.name} with shape {data.shape} by {before} and {after}, mode {mode!r}; there are not as many elements to mirror"
+            f"asked for {name} of {data.name} with shape {data.shape} by {before} and {after}, mode {mode!r}; there are not enough elements to mirror"
         )
     axes = _longer(data, before, after)
     index: list[Expr] = []

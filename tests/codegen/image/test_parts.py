@@ -64,8 +64,8 @@ def test_boards_with_code_in_flash_have_one_image_for_all(tmp_path: Path) -> Non
 
 WRONG = {
     "this is no C": ("", "error"),
-    "int counter;": ("a[0] = ++counter;", "variables of its own"),
-    "static int many[2] = {5};": ("a[0] = ++many[a[1] & 1];", "variables of its own"),
+    "int counter;": ("a[0] = ++counter;", "its own variables"),
+    "static int many[2] = {5};": ("a[0] = ++many[a[1] & 1];", "its own variables"),
 }
 
 

@@ -12,7 +12,7 @@ def sums(rows: int, length: int) -> list[Tensor]:
 
 
 def test_partial_results_are_combined_at_the_end() -> None:
-    assert forms(sums(3, 40), Vectorize("y", "k")).endswith("y: a reduction in vectors of one element, over y_k, 8 lanes")
+    assert forms(sums(3, 40), Vectorize("y", "k")).endswith("y: a vectorised reduction of one element, over y_k, 8 lanes")
     text = body(sums(3, 40), Vectorize("y", "k"))
     assert text.count("f32x8 acc0_") == 4 and "fold0_4" in text and "fold0_1" in text
 

@@ -239,7 +239,7 @@ def test_the_space_is_limited(agent: Path, tmp_path: Path) -> None:
     digests = [client.put(bytes([number]) * 100_000) for number in range(40)]
     assert sum(path.stat().st_size for path in (tmp_path / "store").iterdir()) <= 1 << 20
     assert client.has_file(digests[-1]) and not client.has_file(digests[0])
-    with pytest.raises(Refused, match=r"\(large\): a file of 300000 bytes is larger than this agent takes, 262144; start it with a larger -space"):
+    with pytest.raises(Refused, match=r"\(large\): a file of 300000 bytes is larger than this agent accepts, 262144; start it with a larger -space"):
         client.put(bytes(300_000))
     assert client.has_file(digests[-1])  # the connection is as it was
     client.about = {}

@@ -40,5 +40,5 @@ def test_a_key_of_another_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     made_key(tmp_path / "key")
     found = os.stat_result((stat.S_IFREG | 0o600, 1, 1, 1, os.geteuid() + 1, 0, 65, 0, 0, 0))
     monkeypatch.setattr(os, "fstat", lambda descriptor: found)
-    with pytest.raises(DeviceError, match="belongs to another user .* copy it to a file of your own"):
+    with pytest.raises(DeviceError, match="belongs to another user .* copy it to your own file"):
         read_key(tmp_path / "key")

@@ -60,14 +60,14 @@ def test_an_answer_is_read() -> None:
 
 @pytest.mark.parametrize(("said", "error", "sentence"), [
     (b"error busy 4\nwait", Refused, r"the agent refused \(busy\): wait"),
-    (b"error protocol 4\nwhat", LinkLost, "could not read what came to it: what"),
-    (b"ran exit 0 1 1 1 0 0\n", LinkLost, "none of an agent"),
-    (b"ran other 0 1 1 1 0 0 0\n", LinkLost, "none of an agent"),
-    (b"ran exit -1 1 1 1 0 0 0\n", LinkLost, "none of an agent"),
-    (b"yes 0\n", LinkLost, "none of an agent"),
-    (b"\n", LinkLost, "none of an agent"),
-    (b"a" * 300, LinkLost, "none of an agent"),
-    (f"ran exit 0 1 1 1 0 0 {BODY_BYTES + 1}\n".encode(), LinkLost, "none of an agent"),
+    (b"error protocol 4\nwhat", LinkLost, "could not read the message: what"),
+    (b"ran exit 0 1 1 1 0 0\n", LinkLost, "not the answer of an agent"),
+    (b"ran other 0 1 1 1 0 0 0\n", LinkLost, "not the answer of an agent"),
+    (b"ran exit -1 1 1 1 0 0 0\n", LinkLost, "not the answer of an agent"),
+    (b"yes 0\n", LinkLost, "not the answer of an agent"),
+    (b"\n", LinkLost, "not the answer of an agent"),
+    (b"a" * 300, LinkLost, "not the answer of an agent"),
+    (f"ran exit 0 1 1 1 0 0 {BODY_BYTES + 1}\n".encode(), LinkLost, "not the answer of an agent"),
     (b"ran exit 0 1 1 1 0 5 9\nhello", LinkLost, "the connection ended"),
     (b"", LinkLost, "the connection ended"),
 ])  # fmt: skip

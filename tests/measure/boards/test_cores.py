@@ -32,7 +32,7 @@ class Named(MemoryWire):
         ("mps2-an386", 32, 0x410FC241, ""),
         ("mps3-an547", 0, 0x411FD220, ""),
         ("mps2-an386", 32, 0x410FC231, "has cortex_m4 (thumb); the core behind memory: is cortex_m3 (CPUID 0x410fc231)"),
-        ("mps2-an386", 32, 0x12345678, "is none that is known (CPUID 0x12345678)"),
+        ("mps2-an386", 32, 0x12345678, "is unknown (CPUID 0x12345678)"),
         ("mps2-an386", 32, 0, "has no CPUID at 0xe000ed00"),
         ("mps2-an386", 64, 0x410FC241, "addresses of 32 bits; the core behind memory: has 64 bits"),
         ("qemu-riscv32", 64, 0, "qemu-riscv32 has generic_rv32 (riscv32), with addresses of 32 bits"),

@@ -51,7 +51,7 @@ def test_what_is_there_is_not_sent_again_and_a_lost_write_is_noticed() -> None:
     loader.forget()
     memory.loses = True
     memory.bytes[150] = 0
-    with pytest.raises(WireError, match="does not keep what is written"):
+    with pytest.raises(WireError, match="does not keep written data"):
         loader.load(memory, parts)
     assert loader.fresh
 
@@ -73,7 +73,7 @@ def test_a_board_that_sums_up_its_memory_is_sent_what_is_wrong_in_it() -> None:
     assert first >= 6000 and memory.sent - first < 2048 + 64 and memory.read(64, 6000) == parts[0].content
     loader.forget()
     memory.bytes[100], memory.loses = memory.bytes[100] ^ 1, True
-    with pytest.raises(WireError, match="does not keep what is written"):
+    with pytest.raises(WireError, match="does not keep written data"):
         loader.load(memory, parts)  # type: ignore[arg-type]
     assert loader.fresh
 

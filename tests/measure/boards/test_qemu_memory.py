@@ -33,9 +33,9 @@ def test_regions_are_read_and_neighbours_are_one() -> None:
     [
         (Memory("ram", 0x2000_0000, 0x1_8000), ""),
         (Memory("flash", 0, 0x4_0000, flash=True), ""),
-        (Memory("ram", 0x2000_0000, 0x2_0000), "0x20020000, and what qemu-system-arm has there ends at 0x20018000; look at size of the memory 'ram'"),
-        (Memory("ram", 0x3000_0000, 0x1000), r"has none at 0x30000000; it has 0x0 to 0x40000 \(read only\), 0x20000000 to 0x20018000; look at start of"),
-        (Memory("low", 0, 0x1000), "memory there that cannot be written; look at flash of the memory 'low'"),
+        (Memory("ram", 0x2000_0000, 0x2_0000), "0x20020000, and what qemu-system-arm has there ends at 0x20018000; check size of the memory 'ram'"),
+        (Memory("ram", 0x3000_0000, 0x1000), r"has none at 0x30000000; it has 0x0 to 0x40000 \(read only\), 0x20000000 to 0x20018000; check start of"),
+        (Memory("low", 0, 0x1000), "this memory is read-only; check flash of the memory 'low'"),
     ],
 )
 def test_memories_of_a_file_are_held_against_them(memory: Memory, said: str) -> None:

@@ -40,7 +40,7 @@ def test_counts_that_grow_with_the_work_are_believed() -> None:
 @pytest.mark.parametrize(
     ("board", "counts", "text"),
     [
-        (M4, (0, 0, 0), "does not count: .*0, 0, 0 ticks; look at counter.register and counter.setup"),
+        (M4, (0, 0, 0), "does not count: .*0, 0, 0 ticks; check counter.register and counter.setup"),
         (M4, (2**32 - 32000, 2**32 - 64000, 2**32 - 128000), "runs backwards.*counter.down"),
         (M4, (7, 7, 7), "does not grow.*7, 7, 7"),
         (M4, (32000, 64000, 128000 - 65536), "does not grow.*counter.bits"),
@@ -64,25 +64,25 @@ def test_any_counts_are_judged() -> None:
 
 
 def test_an_early_watchdog_a_trap_and_an_end_that_is_none() -> None:
-    with pytest.raises(DeviceError, match="the watchdog came while .*watchdog.hertz"):
+    with pytest.raises(DeviceError, match="the watchdog fired while .*watchdog.hertz"):
         cost_of(M4, said((32105,)))
-    with pytest.raises(DeviceError, match="look at watchdog.registers, watchdog.hertz"):
+    with pytest.raises(DeviceError, match="check watchdog.registers, watchdog.hertz"):
         cost_of(M4, said(()))
-    with pytest.raises(DeviceError, match=r"trap: nothing is there, address 0x40004010, at pc 0x1; look at console.setup \(the write to 0x40004010\)"):
+    with pytest.raises(DeviceError, match=r"trap: nothing is there, address 0x40004010, at pc 0x1; check console.setup \(the write to 0x40004010\)"):
         cost_of(M4, Said('{"failure": ["trap", "nothing is there, address 0x40004010, at pc 0x1"]}'))
-    with pytest.raises(DeviceError, match="still running after 10 s; look at console.end"):
+    with pytest.raises(DeviceError, match="still running after 10 s; check console.end"):
         cost_of(M4, said((32105, 64106, 128105)), ended=False)
 
 
 @pytest.mark.parametrize(
     ("status", "output", "complaint", "text"),
     [
-        (None, "", "", r"printed nothing: qemu-system-arm did not end in 10 s; look at console.data.*memories"),
-        (-6, "", "fatal: Lockup\nR00=1\n", r"ended with status -6 and complained: fatal: Lockup; look at .*memories, watchdog.registers, run.boot"),
+        (None, "", "", r"printed nothing: qemu-system-arm did not end in 10 s; check console.data.*memories"),
+        (-6, "", "fatal: Lockup\nR00=1\n", r"ended with status -6 and complained: fatal: Lockup; check .*memories, watchdog.registers, run.boot"),
         (None, '{"counted": true}\n', "", r"its watchdog \(cmsdk\) did not end it"),
-        (-6, "", "Timer with period zero\nqemu: fatal: Lockup\nR00=1\n", r"complained: qemu: fatal: Lockup; look at start and size of memories"),
-        (1, "", "qemu-system-arm: unsupported machine type\n", r"was not started: .*unsupported machine type; look at run.command \("),
-        (0, "{{cc", "", r"no whole answer, '{{cc'"),
+        (-6, "", "Timer with period zero\nqemu: fatal: Lockup\nR00=1\n", r"complained: qemu: fatal: Lockup; check start and size of memories"),
+        (1, "", "qemu-system-arm: unsupported machine type\n", r"was not started: .*unsupported machine type; check run.command \("),
+        (0, "{{cc", "", r"incomplete answer, '{{cc'"),
     ],
 )
 def test_runs_without_an_answer(status: int | None, output: str, complaint: str, text: str) -> None:
@@ -90,7 +90,7 @@ def test_runs_without_an_answer(status: int | None, output: str, complaint: str,
 
 
 def test_a_simulator_that_goes_on_is_the_fault_of_its_end_where_there_is_no_watchdog() -> None:
-    assert "look at console.end and run.command" in str(silence(replace(M4, watchdog=Watchdog()), None, smoke.COUNTED, ""))
+    assert "check console.end and run.command" in str(silence(replace(M4, watchdog=Watchdog()), None, smoke.COUNTED, ""))
 
 
 @pytest.mark.compiler
@@ -125,7 +125,7 @@ def broken(tmp_path: Path, name: str, before: str, after: str) -> tuple[Simulato
     [
         ("mps2-an386", "    [0x4000_0000, 1],\n", "", "does not count.*counter.setup"),
         ("mps2-an386", "scale = 0.3125", "scale = 1.0", r"6.4 instructions of a pass.*0.3125 would be right"),
-        ("mps2-an386", "start = 0x2000_0000", "start = 0x3000_0000", "qemu-system-arm has none at 0x30000000; it has .*; look at start of the memory 'ram'"),
+        ("mps2-an386", "start = 0x2000_0000", "start = 0x3000_0000", "qemu-system-arm has none at 0x30000000; it has .*; check start of the memory 'ram'"),
         ("mps2-an386", "ready = 0\n", "ready = 1\n", "printed nothing: .*console.ready"),
         ("qemu-riscv32", '"-icount", "shift=0",', "", "run.command, which lacks -icount|printed nothing"),
     ],

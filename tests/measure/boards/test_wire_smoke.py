@@ -66,11 +66,11 @@ def test_memory_as_the_file_says() -> None:
 @pytest.mark.parametrize(
     ("behind", "start", "text"),
     [
-        ("mirrors", START, "is smaller: what is .* is found at .*, so that it begins anew after 32768 bytes or fewer; look at size of"),
-        ("holes", START, "does not keep what is written at 0x8000fff0, its end; look at size of the memory 'ram'"),
-        ("refused", START, r"cannot be written at 0x8000fff0, its end \(memory: no memory there\); look at size"),
-        ("holes", START - 0x1000, "does not keep what is written at 0x7ffff000, its start; look at start of the memory 'ram'"),
-        ("refused", START - 0x1000, "cannot be written at 0x7ffff000, its start .*; look at start of the memory"),
+        ("mirrors", START, "is smaller: what is .* is found at .*, so that it begins anew after 32768 bytes or fewer; check size of"),
+        ("holes", START, "does not keep what is written at 0x8000fff0, its end; check size of the memory 'ram'"),
+        ("refused", START, r"cannot be written at 0x8000fff0, its end \(memory: no memory there\); check size"),
+        ("holes", START - 0x1000, "does not keep what is written at 0x7ffff000, its start; check start of the memory 'ram'"),
+        ("refused", START - 0x1000, "cannot be written at 0x7ffff000, its start .*; check start of the memory"),
     ],
 )
 def test_memory_that_is_another(behind: str, start: int, text: str) -> None:
@@ -96,9 +96,9 @@ def link(boards: None) -> Iterator[str]:
     [
         ("", {}, ""),
         ("counter", {"register": 0x40000008}, "does not count.*counter.register"),
-        ("counter", {"register": 0x60000000}, "trap.*look at counter.register"),
+        ("counter", {"register": 0x60000000}, "trap.*check counter.register"),
         ("watchdog", {"registers": (0x40001000, 12)}, r"counted, and then its watchdog \(cmsdk\) did not end it .*watchdog.registers"),
-        ("watchdog", {"hertz": 25e3}, "watchdog came while .*watchdog.hertz"),
+        ("watchdog", {"hertz": 25e3}, "watchdog fired while .*watchdog.hertz"),
         ("memories", (Memory("ram", 0x20000000, 0x800000),), "memory 'ram'.* size of the memory 'ram'"),
         ("memories", (Memory("ram", 0x30000000, 0x400000),), "memory 'ram'.* start of the memory 'ram'"),
     ],

@@ -276,7 +276,7 @@ def test_a_reference_that_cannot_be_made_again_is_told(tmp_path: Path, job: Call
             path.unlink()
     found = device.run(job())
     assert isinstance(found, Failure) and found.kind == "machine" and "-space" not in found.text, found
-    assert "the outputs to compare with were gone from the board, and making them again failed: " in found.text
+    assert "the reference outputs were gone from the board, and computing them again failed: " in found.text
     device.close()
 
 

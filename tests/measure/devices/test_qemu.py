@@ -145,7 +145,7 @@ def test_a_reference_that_is_wrong_on_the_device_is_found_out(tmp_path: Path) ->
     other = kernel(ADD.replace("float", "double").replace("a[i] + b[i]", "a[i] + b[i] + 1e-8 * (i == 50)"), REFERENCE.arguments)
     runs = TrialRuns(QemuTransport("qemu-aarch64", "cortex-a72", plugin(), tmp_path), INSTRUCTIONS, slower=SLOWER, proof=HostProof())
     found = runs.run(replace(job(AARCH64), reference=replace(artifact(other, AARCH64), source=REFERENCE)))
-    assert isinstance(found, Failure) and found.kind == "reference" and "other numbers on the device than on this machine: output 'C'" in found.text, found
+    assert isinstance(found, Failure) and found.kind == "reference" and "different results on the device and on this machine: output 'C'" in found.text, found
 
 
 def test_a_reference_runs_on_this_machine_and_counts_are_the_same(tmp_path: Path) -> None:

@@ -138,12 +138,12 @@ def test_an_output_that_nobody_compared_is_not_right(checks: list[object]) -> No
 @pytest.mark.parametrize("answer", (RIGHT, KEPT.replace('"size": 60', '"size": 59'), KEPT.replace('"outputs": [', '"outputs": [], "others": [')))
 def test_a_reference_answers_for_all_its_outputs(answer: str) -> None:
     found = TrialRuns(Said([Ended(answer)]), INSTRUCTIONS).run(job())
-    assert isinstance(found, Failure) and found.kind == "reference" and "in the place of [60]" in found.text
+    assert isinstance(found, Failure) and found.kind == "reference" and "instead of [60]" in found.text
 
 
 def test_a_reference_without_sums_proves_nothing() -> None:
     found = TrialRuns(Said([Ended(KEPT)]), INSTRUCTIONS, proof=HostProof()).run(job())
-    assert isinstance(found, Failure) and found.kind == "reference" and "sums of the arguments [], in the place of the outputs [2]" in found.text
+    assert isinstance(found, Failure) and found.kind == "reference" and "sums of the arguments [], instead of the outputs [2]" in found.text
 
 
 def test_real_values_come_from_a_file_on_the_device(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_real_values_come_from_a_file_on_the_device(tmp_path: Path) -> None:
 def test_other_values_are_refused(values: np.ndarray[tuple[int, ...], np.dtype[np.float32]], tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", values)
     made = job()
-    with pytest.raises(MeasureError, match=r"a.npy for 'A', which has float.* give float32 of shape \(60,\), in the order of C"):
+    with pytest.raises(MeasureError, match=r"a.npy for 'A', which has float.* give float32 of shape \(60,\), in C order"):
         TrialRuns(Said([]), INSTRUCTIONS).run(replace(made, task=replace(made.task, files=(("A", str(tmp_path / "a.npy")),))))
 
 

@@ -77,7 +77,7 @@ def test_integers_are_right_or_wrong() -> None:
 
 
 def test_sums_of_other_outputs_are_refused() -> None:
-    with pytest.raises(ValueError, match="of other outputs"):
+    with pytest.raises(ValueError, match="to other outputs"):
         wrong_blocks(sums_of(0, np.zeros(4), 2, COUNT, 0), sums_of(0, np.zeros(8), 2, COUNT, 0), 8, 0.0)
 
 

@@ -37,9 +37,9 @@ def test_nothing_to_send_is_nothing() -> None:
 
 def test_silence_is_an_error() -> None:
     with connected(FakeServer(FakeDebugModule(), silent_after=10), 0.2) as line:
-        with pytest.raises(WireError, match="no character for 0.2 seconds; does it serve another client"):
+        with pytest.raises(WireError, match="silent for 0.2 seconds; does it serve another client"):
             line.exchange(b"0R" * 10)
-        with pytest.raises(WireError, match="is closed: it took and gave no character"):
+        with pytest.raises(WireError, match="is closed: it was silent"):
             line.exchange(b"0R")
 
 
@@ -50,7 +50,7 @@ def test_a_connection_that_ends_is_an_error() -> None:
 
 @pytest.mark.parametrize("garbage", [b"x", b"01", b"\xff"])
 def test_garbage_is_an_error_that_shows_it(garbage: bytes) -> None:
-    with connected(FakeServer(FakeDebugModule(), garbage=garbage)) as line, pytest.raises(WireError, match="where 10 characters 0 and 1 are due"):
+    with connected(FakeServer(FakeDebugModule(), garbage=garbage)) as line, pytest.raises(WireError, match="where 10 characters 0 and 1 were expected"):
         line.exchange(b"0R" * 10)
 
 
