@@ -8,12 +8,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
-from ansor.auto_scheduler.bounds import bounded
 from ansor.auto_scheduler.loop_state import State, StateObject, initial_state
 from ansor.auto_scheduler.measured import LayoutRewriteOption, RecordedState
 from ansor.auto_scheduler.operator_order import topological
+from ansor.auto_scheduler.program import Program, program_of
 from ansor.auto_scheduler.python_text import python_text
-from ansor.auto_scheduler.replay import Replayed, replayed
 from ansor.auto_scheduler.tir_text import declaration_text, shortened
 from ansor.auto_scheduler.workload_registry import workload_key_to_tensors
 from ansor.errors import DeclarationError
@@ -52,7 +51,7 @@ class ComputeDAG:
 
     @cached_property
     def _initial(self) -> StateObject:
-        return initial_state(self.ops)
+        return initial_state(self)
 
     @property
     def init_state(self) -> State:
@@ -81,9 +80,9 @@ class ComputeDAG:
             return self.get_init_state().apply(state.transform_steps)
         return State(state, self) if isinstance(state, StateObject) else state
 
-    def replay(self, state: AnyState, layout_rewrite: LayoutRewriteOption = LayoutRewriteOption.NO_REWRITE) -> Replayed:
+    def replay(self, state: AnyState, layout_rewrite: LayoutRewriteOption = LayoutRewriteOption.NO_REWRITE) -> Program:
         """The program of a state, and what of it could not be taken over. Raises ScheduleError for a state that is no program of a processor."""
-        return replayed(self, self.state_of(state).state_object, LayoutRewriteOption(layout_rewrite))
+        return program_of(self, self.state_of(state).state_object, LayoutRewriteOption(layout_rewrite))
 
     def apply_steps_from_state(
         self, state: AnyState, layout_rewrite: LayoutRewriteOption = LayoutRewriteOption.NO_REWRITE
@@ -99,12 +98,12 @@ class ComputeDAG:
 
     def print_python_code_from_state(self, state: AnyState) -> str:
         """The steps as Python, in terms of a schedule `s`."""
-        return python_text(self.ops, self.state_of(state).state_object)
+        return python_text(self, self.state_of(state).state_object)
 
     def infer_bound_from_state(self, state: AnyState) -> State:
         """The state with the extents of all loops. Raises ScheduleError where a length is open."""
         whole = self.state_of(state)
-        return State(bounded(whole.state_object, self.replay(whole)), self)
+        return State(self.replay(whole).bounded(whole.state_object), self)
 
     def workload_key(self) -> str:
         """`["hash", shape, ...]`: the MD5 of the declaration as TVM prints it, without shapes, then those of `tensors`."""

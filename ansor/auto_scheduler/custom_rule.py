@@ -56,6 +56,6 @@ class CustomRule:
             if not isinstance(found, State | StateObject) or not isinstance(following, int):
                 raise ScheduleError(f"the rule {self.given.rule_name} gave {found!r:.80}, {following!r:.80}; it has to give [state, number of the next stage]")
             made = self.dag.replay(found)
-            pending = tuple(name for name in made.names[: following + 1] if name)
+            pending = tuple(stage.ours for stage in made.stages[: following + 1] if stage.op_type == "compute")
             derived = Sketch(sketch.dag, made.sketch.steps, made.sketch.choices)
             yield Derived(derived, pending=pending, exclusive=answer == PreloadCustomSketchRule.APPLY_AND_SKIP_REST)

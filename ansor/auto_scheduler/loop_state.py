@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ansor.auto_scheduler.declaration import Declaration
-from ansor.auto_scheduler.stages import ComputeAtKind, Iterator, Stage, declared_stage, names_of
+from ansor.auto_scheduler.stages import ComputeAtKind, Iterator, Stage, names_of
 from ansor.auto_scheduler.steps import (
     AnnotationStep,
     CacheReadStep,
@@ -34,7 +34,8 @@ from ansor.auto_scheduler.steps import (
     Step,
     StorageAlignStep,
 )
-from ansor.auto_scheduler.transform import Structure, applied
+from ansor.auto_scheduler.structure import Structure, initial_structure
+from ansor.auto_scheduler.transform import applied
 from ansor.errors import ScheduleError
 from ansor.te.tensor import Tensor
 
@@ -107,9 +108,9 @@ class StateObject:
         return self._text
 
 
-def initial_state(ops: Sequence[Tensor]) -> StateObject:
+def initial_state(dag: Declaration) -> StateObject:
     """Every tensor as declared."""
-    return StateObject(Structure(tuple(map(declared_stage, ops))), tuple((op, k) for k, op in enumerate(ops)))
+    return StateObject(initial_structure(dag), tuple((op, k) for k, op in enumerate(dag.ops)))
 
 
 def _new_stage(step: Step) -> int | None:

@@ -57,7 +57,7 @@ def _structure(stage: Stage) -> tuple[object, ...]:
 def _same_relation(given: Relation, wanted: Relation, found: Numbers) -> bool:
     if isinstance(given, FuseRelation) or isinstance(wanted, FuseRelation):
         return given == wanted
-    if (given.parent, given.parts) != (wanted.parent, wanted.parts):
+    if (given.parent, given.parts, given.outer) != (wanted.parent, wanted.parts, wanted.outer):
         return False
     # What follows is looked at once the numbers that it follows are known.
     return bool(wanted.follow) or bool(given.follow) or _bound(wanted.lengths, given.lengths, found)

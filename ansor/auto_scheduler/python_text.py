@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import singledispatch
 
+from ansor.auto_scheduler.declaration import Declaration
 from ansor.auto_scheduler.loop_state import ANNOTATIONS, StateObject, initial_state
 from ansor.auto_scheduler.stages import Iterator as Loop
 from ansor.auto_scheduler.stages import Stage, clean
@@ -31,12 +32,11 @@ from ansor.auto_scheduler.steps import (
     StorageAlignStep,
 )
 from ansor.auto_scheduler.transform import followed_lengths, fused_length
-from ansor.te.tensor import Tensor
 
 
-def python_text(ops: Sequence[Tensor], state: StateObject) -> str:
+def python_text(dag: Declaration, state: StateObject) -> str:
     """One line for each stage, and one or more for each step."""
-    current = initial_state(ops)
+    current = initial_state(dag)
     lines = [line for stage in current.stages if stage.op_type == "compute" for line in _axes(stage)]
     for step in state.transform_steps:
         after = current.after(step)

@@ -49,7 +49,7 @@ class Range:
 class Iterator:
     """A loop of a stage. `range` is None where it follows from the place at which the stage is computed, or from an open length.
 
-    label: what the loop is called in Python text: `k.outer.inner`.
+    label: what the loop is called in Python text: `k.outer.inner`; loops: those of ours that it is, outermost first.
     """
 
     name: str
@@ -57,6 +57,7 @@ class Iterator:
     iter_kind: IteratorKind
     annotation: IteratorAnnotation = IteratorAnnotation.NONE
     label: str = field(default="", compare=False, repr=False)
+    loops: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -70,10 +71,14 @@ class StageAttributes:
 Axes = tuple[tuple[str, Range], ...]
 """Labels and values of the loops of a stage that is new."""
 
+Named = tuple[str, tuple[str, ...]]
+"""A stage of ours, and its loops."""
+
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """A tensor that is given or computed. `op` is that tensor; one that a step made has a tensor of its own. `spatial`, `reduced`: the loops it began with."""
+    """A tensor that is given or computed. `op` is that tensor; one that a step made has a tensor of its own. `spatial`, `reduced`: the loops it began with;
+    `ours`: what it is called in steps of ours."""
 
     op: Tensor
     op_type: str
@@ -83,6 +88,7 @@ class Stage:
     name: str = ""
     spatial: Axes = ()
     reduced: Axes = ()
+    ours: str = ""
 
     COMPUTE_AT_TRANS_TABLE: ClassVar[Mapping[str, int]] = {"root": ComputeAtKind.ROOT, "inlined": ComputeAtKind.INLINED, "iter": ComputeAtKind.ITER}
 
@@ -91,6 +97,11 @@ class Stage:
         if not 0 <= number < len(self.iters):
             raise ScheduleError(f"asked to {verb} iterator {number} of stage {self.name}, which has {len(self.iters)}: {names_of(self.iters)}")
         return self.iters[number]
+
+    @property
+    def loops(self) -> tuple[str, ...]:
+        """Those of ours, in the order of the iterators."""
+        return tuple(loop for one in self.iters for loop in one.loops)
 
     def is_whole(self) -> bool:
         """Its loops are those it began with, in whatever order."""
@@ -111,18 +122,20 @@ def clean(label: str) -> str:
     return re.sub(r"\W", "_", re.sub(r"\b(outer|inner)\b", lambda found: found[0][0], label))
 
 
-def computed_stage(op: Tensor, name: str, spatial: Axes, reduced: Axes = ()) -> Stage:
-    """A tensor that is computed, with one loop for each axis."""
-    kinds = ((spatial, IteratorKind.SPATIAL), (reduced, IteratorKind.REDUCTION))
-    iters = tuple(Iterator(clean(label), values, kind, label=label) for axes, kind in kinds for label, values in axes)
-    return Stage(op, "compute", iters, name=name, spatial=spatial, reduced=reduced)
+def computed_stage(op: Tensor, name: str, spatial: Axes, reduced: Axes = (), same: Named = ("", ())) -> Stage:
+    """A tensor that is computed, with one loop for each axis. same: the stage of ours that it is."""
+    axes = [(axis, kind) for axes, kind in ((spatial, IteratorKind.SPATIAL), (reduced, IteratorKind.REDUCTION)) for axis in axes]
+    loops: list[tuple[str, ...]] = [(loop,) for loop in same[1]] or [()] * len(axes)
+    iters = tuple(Iterator(clean(label), values, kind, label=label, loops=one) for ((label, values), kind), one in zip(axes, loops, strict=True))
+    return Stage(op, "compute", iters, name=name, spatial=spatial, reduced=reduced, ours=same[0])
 
 
-def declared_stage(op: Tensor) -> Stage:
-    """The stage of a tensor as it was declared."""
-    if op.compute is None:
-        return Stage(op, "placeholder", name=op.name)
-    return computed_stage(op, op.name, axes_of(op.compute.axes), axes_of(op.compute.reduce_axes))
+def declared_stage(op: Tensor, same: Tensor) -> Stage:
+    """The stage of a tensor as it was declared. same: that tensor as steps of ours name it."""
+    if op.compute is None or same.compute is None:
+        return Stage(op, "placeholder", name=op.name, ours=same.name)
+    loops = tuple(axis.name for axis in (*same.compute.axes, *same.compute.reduce_axes))
+    return computed_stage(op, op.name, axes_of(op.compute.axes), axes_of(op.compute.reduce_axes), (same.name, loops))
 
 
 def axes_of(axes: tuple[Axis, ...]) -> Axes:

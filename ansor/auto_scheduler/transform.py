@@ -1,4 +1,10 @@
-"""What each of the 14 steps does to a state: names, numbers and extents of stages and iterators. Source: TVM 0.9, `auto_scheduler`.
+"""What each of the 14 steps does: to names, numbers and extents of stages and iterators, and as steps of ours. Source: TVM 0.9, `auto_scheduler`.
+
+    SP, FSP, FFSP     Split or SplitOuter, FollowSplit, Split or SplitOuter by the number it stands for
+    FU                nothing yet: the fused loop is those loops, one inside the other. It becomes a Fuse when it is cut, or when it is nothing but a reduction
+    CHW, CHR, RF      CacheWrite, CacheRead, Rfactor
+    RE, AN, PR, CA, CI, CR     at the end (`program`), so that their order does not matter
+    SA                nothing
 
 Numbers in steps come from logs that strangers wrote, so all of them are checked here.
 """
@@ -8,15 +14,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator as Iteration
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import singledispatch
 from math import prod
+from typing import cast
 
+from ansor.auto_scheduler.placed import extents
 from ansor.auto_scheduler.stages import (
     Axes,
     ComputeAtKind,
     Iterator,
     IteratorKind,
+    Named,
     Range,
     Stage,
     StageAttributes,
@@ -41,70 +50,12 @@ from ansor.auto_scheduler.steps import (
     Step,
     StorageAlignStep,
 )
+from ansor.auto_scheduler.structure import MAX_ITERATORS, Structure
 from ansor.errors import ScheduleError
+from ansor.ir.dag import c_identifier
+from ansor.schedule import steps as ours
+from ansor.schedule.choice import tile_choice
 from ansor.te.expr import Reduce
-
-MAX_ITERATORS = 4096
-"""Iterators that one stage may have: what lies beyond is no schedule, but a log that was made to hurt."""
-
-MAX_STAGES = 4096
-
-Place = tuple[int, int]
-"""A stage and one of its iterators, by number."""
-
-
-@dataclass(frozen=True, eq=False)
-class Structure:
-    """The stages, and where those are computed that are computed inside another. `history`: the steps so far, which some steps refer to."""
-
-    stages: tuple[Stage, ...]
-    attached: tuple[tuple[int, Place], ...] = ()
-    history: tuple[Step, ...] = ()
-
-    def stage(self, number: int, verb: str) -> Stage:
-        """The computed stage of that number. Raises ScheduleError when there is none."""
-        if not 0 <= number < len(self.stages):
-            raise ScheduleError(f"asked to {verb} stage {number}; the stages are 0 to {len(self.stages) - 1}")
-        if self.stages[number].op_type == "placeholder":
-            raise ScheduleError(f"asked to {verb} stage {number} ({self.stages[number].name}), which is given and has no loops")
-        return self.stages[number]
-
-    def place(self, number: int) -> Place | None:
-        """Where a stage is computed, None for one that is not inside another."""
-        return dict(self.attached).get(number)
-
-    def at(self, place: Place) -> tuple[int, ...]:
-        """The stages that are computed there."""
-        return tuple(number for number, where in self.attached if where == place)
-
-    def with_stage(self, number: int, stage: Stage) -> Structure:
-        """With another stage of that number."""
-        return replace(self, stages=(*self.stages[:number], stage, *self.stages[number + 1 :]))
-
-    def with_iters(self, number: int, iters: Sequence[Iterator]) -> Structure:
-        """With other iterators of a stage."""
-        if len(iters) > MAX_ITERATORS:
-            raise ScheduleError(f"asked to give stage {self.stages[number].name} {len(iters)} iterators; {MAX_ITERATORS} are the most")
-        return self.with_stage(number, replace(self.stages[number], iters=tuple(iters)))
-
-    def moved(self, number: int, places: dict[int, int]) -> Structure:
-        """What was computed at iterator i of a stage is at `places[i]`; what is not named stays."""
-        return replace(self, attached=tuple((who, (at, places.get(k, k)) if at == number else (at, k)) for who, (at, k) in self.attached))
-
-    def detached(self, number: int) -> Structure:
-        """With a stage computed in no other."""
-        return replace(self, attached=tuple(entry for entry in self.attached if entry[0] != number))
-
-    def inserted(self, number: int, stage: Stage) -> Structure:
-        """With a new stage of that number: it and all later ones move up by one."""
-        if len(self.stages) >= MAX_STAGES:
-            raise ScheduleError(f"asked for stage {stage.name} beside {len(self.stages)} others; {MAX_STAGES} are the most")
-
-        def later(k: int) -> int:
-            return k + (k >= number)
-
-        return replace(self, stages=(*self.stages[:number], stage, *self.stages[number:]),
-                       attached=tuple((later(who), (later(at), k)) for who, (at, k) in self.attached))  # fmt: skip
 
 
 @singledispatch
@@ -143,7 +94,8 @@ def _fuse(step: FuseStep, before: Structure) -> Structure:
     extent = Range(0, prod(values.extent for values in ranges if values)) if all(ranges) else None
     kinds = {one.iter_kind for one in parts}
     label = parts[0].label if len(parts) == 1 else ".".join(one.label for one in parts) + ".fused"
-    fused = Iterator("".join(f"{one.name}@" for one in parts), extent, kinds.pop() if len(kinds) == 1 else IteratorKind.MIXED, label=label)
+    fused = Iterator("".join(f"{one.name}@" for one in parts), extent, kinds.pop() if len(kinds) == 1 else IteratorKind.MIXED, label=label,
+                     loops=tuple(loop for one in parts for loop in one.loops))  # fmt: skip
     places = {k: first if k <= last else k - len(ids) + 1 for k in range(first, len(stage.iters))}
     return before.with_iters(step.stage_id, _exchanged(stage.iters, first, len(ids), [fused])).moved(step.stage_id, places)
 
@@ -153,7 +105,8 @@ def _pragma(step: PragmaStep, before: Structure) -> Structure:
     stage = before.stage(step.stage_id, "hint at")
     stage.check_iter(step.iter_id, "hint at")
     if step.pragma_type == "debug_skip_region":
-        return before.detached(step.stage_id)
+        reason = f"asked for a program that does not compute stage {stage.ours} (pragma debug_skip_region); leave that step out"
+        return before.detached(step.stage_id).refusing(reason)
     limit = unroll_limit(step)
     return before.with_stage(step.stage_id, replace(stage, attrs=replace(stage.attrs, auto_unroll_max_step=limit)))
 
@@ -178,17 +131,17 @@ def _reorder(step: ReorderStep, before: Structure) -> Structure:
 
 @applied.register
 def _split(step: SplitStep, before: Structure) -> Structure:
-    return _cut(before, step.stage_id, step.iter_id, step.lengths, step.inner_to_outer)
+    return _cut(before, step, step.lengths, step.inner_to_outer)
 
 
 @applied.register
 def _follow_split(step: FollowSplitStep, before: Structure) -> Structure:
-    return _cut(before, step.stage_id, step.iter_id, followed_lengths(step, before.history), True)
+    return _cut(before, step, followed_lengths(step, before.history), True)
 
 
 @applied.register
 def _follow_fused_split(step: FollowFusedSplitStep, before: Structure) -> Structure:
-    return _cut(before, step.stage_id, step.iter_id, (fused_length(step, before.history),), step.factor_or_nparts)
+    return _cut(before, step, (fused_length(step, before.history),), step.factor_or_nparts)
 
 
 def source_of(number: int, history: Sequence[Step]) -> SplitStep:
@@ -223,8 +176,11 @@ def _product(lengths: Sequence[int | None]) -> int | None:
     return prod(known) if len(known) == len(lengths) else None
 
 
-def _cut(before: Structure, number: int, which: int, lengths: tuple[int | None, ...], inner_to_outer: bool) -> Structure:
-    stage = before.stage(number, "split a loop of")
+Cut = SplitStep | FollowSplitStep | FollowFusedSplitStep
+
+
+def _cut(before: Structure, step: Cut, lengths: tuple[int | None, ...], inner_to_outer: bool) -> Structure:
+    number, which, stage = step.stage_id, step.iter_id, before.stage(step.stage_id, "split a loop of")
     whole = stage.check_iter(which, "split")
     if any(one is not None and one < 1 for one in lengths):
         raise ScheduleError(f"asked to split iterator {whole.name} of stage {stage.name} into lengths {lengths}; give lengths of 1 or more")
@@ -233,12 +189,57 @@ def _cut(before: Structure, number: int, which: int, lengths: tuple[int | None, 
     count = len(lengths) + 1
     extents = _extents(whole.range, lengths, inner_to_outer)
     labels = _part_labels(whole.label, count, inner_to_outer)
+    after = _cut_ours(before, step, lengths, inner_to_outer)
+    loops = after.stages[number].iters[which].loops
+    named = [loops] if count == 1 else [tuple(f"{loop}_{k}" for loop in loops) for k in range(count)]
     parts = [
-        Iterator(f"{whole.name}.{k}", None if extent is None else Range(0, extent), whole.iter_kind, label=label)
-        for k, (extent, label) in enumerate(zip(extents, labels, strict=True))
+        Iterator(f"{whole.name}.{k}", None if extent is None else Range(0, extent), whole.iter_kind, label=label, loops=own)
+        for k, (extent, label, own) in enumerate(zip(extents, labels, named, strict=True))
     ]
     places = {k: k + count - 1 for k in range(which, len(stage.iters))}
-    return before.with_iters(number, _exchanged(stage.iters, which, 1, parts)).moved(number, places)
+    return after.with_iters(number, _exchanged(after.stages[number].iters, which, 1, parts)).moved(number, places)
+
+
+def _cut_ours(before: Structure, step: Cut, lengths: tuple[int | None, ...], inner_to_outer: bool) -> Structure:
+    """With the step of ours for a split."""
+    one = before.as_one_loop(step.stage_id, step.iter_id)
+    stage, whole = one.stages[step.stage_id], one.stages[step.stage_id].iters[step.iter_id]
+    if one.refused or not lengths:
+        return one
+    (loop,), count = whole.loops, len(lengths) + 1
+    if isinstance(step, FollowSplitStep):
+        given = before.opened.get(step.src_step_id) or cast("tuple[int, ...]", source_of(step.src_step_id, before.history).lengths)
+        return one.then(ours.FollowSplit(stage.ours, loop, given, count))
+    if None not in lengths:
+        return one.then(_split_by(stage.ours, loop, cast("tuple[int, ...]", lengths), whole.range, inner_to_outer))
+    if isinstance(step, FollowFusedSplitStep):
+        return one.refusing(f"asked to split loop {loop} of stage {stage.ours} by the product of lengths that are open; fill them first")
+    if set(lengths) != {None} or not inner_to_outer:
+        return one.refusing(f"asked to split loop {loop} of stage {stage.ours} into lengths {lengths}; leave all open, from inside out, or none")
+    return _open_split(one, step, stage.ours, loop)
+
+
+def _split_by(stage: str, loop: str, lengths: tuple[int, ...], values: Range | None, inner_to_outer: bool) -> ours.Step:
+    """By inner lengths wherever they are known, so that programs of one kind are of one form."""
+    if inner_to_outer:
+        return ours.Split(stage, loop, lengths, len(lengths) + 1)
+    if values is None:
+        return ours.SplitOuter(stage, loop, lengths, len(lengths) + 1)
+    rest = values.extent
+    for length in lengths:
+        rest = -(-rest // length)
+    return ours.Split(stage, loop, (*lengths[1:], rest), len(lengths) + 1)
+
+
+def _open_split(before: Structure, step: SplitStep, stage: str, loop: str) -> Structure:
+    values = before.stages[step.stage_id].iters[step.iter_id].range
+    try:
+        extent = step.extent or (values.extent if values else extents(before)[stage, loop])
+    except ScheduleError as error:
+        return before.refusing(str(error))
+    choice = tile_choice(f"{stage}.{loop}", extent, len(step.lengths))
+    after = before.then(ours.Split(stage, loop, choice.name, len(step.lengths) + 1), choices=[choice])
+    return replace(after, opened={**after.opened, len(after.history): choice.name})
 
 
 def _extents(values: Range | None, lengths: tuple[int | None, ...], inner_to_outer: bool) -> list[int | None]:
@@ -265,7 +266,9 @@ def _part_labels(label: str, count: int, inner_to_outer: bool) -> list[str]:
 def _align(step: StorageAlignStep, before: Structure) -> Structure:
     stage = before.stage(step.stage_id, "align")
     stage.check_iter(step.iter_id, "align")
-    return before.with_stage(step.stage_id, replace(stage, attrs=StageAttributes(stage.attrs.auto_unroll_max_step, step.offset)))
+    note = f"storage_align of stage {stage.ours} is left out: it changes nothing on a processor"
+    aligned = replace(stage, attrs=StageAttributes(stage.attrs.auto_unroll_max_step, step.offset))
+    return replace(before.with_stage(step.stage_id, aligned), notes=(*before.notes, note))
 
 
 @applied.register
@@ -314,7 +317,18 @@ def _cache_read(step: CacheReadStep, before: Structure) -> Structure:
         raise ScheduleError(f"asked to copy stage {source.name} for no stage; name those that read it")
     op = replace(source.op, name=_copy_name(source.name, _scope(step.scope_name), before.stages))
     axes = tuple((f"ax{k}", Range(0, extent)) for k, extent in enumerate(op.shape))
-    return before.inserted(step.stage_id + 1, computed_stage(op, op.name, axes))
+    after = before.then(ours.CacheRead(source.ours, tuple(before.stages[reader].ours for reader in step.reader_stage_ids), c_identifier(step.scope_name)))
+    return after.inserted(step.stage_id + 1, computed_stage(op, op.name, axes, same=_made(before, after)))
+
+
+def _made(before: Structure, after: Structure) -> Named:
+    """The stage of ours that a step made."""
+    known = before.computed
+    return next((_named(after, stage.name) for stage in after.sketch.state.stages if stage.name not in known), ("", ()))
+
+
+def _named(structure: Structure, name: str) -> Named:
+    return ("", ()) if structure.refused else (name, structure.sketch.state[name].loops)
 
 
 def _scope(name: str) -> str:
@@ -335,9 +349,10 @@ def _copy_name(name: str, scope: str, stages: Sequence[Stage]) -> str:
 def _cache_write(step: CacheWriteStep, before: Structure) -> Structure:
     stage = _untouched(before, step.stage_id, "cache")
     op = replace(stage.op, name=f"{stage.name}.{_scope(step.scope_name)}")
-    private = computed_stage(op, op.name, tuple((f"{label}.c", values) for label, values in stage.spatial), stage.reduced)
-    copy = replace(computed_stage(stage.op, stage.name, stage.spatial), compute_at=stage.compute_at)
-    return before.with_stage(step.stage_id, copy).inserted(step.stage_id, private)
+    after = before.then(ours.CacheWrite(stage.ours))
+    private = computed_stage(op, op.name, tuple((f"{label}.c", values) for label, values in stage.spatial), stage.reduced, _made(before, after))
+    copy = replace(computed_stage(stage.op, stage.name, stage.spatial, same=_named(after, stage.ours)), compute_at=stage.compute_at)
+    return after.with_stage(step.stage_id, copy).inserted(step.stage_id, private)
 
 
 def _untouched(before: Structure, number: int, verb: str) -> Stage:
@@ -370,8 +385,22 @@ def _rfactor(step: RfactorStep, before: Structure) -> Structure:
     axes = (*stage.spatial[: step.factor_iter_id], (loop.label, values), *stage.spatial[step.factor_iter_id :])
     op = replace(stage.op, name=f"{stage.name}.rf")
     combined = tuple((f"ax{k}", one) for k, (_, one) in enumerate(stage.spatial))
-    final = replace(computed_stage(stage.op, f"{stage.name}.repl", combined, ((f"{loop.label}.v", values),)), compute_at=stage.compute_at)
-    return before.with_stage(step.stage_id, final).inserted(step.stage_id, computed_stage(op, op.name, axes, rest))
+    after = _rfactored(before, step)
+    final = computed_stage(stage.op, f"{stage.name}.repl", combined, ((f"{loop.label}.v", values),), _named(after, stage.ours))
+    partial = computed_stage(op, op.name, axes, rest, _made(before, after))
+    return after.with_stage(step.stage_id, replace(final, compute_at=stage.compute_at)).inserted(step.stage_id, partial)
+
+
+def _rfactored(before: Structure, step: RfactorStep) -> Structure:
+    """With the step of ours: spatial loops as declared, whole reductions, then the parts of one that was cut, the loop last."""
+    one = before.as_one_loop(step.stage_id, step.iter_id)
+    if one.refused:
+        return one
+    own = one.stages[step.stage_id]
+    (loop,), stage = own.iters[step.iter_id].loops, one.sketch.state[own.ours]
+    whole = tuple(axis.name for axis in stage.axes if axis.name in stage.loops and axis.name != loop)
+    order = (*whole, *(other for other in own.loops if other not in (*whole, loop)), loop)
+    return (one if stage.loops == order else one.then(ours.Reorder(own.ours, order))).then(ours.Rfactor(own.ours, loop, step.factor_iter_id))
 
 
 def _rest_of_reduction(stage: Stage, loop: Iterator) -> Axes:
