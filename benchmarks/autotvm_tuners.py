@@ -25,14 +25,14 @@ import autotvm_templates  # noqa: F401  # registers them
 from common import console, machine_line, parser, table
 
 from ansor import autotvm
-from ansor.autotvm.config_features import FEATURE_TYPES
-from ansor.autotvm.database import Database, filter_inputs
-from ansor.autotvm.local_measure import BuildResult
-from ansor.autotvm.measure import MeasureOption
-from ansor.autotvm.model_based_tuner import ModelBasedTuner
-from ansor.autotvm.sa_model_optimizer import SimulatedAnnealingOptimizer
-from ansor.autotvm.tuner import Tuner
-from ansor.autotvm.xgboost_cost_model import XGBoostCostModel
+from ansor.compat.autotvm.config_features import FEATURE_TYPES
+from ansor.compat.autotvm.database import Database, filter_inputs
+from ansor.compat.autotvm.local_measure import BuildResult
+from ansor.compat.autotvm.measure import MeasureOption
+from ansor.compat.autotvm.model_based_tuner import ModelBasedTuner
+from ansor.compat.autotvm.sa_model_optimizer import SimulatedAnnealingOptimizer
+from ansor.compat.autotvm.tuner import Tuner
+from ansor.compat.autotvm.xgboost_cost_model import XGBoostCostModel
 from ansor.compat.common.outcome import MeasureErrorNo
 
 TABLE = Path("build") / "autotvm_tuners.log"

@@ -17,14 +17,14 @@ import pytest
 
 import ansor
 from ansor import auto_scheduler, autotvm
-from ansor.auto_scheduler.measured import MeasureInput, MeasureResult
-from ansor.auto_scheduler.search_task import recover_measure_input
 from ansor.cli import main
 from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.source import Argument, CSource
 from ansor.codegen.toolchain import Compiled, find_compiler, prepare
 from ansor.codegen.tools import Tools
 from ansor.compat import log_entries
+from ansor.compat.auto_scheduler.measured import MeasureInput, MeasureResult
+from ansor.compat.auto_scheduler.search_task import recover_measure_input
 from ansor.compat.conversion import convert
 from ansor.compat.log_kinds import LogKind
 from ansor.dataset.examples import examples_of

@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from ansor.auto_scheduler import log_line as state_line
-from ansor.auto_scheduler import record as states
-from ansor.auto_scheduler.measured import LayoutRewriteOption, MeasureInput
-from ansor.autotvm import log_line as config_line
-from ansor.autotvm import record as configs
+from ansor.compat.auto_scheduler import log_line as state_line
+from ansor.compat.auto_scheduler import record as states
+from ansor.compat.auto_scheduler.measured import LayoutRewriteOption, MeasureInput
+from ansor.compat.autotvm import log_line as config_line
+from ansor.compat.autotvm import record as configs
 from ansor.compat.common.log_lines import Loaded
 from ansor.compat.log_kinds import LogKind, append, kind_of_file, put
 from ansor.compat.state_records import FromStates, FromTrials

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ansor.auto_scheduler import log_line as state_line
-from ansor.auto_scheduler import record as states
-from ansor.autotvm import log_line as config_line
-from ansor.autotvm import record as configs
+from ansor.compat.auto_scheduler import log_line as state_line
+from ansor.compat.auto_scheduler import record as states
+from ansor.compat.autotvm import log_line as config_line
+from ansor.compat.autotvm import record as configs
 from ansor.compat.common import log_lines
 from ansor.compat.common.log_lines import Loaded
 from ansor.compat.common.outcome import MeasureErrorNo

@@ -15,15 +15,15 @@ import re
 from collections.abc import Mapping
 from functools import cache
 
-from ansor.auto_scheduler.compute_dag import ComputeDAG
-from ansor.auto_scheduler.log_line import LogRecord
-from ansor.auto_scheduler.matching import found_among
-from ansor.auto_scheduler.measured import MeasureInput, RecordedState, RecordedTask
-from ansor.auto_scheduler.measuring import measured
-from ansor.auto_scheduler.search_task import SearchTask
-from ansor.auto_scheduler.tune import state_of_row
-from ansor.auto_scheduler.workload_key import parse_workload_key
-from ansor.auto_scheduler.workload_registry import workload_key_to_tensors
+from ansor.compat.auto_scheduler.compute_dag import ComputeDAG
+from ansor.compat.auto_scheduler.log_line import LogRecord
+from ansor.compat.auto_scheduler.matching import found_among
+from ansor.compat.auto_scheduler.measured import MeasureInput, RecordedState, RecordedTask
+from ansor.compat.auto_scheduler.measuring import measured
+from ansor.compat.auto_scheduler.search_task import SearchTask
+from ansor.compat.auto_scheduler.tune import state_of_row
+from ansor.compat.auto_scheduler.workload_key import parse_workload_key
+from ansor.compat.auto_scheduler.workload_registry import workload_key_to_tensors
 from ansor.compat.common.failures import ERRORS
 from ansor.compat.common.hardware import HardwareParams
 from ansor.compat.common.local_target import local_target

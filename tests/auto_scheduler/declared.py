@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ansor import te
-from ansor.auto_scheduler.compute_dag import ComputeDAG
-from ansor.auto_scheduler.loop_state import State
+from ansor.compat.auto_scheduler.compute_dag import ComputeDAG
+from ansor.compat.auto_scheduler.loop_state import State
 from ansor.ir import interpreter
 from ansor.ir.evaluate import evaluate
 from ansor.schedule.sketch import Sketch

@@ -2,8 +2,8 @@
 
 import json
 
-from ansor.auto_scheduler.measured import MeasureInput, MeasureResult, RecordedState, RecordedTask
-from ansor.auto_scheduler.steps import ComputeInlineStep
+from ansor.compat.auto_scheduler.measured import MeasureInput, MeasureResult, RecordedState, RecordedTask
+from ansor.compat.auto_scheduler.steps import ComputeInlineStep
 from ansor.compat.common.hardware import HardwareParams
 from ansor.support.json_values import Json
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from math import prod
 
-from ansor.auto_scheduler.compute_dag import ComputeDAG
-from ansor.auto_scheduler.loop_state import State
-from ansor.auto_scheduler.stages import Iterator, IteratorKind, Stage
-from ansor.auto_scheduler.steps import SplitStep
+from ansor.compat.auto_scheduler.compute_dag import ComputeDAG
+from ansor.compat.auto_scheduler.loop_state import State
+from ansor.compat.auto_scheduler.stages import Iterator, IteratorKind, Stage
+from ansor.compat.auto_scheduler.steps import SplitStep
 from ansor.errors import ScheduleError
 from tests.declarations import Draw
 

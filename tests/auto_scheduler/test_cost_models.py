@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ansor.auto_scheduler import ComputeDAG, MeasureInput, MeasureResult, RandomModel, SearchTask, SketchPolicy, State, XGBModel, save_records
-from ansor.auto_scheduler.cost_models import features_of
+from ansor.compat.auto_scheduler.cost_models import features_of
 from ansor.errors import CostModelError
 from ansor.te import workloads
 

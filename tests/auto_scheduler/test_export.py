@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ansor.auto_scheduler.compute_dag import ComputeDAG
-from ansor.auto_scheduler.export import state_of
-from ansor.auto_scheduler.matching import found_among, row_of
-from ansor.auto_scheduler.steps import step_from_list
+from ansor.compat.auto_scheduler.compute_dag import ComputeDAG
+from ansor.compat.auto_scheduler.export import state_of
+from ansor.compat.auto_scheduler.matching import found_among, row_of
+from ansor.compat.auto_scheduler.steps import step_from_list
 from ansor.errors import ScheduleError
 from ansor.ir.simplify import simplified
 from ansor.schedule.sketch import Sketch

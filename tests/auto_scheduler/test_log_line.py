@@ -19,8 +19,8 @@ from ansor.auto_scheduler import (
     dump_record_to_string,
     load_record_from_string,
 )
-from ansor.auto_scheduler.log_line import VERSIONS, LogRecord, read_line, write_line
-from ansor.auto_scheduler.steps import ComputeInlineStep
+from ansor.compat.auto_scheduler.log_line import VERSIONS, LogRecord, read_line, write_line
+from ansor.compat.auto_scheduler.steps import ComputeInlineStep
 from ansor.errors import RecordError
 from ansor.support.json_values import DEEPEST, LONGEST
 from tests.auto_scheduler.lines import HARDWARE, HASHED, LINE, MATMUL, STEPS, TASKS, changed, line, measured

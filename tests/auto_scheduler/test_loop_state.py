@@ -7,8 +7,8 @@ import pytest
 
 from ansor import te
 from ansor.auto_scheduler import ComputeDAG, State
-from ansor.auto_scheduler.stages import ComputeAtKind, Iterator, Range, Stage
-from ansor.auto_scheduler.steps import IteratorAnnotation, Step
+from ansor.compat.auto_scheduler.stages import ComputeAtKind, Iterator, Range, Stage
+from ansor.compat.auto_scheduler.steps import IteratorAnnotation, Step
 from ansor.errors import ScheduleError
 from ansor.te import nn, workloads
 from ansor.te.tensor import Tensor

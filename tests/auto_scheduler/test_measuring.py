@@ -18,9 +18,9 @@ from ansor.auto_scheduler import (
     ProgramMeasurer,
     SearchTask,
     register_workload_tensors,
-    task_inputs,
 )
-from ansor.auto_scheduler.measuring import failed, measured
+from ansor.compat.auto_scheduler import task_inputs
+from ansor.compat.auto_scheduler.measuring import failed, measured
 from ansor.compat.common.failures import ERRORS
 from ansor.errors import MachineTrouble, TargetError
 from ansor.measure.failure import KINDS, Failure

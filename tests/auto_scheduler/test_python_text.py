@@ -8,10 +8,10 @@ import pytest
 
 import ansor
 from ansor import te
-from ansor.auto_scheduler.compute_dag import ComputeDAG
-from ansor.auto_scheduler.loop_state import State
-from ansor.auto_scheduler.stages import clean
-from ansor.auto_scheduler.steps import CacheReadStep, FuseStep, SplitStep
+from ansor.compat.auto_scheduler.compute_dag import ComputeDAG
+from ansor.compat.auto_scheduler.loop_state import State
+from ansor.compat.auto_scheduler.stages import clean
+from ansor.compat.auto_scheduler.steps import CacheReadStep, FuseStep, SplitStep
 from ansor.errors import ScheduleError
 from ansor.ir.simplify import simplified
 from ansor.schedule.sketch import Sketch

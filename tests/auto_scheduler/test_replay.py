@@ -18,7 +18,7 @@ from ansor.auto_scheduler import (
     dump_record_to_string,
     load_record_from_string,
 )
-from ansor.auto_scheduler.steps import step_from_list
+from ansor.compat.auto_scheduler.steps import step_from_list
 from ansor.errors import ScheduleError
 from ansor.ir.evaluate import evaluate
 from ansor.ir.simplify import simplified

@@ -23,7 +23,7 @@ from ansor.auto_scheduler import (
     State,
     XGBModel,
 )
-from ansor.auto_scheduler.search_policy import DEFAULTS
+from ansor.compat.auto_scheduler.search_policy import DEFAULTS
 from ansor.errors import CostModelError, ScheduleError
 from ansor.te import workloads
 from tests.auto_scheduler.declared import check_interpreted

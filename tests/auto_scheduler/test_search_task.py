@@ -27,9 +27,8 @@ from ansor.auto_scheduler import (
     register_task_input_check_func,
     register_workload,
     save_records,
-    task_inputs,
-    workload_registry,
 )
+from ansor.compat.auto_scheduler import task_inputs, workload_registry
 from ansor.compat.common.local_target import local_target
 from ansor.errors import AnsorError, DeclarationError, RecordError, ScheduleError, TargetError
 from ansor.targets.base import parse_target

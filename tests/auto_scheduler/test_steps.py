@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansor.auto_scheduler.steps import (
+from ansor.compat.auto_scheduler.steps import (
     STEPS,
     AnnotationStep,
     CacheReadStep,

@@ -189,7 +189,7 @@ def test_programs_of_other_sizes_count_where_that_is_asked_for(tmp_path: Path) -
 
 
 def test_tasks_of_one_run_have_one_target() -> None:
-    from ansor.auto_scheduler.tune import run
+    from ansor.compat.auto_scheduler.tune import run
 
     searches = [SketchPolicy(task_of(threads)).search_of for threads in (1, 2)]
     with pytest.raises(TargetError, match="give all of them one target"):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansor.auto_scheduler import calc_workload_dis_factor, decode_workload_key
-from ansor.auto_scheduler.workload_key import WorkloadKey, parse_workload_key
+from ansor.compat.auto_scheduler.workload_key import WorkloadKey, parse_workload_key
 from tests.auto_scheduler.lines import HASHED, MATMUL
 
 CONV = ["func1", [8, 3, 224, 224], [32, 3, 3, 3], [0, 0], [1, 1], "float32"]

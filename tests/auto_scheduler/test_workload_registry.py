@@ -16,8 +16,8 @@ from ansor.auto_scheduler import (
     save_workload_func_registry,
     serialize_workload_registry_entry,
     workload_key_to_tensors,
-    workload_registry,
 )
+from ansor.compat.auto_scheduler import workload_registry
 from ansor.errors import AnsorError, DeclarationError, RecordError
 from ansor.te import workloads
 from ansor.te.tensor import Tensor

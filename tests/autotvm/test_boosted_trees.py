@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ansor.autotvm.boosted_trees import Boosting, Samples, average_recall, fit_trees, pairwise_gradient
+from ansor.compat.autotvm.boosted_trees import Boosting, Samples, average_recall, fit_trees, pairwise_gradient
 
 ONE = np.zeros(8, dtype=np.int64)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ansor.autotvm import ConfigSpace
-from ansor.autotvm.config_features import ConfigFeatures, matrix
+from ansor.compat.autotvm.config_features import ConfigFeatures, matrix
 from ansor.errors import ConfigError
 from tests.autotvm.gemm_task import GemmTask
 

@@ -3,8 +3,8 @@
 import pytest
 
 from ansor.autotvm import ConfigEntity, MeasureInput, MeasureResult, Task
-from ansor.autotvm.database import Database, filter_inputs, measure_str_key
-from ansor.autotvm.si_prefix import format_si_prefix
+from ansor.compat.autotvm.database import Database, filter_inputs, measure_str_key
+from ansor.compat.autotvm.si_prefix import format_si_prefix
 
 
 def config(index: int, code_hash: str | None = None) -> ConfigEntity:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ansor.autotvm.graph_tuner import DPTuner, PBQPTuner
+from ansor.compat.autotvm.graph_tuner import DPTuner, PBQPTuner
 from ansor.errors import TargetError
 
 ONE_LAYOUT = "layouts are no choice of single operators: ansor.compile decides on one for a network, and operands are packed by the kernels that read them"

@@ -8,7 +8,7 @@ import pytest
 import ansor
 from ansor import te
 from ansor.autotvm import feature
-from ansor.autotvm.loop_touches import ANNOTATIONS
+from ansor.compat.autotvm.loop_touches import ANNOTATIONS
 from ansor.manual.schedule import Schedule
 from ansor.te.tensor import Tensor
 

@@ -20,7 +20,7 @@ from ansor.autotvm import (
     decode,
     encode,
 )
-from ansor.autotvm.log_line import read_line
+from ansor.compat.autotvm.log_line import read_line
 from ansor.errors import RecordError
 from ansor.support.json_values import DEEPEST, LONGEST
 from tests.autotvm.lines import LINE, changed

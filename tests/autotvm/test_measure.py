@@ -10,8 +10,8 @@ import pytest
 import ansor
 from ansor import autotvm, te
 from ansor.autotvm import MeasureErrorNo, MeasureInput, MeasureResult, local_measure
-from ansor.autotvm.local_measure import BuildResult
-from ansor.autotvm.measure import BatchTrouble, MeasureBatch, create_measure_batch, measure_option
+from ansor.compat.autotvm.local_measure import BuildResult
+from ansor.compat.autotvm.measure import BatchTrouble, MeasureBatch, create_measure_batch, measure_option
 from ansor.compat.common.program import source_of
 from ansor.errors import ConfigError, MachineTrouble, MeasureError, TargetError
 from ansor.measure.builder import Built

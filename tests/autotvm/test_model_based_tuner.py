@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ansor.autotvm import ConfigEntity, ConfigSpace, MeasureInput, MeasureResult, Task
-from ansor.autotvm.model_based_tuner import ModelBasedTuner, Scores, diverse
+from ansor.compat.autotvm.model_based_tuner import ModelBasedTuner, Scores, diverse
 from ansor.errors import ConfigError
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from ansor import autotvm
 from ansor.autotvm import ApplyFixedConfig, ApplyGraphBest, ApplyHistoryBest, ConfigEntity, DispatchContext, FallbackConfigEntity, MeasureInput, MeasureResult
-from ansor.autotvm.recorded_dispatch import Pair, Records
+from ansor.compat.autotvm.recorded_dispatch import Pair, Records
 from ansor.errors import ConfigError, RecordError
 from tests.autotvm.templates import matmul
 

@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from ansor.autotvm import ConfigSpace
-from ansor.autotvm.sa_model_optimizer import SimulatedAnnealingOptimizer
-from ansor.autotvm.xgboost_cost_model import XGBoostCostModel
+from ansor.compat.autotvm.sa_model_optimizer import SimulatedAnnealingOptimizer
+from ansor.compat.autotvm.xgboost_cost_model import XGBoostCostModel
 from ansor.errors import ConfigError
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ansor.autotvm import ConfigEntity
-from ansor.autotvm.xgboost_cost_model import XGBoostCostModel
+from ansor.compat.autotvm.xgboost_cost_model import XGBoostCostModel
 from ansor.errors import ConfigError, CostModelError
 from ansor.manual.schedule import Schedule
 from ansor.te.tensor import Tensor

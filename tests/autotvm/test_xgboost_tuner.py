@@ -8,9 +8,9 @@ from statistics import median
 import pytest
 
 from ansor.autotvm import MeasureInput, MeasureResult, RandomTuner, Task
-from ansor.autotvm.sa_model_optimizer import SimulatedAnnealingOptimizer
-from ansor.autotvm.tuner import Tuner
-from ansor.autotvm.xgboost_tuner import XGBTuner
+from ansor.compat.autotvm.sa_model_optimizer import SimulatedAnnealingOptimizer
+from ansor.compat.autotvm.tuner import Tuner
+from ansor.compat.autotvm.xgboost_tuner import XGBTuner
 from ansor.errors import ConfigError
 from tests.autotvm.gemm_task import GemmTask, measured
 from tests.autotvm.test_sa_model_optimizer import space

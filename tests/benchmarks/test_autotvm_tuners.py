@@ -9,7 +9,7 @@ from autotvm_tuners import LAYER, OTHER_LAYER, BestSoFar, MeasuredOnce, curve
 
 from ansor import autotvm
 from ansor.autotvm import MeasureInput, MeasureResult
-from ansor.autotvm.local_measure import BuildResult
+from ansor.compat.autotvm.local_measure import BuildResult
 
 
 class Counting:

@@ -11,13 +11,13 @@ import pytest
 
 from ansor import auto_scheduler
 from ansor.auto_scheduler import record as states
-from ansor.auto_scheduler.compute_dag import ComputeDAG
-from ansor.auto_scheduler.log_line import LogRecord, write_line
-from ansor.auto_scheduler.measured import MeasureInput, MeasureResult, RecordedState, RecordedTask
-from ansor.auto_scheduler.measuring import failed
-from ansor.auto_scheduler.search_task import SearchTask
-from ansor.auto_scheduler.tune import state_of_row
 from ansor.autotvm import record as configs
+from ansor.compat.auto_scheduler.compute_dag import ComputeDAG
+from ansor.compat.auto_scheduler.log_line import LogRecord, write_line
+from ansor.compat.auto_scheduler.measured import MeasureInput, MeasureResult, RecordedState, RecordedTask
+from ansor.compat.auto_scheduler.measuring import failed
+from ansor.compat.auto_scheduler.search_task import SearchTask
+from ansor.compat.auto_scheduler.tune import state_of_row
 from ansor.compat.common.hardware import HardwareParams
 from ansor.compat.common.outcome import MeasureErrorNo
 from ansor.compat.conversion import NO_CONFIG, NO_PROGRAM, convert

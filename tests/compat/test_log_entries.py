@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from ansor.auto_scheduler import record as states
-from ansor.auto_scheduler.log_line import LogRecord, write_line
 from ansor.autotvm import ConfigEntity, MeasureInput, MeasureResult, Task, encode
 from ansor.autotvm import record as configs
 from ansor.cli import main
+from ansor.compat.auto_scheduler.log_line import LogRecord, write_line
 from ansor.compat.command_line import LOG_KINDS
 from ansor.compat.log_kinds import LogKind
 from ansor.measure.failure import Failure

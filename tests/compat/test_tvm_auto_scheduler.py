@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ansor.auto_scheduler.loop_state import State
-from ansor.auto_scheduler.search_task import SearchTask
 from ansor.compat import tvm
+from ansor.compat.auto_scheduler.loop_state import State
+from ansor.compat.auto_scheduler.search_task import SearchTask
 from ansor.compat.tvm import auto_scheduler, te
 from ansor.cost_model.features import extract
 from ansor.te import workloads

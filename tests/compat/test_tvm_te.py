@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import ansor.te
-from ansor.auto_scheduler.tir_text import expression_text
 from ansor.compat import tvm
+from ansor.compat.auto_scheduler.tir_text import expression_text
 from ansor.compat.tvm import te
 from ansor.errors import DeclarationError
 from ansor.ir.evaluate import evaluate

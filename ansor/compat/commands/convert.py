@@ -6,11 +6,11 @@ import argparse
 import inspect
 
 from ansor import api
-from ansor.auto_scheduler.compute_dag import ComputeDAG
-from ansor.auto_scheduler.workload_registry import make_workload_key, register_workload_tensors
 from ansor.commands.as_json import say_json
 from ansor.commands.common import made, make_console
 from ansor.commands.subject import NetworkSubject, OperatorSubject, Subject, resolve
+from ansor.compat.auto_scheduler.compute_dag import ComputeDAG
+from ansor.compat.auto_scheduler.workload_registry import make_workload_key, register_workload_tensors
 from ansor.compat.conversion import convert
 from ansor.compat.log_kinds import LogKind
 from ansor.errors import DeclarationError

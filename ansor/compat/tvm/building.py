@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ansor.auto_scheduler.target_text import target_of
+from ansor.compat.auto_scheduler.target_text import target_of
 from ansor.compat.common import program as searched
 from ansor.compat.common.local_target import local_target
 from ansor.compat.tvm.function import Function

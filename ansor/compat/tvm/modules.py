@@ -20,7 +20,7 @@ AUTO_SCHEDULER: Mapping[str, tuple[str, ...]] = {
     "measure_record": ("record", "log_line"), "search_policy": ("search_policy",), "search_task": ("search_task", "measured", "task_inputs"),
     "task_scheduler": ("task_scheduler",), "workload_registry": ("workload_registry",),
 }  # fmt: skip
-"""Module of `tvm.auto_scheduler` -> modules of `ansor.auto_scheduler`."""
+"""Module of `tvm.auto_scheduler` -> modules of `ansor.compat.auto_scheduler`."""
 
 AUTOTVM: Mapping[str, tuple[str, ...]] = {
     "database": ("database",), "feature": ("feature",), "measure": ("measure", "measured"), "measure.measure": ("measure", "measured"),
@@ -37,7 +37,7 @@ AUTOTVM: Mapping[str, tuple[str, ...]] = {
     "tuner.model_based_tuner": ("model_based_tuner",), "tuner.sa_model_optimizer": ("sa_model_optimizer",), "tuner.xgboost_cost_model": ("xgboost_cost_model",),
     "tuner.xgboost_tuner": ("xgboost_tuner",), "graph_tuner": ("graph_tuner",),
 }  # fmt: skip
-"""Module of `tvm.autotvm` -> modules of `ansor.autotvm`; of `ansor` where their names have a dot."""
+"""Module of `tvm.autotvm` -> modules of `ansor.compat.autotvm`; of `ansor` where their names have a dot."""
 
 DEVICES = ("cuda", "gpu", "rocm", "arm_cpu", "mali", "bifrost", "intel_graphics", "hls", "hexagon", "adreno")
 TOPI: Mapping[str, tuple[str, ...]] = {
@@ -79,8 +79,8 @@ def put() -> None:
     vars(runtime)["ndarray"] = nd
     for module in FLAT:
         vars(module)["__path__"] = []
-    _put(auto_scheduler, "ansor.auto_scheduler", AUTO_SCHEDULER)
-    _put(autotvm, "ansor.autotvm", AUTOTVM)
+    _put(auto_scheduler, "ansor.compat.auto_scheduler", AUTO_SCHEDULER)
+    _put(autotvm, "ansor.compat.autotvm", AUTOTVM)
     _put(topi, "ansor.compat.tvm.topi", TOPI)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 
-from ansor.auto_scheduler import log_line
-from ansor.auto_scheduler.loop_state import State, StateObject
-from ansor.auto_scheduler.measured import MeasureInput, MeasureResult
-from ansor.auto_scheduler.search_task import SearchTask, recovered_task
-from ansor.auto_scheduler.stages import IteratorKind, Stage
-from ansor.auto_scheduler.steps import CacheReadStep, CacheWriteStep, IteratorAnnotation, RfactorStep, Step
+from ansor.compat.auto_scheduler import log_line
+from ansor.compat.auto_scheduler.loop_state import State, StateObject
+from ansor.compat.auto_scheduler.measured import MeasureInput, MeasureResult
+from ansor.compat.auto_scheduler.search_task import SearchTask, recovered_task
+from ansor.compat.auto_scheduler.stages import IteratorKind, Stage
+from ansor.compat.auto_scheduler.steps import CacheReadStep, CacheWriteStep, IteratorAnnotation, RfactorStep, Step
 from ansor.compat.tvm.missing import of_auto_scheduler as __getattr__  # noqa: F401  # what is not here raises
 
 THREADS = (IteratorAnnotation.THREAD_X, IteratorAnnotation.THREAD_Y, IteratorAnnotation.THREAD_Z)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ansor.auto_scheduler.workload_key import calc_workload_dis_factor as calc_workload_dis_factor
-from ansor.auto_scheduler.workload_key import decode_workload_key as decode_workload_key
+from ansor.compat.auto_scheduler.workload_key import calc_workload_dis_factor as calc_workload_dis_factor
+from ansor.compat.auto_scheduler.workload_key import decode_workload_key as decode_workload_key
 from ansor.compat.tvm.topi.utils import get_const_int as get_const_int
 from ansor.compat.tvm.topi.utils import get_const_tuple as get_const_tuple
 

@@ -1,0 +1,133 @@
+"""A declaration in the order of TVM's auto-scheduler, so that numbers of stages in its logs mean the same tensors here. Source: TVM 0.9, `ComputeDAG`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+from ansor.compat.auto_scheduler.loop_state import State, StateObject, initial_state
+from ansor.compat.auto_scheduler.measured import LayoutRewriteOption, RecordedState
+from ansor.compat.auto_scheduler.operator_order import topological
+from ansor.compat.auto_scheduler.program import Program, program_of
+from ansor.compat.auto_scheduler.python_text import python_text
+from ansor.compat.auto_scheduler.tir_text import declaration_text, shortened
+from ansor.compat.auto_scheduler.workload_registry import workload_key_to_tensors
+from ansor.errors import DeclarationError
+from ansor.ir.access import producers
+from ansor.ir.dag import Dag
+from ansor.schedule.sketch import Sketch
+from ansor.te.tensor import Tensor
+
+AnyState = State | StateObject | RecordedState
+Hash = Callable[[str], str]
+
+
+class ComputeDAG:
+    """All tensors of a computation.
+
+    Args:
+        compute_or_sche: the tensors, inputs and outputs, that a kernel takes; or the key of a workload that is registered.
+
+    `ops` are all tensors, each after those it reads; a stage of a state has the number of its tensor there. Raises DeclarationError for a declaration
+    with two axes of one name in a tensor.
+    """
+
+    hash_func: Hash | None = None
+    """Replaces MD5 in workload keys, where it is set."""
+
+    def __init__(self, compute_or_sche: str | Sequence[Tensor]) -> None:
+        self.tensors = list(workload_key_to_tensors(compute_or_sche) if isinstance(compute_or_sche, str) else compute_or_sche)
+        self.dag = Dag(self.tensors)  # which checks what is declared
+        self.ops = topological(self.tensors)
+        _check_names(self.ops)
+
+    @property
+    def flop_ct(self) -> int:
+        """Arithmetic operations of the whole computation."""
+        return self.dag.flop
+
+    @cached_property
+    def _initial(self) -> StateObject:
+        return initial_state(self)
+
+    @property
+    def init_state(self) -> State:
+        """Every tensor in a nest of its own, as declared."""
+        return State(self._initial, self)
+
+    def get_init_state(self) -> State:
+        """Every tensor in a nest of its own, as declared."""
+        return self.init_state
+
+    @cached_property
+    def renamed(self) -> dict[int, Tensor]:
+        """Id of a tensor of `ops` -> what it is called where programs are made of it."""
+        found: dict[int, Tensor] = {}
+        pairs = list(zip(self.tensors, self.dag.tensors, strict=True))
+        while pairs:
+            ours, theirs = pairs.pop()
+            if id(ours) not in found:
+                found[id(ours)] = theirs
+                pairs += zip(producers(ours), producers(theirs), strict=True)
+        return found
+
+    def state_of(self, state: AnyState) -> State:
+        """A state with stages: steps of a log are applied to this declaration. Raises ScheduleError for steps that do not fit."""
+        if isinstance(state, RecordedState):
+            return self.get_init_state().apply(state.transform_steps)
+        return State(state, self) if isinstance(state, StateObject) else state
+
+    def replay(self, state: AnyState, layout_rewrite: LayoutRewriteOption = LayoutRewriteOption.NO_REWRITE) -> Program:
+        """The program of a state, and what of it could not be taken over. Raises ScheduleError for a state that is no program of a processor."""
+        return program_of(self, self.state_of(state).state_object, LayoutRewriteOption(layout_rewrite))
+
+    def apply_steps_from_state(
+        self, state: AnyState, layout_rewrite: LayoutRewriteOption = LayoutRewriteOption.NO_REWRITE
+    ) -> tuple[Sketch, list[Tensor]]:
+        """The program of a state as a schedule of ours, and the tensors that it takes: `auto_scheduler.lower` and `build` take both.
+
+        What cannot be expressed and changes no result is left out, with a warning of the logger "auto_scheduler" (`replay` gives the sentences).
+        Raises ScheduleError for a state that is no program of a processor.
+        """
+        found = self.replay(state, layout_rewrite)
+        found.warn()
+        return found.sketch, self.tensors
+
+    def print_python_code_from_state(self, state: AnyState) -> str:
+        """The steps as Python, in terms of a schedule `s`."""
+        return python_text(self, self.state_of(state).state_object)
+
+    def infer_bound_from_state(self, state: AnyState) -> State:
+        """The state with the extents of all loops. Raises ScheduleError where a length is open."""
+        whole = self.state_of(state)
+        return State(self.replay(whole).bounded(whole.state_object), self)
+
+    def workload_key(self) -> str:
+        """`["hash", shape, ...]`: the MD5 of the declaration as TVM prints it, without shapes, then those of `tensors`."""
+        text = declaration_text(self.ops, simple=True)
+        other = type(self).hash_func
+        name = hashlib.md5(text.encode(), usedforsecurity=False).hexdigest() if other is None else other(text)
+        return json.dumps([name, *(list(tensor.shape) for tensor in self.tensors)])
+
+    def __str__(self) -> str:
+        return shortened(declaration_text(self.ops))
+
+    def __repr__(self) -> str:
+        return f"ComputeDAG({', '.join(op.name for op in self.ops)})"
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"tensors": self.tensors}
+
+    def __setstate__(self, state: dict[str, Sequence[Tensor]]) -> None:
+        self.__init__(state["tensors"])  # type: ignore[misc]  # what is pickled is what it is made of
+
+
+def _check_names(ops: Sequence[Tensor]) -> None:
+    for op in ops:
+        names = Counter(axis.name for axis in (*op.compute.axes, *op.compute.reduce_axes)) if op.compute else Counter[str]()
+        twice = [name for name, count in names.items() if count > 1]
+        if twice:
+            raise DeclarationError(f"asked for the DAG of a declaration in which {op.name} has two axes named {twice[0]!r}; rename one")

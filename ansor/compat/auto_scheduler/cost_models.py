@@ -1,0 +1,128 @@
+"""Cost models of states, under TVM's names: `XGBModel` is the model that comes with the package. Source: TVM 0.9, `auto_scheduler.cost_model`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.compat.auto_scheduler.declared_task import DeclaredTask, recovered
+from ansor.compat.auto_scheduler.loop_state import State
+from ansor.compat.auto_scheduler.matching import found_among
+from ansor.compat.auto_scheduler.measured import MeasureInput, MeasureResult
+from ansor.compat.auto_scheduler.record import RecordReader
+from ansor.cost_model.base import CostModel
+from ansor.cost_model.pretrained import pretrained
+from ansor.cost_model.random_model import RandomModel as OurRandomModel
+from ansor.cost_model.saved import load_model
+from ansor.errors import AnsorError
+from ansor.ir.feature_rows import FeatureRows, join
+from ansor.tasks.sketch_space import SketchSpace
+
+Scores = NDArray[np.float64]
+
+
+class PythonBasedModel:
+    """Base of models that score states themselves: give `predict`, and `update` if it learns. Higher scores are better. Tasks are `SearchTask`s."""
+
+    def update(self, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
+        """Learn from measurements, in addition to all earlier ones."""
+
+    def predict(self, task: Any, states: Sequence[State]) -> Sequence[float] | Scores:
+        """A score for each state."""
+        raise NotImplementedError
+
+    def predict_stages(self, task: Any, states: Sequence[State]) -> Sequence[float]:
+        """Scores of single stages, which nothing here asks for."""
+        raise NotImplementedError
+
+
+class _FeatureModel:
+    """Scores states by the features of their programs: `model` is the same for our search."""
+
+    def __init__(self, model: CostModel) -> None:
+        self.model = model
+        self._tasks: dict[str, int] = {}
+
+    def predict(self, task: DeclaredTask, states: Sequence[State]) -> Scores:
+        """A score for each state; -inf for one that is no program."""
+        programs = [features_of(task, state) for state in states]
+        known = [one for one in programs if one is not None]
+        scores = iter(self.model.predict(join(known)).tolist() if known else [])
+        return np.array([-np.inf if one is None else next(scores) for one in programs])
+
+    def update(self, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
+        """Learn from measurements; those that are no program teach nothing."""
+        features, seconds, numbers = [], [], []
+        for inp, result in zip(inputs, results, strict=True):
+            try:
+                whole = recovered(inp, rebuild_state=True)
+            except AnsorError:
+                continue
+            assert isinstance(whole.task, DeclaredTask) and isinstance(whole.state, State)
+            found = features_of(whole.task, whole.state)
+            if found is not None:
+                features.append(found)
+                seconds.append(result.mean_cost)
+                numbers.append(self._tasks.setdefault(whole.task.workload_key, len(self._tasks)))
+        if features:
+            self.model.update(join(features), np.array(seconds), np.array(numbers))
+
+    def update_from_file(self, file_name: str | Path, n_lines: int | None = None) -> None:
+        """Learn from a log, its first `n_lines` records."""
+        pairs = list(islice(iter(RecordReader(file_name)), n_lines))
+        self.update([inp for inp, _ in pairs], [result for _, result in pairs])
+
+    def save(self, file_name: str | Path) -> None:
+        """Write the model; no pickle."""
+        self.model.save(Path(file_name))
+
+    def load(self, file_name: str | Path) -> None:
+        """Go on with a saved model. Raises CostModelError for another file."""
+        self.model = load_model(Path(file_name))
+
+
+class RandomModel(_FeatureModel):
+    """Knows nothing: scores are random."""
+
+    def __init__(self, seed: int = 0) -> None:
+        super().__init__(OurRandomModel(seed))
+
+
+class XGBModel(_FeatureModel):
+    """The model that comes with the package, corrected by what is measured.
+
+    verbose_eval, num_warmup_sample, seed, adaptive_training: of TVM's model; ours says nothing, knows something from the start, draws nothing at random, and
+    learns from every round.
+    model_file: a saved model to begin with.
+    """
+
+    def __init__(
+        self, verbose_eval: int = 25, num_warmup_sample: int = 100, seed: int | None = None, model_file: str | Path | None = None,
+        adaptive_training: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(pretrained())
+        if model_file is not None:
+            self.load(model_file)
+
+
+Model = _FeatureModel | PythonBasedModel
+
+
+def features_of(task: DeclaredTask, state: State) -> FeatureRows | None:
+    """What our models see of a state; None for one that is no program of a processor, or has open lengths."""
+    try:
+        program = task.compute_dag.replay(state, task.layout_rewrite_option).sketch
+        if program.choices:
+            return None
+        found = found_among(program, [space.sketch for space in task.local.spaces])
+        if found is not None:  # its features are at hand
+            space, row = task.local.spaces[found[0]], found[1]
+            return space.features(np.array([row], np.int64).reshape(1, len(row)))
+        return SketchSpace(program, task.local_target).features(np.zeros((1, 0), np.int64))
+    except AnsorError:
+        return None

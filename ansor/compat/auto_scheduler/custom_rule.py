@@ -1,0 +1,61 @@
+"""A rule of a person's own, in terms of states: `PreloadCustomSketchRule`. Source: TVM 0.9, `auto_scheduler.search_policy`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ansor.compat.auto_scheduler.compute_dag import ComputeDAG
+from ansor.compat.auto_scheduler.export import exported
+from ansor.compat.auto_scheduler.loop_state import State, StateObject
+from ansor.errors import ScheduleError
+from ansor.rules.base import Derived
+from ansor.schedule.sketch import Sketch
+from ansor.targets.base import Target
+
+Meets = Callable[[object, State, int], int]
+Applies = Callable[[object, State, int], Sequence[Sequence["State | StateObject | int"]]]
+
+
+class PreloadCustomSketchRule:
+    """A rule that is tried before the others.
+
+    meet_condition_func(policy, state, stage_id): PASS, APPLY (then later rules are tried, too) or APPLY_AND_SKIP_REST.
+    apply_func(policy, state, stage_id): a list of [state, number of the stage to go on with]; -1 ends.
+    """
+
+    PASS: ClassVar[int] = 0
+    APPLY: ClassVar[int] = 1
+    APPLY_AND_SKIP_REST: ClassVar[int] = 2
+
+    def __init__(self, meet_condition_func: Meets, apply_func: Applies, rule_name: str = "CustomSketchRule") -> None:
+        self.meet_condition_func, self.apply_func, self.rule_name = meet_condition_func, apply_func, rule_name
+
+
+@dataclass(frozen=True)
+class CustomRule:
+    """One of them, as our search derives sketches."""
+
+    given: PreloadCustomSketchRule
+    dag: ComputeDAG
+    policy: object
+    exclusive: bool = False
+
+    def derive(self, sketch: Sketch, stage: str, target: Target) -> Iterator[Derived]:
+        """What the rule makes of a stage; nothing where steps of TVM cannot tell the sketch so far."""
+        try:
+            state, numbers = exported(self.dag, sketch)
+        except ScheduleError:
+            return
+        number = numbers[stage]
+        answer = int(self.given.meet_condition_func(self.policy, state, number))
+        if answer == PreloadCustomSketchRule.PASS:
+            return
+        for found, following in self.given.apply_func(self.policy, state.copy(), number):
+            if not isinstance(found, State | StateObject) or not isinstance(following, int):
+                raise ScheduleError(f"the rule {self.given.rule_name} gave {found!r:.80}, {following!r:.80}; it has to give [state, number of the next stage]")
+            made = self.dag.replay(found)
+            pending = tuple(stage.ours for stage in made.stages[: following + 1] if stage.op_type == "compute")
+            derived = Sketch(sketch.dag, made.sketch.steps, made.sketch.choices)
+            yield Derived(derived, pending=pending, exclusive=answer == PreloadCustomSketchRule.APPLY_AND_SKIP_REST)

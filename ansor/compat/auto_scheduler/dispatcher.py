@@ -1,0 +1,101 @@
+"""Which programs serve inside a `with`: `ApplyHistoryBest` knows those of a log. Source: TVM 0.9, `auto_scheduler.dispatcher`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import ClassVar, Self
+
+from ansor.compat.auto_scheduler.callbacks import own_file
+from ansor.compat.auto_scheduler.declared_task import DeclaredTask
+from ansor.compat.auto_scheduler.history import Found, Pairs, best_of, best_of_ours, pairs_of
+from ansor.compat.auto_scheduler.loop_state import State
+from ansor.compat.auto_scheduler.measured import MeasureInput, MeasureResult
+from ansor.errors import AnsorError, RecordError
+
+
+class DispatchContext:
+    """The root, which knows nothing. `current` is the innermost one."""
+
+    current: ClassVar[DispatchContext]
+
+    def best(self, task: DeclaredTask) -> Found:
+        """The best program of a task. Raises RecordError when none is known."""
+        raise RecordError(f"asked for the best program of {task!r} outside of any ApplyHistoryBest; name a log, or put the call into one")
+
+    def query(self, target: str, workload_key: str, has_complex_op: bool = True, dag: object = None, func_name: str = "") -> State | None:
+        """The best state of a workload on a target; None when none is known. The last three are of TVM, and mean nothing here."""
+        try:
+            return self.best(DeclaredTask(workload_key=workload_key, target=target)).state
+        except AnsorError:
+            return None
+
+    def __enter__(self) -> Self:
+        self._around = DispatchContext.current
+        DispatchContext.current = self
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        DispatchContext.current = self._around
+
+
+class FallbackContext(DispatchContext):
+    """The root by its name in TVM."""
+
+
+class ApplyHistoryBest(DispatchContext):
+    """The best programs of logs: inside `with ApplyHistoryBest("log.json"):`, `task.apply_best()` takes them.
+
+    records: a log, several of them, or records themselves. n_lines: only the first ones. include_compatible: programs of workloads that differ in numbers
+    only count, too.
+    """
+
+    def __init__(
+        self, records: str | Path | Pairs | Iterable[str | Path], n_lines: int | None = None, include_compatible: bool = False
+    ) -> None:
+        self.include_compatible = include_compatible
+        self._records: dict[str, list[tuple[MeasureInput, MeasureResult]]] = {}
+        self._logs: list[str | Path] = []
+        self.load(records, n_lines)
+
+    def load(self, records: str | Path | Pairs | Iterable[str | Path], n_lines: int | None = None) -> None:
+        """More records."""
+        given = [records] if isinstance(records, str | Path) else list(records)
+        logs = [one for one in given if isinstance(one, str | Path)]
+        self._logs += logs
+        pairs = [pair for log in logs if Path(log).exists() for pair in pairs_of(log, n_lines)]
+        pairs += [one for one in given if not isinstance(one, str | Path)][:n_lines]
+        for inp, result in pairs:
+            self._records.setdefault(_name(inp.task.workload_key), []).append((inp, result))
+
+    def best(self, task: DeclaredTask) -> Found:
+        """The best program of a task; what the context around knows where this one knows none. Raises RecordError when none does."""
+        ours = [best_of_ours(task, own_file(log)) for log in self._logs]
+        found = [one for one in (*ours, self._of_lines(task)) if one is not None]
+        return min(found, key=lambda one: one.cost) if found else self._around_or_root.best(task)
+
+    def _of_lines(self, task: DeclaredTask) -> Found | None:
+        try:
+            return best_of(task, self._records.get(_name(task.workload_key), []), self.include_compatible)
+        except RecordError:
+            return None
+
+    @property
+    def _around_or_root(self) -> DispatchContext:
+        around = getattr(self, "_around", None)
+        return around if isinstance(around, DispatchContext) else _ROOT
+
+
+def _name(workload_key: str) -> str:
+    """The function or hash of a key: records of other sizes may count."""
+    try:
+        fields = json.loads(workload_key)
+    except ValueError:
+        return workload_key
+    return str(fields[0]) if isinstance(fields, list) and fields else workload_key
+
+
+_ROOT = FallbackContext()
+DispatchContext.current = _ROOT

@@ -1,0 +1,143 @@
+"""What a log knows of a task: the programs that were measured, as states or as rows of our search. Source: TVM 0.9, `auto_scheduler.measure_record`."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+
+from ansor.compat.auto_scheduler.callbacks import own_file
+from ansor.compat.auto_scheduler.declared_task import DeclaredTask
+from ansor.compat.auto_scheduler.loop_state import State
+from ansor.compat.auto_scheduler.matching import found_among
+from ansor.compat.auto_scheduler.measured import LayoutRewriteOption, MeasureInput, MeasureResult
+from ansor.compat.auto_scheduler.record import RecordReader
+from ansor.compat.auto_scheduler.workload_key import calc_workload_dis_factor, decode_workload_key
+from ansor.compat.common.hardware import kind_of_target
+from ansor.errors import RecordError, ScheduleError
+from ansor.run.states import Best, best_of_recorded
+from ansor.schedule.sketch import Sketch
+from ansor.search.tuner import Outcome, Pick
+from ansor.support.notices import log, warn
+from ansor.tasks import task as tasks
+from ansor.tasks.recorded import recorded_outcomes, say_left_out
+
+_logger = logging.getLogger("auto_scheduler")
+
+Pairs = Iterable[tuple[MeasureInput, MeasureResult]]
+
+
+@dataclass(frozen=True)
+class Found:
+    """The best program of a task: a state of a log, or a schedule of a record file of ours. `cost`: its seconds, scaled where it is another size's."""
+
+    task: DeclaredTask
+    cost: float
+    state: State | None = None
+    best: Best | None = None
+
+    def schedule(self, layout_rewrite_option: LayoutRewriteOption | None = None) -> Sketch:
+        """The program."""
+        if self.best is not None:
+            return Sketch(self.best.sketch.dag, self.best.sketch.concrete_steps(self.best.row))
+        assert self.state is not None
+        option = self.task.layout_rewrite_option if layout_rewrite_option is None else layout_rewrite_option
+        return self.task.compute_dag.apply_steps_from_state(self.state, option)[0]
+
+    @cached_property
+    def text(self) -> str:
+        """The program's steps as Python, or as steps of ours."""
+        if self.state is not None:
+            return self.task.compute_dag.print_python_code_from_state(self.state)
+        return f"{self.schedule()}\n"
+
+
+def pairs_of(records: str | Path | Pairs, n_lines: int | None = None) -> Iterator[tuple[MeasureInput, MeasureResult]]:
+    """The records of a log, or those given; the first `n_lines` of them."""
+    pairs = RecordReader(records) if isinstance(records, str | Path) else records
+    return islice(iter(pairs), n_lines)
+
+
+def best_of(task: DeclaredTask, log: str | Path | Pairs, include_compatible: bool = False) -> Found:
+    """The best program that a log, and the record file of ours beside it, know of a task. Raises RecordError when there is none.
+
+    Programs whose steps do not fit the declaration, or make no program of a processor, do not count: they are a warning.
+    """
+    found = best_of_ours(task, own_file(log)) if isinstance(log, str | Path) else None
+    lines = [] if isinstance(log, str | Path) and found is not None and not Path(log).exists() else pairs_of(log)
+    for inp, cost in sorted(_of_task(task, lines, include_compatible), key=lambda pair: pair[1]):
+        if found is not None and found.cost <= cost:
+            break
+        try:
+            state = task.compute_dag.state_of(inp.state)
+            task.compute_dag.replay(state)
+        except ScheduleError as error:
+            _logger.warning("a program of %s is left out: %s", task.workload_key, error)
+            continue
+        return Found(task, cost, state)
+    if found is None:
+        name = log if isinstance(log, str | Path) else "the log"
+        raise RecordError(f"asked for the best program of {task!r}, of which {name} has none that runs; tune it first")
+    return found
+
+
+def best_of_ours(task: DeclaredTask, path: Path) -> Found | None:
+    """The best program that a record file of ours knows of a task; None without one."""
+    if not path.exists():
+        return None
+    found = recorded_outcomes(task.local, path)
+    say_left_out([found.left_out], path, log.info, warn)
+    best = best_of_recorded(task.local, found)
+    return None if best is None else Found(task, best.cost, best=best)
+
+
+def _of_task(task: DeclaredTask, pairs: Pairs, include_compatible: bool) -> Iterator[tuple[MeasureInput, float]]:
+    """Successful programs of the workload and the kind of target, with their mean cost."""
+    wanted = decode_workload_key(task.workload_key)
+    for inp, result in pairs:
+        if kind_of_target(inp.task.target) != task.target_kind or not math.isfinite(result.mean_cost):
+            continue
+        factor = 1.0
+        if inp.task.workload_key != task.workload_key:
+            given = decode_workload_key(inp.task.workload_key)
+            factor = 1.0 if given == wanted else calc_workload_dis_factor(wanted, given) if include_compatible else math.inf
+        if math.isfinite(factor):
+            yield inp, result.mean_cost * factor
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Programs of a log as rows of our search, and how many are none, by reason."""
+
+    outcomes: tuple[Outcome, ...]
+    left_out: dict[str, int]
+
+
+NO_ROW = "they are not programs of this search"
+OTHER_TASK = "they are of other workloads or targets"
+
+
+def rows_of(task: DeclaredTask, pairs: Pairs, local: tasks.SearchTask | None = None) -> Rows:
+    """What a log knows of a task, failures too, as the search of `local` is told it. Costs are those of the log, whatever machine it was."""
+    wanted, outcomes, left_out = decode_workload_key(task.workload_key), [], Counter[str]()
+    sketches = [space.sketch for space in (local or task.local).spaces]
+    for inp, result in pairs:
+        if kind_of_target(inp.task.target) != task.target_kind or decode_workload_key(inp.task.workload_key) != wanted:
+            left_out[OTHER_TASK] += 1
+            continue
+        try:
+            row = found_among(task.compute_dag.replay(inp.state).sketch, sketches)
+        except ScheduleError as error:
+            left_out[str(error)] += 1
+            continue
+        if row is None:
+            left_out[NO_ROW] += 1
+        else:
+            cost = result.mean_cost
+            outcomes.append(Outcome(Pick(*row), cost if math.isfinite(cost) else None, None if math.isfinite(cost) else str(int(result.error_no))))
+    return Rows(tuple(outcomes), dict(left_out))

@@ -1,0 +1,47 @@
+"""Layout rewriting: operands that may be stored in the order in which loops walk over them.
+
+A declaration names them in the attribute `layout_free_placeholders` of the tensor that reads them. TVM changes the declaration; here the operand is packed:
+ahead of time when it is a constant (REWRITE_FOR_PRE_TRANSFORMED), by the program itself otherwise (INSERT_TRANSFORM_STAGE). Its shape stays as declared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ansor.compat.auto_scheduler.declaration import Declaration
+from ansor.compat.auto_scheduler.measured import LayoutRewriteOption
+from ansor.errors import ScheduleError
+from ansor.schedule.state import Inlined, State
+from ansor.schedule.steps import Pack, PackInside, Step, packable, packable_inside
+from ansor.te.tensor import Tensor
+
+ATTRIBUTE = "layout_free_placeholders"
+
+
+def packing_steps(dag: Declaration, state: State, option: LayoutRewriteOption) -> list[Step]:
+    """Steps that pack what may be packed, in every stage that reads it. Raises ScheduleError for an attribute that names no placeholder."""
+    return [] if option == LayoutRewriteOption.NO_REWRITE else list(_steps(dag, state, option))
+
+
+def _steps(dag: Declaration, state: State, option: LayoutRewriteOption) -> Iterator[Step]:
+    for tensor in free_placeholders(dag):
+        name = dag.renamed[id(tensor)].name
+        for stage in state.readers(name):
+            if isinstance(stage.placement, Inlined):
+                continue
+            if option == LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED and packable(state, stage, name):
+                yield Pack(stage.name, name)
+            elif packable_inside(state, stage, name):
+                yield PackInside(stage.name, name)
+
+
+def free_placeholders(dag: Declaration) -> list[Tensor]:
+    """The placeholders whose layout is free."""
+    found: dict[int, Tensor] = {}
+    for op in dag.ops:
+        given = op.attrs.get(ATTRIBUTE, ())
+        for tensor in given if isinstance(given, list | tuple) else (given,):
+            if not isinstance(tensor, Tensor) or id(tensor) not in dag.renamed or tensor.compute is not None:
+                raise ScheduleError(f"the attribute {ATTRIBUTE} of {op.name} names {tensor!r:.80}, which is not a placeholder that it reads; list placeholders")
+            found[id(tensor)] = tensor
+    return list(found.values())

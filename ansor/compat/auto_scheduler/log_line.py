@@ -1,0 +1,174 @@
+r"""One log line of TVM's auto-scheduler, there and back. Source: TVM 0.9, `auto_scheduler`, versions v0.1 to v0.6.
+
+    {"i": [["[\"matmul\", 512, 512, 512]", "llvm -keys=cpu", [8, 64, 64, 0, 0, 0, 0, 0], "", 1, []],
+           [[], [["SP", 2, 0, 512, [8], 1], ["AN", 2, 0, 3]]]],
+     "r": [[0.0012], 0, 0.8, 1607112214], "v": "v0.6"}                                                          (on one line)
+
+The task has 2 elements in v0.1 and v0.2, 3 in v0.3, 4 in v0.4, 5 in v0.5 and 6 in v0.6 (some lines of v0.6 have 5). The steps are those of `steps`.
+Lines are data that strangers wrote: nothing in them is executed, a target in them names no program (`-cc`), and numbers, nesting and length are bounded.
+"""
+
+import json
+from dataclasses import astuple, dataclass, replace
+from typing import cast
+
+from ansor.compat.auto_scheduler.measured import LayoutRewriteOption, MeasureInput, MeasureResult, RecordedState, RecordedTask
+from ansor.compat.auto_scheduler.steps import LARGEST, step_from_list
+from ansor.compat.auto_scheduler.target_text import of_any as target_text
+from ansor.compat.common.hardware import HardwareParams
+from ansor.compat.common.outcome import MeasureErrorNo
+from ansor.errors import RecordError
+from ansor.support.json_values import Json, is_number, kind, parse, refuse, told
+from ansor.targets.program_options import why_refused
+
+VERSIONS = ("v0.1", "v0.2", "v0.3", "v0.4", "v0.5", "v0.6")
+_FIELDS = ("i", "r", "v")
+_TASK = "[workload_key, target, hardware_params, target_host, layout_rewrite_option, task_input_names]"
+
+
+@dataclass(frozen=True)
+class LogRecord:
+    """One line: what was measured, what came out, the version that wrote it."""
+
+    input: MeasureInput
+    result: MeasureResult
+    version: str = VERSIONS[-1]
+
+
+def read_line(row: str) -> LogRecord:
+    """What a log line holds. Raises RecordError with the reason when it cannot be used."""
+    fields = parse(row)
+    if not isinstance(fields, dict):
+        refuse(f"it is {kind(fields)}, not an object")
+    missing = [name for name in _FIELDS if name not in fields]
+    if missing:
+        refuse(f"it has no {', no '.join(missing)}")
+    unknown = [name for name in fields if name not in _FIELDS]
+    if unknown:
+        refuse(f"it has the field {told(unknown[0])}; there are {', '.join(_FIELDS)}")
+    version = fields["v"]
+    if version not in VERSIONS:
+        refuse(f"its version is {told(version)}; {VERSIONS[0]} to {VERSIONS[-1]} are read")
+    task, state = _items(fields["i"], "input", ("task", "state"))
+    return LogRecord(MeasureInput(_read_task(task), _read_state(state)), _read_result(fields["r"]), cast(str, version))
+
+
+def write_line(record: LogRecord) -> str:
+    """The log line of a record, without its newline, as TVM writes it. What was read is written again.
+
+    Raises RecordError for what a line cannot hold: values of other types, numbers out of bounds, a task with a field after one that is None.
+    """
+    record = replace(record, input=record.input.recorded)
+    task, result = record.input.task, record.result
+    fields = [task.workload_key, task.target, task.hardware_params and astuple(task.hardware_params), task.target_host, task.layout_rewrite_option,
+              task.task_input_names]  # fmt: skip
+    given = fields[: next((place for place, value in enumerate(fields) if value is None), len(fields))]
+    steps = [step.to_list() for step in record.input.state.transform_steps]
+    outcome = (result.costs, result.error_no, result.all_cost, result.timestamp)
+    try:
+        text = f'{{"i": {_text([given, [[], steps]])}, "r": {_text(outcome)}, "v": {_text(record.version)}}}'
+        if read_line(text) == record:
+            return text
+    except (RecordError, TypeError, ValueError, RecursionError) as error:
+        reason = str(error).removeprefix("asked to read a log line, but ")
+        raise RecordError(f"asked to log a record of {task.workload_key!a:.200}, which a line cannot hold: {reason}; log plain values") from error
+    raise RecordError(f"asked to log a record of {task.workload_key!a:.200}, which would read otherwise; fill in its task from the front, and use tuples")
+
+
+def dump_record_to_string(inp: MeasureInput, res: MeasureResult) -> str:
+    """The log line of a measurement, with its newline. Raises RecordError for what it cannot hold."""
+    return write_line(LogRecord(inp, res)) + "\n"
+
+
+def load_record_from_string(record: str) -> tuple[MeasureInput, MeasureResult]:
+    """What a log line holds. Raises RecordError with the reason when it cannot be used."""
+    found = read_line(record)
+    return found.input, found.result
+
+
+def _read_task(fields: Json) -> RecordedTask:
+    if not isinstance(fields, list) or not 2 <= len(fields) <= 6:
+        refuse(f"its task is {kind(fields)}, not the first 2 to 6 of {_TASK}")
+    if len(fields) == 5 and isinstance(fields[2], int):
+        # TVM wrote this order for a while, and could not read it.
+        fields = [*fields[:2], *fields[3:], fields[2]]
+    size = len(fields)
+    key, target, hardware, host, option, names = (fields[place] if place < size else None for place in range(6))
+    told_host = _a_target(host, "target_host") if size > 3 else None
+    return RecordedTask(
+        _a_text(key, "workload_key"),
+        target_text(_a_target(target, "target"), told_host),
+        _read_hardware(hardware) if size > 2 else None,
+        told_host,
+        LayoutRewriteOption(_within(option, "layout_rewrite_option", max(LayoutRewriteOption))) if size > 4 else None,
+        _read_names(names) if size > 5 else None,
+    )
+
+
+def _read_hardware(fields: Json) -> HardwareParams:
+    if not isinstance(fields, list) or len(fields) != 8:
+        refuse(f"its hardware_params is {kind(fields)}, not 8 numbers")
+    for value in fields:
+        if isinstance(value, bool) or not isinstance(value, int) or not -LARGEST - 1 <= value <= LARGEST:
+            refuse(f"one of its hardware_params is {told(value)}, not a number of 32 bits")
+    return HardwareParams(*cast("tuple[int, int, int, int, int, int, int, int]", tuple(fields)))
+
+
+def _read_names(fields: Json) -> tuple[str, ...]:
+    if not isinstance(fields, list):
+        refuse(f"its task_input_names is {kind(fields)}, not a list")
+    return tuple(_a_text(name, "task_input_name") for name in fields)
+
+
+def _read_state(fields: Json) -> RecordedState:
+    stages, steps = _items(fields, "state", ("stages", "steps"))
+    if stages != []:
+        refuse(f"its stages are {kind(stages)}, not the empty list")
+    if not isinstance(steps, list):
+        refuse(f"its steps are {kind(steps)}, not a list")
+    return RecordedState(tuple(map(step_from_list, steps)))
+
+
+def _read_result(fields: Json) -> MeasureResult:
+    costs, error_no, all_cost, timestamp = _items(fields, "result", ("costs", "error_no", "all_cost", "timestamp"))
+    outcome = _within(error_no, "error_no", max(MeasureErrorNo))
+    if not isinstance(costs, list) or not all(is_number(cost) and cost >= 0 for cost in costs):
+        refuse("its costs are not a list of seconds")
+    if not costs and outcome == MeasureErrorNo.NO_ERROR:
+        refuse("it has no costs, and no error")
+    for word, value in ("all_cost", all_cost), ("timestamp", timestamp):
+        if not is_number(value):
+            refuse(f"its {word} is {told(value)}, not seconds")
+    return MeasureResult(tuple(cast("list[float]", costs)), outcome, "", cast(float, all_cost), cast(float, timestamp))
+
+
+def _items(fields: Json, what: str, names: tuple[str, ...]) -> list[Json]:
+    return fields if isinstance(fields, list) and len(fields) == len(names) else refuse(f"its {what} is {kind(fields)}, not [{', '.join(names)}]")
+
+
+def _a_text(value: Json, what: str) -> str:
+    return value if isinstance(value, str) else refuse(f"its {what} is {kind(value)}, not a text")
+
+
+def _a_target(value: Json, what: str) -> str:
+    text = _a_text(value, what)
+    reason = why_refused(text)
+    return refuse(f"its {what} {reason}") if reason else text
+
+
+def _within(value: Json, what: str, largest: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= largest:
+        refuse(f"its {what} is {told(value)}, not one of 0 to {largest}")
+    return int(value)
+
+
+def _text(value: object) -> str:
+    """JSON that TVM reads: its reader knows no `\\u`, its writer gives numbers 6 digits and whole ones no point."""
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_text, value))}]"
+    if isinstance(value, float):
+        short = f"{value or 0.0:.6g}"  # no sign of zero: -0 would be read as the whole number 0
+        return short if float(short) == value else f"{value:.0f}" if value.is_integer() and abs(value) < 2**53 else json.dumps(value, allow_nan=False)
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=not value.isprintable())
+    return json.dumps(value, allow_nan=False)

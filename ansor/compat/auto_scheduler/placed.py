@@ -1,0 +1,73 @@
+"""Where the stages of a structure are computed, and from that how long all loops are: one lowering, with nothing said of how loops run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
+
+from ansor.compat.auto_scheduler.stages import ComputeAtKind, IteratorKind
+from ansor.compat.auto_scheduler.structure import Structure
+from ansor.errors import ScheduleError
+from ansor.ir.loops import For, Loops, Node
+from ansor.schedule import steps as ours
+from ansor.schedule.sketch import Sketch
+
+Extents = Mapping[tuple[str, str], int]
+"""Our stage and loop -> iterations."""
+
+
+def with_reductions_fused(structure: Structure) -> Structure:
+    """A fused reduction is one loop: it fills longer vectors."""
+    for number, stage in enumerate(structure.stages):
+        for which, one in enumerate(stage.iters):
+            if len(one.loops) > 1 and one.iter_kind == IteratorKind.REDUCTION:
+                structure = structure.as_one_loop(number, which)
+    return structure
+
+
+def extents(structure: Structure) -> Extents:
+    """Of all loops. Raises ScheduleError where a length is open."""
+    structure.check()
+    for number in structure.computed.values():
+        structure = structure.in_order(number)
+    found = structure.then(*places(structure))
+    found.check()
+    return extents_of(found.sketch, lowered(found.sketch))
+
+
+def places(structure: Structure) -> Iterator[ours.Step]:
+    """Steps of ours that say where stages are computed. Consumers first: a stage is placed where those that read it are."""
+    numbers = structure.computed
+    for name in [stage.name for stage in reversed(structure.sketch.state.stages)]:
+        place = structure.place(numbers[name])
+        if structure.stages[numbers[name]].compute_at == ComputeAtKind.INLINED:
+            yield ours.ComputeInline(name)
+        elif place is not None:
+            target = structure.stages[place[0]]
+            loops = [loop for one in target.iters[: place[1] + 1] for loop in one.loops]
+            if not loops:
+                raise ScheduleError(f"asked to compute stage {name} in a loop of one iteration around stage {target.ours}; compute it at root")
+            yield ours.ComputeAt(name, target.ours, loops[-1])
+
+
+def lowered(sketch: Sketch) -> Loops:
+    """The loops of a program. Raises ScheduleError where a length is open."""
+    if sketch.choices:
+        names = ", ".join(choice.name for choice in sketch.choices)
+        raise ScheduleError(f"asked for the loops of a state with open lengths ({names}); fill them first")
+    return sketch.lower_row(())
+
+
+def extents_of(sketch: Sketch, loops: Loops) -> Extents:
+    """Of the loops of a program."""
+    found: dict[str, list[int]] = {}
+    for loop in _all_loops(loops.body):
+        found.setdefault(loop.stage, []).append(cast(int, loop.var.extent))
+    return {(stage.name, loop): extent for stage in sketch.state.stages for loop, extent in zip(stage.loops, found.get(stage.name, []), strict=False)}
+
+
+def _all_loops(nodes: Sequence[Node]) -> Iterator[For]:
+    for node in nodes:
+        if isinstance(node, For):
+            yield node
+            yield from _all_loops(node.body)

@@ -1,0 +1,168 @@
+"""The steps of a state as Python, in the words of `te.create_schedule`. Source: TVM 0.9, `ComputeDAG::PrintStepsAsPython`.
+
+    C_i, C_j, C_k = tuple(C.op.axis) + tuple(C.op.reduce_axis)
+    C_i_o, C_i_i = s[C].split(C_i, factor=16)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import singledispatch
+
+from ansor.compat.auto_scheduler.declaration import Declaration
+from ansor.compat.auto_scheduler.loop_state import ANNOTATIONS, StateObject, initial_state
+from ansor.compat.auto_scheduler.stages import Iterator as Loop
+from ansor.compat.auto_scheduler.stages import Stage, clean
+from ansor.compat.auto_scheduler.steps import (
+    AnnotationStep,
+    CacheReadStep,
+    CacheWriteStep,
+    ComputeAtStep,
+    ComputeInlineStep,
+    ComputeRootStep,
+    FollowFusedSplitStep,
+    FollowSplitStep,
+    FuseStep,
+    IteratorAnnotation,
+    PragmaStep,
+    ReorderStep,
+    RfactorStep,
+    SplitStep,
+    Step,
+    StorageAlignStep,
+)
+from ansor.compat.auto_scheduler.transform import followed_lengths, fused_length
+
+
+def python_text(dag: Declaration, state: StateObject) -> str:
+    """One line for each stage, and one or more for each step."""
+    current = initial_state(dag)
+    lines = [line for stage in current.stages if stage.op_type == "compute" for line in _axes(stage)]
+    for step in state.transform_steps:
+        after = current.after(step)
+        lines += _written(step, current, after)
+        current = after
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _axes(stage: Stage, where: str = "") -> Iterator[str]:
+    """What the stage's iterators are called, axes of `where`: of its tensor, unless what it computes changed since."""
+    names, where = ", ".join(_name(stage, one) for one in stage.iters), where or clean(stage.name)
+    reduced = f" + tuple({where}.op.reduce_axis)" if stage.reduced else ""
+    if names:
+        yield f"{names}{',' if len(stage.iters) == 1 else ''} = tuple({where}.op.axis){reduced}"
+
+
+def _name(stage: Stage, loop: Loop) -> str:
+    own, name = clean(stage.name), clean(loop.label)
+    return name if name.startswith(f"{own}_") else f"{own}_{name}"
+
+
+def _head(stage: Stage) -> str:
+    return f"s[{clean(stage.name)}]"
+
+
+@singledispatch
+def _written(step: Step, before: StateObject, after: StateObject) -> list[str]:
+    raise NotImplementedError(type(step).__name__)
+
+
+@_written.register
+def _(step: AnnotationStep, before: StateObject, after: StateObject) -> list[str]:
+    stage = before.stages[step.stage_id]
+    name, verb = _name(stage, stage.iters[step.iter_id]), ANNOTATIONS[step.annotation]
+    if step.annotation == IteratorAnnotation.NONE:
+        return []
+    if step.annotation > IteratorAnnotation.PARALLEL:
+        return [f'{_head(stage)}.bind({name}, te.thread_axis("{verb}"))']
+    return [f"{_head(stage)}.{verb}({name})"]
+
+
+@_written.register
+def _(step: FuseStep, before: StateObject, after: StateObject) -> list[str]:
+    stage, new = before.stages[step.stage_id], after.stages[step.stage_id]
+    parts = ", ".join(_name(stage, stage.iters[k]) for k in step.fused_ids)
+    return [f"{_name(new, new.iters[step.fused_ids[0] if step.fused_ids else 0])} = {_head(stage)}.fuse({parts})"]
+
+
+@_written.register
+def _(step: PragmaStep, before: StateObject, after: StateObject) -> list[str]:
+    stage = before.stages[step.stage_id]
+    name, (pragma, _, value) = _name(stage, stage.iters[step.iter_id]), step.pragma_type.partition("$")
+    first = f'{_head(stage)}.pragma({name}, "{pragma}"{f", {value}" if value else ""})'
+    return [first, f'{_head(stage)}.pragma({name}, "unroll_explicit", True)'] if value else [first]
+
+
+@_written.register
+def _(step: ReorderStep, before: StateObject, after: StateObject) -> list[str]:
+    stage = before.stages[step.stage_id]
+    return [f"{_head(stage)}.reorder({', '.join(_name(stage, stage.iters[k]) for k in step.after_ids)})"]
+
+
+@_written.register
+def _(step: SplitStep, before: StateObject, after: StateObject) -> list[str]:
+    return _split(before.stages[step.stage_id], step.iter_id, step.lengths, step.inner_to_outer)
+
+
+@_written.register
+def _(step: FollowSplitStep, before: StateObject, after: StateObject) -> list[str]:
+    return _split(before.stages[step.stage_id], step.iter_id, followed_lengths(step, before.transform_steps), True)
+
+
+@_written.register
+def _(step: FollowFusedSplitStep, before: StateObject, after: StateObject) -> list[str]:
+    return _split(before.stages[step.stage_id], step.iter_id, (fused_length(step, before.transform_steps),), step.factor_or_nparts)
+
+
+def _split(stage: Stage, which: int, lengths: Sequence[int | None], inner_to_outer: bool) -> list[str]:
+    """In two, again and again."""
+    label, lines = stage.iters[which].label, []
+    prefix = clean(stage.name)
+    for length in reversed(lengths) if inner_to_outer else lengths:
+        outer, inner, whole = (f"{prefix}_{clean(one)}" for one in (f"{label}.outer", f"{label}.inner", label))
+        lines.append(f"{outer}, {inner} = {_head(stage)}.split({whole}, {'factor' if inner_to_outer else 'nparts'}={length})")
+        label = f"{label}.{'outer' if inner_to_outer else 'inner'}"
+    return lines
+
+
+@_written.register
+def _(step: StorageAlignStep, before: StateObject, after: StateObject) -> list[str]:
+    stage = before.stages[step.stage_id]
+    return [f"{_head(stage)}.storage_align({_name(stage, stage.iters[step.iter_id])}, {step.factor}, {step.offset})"]
+
+
+@_written.register
+def _(step: ComputeAtStep, before: StateObject, after: StateObject) -> list[str]:
+    stage, target = before.stages[step.stage_id], before.stages[step.target_stage_id]
+    return [f"{_head(stage)}.compute_at({_head(target)}, {_name(target, target.iters[step.target_iter_id])})"]
+
+
+@_written.register
+def _(step: ComputeInlineStep, before: StateObject, after: StateObject) -> list[str]:
+    return [f"{_head(before.stages[step.stage_id])}.compute_inline()"]
+
+
+@_written.register
+def _(step: ComputeRootStep, before: StateObject, after: StateObject) -> list[str]:
+    return [f"{_head(before.stages[step.stage_id])}.compute_root()"]
+
+
+@_written.register
+def _(step: CacheReadStep, before: StateObject, after: StateObject) -> list[str]:
+    source, copy = before.stages[step.stage_id], after.stages[step.stage_id + 1]
+    readers = ", ".join(clean(before.stages[k].name) for k in step.reader_stage_ids)
+    return [f'{clean(copy.name)} = s.cache_read({clean(source.name)}, "{step.scope_name}", [{readers}])', *_axes(copy)]
+
+
+@_written.register
+def _(step: CacheWriteStep, before: StateObject, after: StateObject) -> list[str]:
+    private, copy = after.stages[step.stage_id], after.stages[step.stage_id + 1]
+    return [f'{clean(private.name)} = s.cache_write({clean(copy.name)}, "{step.scope_name}")', *_axes(private)]
+
+
+@_written.register
+def _(step: RfactorStep, before: StateObject, after: StateObject) -> list[str]:
+    stage, partial, final = before.stages[step.stage_id], after.stages[step.stage_id], after.stages[step.stage_id + 1]
+    loop = _name(stage, stage.iters[step.iter_id])
+    factored = f"{clean(partial.name)} = s.rfactor({clean(stage.name)}, {loop}, {step.factor_iter_id})"
+    return [factored, f"{clean(final.name)} = {clean(stage.name)}", *_axes(partial, _head(partial)), *_axes(final, _head(final))]

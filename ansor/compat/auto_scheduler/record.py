@@ -1,0 +1,118 @@
+"""The auto-scheduler's logs: files of lines as `log_line` tells. A line that cannot be used is left out with its reason.
+
+Source: TVM 0.9, `auto_scheduler.measure_record`.
+"""
+
+import logging
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+from ansor.compat.auto_scheduler.log_line import LogRecord, read_line, write_line
+from ansor.compat.auto_scheduler.measured import MeasureInput, MeasureResult
+from ansor.compat.auto_scheduler.workload_key import calc_workload_dis_factor, decode_workload_key
+from ansor.compat.common import log_lines
+from ansor.compat.common.hardware import kind_of_target
+from ansor.compat.common.log_lines import Loaded, Skipped, Source
+from ansor.errors import RecordError
+
+_logger = logging.getLogger("auto_scheduler")
+_COMMENTS = ("#", " ")
+
+
+def load(source: Source) -> Loaded[LogRecord]:
+    """The records of a log file, or of one that is open, with the lines that were left out. Raises RecordError when it cannot be read."""
+    return log_lines.gathered(_lines(source))
+
+
+class RecordReader:
+    """A log file, read again each time it is iterated over. A line that is left out is a warning of the logger "auto_scheduler"."""
+
+    def __init__(self, filename: str | Path) -> None:
+        self.filename = filename
+
+    def __iter__(self) -> Iterator[tuple[MeasureInput, MeasureResult]]:
+        return ((record.input, record.result) for record in _warned(self.filename))
+
+    def read_lines(self, max_lines: int | None = None, skip_lines: int = 0) -> tuple[list[MeasureInput], list[MeasureResult]]:
+        """Inputs and results of at most `max_lines` records (all of them for None or 0), after the first `skip_lines`."""
+        pairs = list(islice(self, skip_lines, skip_lines + max_lines if max_lines else None))
+        return [inp for inp, _ in pairs], [result for _, result in pairs]
+
+
+def load_records(filename: str | Path) -> Iterator[tuple[MeasureInput, MeasureResult]]:
+    """The records of a log file, one after the other. A line that is left out is a warning. Raises RecordError when the file cannot be read."""
+    return iter(RecordReader(filename))
+
+
+def save_records(filename: str | Path, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
+    """Append measurements to a log file, all of them or none. Raises RecordError when one cannot be held by a line, or the file not be written."""
+    if len(inputs) != len(results):
+        raise RecordError(f"asked to log {len(inputs)} inputs with {len(results)} results; give one result for each input")
+    text = "".join(write_line(LogRecord(inp, result)) + "\n" for inp, result in zip(inputs, results, strict=True))
+    _write(filename, text, "a")
+
+
+def load_best_record(
+    filename: str | Path, workload_key: str | None = None, target: str | None = None, include_compatible: bool = False
+) -> tuple[MeasureInput, MeasureResult] | tuple[None, None]:
+    """The record with the least mean cost, of a workload and a target if they are named; `(None, None)` when there is none. Failures do not count.
+
+    Targets count as equal when their kinds are. With `include_compatible`, records of workloads that differ in numbers only count, too,
+    their costs multiplied by `calc_workload_dis_factor`.
+    """
+    wanted = decode_workload_key(workload_key) if workload_key else None
+    best: tuple[MeasureInput, MeasureResult] | tuple[None, None] = (None, None)
+    least = math.inf
+    for inp, result in RecordReader(filename):
+        if target and inp.task.target_kind != kind_of_target(target):
+            continue
+        cost = result.mean_cost
+        if wanted is not None and inp.task.workload_key != workload_key:
+            cost *= calc_workload_dis_factor(wanted, decode_workload_key(inp.task.workload_key)) if include_compatible else math.inf
+        if cost < least:
+            best, least = (inp, result), cost
+    return best
+
+
+def best_records(records: Iterable[LogRecord], count: int = 1) -> list[LogRecord]:
+    """The `count` with the least mean cost of every workload and target (its whole text), in their order; the first of equal ones.
+
+    Failures are never among them. Raises RecordError for a `count` below 1.
+    """
+    if count < 1:
+        raise RecordError(f"asked for the best {count} records of each workload; ask for 1 or more")
+    groups: dict[tuple[str, str], list[tuple[float, int]]] = {}
+    numbered = list(enumerate(records))
+    for number, record in numbered:
+        if math.isfinite(record.result.mean_cost):
+            groups.setdefault((record.input.task.workload_key, record.input.task.target), []).append((record.result.mean_cost, number))
+    kept = {number for group in groups.values() for _, number in sorted(group)[:count]}
+    return [record for number, record in numbered if number in kept]
+
+
+def distill_record_file(in_file: str | Path, out_file: str | Path, count: int = 1) -> int:
+    """Write the lines of `best_records` of a log to another one, which may be the same. Returns how many.
+
+    Raises RecordError when one cannot be read or the other not be written.
+    """
+    best = best_records(_warned(in_file), count)
+    _write(out_file, "".join(write_line(record) + "\n" for record in best), "w")
+    return len(best)
+
+
+def _lines(source: Source) -> Iterator[LogRecord | Skipped]:
+    return log_lines.read(source, lambda row: None if row.startswith(_COMMENTS) else read_line(row))
+
+
+def _warned(filename: str | Path) -> Iterator[LogRecord]:
+    return log_lines.warned(_lines(filename), str(filename), _logger)
+
+
+def _write(filename: str | Path, text: str, mode: str) -> None:
+    try:
+        with Path(filename).open(mode + "b") as file:
+            file.write(text.encode())
+    except OSError as error:
+        raise RecordError(f"records cannot be written to {filename}: {error}; name another file") from error

@@ -1,0 +1,62 @@
+"""A task that can be tuned, and asked for its best program. Source: TVM 0.9, `auto_scheduler.search_task`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ansor.compat.auto_scheduler.cost_models import XGBModel
+from ansor.compat.auto_scheduler.declared_task import DeclaredTask, recovered, recovered_as
+from ansor.compat.auto_scheduler.dispatcher import DispatchContext
+from ansor.compat.auto_scheduler.history import Found, best_of
+from ansor.compat.auto_scheduler.measured import LayoutRewriteOption, MeasureInput
+from ansor.compat.auto_scheduler.search_policy import EmptyPolicy, SketchPolicy
+from ansor.compat.auto_scheduler.tune import TuningOptions
+from ansor.compat.common.program import lower, source_of
+from ansor.errors import TargetError
+from ansor.run.states import TaskState
+from ansor.schedule.sketch import Sketch
+from ansor.te.tensor import Tensor
+
+PRINT_MODES = ("schedule", "loops", "source")
+
+
+class SearchTask(DeclaredTask):
+    """What to compute, and for which machine: see `DeclaredTask` for the arguments."""
+
+    def tune(self, tuning_options: TuningOptions, search_policy: EmptyPolicy | SketchPolicy | None = None) -> TaskState:
+        """Measure programs as the options say; by default our search with an XGBModel. What is found is in the log, and in the state that is returned."""
+        return (search_policy or SketchPolicy(self, XGBModel(), verbose=tuning_options.verbose)).search(tuning_options)
+
+    def apply_best(
+        self, log_file: str | Path | None = None, include_compatible: bool = False, layout_rewrite_option: LayoutRewriteOption | None = None
+    ) -> tuple[Sketch, list[Tensor]]:
+        """The best program of a log, and the tensors that it takes; without a log, of the `ApplyHistoryBest` around the call.
+
+        include_compatible: programs of workloads that differ in numbers only count, too. Raises RecordError when there is none.
+        """
+        return self._best(log_file, include_compatible).schedule(layout_rewrite_option), self.compute_dag.tensors
+
+    def print_best(self, log_file: str | Path | None = None, print_mode: str = "schedule") -> str:
+        """The best program of a log as text: its steps as Python ("schedule"), its loops ("loops") or its C text ("source")."""
+        found = self._best(log_file, False)
+        if print_mode not in PRINT_MODES:
+            raise TargetError(f"asked to print the best program as {print_mode!r}; there are {', '.join(PRINT_MODES)}")
+        if print_mode == "schedule":
+            return found.text
+        return str(lower(found.schedule())) if print_mode == "loops" else source_of(found.schedule(), self.local_target).text
+
+    def _best(self, log_file: str | Path | None, include_compatible: bool) -> Found:
+        return DispatchContext.current.best(self) if log_file is None else best_of(self, log_file, include_compatible)
+
+
+def recover_measure_input(inp: MeasureInput, rebuild_state: bool = False) -> MeasureInput:
+    """A measurement from a log with its task made whole, and with `rebuild_state` its state: the steps are applied to the declaration.
+
+    Raises DeclarationError for a workload that is not known here, ScheduleError for steps that do not fit it.
+    """
+    return recovered(inp, rebuild_state, SearchTask)
+
+
+def recovered_task(task: object) -> SearchTask:
+    """A task of a log made whole."""
+    return recovered_as(SearchTask, task)

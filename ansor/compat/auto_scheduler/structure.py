@@ -1,0 +1,140 @@
+"""What steps have made of a declaration: its stages and loops in TVM's numbers and names, and beside them the steps of ours that say the same.
+
+Steps of ours that change loops and stages are there as soon as TVM's are taken. Those that say where stages are computed and how loops run come last, when a
+program is asked for (`program`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ansor.compat.auto_scheduler.declaration import Declaration
+from ansor.compat.auto_scheduler.stages import Iterator, Stage, declared_stage
+from ansor.compat.auto_scheduler.steps import Step
+from ansor.errors import ScheduleError
+from ansor.schedule import steps as ours
+from ansor.schedule.choice import Choice
+from ansor.schedule.sketch import Sketch
+
+MAX_ITERATORS = 4096
+"""Iterators that one stage may have: what lies beyond is no schedule, but a log that was made to hurt."""
+
+MAX_STAGES = 4096
+
+Place = tuple[int, int]
+"""A stage and one of its iterators, by number."""
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """The stages, and where those are computed that are computed inside another.
+
+    history: the steps so far, which some steps refer to. sketch: the same in steps of ours; refused: why there is none, a sentence; notes: what it leaves
+    out, in sentences. opened: number of a split whose lengths are open -> the name of their choice.
+    """
+
+    stages: tuple[Stage, ...]
+    sketch: Sketch
+    attached: tuple[tuple[int, Place], ...] = ()
+    history: tuple[Step, ...] = ()
+    opened: Mapping[int, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    refused: str = ""
+
+    def stage(self, number: int, verb: str) -> Stage:
+        """The computed stage of that number. Raises ScheduleError when there is none."""
+        if not 0 <= number < len(self.stages):
+            raise ScheduleError(f"asked to {verb} stage {number}; the stages are 0 to {len(self.stages) - 1}")
+        if self.stages[number].op_type == "placeholder":
+            raise ScheduleError(f"asked to {verb} stage {number} ({self.stages[number].name}), which is given and has no loops")
+        return self.stages[number]
+
+    def place(self, number: int) -> Place | None:
+        """Where a stage is computed, None for one that is not inside another."""
+        return dict(self.attached).get(number)
+
+    def at(self, place: Place) -> tuple[int, ...]:
+        """The stages that are computed there."""
+        return tuple(number for number, where in self.attached if where == place)
+
+    def with_stage(self, number: int, stage: Stage) -> Structure:
+        """With another stage of that number."""
+        return replace(self, stages=(*self.stages[:number], stage, *self.stages[number + 1 :]))
+
+    def with_iters(self, number: int, iters: Sequence[Iterator]) -> Structure:
+        """With other iterators of a stage."""
+        if len(iters) > MAX_ITERATORS:
+            raise ScheduleError(f"asked to give stage {self.stages[number].name} {len(iters)} iterators; {MAX_ITERATORS} are the most")
+        return self.with_stage(number, replace(self.stages[number], iters=tuple(iters)))
+
+    def moved(self, number: int, places: dict[int, int]) -> Structure:
+        """What was computed at iterator i of a stage is at `places[i]`; what is not named stays."""
+        return replace(self, attached=tuple((who, (at, places.get(k, k)) if at == number else (at, k)) for who, (at, k) in self.attached))
+
+    def detached(self, number: int) -> Structure:
+        """With a stage computed in no other."""
+        return replace(self, attached=tuple(entry for entry in self.attached if entry[0] != number))
+
+    def inserted(self, number: int, stage: Stage) -> Structure:
+        """With a new stage of that number: it and all later ones move up by one."""
+        if len(self.stages) >= MAX_STAGES:
+            raise ScheduleError(f"asked for stage {stage.name} beside {len(self.stages)} others; {MAX_STAGES} are the most")
+
+        def later(k: int) -> int:
+            return k + (k >= number)
+
+        return replace(self, stages=(*self.stages[:number], stage, *self.stages[number:]),
+                       attached=tuple((later(who), (later(at), k)) for who, (at, k) in self.attached))  # fmt: skip
+
+    # the same in steps of ours ----------------------------------------------------------------------------------------------------------------------
+
+    @property
+    def computed(self) -> dict[str, int]:
+        """The computed stages: what each is called in steps of ours -> its number."""
+        return {stage.ours: number for number, stage in enumerate(self.stages) if stage.op_type == "compute"}
+
+    def then(self, *steps: ours.Step, choices: Sequence[Choice] = ()) -> Structure:
+        """With more steps of ours. One that does not fit is the reason why there is no program."""
+        if self.refused:
+            return self
+        longer = self.sketch.then(*steps, choices=choices)
+        try:
+            assert longer.state
+        except ScheduleError as error:
+            return self.refusing(str(error))
+        return replace(self, sketch=longer)
+
+    def refusing(self, reason: str) -> Structure:
+        """With a reason why there is no program; the first one counts."""
+        return replace(self, refused=self.refused or reason)
+
+    def check(self) -> None:
+        """ScheduleError when there is no program."""
+        if self.refused:
+            raise ScheduleError(self.refused)
+
+    def in_order(self, number: int) -> Structure:
+        """With the loops of ours in the order of a stage's iterators."""
+        stage = self.stages[number]
+        same = self.refused or self.sketch.state[stage.ours].loops == stage.loops
+        return self if same else self.then(ours.Reorder(stage.ours, stage.loops))
+
+    def as_one_loop(self, number: int, which: int) -> Structure:
+        """With an iterator that is one loop of ours: what was fused without a step of ours is fused now."""
+        stage = self.stages[number]
+        whole = stage.iters[which]
+        if self.refused or len(whole.loops) == 1:
+            return self
+        if not whole.loops:
+            return self.refusing(f"asked to cut a loop of stage {stage.ours} that was made by fusing none; it has one iteration")
+        fused = self.in_order(number).then(ours.Fuse(stage.ours, whole.loops))
+        if fused.refused:
+            return fused
+        loops = (fused.sketch.state[stage.ours].relations[-1].fused,)  # type: ignore[union-attr]  # the relation of a Fuse
+        return fused.with_iters(number, [*stage.iters[:which], replace(whole, loops=loops), *stage.iters[which + 1 :]])
+
+
+def initial_structure(dag: Declaration) -> Structure:
+    """Every tensor as declared."""
+    return Structure(tuple(declared_stage(op, dag.renamed[id(op)]) for op in dag.ops), Sketch(dag.dag))

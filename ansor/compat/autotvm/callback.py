@@ -1,0 +1,106 @@
+"""What is done with each batch of a tuner: logged, kept, shown. Source: AutoTVM 0.9, `autotvm.tuner.callback`.
+
+A callback is called with the tuner, inputs and results, in order.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.compat.autotvm.database import Database
+from ansor.compat.autotvm.log_line import encode
+from ansor.compat.autotvm.measured import MeasureInput, MeasureResult
+from ansor.compat.autotvm.si_prefix import format_si_prefix
+from ansor.errors import RecordError
+
+
+class Callback(Protocol):
+    """Is told of every batch of a `Tuner`, which callbacks may expect to be one of a certain kind."""
+
+    def __call__(self, tuner: Any, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None: ...
+
+
+def log_to_file(file_out: str | Path | IO[str], protocol: str = "json") -> Callback:
+    """Append a line for each measurement to a log, by name (its folder is made when it is missing) or an open one.
+
+    Raises RecordError for another protocol than "json", and when the file cannot be written.
+    """
+    if protocol != "json":
+        raise RecordError(f"asked to log by the protocol {protocol!r}; give 'json': pickled lines run code when they are read")
+
+    def log(tuner: Any, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
+        text = "".join(encode(inp, result) + "\n" for inp, result in zip(inputs, results, strict=True))
+        if not isinstance(file_out, (str, Path)):
+            file_out.write(text)
+            return
+        try:
+            Path(file_out).parent.mkdir(parents=True, exist_ok=True)
+            with Path(file_out).open("a", encoding="ascii") as file:
+                file.write(text)
+        except OSError as error:
+            raise RecordError(f"measurements cannot be logged to {file_out}: {error}; name another file") from error
+
+    return log
+
+
+def log_to_database(db: Database) -> Callback:
+    """Save every measurement in a database."""
+
+    def log(tuner: Any, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
+        for inp, result in zip(inputs, results, strict=True):
+            db.save(inp, result)
+
+    return log
+
+
+class Monitor:
+    """A callback that remembers scores, in flop/s, and when they were measured."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self.scores: list[float] = []
+        self.timestamps: list[float] = []
+
+    def __call__(self, tuner: Any, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
+        for inp, result in zip(inputs, results, strict=True):
+            self.scores.append(inp.task.flop / result.mean_cost)
+            self.timestamps.append(result.timestamp)
+
+    def trial_scores(self) -> NDArray[np.float64]:
+        """flop/s of every trial, 0 for a failure."""
+        return np.array(self.scores)
+
+    def trial_timestamps(self) -> NDArray[np.float64]:
+        """Seconds since 1970 of every trial."""
+        return np.array(self.timestamps)
+
+
+def progress_bar(total: int, prefix: str = "", si_prefix: str = "G") -> Callback:
+    """Show on one line of the standard output the speed of the last batch and the best, how many of `total` trials are done, and the time.
+
+    Raises ConfigError for an `si_prefix` that there is not.
+    """
+    format_si_prefix(0, si_prefix)
+    started, done, best = time.monotonic(), 0, 0.0
+
+    def show(tuner: Any, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
+        nonlocal done, best
+        speeds = [inp.task.flop / result.mean_cost for inp, result in zip(inputs, results, strict=True)]
+        done, best = done + len(results), max(best, *speeds)
+        now, most = format_si_prefix(max(speeds), si_prefix), format_si_prefix(best, si_prefix)
+        sys.stdout.write(f"\r{prefix} Current/Best: {now:7.2f}/{most:7.2f} {si_prefix}FLOPS | Progress: ({done}/{total}) | {time.monotonic() - started:.2f} s")
+        if tuner.ttl <= 0:
+            sys.stdout.write(" Done.\n")
+        sys.stdout.flush()
+
+    return show

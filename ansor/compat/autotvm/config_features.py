@@ -1,0 +1,88 @@
+"""Feature vectors of configurations: of their values, or of the loops that a task's template makes of them. Source: AutoTVM 0.9, `XGBoostCostModel`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.compat.autotvm.feature import SAMPLES, get_buffer_curve_sample_flatten, get_itervar_feature_flatten
+from ansor.compat.autotvm.tuner import HasSpace
+from ansor.errors import AnsorError, ConfigError
+from ansor.manual.schedule import Schedule
+from ansor.te.tensor import Tensor
+from ansor.templates.space import ConfigEntity, ConfigSpace
+
+Vector = NDArray[np.float32]
+
+FEATURE_TYPES = ("itervar", "knob", "curve")
+CACHED = 100_000
+"""Vectors that are kept; beyond, all are made anew."""
+
+
+@runtime_checkable
+class Instantiable(Protocol):
+    """What makes a schedule, and its arguments, of a configuration. Raises an AnsorError when that is impossible."""
+
+    def instantiate(self, config: ConfigEntity) -> tuple[Schedule, Sequence[Tensor]]: ...
+
+
+class ConfigFeatures:
+    """Feature vectors of one task's configurations, by index, each made once.
+
+    itervar and curve: numbers of loops (`feature`), and behind them the options that are numbers; knob: the values themselves, no loops needed.
+    Raises ConfigError for another type, and for loops of a bare space.
+    """
+
+    def __init__(self, task: HasSpace | ConfigSpace, feature_type: str) -> None:
+        if feature_type not in FEATURE_TYPES:
+            raise ConfigError(f"asked for the features {feature_type!r} of configurations; there are {', '.join(FEATURE_TYPES)}")
+        if feature_type != "knob" and not isinstance(task, Instantiable):
+            raise ConfigError(f"asked for the features {feature_type!r} of {type(task).__name__}, which has no programs; give a task, or feature_type='knob'")
+        self.feature_type = feature_type
+        self._task = task
+        self._space = task if isinstance(task, ConfigSpace) else task.config_space
+        self._known: dict[int, Vector | None] = {}
+
+    def of_indices(self, indices: Sequence[int]) -> list[Vector | None]:
+        """A vector for each configuration, of any length; None for one that cannot be instantiated."""
+        if len(self._known) >= CACHED:
+            self._known.clear()
+        for index in indices:
+            if index not in self._known:
+                self._known[index] = self.of_config(self._space.get(index), self._task)
+        return [self._known[index] for index in indices]
+
+    def of_config(self, config: ConfigEntity, task: object) -> Vector | None:
+        """The vector of a configuration of any task; None when it cannot instantiate it. Raises ConfigError for `knob` and options that are no numbers."""
+        if self.feature_type == "knob":
+            return config.get_flatten_feature()
+        if not isinstance(task, Instantiable):
+            return None
+        try:
+            schedule, args = task.instantiate(config)
+            config.check()
+            loops = _of_loops[self.feature_type](schedule, args)
+        except AnsorError:
+            return None
+        options = [float(value) for value in config.get_other_option().values() if isinstance(value, int | float)]
+        return np.concatenate([loops, np.array(options, dtype=np.float32)])
+
+
+_of_loops: dict[str, Callable[[Schedule, Sequence[Tensor]], Vector]] = {
+    "itervar": get_itervar_feature_flatten,
+    "curve": lambda schedule, args: get_buffer_curve_sample_flatten(schedule, args, sample_n=SAMPLES),
+}
+
+
+def matrix(vectors: Sequence[Vector | None], width: int | None = None) -> Vector:
+    """One row for each vector: short ones end in zeros, None is all zeros. width: of the rows, by default that of the longest."""
+    if width is None:
+        width = max((len(vector) for vector in vectors if vector is not None), default=0)
+    rows = np.zeros((len(vectors), width), dtype=np.float32)
+    for row, vector in zip(rows, vectors, strict=True):
+        if vector is not None:
+            row[: len(vector)] = vector[:width]
+    return rows

@@ -1,0 +1,111 @@
+"""Features of scheduled programs, for cost models of configurations. Source: AutoTVM 0.9, `autotvm.feature`.
+
+itervar: numbers of every loop, and of everything each touches; how many there are depends on the loops, so programs of one template compare.
+curve: how fast elements are reused the further one looks outwards, sampled; as many numbers for each innermost buffer, whatever the loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import log2
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.compat.autotvm.loop_touches import ANNOTATIONS, LoopTouches, Touch, loop_touches
+from ansor.manual.program import lower
+from ansor.manual.schedule import Schedule
+from ansor.te.tensor import Tensor
+
+SAMPLES = 20
+"""Points along a curve where cost models ask for them; by itself `get_buffer_curve_sample_flatten` takes 30."""
+
+Group: TypeAlias = list[object]
+"""A name and what belongs to it."""
+
+
+def get_itervar_feature(sch: Schedule, args: Sequence[Tensor], take_log: bool = False) -> list[list[Group]]:
+    """For each loop, in order of appearance: ["_itervar_", loop], ["_attr_", 15 numbers], ["_arith_", 3 numbers], and for each touch [name, 6 numbers].
+
+    _attr_: length, nest level, topdown, bottomup, annotation one-hot; _arith_: additions, multiplications, divisions of floating point; a touch: stride, mod,
+    count, reuse, thread count, thread reuse. take_log: numbers x except nest level and one-hots become sign(x) log2(|x| + 1).
+
+    Raises ScheduleError when the schedule does not fit.
+    """
+    rows: list[list[Group]] = []
+    for loop in _touched(sch, args):
+        groups: list[Group] = [["_itervar_", loop.var], ["_attr_", *_attributes(loop, take_log)], ["_arith_", *_arithmetic(loop, take_log)]]
+        rows.append(groups + [[name, *_touch(touch, take_log)] for name, touch in loop.touches.items()])
+    return rows
+
+
+def flatten_itervar_feature(fea: Sequence[Sequence[Group]]) -> NDArray[np.float32]:
+    """All numbers of `get_itervar_feature` in one vector."""
+    return np.array([number for row in fea for group in row[1:] for number in group[1:]], dtype=np.float32)
+
+
+def get_itervar_feature_flatten(sch: Schedule, args: Sequence[Tensor], take_log: bool = True) -> NDArray[np.float32]:
+    """The two together. Raises ScheduleError when the schedule does not fit."""
+    return flatten_itervar_feature(get_itervar_feature(sch, args, take_log))
+
+
+def get_buffer_curve_sample_flatten(sch: Schedule, args: Sequence[Tensor], sample_n: int = 30) -> NDArray[np.float32]:
+    """For each buffer that the innermost loops touch, 4 relations of `sample_n` points of 2 numbers; buffers in order of name.
+
+    The relations, of logarithms to base 2 over the loops around the buffer: reuse by count, count by reuse, topdown by count, count by topdown. A point i is
+    the value at the last loop whose abscissa is at most i, and how far below i that is.
+
+    Raises ScheduleError when the schedule does not fit.
+    """
+    touched = _touched(sch, args)
+    numbers: list[float] = []
+    for name in _innermost(touched):
+        around = [(loop, loop.touches[name]) for loop in touched if name in loop.touches]
+        count, reuse, topdown = (
+            sorted([0.0, *(log2(value) for value in values)])
+            for values in ([touch.count for _, touch in around], [touch.reuse for _, touch in around], [loop.topdown for loop, _ in around])
+        )
+        for xs, ys in ((count, reuse), (reuse, count), (count, topdown), (topdown, count)):
+            numbers += _sampled(xs, ys, sample_n)
+    return np.array(numbers, dtype=np.float32)
+
+
+def _touched(sch: Schedule, args: Sequence[Tensor]) -> list[LoopTouches]:
+    """Loops of one iteration stay, so that programs of one structure have as many numbers."""
+    return loop_touches(lower(sch, args, simple_mode=False))
+
+
+def _attributes(loop: LoopTouches, take_log: bool) -> list[float]:
+    length, topdown, bottomup = _numbers([loop.length, loop.topdown, loop.bottomup], take_log)
+    return [length, loop.nest_level, topdown, bottomup, *(int(annotation == loop.annotation) for annotation in ANNOTATIONS)]
+
+
+def _arithmetic(loop: LoopTouches, take_log: bool) -> list[float]:
+    return _numbers([loop.arithmetic[kind] for kind in ("add", "mul", "div")], take_log)
+
+
+def _touch(touch: Touch, take_log: bool) -> list[float]:
+    return _numbers([touch.stride, touch.mod, touch.count, touch.reuse, touch.thread_count, touch.thread_reuse], take_log)
+
+
+def _numbers(values: Sequence[int], take_log: bool) -> list[float]:
+    return [(log2(value + 1) if value >= 0 else -log2(1 - value)) if take_log else value for value in values]
+
+
+def _innermost(touched: Sequence[LoopTouches]) -> list[str]:
+    """One touch for each buffer that the deepest loops touch, of the last such loop; copies in other memory (`A.local`) are the same buffer."""
+    deepest = max((loop.nest_level for loop in touched), default=0)
+    found: dict[str, str] = {}
+    for loop in reversed(touched):
+        for name in loop.touches if loop.nest_level == deepest else ():
+            found.setdefault(name.rpartition("_")[0].partition(".")[0], name)
+    return sorted(found.values())
+
+
+def _sampled(xs: Sequence[float], ys: Sequence[float], number: int) -> list[float]:
+    numbers: list[float] = []
+    for at in range(number):
+        place = max(j for j, x in enumerate(xs) if x < at + 1e-6)
+        numbers += [ys[place], at - xs[place]]
+    return numbers

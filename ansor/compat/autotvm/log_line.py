@@ -1,0 +1,161 @@
+"""One log line of AutoTVM, there and back. Source: AutoTVM 0.9, `autotvm.record`; version 0.1 as TVM 0.6 wrote it.
+
+    {"input": ["llvm", "matmul", [512, ["TENSOR", [512, 512], "float32"]], {}],
+     "config": {"index": 193, "code_hash": null, "entity": [["tile_y", "sp", [-1, 8]], ["unroll", "ot", false]]},
+     "result": [[0.0012], 0, 0.8, 1650000000.0], "version": 0.2, "tvm_version": "0.9.0"}                        (on one line)
+
+Lines are data that strangers wrote: nothing in them is executed, a target in them names no program (`-cc`), and numbers, nesting and length are bounded.
+Lists become tuples.
+Pickled lines are refused: reading them runs code.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import cast
+
+from ansor.compat.autotvm.measured import MeasureInput, MeasureResult, Task
+from ansor.compat.common import target_keys as target_text
+from ansor.compat.common.outcome import MeasureErrorNo
+from ansor.errors import ConfigError, RecordError
+from ansor.support.json_values import Json, brief, frozen, is_number, kind, parse, refuse
+from ansor.targets.program_options import why_refused, without_programs
+from ansor.templates.space import ConfigEntity
+
+VERSION = 0.2
+OLD_VERSION = 0.1
+FAILED_COST = 1e9
+
+_FIELDS = ("input", "config", "result", "version", "tvm_version")
+
+
+@dataclass(frozen=True)
+class LogRecord:
+    """One line: what was measured, what came out, the version that wrote it, and fields that we do not know."""
+
+    input: MeasureInput
+    result: MeasureResult
+    tvm_version: str = ""
+    others: Mapping[str, Json] = field(default_factory=dict)
+
+
+def encode(inp: MeasureInput, result: MeasureResult, protocol: str = "json", *, tvm_version: str = "", others: Mapping[str, Json] | None = None) -> str:
+    """The log line of a measurement, without its newline. A failure's costs are written as [1e9], a target without the compiler that it names.
+
+    Raises RecordError for the protocol "pickle", for values that JSON cannot hold (objects, NaN), and for `others` with the name of a field.
+    """
+    _refuse_pickle(protocol)
+    if others and not others.keys().isdisjoint(_FIELDS):
+        raise RecordError(f"asked to log the other fields {', '.join(others)}; name them unlike {', '.join(_FIELDS)}")
+    costs = result.costs if result.error_no == MeasureErrorNo.NO_ERROR else (FAILED_COST,)
+    fields = {
+        "input": [without_programs(inp.target), inp.task.name, inp.task.args, dict(inp.task.kwargs)],
+        "config": inp.config.to_json_dict(),
+        "result": [costs, int(result.error_no), result.all_cost, result.timestamp],
+        "version": VERSION,
+        "tvm_version": tvm_version,
+        **(others or {}),
+    }
+    try:
+        return json.dumps(fields, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        what = f"configuration {inp.config.index} of task {inp.task.name!a}"
+        raise RecordError(f"asked to log {what}, which JSON cannot hold: {error}; log plain values") from error
+
+
+def decode(row: str, protocol: str = "json") -> tuple[MeasureInput, MeasureResult]:
+    """What a log line holds. Raises RecordError with the reason when it cannot be used, and for the protocol "pickle"."""
+    _refuse_pickle(protocol)
+    record = read_line(row)
+    return record.input, record.result
+
+
+def read_line(row: str, *, old: bool = False) -> LogRecord:
+    """All of a log line. Raises RecordError with the reason when it cannot be used.
+
+    With `old`, lines of version 0.1 (before TVM 0.7) are read, too. Their workloads and template keys, which 0.2 has no place for, are among `others`,
+    their tasks have the names of then, and as templates have changed, their indices belong to spaces that no longer exist: the values count.
+    """
+    try:
+        fields = parse(row)
+    except RecordError:
+        if row.count("\t") >= 3:
+            refuse("it has tabs, as pickled lines do, and those are never read")
+        raise
+    if not isinstance(fields, dict):
+        refuse(f"it is {kind(fields)}, not an object")
+    if is_number(fields.get("v")) and fields["v"] == OLD_VERSION and "version" not in fields:
+        return _read_old(fields) if old else refuse("it is of version 0.1, from before TVM 0.7; such lines are read by record.load(..., old=True)")
+    _check_version(fields)
+    missing = [name for name in ("input", "config", "result") if name not in fields]
+    if missing:
+        refuse(f"it has no {', no '.join(missing)}")
+    tvm_version = fields.get("tvm_version", "")
+    if not isinstance(tvm_version, str):
+        refuse(f"its tvm_version is {kind(tvm_version)}, not a text")
+    others = {name: value for name, value in fields.items() if name not in _FIELDS}
+    return LogRecord(_read_input(fields["input"], fields["config"]), _read_result(fields["result"]), tvm_version, others)
+
+
+def _check_version(fields: dict[str, Json]) -> None:
+    version = fields.get("version", fields.get("v"))
+    if is_number(version) and version == VERSION:
+        return
+    if version is None:
+        refuse("it has no version")
+    refuse(f"its version is {brief(ascii(version)) if is_number(version) else kind(version)}; {VERSION} is read")
+
+
+def _read_old(fields: dict[str, Json]) -> LogRecord:
+    """A line of version 0.1: `{"i": [target, task, args, kwargs, workload, {"i": index, "c": code_hash, "e": entity, "t": template key}], "r": result}`."""
+    held, result = fields.get("i"), fields.get("r")
+    if not isinstance(held, list) or len(held) != 6:
+        refuse(f"its i is {kind(held)}, not [target, task, args, kwargs, workload, config]")
+    *task, workload, config = held
+    if not isinstance(config, dict):
+        refuse(f"its config is {kind(config)}, not an object")
+    named = {name: config[key] for name, key in (("index", "i"), ("code_hash", "c"), ("entity", "e")) if key in config}
+    others = {name: value for name, value in fields.items() if name not in ("i", "r", "v", *_FIELDS)}
+    others |= {"workload": workload, "template_key": config.get("t")}
+    return LogRecord(_read_input(task, named), _read_result(result), "", others)
+
+
+def _read_input(fields: Json, config: Json) -> MeasureInput:
+    if not isinstance(fields, list) or len(fields) != 4:
+        refuse(f"its input is {kind(fields)}, not [target, task, args, kwargs]")
+    target, name, args, kwargs = fields
+    for word, value, of, wanted in ("target", target, str, "a text"), ("task", name, str, "a text"), ("args", args, list, "a list"):
+        if not isinstance(value, of):
+            refuse(f"its {word} is {kind(value)}, not {wanted}")
+    if not isinstance(kwargs, dict):
+        refuse(f"its kwargs is {kind(kwargs)}, not an object")
+    if not isinstance(config, dict):
+        refuse(f"its config is {kind(config)}, not an object")
+    try:
+        values = ConfigEntity.from_json_dict(config)
+    except ConfigError as error:
+        refuse(f"its config cannot be used ({error})")
+    reason = why_refused(cast(str, target))
+    if reason:
+        refuse(f"its target {reason}")
+    named = {key: frozen(value) for key, value in kwargs.items()}
+    return MeasureInput(target_text.modern(cast(str, target)), Task(cast(str, name), tuple(map(frozen, cast("list[Json]", args))), named), values)
+
+
+def _read_result(fields: Json) -> MeasureResult:
+    if not isinstance(fields, list) or len(fields) != 4:
+        refuse(f"its result is {kind(fields)}, not [costs, error_no, all_cost, timestamp]")
+    costs, error_no, all_cost, timestamp = fields
+    if not isinstance(costs, list) or not costs or not all(is_number(cost) and cost >= 0 for cost in costs):
+        refuse("its costs are not a list of seconds")
+    if not isinstance(error_no, int) or isinstance(error_no, bool) or error_no not in list(MeasureErrorNo):
+        refuse(f"its error_no is {brief(ascii(error_no)) if is_number(error_no) else kind(error_no)}, not one of 0 to {max(MeasureErrorNo)}")
+    for word, value in ("all_cost", all_cost), ("timestamp", timestamp):
+        if not is_number(value):
+            refuse(f"its {word} is {kind(value)}, not seconds")
+    return MeasureResult(tuple(cast("list[float]", costs)), error_no, cast(float, all_cost), cast(float, timestamp))
+
+
+def _refuse_pickle(protocol: str) -> None:
+    if protocol != "json":
+        raise RecordError(f"asked for log protocol {protocol!r}; only 'json' is read and written (pickled lines run code when they are read)")

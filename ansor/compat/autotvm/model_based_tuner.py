@@ -1,0 +1,163 @@
+"""A tuner made of a cost model, and an optimiser that finds what the model likes best. Source: AutoTVM 0.9, `ModelBasedTuner`.
+
+    results -> CostModel.fit -> ModelOptimizer.find_maximums -> plan of `plan_size` configurations -> next_batch
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from random import Random
+from typing import Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.compat.autotvm.measured import MeasureInput, MeasureResult
+from ansor.compat.autotvm.tuner import HasSpace, Tuner
+from ansor.errors import ConfigError
+from ansor.templates.space import ConfigEntity, ConfigSpace
+
+RANDOM_SHARE = 0.05
+"""The last part of a plan that gives way to random configurations."""
+
+
+class Scores(Protocol):
+    """What an optimiser needs of a model."""
+
+    def predict(self, xs: Sequence[int], output_margin: bool = False) -> NDArray[np.float64]:
+        """A score for each index, higher is better; output_margin: as another model may start from it."""
+        ...
+
+
+class CostModel(Scores, Protocol):
+    """Predicts how fast configurations are, by their indices."""
+
+    def fit(self, xs: Sequence[int], ys: Sequence[float], plan_size: int) -> None:
+        """Learn from all that was measured: `ys` are calls a second, 0 for a failure. The best `plan_size` matter most."""
+        ...
+
+    def fit_log(self, records: Iterable[tuple[MeasureInput, MeasureResult]], plan_size: int, min_seed_records: int = 500) -> bool:
+        """Learn from a log. Whether there were enough records."""
+        ...
+
+    def load_basemodel(self, base_model: Self) -> None:
+        """Start from what another model knows."""
+        ...
+
+    def spawn_base_model(self) -> Self:
+        """A model like this one that knows nothing yet, for a log."""
+        ...
+
+
+class ModelOptimizer(Protocol):
+    """Searches a space for what a model scores highest."""
+
+    def find_maximums(self, model: Scores, num: int, exclusive: Collection[int]) -> list[int]:
+        """Up to `num` indices, best first, none of `exclusive`."""
+        ...
+
+    def reset(self) -> None:
+        """Forget earlier searches."""
+        ...
+
+
+class ModelBasedTuner(Tuner):
+    """Measures plans of `plan_size` configurations that a model expects to be fast; at first, and for the last 5 % of each plan, random ones.
+
+    The model is fitted anew each time that `plan_size` more results are there and one succeeded. diversity_filter_ratio, at least 1: the plan is chosen from so
+    many times as many, so that its knobs take many values. The same seed and results give the same configurations, if the model and the optimiser do.
+
+    Raises ConfigError when plan_size < 1 or diversity_filter_ratio < 1.
+    """
+
+    def __init__(
+        self, task: HasSpace | ConfigSpace, cost_model: CostModel, model_optimizer: ModelOptimizer, plan_size: int,
+        diversity_filter_ratio: float | None = None, *, seed: int = 0,
+    ) -> None:  # fmt: skip
+        super().__init__(task)
+        if plan_size < 1 or (diversity_filter_ratio is not None and diversity_filter_ratio < 1):
+            raise ConfigError(f"asked for plan_size={plan_size}, diversity_filter_ratio={diversity_filter_ratio}; give at least 1 of each, or no ratio")
+        self.cost_model, self.model_optimizer = cost_model, model_optimizer
+        self.plan_size, self.diversity_filter_ratio = plan_size, diversity_filter_ratio
+        self._seed = seed
+        self._start()
+
+    def reset(self) -> None:
+        """Be as new: the model knows nothing any more."""
+        super().reset()
+        self.cost_model = self.cost_model.spawn_base_model()
+        self.model_optimizer.reset()
+        self._start()
+
+    def _start(self) -> None:
+        self._rng = Random(self._seed)
+        self.trials: list[int] = []
+        self.trial_pt = 0
+        self.visited: set[int] = set()
+        self.xs: list[int] = []
+        self.ys: list[float] = []
+        self.train_ct = 0
+
+    def has_next(self) -> bool:
+        return len(self.visited) < self.space.range_length
+
+    def next_batch(self, batch_size: int) -> list[ConfigEntity]:
+        batch: list[ConfigEntity] = []
+        while len(batch) < batch_size and self.has_next():
+            index = self._next_index()
+            self.visited.add(index)
+            batch.append(self.space.get(index))
+        return batch
+
+    def update(self, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
+        """Results count whoever asked for them, so that an interrupted run can go on from its log: by their values, whatever their index.
+
+        Raises ConfigError for a configuration that this space does not have.
+        """
+        for inp, result in zip(inputs, results, strict=True):
+            index = self.space.find(inp.config)
+            if index is None:
+                raise ConfigError(f"asked to learn from configuration {inp.config}, which is none of this space; give results of this task's configurations")
+            self.visited.add(index)
+            self.xs.append(index)
+            self.ys.append(1 / max(result.mean_cost, 1e-12))
+        if len(self.xs) >= self.plan_size * (self.train_ct + 1) and any(self.ys):
+            self.cost_model.fit(self.xs, self.ys, self.plan_size)
+            self.train_ct += 1
+            self._plan(self.cost_model)
+
+    def load_history(self, data_set: Iterable[tuple[MeasureInput, MeasureResult]], min_seed_records: int = 500) -> None:
+        """Start from what a log of the same template tells, also of other arguments: it makes the first plan, and counts less the more is measured.
+
+        A log with less than `min_seed_records` usable records is ignored.
+        """
+        base = self.cost_model.spawn_base_model()
+        if not base.fit_log(data_set, self.plan_size, min_seed_records):
+            return
+        if not self.trials:
+            self._plan(base)
+        self.cost_model.load_basemodel(base)
+
+    def _next_index(self) -> int:
+        while self.trial_pt < len(self.trials) and self.trials[self.trial_pt] in self.visited:
+            self.trial_pt += 1
+        if self.trial_pt >= len(self.trials) - int(RANDOM_SHARE * self.plan_size):
+            return self.space.get_rand_index(to_exclude=self.visited, rng=self._rng)
+        return self.trials[self.trial_pt]
+
+    def _plan(self, model: Scores) -> None:
+        ratio = self.diversity_filter_ratio
+        found = self.model_optimizer.find_maximums(model, int(self.plan_size * (ratio or 1)), self.visited)
+        self.trials = found if ratio is None else diverse(found, [self.space.point2knob(index) for index in found], self.plan_size)
+        self.trial_pt = 0
+
+
+def diverse(indices: Sequence[int], knobs: Sequence[Sequence[int]], number: int) -> list[int]:
+    """`number` of the indices, chosen one after the other, each so that most of its knobs have a value none before had; the first of equal ones."""
+    left, chosen, seen = list(range(len(indices))), list[int](), set[tuple[int, int]]()
+    while left and len(chosen) < number:
+        pick = max(left, key=lambda place: (len(set(enumerate(knobs[place])) - seen), -place))
+        left.remove(pick)
+        seen |= set(enumerate(knobs[pick]))
+        chosen.append(indices[pick])
+    return chosen

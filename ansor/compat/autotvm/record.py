@@ -1,0 +1,152 @@
+"""AutoTVM's logs: files of lines as `log_line` tells. A line that cannot be used is left out with its reason. Source: AutoTVM 0.9, `autotvm.record`."""
+
+import logging
+import math
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO
+
+from ansor.compat.autotvm.database import measure_str_key
+from ansor.compat.autotvm.log_line import LogRecord, encode, read_line
+from ansor.compat.autotvm.measured import MeasureInput, MeasureResult
+from ansor.compat.common import log_lines
+from ansor.compat.common import target_keys as target_text
+from ansor.compat.common.local_target import local_target
+from ansor.compat.common.log_lines import Loaded, Skipped, Source
+from ansor.compat.common.outcome import MeasureErrorNo
+from ansor.compat.common.program import source_of
+from ansor.errors import AnsorError, RecordError
+from ansor.manual.program import lower
+from ansor.support.safe_files import write_whole
+
+_logger = logging.getLogger("autotvm")
+
+
+def load(source: Source, *, old: bool = False) -> Loaded[LogRecord]:
+    """The records of a log file, or of one that is open, with the lines that were left out; lines of version 0.1 only if `old`.
+
+    Raises RecordError when it cannot be read.
+    """
+    return log_lines.gathered(_lines(source, old=old))
+
+
+def load_from_file(filename: str | Path) -> Iterator[tuple[MeasureInput, MeasureResult]]:
+    """The records of a log file, one after the other. A line that is left out is a warning of the logger "autotvm".
+
+    Raises RecordError when the file cannot be read.
+    """
+    return _pairs(filename, str(filename))
+
+
+def load_from_buffer(file: IO[str] | IO[bytes]) -> Iterator[tuple[MeasureInput, MeasureResult]]:
+    """As `load_from_file`, from an open file."""
+    return _pairs(file, "log")
+
+
+def best_records(records: Iterable[LogRecord]) -> list[LogRecord]:
+    """Those with the least mean cost for a key of the target and a workload, or a model and a workload, in their order; the first of equal ones.
+
+    Failures are never among them. Models that are unknown do not count.
+    """
+    best: dict[tuple[str, str, str], tuple[float, int]] = {}
+    numbered = list(enumerate(records))
+    for number, record in numbered:
+        cost = record.result.mean_cost
+        if math.isinf(cost):
+            continue
+        workload = repr(record.input.task)
+        names = [("key", key) for key in target_text.keys(record.input.target)]
+        model = target_text.model(record.input.target)
+        if model != target_text.UNKNOWN_MODEL:
+            names.append(("model", model))
+        for word, name in names:
+            best[word, name, workload] = min(best.get((word, name, workload), (cost, number)), (cost, number))
+    kept = {number for _, number in best.values()}
+    return [record for number, record in numbered if number in kept]
+
+
+def pick_best(in_file: str | Path, out_file: str | Path | IO[str]) -> int:
+    """Write the lines of `best_records` of a log to another one, which may be the same. Returns how many.
+
+    Raises RecordError when one cannot be read or the other not be written.
+    """
+    picked = best_records(log_lines.warned(_lines(in_file), str(in_file), _logger))
+    if isinstance(out_file, (str, Path)):
+        _write(Path(out_file), picked, f"the best records of {in_file}")
+    else:
+        out_file.write(_text(picked))
+    return len(picked)
+
+
+def read(in_file: str | Path, begin: int = 0, end: int = 5, *, ir: bool = False, code: bool = False) -> list[str]:
+    """For people: records number `begin` up to, not including, `end`, a line each, and then how many others there are, and what was left out.
+    Printable characters only.
+
+    ir, code: behind each its loops, its C text, where its template is registered. What `record --mode read` printed. Raises RecordError when the file cannot
+    be read.
+    """
+    loaded = load(in_file)
+    lines: list[str] = []
+    for place, record in enumerate(loaded.records[begin:end], begin):
+        lines += [f"{place}: {_described(record)}", *_program(record, ir, code)]
+    return [*lines, *log_lines.others(loaded, begin, end), *log_lines.told(loaded.skipped)]
+
+
+def pick(in_file: str | Path, out_file: str | Path | None = None) -> Path:
+    """What `record --mode pick` did: `pick_best` into `out_file`, or the log's name with `.best.log` behind it. Returns where."""
+    path = Path(f"{in_file}.best.log") if out_file is None else Path(out_file)
+    pick_best(in_file, path)
+    return path
+
+
+def split_workload(in_file: str | Path, clean: bool = True) -> list[Path]:
+    """What `record --mode split` did: write a log for each workload (target, task and arguments), in order of appearance, beside the log, named
+    `LOG.000.wkl`, `LOG.001.wkl`, ... With `clean` only the first record of a configuration is kept. Returns where.
+
+    Raises RecordError when the log cannot be read or another cannot be written.
+    """
+    logs: dict[str, dict[str, LogRecord]] = {}
+    for number, record in enumerate(log_lines.warned(_lines(in_file), str(in_file), _logger)):
+        kept = logs.setdefault(measure_str_key(record.input, include_config=False), {})
+        kept.setdefault(measure_str_key(record.input) if clean else str(number), record)
+    paths = []
+    for number, kept in enumerate(logs.values()):
+        paths.append(Path(f"{in_file}.{number:03d}.wkl"))
+        _write(paths[-1], kept.values(), f"the records of {in_file}")
+    return paths
+
+
+def _write(path: Path, records: Iterable[LogRecord], what: str) -> None:
+    try:
+        write_whole(path, _text(records).encode("ascii"))
+    except OSError as error:
+        raise RecordError(f"{what} cannot be written to {path}: {error}; name another file") from error
+
+
+def _text(records: Iterable[LogRecord]) -> str:
+    return "".join(encode(record.input, record.result, tvm_version=record.tvm_version, others=record.others) + "\n" for record in records)
+
+
+def _lines(source: Source, *, old: bool = False) -> Iterator[LogRecord | Skipped]:
+    return log_lines.read(source, lambda row: None if row.startswith("#") else read_line(row, old=old))
+
+
+def _pairs(source: Source, name: str) -> Iterator[tuple[MeasureInput, MeasureResult]]:
+    return ((record.input, record.result) for record in log_lines.warned(_lines(source), name, _logger))
+
+
+def _program(record: LogRecord, ir: bool, code: bool) -> list[str]:
+    if not (ir or code):
+        return []
+    try:
+        schedule, args = record.input.task.instantiate(record.input.config)
+        texts = [str(lower(schedule, args))] if ir else []
+        return texts + ([source_of(schedule.sketch(args), local_target(record.input.target)).text] if code else [])
+    except AnsorError as error:
+        return [f"no program: {error}"]
+
+
+def _described(record: LogRecord) -> str:
+    task, result = record.input.task, record.result
+    outcome = f"{result.mean_cost:.4g} s" if result.error_no == MeasureErrorNo.NO_ERROR else MeasureErrorNo(result.error_no).name
+    return f"{record.input.target!a} {task.name!a}{task.args!a} {record.input.config!a} -> {outcome}"
