@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -110,46 +110,6 @@ CONTRIB = {
 """Names of `tvm.contrib`."""
 
 
-def of_tvm(name: str) -> NoReturn:
-    """Raise the AttributeError of a name of `tvm`."""
-    raise missing("tvm", name)
-
-
-def of_te(name: str) -> NoReturn:
-    """Raise the AttributeError of a name of `tvm.te`."""
-    raise missing("tvm.te", name)
-
-
-def of_auto_scheduler(name: str) -> NoReturn:
-    """Raise the AttributeError of a name of `tvm.auto_scheduler`."""
-    raise missing("tvm.auto_scheduler", name)
-
-
-def of_autotvm(name: str) -> NoReturn:
-    """Raise the AttributeError of a name of `tvm.autotvm`."""
-    raise missing("tvm.autotvm", name)
-
-
-def of_target(name: str) -> NoReturn:
-    """Raise the AttributeError of a name of `tvm.target`."""
-    raise missing("tvm.target", name)
-
-
-def of_topi(name: str) -> NoReturn:
-    """Raise the AttributeError of a name of `tvm.topi`."""
-    raise missing("tvm.topi", name)
-
-
-def of_contrib(name: str) -> NoReturn:
-    """Raise the AttributeError of a name of `tvm.contrib`."""
-    raise missing("tvm.contrib", name)
-
-
-def of_runtime(name: str) -> NoReturn:
-    """Raise the AttributeError of a name of `tvm.runtime`."""
-    raise missing("tvm.runtime", name)
-
-
 TOPI = {
     "sparse": _SPARSE, "reinterpret": _BITS,
     **dict.fromkeys(("sort", "argsort", "topk", "unique", "searchsorted"), _ORDER),
@@ -183,6 +143,20 @@ def missing(module: str, name: str) -> AttributeError:
     if name.startswith("__"):
         return AttributeError(f"module '{module}' has no attribute {name!r}")
     return MissingNameError(sentence(module, name))
+
+
+def _raising(module: str) -> Callable[[str], NoReturn]:
+    """What raises the AttributeError of a name of a module: its `__getattr__`."""
+
+    def of(name: str) -> NoReturn:
+        raise missing(module, name)
+
+    return of
+
+
+of_tvm, of_te, of_target = _raising("tvm"), _raising("tvm.te"), _raising("tvm.target")
+of_topi, of_contrib, of_runtime = _raising("tvm.topi"), _raising("tvm.contrib"), _raising("tvm.runtime")
+of_auto_scheduler, of_autotvm = _raising("tvm.auto_scheduler"), _raising("tvm.autotvm")
 
 
 class MissingModules(MetaPathFinder):

@@ -6,10 +6,11 @@ Of two scalar expressions or numbers they are scalar expressions. Operands of tw
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Protocol, overload
 
-from ansor.te import nn, scalar
+from ansor.compat.tvm.topi.fallback import of_topi as __getattr__  # noqa: F401  # operators of ours
+from ansor.te import scalar
 from ansor.te.expr import Expr, Number, as_expr, binary
 from ansor.te.nn.comparison import truth
 from ansor.te.nn.elementwise import combine
@@ -68,18 +69,3 @@ logical_xor = of_two("logical_xor", lambda a, b: truth(a) != truth(b), "Whether 
 bitwise_and = of_two("bitwise_and", operator.and_, "lhs & rhs.")
 bitwise_or = of_two("bitwise_or", operator.or_, "lhs | rhs.")
 bitwise_xor = of_two("bitwise_xor", operator.xor, "lhs ^ rhs.")
-
-
-def broadcast_to(data: Tensor, shape: Sequence[int]) -> Tensor:
-    """`nn.broadcast_to`."""
-    return nn.broadcast_to(data, shape)
-
-
-def logical_not(data: Tensor) -> Tensor:
-    """`nn.logical_not`."""
-    return nn.logical_not(data)
-
-
-def bitwise_not(data: Tensor) -> Tensor:
-    """`nn.bitwise_not`."""
-    return nn.bitwise_not(data)

@@ -1,14 +1,26 @@
-"""Names of `tvm.topi` and `tvm.topi.nn` that need no function of their own: operators of ours, which TVM has there too or not at all."""
+"""Names of `tvm.topi` and `tvm.topi.nn` that need no function of their own: operators of ours without the name of their result, which TVM's do not take."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import cache, wraps
+from inspect import Signature, signature
+from typing import Any
 
 from ansor.compat.tvm import missing
 from ansor.te import nn
-from ansor.te.tensor import Tensor
 
-Operator = Callable[..., Tensor]
+Operator = Callable[..., Any]
+
+RENAMED: Mapping[str, tuple[str, str]] = {
+    "fast_exp": ("exp", "x"), "fast_tanh": ("tanh", "x"), "fast_erf": ("erf", "x"), "fast_softmax": ("softmax", "x axis"),
+    "concatenate": ("concatenate", "a_tuple axis"), "stack": ("stack", "a axis"), "split": ("split", "ary indices_or_sections axis"),
+    "meshgrid": ("meshgrid", "a_tuple indexing"), "layout_transform": ("layout_transform", "array src_layout dst_layout"),
+    "shape": ("shape_of", "array dtype"), "ndarray_size": ("size_of", "array dtype"), "adv_index": ("advanced_index", "data indices"),
+    "elemwise_sum": ("elementwise_sum", "xs"), "broadcast_to": ("broadcast_to", "data shape"), "logical_not": ("logical_not", "data"),
+    "bitwise_not": ("bitwise_not", "data"), "einsum": ("einsum", "subscripts operand"),
+}
+"""TVM's name -> the operator of ours, and TVM's names of its arguments, in our order."""
 
 
 def of_topi(name: str) -> Operator:
@@ -21,6 +33,24 @@ def of_nn(name: str) -> Operator:
     return _ours(name) or missing.of_topi(f"nn.{name}")
 
 
+@cache
 def _ours(name: str) -> Operator | None:
-    found: Operator | None = None if name.startswith("_") else getattr(nn, name, None)
-    return found if callable(found) else None
+    own, arguments = RENAMED.get(name, (name, None))
+    found: Operator | None = None if own.startswith("_") else getattr(nn, own, None)
+    return _unnamed(found, arguments) if callable(found) else None
+
+
+def _unnamed(function: Operator, arguments: str | None) -> Operator:
+    """The operator with its arguments under these names, and without the name of its result: it may be given all the same."""
+    own = [one for one in signature(function).parameters.values() if one.name != "name"]
+    names = [one.name for one in own] if arguments is None else arguments.split()
+    takes = Signature([one.replace(name=name) for one, name in zip(own, names, strict=False)])
+
+    @wraps(function)
+    def applied(*args: object, name: str = "", **kwargs: object) -> Any:
+        given = takes.bind(*args, **kwargs)
+        given.apply_defaults()
+        return function(*given.args, **given.kwargs, **({"name": name} if name else {}))
+
+    vars(applied)["__signature__"] = takes
+    return applied

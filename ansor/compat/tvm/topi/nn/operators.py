@@ -4,33 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ansor.compat.tvm.topi.fallback import of_nn as __getattr__  # noqa: F401  # operators of ours
 from ansor.errors import DeclarationError
 from ansor.te import nn
 from ansor.te.expr import Number
 from ansor.te.tensor import Tensor
-
-
-def softmax(x: Tensor, axis: int = -1) -> Tensor:
-    """`nn.softmax`."""
-    return nn.softmax(x, axis)
-
-
-fast_softmax = softmax
-
-
-def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
-    """`nn.log_softmax`."""
-    return nn.log_softmax(x, axis)
-
-
-def leaky_relu(x: Tensor, alpha: float) -> Tensor:
-    """`nn.leaky_relu`."""
-    return nn.leaky_relu(x, alpha)
-
-
-def prelu(x: Tensor, slope: Tensor, axis: int = 1) -> Tensor:
-    """`nn.prelu`."""
-    return nn.prelu(x, slope, axis)
 
 
 def flatten(data: Tensor) -> Tensor:
@@ -76,11 +54,6 @@ def pad(
 def dilate(data: Tensor, strides: Sequence[int], dilation_value: Number = 0.0, name: str = "DilatedInput") -> Tensor:
     """`nn.dilate`."""
     return nn.dilate(data, strides, dilation_value, name)
-
-
-def lrn(data: Tensor, size: int, axis: int = 1, alpha: float = 0.0001, beta: float = 0.75, bias: float = 2) -> Tensor:
-    """`nn.lrn`."""
-    return nn.lrn(data, size, axis, alpha, beta, bias)
 
 
 def scale_shift_nchw(Input: Tensor, Scale: Tensor, Shift: Tensor) -> Tensor:

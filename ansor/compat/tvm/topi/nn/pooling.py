@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ansor.compat.tvm.topi.fallback import of_nn as __getattr__  # noqa: F401  # operators of ours
 from ansor.te import nn
 from ansor.te.nn.layout import Padding, Sizes, paddings, sizes, spatial_of
 from ansor.te.tensor import Tensor
@@ -37,16 +38,6 @@ def pool_grad(
 ) -> Tensor:  # fmt: skip
     """`nn.pool_grad`."""
     return nn.pool_grad(grads, data, kernel, stride, _sides(padding, stride, ceil_mode, layout), pool_type, False, layout, count_include_pad)
-
-
-def global_pool(data: Tensor, pool_type: str, layout: str = "NCHW") -> Tensor:
-    """`nn.global_pool`."""
-    return nn.global_pool(data, pool_type, layout)
-
-
-def adaptive_pool(data: Tensor, output_size: Sizes, pool_type: str, layout: str = "NCHW") -> Tensor:
-    """`nn.adaptive_pool`."""
-    return nn.adaptive_pool(data, output_size, pool_type, layout)
 
 
 def adaptive_pool3d(data: Tensor, output_size: Sizes, pool_type: str, layout: str = "NCDHW") -> Tensor:
