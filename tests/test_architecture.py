@@ -169,6 +169,12 @@ def test_nothing_imports_the_names_of_tvm() -> None:
         assert _place(module) in of_tvm or not found, f"{module} imports {found}"
 
 
+def test_there_is_one_type_of_steps() -> None:
+    """What logs of TVM hold becomes steps of ours; nothing else applies to a schedule."""
+    found = {module for module, path in MODULES.items() for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ClassDef) and node.name == "Step"}
+    assert found == {"ansor.schedule.step"}
+
+
 @pytest.mark.parametrize("module", [module for module, path in MODULES.items() if path.name == "__init__.py"])
 def test_init_files_only_name_things(module: str) -> None:
     if module in ("ansor", "ansor.te"):

@@ -8,7 +8,7 @@ import pytest
 from ansor import te
 from ansor.auto_scheduler import ComputeDAG, State
 from ansor.compat.auto_scheduler.stages import ComputeAtKind, Iterator, Range, Stage
-from ansor.compat.auto_scheduler.steps import IteratorAnnotation, Step
+from ansor.compat.auto_scheduler.steps import IteratorAnnotation, LoggedStep
 from ansor.errors import ScheduleError
 from ansor.te import nn, workloads
 from ansor.te.tensor import Tensor
@@ -242,18 +242,18 @@ def test_places_follow_their_loops() -> None:
     state = dag.get_init_state()
     state.compute_at(one, two, state[two].iters[0])
     state.split(two, state[two].iters[0], [2])
-    assert state.state_object.structure.place(1) == (2, 1)  # the inner part
+    assert state.state_object.place(1) == (2, 1)  # the inner part
     state.reorder(two, [state[two].iters[k] for k in (1, 0, 2)])
-    assert state.state_object.structure.place(1) == (2, 0)
+    assert state.state_object.place(1) == (2, 0)
     with pytest.raises(ScheduleError, match="stage one is computed there"):
         state.fuse(two, state[two].iters[:2])
     with pytest.raises(ScheduleError, match="in which stage one is computed"):
         state.compute_inline(two)
     state.fuse(two, state[two].iters[1:])
     copy = state.cache_read(data, "local", [one])
-    assert state.state_object.structure.place(state.stage_id(one)) == (3, 0) and state.stage_id(copy) == 1
+    assert state.state_object.place(state.stage_id(one)) == (3, 0) and state.stage_id(copy) == 1
     state.compute_root(one)
-    assert state.state_object.structure.place(state.stage_id(one)) is None
+    assert state.state_object.place(state.stage_id(one)) is None
 
 
 def test_steps_of_a_log_with_any_numbers_fit_or_are_refused() -> None:
@@ -266,7 +266,7 @@ def test_steps_of_a_log_with_any_numbers_fit_or_are_refused() -> None:
     dag, _, _, _ = matmul_dag(8, 8, 8)
 
     @given(st.lists(steps, max_size=4))
-    def check(found: list[Step]) -> None:
+    def check(found: list[LoggedStep]) -> None:
         state = dag.get_init_state()
         try:
             state.apply(found)

@@ -18,11 +18,11 @@ from ansor.compat.auto_scheduler.steps import (
     FollowSplitStep,
     FuseStep,
     IteratorAnnotation,
+    LoggedStep,
     PragmaStep,
     ReorderStep,
     RfactorStep,
     SplitStep,
-    Step,
     StorageAlignStep,
     step_from_list,
 )
@@ -34,7 +34,7 @@ index = st.integers(0, 2**31 - 1)
 indices = st.lists(index, max_size=4).map(tuple)
 lengths = st.lists(st.integers(1, 2**31 - 1), max_size=4).map(tuple)
 number = st.integers(-(2**31), 2**31 - 1)
-steps: st.SearchStrategy[Step] = st.one_of(
+steps: st.SearchStrategy[LoggedStep] = st.one_of(
     st.builds(AnnotationStep, index, index, st.sampled_from(IteratorAnnotation)), st.builds(FuseStep, index, indices),
     st.builds(PragmaStep, index, index, st.text()), st.builds(ReorderStep, index, indices),
     st.builds(SplitStep, index, index, st.none() | st.integers(1, 2**31 - 1), lengths, st.booleans()), st.builds(FollowSplitStep, index, index, index, index),
@@ -45,7 +45,7 @@ steps: st.SearchStrategy[Step] = st.one_of(
 
 
 @given(steps)
-def test_steps_read_back(step: Step) -> None:
+def test_steps_read_back(step: LoggedStep) -> None:
     assert step_from_list(step.to_list()) == step
 
 

@@ -16,7 +16,6 @@ from ansor.compat.auto_scheduler.dispatcher import FallbackContext as FallbackCo
 from ansor.compat.auto_scheduler.log_line import dump_record_to_string as dump_record_to_string
 from ansor.compat.auto_scheduler.log_line import load_record_from_string as load_record_from_string
 from ansor.compat.auto_scheduler.loop_state import State as State
-from ansor.compat.auto_scheduler.loop_state import StateObject as StateObject
 from ansor.compat.auto_scheduler.measured import LayoutRewriteOption as LayoutRewriteOption
 from ansor.compat.auto_scheduler.measured import MeasureInput as MeasureInput
 from ansor.compat.auto_scheduler.measured import MeasureResult as MeasureResult
@@ -39,6 +38,7 @@ from ansor.compat.auto_scheduler.search_policy import PreloadMeasuredStates as P
 from ansor.compat.auto_scheduler.search_policy import SketchPolicy as SketchPolicy
 from ansor.compat.auto_scheduler.search_task import SearchTask as SearchTask
 from ansor.compat.auto_scheduler.search_task import recover_measure_input as recover_measure_input
+from ansor.compat.auto_scheduler.structure import StateObject as StateObject
 from ansor.compat.auto_scheduler.task_inputs import get_task_input_buffer as get_task_input_buffer
 from ansor.compat.auto_scheduler.task_inputs import register_task_input_buffer as register_task_input_buffer
 from ansor.compat.auto_scheduler.task_inputs import register_task_input_check_func as register_task_input_check_func

@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
-from ansor.compat.auto_scheduler.loop_state import State, StateObject, initial_state
+from ansor.compat.auto_scheduler.loop_state import State
 from ansor.compat.auto_scheduler.measured import LayoutRewriteOption, RecordedState
 from ansor.compat.auto_scheduler.operator_order import topological
 from ansor.compat.auto_scheduler.program import Program, program_of
 from ansor.compat.auto_scheduler.python_text import python_text
+from ansor.compat.auto_scheduler.structure import StateObject, initial_state
 from ansor.compat.auto_scheduler.tir_text import declaration_text, shortened
 from ansor.compat.auto_scheduler.workload_registry import workload_key_to_tensors
 from ansor.errors import DeclarationError

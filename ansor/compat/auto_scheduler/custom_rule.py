@@ -8,7 +8,8 @@ from typing import ClassVar
 
 from ansor.compat.auto_scheduler.compute_dag import ComputeDAG
 from ansor.compat.auto_scheduler.export import exported
-from ansor.compat.auto_scheduler.loop_state import State, StateObject
+from ansor.compat.auto_scheduler.loop_state import State
+from ansor.compat.auto_scheduler.structure import StateObject
 from ansor.errors import ScheduleError
 from ansor.rules.base import Derived
 from ansor.schedule.sketch import Sketch

@@ -11,128 +11,19 @@ A `StateObject` never changes; the methods of a `State` record a step and put an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
 
+from ansor.compat.auto_scheduler import steps as logged
 from ansor.compat.auto_scheduler.declaration import Declaration
-from ansor.compat.auto_scheduler.stages import ComputeAtKind, Iterator, Stage, names_of
-from ansor.compat.auto_scheduler.steps import (
-    AnnotationStep,
-    CacheReadStep,
-    CacheWriteStep,
-    ComputeAtStep,
-    ComputeInlineStep,
-    ComputeRootStep,
-    FollowFusedSplitStep,
-    FollowSplitStep,
-    FuseStep,
-    IteratorAnnotation,
-    PragmaStep,
-    ReorderStep,
-    RfactorStep,
-    SplitStep,
-    Step,
-    StorageAlignStep,
-)
-from ansor.compat.auto_scheduler.structure import Structure, initial_structure
-from ansor.compat.auto_scheduler.transform import applied
+from ansor.compat.auto_scheduler.stages import Iterator, Stage, names_of
+from ansor.compat.auto_scheduler.steps import ANNOTATIONS, IteratorAnnotation, LoggedStep
+from ansor.compat.auto_scheduler.structure import StateObject
+from ansor.compat.auto_scheduler.transform import next_state
 from ansor.errors import ScheduleError
 from ansor.te.tensor import Tensor
 
 StageKey = Stage | Tensor | int | str
 """What names a stage of a state."""
 
-ANNOTATIONS = ("for", "unroll", "vectorize", "parallel", "vthread", "blockIdx.x", "threadIdx.x", "blockIdx.y", "threadIdx.y", "blockIdx.z", "threadIdx.z",
-               "tensorize")  # fmt: skip
-"""What becomes of a loop, in words; by the numbers of `IteratorAnnotation`."""
-
-
-@dataclass(frozen=True, eq=False)
-class StateObject:
-    """Stages and steps. Two are equal, and hash alike, when they print alike: loops of one iteration do not count."""
-
-    structure: Structure
-    ops: tuple[tuple[Tensor, int], ...] = ()
-
-    @property
-    def stages(self) -> tuple[Stage, ...]:
-        return self.structure.stages
-
-    @property
-    def transform_steps(self) -> tuple[Step, ...]:
-        return self.structure.history
-
-    @property
-    def concrete(self) -> bool:
-        """No length is open."""
-        return not any(isinstance(step, SplitStep) and None in step.lengths for step in self.transform_steps)
-
-    def after(self, step: Step) -> StateObject:
-        """The state one step on. Raises ScheduleError when the step does not fit."""
-        found = applied(step, self.structure)
-        new = _new_stage(step)
-        ops = self.ops if new is None else (*((op, number + (number >= new)) for op, number in self.ops), (found.stages[new].op, new))
-        return StateObject(replace(found, history=(*self.transform_steps, step)), ops)
-
-    def number_of(self, op: Tensor) -> int | None:
-        """The stage of a tensor of the declaration, or of one that a step gave."""
-        return next((number for known, number in self.ops if known is op), None)
-
-    @cached_property
-    def _text(self) -> str:
-        return self.to_text()
-
-    @cached_property
-    def _identity(self) -> str:
-        """What two equal states have in common. Where lengths are open, loops that seem to have one iteration count."""
-        return self._text if self.concrete else self.to_text(delete_trivial_loop=False)
-
-    def to_text(self, delete_trivial_loop: bool = True) -> str:
-        """The loops, indented; those of one iteration are left out unless `delete_trivial_loop` is False."""
-        given = ", ".join(stage.name for stage in self.stages if stage.op_type == "placeholder")
-        lines = [f"Placeholder: {given}"]
-        for number, stage in enumerate(self.stages):
-            if stage.op_type == "compute" and stage.compute_at == ComputeAtKind.ROOT:
-                lines += _lines(self.structure, number, "", delete_trivial_loop)
-        return "\n".join(lines) + "\n"
-
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, State):
-            other = other.state_object
-        return isinstance(other, StateObject) and self._identity == other._identity
-
-    def __hash__(self) -> int:
-        return hash(self._identity)
-
-    def __str__(self) -> str:
-        return self._text
-
-
-def initial_state(dag: Declaration) -> StateObject:
-    """Every tensor as declared."""
-    return StateObject(initial_structure(dag), tuple((op, k) for k, op in enumerate(dag.ops)))
-
-
-def _new_stage(step: Step) -> int | None:
-    """The number of the stage that a step makes."""
-    if isinstance(step, CacheReadStep):
-        return step.stage_id + 1
-    return step.stage_id if isinstance(step, CacheWriteStep | RfactorStep) else None
-
-
-def _lines(structure: Structure, number: int, indent: str, delete_trivial: bool) -> list[str]:
-    stage, lines = structure.stages[number], []
-    if stage.attrs.auto_unroll_max_step:
-        lines.append(f"{indent}{stage.name} auto_unroll: {stage.attrs.auto_unroll_max_step}")
-    if stage.attrs.storage_offset:
-        lines.append(f"{indent}{stage.name} storage_offset: {stage.attrs.storage_offset}")
-    for k, one in enumerate(stage.iters):
-        if not (delete_trivial and one.range is not None and one.range.extent == 1):
-            lines.append(f"{indent}{ANNOTATIONS[one.annotation]} {one.name} {one.range or '(None)'}")
-            indent += "  "
-        for inside in structure.at((number, k)):
-            lines += _lines(structure, inside, indent, delete_trivial)
-    return [*lines, f"{indent}{stage.name} = ..."]
 
 
 class State:
@@ -159,7 +50,7 @@ class State:
         return [stage.op for stage in self.stages]
 
     @property
-    def transform_steps(self) -> tuple[Step, ...]:
+    def transform_steps(self) -> tuple[LoggedStep, ...]:
         """The steps so far. A step's id is its place among them."""
         return self.state_object.transform_steps
 
@@ -196,13 +87,13 @@ class State:
         """
         number, which = self._place(stage, iterator)
         extent = iterator.range.extent if iterator.range else None
-        self._record(SplitStep(number, which, extent, tuple(lengths), inner_to_outer))
+        self._record(logged.SplitStep(number, which, extent, tuple(lengths), inner_to_outer))
         return self._parts(number, which, len(lengths))
 
     def follow_split(self, stage: StageKey, iterator: Iterator, src_step_id: int, n_split: int) -> list[Iterator]:
         """Cut a loop as the split of that step did: its first `n_split` - 1 lengths, and the product of the others as the last."""
         number, which = self._place(stage, iterator)
-        self._record(FollowSplitStep(number, which, src_step_id, n_split))
+        self._record(logged.FollowSplitStep(number, which, src_step_id, n_split))
         return self._parts(number, which, n_split)
 
     def follow_fused_split(
@@ -210,20 +101,20 @@ class State:
     ) -> list[Iterator]:
         """Cut a loop in two by the product of those splits' lengths at `level`: the length of the inner part, or (False) the number of parts."""
         number, which = self._place(stage, iterator)
-        self._record(FollowFusedSplitStep(number, which, tuple(src_step_ids), level, factor_or_nparts))
+        self._record(logged.FollowFusedSplitStep(number, which, tuple(src_step_ids), level, factor_or_nparts))
         return self._parts(number, which, 1)
 
     def fuse(self, stage: StageKey, iters: Sequence[Iterator]) -> Iterator:
         """One loop of loops that follow each other. What was computed at the last of them is computed at the new one."""
         number = self.stage_id(stage)
         ids = tuple(self._index(number, one) for one in iters)
-        self._record(FuseStep(number, ids))
+        self._record(logged.FuseStep(number, ids))
         return self.stages[number].iters[ids[0] if ids else 0]
 
     def reorder(self, stage: StageKey, order: Sequence[Iterator]) -> None:
         """Put the loops of a stage in another order; all of them are listed."""
         number = self.stage_id(stage)
-        self._record(ReorderStep(number, tuple(self._index(number, one) for one in order)))
+        self._record(logged.ReorderStep(number, tuple(self._index(number, one) for one in order)))
 
     # annotations ----------------------------------------------------------------------------------------------------------------------------------
 
@@ -251,53 +142,53 @@ class State:
 
     def pragma(self, stage: StageKey, iterator: Iterator, pragma_type: str) -> None:
         """A hint: `auto_unroll_max_step$64`."""
-        self._record(PragmaStep(*self._place(stage, iterator), pragma_type))
+        self._record(logged.PragmaStep(*self._place(stage, iterator), pragma_type))
 
     def storage_align(self, stage: StageKey, iterator: Iterator, factor: int, offset: int) -> None:
         """Let rows of a stage's buffer start at `offset` modulo `factor`. It is recorded, and changes nothing here."""
-        self._record(StorageAlignStep(*self._place(stage, iterator), factor, offset))
+        self._record(logged.StorageAlignStep(*self._place(stage, iterator), factor, offset))
 
     # places ---------------------------------------------------------------------------------------------------------------------------------------
 
     def compute_at(self, stage: StageKey, target_stage: StageKey, target_iter: Iterator) -> None:
         """Compute a stage in a loop of another. Its extents follow from that: `dag.infer_bound_from_state` tells them."""
-        self._record(ComputeAtStep(self.stage_id(stage), *self._place(target_stage, target_iter)))
+        self._record(logged.ComputeAtStep(self.stage_id(stage), *self._place(target_stage, target_iter)))
 
     def compute_inline(self, stage: StageKey) -> None:
         """Compute a stage wherever it is read."""
-        self._record(ComputeInlineStep(self.stage_id(stage)))
+        self._record(logged.ComputeInlineStep(self.stage_id(stage)))
 
     def compute_root(self, stage: StageKey) -> None:
         """Compute a stage in a nest of its own."""
-        self._record(ComputeRootStep(self.stage_id(stage)))
+        self._record(logged.ComputeRootStep(self.stage_id(stage)))
 
     # new stages -----------------------------------------------------------------------------------------------------------------------------------
 
     def cache_read(self, stage: StageKey, scope_name: str, reader_stages: Sequence[StageKey]) -> Tensor:
         """A copy of a stage for some that read it, as a new stage after it. Gives its tensor, which names it."""
         number = self.stage_id(stage)
-        self._record(CacheReadStep(number, scope_name, tuple(self.stage_id(reader) for reader in reader_stages)))
+        self._record(logged.CacheReadStep(number, scope_name, tuple(self.stage_id(reader) for reader in reader_stages)))
         return self.stages[number + 1].op
 
     def cache_write(self, stage: StageKey, scope_name: str) -> Tensor:
         """A stage that computes in private memory what this one copies out, before it. Gives its tensor."""
         number = self.stage_id(stage)
-        self._record(CacheWriteStep(number, scope_name))
+        self._record(logged.CacheWriteStep(number, scope_name))
         return self.stages[number].op
 
     def rfactor(self, stage: StageKey, iterator: Iterator, factor_iter_id: int) -> Tensor:
         """A stage of partial results, one for each iteration of a loop of the reduction, before this one, which combines them. Gives its tensor."""
         number, which = self._place(stage, iterator)
-        self._record(RfactorStep(number, which, factor_iter_id))
+        self._record(logged.RfactorStep(number, which, factor_iter_id))
         return self.stages[number].op
 
     # ----------------------------------------------------------------------------------------------------------------------------------------------
 
-    def apply(self, steps: Sequence[Step]) -> State:
+    def apply(self, steps: Sequence[LoggedStep]) -> State:
         """The same state after more steps, such as those of a log. Raises ScheduleError for one that does not fit, and stays as it was."""
         found = self.state_object
         for step in steps:
-            found = found.after(step)
+            found = next_state(found, step)
         self.state_object = found
         return self
 
@@ -317,12 +208,12 @@ class State:
     def __repr__(self) -> str:
         return f"State({len(self.stages)} stages, {len(self.transform_steps)} steps)"
 
-    def _record(self, step: Step) -> None:
-        self.state_object = self.state_object.after(step)
+    def _record(self, step: LoggedStep) -> None:
+        self.state_object = next_state(self.state_object, step)
 
     def _annotated(self, stage: StageKey, iterator: Iterator, annotation: IteratorAnnotation) -> Iterator:
         number, which = self._place(stage, iterator)
-        self._record(AnnotationStep(number, which, annotation))
+        self._record(logged.AnnotationStep(number, which, annotation))
         return self.stages[number].iters[which]
 
     def _parts(self, number: int, first: int, lengths: int) -> list[Iterator]:

@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import Protocol
 
 from ansor.compat.auto_scheduler.loop_state import State
-from ansor.compat.auto_scheduler.steps import Step
+from ansor.compat.auto_scheduler.steps import LoggedStep
 from ansor.compat.auto_scheduler.workload_key import WorkloadKey, parse_workload_key
 from ansor.compat.common.hardware import PROCESSOR_KINDS, HardwareParams, kind_of_target
 from ansor.compat.common.outcome import mean_cost
@@ -95,7 +95,7 @@ class AnyTask(Protocol):
 class RecordedState:
     """A program: the steps that lead to it from its declaration. The stages that they make are never in a line."""
 
-    transform_steps: tuple[Step, ...] = ()
+    transform_steps: tuple[LoggedStep, ...] = ()
     stages: tuple[()] = ()
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 from ansor.compat.auto_scheduler.stages import ComputeAtKind, IteratorKind
-from ansor.compat.auto_scheduler.structure import Structure
+from ansor.compat.auto_scheduler.structure import StateObject
 from ansor.errors import ScheduleError
 from ansor.ir.loops import For, Loops, Node
 from ansor.schedule import steps as ours
@@ -16,7 +16,7 @@ Extents = Mapping[tuple[str, str], int]
 """Our stage and loop -> iterations."""
 
 
-def with_reductions_fused(structure: Structure) -> Structure:
+def with_reductions_fused(structure: StateObject) -> StateObject:
     """A fused reduction is one loop: it fills longer vectors."""
     for number, stage in enumerate(structure.stages):
         for which, one in enumerate(stage.iters):
@@ -25,7 +25,7 @@ def with_reductions_fused(structure: Structure) -> Structure:
     return structure
 
 
-def extents(structure: Structure) -> Extents:
+def extents(structure: StateObject) -> Extents:
     """Of all loops. Raises ScheduleError where a length is open."""
     structure.check()
     for number in structure.computed.values():
@@ -35,7 +35,7 @@ def extents(structure: Structure) -> Extents:
     return extents_of(found.sketch, lowered(found.sketch))
 
 
-def places(structure: Structure) -> Iterator[ours.Step]:
+def places(structure: StateObject) -> Iterator[ours.Step]:
     """Steps of ours that say where stages are computed. Consumers first: a stage is placed where those that read it are."""
     numbers = structure.computed
     for name in [stage.name for stage in reversed(structure.sketch.state.stages)]:

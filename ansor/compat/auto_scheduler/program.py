@@ -16,13 +16,12 @@ from math import prod
 
 from ansor.compat.auto_scheduler.declaration import Declaration
 from ansor.compat.auto_scheduler.layout import packing_steps
-from ansor.compat.auto_scheduler.loop_state import ANNOTATIONS, StateObject
 from ansor.compat.auto_scheduler.measured import LayoutRewriteOption
 from ansor.compat.auto_scheduler.placed import Extents, extents, extents_of, lowered, places, with_reductions_fused
 from ansor.compat.auto_scheduler.stages import ComputeAtKind, IteratorKind, Range, Stage
 from ansor.compat.auto_scheduler.stages import Iterator as Loop
-from ansor.compat.auto_scheduler.steps import IteratorAnnotation
-from ansor.compat.auto_scheduler.structure import Structure
+from ansor.compat.auto_scheduler.steps import ANNOTATIONS, IteratorAnnotation
+from ansor.compat.auto_scheduler.structure import StateObject
 from ansor.errors import ScheduleError
 from ansor.ir.loops import Loops
 from ansor.schedule import steps as ours
@@ -54,7 +53,7 @@ class Program:
         """Its state with the extents of the program; those of inlined stages stay as they are. Raises ScheduleError where a length is open."""
         found = extents_of(self.sketch, self.lowered)
         stages = tuple(stage if stage.compute_at == ComputeAtKind.INLINED else _bounded(stage, found) for stage in self.stages)
-        return replace(state, structure=replace(state.structure, stages=stages))
+        return replace(state, stages=stages)
 
 
 def _bounded(stage: Stage, found: Extents) -> Stage:
@@ -65,10 +64,10 @@ def _bounded(stage: Stage, found: Extents) -> Stage:
 
 def program_of(dag: Declaration, state: StateObject, layout_rewrite: LayoutRewriteOption = LayoutRewriteOption.NO_REWRITE) -> Program:
     """The program of a state. Raises ScheduleError when there is none for a processor."""
-    state.structure.check()
+    state.check()
     for stage in state.stages:
         _check_processor(stage)
-    ending = _Ending(with_reductions_fused(state.structure))
+    ending = _Ending(with_reductions_fused(state))
     placed = ending.placed()
     running = placed.then(*ending.annotations())
     packed = running.then(*packing_steps(dag, running.sketch.state, layout_rewrite))
@@ -86,14 +85,14 @@ def _check_processor(stage: Stage) -> None:
 class _Ending:
     """What is said at the end. notes: what is left out."""
 
-    def __init__(self, structure: Structure) -> None:
+    def __init__(self, structure: StateObject) -> None:
         structure.check()
         self.structure = structure
         self.notes: list[str] = []
         self.stages = [stage for stage in structure.stages if stage.op_type == "compute"]
         self.vectors = self._vectors()
 
-    def placed(self) -> Structure:
+    def placed(self) -> StateObject:
         """With loops in order, those that run as vectors last, and stages where they are computed."""
         structure = self.structure
         for stage in self.stages:

@@ -9,29 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import singledispatch
 
+from ansor.compat.auto_scheduler import steps as logged
 from ansor.compat.auto_scheduler.declaration import Declaration
-from ansor.compat.auto_scheduler.loop_state import ANNOTATIONS, StateObject, initial_state
 from ansor.compat.auto_scheduler.stages import Iterator as Loop
 from ansor.compat.auto_scheduler.stages import Stage, clean
-from ansor.compat.auto_scheduler.steps import (
-    AnnotationStep,
-    CacheReadStep,
-    CacheWriteStep,
-    ComputeAtStep,
-    ComputeInlineStep,
-    ComputeRootStep,
-    FollowFusedSplitStep,
-    FollowSplitStep,
-    FuseStep,
-    IteratorAnnotation,
-    PragmaStep,
-    ReorderStep,
-    RfactorStep,
-    SplitStep,
-    Step,
-    StorageAlignStep,
-)
-from ansor.compat.auto_scheduler.transform import followed_lengths, fused_length
+from ansor.compat.auto_scheduler.steps import ANNOTATIONS, IteratorAnnotation, LoggedStep
+from ansor.compat.auto_scheduler.structure import StateObject, initial_state
+from ansor.compat.auto_scheduler.transform import followed_lengths, fused_length, next_state
 
 
 def python_text(dag: Declaration, state: StateObject) -> str:
@@ -39,7 +23,7 @@ def python_text(dag: Declaration, state: StateObject) -> str:
     current = initial_state(dag)
     lines = [line for stage in current.stages if stage.op_type == "compute" for line in _axes(stage)]
     for step in state.transform_steps:
-        after = current.after(step)
+        after = next_state(current, step)
         lines += _written(step, current, after)
         current = after
     return "".join(f"{line}\n" for line in lines)
@@ -63,12 +47,12 @@ def _head(stage: Stage) -> str:
 
 
 @singledispatch
-def _written(step: Step, before: StateObject, after: StateObject) -> list[str]:
+def _written(step: LoggedStep, before: StateObject, after: StateObject) -> list[str]:
     raise NotImplementedError(type(step).__name__)
 
 
 @_written.register
-def _(step: AnnotationStep, before: StateObject, after: StateObject) -> list[str]:
+def _(step: logged.AnnotationStep, before: StateObject, after: StateObject) -> list[str]:
     stage = before.stages[step.stage_id]
     name, verb = _name(stage, stage.iters[step.iter_id]), ANNOTATIONS[step.annotation]
     if step.annotation == IteratorAnnotation.NONE:
@@ -79,14 +63,14 @@ def _(step: AnnotationStep, before: StateObject, after: StateObject) -> list[str
 
 
 @_written.register
-def _(step: FuseStep, before: StateObject, after: StateObject) -> list[str]:
+def _(step: logged.FuseStep, before: StateObject, after: StateObject) -> list[str]:
     stage, new = before.stages[step.stage_id], after.stages[step.stage_id]
     parts = ", ".join(_name(stage, stage.iters[k]) for k in step.fused_ids)
     return [f"{_name(new, new.iters[step.fused_ids[0] if step.fused_ids else 0])} = {_head(stage)}.fuse({parts})"]
 
 
 @_written.register
-def _(step: PragmaStep, before: StateObject, after: StateObject) -> list[str]:
+def _(step: logged.PragmaStep, before: StateObject, after: StateObject) -> list[str]:
     stage = before.stages[step.stage_id]
     name, (pragma, _, value) = _name(stage, stage.iters[step.iter_id]), step.pragma_type.partition("$")
     first = f'{_head(stage)}.pragma({name}, "{pragma}"{f", {value}" if value else ""})'
@@ -94,23 +78,23 @@ def _(step: PragmaStep, before: StateObject, after: StateObject) -> list[str]:
 
 
 @_written.register
-def _(step: ReorderStep, before: StateObject, after: StateObject) -> list[str]:
+def _(step: logged.ReorderStep, before: StateObject, after: StateObject) -> list[str]:
     stage = before.stages[step.stage_id]
     return [f"{_head(stage)}.reorder({', '.join(_name(stage, stage.iters[k]) for k in step.after_ids)})"]
 
 
 @_written.register
-def _(step: SplitStep, before: StateObject, after: StateObject) -> list[str]:
+def _(step: logged.SplitStep, before: StateObject, after: StateObject) -> list[str]:
     return _split(before.stages[step.stage_id], step.iter_id, step.lengths, step.inner_to_outer)
 
 
 @_written.register
-def _(step: FollowSplitStep, before: StateObject, after: StateObject) -> list[str]:
+def _(step: logged.FollowSplitStep, before: StateObject, after: StateObject) -> list[str]:
     return _split(before.stages[step.stage_id], step.iter_id, followed_lengths(step, before.transform_steps), True)
 
 
 @_written.register
-def _(step: FollowFusedSplitStep, before: StateObject, after: StateObject) -> list[str]:
+def _(step: logged.FollowFusedSplitStep, before: StateObject, after: StateObject) -> list[str]:
     return _split(before.stages[step.stage_id], step.iter_id, (fused_length(step, before.transform_steps),), step.factor_or_nparts)
 
 
@@ -126,42 +110,42 @@ def _split(stage: Stage, which: int, lengths: Sequence[int | None], inner_to_out
 
 
 @_written.register
-def _(step: StorageAlignStep, before: StateObject, after: StateObject) -> list[str]:
+def _(step: logged.StorageAlignStep, before: StateObject, after: StateObject) -> list[str]:
     stage = before.stages[step.stage_id]
     return [f"{_head(stage)}.storage_align({_name(stage, stage.iters[step.iter_id])}, {step.factor}, {step.offset})"]
 
 
 @_written.register
-def _(step: ComputeAtStep, before: StateObject, after: StateObject) -> list[str]:
+def _(step: logged.ComputeAtStep, before: StateObject, after: StateObject) -> list[str]:
     stage, target = before.stages[step.stage_id], before.stages[step.target_stage_id]
     return [f"{_head(stage)}.compute_at({_head(target)}, {_name(target, target.iters[step.target_iter_id])})"]
 
 
 @_written.register
-def _(step: ComputeInlineStep, before: StateObject, after: StateObject) -> list[str]:
+def _(step: logged.ComputeInlineStep, before: StateObject, after: StateObject) -> list[str]:
     return [f"{_head(before.stages[step.stage_id])}.compute_inline()"]
 
 
 @_written.register
-def _(step: ComputeRootStep, before: StateObject, after: StateObject) -> list[str]:
+def _(step: logged.ComputeRootStep, before: StateObject, after: StateObject) -> list[str]:
     return [f"{_head(before.stages[step.stage_id])}.compute_root()"]
 
 
 @_written.register
-def _(step: CacheReadStep, before: StateObject, after: StateObject) -> list[str]:
+def _(step: logged.CacheReadStep, before: StateObject, after: StateObject) -> list[str]:
     source, copy = before.stages[step.stage_id], after.stages[step.stage_id + 1]
     readers = ", ".join(clean(before.stages[k].name) for k in step.reader_stage_ids)
     return [f'{clean(copy.name)} = s.cache_read({clean(source.name)}, "{step.scope_name}", [{readers}])', *_axes(copy)]
 
 
 @_written.register
-def _(step: CacheWriteStep, before: StateObject, after: StateObject) -> list[str]:
+def _(step: logged.CacheWriteStep, before: StateObject, after: StateObject) -> list[str]:
     private, copy = after.stages[step.stage_id], after.stages[step.stage_id + 1]
     return [f'{clean(private.name)} = s.cache_write({clean(copy.name)}, "{step.scope_name}")', *_axes(private)]
 
 
 @_written.register
-def _(step: RfactorStep, before: StateObject, after: StateObject) -> list[str]:
+def _(step: logged.RfactorStep, before: StateObject, after: StateObject) -> list[str]:
     stage, partial, final = before.stages[step.stage_id], after.stages[step.stage_id], after.stages[step.stage_id + 1]
     loop = _name(stage, stage.iters[step.iter_id])
     factored = f"{clean(partial.name)} = s.rfactor({clean(stage.name)}, {loop}, {step.factor_iter_id})"

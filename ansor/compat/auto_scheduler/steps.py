@@ -36,6 +36,11 @@ class IteratorAnnotation(IntEnum):
     TENSORIZE = 11
 
 
+ANNOTATIONS = ("for", "unroll", "vectorize", "parallel", "vthread", "blockIdx.x", "threadIdx.x", "blockIdx.y", "threadIdx.y", "blockIdx.z", "threadIdx.z",
+               "tensorize")  # fmt: skip
+"""What becomes of a loop, in words; by the numbers of `IteratorAnnotation`."""
+
+
 def _integer(low: int, wanted: str) -> Callable[[Json], int]:
     def read(value: Json) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= LARGEST:
@@ -86,7 +91,7 @@ _indices = _list_of(_index)
 
 
 @dataclass(frozen=True)
-class Step:
+class LoggedStep:
     """One transformation of a stage. `code` is its name in logs, `forms` are those of the fields after `stage_id`."""
 
     code: ClassVar[str] = ""
@@ -99,7 +104,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class AnnotationStep(Step):
+class AnnotationStep(LoggedStep):
     """AN: a loop becomes parallel, a vector, unrolled, or threads of a GPU."""
 
     code, forms = "AN", (_index, _annotation)
@@ -108,7 +113,7 @@ class AnnotationStep(Step):
 
 
 @dataclass(frozen=True)
-class FuseStep(Step):
+class FuseStep(LoggedStep):
     """FU: neighbouring loops become one; none at all make a new loop of extent 1."""
 
     code, forms = "FU", (_indices,)
@@ -116,7 +121,7 @@ class FuseStep(Step):
 
 
 @dataclass(frozen=True)
-class PragmaStep(Step):
+class PragmaStep(LoggedStep):
     """PR: a hint for the compiler, `auto_unroll_max_step$64`."""
 
     code, forms = "PR", (_index, _text)
@@ -125,7 +130,7 @@ class PragmaStep(Step):
 
 
 @dataclass(frozen=True)
-class ReorderStep(Step):
+class ReorderStep(LoggedStep):
     """RE: the loop at place i is the one that was at `after_ids[i]`."""
 
     code, forms = "RE", (_indices,)
@@ -133,7 +138,7 @@ class ReorderStep(Step):
 
 
 @dataclass(frozen=True)
-class SplitStep(Step):
+class SplitStep(LoggedStep):
     """SP: a loop becomes one more than there are `lengths`, which are inner ones, outermost first (with `inner_to_outer`). The extent may be unknown.
 
     In a sketch lengths may be open: None. No log line holds such a step.
@@ -147,7 +152,7 @@ class SplitStep(Step):
 
 
 @dataclass(frozen=True)
-class FollowSplitStep(Step):
+class FollowSplitStep(LoggedStep):
     """FSP: a split into `n_split` + 1 loops, with the lengths of the split that is step `src_step_id`; the last is the product of the rest."""
 
     code, forms = "FSP", (_index, _index, _index)
@@ -157,7 +162,7 @@ class FollowSplitStep(Step):
 
 
 @dataclass(frozen=True)
-class FollowFusedSplitStep(Step):
+class FollowFusedSplitStep(LoggedStep):
     """FFSP: a split by the product of the lengths number `level` of several splits, as factor or as number of parts."""
 
     code, forms = "FFSP", (_index, _indices, _index, _flag)
@@ -168,7 +173,7 @@ class FollowFusedSplitStep(Step):
 
 
 @dataclass(frozen=True)
-class StorageAlignStep(Step):
+class StorageAlignStep(LoggedStep):
     """SA: rows of a stage's buffer start at `offset` modulo `factor`."""
 
     code, forms = "SA", (_index, _number, _number)
@@ -178,7 +183,7 @@ class StorageAlignStep(Step):
 
 
 @dataclass(frozen=True)
-class ComputeAtStep(Step):
+class ComputeAtStep(LoggedStep):
     """CA: a stage is computed inside a loop of another one."""
 
     code, forms = "CA", (_index, _index)
@@ -187,21 +192,21 @@ class ComputeAtStep(Step):
 
 
 @dataclass(frozen=True)
-class ComputeInlineStep(Step):
+class ComputeInlineStep(LoggedStep):
     """CI: a stage is computed where it is read."""
 
     code = "CI"
 
 
 @dataclass(frozen=True)
-class ComputeRootStep(Step):
+class ComputeRootStep(LoggedStep):
     """CR: a stage is computed outside of all others' loops."""
 
     code = "CR"
 
 
 @dataclass(frozen=True)
-class CacheReadStep(Step):
+class CacheReadStep(LoggedStep):
     """CHR: a new stage after this one holds a copy of it, for the stages that are named. Later stages move up by one."""
 
     code, forms = "CHR", (_text, _indices)
@@ -210,7 +215,7 @@ class CacheReadStep(Step):
 
 
 @dataclass(frozen=True)
-class CacheWriteStep(Step):
+class CacheWriteStep(LoggedStep):
     """CHW: a new stage before this one computes it, and this one copies the result. Later stages move up by one."""
 
     code, forms = "CHW", (_text,)
@@ -218,7 +223,7 @@ class CacheWriteStep(Step):
 
 
 @dataclass(frozen=True)
-class RfactorStep(Step):
+class RfactorStep(LoggedStep):
     """RF: a new stage before this one has partial results for a loop of a reduction, which is its loop number `factor_iter_id`."""
 
     code, forms = "RF", (_index, _index)
@@ -226,7 +231,7 @@ class RfactorStep(Step):
     factor_iter_id: int
 
 
-STEPS: dict[str, type[Step]] = {step.code: step for step in (
+STEPS: dict[str, type[LoggedStep]] = {step.code: step for step in (
     AnnotationStep, FuseStep, PragmaStep, ReorderStep, SplitStep, FollowSplitStep, FollowFusedSplitStep, StorageAlignStep, ComputeAtStep, ComputeInlineStep,
     ComputeRootStep, CacheReadStep, CacheWriteStep, RfactorStep,
 )}  # fmt: skip
@@ -235,7 +240,7 @@ STEPS: dict[str, type[Step]] = {step.code: step for step in (
 _FIELDS = {code: [field.name for field in fields(step)] for code, step in STEPS.items()}
 
 
-def step_from_list(listed: Json) -> Step:
+def step_from_list(listed: Json) -> LoggedStep:
     """The step that a list in a log line holds. Raises RecordError with the reason when there is none."""
     if not isinstance(listed, list) or not listed:
         refuse(f"it has {kind(listed)} for a step")
@@ -252,7 +257,7 @@ def step_from_list(listed: Json) -> Step:
             read.append(form(value))
         except ValueError as error:
             refuse(f"the {name} of its step {code} is {told(value)}, not {error}")
-    return cast("Callable[..., Step]", step)(*read)
+    return cast("Callable[..., LoggedStep]", step)(*read)
 
 
 def _plain(value: object) -> Json:

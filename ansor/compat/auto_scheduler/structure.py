@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from ansor.compat.auto_scheduler.declaration import Declaration
-from ansor.compat.auto_scheduler.stages import Iterator, Stage, declared_stage
-from ansor.compat.auto_scheduler.steps import Step
+from ansor.compat.auto_scheduler.stages import ComputeAtKind, Iterator, Stage, declared_stage
+from ansor.compat.auto_scheduler.steps import ANNOTATIONS, LoggedStep, SplitStep
 from ansor.errors import ScheduleError
 from ansor.schedule import steps as ours
 from ansor.schedule.choice import Choice
 from ansor.schedule.sketch import Sketch
+from ansor.te.tensor import Tensor
 
 MAX_ITERATORS = 4096
 """Iterators that one stage may have: what lies beyond is no schedule, but a log that was made to hurt."""
@@ -27,8 +29,9 @@ Place = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
-class Structure:
-    """The stages, and where those are computed that are computed inside another.
+class StateObject:
+    """The stages, and where those are computed that are computed inside another. Two are equal, and hash alike, when they print alike: loops of one iteration
+    do not count.
 
     history: the steps so far, which some steps refer to. sketch: the same in steps of ours; refused: why there is none, a sentence; notes: what it leaves
     out, in sentences. opened: number of a split whose lengths are open -> the name of their choice.
@@ -37,7 +40,7 @@ class Structure:
     stages: tuple[Stage, ...]
     sketch: Sketch
     attached: tuple[tuple[int, Place], ...] = ()
-    history: tuple[Step, ...] = ()
+    history: tuple[LoggedStep, ...] = ()
     opened: Mapping[int, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     refused: str = ""
@@ -58,25 +61,25 @@ class Structure:
         """The stages that are computed there."""
         return tuple(number for number, where in self.attached if where == place)
 
-    def with_stage(self, number: int, stage: Stage) -> Structure:
+    def with_stage(self, number: int, stage: Stage) -> StateObject:
         """With another stage of that number."""
         return replace(self, stages=(*self.stages[:number], stage, *self.stages[number + 1 :]))
 
-    def with_iters(self, number: int, iters: Sequence[Iterator]) -> Structure:
+    def with_iters(self, number: int, iters: Sequence[Iterator]) -> StateObject:
         """With other iterators of a stage."""
         if len(iters) > MAX_ITERATORS:
             raise ScheduleError(f"asked to give stage {self.stages[number].name} {len(iters)} iterators; {MAX_ITERATORS} are the most")
         return self.with_stage(number, replace(self.stages[number], iters=tuple(iters)))
 
-    def moved(self, number: int, places: dict[int, int]) -> Structure:
+    def moved(self, number: int, places: dict[int, int]) -> StateObject:
         """What was computed at iterator i of a stage is at `places[i]`; what is not named stays."""
         return replace(self, attached=tuple((who, (at, places.get(k, k)) if at == number else (at, k)) for who, (at, k) in self.attached))
 
-    def detached(self, number: int) -> Structure:
+    def detached(self, number: int) -> StateObject:
         """With a stage computed in no other."""
         return replace(self, attached=tuple(entry for entry in self.attached if entry[0] != number))
 
-    def inserted(self, number: int, stage: Stage) -> Structure:
+    def inserted(self, number: int, stage: Stage) -> StateObject:
         """With a new stage of that number: it and all later ones move up by one."""
         if len(self.stages) >= MAX_STAGES:
             raise ScheduleError(f"asked for stage {stage.name} beside {len(self.stages)} others; {MAX_STAGES} are the most")
@@ -87,6 +90,20 @@ class Structure:
         return replace(self, stages=(*self.stages[:number], stage, *self.stages[number:]),
                        attached=tuple((later(who), (later(at), k)) for who, (at, k) in self.attached))  # fmt: skip
 
+    @property
+    def transform_steps(self) -> tuple[LoggedStep, ...]:
+        """The steps so far."""
+        return self.history
+
+    @property
+    def concrete(self) -> bool:
+        """No length is open."""
+        return not any(isinstance(step, SplitStep) and None in step.lengths for step in self.history)
+
+    def number_of(self, op: Tensor) -> int | None:
+        """The stage of a tensor of the declaration, or of one that a step gave."""
+        return next((number for number, stage in enumerate(self.stages) if stage.op is op), None)
+
     # the same in steps of ours ----------------------------------------------------------------------------------------------------------------------
 
     @property
@@ -94,7 +111,7 @@ class Structure:
         """The computed stages: what each is called in steps of ours -> its number."""
         return {stage.ours: number for number, stage in enumerate(self.stages) if stage.op_type == "compute"}
 
-    def then(self, *steps: ours.Step, choices: Sequence[Choice] = ()) -> Structure:
+    def then(self, *steps: ours.Step, choices: Sequence[Choice] = ()) -> StateObject:
         """With more steps of ours. One that does not fit is the reason why there is no program."""
         if self.refused:
             return self
@@ -105,7 +122,7 @@ class Structure:
             return self.refusing(str(error))
         return replace(self, sketch=longer)
 
-    def refusing(self, reason: str) -> Structure:
+    def refusing(self, reason: str) -> StateObject:
         """With a reason why there is no program; the first one counts."""
         return replace(self, refused=self.refused or reason)
 
@@ -114,13 +131,13 @@ class Structure:
         if self.refused:
             raise ScheduleError(self.refused)
 
-    def in_order(self, number: int) -> Structure:
+    def in_order(self, number: int) -> StateObject:
         """With the loops of ours in the order of a stage's iterators."""
         stage = self.stages[number]
         same = self.refused or self.sketch.state[stage.ours].loops == stage.loops
         return self if same else self.then(ours.Reorder(stage.ours, stage.loops))
 
-    def as_one_loop(self, number: int, which: int) -> Structure:
+    def as_one_loop(self, number: int, which: int) -> StateObject:
         """With an iterator that is one loop of ours: what was fused without a step of ours is fused now."""
         stage = self.stages[number]
         whole = stage.iters[which]
@@ -134,7 +151,52 @@ class Structure:
         loops = (fused.sketch.state[stage.ours].relations[-1].fused,)  # type: ignore[union-attr]  # the relation of a Fuse
         return fused.with_iters(number, [*stage.iters[:which], replace(whole, loops=loops), *stage.iters[which + 1 :]])
 
+    # text -------------------------------------------------------------------------------------------------------------------------------------------
 
-def initial_structure(dag: Declaration) -> Structure:
+    @cached_property
+    def _text(self) -> str:
+        return self.to_text()
+
+    @cached_property
+    def _identity(self) -> str:
+        """What two equal states have in common. Where lengths are open, loops that seem to have one iteration count."""
+        return self._text if self.concrete else self.to_text(delete_trivial_loop=False)
+
+    def to_text(self, delete_trivial_loop: bool = True) -> str:
+        """The loops, indented; those of one iteration are left out unless `delete_trivial_loop` is False."""
+        given = ", ".join(stage.name for stage in self.stages if stage.op_type == "placeholder")
+        lines = [f"Placeholder: {given}"]
+        for number, stage in enumerate(self.stages):
+            if stage.op_type == "compute" and stage.compute_at == ComputeAtKind.ROOT:
+                lines += _lines(self, number, "", delete_trivial_loop)
+        return "\n".join(lines) + "\n"
+
+    def __eq__(self, other: object) -> bool:
+        found = getattr(other, "state_object", other)
+        return isinstance(found, StateObject) and self._identity == found._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    def __str__(self) -> str:
+        return self._text
+
+
+def initial_state(dag: Declaration) -> StateObject:
     """Every tensor as declared."""
-    return Structure(tuple(declared_stage(op, dag.renamed[id(op)]) for op in dag.ops), Sketch(dag.dag))
+    return StateObject(tuple(declared_stage(op, dag.renamed[id(op)]) for op in dag.ops), Sketch(dag.dag))
+
+
+def _lines(structure: StateObject, number: int, indent: str, delete_trivial: bool) -> list[str]:
+    stage, lines = structure.stages[number], []
+    if stage.attrs.auto_unroll_max_step:
+        lines.append(f"{indent}{stage.name} auto_unroll: {stage.attrs.auto_unroll_max_step}")
+    if stage.attrs.storage_offset:
+        lines.append(f"{indent}{stage.name} storage_offset: {stage.attrs.storage_offset}")
+    for k, one in enumerate(stage.iters):
+        if not (delete_trivial and one.range is not None and one.range.extent == 1):
+            lines.append(f"{indent}{ANNOTATIONS[one.annotation]} {one.name} {one.range or '(None)'}")
+            indent += "  "
+        for inside in structure.at((number, k)):
+            lines += _lines(structure, inside, indent, delete_trivial)
+    return [*lines, f"{indent}{stage.name} = ..."]

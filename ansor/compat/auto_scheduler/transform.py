@@ -19,6 +19,7 @@ from functools import singledispatch
 from math import prod
 from typing import cast
 
+from ansor.compat.auto_scheduler import steps as logged
 from ansor.compat.auto_scheduler.placed import extents
 from ansor.compat.auto_scheduler.stages import (
     Axes,
@@ -32,25 +33,8 @@ from ansor.compat.auto_scheduler.stages import (
     computed_stage,
     names_of,
 )
-from ansor.compat.auto_scheduler.steps import (
-    AnnotationStep,
-    CacheReadStep,
-    CacheWriteStep,
-    ComputeAtStep,
-    ComputeInlineStep,
-    ComputeRootStep,
-    FollowFusedSplitStep,
-    FollowSplitStep,
-    FuseStep,
-    IteratorAnnotation,
-    PragmaStep,
-    ReorderStep,
-    RfactorStep,
-    SplitStep,
-    Step,
-    StorageAlignStep,
-)
-from ansor.compat.auto_scheduler.structure import MAX_ITERATORS, Structure
+from ansor.compat.auto_scheduler.steps import IteratorAnnotation, LoggedStep
+from ansor.compat.auto_scheduler.structure import MAX_ITERATORS, StateObject
 from ansor.errors import ScheduleError
 from ansor.ir.dag import c_identifier
 from ansor.schedule import steps as ours
@@ -58,14 +42,19 @@ from ansor.schedule.choice import tile_choice
 from ansor.te.expr import Reduce
 
 
+def next_state(state: StateObject, step: LoggedStep) -> StateObject:
+    """The state one step on. Raises ScheduleError when the step does not fit."""
+    return replace(applied(step, state), history=(*state.history, step))
+
+
 @singledispatch
-def applied(step: Step, before: Structure) -> Structure:
+def applied(step: LoggedStep, before: StateObject) -> StateObject:
     """The structure after a step. Raises ScheduleError when it does not fit."""
     raise ScheduleError(f"asked to apply a step of the kind {type(step).__name__}, which is not known")
 
 
 @applied.register
-def _annotate(step: AnnotationStep, before: Structure) -> Structure:
+def _annotate(step: logged.AnnotationStep, before: StateObject) -> StateObject:
     stage = before.stage(step.stage_id, "annotate")
     found = stage.check_iter(step.iter_id, "annotate")
     if found.annotation != IteratorAnnotation.NONE:
@@ -75,7 +64,7 @@ def _annotate(step: AnnotationStep, before: Structure) -> Structure:
 
 
 @applied.register
-def _fuse(step: FuseStep, before: Structure) -> Structure:
+def _fuse(step: logged.FuseStep, before: StateObject) -> StateObject:
     stage = before.stage(step.stage_id, "fuse loops of")
     ids = step.fused_ids
     if not ids:
@@ -101,7 +90,7 @@ def _fuse(step: FuseStep, before: Structure) -> Structure:
 
 
 @applied.register
-def _pragma(step: PragmaStep, before: Structure) -> Structure:
+def _pragma(step: logged.PragmaStep, before: StateObject) -> StateObject:
     stage = before.stage(step.stage_id, "hint at")
     stage.check_iter(step.iter_id, "hint at")
     if step.pragma_type == "debug_skip_region":
@@ -111,7 +100,7 @@ def _pragma(step: PragmaStep, before: Structure) -> Structure:
     return before.with_stage(step.stage_id, replace(stage, attrs=replace(stage.attrs, auto_unroll_max_step=limit)))
 
 
-def unroll_limit(step: PragmaStep) -> int:
+def unroll_limit(step: logged.PragmaStep) -> int:
     """The N of `auto_unroll_max_step$N`. Raises ScheduleError for another pragma."""
     found = re.fullmatch(r"auto_unroll_max_step\$(\d{1,9})", step.pragma_type)
     if found is None:
@@ -120,7 +109,7 @@ def unroll_limit(step: PragmaStep) -> int:
 
 
 @applied.register
-def _reorder(step: ReorderStep, before: Structure) -> Structure:
+def _reorder(step: logged.ReorderStep, before: StateObject) -> StateObject:
     stage = before.stage(step.stage_id, "reorder")
     if sorted(step.after_ids) != list(range(len(stage.iters))):
         order = ", ".join(map(str, step.after_ids[:32]))
@@ -130,29 +119,29 @@ def _reorder(step: ReorderStep, before: Structure) -> Structure:
 
 
 @applied.register
-def _split(step: SplitStep, before: Structure) -> Structure:
+def _split(step: logged.SplitStep, before: StateObject) -> StateObject:
     return _cut(before, step, step.lengths, step.inner_to_outer)
 
 
 @applied.register
-def _follow_split(step: FollowSplitStep, before: Structure) -> Structure:
+def _follow_split(step: logged.FollowSplitStep, before: StateObject) -> StateObject:
     return _cut(before, step, followed_lengths(step, before.history), True)
 
 
 @applied.register
-def _follow_fused_split(step: FollowFusedSplitStep, before: Structure) -> Structure:
+def _follow_fused_split(step: logged.FollowFusedSplitStep, before: StateObject) -> StateObject:
     return _cut(before, step, (fused_length(step, before.history),), step.factor_or_nparts)
 
 
-def source_of(number: int, history: Sequence[Step]) -> SplitStep:
+def source_of(number: int, history: Sequence[LoggedStep]) -> logged.SplitStep:
     """The split that a later one follows. Raises ScheduleError when that step is none."""
     found = history[number] if 0 <= number < len(history) else None
-    if not isinstance(found, SplitStep):
+    if not isinstance(found, logged.SplitStep):
         raise ScheduleError(f"asked to follow step {number}, which is {type(found).__name__ if found else 'not there'}; follow a SplitStep before")
     return found
 
 
-def followed_lengths(step: FollowSplitStep, history: Sequence[Step]) -> tuple[int | None, ...]:
+def followed_lengths(step: logged.FollowSplitStep, history: Sequence[LoggedStep]) -> tuple[int | None, ...]:
     """The first `n_split` - 1 lengths of the split that is followed, and the product of the rest."""
     lengths = source_of(step.src_step_id, history).lengths
     if not 1 <= step.n_split <= len(lengths) + 1:
@@ -160,7 +149,7 @@ def followed_lengths(step: FollowSplitStep, history: Sequence[Step]) -> tuple[in
     return (*lengths[: step.n_split - 1], _product(lengths[step.n_split - 1 :]))
 
 
-def fused_length(step: FollowFusedSplitStep, history: Sequence[Step]) -> int | None:
+def fused_length(step: logged.FollowFusedSplitStep, history: Sequence[LoggedStep]) -> int | None:
     """The product of the lengths of that level over all splits that are followed."""
     found = []
     for number in step.src_step_ids:
@@ -176,10 +165,10 @@ def _product(lengths: Sequence[int | None]) -> int | None:
     return prod(known) if len(known) == len(lengths) else None
 
 
-Cut = SplitStep | FollowSplitStep | FollowFusedSplitStep
+Cut = logged.SplitStep | logged.FollowSplitStep | logged.FollowFusedSplitStep
 
 
-def _cut(before: Structure, step: Cut, lengths: tuple[int | None, ...], inner_to_outer: bool) -> Structure:
+def _cut(before: StateObject, step: Cut, lengths: tuple[int | None, ...], inner_to_outer: bool) -> StateObject:
     number, which, stage = step.stage_id, step.iter_id, before.stage(step.stage_id, "split a loop of")
     whole = stage.check_iter(which, "split")
     if any(one is not None and one < 1 for one in lengths):
@@ -200,19 +189,19 @@ def _cut(before: Structure, step: Cut, lengths: tuple[int | None, ...], inner_to
     return after.with_iters(number, _exchanged(after.stages[number].iters, which, 1, parts)).moved(number, places)
 
 
-def _cut_ours(before: Structure, step: Cut, lengths: tuple[int | None, ...], inner_to_outer: bool) -> Structure:
+def _cut_ours(before: StateObject, step: Cut, lengths: tuple[int | None, ...], inner_to_outer: bool) -> StateObject:
     """With the step of ours for a split."""
     one = before.as_one_loop(step.stage_id, step.iter_id)
     stage, whole = one.stages[step.stage_id], one.stages[step.stage_id].iters[step.iter_id]
     if one.refused or not lengths:
         return one
     (loop,), count = whole.loops, len(lengths) + 1
-    if isinstance(step, FollowSplitStep):
+    if isinstance(step, logged.FollowSplitStep):
         given = before.opened.get(step.src_step_id) or cast("tuple[int, ...]", source_of(step.src_step_id, before.history).lengths)
         return one.then(ours.FollowSplit(stage.ours, loop, given, count))
     if None not in lengths:
         return one.then(_split_by(stage.ours, loop, cast("tuple[int, ...]", lengths), whole.range, inner_to_outer))
-    if isinstance(step, FollowFusedSplitStep):
+    if isinstance(step, logged.FollowFusedSplitStep):
         return one.refusing(f"asked to split loop {loop} of stage {stage.ours} by the product of lengths that are open; fill them first")
     if set(lengths) != {None} or not inner_to_outer:
         return one.refusing(f"asked to split loop {loop} of stage {stage.ours} into lengths {lengths}; leave all open, from inside out, or none")
@@ -231,7 +220,7 @@ def _split_by(stage: str, loop: str, lengths: tuple[int, ...], values: Range | N
     return ours.Split(stage, loop, (*lengths[1:], rest), len(lengths) + 1)
 
 
-def _open_split(before: Structure, step: SplitStep, stage: str, loop: str) -> Structure:
+def _open_split(before: StateObject, step: logged.SplitStep, stage: str, loop: str) -> StateObject:
     values = before.stages[step.stage_id].iters[step.iter_id].range
     try:
         extent = step.extent or (values.extent if values else extents(before)[stage, loop])
@@ -263,7 +252,7 @@ def _part_labels(label: str, count: int, inner_to_outer: bool) -> list[str]:
 
 
 @applied.register
-def _align(step: StorageAlignStep, before: Structure) -> Structure:
+def _align(step: logged.StorageAlignStep, before: StateObject) -> StateObject:
     stage = before.stage(step.stage_id, "align")
     stage.check_iter(step.iter_id, "align")
     note = f"storage_align of stage {stage.ours} is left out: it changes nothing on a processor"
@@ -272,7 +261,7 @@ def _align(step: StorageAlignStep, before: Structure) -> Structure:
 
 
 @applied.register
-def _compute_at(step: ComputeAtStep, before: Structure) -> Structure:
+def _compute_at(step: logged.ComputeAtStep, before: StateObject) -> StateObject:
     stage, target = before.stage(step.stage_id, "move"), before.stage(step.target_stage_id, "compute something in")
     target.check_iter(step.target_iter_id, "compute something at")
     if step.stage_id == step.target_stage_id or step.stage_id in _around(before, step.target_stage_id):
@@ -283,7 +272,7 @@ def _compute_at(step: ComputeAtStep, before: Structure) -> Structure:
     return replace(moved, attached=(*moved.attached, (step.stage_id, (step.target_stage_id, step.target_iter_id))))
 
 
-def _around(structure: Structure, number: int) -> Iteration[int]:
+def _around(structure: StateObject, number: int) -> Iteration[int]:
     """The stages in whose loops a stage is computed."""
     place = structure.place(number)
     while place is not None:
@@ -292,7 +281,7 @@ def _around(structure: Structure, number: int) -> Iteration[int]:
 
 
 @applied.register
-def _compute_inline(step: ComputeInlineStep, before: Structure) -> Structure:
+def _compute_inline(step: logged.ComputeInlineStep, before: StateObject) -> StateObject:
     stage = before.stage(step.stage_id, "inline")
     for who, (at, _) in before.attached:
         if at == step.stage_id:
@@ -301,13 +290,13 @@ def _compute_inline(step: ComputeInlineStep, before: Structure) -> Structure:
 
 
 @applied.register
-def _compute_root(step: ComputeRootStep, before: Structure) -> Structure:
+def _compute_root(step: logged.ComputeRootStep, before: StateObject) -> StateObject:
     stage = before.stage(step.stage_id, "move to root")
     return before.detached(step.stage_id).with_stage(step.stage_id, replace(stage.unbounded(), compute_at=ComputeAtKind.ROOT))
 
 
 @applied.register
-def _cache_read(step: CacheReadStep, before: Structure) -> Structure:
+def _cache_read(step: logged.CacheReadStep, before: StateObject) -> StateObject:
     if not 0 <= step.stage_id < len(before.stages):
         raise ScheduleError(f"asked to copy stage {step.stage_id}; the stages are 0 to {len(before.stages) - 1}")
     source = before.stages[step.stage_id]
@@ -321,13 +310,13 @@ def _cache_read(step: CacheReadStep, before: Structure) -> Structure:
     return after.inserted(step.stage_id + 1, computed_stage(op, op.name, axes, same=_made(before, after)))
 
 
-def _made(before: Structure, after: Structure) -> Named:
+def _made(before: StateObject, after: StateObject) -> Named:
     """The stage of ours that a step made."""
     known = before.computed
     return next((_named(after, stage.name) for stage in after.sketch.state.stages if stage.name not in known), ("", ()))
 
 
-def _named(structure: Structure, name: str) -> Named:
+def _named(structure: StateObject, name: str) -> Named:
     return ("", ()) if structure.refused else (name, structure.sketch.state[name].loops)
 
 
@@ -346,7 +335,7 @@ def _copy_name(name: str, scope: str, stages: Sequence[Stage]) -> str:
 
 
 @applied.register
-def _cache_write(step: CacheWriteStep, before: Structure) -> Structure:
+def _cache_write(step: logged.CacheWriteStep, before: StateObject) -> StateObject:
     stage = _untouched(before, step.stage_id, "cache")
     op = replace(stage.op, name=f"{stage.name}.{_scope(step.scope_name)}")
     after = before.then(ours.CacheWrite(stage.ours))
@@ -355,7 +344,7 @@ def _cache_write(step: CacheWriteStep, before: Structure) -> Structure:
     return after.with_stage(step.stage_id, copy).inserted(step.stage_id, private)
 
 
-def _untouched(before: Structure, number: int, verb: str) -> Stage:
+def _untouched(before: StateObject, number: int, verb: str) -> Stage:
     """A stage whose loops are whole, and in which nothing is computed."""
     stage = before.stage(number, verb)
     if not stage.is_whole():
@@ -364,7 +353,7 @@ def _untouched(before: Structure, number: int, verb: str) -> Stage:
     return stage
 
 
-def _check_empty(before: Structure, number: int, verb: str) -> None:
+def _check_empty(before: StateObject, number: int, verb: str) -> None:
     for who, (at, _) in before.attached:
         if at == number:
             inside = before.stages[who].name
@@ -372,7 +361,7 @@ def _check_empty(before: Structure, number: int, verb: str) -> None:
 
 
 @applied.register
-def _rfactor(step: RfactorStep, before: Structure) -> Structure:
+def _rfactor(step: logged.RfactorStep, before: StateObject) -> StateObject:
     stage = before.stage(step.stage_id, "factor")
     loop = stage.check_iter(step.iter_id, "factor out")
     if loop.iter_kind != IteratorKind.REDUCTION or not stage.op.compute or not isinstance(stage.op.compute.body, Reduce):
@@ -391,7 +380,7 @@ def _rfactor(step: RfactorStep, before: Structure) -> Structure:
     return after.with_stage(step.stage_id, replace(final, compute_at=stage.compute_at)).inserted(step.stage_id, partial)
 
 
-def _rfactored(before: Structure, step: RfactorStep) -> Structure:
+def _rfactored(before: StateObject, step: logged.RfactorStep) -> StateObject:
     """With the step of ours: spatial loops as declared, whole reductions, then the parts of one that was cut, the loop last."""
     one = before.as_one_loop(step.stage_id, step.iter_id)
     if one.refused:

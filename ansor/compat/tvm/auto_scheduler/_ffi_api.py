@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 
 from ansor.compat.auto_scheduler import log_line
-from ansor.compat.auto_scheduler.loop_state import State, StateObject
+from ansor.compat.auto_scheduler.loop_state import State
 from ansor.compat.auto_scheduler.measured import MeasureInput, MeasureResult
 from ansor.compat.auto_scheduler.search_task import SearchTask, recovered_task
 from ansor.compat.auto_scheduler.stages import IteratorKind, Stage
-from ansor.compat.auto_scheduler.steps import CacheReadStep, CacheWriteStep, IteratorAnnotation, RfactorStep, Step
+from ansor.compat.auto_scheduler.steps import CacheReadStep, CacheWriteStep, IteratorAnnotation, LoggedStep, RfactorStep
+from ansor.compat.auto_scheduler.structure import StateObject
 from ansor.compat.tvm.missing import of_auto_scheduler as __getattr__  # noqa: F401  # what is not here raises
 
 THREADS = (IteratorAnnotation.THREAD_X, IteratorAnnotation.THREAD_Y, IteratorAnnotation.THREAD_Z)
@@ -53,7 +54,7 @@ def SearchPolicyUtilsHasCrossThreadReduction(state: State | StateObject, stage_i
     return any(one.annotation in THREADS and one.iter_kind == IteratorKind.REDUCTION for one in state.stages[stage_id].iters)
 
 
-def _made_by(kind: type[Step], state: State | StateObject, stage_id: int) -> bool:
+def _made_by(kind: type[LoggedStep], state: State | StateObject, stage_id: int) -> bool:
     """Whether a step of that kind was done to a stage; numbers before a step that made another stage are smaller by one from there on."""
     for step in reversed(state.transform_steps):
         if isinstance(step, kind) and step.stage_id == stage_id:
