@@ -171,7 +171,7 @@ def test_nothing_imports_the_names_of_tvm() -> None:
 
 def test_there_is_one_type_of_steps() -> None:
     """What logs of TVM hold becomes steps of ours; nothing else applies to a schedule."""
-    found = {module for module, path in MODULES.items() for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ClassDef) and node.name == "Step"}
+    found = {module for module, path in MODULES.items() if re.search(r"^class Step\b", path.read_text(), re.MULTILINE)}
     assert found == {"ansor.schedule.step"}
 
 

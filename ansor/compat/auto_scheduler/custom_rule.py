@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ansor.compat.auto_scheduler.compute_dag import ComputeDAG
-from ansor.compat.auto_scheduler.export import exported
+from ansor.compat.auto_scheduler.export import state_of
 from ansor.compat.auto_scheduler.loop_state import State
 from ansor.compat.auto_scheduler.structure import StateObject
 from ansor.errors import ScheduleError
@@ -46,10 +46,10 @@ class CustomRule:
     def derive(self, sketch: Sketch, stage: str, target: Target) -> Iterator[Derived]:
         """What the rule makes of a stage; nothing where steps of TVM cannot tell the sketch so far."""
         try:
-            state, numbers = exported(self.dag, sketch)
+            state = state_of(self.dag, sketch)
         except ScheduleError:
             return
-        number = numbers[stage]
+        number = state.state_object.computed[stage]
         answer = int(self.given.meet_condition_func(self.policy, state, number))
         if answer == PreloadCustomSketchRule.PASS:
             return
