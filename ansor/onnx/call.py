@@ -67,7 +67,8 @@ class Call:
         """An operand that has to be known when the model is read."""
         value = self.operands[place] if self.has(place) else None
         if not isinstance(value, np.ndarray):
-            raise ModelError(f"the {self.node} reads {self.node.inputs[place]}, which has to be a constant: shapes of networks are fixed")
+            name = self.node.inputs[place] if self.has(place) else f"operand number {place}"
+            raise ModelError(f"the {self.node} reads {name}, which has to be a constant: shapes of networks are fixed")
         return value
 
     def integers(self, place: int, name: str = "") -> list[int] | None:
@@ -98,6 +99,23 @@ class Call:
 
     def text(self, name: str, default: str) -> str:
         return str(self.node.attributes.get(name, default))
+
+    def word(self, name: str, *words: str) -> str:
+        """An attribute that is one of these words, the first by default."""
+        value = self.text(name, words[0])
+        if value not in words:
+            raise ModelError(f"the {self.node} of the model has {name}={value:.60}, which has to be one of {', '.join(words)}; export the model anew")
+        return value
+
+    def axis(self, default: int, rank: int, name: str = "axis") -> int:
+        """An attribute that names one of `rank` dimensions, counted from the front."""
+        return self.within(self.integer(name, default), rank)
+
+    def within(self, axis: int, rank: int) -> int:
+        """The same of a number."""
+        if not -rank <= axis < rank:
+            raise ModelError(f"the {self.node} of the model has the dimension {axis}, which has to be from {-rank} to {rank - 1}; export the model anew")
+        return axis % rank
 
     def refused(self, what: str) -> ModelError:
         """The sentence about a form of the operator that is not translated."""

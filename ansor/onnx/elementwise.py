@@ -15,7 +15,7 @@ ONE: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "Abs": torch.abs, "Acos": torch.acos, "Acosh": torch.acosh, "Asin": torch.asin, "Asinh": torch.asinh, "Atan": torch.atan, "Atanh": torch.atanh,
     "BitwiseNot": torch.bitwise_not, "Ceil": torch.ceil, "Cos": torch.cos, "Cosh": torch.cosh, "Det": torch.linalg.det, "Erf": torch.erf, "Exp": torch.exp,
     "Floor": torch.floor, "HardSwish": f.hardswish, "Identity": lambda x: x, "IsNaN": torch.isnan, "Log": torch.log, "Mish": f.mish, "Neg": torch.neg,
-    "Not": torch.logical_not, "Reciprocal": torch.reciprocal, "Relu": torch.relu, "Round": torch.round, "Sigmoid": torch.sigmoid, "Sign": torch.sign,
+    "Not": torch.logical_not, "Reciprocal": torch.reciprocal, "Relu": torch.relu, "Round": torch.round, "Sigmoid": torch.sigmoid,
     "Sin": torch.sin, "Sinh": torch.sinh, "Softplus": lambda x: torch.logaddexp(x, torch.zeros_like(x)), "Softsign": f.softsign, "Sqrt": torch.sqrt,
     "Tan": torch.tan, "Tanh": torch.tanh,
 }  # fmt: skip
@@ -78,9 +78,17 @@ def power(call: Call) -> torch.Tensor:
     return torch.pow(base, call.tensor(1)).to(base.dtype)
 
 
+@computes("Sign")
+def sign(call: Call) -> torch.Tensor:
+    """Of NaN it is NaN, where PyTorch says 0."""
+    x = call.tensor()
+    return torch.where(torch.isnan(x), x, torch.sign(x)) if x.dtype.is_floating_point else torch.sign(x)
+
+
 @computes("BitShift")
 def shift(call: Call) -> torch.Tensor:
-    return (torch.bitwise_left_shift if call.text("direction", "LEFT") == "LEFT" else torch.bitwise_right_shift)(call.tensor(0), call.tensor(1))
+    left = call.word("direction", "LEFT", "RIGHT") == "LEFT"
+    return (torch.bitwise_left_shift if left else torch.bitwise_right_shift)(call.tensor(0), call.tensor(1))
 
 
 @computes("Clip")
@@ -96,6 +104,8 @@ def clip(call: Call) -> torch.Tensor:
 
 def _bound(call: Call, place: int) -> torch.Tensor | float | None:
     value = call.operands[place] if call.has(place) else None
+    if isinstance(value, np.ndarray) and value.size != 1:
+        raise call.refused(f"a bound of the shape {list(value.shape)}")
     return value.item() if isinstance(value, np.ndarray) else value
 
 

@@ -19,7 +19,7 @@ def folded(node: Node, operands: Sequence[Array | None], opset: int) -> tuple[Ar
     from onnx import helper, numpy_helper
     from onnx.reference import ReferenceEvaluator
 
-    if node.op == "ConstantOfShape" and operands[0] is not None and np.prod(operands[0].astype(np.float64)) > MOST:
+    if _elements(node, operands) > MOST:
         raise ModelError(f"the {node} makes a constant of more than {MOST} elements; leave it out of the model")
     names = ["" if one is None else f"x{place}" for place, one in enumerate(operands)]
     attributes: dict[str, Any] = {
@@ -35,3 +35,15 @@ def folded(node: Node, operands: Sequence[Array | None], opset: int) -> tuple[Ar
         return tuple(np.asarray(one) for one in ReferenceEvaluator(model).run(None, given))
     except Exception as error:  # the reference raises whatever NumPy does
         raise ModelError(f"the {node} of the model's constants cannot be computed: {' '.join(str(error).split())[:160]}; export the model anew") from error
+
+
+def _elements(node: Node, operands: Sequence[Array | None]) -> float:
+    """How many elements an operator makes that may make many of few; 0 of any other."""
+    given = [one.astype(np.float64) for one in operands if one is not None and one.dtype.kind in "iuf"]
+    if node.op == "ConstantOfShape" and given:
+        return float(np.prod(given[0]))
+    if node.op in ("Expand", "Tile") and len(given) == 2:
+        return float(np.prod(given[1])) * (given[0].size if node.op == "Tile" else 1)
+    if node.op == "Range" and len(given) == 3 and given[2].size == 1 and given[2].item():
+        return float(((given[1] - given[0]) / given[2]).item())
+    return 0.0

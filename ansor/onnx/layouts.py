@@ -34,21 +34,28 @@ def reshape(call: Call) -> torch.Tensor:
 @computes("Flatten")
 def flatten(call: Call) -> torch.Tensor:
     x, axis = call.tensor(), call.integer("axis", 1)
-    axis = axis + x.dim() if axis < 0 else axis
+    axis = axis if axis == x.dim() else call.within(axis, x.dim())
     return x.reshape(int(np.prod(x.shape[:axis])), int(np.prod(x.shape[axis:])))
 
 
 @computes("Squeeze")
 def squeeze(call: Call) -> torch.Tensor:
-    axes = call.integers(1, "axes")
-    return call.tensor().squeeze() if axes is None else call.tensor().squeeze(tuple(axes))
+    x, axes = call.tensor(), call.integers(1, "axes")
+    if axes is None:
+        return x.squeeze()
+    if any(x.shape[call.within(axis, x.dim())] != 1 for axis in axes):
+        raise call.refused(f"axes={axes} of the shape {list(x.shape)}, where extents are other than 1")
+    return x.squeeze(tuple(axes))
 
 
 @computes("Unsqueeze")
 def unsqueeze(call: Call) -> torch.Tensor:
     x, axes = call.tensor(), call.integers(1, "axes") or []
     rank = x.dim() + len(axes)
-    for axis in sorted(axis % rank for axis in axes):
+    places = sorted({call.within(axis, rank) for axis in axes})
+    if len(places) < len(axes):
+        raise call.refused(f"axes={axes}, of which two are the same")
+    for axis in places:
         x = x.unsqueeze(axis)
     return x
 
@@ -120,7 +127,7 @@ def gather_nd(call: Call) -> torch.Tensor:
 
 @computes("ScatterElements")
 def scatter_elements(call: Call) -> torch.Tensor:
-    x, axis, how = call.tensor(), call.integer("axis", 0), call.text("reduction", "none")
+    x, axis, how = call.tensor(), call.integer("axis", 0), call.word("reduction", "none", "add", "mul", "max", "min")
     places = call.tensor(1).long()
     places = torch.where(places < 0, places + x.shape[axis], places)
     if how == "none":
@@ -156,7 +163,7 @@ def pad(call: Call) -> torch.Tensor:
         before[axis], after[axis] = pads[place], pads[place + len(axes)]
     if mode == "constant":
         value = call.array(2).reshape(-1)[0].item() if call.has(2) else 0
-        return f.pad(x, [one for axis in reversed(range(x.dim())) for one in (before[axis], after[axis])], value=value)
+        return torch.constant_pad_nd(x, [one for axis in reversed(range(x.dim())) for one in (before[axis], after[axis])], value)
     how = {"reflect": "reflect", "edge": "edge", "wrap": "wrap"}.get(mode)
     if how is None or min((*before, *after)) < 0:
         raise call.refused(f"mode={mode} with the padding {pads}")
@@ -170,7 +177,7 @@ def pad(call: Call) -> torch.Tensor:
 @computes("DepthToSpace")
 def depth_to_space(call: Call) -> torch.Tensor:
     x, block = call.tensor(), call.integer("blocksize", 1)
-    if call.text("mode", "DCR") == "CRD":
+    if call.word("mode", "DCR", "CRD") == "CRD":
         return f.pixel_shuffle(x, block)
     images, channels, height, width = x.shape
     apart = x.reshape(images, block, block, channels // block**2, height, width)
@@ -180,7 +187,7 @@ def depth_to_space(call: Call) -> torch.Tensor:
 @computes("SpaceToDepth")
 def space_to_depth(call: Call) -> torch.Tensor:
     x, block = call.tensor(), call.integer("blocksize", 1)
-    if call.text("mode", "DCR") == "CRD":
+    if call.word("mode", "DCR", "CRD") == "CRD":
         return f.pixel_unshuffle(x, block)
     images, channels, height, width = x.shape
     apart = x.reshape(images, channels, height // block, block, width // block, block)
@@ -206,9 +213,11 @@ def triangle(call: Call) -> torch.Tensor:
 def eye(call: Call) -> torch.Tensor:
     from ansor.onnx.elementwise import DTYPES
 
-    x, offset = call.tensor(), call.integer("k", 0)
+    x, offset, wanted = call.tensor(), call.integer("k", 0), call.integer("dtype", 0)
+    if wanted and wanted not in DTYPES:
+        raise call.refused(f"ONNX's dtype {wanted}")
     wide = torch.arange(x.shape[1]) - torch.arange(x.shape[0])[:, None] == offset
-    return wide.to(DTYPES.get(call.integer("dtype", 0), x.dtype))
+    return wide.to(DTYPES.get(wanted, x.dtype))
 
 
 @computes("TopK")

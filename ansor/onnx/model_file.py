@@ -72,7 +72,7 @@ def read_model(path: str | Path) -> Model:
         raise ModelError(f"asked to read {path}, which is not a file; give the path of an ONNX file")
     try:
         model = onnx.load(str(path))
-        onnx.checker.check_model(model)
+        onnx.checker.check_model(str(path))  # of a path, because it takes no models beyond 2 GiB from memory
         return model_of(model, Path(path).stem)
     except ModelError:
         raise
@@ -86,6 +86,8 @@ def model_of(proto: Any, name: str = "network") -> Model:
 
     proto = _of_known_version(proto)
     graph = proto.graph
+    if graph.sparse_initializer:
+        raise ModelError(f"the constant {graph.sparse_initializer[0].values.name} of the model is sparse, which is not understood; export it dense")
     constants = {one.name: numpy_helper.to_array(one) for one in graph.initializer}
     nodes = []
     for one in graph.node:
@@ -102,8 +104,13 @@ def _opset(proto: Any) -> int:
 
 
 def _of_known_version(proto: Any) -> Any:
-    from onnx import version_converter
+    from onnx import defs, version_converter
 
+    if _opset(proto) > defs.onnx_opset_version():
+        raise ModelError(
+            f"the model is of version {_opset(proto)} of ONNX's operators, and the installed onnx knows those up to {defs.onnx_opset_version()}; "
+            "install a newer onnx, or export the model for an older version"
+        )
     if _opset(proto) >= OLDEST:
         return proto
     try:

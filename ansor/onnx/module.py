@@ -7,7 +7,8 @@ the network; all else are tensors.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+import keyword
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -40,11 +41,12 @@ class OnnxModule(torch.nn.Module):
                 self.register_buffer(f"constant_{place}", torch.from_numpy(np.array(array, copy=True)))
                 self._buffers_of[name] = f"constant_{place}"
 
-        def forward(*args: torch.Tensor, **kwargs: torch.Tensor) -> object:
-            return self._run((*args, *kwargs.values()))
-
         names = [one.name for one in model.inputs]
-        if all(name.isidentifier() for name in names):
+
+        def forward(*args: torch.Tensor, **kwargs: torch.Tensor) -> object:
+            return self._run((*args, *(kwargs[name] for name in names[len(args) :])))
+
+        if all(map(_is_of_python, names)):
             wanted = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
             forward.__signature__ = inspect.Signature(wanted)  # type: ignore[attr-defined]  # what inspect looks at
         self.forward = forward
@@ -77,6 +79,11 @@ OF_ARRAYS = ("Resize", "Clip", "Pad", "Pow")
 """Operators that want to know their operands of floats, too."""
 
 
+def _is_of_python(name: str) -> bool:
+    """Whether a function may have a parameter of this name beside its own object."""
+    return name.isidentifier() and not keyword.iskeyword(name) and name != "self"
+
+
 def _is_folded(node: Node) -> bool:
     """Operators that are there to make constants."""
     return node.op in ("Constant", "ConstantOfShape", "Range", "NonZero")
@@ -90,18 +97,31 @@ def _as_tensor(value: Operand) -> torch.Tensor:
 def read_onnx(path: str | Path, example_inputs: object = ()) -> tuple[OnnxModule, object]:
     """The model of a file, and inputs to compile it for: those given, or zeros of the shapes in the file, with 1 for a batch that it leaves open.
 
-    Raises ModelError for what cannot be read, for int8 models, and for open shapes without inputs.
+    Inputs may be given by their names, in any order. Raises ModelError for what cannot be read, for int8 models, for other names, and for open shapes
+    without inputs.
     """
     model = read_model(path)
     if any(node.op == "QuantizeLinear" for node in model.nodes):
         raise ModelError(f"asked to compile {path} as a float network, but it is quantised (QDQ); use ansor.compile_int8")
     given = not isinstance(example_inputs, (tuple, list, dict)) or len(example_inputs) > 0
     module = OnnxModule(model).eval()
+    if isinstance(example_inputs, Mapping) and given:
+        return module, _in_order(model, example_inputs)
     return module, example_inputs if given else tuple(_zeros(one) for one in model.inputs)
+
+
+def _in_order(model: Model, given: Mapping[str, object]) -> tuple[object, ...]:
+    names = [one.name for one in model.inputs]
+    if set(given) != set(names):
+        raise ModelError(f"the example inputs are named {', '.join(map(str, given))}, and the model's {', '.join(names)}; give each of these")
+    return tuple(given[name] for name in names)
 
 
 def _zeros(one: Input) -> torch.Tensor:
     shape = [1 if axis == 0 and extent is None else extent for axis, extent in enumerate(one.shape)]
     if any(extent is None for extent in shape):
         raise ModelError(f"the input {one.name} has the shape {list(one.shape)}, of which the file leaves some extents open; give example inputs")
-    return torch.from_numpy(np.zeros([int(extent or 0) for extent in shape], dtype=one.dtype))
+    try:
+        return torch.from_numpy(np.zeros([int(extent or 0) for extent in shape], dtype=one.dtype))
+    except (MemoryError, TypeError, ValueError) as error:
+        raise ModelError(f"the input {one.name} is {one.dtype} of the shape {list(one.shape)}, which no tensor can be: {error}; export it anew") from error

@@ -33,8 +33,8 @@ REDUCE: dict[str, Reduce] = {
     "ReduceProd": _product,
     "ReduceL1": lambda x, axes, keep: x.abs().sum(axes, keep, dtype=x.dtype),
     "ReduceL2": lambda x, axes, keep: (x * x).sum(axes, keep, dtype=x.dtype).sqrt().to(x.dtype),
-    "ReduceLogSum": lambda x, axes, keep: x.sum(axes, keep).log(),
-    "ReduceLogSumExp": lambda x, axes, keep: torch.logsumexp(x, axes, keep),
+    "ReduceLogSum": lambda x, axes, keep: x.sum(axes, keep).log().to(x.dtype),
+    "ReduceLogSumExp": lambda x, axes, keep: torch.logsumexp(x, axes, keep).to(x.dtype),
     "ReduceSumSquare": lambda x, axes, keep: (x * x).sum(axes, keep, dtype=x.dtype),
 }
 
@@ -83,16 +83,18 @@ def running_sum(call: Call) -> torch.Tensor:
     x, axis = call.tensor(), int(call.array(1).item())
     turned = bool(call.integer("reverse", 0))
     x = x.flip(axis) if turned else x
+    if call.integer("exclusive", 0):  # what is subtracted again would take the small elements beside large ones along
+        x = torch.cat([torch.zeros_like(x.narrow(axis, 0, 1)), x.narrow(axis, 0, x.shape[axis] - 1)], axis) if x.shape[axis] else x
     made = x.cumsum(axis, dtype=x.dtype)
-    made = made - x if call.integer("exclusive", 0) else made
     return made.flip(axis) if turned else made
 
 
 @computes("LayerNormalization")
 def layer_norm(call: Call) -> torch.Tensor | tuple[torch.Tensor, ...]:
-    x, axis = call.tensor(), call.integer("axis", -1)
-    axes = list(range(axis % x.dim(), x.dim()))
-    if len(call.node.outputs) == 1 and call.tensor(1).shape == x.shape[axes[0] :]:
+    x = call.tensor()
+    axes = list(range(call.axis(-1, x.dim()), x.dim()))
+    parameters = [call.tensor(place).shape for place in (1, 2) if call.has(place)]
+    if len(call.node.outputs) == 1 and all(one == x.shape[axes[0] :] for one in parameters):
         return f.layer_norm(x, x.shape[axes[0] :], call.tensor(1), call.optional(2), call.number("epsilon", 1e-5))
     mean = x.mean(axes, True)
     apart = x - mean
@@ -104,8 +106,8 @@ def layer_norm(call: Call) -> torch.Tensor | tuple[torch.Tensor, ...]:
 
 @computes("RMSNormalization")
 def rms_norm(call: Call) -> torch.Tensor:
-    x, axis = call.tensor(), call.integer("axis", -1)
-    axes = list(range(axis % x.dim(), x.dim()))
+    x = call.tensor()
+    axes = list(range(call.axis(-1, x.dim()), x.dim()))
     return x * torch.rsqrt((x * x).mean(axes, True) + call.number("epsilon", 1e-5)) * call.tensor(1)
 
 

@@ -30,9 +30,12 @@ ROUNDED: Mapping[str, Callable[[Places], Places]] = {
 @computes("Resize")
 def resize(call: Call) -> torch.Tensor:
     x, how, places = call.tensor(), call.text("mode", "nearest"), call.text("coordinate_transformation_mode", "half_pixel")
+    call.word("nearest_mode", *ROUNDED)
     sizes, factors = _resized(call, x)
     if call.integer("antialias", 0) or call.integer("exclude_outside", 0) or call.text("keep_aspect_ratio_policy", "stretch") != "stretch":
         raise call.refused("antialias, exclude_outside or a policy for the aspect ratio")
+    if how != "nearest" and not x.dtype.is_floating_point:
+        raise call.refused(f"the mode {how} for integers")
     by_torch = _by_torch(call, x, sizes, factors)
     if by_torch is not None:
         return by_torch

@@ -13,7 +13,7 @@ from ansor.onnx.call import Call, computes
 
 def _pads(call: Call, extents: Sequence[int], kernel: Sequence[int], strides: Sequence[int], dilation: Sequence[int]) -> list[tuple[int, int]]:
     """Zeros before and after each dimension."""
-    rank, how = len(kernel), call.text("auto_pad", "NOTSET")
+    rank, how = len(kernel), _padding(call)
     if how == "VALID":
         return [(0, 0)] * rank
     if how in ("SAME_UPPER", "SAME_LOWER"):
@@ -24,6 +24,10 @@ def _pads(call: Call, extents: Sequence[int], kernel: Sequence[int], strides: Se
         return found
     pads = call.listed("pads", (0,) * (2 * rank))
     return list(zip(pads[:rank], pads[rank:], strict=True))
+
+
+def _padding(call: Call) -> str:
+    return call.word("auto_pad", "NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
 
 
 def _pad_arguments(pads: Sequence[tuple[int, int]]) -> list[int]:
@@ -52,13 +56,13 @@ def transposed_convolution(call: Call) -> torch.Tensor:
     strides, dilation, extra = (call.listed(name, (value,) * rank) for name, value in (("strides", 1), ("dilations", 1), ("output_padding", 0)))
     full = [(n - 1) * s + d * (k - 1) + 1 + e for n, s, d, k, e in zip(x.shape[2:], strides, dilation, weight.shape[2:], extra, strict=True)]
     wanted = call.node.attributes.get("output_shape")
-    how = call.text("auto_pad", "NOTSET")
+    how = _padding(call)
     pads = list(zip(call.listed("pads", (0,) * 2 * rank)[:rank], call.listed("pads", (0,) * 2 * rank)[rank:], strict=True))
     if wanted is not None or how.startswith("SAME"):
         sizes = call.listed("output_shape", [n * s for n, s in zip(x.shape[2:], strides, strict=True)])[-rank:]
         totals = [max(have - want, 0) for have, want in zip(full, sizes, strict=True)]
         extra = [more + max(want - have, 0) for more, have, want in zip(extra, full, sizes, strict=True)]
-        pads = [(t - t // 2, t // 2) if how == "SAME_LOWER" else (t // 2, t - t // 2) for t in totals]
+        pads = [(t // 2, t - t // 2) if how == "SAME_UPPER" else (t - t // 2, t // 2) for t in totals]
     common = tuple(min(pair) for pair in pads)
     if rank not in (1, 2, 3) or any(more >= max(stride, step) for more, stride, step in zip(extra, strides, dilation, strict=True)):
         raise call.refused(f"{rank} spatial dimensions, or an output padding of {extra}")
@@ -178,7 +182,8 @@ def gemm(call: Call) -> torch.Tensor:
         return f.linear(left, right, call.tensor(2))
     made = left @ (right.t() if call.integer("transB", 0) else right)
     made = made * alpha if alpha != 1.0 else made
-    return made + (call.tensor(2) * beta if beta != 1.0 else call.tensor(2)) if call.has(2) else made
+    made = made + (call.tensor(2) * beta if beta != 1.0 else call.tensor(2)) if call.has(2) else made
+    return made.to(left.dtype)  # of integers, too
 
 
 @computes("Einsum")

@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.onnx.single import POSITIVE, X, check
+from ansor.errors import ModelError
+from ansor.graph.tasks import extract
+from tests.onnx.single import POSITIVE, X, check, saved
 
 pytestmark = pytest.mark.torch
 
@@ -32,3 +34,13 @@ def test_attributes(tmp_path: Path) -> None:
     check(tmp_path / "f.onnx", "Clip", [X], [None, np.float32(0.5)])
     check(tmp_path / "g.onnx", "Pow", [POSITIVE], [np.float32(1.5)])
     check(tmp_path / "h.onnx", "Cast", [X], to=6)
+
+
+def test_the_sign_of_nan_is_nan(tmp_path: Path) -> None:
+    check(tmp_path / "m.onnx", "Sign", [np.array([np.nan, -2, 0, np.inf], np.float32)])
+
+
+def test_a_bound_of_several_elements_is_refused(tmp_path: Path) -> None:
+    saved(tmp_path / "m.onnx", "Clip", [X], [np.zeros(2, np.float32)])
+    with pytest.raises(ModelError, match=r"has a bound of the shape \[2\]"):
+        extract(tmp_path / "m.onnx")

@@ -6,7 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
+from ansor.errors import ModelError
+from ansor.onnx.call import TABLE, Call
+from ansor.onnx.model_file import Node
 from tests.onnx.single import X, check, integers
 
 pytestmark = pytest.mark.torch
@@ -40,3 +44,15 @@ def test_larger_ones(tmp_path: Path) -> None:
     check(tmp_path / "d.onnx", "DepthToSpace", [np.tile(X, (1, 4, 1, 1))], blocksize=2)
     check(tmp_path / "e.onnx", "SpaceToDepth", [X[..., :4]], blocksize=2)
     check(tmp_path / "f.onnx", "OneHot", [integers(1, -2, 3)], [np.array(5), np.array([0.0, 2.0], np.float32)])
+
+
+def test_constants_of_paddings_are_exact(tmp_path: Path) -> None:
+    check(tmp_path / "m.onnx", "Pad", [integers(1, 2)], [integers(1, 1), np.array(2**62 + 1)])
+
+
+@pytest.mark.parametrize(("op", "axes", "said"), [("Unsqueeze", (0, 6), "the dimension 6"), ("Unsqueeze", (0, -6), "two are the same"),
+                                                  ("Squeeze", (1,), "extents are other than 1")])
+def test_dimensions_that_are_not_there_are_refused(op: str, axes: tuple[int, ...], said: str) -> None:
+    call = Call(Node(op, ("x", "axes"), ("y",), {}), [torch.from_numpy(X), integers(*axes)], 20)
+    with pytest.raises(ModelError, match=said):
+        TABLE[op](call)

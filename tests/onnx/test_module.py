@@ -8,11 +8,12 @@ import numpy as np
 import onnx
 import pytest
 import torch
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 import ansor
 from ansor.errors import ModelError
-from ansor.onnx.model_file import is_float, read_model
+from ansor.onnx.folding import folded
+from ansor.onnx.model_file import Node, is_float, read_model
 from ansor.onnx.module import read_onnx
 from tests.onnx.single import X, integers, saved
 
@@ -39,6 +40,58 @@ def test_a_compiled_file(tmp_path: Path) -> None:
     network = ansor.compile(tmp_path / "m.onnx", library=False)
     np.testing.assert_array_equal(network(X), np.maximum(X, 0))
     np.testing.assert_array_equal(network(x0=X), np.maximum(X, 0))
+
+
+def _difference(path: Path, names: tuple[str, str], shape: tuple[int, ...] = (2,)) -> None:
+    inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in names]
+    graph = helper.make_graph([helper.make_node("Sub", names, ["z"])], "g", inputs, [helper.make_tensor_value_info("z", TensorProto.FLOAT, shape)])
+    path.write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString())
+
+
+@pytest.mark.parametrize("names", [("x", "y"), ("x.1", "y.1"), ("class", "y"), ("self", "y")])
+def test_example_inputs_by_name_come_in_any_order(names: tuple[str, str], tmp_path: Path) -> None:
+    _difference(tmp_path / "m.onnx", names)
+    x, y = np.array([5, 6], np.float32), np.array([1, 1], np.float32)
+    network = ansor.compile(tmp_path / "m.onnx", {names[1]: torch.from_numpy(y), names[0]: torch.from_numpy(x)}, library=False)
+    np.testing.assert_array_equal(network(x, y), x - y)
+    module, _ = read_onnx(tmp_path / "m.onnx")
+    if names[0] != "self":  # which is the module's own
+        np.testing.assert_array_equal(module(**{names[1]: torch.from_numpy(y), names[0]: torch.from_numpy(x)}).numpy(), x - y)
+    with pytest.raises(ModelError, match=f"are named a, and the model's {names[0]}, y"):
+        read_onnx(tmp_path / "m.onnx", {"a": torch.from_numpy(x)})
+
+
+def test_inputs_that_no_tensor_can_be(tmp_path: Path) -> None:
+    for shape in ((-3,), (1 << 50,)):
+        _difference(tmp_path / "m.onnx", ("x", "y"), shape)
+        with pytest.raises(ModelError, match="which no tensor can be"):
+            read_onnx(tmp_path / "m.onnx")
+    x = helper.make_tensor_value_info("x", TensorProto.BFLOAT16, (2,))
+    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "g", [x], [helper.make_tensor_value_info("y", TensorProto.BFLOAT16, (2,))])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), str(tmp_path / "m.onnx"))
+    with pytest.raises(ModelError, match="the input x is bfloat16"):
+        read_onnx(tmp_path / "m.onnx")
+
+
+def test_sparse_constants_and_versions_to_come_are_refused(tmp_path: Path) -> None:
+    values = numpy_helper.from_array(np.ones(1, np.float32), "y")
+    sparse = helper.make_sparse_tensor(values, numpy_helper.from_array(integers(1), "places"), [2])
+    graph = helper.make_graph([helper.make_node("Neg", ["y"], ["z"])], "g", [], [helper.make_tensor_value_info("z", TensorProto.FLOAT, [2])],
+                              sparse_initializer=[sparse])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), str(tmp_path / "m.onnx"))
+    with pytest.raises(ModelError, match="the constant y of the model is sparse"):
+        read_model(tmp_path / "m.onnx")
+    saved(tmp_path / "m.onnx", "Relu", [X], opset=999)
+    with pytest.raises(ModelError, match="is of version 999 of ONNX's operators, and the installed onnx knows those up to"):
+        read_model(tmp_path / "m.onnx")
+
+
+@pytest.mark.parametrize(
+    ("op", "operands"), [("Range", (0, 1 << 40, 1)), ("Expand", (1, [1 << 40])), ("Tile", ([1], [1 << 40])), ("ConstantOfShape", ([1 << 40],))]
+)
+def test_constants_that_would_fill_the_memory_are_refused(op: str, operands: tuple[object, ...]) -> None:
+    with pytest.raises(ModelError, match=f"the {op} y makes a constant of more than"):
+        folded(Node(op, ("a",) * len(operands), ("y",), {}), [np.array(one) for one in operands], 17)
 
 
 def test_open_shapes_need_inputs(tmp_path: Path) -> None:

@@ -32,3 +32,6 @@ def test_what_is_refused(tmp_path: Path) -> None:
     saved(tmp_path / "m.onnx", "Resize", [X], [None, SCALES], mode="cubic", coordinate_transformation_mode="asymmetric")
     with pytest.raises(ModelError, match="the Resize y0 of the model has the mode cubic with asymmetric"):
         extract(tmp_path / "m.onnx")
+    saved(tmp_path / "m.onnx", "Resize", [(X * 10).astype(np.int8)], [None, SCALES], mode="linear", coordinate_transformation_mode="asymmetric")
+    with pytest.raises(ModelError, match="has the mode linear for integers"):
+        extract(tmp_path / "m.onnx")
