@@ -13,7 +13,7 @@ from ansor.errors import ModelError
 from ansor.graph.ir import BINARY, ELEMENTWISE, Node
 from ansor.graph.scalar_functions import FORMULAS, OF_ONE, PAIRS
 from ansor.te import nn
-from ansor.te.expr import Const, Expr, binary
+from ansor.te.expr import Const, Expr, binary, is_float
 from ansor.te.nn.gathering import place
 from ansor.te.tensor import Tensor, axes_of, declared
 
@@ -108,7 +108,7 @@ UNARY_FUNCTIONS: Mapping[str, Function] = {
     **{name: _scalar(getattr(te, name)) for name in _SAME_NAME},
     **{name: _scalar(function) for name, function in OF_ONE.items()},
     **{name: _scalar(function) for name, (function, _) in FORMULAS.items()},
-    "neg": _scalar(lambda x: -x),
+    "neg": _scalar(lambda x: x * -1 if is_float(x.dtype) else -x),  # what is subtracted from 0 loses the sign of zeros
     "relu": _scalar(lambda x: te.max(x, 0)),
     "silu": _scalar(lambda x: x * te.sigmoid(x)),
     "hardsigmoid": _scalar(lambda x: te.min(te.max(x + 3.0, 0.0), 6.0) / 6.0),

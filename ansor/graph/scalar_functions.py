@@ -80,7 +80,8 @@ def lgamma(x: Expr) -> Expr:
         total = total + coefficient / (z + float(k))
     t = z + 7.5
     direct = te.log(t) * (z + 0.5) - t + te.log(total) + math.log(math.sqrt(2 * math.pi))
-    return te.if_then_else(low, math.log(math.pi) - te.log(te.abs(te.sin((x - te.round(x)) * math.pi))) - direct, direct)
+    turned = math.log(math.pi) - te.log(te.abs(te.sin((x - te.round(x)) * math.pi))) - direct
+    return te.if_then_else(te.isinf(x), te.infinity(x.dtype), te.if_then_else(low, turned, direct))
 
 
 def digamma(x: Expr) -> Expr:

@@ -20,7 +20,7 @@ INSIDE = {"lgamma": (-9.7, 40.0), "digamma": (-9.7, 40.0), "erfinv": (-1.0, 1.0)
 def test_formulas(name: str) -> None:
     formula, wanted = FORMULAS[name]
     given = np.array([*np.linspace(*INSIDE.get(name, (-9.0, 9.0)), 2001), *EDGES], dtype=np.float32)
-    if name in ("lgamma", "digamma"):
+    if name == "digamma":
         given = given[np.isfinite(given)]
     x = te.placeholder(given.shape, "float32", "x")
     axes = axes_of(x.shape)

@@ -20,6 +20,11 @@ def test_functions_of_one(agrees: Callable[..., ExtractedGraph]) -> None:
     assert not agrees(lambda x: {name: getattr(torch, name)(x) for name in NAMES}, x).torch_calls
 
 
+def test_the_signs_of_zeros(agrees: Callable[..., ExtractedGraph]) -> None:
+    """Which quotients show."""
+    assert not agrees(lambda x: 1 / -x, torch.tensor([0.0, -0.0, 2.0])).torch_calls
+
+
 def test_functions_of_two(agrees: Callable[..., ExtractedGraph]) -> None:
     x, y = torch.tensor([-7.5, -1.0, 0.0, 2.5, 1.0, 6.0]), torch.tensor([2.0, -3.0, 1.0, -2.0, 0.1, 3.0])
     assert not agrees(lambda x, y: {name: getattr(torch, name)(x, y) for name in PAIRS}, x, y).torch_calls
