@@ -148,7 +148,10 @@ class Builder:
         """A constant of no dimensions."""
         if not isinstance(value, (int, float)):
             raise Unsupported(f"its argument {value!r} is not a number")
-        return self.constant("number", np.full((), value, dtype))
+        try:
+            return self.constant("number", np.full((), value, dtype))
+        except OverflowError as error:  # PyTorch wraps such numbers around in some operators, and not in others
+            raise Unsupported(f"its argument {value} is out of the range of {dtype}") from error
 
     def add(self, op: str, inputs: Sequence[str], shape: Sequence[int], dtype: str, hint: str = "", **attributes: Attribute) -> str:
         """Adds a node and returns its name."""

@@ -25,6 +25,10 @@ def test_the_signs_of_zeros(agrees: Callable[..., ExtractedGraph]) -> None:
     assert not agrees(lambda x: 1 / -x, torch.tensor([0.0, -0.0, 2.0])).torch_calls
 
 
+def test_numbers_out_of_range_stay_with_pytorch(agrees: Callable[..., ExtractedGraph]) -> None:
+    assert "which is outside 0..255" in str(agrees(lambda x: -3 - x, torch.tensor([0, 5, 250], dtype=torch.uint8)).torch_calls)
+
+
 def test_functions_of_two(agrees: Callable[..., ExtractedGraph]) -> None:
     x, y = torch.tensor([-7.5, -1.0, 0.0, 2.5, 1.0, 6.0]), torch.tensor([2.0, -3.0, 1.0, -2.0, 0.1, 3.0])
     assert not agrees(lambda x, y: {name: getattr(torch, name)(x, y) for name in PAIRS}, x, y).torch_calls
