@@ -10,18 +10,27 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch.autograd import forward_ad
 
 from ansor.api import CompileKeywords, compile
 from ansor.errors import ArgumentError
 from ansor.graph.network import CompiledNetwork
+from ansor.graph.tasks import ExtractedGraph, extract
+from ansor.graph.traced import argument_text, state_text, traced_text, weight_text
 from ansor.graph.weights import WeightState
+from ansor.networks import kept_networks
+from ansor.support import kept_data, safe_files
 from ansor.support.forked import Locked
 from ansor.support.notices import warn
 from ansor.support.text import clip
+
+KEPT_OPTIONS = {"library", "seed", "progress", "records"}
+"""With others a network is not kept for the next process: what is measured, and who wants to hear of it."""
 
 MOST_NETWORKS = 64
 """Of one graph, for shapes and modules of one class; calls beyond that run in PyTorch."""
@@ -140,22 +149,79 @@ class _Networks(Locked):
 
     def _compiled(self, given: Sequence[Any], weights: Sequence[torch.Tensor]) -> tuple[_Made, Any]:
         """A network for such a call; without one, and a line, where there is none. PyTorch's results, where the call must not run once more."""
+        name, state = self._name(given, weights), WeightState(weights)
+        kept = self._kept(name, weights, state) if name else None
+        if kept is not None:
+            return kept, None
         module = _Bound(self._graph, {place: one for place, one in enumerate(given) if place in self._weights or not isinstance(one, torch.Tensor)}, len(given))
         inputs = tuple(one.detach() for place, one in enumerate(given) if place not in self._weights and isinstance(one, torch.Tensor))
+        lines: list[str] = []
         try:
-            state = WeightState(weights)
-            network = compile(module.eval(), inputs, self._target, **self._options)
+            extracted = extract(module.eval(), inputs, lines.append)
+            network = compile(extracted, (), self._target, **self._options)
         except Exception as error:  # whatever it is, PyTorch can run this
             self._say(clip(" ".join(str(error).split()), 300))
             return _Made(None), None
+        finally:
+            for line in lines:
+                warn(line)
         numbers, before = torch.get_rng_state(), WeightState(_tensors(given))
         results = self._graph(*given)  # tells what cannot be seen in the graph; what it raises is the caller's
         written = not before.is_of(_tensors(given))
         if why := "it writes to its inputs or weights" if written else _apart(given, results):
             self._say(why)
+            self._keep(name, {"why": why}, given, weights)
             return _Made(None), results
         torch.set_rng_state(numbers)
-        return _Made(network, tuple(map(_strides, results)), state), None
+        made = _Made(network, tuple(map(_strides, results)), state)
+        if state.is_of(weights):
+            self._keep(name, {"why": "", "strides": made.strides, "lines": lines}, given, weights, extracted, network)
+        return made, None
+
+    def _name(self, given: Sequence[Any], weights: Sequence[torch.Tensor]) -> str:
+        """By which such a network is kept for other processes; empty where it is not, because something that it follows from cannot be told by text."""
+        if not kept_data.ENABLED or self._options.keys() - KEPT_OPTIONS:
+            return ""
+        try:
+            words = [traced_text(self._graph), state_text()]
+            words += [argument_text(one) for place, one in enumerate(given) if place not in self._weights]
+            words += [weight_text(one) for one in weights] if None not in words else []
+            records = self._options.get("records")
+            recorded = safe_files.digest(Path(records).read_bytes()) if records is not None and Path(records).exists() else ""
+            told = self._target, sorted(self._weights), self._options.get("library", True), self._options.get("seed", 0), recorded
+            return "" if None in words else kept_networks.name_of(self._target, [*told, *words])
+        except Exception:  # unusual tensors may raise anything, and a mistake in the options is told when the network is compiled
+            return ""
+
+    def _kept(self, name: str, weights: Sequence[torch.Tensor], state: WeightState) -> _Made | None:
+        """What another process made of such a call."""
+        found = kept_networks.found(name, self._target, [_array(one) for one in weights])
+        if found is None:
+            return None
+        if found.network is None:
+            self._say(found.about["why"])
+            return _Made(None)
+        for line in found.about["lines"]:
+            warn(line)
+        return _Made(found.network, tuple(None if one is None else tuple(one) for one in found.about["strides"]), state)
+
+    def _keep(
+        self, name: str, about: object, given: Sequence[Any], weights: Sequence[torch.Tensor],
+        extracted: ExtractedGraph | None = None, network: CompiledNetwork | None = None,
+    ) -> None:  # fmt: skip
+        """For other processes. Comparisons may have been added to the records, so the name is made anew for them."""
+        if name and "records" in self._options:
+            name = self._name(given, weights)
+        if name:
+            kept_networks.keep(name, about, [_array(one) for one in weights], extracted, network)
+
+
+def _array(tensor: torch.Tensor) -> np.ndarray[Any, np.dtype[np.generic]] | None:
+    """A weight's memory; None where NumPy has no such dtype."""
+    try:
+        return tensor.detach().numpy()
+    except (TypeError, RuntimeError):
+        return None
 
 
 def _kind(given: object) -> object:

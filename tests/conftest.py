@@ -29,9 +29,10 @@ settings.load_profile("steady")
 def pytest_configure(config: pytest.Config) -> None:
     """Before anything is collected."""
     from ansor.run import kept_picks, machine_model  # not at the top: this file is read before the path is set
+    from ansor.support import kept_data
 
     machine_model.FOLDER = "models-of-tests"  # a model that was fitted to this machine changes what is picked
-    kept_picks.ENABLED = False  # what one test made the search do is not what another one finds
+    kept_picks.ENABLED = kept_data.ENABLED = False  # what one test made the search do is not what another one finds
     if worker := os.environ.get("PYTEST_XDIST_WORKER", ""):
         # Measurements take turns by a lock in the cache folder. Two workers of one run need not wait for each other: no test says how long anything takes.
         own, compilers = cache_part(f"tests-{worker}"), cache_part("zig")

@@ -14,9 +14,9 @@ import pytest
 import torch
 from torch.autograd import forward_ad
 
-import ansor
 from ansor import torch_backend
 from ansor.errors import AnsorWarning
+from ansor.graph.tasks import extract
 from ansor.torch_backend import backend
 
 pytestmark = [
@@ -69,11 +69,11 @@ def networks(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """Modules that a network was asked for."""
     made: list[object] = []
 
-    def counted(module: torch.nn.Module, *rest: Any, **named: Any) -> object:
+    def counted(module: torch.nn.Module, *rest: Any) -> object:
         made.append(module)
-        return ansor.compile(module, *rest, **named)
+        return extract(module, *rest)
 
-    monkeypatch.setattr(torch_backend, "compile", counted)
+    monkeypatch.setattr(torch_backend, "extract", counted)
     return made
 
 

@@ -53,7 +53,8 @@ class Writer(Protocol):
 class CompiledNetwork(Locked):
     """Calls like the module it was made from: same arguments, same structure of results. Shapes and dtypes are fixed.
 
-    Calls from several threads take turns. `arena_bytes`: planned memory; `steps`: the name and the prepared call of each group, in order.
+    Calls from several threads take turns. `arena_bytes`: planned memory; `steps`: the name and the prepared call of each group, in order;
+    `kernels`: those of the tasks.
     """
 
     def __init__(self, extracted: ExtractedGraph, kernels: Sequence[GroupKernel]) -> None:
@@ -84,6 +85,7 @@ class CompiledNetwork(Locked):
         self._gradients_said = self._running = False
         self._input_names = tuple(extracted.graph.inputs)
         self.writer: Writer | None = None
+        self.kernels = tuple(kernels)
         self._arena, self._workspace = arrays.arena, workspace  # prepared calls may hold bare addresses of them
 
     def __repr__(self) -> str:

@@ -70,7 +70,12 @@ class ExtractedGraph:
 
 
 def extract(model: object, example_inputs: ExampleInputs = (), report: Report | None = None) -> ExtractedGraph:
-    """Cuts a PyTorch model, or the float ONNX file at a path, into tasks; arguments as for `from_torch`. Raises ModelError where it cannot be read."""
+    """Cuts a PyTorch model, or the float ONNX file at a path, into tasks; arguments as for `from_torch`. Raises ModelError where it cannot be read.
+
+    What is cut already is given back.
+    """
+    if isinstance(model, ExtractedGraph):
+        return model
     if isinstance(model, (str, Path)):
         model, inputs = read_onnx(model, example_inputs)
         example_inputs = cast(ExampleInputs, inputs)

@@ -11,12 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ansor.errors import RecordError
+from ansor.measure.machine_identity import processor_identity
 from ansor.measure.record import Comparison, RecordFile, load, make_header, round_to
 from ansor.measure.record_target import is_of, record_target
 from ansor.measure.turns import turn
 from ansor.run.states import Best
 from ansor.run.voice import Report
+from ansor.support import kept_data
 from ansor.support.notices import warn
+from ansor.support.package_state import package_state
 from ansor.support.text import counted, first_line
 from ansor.targets.base import Target
 from ansor.tasks.task import SearchTask
@@ -26,6 +29,9 @@ if TYPE_CHECKING:
     from ansor.graph.network import CompiledNetwork
     from ansor.graph.rivals import Rivals
     from ansor.graph.tasks import ExtractedGraph
+
+PART, MOST_BYTES = "comparisons", 16 << 20
+"""Where choices are kept for other processes that have no records, and how much of them."""
 
 NAMED = 4  # kernels that are named when the choice is told
 
@@ -72,6 +78,15 @@ class Candidates:
         choices = [one for one in found if one is not None]
         return choices if len(choices) == len(found) else None
 
+    def kept_name(self) -> str:
+        """What the choices follow from: all of the network, what runs it, and the threads of both rivals."""
+        import torch
+
+        tasks = [(task.key, task.weight, self._key(number)) for number, task in enumerate(self.extracted.tasks)]
+        order = [one.task for one in self.extracted.placed]
+        has = [one is not None for one in self.library]
+        return kept_data.name_of((tasks, order, has, sorted(self.extracted.torch_calls), torch.get_num_threads(), processor_identity(), package_state()))
+
     def _name_of(self, recorded: str) -> str:
         """A recorded target as this version names it, if it is the one of the tasks."""
         target = self.tasks[0].target if self.tasks else None
@@ -94,19 +109,29 @@ def assembled(
 ) -> CompiledNetwork:
     """The network of `kernels`, with PyTorch's in the place of those that are slower; `report` gets one line that says which.
 
-    `records`: what was found out before is not measured again; what is measured now is added, if the file exists.
+    `records`: what was found out before is not measured again; what is measured now is added, if the file exists. Without records, it is kept in the cache
+    folder.
     """
     from ansor.graph.library import library_kernels
 
     candidates = Candidates(extracted, tasks, bests, kernels, library_kernels(extracted))
-    chosen = candidates.recorded(records)
+    chosen = candidates.recorded(records) if records is not None else _kept(candidates)
     if chosen is None:
         network, chosen, times = _compared(candidates)
         _record(candidates, times, chosen, records)
+        if kept_data.ENABLED and records is None and times:
+            kept_data.write(PART, candidates.kept_name(), json.dumps(chosen).encode(), MOST_BYTES)
     else:
         network = candidates.network(chosen)
     _say(extracted, chosen, report)
     return network
+
+
+def _kept(candidates: Candidates) -> list[bool] | None:
+    """What an earlier process chose for such a network."""
+    content = kept_data.read(PART, candidates.kept_name()) if kept_data.ENABLED else None
+    found = json.loads(content) if content is not None else None
+    return found if isinstance(found, list) and len(found) == len(candidates.library) else None
 
 
 def _compared(candidates: Candidates) -> tuple[CompiledNetwork, list[bool], list[Rivals]]:

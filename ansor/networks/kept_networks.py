@@ -1,0 +1,177 @@
+"""Networks that were compiled before, in the cache folder: graph, C texts, and those constants that are not weights as they are.
+
+A network is kept for what it follows from, the values of its weights included, so weights themselves need not be kept: constants that are one, transposed or
+not, are read from it again. Libraries are those of `ansor.measure.kept_kernels`. What is not as it should be is compiled anew.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansor.codegen.source import Argument, CSource
+from ansor.errors import AnsorError
+from ansor.measure.kept_kernels import known_kernel
+from ansor.measure.kernel import Kernel
+from ansor.networks.network_kernel import NetworkKernel
+from ansor.networks.saving import NetworkWriter
+from ansor.networks.step_run import joined
+from ansor.run.judge import judge_of
+from ansor.run.machine_model import identity
+from ansor.support import kept_data
+from ansor.support.package_state import package_state
+from ansor.targets.base import Target, parse_target
+
+if TYPE_CHECKING:
+    from ansor.graph.kernels import GroupKernel
+    from ansor.graph.network import CompiledNetwork
+    from ansor.graph.tasks import ExtractedGraph
+
+PART = "networks"
+MOST_BYTES = 2 << 30
+"""Of all networks that are kept."""
+SMALL = 4096
+"""Bytes of a constant that is kept without a look at the weights."""
+Array = NDArray[np.generic]
+
+
+@dataclass(frozen=True)
+class KeptNetwork:
+    """What is kept of a network, `None` where PyTorch has to run it. `about`: what else its caller wants to know, as JSON."""
+
+    network: CompiledNetwork | None
+    about: Any
+
+
+def name_of(target: str, words: Sequence[object]) -> str:
+    """What a network without measurements follows from, beside what `words` tell."""
+    parsed = parse_target(target)
+    judge = judge_of(parsed, parsed.unit.name).mark
+    return kept_data.name_of((sorted(identity(parsed).items()), judge, package_state(), tuple(words)))
+
+
+def found(name: str, target: str, weights: Sequence[Array | None]) -> KeptNetwork | None:
+    """What was kept by that name. weights: those that the network is of, None for those that NumPy cannot hold."""
+    content = kept_data.read(PART, name)
+    if content is None:
+        return None
+    head, _, rest = content.partition(b"\n")
+    try:
+        data = json.loads(head)
+        network = _network(data["network"], rest, parse_target(target), weights) if data["network"] else None
+        return KeptNetwork(network, data["about"]) if network or not data["network"] else None
+    except (AnsorError, LookupError, ValueError, TypeError, AttributeError, RuntimeError, OSError):  # of no form that we write
+        return None
+
+
+def keep(name: str, about: object, weights: Sequence[Array | None], extracted: ExtractedGraph | None, network: CompiledNetwork | None) -> None:
+    """Keep a network, unless something of it has no form in a file."""
+    from ansor.graph.graph_data import to_data
+
+    if not kept_data.ENABLED:
+        return
+    data, chunks = None, list[bytes]()
+    try:
+        if network is not None and extracted is not None:
+            placed, chunks = _placed_constants(extracted.graph.constants, weights)
+            data = {"graph": to_data(extracted), "constants": placed, "kernels": [_kernel_data(kernel) for kernel in network.kernels]}
+        head = json.dumps({"about": about, "network": data}).encode()
+    except TypeError:
+        return
+    kept_data.write(PART, name, b"".join([head, b"\n", *chunks]), MOST_BYTES)
+
+
+def _network(data: Mapping[str, Any], rest: bytes, target: Target, weights: Sequence[Array | None]) -> CompiledNetwork | None:
+    """None where a library is not kept any more."""
+    from ansor.graph.graph_data import of_data
+    from ansor.graph.library import library_kernels
+    from ansor.graph.network import CompiledNetwork
+
+    extracted = of_data(data["graph"], {name: _constant(one, rest, weights) for name, one in data["constants"].items()})
+    others = library_kernels(extracted) if None in data["kernels"] else [None] * len(extracted.tasks)
+    kernels: list[GroupKernel] = []
+    toolchain = target.toolchain() if data["kernels"] else None
+    for one, other in zip(data["kernels"], others, strict=True):
+        if one is None:
+            if other is None:
+                return None
+            kernels.append(other)
+            continue
+        source = CSource(one["text"], one["entry"], tuple(map(Argument.from_data, one["arguments"])), one["workspace"], one["threads"])
+        library = known_kernel(source, toolchain) if toolchain is not None else None
+        if library is None:
+            return None
+        kernel = Kernel(source, library)
+        kernel.name = one["name"]
+        kernels.append(NetworkKernel(kernel))
+    network = CompiledNetwork(extracted, kernels)
+    network.run_by(joined)
+    network.writer = NetworkWriter(target)
+    return network
+
+
+def _kernel_data(kernel: GroupKernel) -> dict[str, object] | None:
+    """None for PyTorch's."""
+    if not isinstance(kernel, NetworkKernel):
+        return None
+    code = kernel.kernel.code
+    return {"text": code.text, "entry": code.entry, "arguments": [one.to_data() for one in code.arguments], "workspace": code.workspace_bytes,
+            "threads": code.threads, "name": kernel.kernel.name}  # fmt: skip
+
+
+def _placed_constants(constants: Mapping[str, Array], weights: Sequence[Array | None]) -> tuple[dict[str, object], list[bytes]]:
+    """Where each constant is found: in a weight, or in the bytes that follow."""
+    by_size: dict[int, list[tuple[int, Array]]] = {}
+    for number, weight in enumerate(weights):
+        if weight is not None:
+            by_size.setdefault(weight.nbytes, []).append((number, weight))
+    placed: dict[str, object] = {}
+    chunks: list[bytes] = []
+    size = 0
+    for name, constant in constants.items():
+        near = by_size.get(constant.nbytes, []) if constant.nbytes >= SMALL else []
+        same = next((one for number, weight in near if (one := _as_weight(constant, number, weight)) is not None), None)
+        if same is None:
+            chunks.append(constant.tobytes())
+            same = {"at": size, "dtype": str(constant.dtype)}
+            size += constant.nbytes
+        placed[name] = {**same, "shape": constant.shape}
+    return placed, chunks
+
+
+def _as_weight(constant: Array, number: int, weight: Array) -> dict[str, object] | None:
+    """Which order of a weight's dimensions, those of one element aside, is the constant, bit for bit."""
+    if constant.dtype != weight.dtype:
+        return None
+    wanted, plain = constant.squeeze(), weight.squeeze()
+    if sorted(wanted.shape) != sorted(plain.shape):
+        return None
+    for order in itertools.permutations(range(plain.ndim)):
+        turned = plain.transpose(order)
+        if turned.shape == wanted.shape and _equal_bits(turned, wanted):
+            return {"weight": number, "order": order}
+    return None
+
+
+def _equal_bits(one: Array, other: Array) -> bool:
+    bits = np.dtype(f"u{one.itemsize}")
+    sample = tuple(slice(None, None, max(1, extent // 4)) for extent in one.shape)
+    return all(np.array_equal(np.array(one[part]).view(bits), np.array(other[part]).view(bits)) for part in (sample, ...))
+
+
+def _constant(data: Mapping[str, Any], rest: bytes, weights: Sequence[Array | None]) -> Array:
+    shape = tuple(data["shape"])
+    if "weight" not in data:
+        found: Array = np.ndarray(shape, np.dtype(data["dtype"]), rest, data["at"])
+        return found
+    weight = weights[data["weight"]]
+    if weight is None:
+        raise ValueError(f"a constant is read from weight {data['weight']}, which NumPy cannot hold")
+    turned: Array = weight.squeeze().transpose(data["order"]).reshape(shape)
+    return turned
