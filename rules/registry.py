@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass, replace
+from difflib import get_close_matches
 from importlib import import_module
 from typing import TypeVar
 
@@ -34,6 +35,9 @@ Rule = TypeVar("Rule", bound=Callable[[], SketchRule])
 
 def register(name: str) -> Callable[[Rule], Rule]:
     """Make a rule known under `name`; the class is called without arguments. Raises ScheduleError when the name is taken."""
+
+    if not isinstance(name, str):
+        raise ScheduleError(f"asked to register rule {name!r:.80} without a name; write @register(\"name\") above its class")
 
     def enter(rule: Rule) -> Rule:
         if name in _rules or (name in BUILTIN and rule.__module__ != f"ansor.rules.{name}"):
@@ -81,7 +85,9 @@ def _plain(name: str) -> SketchRule:
     if name not in _rules:
         _ask_packages(name)
     if name not in _rules:
-        raise ScheduleError(f"asked for sketch rule {name!r}; the rules are {', '.join(sorted({*BUILTIN, *_rules}))}; register yours first")
+        close = get_close_matches(name, {*BUILTIN, *_rules}, 1)
+        hint = f" (did you mean {close[0]}?)" if close else ""
+        raise ScheduleError(f"asked for sketch rule {name!r}{hint}; the rules are {', '.join(sorted({*BUILTIN, *_rules}))}; register yours first")
     return _rules[name]
 
 
@@ -101,6 +107,8 @@ def resolve(rules: Iterable[str | SketchRule]) -> tuple[SketchRule, ...]:
 def _rule(rule: str | SketchRule) -> SketchRule:
     if isinstance(rule, str):
         return rule_named(rule)
-    if isinstance(rule, type) or not hasattr(rule, "derive"):
+    if isinstance(rule, type) and hasattr(rule, "derive"):
+        raise ScheduleError(f"asked for the sketch rule {rule.__name__}, which is a class; give a value of it: {rule.__name__}()")
+    if not hasattr(rule, "derive"):
         raise ScheduleError(f"asked for the sketch rule {rule!r}, which is not a rule; give the name of one, or a SketchRule")
     return rule

@@ -27,7 +27,6 @@ from ansor.run.progress import ProgressView, say
 from ansor.run.states import TaskState
 from ansor.support.text import counted, format_seconds
 from ansor.targets.base import Target
-from ansor.tasks.task import SearchTask
 
 
 def run_compile(given: argparse.Namespace) -> int:
@@ -58,7 +57,7 @@ def run_compile(given: argparse.Namespace) -> int:
 
 def _compile_operator(given: argparse.Namespace, subject: OperatorSubject, target: Target, records: Path, console: Console) -> int:
     start = time.monotonic()
-    states = [recorded_state(SearchTask(subject.function, subject.args, target), records)]
+    states = [recorded_state(subject.task(target), records)]
     say_unused(states, records, partial(say, console), partial(say, console))
     _say_origin(states, target, console)
     results([state.task for state in states], [chosen(state, given.model) for state in states], target.toolchain())

@@ -23,7 +23,6 @@ from ansor.run.progress import say
 from ansor.support.text import counted
 from ansor.targets.base import parse_target
 from ansor.tasks.recorded import damaged_lines, say_left_out
-from ansor.tasks.task import SearchTask
 
 
 def run_coverage(given: argparse.Namespace) -> int:
@@ -36,7 +35,7 @@ def run_coverage(given: argparse.Namespace) -> int:
     with doing(notes, f"reading {given.subject}"):
         subject = resolve(given.subject, given.args)
         if isinstance(subject, OperatorSubject):
-            tasks = [(SearchTask(subject.function, subject.args, target), 1.0)]
+            tasks = [(subject.task(target), 1.0)]
         else:
             tasks = [(task, float(weight)) for task, weight in zip(*api.extract_tasks(*made(subject), target), strict=True)]
     with doing(notes, "choosing programs for the untuned tasks"):

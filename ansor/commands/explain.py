@@ -91,7 +91,7 @@ def _model(target: Target, unit: str, here: bool) -> CostModel:
 def _tasks(subject: Subject, target: Target) -> Iterator[tuple[SearchTask, int]]:
     """The workloads of a subject, and how often each is used."""
     if isinstance(subject, OperatorSubject):
-        yield SearchTask(subject.function, subject.args, target), 1
+        yield subject.task(target), 1
         return
     yield from zip(*api.extract_tasks(*made(subject), target), strict=True)  # warnings are told as everywhere
 

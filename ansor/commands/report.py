@@ -150,7 +150,7 @@ class _Programs:
         """Workload key -> the task, and its uses; groups of one computation are one task."""
         subject, found = self._subject, dict[str, tuple[SearchTask, float]]()
         if isinstance(subject, OperatorSubject):
-            pairs: list[tuple[SearchTask, float]] = [(SearchTask(subject.function, subject.args, target), 1.0)]
+            pairs: list[tuple[SearchTask, float]] = [(subject.task(target), 1.0)]
         else:
             tasks, weights = api.extract_tasks(*self._made, target, report=self._say)
             pairs = list(zip(tasks, weights, strict=True))

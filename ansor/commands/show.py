@@ -115,7 +115,7 @@ def _show_program(given: argparse.Namespace, console: Console) -> None:
     subject = resolve(given.subject, given.args)
     target = target_for(given, given.records, notes)
     if isinstance(subject, OperatorSubject):
-        tasks = [SearchTask(subject.function, subject.args, target)]
+        tasks = [subject.task(target)]
     else:
         tasks, _ = api.extract_tasks(*made(subject), target, report=notes.print)
     states = [recorded_state(task, given.records) for task in tasks]

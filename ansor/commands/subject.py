@@ -14,8 +14,11 @@ from types import ModuleType
 from typing import ParamSpec, TypeVar
 
 from ansor.errors import AnsorError, DeclarationError
-from ansor.support.text import counted
+from ansor.rules.base import SketchRule
+from ansor.support.text import counted, with_article
+from ansor.targets.base import Target
 from ansor.tasks.declared import check_call
+from ansor.tasks.task import SearchTask
 from ansor.te.tensor import Tensor
 from ansor.zoo.catalogue import ZooOperator, find
 
@@ -31,11 +34,16 @@ class OperatorSubject:
     function: Callable[..., Sequence[Tensor]]
     args: tuple[object, ...]
     file: str = ""  # the name of its file, without .py; "" for a built-in one
+    rules: tuple[str | SketchRule, ...] = ()  # the file's own, which are tried before the target's
 
     @property
     def title(self) -> str:
         """With its sizes, those of its defaults included."""
         return f"{self.name}({', '.join(map(str, self.args))})"
+
+    def task(self, target: Target) -> SearchTask:
+        """What is tuned for a target."""
+        return SearchTask(self.function, self.args, target, rules=(*self.rules, *target.rules) if self.rules else None)
 
 
 @dataclass(frozen=True)
@@ -60,8 +68,8 @@ Subject = OperatorSubject | NetworkSubject
 def resolve(text: str, args: tuple[int | str, ...] = ()) -> Subject:
     """`resnet18`, `matmul`, `FILE.py`, `FILE.py:function` or `FILE.onnx`; `args` are an operator's sizes, its defaults where they end.
 
-    A file holds either functions `model()` and `example_inputs()`, or a function that returns the tensors of a declaration. Raises DeclarationError for
-    what is not there or does not fit; so do the subject's functions, when they fail.
+    A file holds either functions `model()` and `example_inputs()`, or a function that returns the tensors of a declaration, and perhaps a list `sketch_rules`
+    of rules for it. Raises DeclarationError for what is not there or does not fit; so do the subject's functions, when they fail.
     """
     path, _, function = text.partition(":")
     if path.endswith(".py"):
@@ -111,11 +119,18 @@ def _from_file(path: Path, name: str, args: tuple[int | str, ...]) -> Subject:
     if not _makes_a_model(module, chosen):
         if not callable(value):
             raise DeclarationError(f"asked for {path}:{chosen}, which is a {type(value).__name__}; name a function that returns tensors")
-        return replace(_operator(chosen, value, args), file=path.stem)
+        return replace(_operator(chosen, value, args), file=path.stem, rules=_sketch_rules(module, path))
     if not hasattr(module, "example_inputs"):
         raise DeclarationError(f"{path} has {chosen} but no example_inputs(); add a function that returns the model's inputs as a tuple of tensors")
     network = _network(path.stem, value if inspect.isroutine(value) or inspect.isclass(value) else lambda: value, module.example_inputs, args)
     return replace(network, calibration=_explained(f"{path.stem}: calibration", module.calibration) if hasattr(module, "calibration") else None)
+
+
+def _sketch_rules(module: ModuleType, path: Path) -> tuple[str | SketchRule, ...]:
+    rules = getattr(module, "sketch_rules", ())
+    if not isinstance(rules, list | tuple):
+        raise DeclarationError(f"{path} has sketch_rules, which is {with_article(type(rules).__name__)}; make it a list of sketch rules, names or values")
+    return tuple(rules)
 
 
 def load_file(path: str | Path) -> ModuleType:
@@ -135,7 +150,9 @@ def load_file(path: str | Path) -> ModuleType:
         sentence = f"asked to read {path}, which ends the program (exit {error.code}) when it is run; guard that code with if __name__ == '__main__'"
         raise DeclarationError(sentence) from None
     except Exception as error:  # the file's own code runs here, so anything may come
-        raise DeclarationError(f"asked to read {path}, which fails with {type(error).__name__}: {error}{_place(error, path.name)}") from error
+        tvm = isinstance(error, ModuleNotFoundError) and error.name == "tvm"
+        cure = "; for a script of TVM write `from ansor.compat import tvm`, and `from ansor.compat.tvm import te`, ..." if tvm else ""
+        raise DeclarationError(f"asked to read {path}, which fails with {type(error).__name__}: {error}{_place(error, path.name)}{cure}") from error
     return module
 
 

@@ -24,7 +24,6 @@ from ansor.run.progress import ProgressView, say, task_table
 from ansor.run.states import TaskState
 from ansor.support.text import counted, format_seconds
 from ansor.targets.base import Target
-from ansor.tasks.task import SearchTask
 
 OPERATOR_TRIALS = 128
 NETWORK_TRIALS = 400
@@ -52,7 +51,7 @@ def run_tune(given: argparse.Namespace) -> int:
 
 
 def _tune_operator(given: argparse.Namespace, subject: OperatorSubject, target: Target, records: Path, console: Console) -> int:
-    task = SearchTask(subject.function, subject.args, target)  # mistakes show before anything is measured
+    task = subject.task(target)  # mistakes show before anything is measured
     peak = _introduce(subject, target, records, console)
     states = api.tune_tasks(
         task, trials=_trials(given, OPERATOR_TRIALS), minutes=given.minutes, min_gain=given.min_gain, records=records, devices=_devices(given), seed=given.seed,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ansor.errors import ScheduleError
 from ansor.ir.columns import Int, ceil_div, product, smaller
 from ansor.ir.linear import Linear, Quotient, Remainder, Var, of
 from ansor.schedule.state import FuseRelation, SplitRelation, Stage, State
@@ -40,6 +41,9 @@ def loop_extents(stage: Stage, axes: Mapping[str, Int], numbers: Numbers) -> dic
 
 
 def _lengths(relation: SplitRelation, numbers: Numbers) -> tuple[Int, ...]:
+    if isinstance(relation.lengths, str) and relation.lengths not in numbers:
+        raise ScheduleError(f"loop {relation.parent} is split by {relation.lengths!r}, and the sketch has no choice of that name; "
+                            "give it along: sketch.then(..., choices=[choice])")
     lengths: tuple[Int, ...] = numbers[relation.lengths] if isinstance(relation.lengths, str) else relation.lengths
     if relation.follow:
         lengths = (*lengths[: relation.follow - 1], product(lengths[relation.follow - 1 :]))

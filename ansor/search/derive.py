@@ -8,17 +8,18 @@ the others, and if it is not, there are sketches that differ there.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ansor.errors import ScheduleError
 from ansor.ir.dag import Dag
-from ansor.rules.base import SketchRule
+from ansor.rules.base import Derived, SketchRule
 from ansor.rules.registry import resolve
 from ansor.schedule.annotate import annotated
 from ansor.schedule.locations import location_variants
 from ansor.schedule.loop_orders import loop_orders
 from ansor.schedule.sketch import Sketch
+from ansor.support.text import with_article
 from ansor.targets.base import Target
 
 MAX_SKETCHES = 256
@@ -56,13 +57,13 @@ class _Visit:
         return len(self.done) - sum(most.values())
 
 
-def derive_sketches(dag: Dag, rules: Sequence[str | SketchRule], target: Target) -> list[Sketch]:
+def derive_sketches(dag: Dag, rules: Sequence[str | SketchRule], target: Target, used: set[int] | None = None) -> list[Sketch]:
     """The sketches the rules (names or values) reach, at most `most_sketches`. Stages are visited consumers first; fewer applications come first, then the
-    order of the rules; where there are too many, stages treated alike come first.
+    order of the rules; where there are too many, stages treated alike come first. `used` gets the numbers of the rules that made a sketch of some stage.
 
     Raises ScheduleError when the rules reach none, or do not come to an end.
     """
-    start, known = Sketch(dag), resolve(rules)
+    start, known, used = Sketch(dag), resolve(rules), set() if used is None else used
     frontier = [_Visit(start, tuple(stage.name for stage in start.state.stages))]
     finished: list[_Visit] = []
     visits = 0
@@ -71,7 +72,7 @@ def derive_sketches(dag: Dag, rules: Sequence[str | SketchRule], target: Target)
         reached: list[_Visit] = []
         for visit in frontier:
             if visit.pending:
-                reached += _visited(visit, known, target)
+                reached += _visited(visit, known, target, used)
             else:
                 finished.append(visit)
         frontier = _alike(reached, most_sketches(dag))
@@ -93,30 +94,43 @@ def _alike(visits: list[_Visit], most: int) -> list[_Visit]:
     return visits if len(visits) <= most else sorted(visits, key=lambda visit: visit.unlike)[:most]
 
 
-def _visited(visit: _Visit, rules: Sequence[SketchRule], target: Target) -> list[_Visit]:
+def _visited(visit: _Visit, rules: Sequence[SketchRule], target: Target, used: set[int]) -> list[_Visit]:
     """What the rules make of the last pending stage."""
     *rest, stage = visit.pending
     reached: list[tuple[Sketch, tuple[str, ...]]] = []
     options: list[tuple[int, int]] = []
     for number, rule in enumerate(rules):
-        derived = list(rule.derive(visit.sketch, stage, target))
+        derived = _derived(rule, visit.sketch, stage, target)
         options += [(number, len(derived))] if derived else []
         reached += [(one.sketch, (*(rest if one.pending is None else one.pending), *one.revisit)) for one in derived]
         if derived and (rule.exclusive or any(one.exclusive for one in derived)):
             break
+    used.update(number for number, _ in options)
     if len(reached) == 1:
         return [_Visit(*reached[0], visit.done)]
     return [_Visit(sketch, pending, (*visit.done, (tuple(options), way))) for way, (sketch, pending) in enumerate(reached)]
 
 
-def spaces(dag: Dag, target: Target, rules: Sequence[str | SketchRule] | None = None) -> list[Sketch]:
+def _derived(rule: SketchRule, sketch: Sketch, stage: str, target: Target) -> list[Derived]:
+    """What a rule makes of a stage. Raises ScheduleError for what is no `Derived`: rules are written by everybody."""
+    found: object = rule.derive(sketch, stage, target)
+    derived: list[Derived] = []
+    for one in found if isinstance(found, Iterable) else (found,):
+        if not isinstance(one, Derived):
+            sentence = f"the rule {rule!r:.80} gave {with_article(type(one).__name__)} for stage {stage}"
+            raise ScheduleError(f"{sentence}; let it yield Derived(sketch) for each sketch that it makes, and nothing where it does not apply")
+        derived.append(one)
+    return derived
+
+
+def spaces(dag: Dag, target: Target, rules: Sequence[str | SketchRule] | None = None, used: set[int] | None = None) -> list[Sketch]:
     """Everything that is searched: each sketch, with each loop order and each location variant, its annotations open (unless the target leaves nothing open);
     at most PLACED times `most_sketches`.
 
-    `rules` are names or values, those of the target by default.
+    `rules` are names or values, those of the target by default; `used` gets the numbers of those that made a sketch.
     """
     found: dict[str, Sketch] = {}
-    sketches = derive_sketches(dag, target.rules if rules is None else rules, target)
+    sketches = derive_sketches(dag, target.rules if rules is None else rules, target, used)
     most = int(PLACED * most_sketches(dag))
     for behind, sketch in zip(range(len(sketches) - 1, -1, -1), sketches, strict=True):
         for number, placed in enumerate(_placed(sketch, target)):

@@ -156,7 +156,7 @@ def _why_unknown(task: Searched, algorithm: str, name: str) -> str:
     steps, own = _steps_of(name), [_steps_of(space.name) for space in of_origin]
     if steps not in own and nameless(steps) in map(nameless, own):
         return OTHER_NAMES
-    return "sketches that this version does not generate" + (", or not as pinned" if task.pins else "")
+    return "sketches of rules that are not here (another version's, or your own)" + (", or not as pinned" if task.pins else "")
 
 
 def _steps_of(name: str) -> Json:

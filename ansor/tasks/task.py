@@ -158,12 +158,22 @@ class SearchTask:
     def spaces(self) -> tuple[SketchSpace, ...]:
         """What is searched: every sketch of the declaration, then those of its alternatives, with their places and annotations open; then templates'."""
         declared = (Alternative(DIRECT, self.dag), *self.alternatives) if self.rules or not self.templates else ()
-        found = [SketchSpace(sketch, self.target, one.name) for one in declared for sketch in spaces(one.dag, self.target, self.rules)]
+        used: set[int] = set()
+        found = [SketchSpace(sketch, self.target, one.name) for one in declared for sketch in spaces(one.dag, self.target, self.rules, used)]
+        if declared:
+            self._say_unused(used)
         if self.templates:
             from ansor.tasks.beside_rules import spaces_of
 
             found += spaces_of(self.templates, self.dag, self.target)
         return tuple(pinned(found, self.pins))
+
+    def _say_unused(self, used: set[int]) -> None:
+        """A rule that somebody gave, and that never applies, is a mistake more often than not."""
+        given = [rule for number, rule in enumerate(self.rules) if number not in used and rule not in (*self.target.rules, *resolve(self.target.rules))]
+        stages = ", ".join(stage.name for stage in self.dag.stages if not stage.is_placeholder)
+        for rule in given:
+            warn(f"the rule {rule} makes no sketch of {self.name} (stages {stages}): it yields nothing for them, or an exclusive rule before it applies")
 
     @cached_property
     def alternatives(self) -> tuple[Alternative, ...]:

@@ -6,6 +6,7 @@ import pytest
 
 from ansor.commands.subject import NetworkSubject, OperatorSubject, resolve
 from ansor.errors import AnsorError, DeclarationError
+from ansor.targets.base import parse_target
 from tests.onnx.single import X, saved
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -124,3 +125,36 @@ def test_a_float_onnx_file(tmp_path: Path) -> None:
     inputs = subject.example_inputs()
     assert isinstance(inputs, tuple) and inputs[0].shape == X.shape
     assert subject.model() is subject.model()
+
+
+RULES = """
+from dataclasses import dataclass
+from ansor.rules.base import Derived
+from ansor.schedule.steps import Split
+
+@dataclass(frozen=True)
+class Halves:
+    exclusive: bool = True
+
+    def derive(self, sketch, stage, target):
+        if stage == "b":
+            yield Derived(sketch.then(Split(stage, "i", (2,), 2)))
+
+sketch_rules = [Halves()]
+"""
+
+
+def test_rules_of_a_file_are_tried_before_those_of_the_target(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(FILE + RULES)
+    subject = resolve(f"{tmp_path / 'own.py'}:scaled", (8,))
+    assert isinstance(subject, OperatorSubject)
+    assert all("lengths=(2,)" in str(space.sketch) for space in subject.task(parse_target("cpu -threads=1")).spaces)
+
+
+def test_rules_of_a_file_that_are_no_list_and_scripts_that_import_tvm_are_told(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(FILE + "sketch_rules = 3")
+    with pytest.raises(DeclarationError, match="has sketch_rules, which is an int; make it a list"):
+        resolve(f"{tmp_path / 'own.py'}:scaled", (8,))
+    (tmp_path / "script.py").write_text("import tvm")
+    with pytest.raises(DeclarationError, match="for a script of TVM write `from ansor.compat import tvm`"):
+        resolve(f"{tmp_path / 'script.py'}:scaled", (8,))

@@ -7,7 +7,7 @@ import pytest
 from ansor.errors import ScheduleError
 from ansor.rules.multi_level_tiling import MultiLevelTiling
 from ansor.rules.pack_operands import PackOperands
-from ansor.rules.registry import resolve, rule_named
+from ansor.rules.registry import register, resolve, rule_named
 
 
 def test_a_name_stands_for_a_rule_with_its_defaults() -> None:
@@ -29,9 +29,17 @@ def test_knobs_stand_behind_the_name() -> None:
         ("pack_operands(reuse=open('x'))", "cannot be read"),
         ("pack_operands(**{})", "cannot be read"),
         ("magic(reuse=4)", "asked for sketch rule 'magic'; the rules are"),
+        ("pack_operand", "(did you mean pack_operands?)"),
     ],
 )
 def test_what_there_is_not_is_told(text: str, words: str) -> None:
     with pytest.raises(ScheduleError) as caught:
         rule_named(text)
     assert words in str(caught.value)
+
+
+def test_a_class_in_place_of_its_value_and_a_registration_without_a_name_are_told() -> None:
+    with pytest.raises(ScheduleError, match=r"PackOperands, which is a class; give a value of it: PackOperands\(\)"):
+        resolve([PackOperands])  # type: ignore[list-item]
+    with pytest.raises(ScheduleError, match="without a name; write @register"):
+        register(PackOperands)  # type: ignore[arg-type]

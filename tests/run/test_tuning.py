@@ -168,7 +168,7 @@ def test_sketches_that_no_longer_exist_are_said_and_left_out(tmp_path: Path) -> 
     tuning = run(FakeMeasurer(), 6, path)
     tuning.hearers = Hearers(alarm=lines.append)
     assert tuning.run()[0].resumed == 0
-    assert any("sketches that this version does not generate" in line for line in lines)
+    assert any("sketches of rules that are not here" in line for line in lines)
 
 
 def test_records_of_another_machine_are_said_and_left_out(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_rows_of_other_choice_tables_are_left_out(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace(str(digest[1]), "0" * 16))
     found = recorded_outcomes(TASK, path)
     assert len(found.known) < 4
-    assert list(found.left_out) == ["sketches that this version does not generate"]
+    assert list(found.left_out) == ["sketches of rules that are not here (another version's, or your own)"]
 
 
 def test_times_of_another_compiler_are_left_out(tmp_path: Path) -> None:

@@ -129,3 +129,32 @@ def test_states_made_step_by_step_are_those_made_at_once() -> None:
     for sketch in derive_sketches(Dag(dense_layers(2)), TARGET.rules, TARGET):
         again = Sketch(sketch.dag, sketch.steps, sketch.choices)
         assert str(again.state.stages) == str(sketch.state.stages)
+
+
+@dataclass(frozen=True)
+class Gives:
+    """A rule whose `derive` gives what somebody may have written by mistake."""
+
+    mistake: object
+    exclusive: bool = True
+
+    def derive(self, sketch: Sketch, stage: str, target: Target) -> Iterator[Derived]:
+        return self.mistake  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(("mistake", "words"), [(None, "gave a NoneType for stage C"), ((1,), "gave an int for stage C")])
+def test_what_a_rule_gives_and_is_no_derived_is_told(mistake: object, words: str) -> None:
+    with pytest.raises(ScheduleError, match=f"{words}; let it yield Derived"):
+        derive_sketches(Dag(workloads.matmul(16, 16, 16)), [Gives(mistake)], TARGET)
+
+
+def test_a_split_by_a_choice_that_was_not_given_is_told() -> None:
+    sketch = Sketch(Dag(workloads.matmul(16, 16, 16))).then(Split("C", "i", "free", 2))
+    with pytest.raises(ScheduleError, match="loop i is split by 'free', and the sketch has no choice of that name; give it along"):
+        sketch.lower_row(())
+
+
+def test_the_rules_that_made_a_sketch_are_known_by_their_numbers() -> None:
+    used: set[int] = set()
+    derive_sketches(Dag(workloads.matmul(16, 16, 16)), [Gives(()), SplitRows(), "skip_stage"], TARGET, used)
+    assert used == {1}
