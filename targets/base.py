@@ -11,9 +11,10 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from importlib import import_module
 from operator import attrgetter
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from ansor.codegen.building import Toolchain
 from ansor.codegen.c_toolchain import CToolchain
@@ -29,7 +30,7 @@ from ansor.ir.loops import Loops
 from ansor.ir.passes import Shown, shown
 from ansor.schedule.legality import LIMITS
 from ansor.schedule.machine import Limit
-from ansor.support.text import parse_bytes
+from ansor.support.text import parse_bytes, with_article
 from ansor.targets.hardware import Caches, Hardware
 from ansor.targets.prior import Prior
 from ansor.targets.unit import SECONDS, Unit
@@ -373,7 +374,11 @@ _aliases = {"llvm": "cpu"}
 
 
 def register_kind(kind: Kind) -> Kind:
-    """Make a kind of target known. Raises TargetError when another has its name."""
+    """Make a kind of target known. Raises TargetError when another has its name, and for a name that no text of a target can begin with."""
+    if not isinstance(kind, Kind):
+        raise TargetError(f"asked to register {kind!r:.80}, which is {with_article(type(kind).__name__)}; give a Kind of ansor.targets.base")
+    if not re.fullmatch(r"[A-Za-z][\w-]*", kind.name):
+        raise TargetError(f"asked to register target kind {kind.name!r}; give it a name of letters, digits, - and _: texts of targets begin with it")
     if kind.name in BUILTIN and kind.name not in _kinds:
         import_module(BUILTIN[kind.name])  # ours has the name, even if nobody has asked for it
     if _kinds.get(kind.name, kind) is not kind or kind.name in _aliases:
@@ -414,7 +419,19 @@ def _ask_packages(name: str) -> None:
 
     for point in entry_points(group=GROUP):
         if point.name == name:
-            register_kind(point.load())
+            register_kind(_loaded(point))
+
+
+def _loaded(point: Any) -> Kind:
+    """The kind that an entry point names. Raises TargetError where it cannot be loaded, or has another name."""
+    what = f"target kind {point.name!r}, which a package offers as {point.value}"
+    try:
+        kind: Kind = point.load()
+    except Exception as error:  # another package's own code is run here
+        raise TargetError(f"asked for {what}: it cannot be loaded ({type(error).__name__}: {error}); mend or remove that package") from error
+    if getattr(kind, "name", None) != point.name:
+        raise TargetError(f"asked for {what}: {getattr(kind, 'name', kind)!r:.80} is there; name a Kind with that name")
+    return kind
 
 
 declare_later(known_kinds)
@@ -443,11 +460,19 @@ def parse_target(text: str | Target) -> Target:
         raise TargetError(f"asked for a target, found an empty text; name a kind: {', '.join(kind_names())}")
     kind = find_kind(_aliases.get(words[0], words[0]))
     given = _given(kind, words[1:])
-    target = kind.default(given.pop("mcpu", kind.mcpu))
+    target = _default(kind, given.pop("mcpu", kind.mcpu))
     options = {option.field: option for option in kind.options}
     for field, value in given.items():
         target = options[field].put(target, options[field].parse(kind.name, value, options[field].of(target)))
     return kind.meaning.settled(target)
+
+
+def _default(kind: Kind, mcpu: str) -> Target:
+    target = kind.default(mcpu)
+    if not isinstance(target, Target) or target.kind != kind.name:
+        found = f"a target of the kind {target.kind!r}" if isinstance(target, Target) else with_article(type(target).__name__)
+        raise TargetError(f"asked for target {kind.name}, whose default() gives {found}; let it give a Target(kind={kind.name!r}, ...)")
+    return target
 
 
 def _given(kind: Kind, words: list[str]) -> dict[str, str]:
@@ -460,7 +485,9 @@ def _given(kind: Kind, words: list[str]) -> dict[str, str]:
         name, equals, value = word.lstrip("-").partition("=")
         if not word.startswith("-") or name not in known:
             listed = ", ".join(f"-{option.name} ({option.help})" for option in kind.options)
-            raise TargetError(f"asked for target {kind.name} with {word!r}, which is not one of its options; the options are {listed}")
+            close = get_close_matches(name, known, 1)
+            hint = f" (did you mean -{close[0]}?)" if close else ""
+            raise TargetError(f"asked for target {kind.name} with {word!r}, which is not one of its options{hint}; the options are {listed}")
         if not equals:
             if not rest or rest[0].startswith("-") and known[name].reading != "features":
                 raise TargetError(f"asked for target {kind.name} with -{name} and no value; write -{name}=VALUE ({known[name].help})")

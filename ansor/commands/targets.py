@@ -10,7 +10,7 @@ from rich.table import Table
 from ansor.commands.as_json import say_json
 from ansor.commands.common import make_console
 from ansor.commands.findings import Finding, told
-from ansor.errors import DeviceError
+from ansor.errors import DeviceError, TargetError
 from ansor.measure.device_kinds import device_kinds, open_devices
 from ansor.measure.device_kinds import find_kind as find_device_kind
 from ansor.measure.wire.opening import open_wire, wire_kind
@@ -27,7 +27,11 @@ def run_targets(given: argparse.Namespace) -> int:
         return 0
     table = _table("target", "costs in", "measured on", "options")
     for name in kind_names():
-        kind = find_kind(name)
+        try:
+            kind = find_kind(name)
+        except TargetError as error:  # another package's kind that cannot be loaded: the others are listed all the same
+            table.add_row(name, "-", "-", str(error))
+            continue
         unit, device = _counted_on(kind)
         table.add_row(name, unit, device, ", ".join(f"-{option.name}" for option in kind.options))
     console.print(table)

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from ansor.commands.targets import run_targets
 from ansor.errors import TargetError
 from ansor.ir.dag import Dag
 from ansor.schedule.legality import legal
@@ -68,6 +70,7 @@ def test_every_listed_processor_parses() -> None:
         ("", "empty text; name a kind: arm, armv7, cpu"),
         ("toaster", "asked for target kind 'toaster'; the kinds are arm, armv7, cpu"),
         ("cpu -speed=9", "'-speed=9', which is not one of its options; the options are -mcpu (processor"),
+        ("cpu -thread=9", "(did you mean -threads?); the options are"),
         ("cpu fast", "'fast', which is not one of its options"),
         ("cpu -mcpu=z80", "-mcpu=z80; the processors are native, x86-64"),
         ("cpu -threads=0", "-threads=0; -threads (threads that run a kernel) is an integer, at least 1"),
@@ -96,6 +99,44 @@ def test_two_kinds_of_one_name_collide() -> None:
             register_kind(Kind(name, parse_target, ()))
 
 
+def test_what_is_no_kind_or_has_a_name_that_no_text_begins_with_is_told() -> None:
+    with pytest.raises(TargetError, match="asked to register 'x', which is a str; give a Kind"):
+        register_kind("x")  # type: ignore[arg-type]
+    with pytest.raises(TargetError, match="asked to register target kind 'my board'; give it a name of letters"):
+        register_kind(Kind("my board", parse_target, ()))
+
+
+def test_a_kind_whose_targets_are_of_another_kind_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    import ansor.targets.base as base
+
+    monkeypatch.setattr(base, "_kinds", dict(base._kinds))
+    register_kind(Kind("variant", find_kind("cpu").default, ()))
+    with pytest.raises(TargetError, match=r"asked for target variant, whose default\(\) gives a target of the kind 'cpu'; let it give a Target"):
+        parse_target("variant")
+
+
+def test_kinds_of_packages_that_cannot_be_loaded_are_told_and_listed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    class Point:
+        def __init__(self, name: str, found: object) -> None:
+            self.name, self.value, self.found = name, "my_boards:MINE", found
+
+        def load(self) -> object:
+            if self.found is None:
+                raise AttributeError("no MINE")
+            return self.found
+
+    import ansor.targets.base as base
+
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [Point("gone", None), Point("other", find_kind("cpu"))] if group == base.GROUP else [])
+    with pytest.raises(TargetError, match="asked for target kind 'gone', which a package offers as my_boards:MINE: it cannot be loaded .AttributeError"):
+        find_kind("gone")
+    with pytest.raises(TargetError, match="my_boards:MINE: 'cpu' is there; name a Kind with that name"):
+        find_kind("other")
+    assert run_targets(Namespace(kind="", json=False)) == 0
+    listed = capsys.readouterr().out
+    assert "my_boards:MINE" in listed and "qemu-aarch64" in listed
+
+
 OWN = {"arm", "armv7", "cpu", "micro", "vta"}
 
 
@@ -121,7 +162,7 @@ def test_nobody_takes_the_name_of_an_own_kind() -> None:
 
 def test_kinds_of_other_packages_are_found_late(monkeypatch: pytest.MonkeyPatch) -> None:
     class Point:
-        name = "abacus"
+        name, value = "abacus", "wood:ABACUS"
 
         def load(self) -> Kind:
             return Kind("abacus", lambda mcpu: replace(parse_target("cpu"), kind="abacus", mcpu=mcpu), find_kind("cpu").options, mcpu="wood")
