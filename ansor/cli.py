@@ -8,6 +8,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import TextIO
@@ -171,7 +172,9 @@ def _unrecognized(left: Sequence[str], given: argparse.Namespace) -> str:
     if getattr(given, "args", ()) and all(re.fullmatch(r"[+-]?\d+", word) for word in left):
         sizes = ",".join(map(str, [*given.args, *left]))
         return f"unrecognized arguments: {' '.join(left)}; the sizes of an operator have commas between them: --args {sizes}"
-    return f"unrecognized arguments: {' '.join(left)}"
+    close = [get_close_matches(word, [f"--{name.replace('_', '-')}" for name in vars(given)], 1) for word in left if word.startswith("--")]
+    hint = "".join(f"; did you mean {found[0]}?" for found in close[:1] if found)
+    return f"unrecognized arguments: {' '.join(left)}{hint}"
 
 
 def _run(given: argparse.Namespace) -> int:

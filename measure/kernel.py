@@ -29,7 +29,7 @@ from ansor.measure.saved_kernel import SavedKernel
 from ansor.support.forked import Locked
 from ansor.support.loaded import loaded_torch
 from ansor.support.notices import warn
-from ansor.support.text import counted, format_seconds
+from ansor.support.text import counted, format_seconds, with_article
 from ansor.targets.unit import SECONDS, Unit
 
 if TYPE_CHECKING:
@@ -148,13 +148,11 @@ class Kernel(Locked):
         Raises MeasureError for a name that is no constant, and ArgumentError or ArgumentTypeError for a wrong shape or dtype.
         """
         if not isinstance(constants, Mapping):
-            raise ArgumentTypeError(f"asked to bind a {type(constants).__name__}; give constants by name, such as {{'weight': array}}")
+            raise ArgumentTypeError(f"asked to bind {with_article(type(constants).__name__)}; give constants by name, such as {{'weight': array}}")
         known = {argument.name: argument for argument in self.arguments if argument.role == "constant"}
         for name, value in constants.items():
             if name not in known:
-                raise MeasureError(
-                    f"bind_constants: {self._source.entry!r} has no constant {name!r}; it has {', '.join(known) or 'none'}"
-                )
+                raise MeasureError(f"asked to bind a constant of {self.name}, which has no constant {name!r}; it has {', '.join(known) or 'none'}")
             array = self._checked(known[name], value)
             packed = _aligned(known[name].physical(array))
             with self.lock:

@@ -279,7 +279,8 @@ def load(path: str | Path, *, workload: str | None = None, target: str | None = 
     try:
         return _load(Path(path), Reader(workload, target))
     except OSError as error:
-        raise RecordError(f"records cannot be read from {path}: {error}") from error
+        why = ", which is not there; name a file that `ansor tune` wrote" if isinstance(error, FileNotFoundError) else f": {error}"
+        raise RecordError(f"records cannot be read from {path}{why}") from error
     finally:
         if collecting:
             gc.enable()

@@ -98,7 +98,8 @@ def read(folder: Path) -> Files:
         names = (ABOUT, *FILES, *([POOL] if (folder / POOL).exists() else []))
         return {name: (folder / name).read_bytes() for name in names}
     except OSError as error:
-        raise MeasureError(f"{folder}: no saved kernel can be read there: {error}; write one with Kernel.save") from error
+        cure = "it holds a saved network, for ansor.load" if (folder / "network.json").exists() else "write one with Kernel.save"
+        raise MeasureError(f"{folder}: no saved kernel can be read there: {error}; {cure}") from error
 
 
 def opened(files: Files, where: str) -> SavedKernel:

@@ -19,6 +19,7 @@ from ansor.commands.recorded_target import nothing_for, target_for
 from ansor.commands.subject import OperatorSubject, resolve
 from ansor.errors import ArgumentError, RecordError
 from ansor.measure.record import MODEL, Loaded, Record, load
+from ansor.report.runs import machine_text
 from ansor.run.choosing import recorded_state, say_unused
 from ansor.run.kernels import schedule_text
 from ansor.run.progress import say
@@ -44,7 +45,7 @@ def run_show(given: argparse.Namespace) -> int:
         say_json(console, _as_json(given.records, loaded))
         return 0
     for header in loaded.headers[-1:]:
-        machine = ", ".join(value for name, value in header.machine if name != MODEL)
+        machine = machine_text(header)
         model = dict(header.machine).get(MODEL)
         by = f"; the cost model: {model}" if model else ""
         console.print(f"{given.records}: {len(loaded.records)} trials; last written by ansor {header.package} on {machine}, {header.compiler}{by}",

@@ -22,9 +22,9 @@ one step; if it is there already, and of that format, the records are appended."
 RECORD_HELP = """\
 Read, thin out or divide a log of TVM's auto-scheduler or of AutoTVM, or a record file.
 
-  ansor record --mode read  --i tvm.json               the first records, for people
-  ansor record --mode pick  --i tvm.json --o best.json the best of every workload and target; distill is the same
-  ansor record --mode split --i tvm.json               one file for each workload: tvm.json.000.wkl"""
+  ansor record --mode read -i tvm.json                 the first records, for people
+  ansor record --mode pick -i tvm.json -o best.json    the best of every workload and target; distill is the same
+  ansor record --mode split -i tvm.json                one file for each workload: tvm.json.000.wkl"""
 
 
 def add(commands: Commands) -> None:

@@ -14,6 +14,7 @@ from ansor.graph.dtypes import value_of
 from ansor.graph.from_torch import Fixed, Signature
 from ansor.graph.ir import Array, Graph, Value
 from ansor.graph.opened import closed, opened
+from ansor.support.text import counted
 
 
 class CallShape:
@@ -64,7 +65,7 @@ class CallShape:
         inputs = ", ".join(f"{name} {_described(wanted)}" for name, wanted in zip(self._names, self._wanted, strict=True) if isinstance(wanted, Value))
         named = f" and keywords {sorted(kwargs)}" if kwargs else ""
         raise ModelError(
-            f"the network was called with {len(args)} positional arguments{named}, whose structure is not the one it was compiled for; "
+            f"the network was called with {counted(len(args), 'positional argument')}{named}, whose structure is not the one it was compiled for; "
             f"call it as the model was called then, with {inputs}"
         )
 

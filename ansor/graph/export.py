@@ -21,7 +21,7 @@ from ansor.errors import ModelError
 from ansor.graph.opened import closed, opened
 from ansor.graph.training import acting_on_mode
 from ansor.support.settings import shows_torch_logs
-from ansor.support.text import counted, first_line, listed
+from ansor.support.text import counted, first_line, listed, with_article
 
 Report = Callable[[str], None]
 ExampleInputs = torch.Tensor | Sequence[object] | Mapping[str, object]
@@ -88,7 +88,10 @@ def exported(model: object, example_inputs: ExampleInputs, say: Report) -> Expor
     if isinstance(model, ExportedProgram):
         return Exported(model, _examples_of(model), None)
     if not callable(model):
-        raise ModelError(f"asked to read a {type(model).__name__} as a PyTorch model; give a torch.nn.Module, a function of tensors or an ExportedProgram")
+        raise ModelError(f"asked to read {with_article(type(model).__name__)} as a PyTorch model; "
+                         "give a torch.nn.Module, a function of tensors or an ExportedProgram")
+    if isinstance(model, type):
+        raise ModelError(f"asked to read the class {model.__name__} as a PyTorch model; give a module of it: {model.__name__}(...)")
     module = model if isinstance(model, torch.nn.Module) else _Function(model)
     args, kwargs = split_inputs(example_inputs)
     _check_call(model, args, kwargs)

@@ -441,7 +441,8 @@ def _value(tensor: object, name: str) -> Value:
     assert isinstance(tensor, torch.Tensor)
     shape = tuple(tensor.shape)
     if not all(isinstance(extent, int) for extent in shape):
-        raise ModelError(f"{name} has the shape {shape}, which is not fixed; export without dynamic shapes")
+        raise ModelError(f"{name} has the shape {shape}, which depends on sizes or values of inputs; compile for fixed shapes, and leave such operators "
+                         "(x[mask], nonzero, ...) out of the model")
     return value_of(tensor)
 
 

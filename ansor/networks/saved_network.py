@@ -61,7 +61,10 @@ def read(folder: Path) -> SavedNetwork:
     try:
         return _read(folder)
     except OSError as error:
-        raise MeasureError(f"{folder}: no saved network can be read there: {error}; write one with save() of a compiled network") from error
+        other = "it holds a saved kernel, for ansor.Kernel.load" if (folder / "kernel.json").exists() else ""
+        other = "it holds a network as C, to be built (docs/networks.md)" if (folder / "network.h").exists() else other
+        cure = other or "write one with save() of a compiled network"
+        raise MeasureError(f"{folder}: no saved network can be read there: {error}; {cure}") from error
     except (KeyError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise MeasureError(f"{folder}: the saved network cannot be read ({type(error).__name__}: {brief(ascii(str(error))[1:-1])}); save it again") from error
 

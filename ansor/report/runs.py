@@ -51,7 +51,12 @@ def _failures(records: Iterable[Record]) -> tuple[Failures, ...]:
     return tuple(Failures(kind, count, first[kind]) for kind, count in counts.most_common())
 
 
+def machine_text(header: Header) -> str:
+    """What the machine of a header is: processor, cores, system."""
+    return ", ".join(f"{value} cores" if name == "cores" else value for name, value in header.machine if name != MODEL)
+
+
 def _made(header: Header) -> str:
-    machine = ", ".join(value for name, value in header.machine if name != MODEL)
+    machine = machine_text(header)
     model = dict(header.machine).get(MODEL)
     return f"ansor {header.package} on {machine}; {header.compiler}{f'; cost model: {model}' if model else ''}"

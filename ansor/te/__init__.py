@@ -81,7 +81,8 @@ if TYPE_CHECKING:
 
 def __getattr__(name: str) -> object:
     if name != "nn":
-        raise AttributeError(f"module 'ansor.te' has no attribute {name!r}")
+        moved = f"; schedules by hand are ansor.{name}" if name in ("create_schedule", "lower", "build") else ""
+        raise AttributeError(f"module 'ansor.te' has no attribute {name!r}{moved}")
     from importlib import import_module
 
     return import_module("ansor.te.nn")

@@ -70,6 +70,12 @@ class Expr(Operators["Expr"]):
             "use te.if_then_else, te.all or te.any instead of Python's if, and, or"
         )
 
+    def __index__(self) -> int:
+        raise DeclarationError(
+            f"asked for the number of the expression `{self}`, which has no value while declaring; "
+            "to read a table of numbers at it, make the table a te.placeholder(..., constant=True)"
+        )
+
     def astype(self, dtype: str) -> Expr:
         """This value converted to `dtype`."""
         return cast(dtype, self)
@@ -249,11 +255,12 @@ def identity_of(combiner: str, dtype: str) -> Number:
     return low if combiner == "max" else high
 
 
-def check_dtype(dtype: str) -> str:
-    """`dtype` if it is one of `DTYPES`, else a DeclarationError listing them."""
-    if dtype not in DTYPES:
+def check_dtype(dtype: object) -> str:
+    """The name of `dtype`, also of one of NumPy's, if it is one of `DTYPES`, else a DeclarationError listing them."""
+    name = dtype if isinstance(dtype, str) else getattr(dtype, "__name__", None) or getattr(dtype, "name", None)
+    if name not in DTYPES:
         raise DeclarationError(f"asked for dtype {dtype!r}, which is not one of {', '.join(DTYPES)}")
-    return dtype
+    return str(name)
 
 
 def const(value: Number, dtype: str | None = None) -> Const:
@@ -262,7 +269,7 @@ def const(value: Number, dtype: str | None = None) -> Const:
         raise DeclarationError(f"te.const takes a Python number, found {type(value).__name__}")
     if dtype is None:
         dtype = "bool" if isinstance(value, bool) else INDEX if isinstance(value, int) else "float32"
-    check_dtype(dtype)
+    dtype = check_dtype(dtype)
     if is_float(dtype):
         return Const(_as_float(value, dtype), dtype)
     if dtype == "bool":
@@ -420,7 +427,7 @@ def _folded_logic(op: str, a: Expr, b: Expr, x: Number | None, y: Number | None)
 
 def cast(dtype: str, value: Operand) -> Expr:
     """`value` converted to `dtype` (argument order as TVM's `te`/`tir.Cast`)."""
-    check_dtype(dtype)
+    dtype = check_dtype(dtype)
     expr = as_expr(value, None)
     if expr.dtype == dtype:
         return expr

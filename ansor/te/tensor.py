@@ -269,7 +269,7 @@ def whole_number(value: object) -> int | None:
         return int(float(value)) if float(value).is_integer() else None
     try:
         return operator.index(value)  # type: ignore[arg-type]  # that is what is asked
-    except TypeError:
+    except (TypeError, DeclarationError):
         return None
 
 
@@ -286,6 +286,8 @@ def placeholder(shape: int | float | Sequence[int | float], dtype: str = "float3
 
 def reduce_axis(dom: int | float | tuple[int | float, int | float], name: str | None = None) -> Axis:
     """An axis to reduce over: `(start, end)`, or an extent. Unnamed axes get a name nobody else has."""
+    if not isinstance(name, str | None):
+        raise DeclarationError(f"asked for a reduce axis over {dom!r} named {name!r:.80}; the name is a text, and (start, end) is one argument")
     label = name if name is not None else f"r{next(_fresh)}"
     ends = tuple(dom) if isinstance(dom, Iterable) else (0, dom)
     whole = [whole_number(end) for end in ends]

@@ -37,3 +37,8 @@ def test_one_sentence(capfd: pytest.CaptureFixture[str], model: Any, inputs: Any
     assert "\n" not in str(caught.value)
     assert capfd.readouterr().err == ""
     assert logging.getLogger("torch._subclasses.fake_tensor").level == level
+
+
+def test_a_class_in_place_of_a_module_is_told() -> None:
+    with pytest.raises(ansor.AnsorError, match=r"asked to read the class ReLU as a PyTorch model; give a module of it: ReLU\(...\)"):
+        ansor.compile(torch.nn.ReLU, (torch.zeros(2),))

@@ -187,3 +187,17 @@ def _value(expr: te.Expr, values: dict[te.Axis, int]) -> int:
 
     folded = substitute(expr, {axis: Const(value, "int32") for axis, value in values.items()})
     return int(eval(str(folded)))
+
+
+def test_dtypes_of_numpy_are_dtypes() -> None:
+    x = te.placeholder((4,), np.float32, name="x")  # type: ignore[arg-type]
+    y = te.compute((4,), lambda i: x[i].astype(np.dtype("int8")), name="y")  # type: ignore[arg-type]
+    assert (x.dtype, y.dtype) == ("float32", "int8")
+
+
+def test_an_axis_is_no_index_of_a_list_and_a_name_is_a_text() -> None:
+    numbers = [1.0, 2.0]
+    with pytest.raises(DeclarationError, match="asked for the number of the expression `i`, .* make the table a te.placeholder"):
+        te.compute((2,), lambda i: numbers[i], name="y")
+    with pytest.raises(DeclarationError, match=r"asked for a reduce axis over 3 named 4; the name is a text"):
+        te.reduce_axis(3, 4)  # type: ignore[arg-type]

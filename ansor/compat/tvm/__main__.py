@@ -10,9 +10,12 @@ from ansor.compat.tvm.alias import install
 
 
 def main(arguments: list[str]) -> None:
-    """Run the script that is named first; the rest is its command line. Exits with 2 when none is named."""
-    if not arguments:
-        print("usage: python -m ansor.compat.tvm script.py [arguments]", file=sys.stderr)
+    """Run the script that is named first; the rest is its command line. Exits with 2 when none is named, or there is none of that name."""
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print("usage: python -m ansor.compat.tvm script.py [arguments]", file=sys.stderr if not arguments else sys.stdout)
+        raise SystemExit(0 if arguments else 2)
+    if not Path(arguments[0]).exists():
+        print(f"asked to run {arguments[0]}, which is not there; name a script that was written for TVM", file=sys.stderr)
         raise SystemExit(2)
     install()
     sys.argv = arguments
