@@ -324,7 +324,7 @@ def test_a_call_that_does_not_fit_says_why(calls: Calls, words: str) -> None:
         (lambda m: m.s[m.d].compute_at(m.s[m.c], m.i), "but it is an output, which is kept whole; leave it at root"),
         (lambda m: m.s[m.c].compute_inline(), "asked to inline stage C, which is a reduction"),
         (lambda m: m.s[m.c].tensorize(m.j, "avx2_pmaddwd_s8s8"), "the stage computes something else along them"),
-        (lambda m: m.s[m.d].storage_align(m.di, 16, 0), "an output whose layout the caller gives"),
+        (lambda m: m.s[m.d].storage_align(m.di, 16, 0), "an output whose layout the caller determines"),
     ],
 )
 def test_what_does_not_fit_in_the_end_says_why(calls: Calls, words: str) -> None:
