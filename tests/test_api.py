@@ -176,7 +176,7 @@ def test_mistakes_are_explained() -> None:
         ansor.SearchTask(workloads.matmul, (4, 4, 4), "cpu -treads=1")
     with pytest.raises(DeclarationError, match=r"returned an int; it has to return the list"):
         ansor.auto_schedule(lambda: 3, (), ONE, trials=0)  # type: ignore[arg-type]  # the mistake
-    with pytest.raises(DeclarationError, match="either func"):
+    with pytest.raises(DeclarationError, match="exactly one of func"):
         ansor.SearchTask(target=ONE)
 
 
@@ -224,8 +224,8 @@ def test_a_program_that_does_not_build_is_replaced_and_said(monkeypatch: pytest.
     monkeypatch.setattr(task, "source", source)
     lines: list[str] = []
     check(built([task], [broken], None, lines.append)[0], task.tensors)
-    assert "the plain declaration serves" in lines[0]
-    with pytest.warns(RuntimeWarning, match="the plain declaration serves"):  # nobody to tell
+    assert "using the plain declaration" in lines[0]
+    with pytest.warns(RuntimeWarning, match="using the plain declaration"):  # nobody to tell
         built([task], [broken])
 
 

@@ -274,7 +274,7 @@ def test_no_room(cache: Path, build: Building, monkeypatch: pytest.MonkeyPatch) 
 
     kept_library("a", build)
     monkeypatch.setattr(os, "write", full)
-    with pytest.raises(CacheError, match=r"cannot be kept .*No space left.*make room, or set ANSOR_CACHE"):
+    with pytest.raises(CacheError, match=r"cannot be stored .*No space left.*free some space, or set ANSOR_CACHE"):
         kept_library("b", build)
     monkeypatch.undo()
 

@@ -69,7 +69,7 @@ def test_units_that_c_does_not_take_are_left_to_numpy() -> None:
 
 def test_rows_of_another_width_are_refused() -> None:
     for units in (24, 10):
-        with pytest.raises(ValueError, match=r"rows of shape \(5, 6\); it learned from 7 features"):
+        with pytest.raises(ValueError, match=r"rows of shape \(5, 6\); it needs 7 features"):
             outputs_of(layers(units=units))(rows(5, 6))
 
 

@@ -89,7 +89,7 @@ def test_an_operand_that_stands_twice_and_values_that_nobody_wants() -> None:
 def test_a_gene_outside_its_table_is_refused() -> None:
     tape, wanted = taped(0)
     for genes in ([[5, 0, 0]], [[0, 0, -1]], [[0, 0, 2**40]], [[0, 0]]):
-        with pytest.raises(ScheduleError, match="not in its tables"):
+        with pytest.raises(ScheduleError, match="outside its tables"):
             runner(tape, wanted)(np.array(genes))
 
 

@@ -43,5 +43,5 @@ def test_a_model_that_has_learned_nothing_cannot_teach() -> None:
         def predict(self, features: FeatureRows) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
             return np.zeros(features.count)
 
-    with pytest.raises(ValueError, match="learned nothing"):
+    with pytest.raises(ValueError, match="untrained model"):
         next(taught(SOFTMAX, TARGET, Silent(), programs=16))

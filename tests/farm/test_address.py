@@ -50,8 +50,8 @@ def test_devices() -> None:
 
 
 @pytest.mark.parametrize(("text", "said"), [
-    ("farm://127.0.0.1:9", "say of which key"), ("farm://127.0.0.1:9?key=", "say of which key"), ("farm://127.0.0.1:9?key=a&key=b", "given twice"),
-    ("farm://127.0.0.1:9?key=a&speed=3", "speed is not known"), ("farm://127.0.0.1:9?key=a&slots=x", "slots is 'x'"),
+    ("farm://127.0.0.1:9", "name a key"), ("farm://127.0.0.1:9?key=", "name a key"), ("farm://127.0.0.1:9?key=a&key=b", "given twice"),
+    ("farm://127.0.0.1:9?key=a&speed=3", "speed is unknown or given twice"), ("farm://127.0.0.1:9?key=a&slots=x", "slots is 'x'"),
     ("farm://127.0.0.1:9?key=a&slots=5000", "up to 4096"),
 ])  # fmt: skip
 def test_texts_that_are_none(text: str, said: str) -> None:

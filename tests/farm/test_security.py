@@ -152,9 +152,9 @@ def test_keys_are_for_their_owner_alone(folder: Path, tmp_path: Path) -> None:
     assert {stat.S_IMODE(path.stat().st_mode) for path in folder.glob("*.key")} == {0o600} and stat.S_IMODE(folder.stat().st_mode) == 0o700
     shutil.copytree(folder, tmp_path / "open")
     os.chmod(tmp_path / "open" / "client.key", 0o644)
-    with pytest.raises(DeviceError, match="others may read .*client.key"):
+    with pytest.raises(DeviceError, match="other users may read .*client.key"):
         security(read_place("127.0.0.1:1", str(tmp_path / "open")))
-    with pytest.raises(DeviceError, match="where there are some"):
+    with pytest.raises(DeviceError, match="already has some in use"):
         make_certificates(folder)
 
 

@@ -89,7 +89,7 @@ def test_exported_programs_are_read_too() -> None:
 
 
 def test_errors_say_what_to_do() -> None:
-    with pytest.raises(ModelError, match=r"asked to read a int as a PyTorch model; give a torch\.nn\.Module"):
+    with pytest.raises(ModelError, match=r"asked to read an int as a PyTorch model; give a torch\.nn\.Module"):
         from_torch(3)
     with pytest.raises(ModelError, match=r"torch\.export cannot export"):
         from_torch(lambda x: x if x.sum() > 0 else -x, torch.zeros(2))

@@ -111,5 +111,5 @@ def test_limits_are_those_of_the_board(network: IntegerNetwork, tmp_path: Path) 
         limits_of(parse_target("micro -board=mps2-an386"), ram_bytes=100).check_before(network, 4)
     with pytest.raises(ModelError, match="of stack and .* of constants in one memory, and the board has 8500: put its code in flash"):
         limits_of(parse_target("micro -board=rp2040-pico -code=ram"), ram_bytes=8500).check_before(network, 4)
-    with pytest.raises(TargetError, match="which is no board"):
+    with pytest.raises(TargetError, match="which is not a board"):
         build_firmware(code_of(network, "cpu -mcpu=x86-64 -vector-bytes=4 -mattr=-sse2"), tmp_path)

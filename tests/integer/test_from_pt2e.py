@@ -199,5 +199,5 @@ def test_what_is_quantised_takes_no_calibration() -> None:
         network_of(graph, samples(1, (1, 3, 16, 24)))
     for node in graph.graph.nodes:
         node.meta.pop("val", None)
-    with pytest.raises(ModelError, match="whose inputs have no fixed shapes; give torch.export.export"):
+    with pytest.raises(ModelError, match="whose inputs have no fixed shapes; give its torch.export.export"):
         from_pt2e(graph)

@@ -65,7 +65,7 @@ def test_what_cannot_be_meant(made: IntegerProgram) -> None:
         ansor.compile_int8(made.network, target=PLAIN, ram_bytes=65536, arena_bytes=70000)
     with pytest.raises(ModelError, match="asked for arena_bytes='64K'; give a number of bytes"):
         ansor.compile_int8(made.network, target=PLAIN, arena_bytes="64K")  # type: ignore[arg-type]  # as on the command line
-    with pytest.raises(TargetError, match="which is no board"):
+    with pytest.raises(TargetError, match="which is not a board"):
         made.firmware("nowhere")
 
 

@@ -163,5 +163,5 @@ def test_a_gene_outside_its_table_is_refused() -> None:
     recorder = Recorder()
     wanted = matrix(recorded_numbers(recorder), np.float64)
     for genes in ([[5, 0, 0]], [[0, 0, -1]], [[0, 0]]):
-        with pytest.raises(ScheduleError, match="not in its tables"):
+        with pytest.raises(ScheduleError, match="outside its tables"):
             recorder.tape().matrices(np.array(genes), [wanted])

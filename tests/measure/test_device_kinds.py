@@ -29,7 +29,7 @@ def test_an_unknown_device_is_told_with_those_there_are() -> None:
 
 
 def test_devices_that_do_not_compare_are_refused() -> None:
-    with pytest.raises(DeviceError, match="do not compare"):
+    with pytest.raises(DeviceError, match="are not comparable"):
         open_devices([LocalDevice(), Other()], CPU)
     with pytest.raises(DeviceError, match="local twice"):
         open_devices(["local", "local"], CPU)
@@ -53,7 +53,7 @@ class Opened(LocalDevice):
 
 def test_devices_are_let_go_of_when_they_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device_kinds_module, "device_kinds", lambda: (DeviceKind("board", "a board", lambda text, target, say: Opened(text)),))
-    with pytest.raises(DeviceError, match="do not compare"):
+    with pytest.raises(DeviceError, match="are not comparable"):
         open_devices(["board:1", "board:2"], CPU)
     with pytest.raises(DeviceError, match="board:1 twice"):
         open_devices(["board:1", "board:1"], CPU)

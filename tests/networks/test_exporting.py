@@ -127,7 +127,7 @@ def test_instruction_sets_are_preferred_as_processors_grow() -> None:
 
 
 def test_what_cannot_be_exported_is_said(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="run in PyTorch"), pytest.warns(ansor.AnsorWarning):
+    with pytest.raises(ModelError, match="runs in PyTorch"), pytest.warns(ansor.AnsorWarning):
         ansor.export(nn.Linear(4, 2).eval().half(), (torch.zeros(1, 4).half(),), tmp_path / "net")
     with pytest.raises(ArgumentError, match="threads=0"):
         ansor.export(nn.Linear(4, 2).eval(), (torch.zeros(1, 4),), tmp_path / "net", threads=0)

@@ -54,4 +54,4 @@ def test_any_name_arrives() -> None:
 def test_what_there_is_no_room_for_does_not_compile_and_says_why(tmp_path_factory: pytest.TempPathFactory) -> None:
     source = kernel("", [Argument(f"x{number}", (1,), "int8", "input") for number in range(257)])
     making = HERE.toolchain.build([source], "program", tmp_path_factory.mktemp("full") / "program", timeout=60)
-    assert not making.said.ok and "room for 256 arguments" in making.said.text and "measure it on the device local" in making.said.text
+    assert not making.said.ok and "supports 256 arguments" in making.said.text and "measure it on the device local" in making.said.text
