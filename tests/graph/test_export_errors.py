@@ -26,7 +26,7 @@ def branches(x: Any) -> Any:
         (torch.nn.Bilinear(4, 4, 4), (2, 4), "example_inputs holds no tensor, but 2, 4: give tensors"),
         (torch.nn.Linear(4, 4), (np.ones((2, 4), np.float32),), "holds a NumPy array; convert it with torch.from_numpy"),
         (torch.nn.Linear(4, 4), np.ones((2, 4), np.float32), "example_inputs is a NumPy array; give a tensor"),
-        (torch.nn.Linear(4, 4), {"inputs": torch.ones(2, 4)}, r"gives the keywords inputs, but the model Linear takes \(input: .*'input'; give the model's call arguments"),
+        (torch.nn.Linear(4, 4), {"inputs": torch.ones(2, 4)}, r"gives the keywords inputs, but the model Linear takes \(input: .*'input'; give the model"),
         (torch.nn.Linear(4, 4), (2, 4), "gives 2 positional arguments, but the model Linear takes"),
     ],
 )

@@ -73,7 +73,7 @@ def test_a_reset_halts(connect: Connect) -> None:
     assert chip.resets == 1 and module.halted() and module.read_register(DPC) == 0x1000
 
 
-@pytest.mark.parametrize(("code", "words"), [(2, "does not support"), (3, "took an exception"), (4, "was not halted"), (5, "the bus"), (7, "an unknown reason")])
+@pytest.mark.parametrize(("code", "words"), [(2, "does not support"), (3, "took an exception"), (4, "was not halted"), (5, "the bus"), (7, "unknown reason")])
 def test_errors_of_commands_have_words_and_are_forgotten(connect: Connect, code: int, words: str) -> None:
     chip = FakeDebugModule()
     module = connect(chip)
