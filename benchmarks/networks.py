@@ -1,4 +1,4 @@
-"""Whole networks beside PyTorch eager and ONNX Runtime: compile or tune, compare outputs, then run all of them in turns in one process.
+"""Whole networks compared with PyTorch eager and ONNX Runtime: compile or tune, compare outputs, then run all of them in turns in one process.
 
     python benchmarks/networks.py                                          # 15 networks, nothing tuned, one thread, batch 1
     python benchmarks/networks.py resnet18 bert --batch 8 --threads 2
@@ -23,14 +23,15 @@ import tempfile
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import torch
-from common import Ratio, add_target, console, geomean, interleaved, machine_line, parser, ratio, records_at, short, table, target_of, timed, use_threads
+from common import add_target, console, geomean, interleaved, machine_line, parser, ratio, records_at, short, table, target_of, timed, use_threads
 from network_models import NETWORKS, Inputs
+from network_results import Result, Settings, load, of_json
 from rich.console import Console
 
 from ansor import api
@@ -45,33 +46,6 @@ WARM = 0.05
 STEP_ROUNDS = 9
 RESULTS = Path("build") / "networks.jsonl"
 RIVALS = ("eager", "onnxruntime")
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a result depends on beside the network."""
-
-    target: str
-    processor: str
-    batch: int
-    trials: int | None
-    minutes: float | None
-    turns: int
-
-
-@dataclass(frozen=True)
-class Result:
-    """A network. seconds: of a call, by side; ratios: seconds of each rival over ours; ready: first and second `ansor.compile`; others: as the head says."""
-
-    name: str
-    settings: Settings
-    seconds: Mapping[str, float]
-    ratios: Mapping[str, Ratio]
-    error: float
-    own: float
-    sum: float
-    trials: int
-    ready: tuple[float, ...] = ()
 
 
 def compiled(name: str, model: torch.nn.Module, inputs: Inputs, given: argparse.Namespace, out: Console) -> tuple[CompiledNetwork, list[TaskState]]:
@@ -107,7 +81,7 @@ def _export(model: torch.nn.Module, inputs: Inputs, path: Path) -> None:
     names = [f"x{number}" for number in range(len(inputs))]
     try:
         torch.onnx.export(model, inputs, str(path), dynamo=False, opset_version=17, input_names=names)
-    except Exception:
+    except Exception:  # it raises whatever it meets in a model that it cannot read
         with redirect_stdout(sys.stderr):
             torch.onnx.export(model, inputs, str(path), dynamo=True, input_names=names)
 
@@ -183,17 +157,6 @@ def child(name: str, given: argparse.Namespace, what: str) -> object:
     return json.loads(lines[-1])
 
 
-def of_json(fields: dict[str, object]) -> Result:
-    """Reads `asdict` back."""
-    ratios = {side: Ratio(**one) for side, one in fields["ratios"].items()}  # type: ignore[attr-defined]
-    return Result(**fields | {"settings": Settings(**fields["settings"]), "ratios": ratios, "ready": tuple(fields["ready"])})  # type: ignore[arg-type]
-
-
-def load(path: Path) -> list[Result]:
-    """Results in a file, oldest first."""
-    return [of_json(json.loads(line)) for line in path.read_text().splitlines()] if path.exists() else []
-
-
 def show(results: Sequence[Result], given: argparse.Namespace, out: Console) -> None:
     """The table, and what comes of it."""
     columns = ["ours", "eager / ours", "ONNX Runtime / ours", "error", "own", "sum", "trials", "ready"]
@@ -260,7 +223,7 @@ def compare(given: argparse.Namespace, out: Console) -> int:
         return 1
     show(results, given, out)
     if given.plot:
-        from plot_networks import draw
+        from plot_networks import draw  # matplotlib is needed for nothing else
 
         draw(given.plot, results, f"{target_of(given)}, batch {given.batch}")
     return int(any(map(missed, results)))

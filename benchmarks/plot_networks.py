@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import matplotlib
 
@@ -12,10 +11,8 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from network_results import Result
 from plot import FAINT, INK, LOOKS
-
-if TYPE_CHECKING:
-    from networks import Result
 
 TICKS = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 

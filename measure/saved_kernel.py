@@ -27,7 +27,7 @@ from ansor.support.safe_files import digest, make_folder, write_whole
 VERSION = 2  # 1 had no digests
 FILES = ("kernel.c", "kernel.so", "constants.npz")
 POOL = "pool.so"
-"""The threads of kernels that have several: with it they run where there is no compiler. Kernels that were saved before have none."""
+"""The thread pool of kernels that use several threads, so that they run without a compiler. Kernels saved by earlier versions do not have this file."""
 ABOUT = "kernel.json"
 SEAL = "digest"
 """What kernel.json has of itself."""

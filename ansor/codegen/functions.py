@@ -150,7 +150,7 @@ def _code(body: Sequence[Written], emit: Emitter) -> list[Code]:
 
 
 def _arrays(loop: For, emit: Emitter) -> list[Code]:
-    """The arrays that live inside a loop. Compilers wonder about one that nothing reads any more, because what did was simplified away: it is mentioned."""
+    """The arrays that live inside a loop. If simplification removed every read of an array, it is mentioned once: compilers warn of unused ones."""
     read = {buffer for _, store in stores((loop,)) for buffer in _read_by(store) if buffer is not store.buffer} if loop.locals else set()
     return [*emit.locals(loop.locals), *(f"(void){buffer.name};" for buffer in loop.locals if buffer not in read)]
 

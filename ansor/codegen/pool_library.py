@@ -99,7 +99,7 @@ def shared_pool(threads: int, compiler: Compiler | None = None) -> Pool:
 
 
 def _library(compiler: Compiler | None) -> Path | ctypes.CDLL:
-    """Built, or where there is no compiler, what was brought along."""
+    """The library built here, or the saved one if there is no compiler."""
     try:
         return pool_library(compiler or find_compiler())
     except ToolchainError:

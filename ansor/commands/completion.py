@@ -35,4 +35,4 @@ def _name_files(parser: argparse.ArgumentParser, files: object) -> None:
             for command in action.choices.values():
                 _name_files(command, files)
         elif action.choices is None and FILES.search(str(action.metavar or "")):
-            action.complete = files  # type: ignore[attr-defined]
+            action.complete = files  # type: ignore[attr-defined]  # shtab reads this attribute, which argparse does not have

@@ -195,7 +195,7 @@ def test_a_pickle_that_was_changed_is_one_sentence(kernel: Kernel) -> None:
 
 
 def test_threads_are_saved_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A kernel of several threads runs where there is no compiler, and can be saved there again."""
+    """A kernel that uses several threads runs, and can be saved again, on a machine without a compiler."""
     from ansor.codegen import pool_library
     from ansor.errors import ToolchainError
 

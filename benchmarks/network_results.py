@@ -1,0 +1,48 @@
+"""What came of a network in `networks.py`, and the file of results: one JSON line each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from common import Ratio
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a result depends on beside the network."""
+
+    target: str
+    processor: str
+    batch: int
+    trials: int | None
+    minutes: float | None
+    turns: int
+
+
+@dataclass(frozen=True)
+class Result:
+    """A network. seconds: of a call, by side; ratios: seconds of each rival over ours; ready: first and second `ansor.compile`; others: as the head says."""
+
+    name: str
+    settings: Settings
+    seconds: Mapping[str, float]
+    ratios: Mapping[str, Ratio]
+    error: float
+    own: float
+    sum: float
+    trials: int
+    ready: tuple[float, ...] = ()
+
+
+def of_json(fields: dict[str, object]) -> Result:
+    """Reads `asdict` back."""
+    ratios = {side: Ratio(**one) for side, one in fields["ratios"].items()}  # type: ignore[attr-defined]
+    return Result(**fields | {"settings": Settings(**fields["settings"]), "ratios": ratios, "ready": tuple(fields["ready"])})  # type: ignore[arg-type]
+
+
+def load(path: Path) -> list[Result]:
+    """Results in a file, oldest first."""
+    return [of_json(json.loads(line)) for line in path.read_text().splitlines()] if path.exists() else []
