@@ -18,7 +18,6 @@ import re
 import sys
 import tempfile
 import warnings
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +28,7 @@ import onnx
 import torch
 from numpy.typing import NDArray
 from onnx import numpy_helper
+from outcome_table import outcome_lines
 
 import ansor
 from ansor.errors import AnsorError, ModelError
@@ -141,12 +141,7 @@ def _network(model: Any, inputs: Sequence[NDArray[Any]], build: bool) -> Compile
 
 def table(found: Sequence[Outcome]) -> list[str]:
     """A line for each operator, and one for all."""
-    operators = sorted({one.operator for one in found})
-    lines = [f"{'operator':34s}" + "".join(f"{outcome:>9s}" for outcome in OUTCOMES)]
-    for operator in [*operators, "all"]:
-        counts = Counter(one.outcome for one in found if operator in (one.operator, "all"))
-        lines.append(f"{operator:34s}" + "".join(f"{counts[outcome]:9d}" for outcome in OUTCOMES))
-    return lines
+    return outcome_lines("operator", [(one.operator, one.outcome) for one in found], OUTCOMES)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -19,13 +19,13 @@ import json
 import multiprocessing
 import sys
 import warnings
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 import torch
+from outcome_table import outcome_lines
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -238,12 +238,7 @@ def judge_all(names: Sequence[str], by_numpy: bool, seconds: float, each: Callab
 
 def table(found: Sequence[Outcome]) -> list[str]:
     """A line for each group, and one for all."""
-    groups = sorted({one.group for one in found})
-    lines = [f"{'group':26s}" + "".join(f"{outcome:>9s}" for outcome in OUTCOMES)]
-    for group in [*groups, "all"]:
-        counts = Counter(one.outcome for one in found if group in (one.group, "all"))
-        lines.append(f"{group:26s}" + "".join(f"{counts[outcome]:9d}" for outcome in OUTCOMES))
-    return lines
+    return outcome_lines("group", [(one.group, one.outcome) for one in found], OUTCOMES)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,0 +1,17 @@
+"""A table of counts: how many cases of each kind ended how."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+
+def outcome_lines(heading: str, cases: Sequence[tuple[str, str]], outcomes: Sequence[str]) -> list[str]:
+    """A line for each kind, and one for all. cases: kind and outcome of each."""
+    kinds = [*sorted({kind for kind, _ in cases}), "all"]
+    width = max(map(len, (heading, *kinds))) + 2
+    lines = [f"{heading:{width}s}" + "".join(f"{outcome:>9s}" for outcome in outcomes)]
+    for kind in kinds:
+        counts = Counter(outcome for one, outcome in cases if kind in (one, "all"))
+        lines.append(f"{kind:{width}s}" + "".join(f"{counts[outcome]:9d}" for outcome in outcomes))
+    return lines
