@@ -1,8 +1,8 @@
 """A batch on its way: several of them keep several devices busy while the next one is searched for.
 
 References and candidates are built by the measurer's builder, in the order in which they were asked for, and run as devices are free. Nothing here waits:
-the caller waits for what its flights wait for, and advances them. A measurer's flights belong to one thread. The first of a task builds its reference, so the
-others of that task begin after it.
+the caller waits for what its flights wait for, and advances them. A measurer's flights belong to one thread. The first of a task builds its reference, which
+the others of that task wait for.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Any
 
 from ansor.measure.builder import Built
-from ansor.measure.measurer import REFERENCE_COMPILE_SECONDS, Candidate, Key, Measurement, Measurer, Trial, text_key
+from ansor.measure.measurer import Candidate, Key, Measurement, Measurer, Trial, text_key
 
 
 class Flight:
@@ -22,10 +22,7 @@ class Flight:
     def __init__(self, measurer: Measurer, batch: Sequence[Candidate]) -> None:
         self._measurer = measurer
         keys = [text_key(one) for one in batch]
-        new = measurer.new_tasks(batch)
-        self._new, self._sources = tuple(new), [(key, task.reference) for key, task in new.items() if task.reference is not None]
-        sources = [source for _, source in self._sources if source is not None]
-        self._references = measurer.builder.submit(sources, timeout=REFERENCE_COMPILE_SECONDS)
+        self._references = measurer.begin_references(batch)
         self._memory = measurer.remembered(keys)
         self._futures = measurer.builder.submit([one.source for one in measurer.fresh(batch, keys).values()])
         self._to_build, self._built = deque(self._futures), deque[Built]()
@@ -42,7 +39,8 @@ class Flight:
     def awaits(self) -> Sequence[Future[Any]]:
         """Of these one has to be done for more to come."""
         if not self._prepared:
-            return [*(one for one in self._references if not one.done()), *self._references][:1]
+            builds = self._references.values()
+            return [*(one for one in builds if not one.done()), *builds][:1]
         running = self._begun[0][2].ran if self._begun else None
         return [*([running] if running is not None else []), *([self._to_build[0]] if self._waiting and self._to_build else [])]
 
@@ -61,10 +59,10 @@ class Flight:
 
     def _prepare(self) -> bool:
         """Whether the references are there."""
-        if self._prepared or any(not one.done() for one in self._references):
+        if self._prepared or any(not one.done() for one in self._references.values()):
             return self._prepared
-        built = [one for future in self._references for one in future.result()]
-        self._measurer.keep_references(self._new, {key: one for (key, _), one in zip(self._sources, built, strict=True)})
+        for key, build in self._references.items():
+            self._measurer.keep_reference(key, build)
         self._prepared = True
         return True
 
@@ -93,7 +91,8 @@ class Flight:
 
     def end(self) -> None:
         """Stop building. Runs are stopped by the measurer's queue, for all flights at once."""
-        self._measurer.builder.stop([*self._references, *self._futures] if not self._prepared else self._futures)
+        self._measurer.stop_references(self._references)
+        self._measurer.builder.stop(self._futures)
         self._measurer.forget_accidents(self._memory)
 
 

@@ -10,7 +10,7 @@ import hashlib
 import time
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
 from statistics import median
 from types import TracebackType
@@ -117,6 +117,7 @@ class Measurer:
         self._best: dict[str, float] = {}
         self._seen: dict[Key, Measurement] = {}
         self._references: dict[str, Artifact | None] = {}
+        self._coming: dict[str, Future[Sequence[Built]]] = {}  # builds of references, by task
         self._reference_failures: dict[str, Failure] = {}
 
     @property
@@ -248,25 +249,41 @@ class Measurer:
             if seen is not None and seen.failure is not None and seen.failure.kind in ACCIDENTS:
                 del self._seen[key]
 
-    def new_tasks(self, batch: Sequence[Candidate]) -> dict[str, MeasureTask]:
-        """Tasks whose references were not built yet."""
-        return {one.task.key: one.task for one in batch if one.task.key not in self._references}
+    def begin_references(self, batch: Sequence[Candidate]) -> "dict[str, Future[Sequence[Built]]]":
+        """Begin building the references that nobody builds yet; builds, by task, that have to be done before the batch runs. See `keep_reference`."""
+        for one in batch:
+            key, source = one.task.key, one.task.reference
+            if source is None:
+                self._references[key] = None
+            elif key not in self._references and key not in self._coming:
+                (self._coming[key],) = self.builder.submit([source], timeout=REFERENCE_COMPILE_SECONDS)
+        keys = {one.task.key for one in batch}
+        return {key: build for key, build in self._coming.items() if key in keys}
+
+    def keep_reference(self, key: str, build: "Future[Sequence[Built]]") -> None:
+        """Keep the reference of a task, whose build is done, until the end. Raises MachineTrouble, and what building raises."""
+        if self._coming.pop(key, None) is None:
+            return  # another batch kept it
+        (built,) = build.result()
+        check_trouble(built.failure)
+        self._references[key] = built.artifact
+        if built.failure is not None:
+            self._reference_failures[key] = Failure("reference", f"the reference did not build: {built.failure}")
+
+    def stop_references(self, builds: "Mapping[str, Future[Sequence[Built]]]") -> None:
+        """End these builds, unless they were kept."""
+        left = [key for key in builds if self._coming.pop(key, None) is not None]
+        self.builder.stop([builds[key] for key in left])
 
     def _build_references(self, batch: Sequence[Candidate]) -> None:
         """Build the references of tasks that are new."""
-        new = self.new_tasks(batch)
-        sources = {key: task.reference for key, task in new.items() if task.reference is not None}
-        built = self.builder.build(list(sources.values()), timeout=REFERENCE_COMPILE_SECONDS)
-        self.keep_references(new, dict(zip(sources, built, strict=True)))
-
-    def keep_references(self, new: Iterable[str], built: Mapping[str, Built]) -> None:
-        """What became of the references of tasks, by their keys; they stay until the end. Raises MachineTrouble."""
-        for key in new:
-            failure = built[key].failure if key in built else None
-            check_trouble(failure)
-            self._references[key] = built[key].artifact if key in built else None
-            if failure is not None:
-                self._reference_failures[key] = Failure("reference", f"the reference did not build: {failure}")
+        builds = self.begin_references(batch)
+        try:
+            wait(builds.values())
+            for key, build in builds.items():
+                self.keep_reference(key, build)
+        finally:
+            self.stop_references(builds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,6 @@ class RoundsOnTheirWay:
         self.ending = False
         self._measurer = measurer
         self._under_way: list[_UnderWay] = []
-        self._ended_once: set[int] = set()
         self._last = time.monotonic()
 
     @property
@@ -50,10 +49,9 @@ class RoundsOnTheirWay:
         return [one.round for one in self._under_way]
 
     def busy(self, most: int) -> set[int]:
-        """Tasks that may not start another round now: those with `most` of them under way, and those whose first round has not ended, as it builds what
-        the others need."""
+        """Tasks with `most` rounds under way."""
         counts = Counter(one.round.index for one in self._under_way)
-        return {index for index, count in counts.items() if count >= most or index not in self._ended_once}
+        return {index for index, count in counts.items() if count >= most}
 
     @property
     def trials(self) -> int:
@@ -80,7 +78,6 @@ class RoundsOnTheirWay:
         now = time.monotonic()
         one.round.seconds, self._last = now - self._last, now
         self._under_way.remove(one)
-        self._ended_once.add(one.round.index)
         return one.round
 
     def close(self) -> None:

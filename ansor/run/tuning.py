@@ -309,9 +309,10 @@ class TuningRun:
 
     def _new_round(self, state: TaskState, count: int) -> Round:
         """What is measured next: what is picked without measuring in the first round of a task, alone, as it is there and a search would take longer."""
-        if not state.trials:
+        first = not state.trials and not state.rounds
+        if first:
             self.hearers.now(f"choosing, building and measuring the first program of {state.task.name}")
-        suggested = 0 if state.trials else self._suggest_first(state)
+        suggested = self._suggest_first(state) if first else 0
         picks = self.tuners[id(state)].ask(min(count, suggested) if suggested else count, self.budget.share(self.pace.trials, self.pace.elapsed))
         state.rounds += 1
         return Round(self.states.index(state), picks, state.rounds, searched=not suggested)

@@ -78,7 +78,22 @@ def test_what_was_measured_before_a_device_died_is_given(monkeypatch: pytest.Mon
     with Measurer("cpu -threads=1", [Late()], jobs=1) as measurer:
         monkeypatch.setattr(measurer.queue, "submit", lambda job: next(left))
         flight = Flight(measurer, [candidate(value) for value in range(3)])
-        wait([*flight._references, *flight._futures])
+        wait([*flight._references.values(), *flight._futures])
         assert len(flight.advance()) == 2
         with pytest.raises(DeviceError, match="it is off"):
             flight.advance()
+
+
+def test_batches_of_a_task_share_its_reference() -> None:
+    device = Late()
+    with Measurer("cpu -threads=1", [device], jobs=1) as measurer:
+        first, second = (Flight(measurer, [candidate(value)]) for value in (0, 1))
+        assert list(first._references) == list(second._references) and first._references == second._references
+        assert len(ended(second)) == 1 and len(ended(first)) == 1
+        assert not Flight(measurer, [candidate(2)])._references
+
+
+def test_a_batch_that_is_stopped_leaves_the_reference_to_the_next() -> None:
+    with Measurer("cpu -threads=1", [Late()], jobs=1) as measurer:
+        Flight(measurer, [candidate()]).end()
+        assert len(ended(Flight(measurer, [candidate()]))) == 1
