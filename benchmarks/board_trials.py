@@ -2,7 +2,8 @@
 
     python benchmarks/board_trials.py [--trials 48] [--rounds 3]
 
-A dense layer of 8-bit integers is tuned in turns, from nothing each time; the median of the rounds is shown. Needs qemu-system-arm, and spike with dtc.
+Layers of 8-bit integers are tuned in turns, from nothing each time and with another seed in each round; the medians of the rounds are shown. Programs of
+convolutions take compilers longer, those of large layers emulators. Needs qemu-system-arm, and spike with dtc.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -24,10 +27,12 @@ from ansor.tasks.task import SearchTask
 from ansor.te.tensor import Tensor
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks.micro_baselines import CONV, DENSE, DEPTHWISE, M4, Row
 from tests.measure.wire.simulated_boards import qemu
 from tests.spikes import running_spike
 
 CORTEX_M4, RISCV = "micro -board=mps2-an386", "micro -board=spike-rv64"
+NAMED = {"conv 3x3 16-32": CONV, "depthwise 3x3 64": DEPTHWISE, "dense 640-128": DENSE}
 
 
 def dense(n: int, k: int, m: int) -> list[Tensor]:
@@ -37,11 +42,36 @@ def dense(n: int, k: int, m: int) -> list[Tensor]:
     return [a, b, te.compute((n, m), lambda i, j: te.sum(a[i, r].astype("int32") * b[j, r].astype("int32"), axis=r), name="C")]
 
 
-def trials_a_second(target: str, devices: Sequence[str] | None, trials: int) -> float:
+def square(target: str) -> SearchTask:
+    """64 vectors at a time: no layer of a network for boards, but long work for an emulator."""
+    return SearchTask(tensors=dense(64, 256, 256), target=target, name="dense 64 times 256-256")
+
+
+def layer(row: Row, target: str) -> SearchTask:
+    """One that networks for boards have."""
+    return replace(row, board=target.partition("-board=")[2]).task()
+
+
+LAYERS: dict[str, Callable[[str], SearchTask]] = {
+    "dense 64 times 256-256": square,
+    **{row.name: partial(layer, row) for row in (Row(name, M4, geometry, (), 1.0) for name, geometry in NAMED.items())},
+}
+
+
+@dataclass(frozen=True)
+class Way:
+    """To measure: on these devices, or on the target's own."""
+
+    name: str
+    target: str
+    devices: tuple[str, ...] | None = None
+
+
+def trials_a_second(target: str, devices: Sequence[str] | None, trials: int, layer: Callable[[str], SearchTask] = square, seed: int = 0) -> float:
     """Of one run."""
-    task = SearchTask(tensors=dense(64, 256, 256), target=target, name="dense")
+    task = layer(target)
     start = time.monotonic()
-    (state,) = tune_tasks([task], trials=trials, devices=devices)
+    (state,) = tune_tasks([task], trials=trials, devices=devices, seed=seed)
     assert state.best is not None
     return state.trials / (time.monotonic() - start)
 
@@ -54,23 +84,23 @@ def main() -> int:
     with ExitStack() as stack:
         first, second = (f"gdb://127.0.0.1:{stack.enter_context(qemu('cortex-m4', '-icount', 'shift=7'))}" for _ in range(2))
         spike = stack.enter_context(running_spike(64, ("--isa=rv64gc",)))
-        ways: dict[str, Callable[[], float]] = {
-            "QEMU, started for each trial": lambda: trials_a_second(CORTEX_M4, None, given.trials),
-            "QEMU behind GDB": lambda: trials_a_second(CORTEX_M4, [first], given.trials),
-            "two QEMUs behind GDB": lambda: trials_a_second(CORTEX_M4, [first, second], given.trials),
-            "Spike behind remote bitbang": lambda: trials_a_second(RISCV, [spike], given.trials),
-        }
-        for way in ways.values():
-            way()  # compilers build what they need once
-        found: dict[str, list[float]] = {name: [] for name in ways}
-        for _ in range(given.rounds):
-            for name, way in ways.items():
-                found[name].append(way())
-    table = Table(title=f"trials a second, {given.trials} trials, median of {given.rounds}")
-    table.add_column("board")
-    table.add_column("trials/s", justify="right")
-    for name, rates in found.items():
-        table.add_row(name, f"{statistics.median(rates):.1f}")
+        ways = (
+            Way("QEMU, started for each trial", CORTEX_M4),
+            Way("QEMU behind GDB", CORTEX_M4, (first,)),
+            Way("two QEMUs behind GDB", CORTEX_M4, (first, second)),
+            Way("Spike behind remote bitbang", RISCV, (spike,)),
+        )
+        table = Table(title=f"trials a second, {given.trials} trials, median of {given.rounds}")
+        table.add_column("layer")
+        for way in ways:
+            trials_a_second(way.target, way.devices, given.trials)  # compilers build what they need once
+            table.add_column(way.name, justify="right")
+        for name, layer in LAYERS.items():
+            found: dict[str, list[float]] = {way.name: [] for way in ways}
+            for seed in range(given.rounds):
+                for way in ways:
+                    found[way.name].append(trials_a_second(way.target, way.devices, given.trials, layer, seed))
+            table.add_row(name, *(f"{statistics.median(rates):.1f}" for rates in found.values()))
     Console().print(table)
     return 0
 

@@ -190,7 +190,7 @@ def main() -> None:
         elif asked.what == "scaling":
             scaling(folder, asked.milliseconds)
         elif asked.what == "boards":
-            boards(folder, asked.trials or 144, asked.delay, asked.pixels, asked.agents)
+            boards(folder, asked.trials or 400, asked.delay, asked.pixels, asked.agents)
         else:
             thousand(asked.devices, asked.trials or 5000)
 
