@@ -10,7 +10,7 @@ from ansor.ir.linear import Atom, Linear, Opaque, Quotient, Remainder, Var, atom
 from ansor.ir.loops import Access, IndexValue, Store
 from ansor.te.expr import BITWISE, COMPARISONS, LOGIC, Binary, Call, Cast, Expr, Not, Select, is_float
 from ansor.te.fold import walk
-from ansor.te.scalar import FUNCTIONS, ROUNDING
+from ansor.te.scalar import FUNCTIONS, ROUNDING, small_power
 
 Counts = dict[str, Row]
 """Column name -> operations per iteration."""
@@ -74,6 +74,10 @@ class _Tally:
             self.add("float_cmp" if is_float(expr.left.dtype) else "int_cmp", 1.0)
         elif isinstance(expr, Binary):
             self.arithmetic(expr.op, expr.dtype, expr.children)
+        elif isinstance(expr, Call) and small_power(expr):
+            products = (small_power(expr) + 1) // 2
+            self.data += products
+            self.add("float_mul", products)
         elif isinstance(expr, Call):
             self.data += 1
             self.add("float_mathfunc" if expr.name in LONG_FUNCTIONS else "float_otherfunc", 1.0)

@@ -16,6 +16,7 @@ from ansor.ir.loops import Access, Buffer, IndexValue
 from ansor.ir.simplify import simplified_index
 from ansor.te.expr import COMPARISONS, DIVISIONS, Binary, Call, Cast, Const, Expr, Not, Select
 from ansor.te.fold import fold, walk
+from ansor.te.scalar import small_power
 
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "truncdiv": "/", "truncmod": "%", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==",
          "ne": "!=", "and": "&&", "or": "||", "bitand": "&", "bitor": "|", "bitxor": "^", "shr": ">>"}
@@ -251,6 +252,9 @@ class Writer:
         return f"({a} {INFIX[expr.op]} {replace(self, load=None).value(expr.right)[0]})", False
 
     def _call(self, expr: Call) -> tuple[str, bool]:
+        if exponent := small_power(expr):
+            text, is_vector = self.value(expr.arguments[0])
+            return f"{self.helpers.small_power(exponent, expr.dtype, self.lanes.count if is_vector and self.lanes is not None else 1)}({text})", is_vector
         parts = [self.value(argument) for argument in expr.arguments]
         is_vector = any(flag for _, flag in parts)
         lanes = self.lanes.count if is_vector and self.lanes is not None else 1

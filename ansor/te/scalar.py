@@ -133,6 +133,12 @@ def power(x: Operand, y: Operand) -> Expr:
     return binary("pow", x, y)
 
 
+def small_power(call: Call) -> int:
+    """The exponent of a power that a product or two compute as exactly as the function does, 2, 3 or 4; else 0."""
+    exponent = call.arguments[1] if call.name == "pow" and call.dtype in ("float32", "float64") else None
+    return int(exponent.value) if isinstance(exponent, Const) and exponent.value in (2, 3, 4) else 0
+
+
 def abs(x: Operand) -> Expr:
     """Absolute value, of any numeric dtype."""
     value = as_expr(x)

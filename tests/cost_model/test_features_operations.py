@@ -40,6 +40,9 @@ CASES: list[tuple[Callable[[Expr, Expr], Expr], dict[str, float]]] = [
     (lambda a, b: te.max(a, te.exp(b)), {"float_cmp": 4, "float_mathfunc": 4}),
     (lambda a, b: te.if_then_else(te.all(a > b, a > 0.0), a, b), {"select_op": 4, "bool_op": 4, "float_cmp": 8}),
     (lambda a, b: te.floor(a), {"float_otherfunc": 4}),
+    (lambda a, b: a**2 * b, {"float_mul": 8}),
+    (lambda a, b: a**3 * b, {"float_mul": 12}),
+    (lambda a, b: a**2.5 * b, {"float_mul": 4, "float_mathfunc": 4}),
 ]
 
 
