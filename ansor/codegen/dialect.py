@@ -233,8 +233,9 @@ class Helpers:
         """The name of a power of 2, 3 or 4, by products."""
         kind, name = (self.vector(dtype, lanes), vector_type(dtype, lanes)) if lanes > 1 else (C_TYPES[dtype], SHORT[dtype])
         value = {2: "y", 3: "y * x", 4: "y * y"}[exponent]
-        self.functions.setdefault(f"power{exponent}_{name}", f"static inline {kind} power{exponent}_{name}({kind} x) {{ const {kind} y = x * x; return {value}; }}")
-        return f"power{exponent}_{name}"
+        full = f"power{exponent}_{name}"
+        self.functions.setdefault(full, f"static inline {kind} {full}({kind} x) {{ const {kind} y = x * x; return {value}; }}")
+        return full
 
     def _library(self, name: str, suffix: str) -> str:
         """The C name of a function of the library; of our own where there is no library, and compilers do not bring it."""
