@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ansor.codegen.network_library import distinct
 from ansor.cost_model.base import check_features_version, check_width, features_version, read_document, write_document
 from ansor.cost_model.kriging import Kriging, Points, fit_kriging, kriging_from_document
 from ansor.cost_model.network import Network, network_from_document
@@ -117,22 +118,22 @@ class NetworkModel:
         """One that knows the same and learns on its own."""
         return NetworkModel(self._networks, self._corrections())
 
-    def _rows(self, features: FeatureRows) -> NDArray[np.float32]:
-        """Rows of features as the networks are shown them."""
-        return without_shared_loops(np.ascontiguousarray(features.rows, np.float32), self._networks[0].layers.inputs)
+    def _rows(self, features: FeatureRows) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Rows of features as the networks are shown them, each once, and which of these each row is."""
+        return distinct(without_shared_loops(features.rows, self._networks[0].layers.inputs))
 
     def _members(self, features: FeatureRows) -> NDArray[np.float64]:
         """Log time of each row by each network, `[networks, r]`."""
-        rows = self._rows(features)
-        members: NDArray[np.float64] = features.prior_logs() + np.array([network(rows) for network in self._networks])
+        rows, places = self._rows(features)
+        members: NDArray[np.float64] = features.prior_logs() + np.array([network(rows)[places] for network in self._networks])
         return members
 
     def _described(self, features: FeatureRows) -> tuple[NDArray[np.float64], Points]:
         """Log time of each row by each network, `[networks, r]`, and where each program stands: the parts of the first network's output, `[n, units]`."""
-        rows = self._rows(features)
+        rows, places = self._rows(features)
         first, parts = self._networks[0].in_parts(rows)
-        members = features.prior_logs() + np.array([first, *(network(rows) for network in self._networks[1:])])
-        logs = members.mean(axis=0)
+        members = features.prior_logs() + np.array([first[places], *(network(rows)[places] for network in self._networks[1:])])
+        logs, parts = members.mean(axis=0), parts[places]
         points = np.zeros((features.count, parts.shape[1]), np.float32)
         if len(rows):
             present, begin = np.unique(features.segment, return_index=True)

@@ -1,7 +1,8 @@
 /* A residual network of small layers over many rows at once.
 
    Rows are the lanes of vectors: a block of activations is [units, ROWS], so that a weight is one number for a whole vector and no layer transposes anything.
-   Eight units of a layer are held in registers while its inputs go by. The sum of a row is taken in the same order wherever in a block it stands. */
+   Eight units of a layer are held in registers while its inputs go by. The sum of a row is taken in the same order wherever in a block it stands, so rows
+   that are equal have equal outputs: ansor_network_distinct finds those that need to be looked at. */
 
 #include <stdint.h>
 #include <string.h>
@@ -75,4 +76,44 @@ void ansor_network_run(const struct network *net, const float *rows, int64_t cou
         for (int64_t i = 0; i < n; i++)
             for (int64_t k = 0; k < net->units; k++) parts[(begin + i) * net->units + k] = ((const float *)top)[k * ROWS + i] * net->last[k];
     }
+}
+
+static uint64_t hashed(const char *row, int64_t bytes) {
+    enum { LINES = 4 }; /* in flight, as each multiplication waits for the one before */
+    const uint64_t odd = 0x9e3779b97f4a7c15u;
+    uint64_t line[LINES] = {1, 2, 3, 4}, words[LINES] = {0};
+    int64_t k = 0;
+    for (; k + (int64_t)sizeof words <= bytes; k += sizeof words) {
+        memcpy(words, row + k, sizeof words);
+        for (int i = 0; i < LINES; i++) {
+            line[i] = (line[i] ^ words[i]) * odd;
+            line[i] ^= line[i] >> 29;
+        }
+    }
+    memset(words, 0, sizeof words);
+    memcpy(words, row + k, bytes - k);
+    uint64_t hash = 0;
+    for (int i = 0; i < LINES; i++) {
+        hash = (hash ^ line[i] ^ words[i]) * odd;
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
+/* The different rows among `count` rows [count, width], bit by bit: kept: the first of each, in order; place: for each row, which of these it equals.
+   table: room for `slots` numbers, a power of two above count. Returns how many there are. */
+int64_t ansor_network_distinct(const float *rows, int64_t count, int64_t width, int64_t *kept, int64_t *place, int32_t *table, int64_t slots) {
+    const int64_t bytes = width * sizeof *rows;
+    int64_t found = 0;
+    memset(table, 0, slots * sizeof *table);
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t slot = hashed((const char *)(rows + i * width), bytes) & (slots - 1);
+        while (table[slot] && memcmp(rows + kept[table[slot] - 1] * width, rows + i * width, bytes)) slot = (slot + 1) & (slots - 1);
+        if (!table[slot]) {
+            kept[found++] = i;
+            table[slot] = (int32_t)found;
+        }
+        place[i] = table[slot] - 1;
+    }
+    return found;
 }

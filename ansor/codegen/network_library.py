@@ -1,4 +1,4 @@
-"""The output of a small residual network for many rows, by `network.c`."""
+"""The output of a small residual network for many rows, by `network.c`; and which rows are equal, so that one of them is looked at."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ UNITS = 8
 """Units that it holds in registers: a layer has a multiple of them."""
 
 Floats = NDArray[np.float32]
+Places = NDArray[np.int64]
 
 
 class Outputs(Protocol):
@@ -79,8 +80,24 @@ def _library() -> ctypes.CDLL | None:
     if loaded is None:
         return None
     address = ctypes.c_void_p
-    loaded.ansor_network_run.argtypes, loaded.ansor_network_run.restype = [address, address, ctypes.c_int64, address, address, address], None
+    size = ctypes.c_int64
+    loaded.ansor_network_run.argtypes, loaded.ansor_network_run.restype = [address, address, size, address, address, address], None
+    loaded.ansor_network_distinct.argtypes, loaded.ansor_network_distinct.restype = [address, size, size, address, address, address, size], size
     return loaded
+
+
+def distinct(rows: Floats) -> tuple[Floats, Places]:
+    """The different ones of rows [n, inputs], bit by bit, and for each row which of these it is, [n]. All of them without a compiler.
+
+    Statements that depend on few choices are the same in many programs of a population.
+    """
+    given, count = np.ascontiguousarray(rows, np.float32), len(rows)
+    library = _library()
+    if library is None:
+        return given, np.arange(count)
+    kept, places, table = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(2 << count.bit_length(), np.int32)
+    found = library.ansor_network_distinct(_address(given), count, given.shape[1], _address(kept), _address(places), _address(table), len(table))
+    return given if found == count else given[kept[:found]], places
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ansor.codegen import network_library
-from ansor.codegen.network_library import ROWS, Floats, Layers, Scaling, outputs_of
+from ansor.codegen.network_library import ROWS, Floats, Layers, Scaling, distinct, outputs_of
 from ansor.errors import ToolchainError
 
 pytestmark = pytest.mark.compiler
@@ -60,6 +60,29 @@ def test_features_that_are_far_off_are_held() -> None:
     run, given = outputs_of(layers()), rows(4)
     far = np.where(given > 0, np.float32(1e30), np.float32(-1e30))
     np.testing.assert_array_equal(run(far), run((far / 1e10).astype(np.float32)))
+
+
+@pytest.mark.parametrize("inputs", [1, 7, 8, 19])
+def test_rows_that_are_equal_bit_by_bit_are_found(inputs: int) -> None:
+    few = rows(9, inputs)
+    few[1], few[2] = 0.0, -0.0
+    places = np.random.default_rng(0).integers(0, len(few), 200)
+    kept, found = distinct(few[places])
+    assert [row.tobytes() for row in kept] == list(dict.fromkeys(row.tobytes() for row in few[places]))
+    assert kept[found].tobytes() == few[places].tobytes()
+
+
+def test_rows_that_all_differ_are_kept_as_they_are() -> None:
+    given = rows(ROWS + 3)
+    kept, places = distinct(given)
+    assert kept is given and places.tolist() == list(range(len(given)))
+    assert [len(one) for one in distinct(rows(0))] == [0, 0]
+
+
+def test_without_a_compiler_all_rows_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(network_library, "_library", lambda: None)
+    kept, places = distinct(np.zeros((3, 7), np.float32))
+    assert kept.shape == (3, 7) and places.tolist() == [0, 1, 2]
 
 
 def test_units_that_c_does_not_take_are_left_to_numpy() -> None:
