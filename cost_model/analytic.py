@@ -96,7 +96,7 @@ class Estimate:
 def estimate(statement: Statement, core: Core) -> Estimate:
     """The estimate of one statement."""
     lanes = lanes_of(statement, core)
-    tile = register_tile(statement, lanes)
+    tile = statement.once(("tile", lanes), lambda: register_tile(statement, lanes))
     instructions = instruction_cycles(statement, tile, core)
     return Estimate(tile, lanes, instructions, tuple(transfers(statement, core)), threads_at_work(statement.nest, core))
 

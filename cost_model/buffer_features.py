@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from ansor.cost_model.cache_sets import USUAL, FirstCache
 from ansor.cost_model.feature_table import BUFFER_BLOCKS
@@ -12,6 +13,8 @@ from ansor.cost_model.touched import Footprint, Layout, accesses, footprint, lay
 from ansor.ir.columns import Flag, Row, choose, larger, negated, row, smaller
 from ansor.ir.linear import variables
 from ansor.ir.loops import Buffer, Loops, Store, stores
+
+T = TypeVar("T")
 
 BlockColumns = dict[str, Row]
 """Name within the block -> value."""
@@ -33,39 +36,45 @@ class Statement:
     loads: tuple[Row, ...]
     room: tuple[Row, ...]
     blocks: tuple[Buffer, ...]
-    resident: Row
+    resident: Row = 0.0
+
+    def once(self, name: Hashable, find: Callable[[], T]) -> T:
+        """What `find` finds, under a name of its own. It may depend on nothing but the statement and what the name says."""
+        known = self.nest.found
+        if name not in known:
+            known[name] = find()
+        found: T = known[name]
+        return found
 
 
-def statements_of(loops: Loops, cache: FirstCache = USUAL) -> list[Statement]:
-    """Every store of the program, in order."""
-    layouts: dict[Buffer, Layout] = {}
-    nests = [nest_of(path, store) for path, store in stores(loops.body)]
-    prints: list[dict[Buffer, Footprint]] = []
-    shown = []
-    for nest in nests:
-        touched: dict[Buffer, Footprint] = {}
-        reads = accesses(nest.store)
-        for buffer, indices in reads.items():
-            layout = layouts.get(buffer)
-            if layout is None:
-                layout = layouts[buffer] = layout_of(buffer)
-            touched[buffer] = footprint(nest, layout, indices, cache)
-        walked = {buffer: len({var for index in indices for one in index for var in variables(one)}) for buffer, indices in reads.items()}
-        prints.append(touched)
-        shown.append(_shown(nest.store.buffer, walked))
-    resident = _resident(prints, layouts)
-    return [
-        Statement(nest, touched, layouts, _bytes(nest, touched, layouts), _loads(nest, touched, layouts), _room(touched), blocks, resident)
-        for nest, touched, blocks in zip(nests, prints, shown, strict=True)
-    ]
+def statements_of(loops: Loops, cache: FirstCache = USUAL, known: dict[Store, Statement] | None = None) -> list[Statement]:
+    """Every store of the program, in order. known: of stores in nests that other programs have, too; all of this program's are added."""
+    known = {} if known is None else known
+    program = []
+    for path, store in stores(loops.body):
+        if store not in known:
+            known[store] = _statement(nest_of(path, store), cache)
+        program.append(known[store])
+    resident = _resident(program)
+    return [replace(statement, resident=resident) for statement in program]
 
 
-def _resident(prints: Sequence[dict[Buffer, Footprint]], layouts: dict[Buffer, Layout]) -> Row:
-    most: dict[Buffer, Row] = {}
-    for touched in prints:
-        for buffer, print_ in touched.items():
-            most[buffer] = larger(most[buffer], print_.elements[0]) if buffer in most else print_.elements[0]
-    return sum((elements * float(layouts[buffer].element_bytes) for buffer, elements in most.items()), start=0.0)
+def _statement(nest: Nest, cache: FirstCache) -> Statement:
+    reads = accesses(nest.store)
+    layouts = {buffer: layout_of(buffer) for buffer in reads}
+    touched = {buffer: footprint(nest, layouts[buffer], indices, cache) for buffer, indices in reads.items()}
+    walked = {buffer: len({var for index in indices for one in index for var in variables(one)}) for buffer, indices in reads.items()}
+    shown = _shown(nest.store.buffer, walked)
+    return Statement(nest, touched, layouts, _bytes(nest, touched, layouts), _loads(nest, touched, layouts), _room(touched), shown)
+
+
+def _resident(program: Sequence[Statement]) -> Row:
+    most: dict[Buffer, tuple[Row, float]] = {}
+    for statement in program:
+        for buffer, print_ in statement.footprints.items():
+            elements = larger(most[buffer][0], print_.elements[0]) if buffer in most else print_.elements[0]
+            most[buffer] = elements, float(statement.layouts[buffer].element_bytes)
+    return sum((elements * size for elements, size in most.values()), start=0.0)
 
 
 def _bytes(nest: Nest, touched: dict[Buffer, Footprint], layouts: dict[Buffer, Layout]) -> tuple[Row, ...]:

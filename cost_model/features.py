@@ -49,14 +49,23 @@ def segments(count: int, statements: int) -> NDArray[np.int64]:
 
 def statement_columns(statement: Statement, program: Sequence[Statement], stages: Stages, machine: tuple[Estimate, Core] | None) -> dict[int, Row]:
     """Column -> value, each on its scale, of a statement of `program`; columns left out are 0: those of the machine without its estimate."""
+    columns, operations = statement.once("own columns", lambda: _own_columns(statement, stages))
+    columns = dict(columns)
+    for k, buffer in enumerate(statement.blocks):
+        columns |= _scaled(block(statement, buffer, program), f"B{k}.")
+    if machine is not None:
+        columns |= _scaled(machine_columns(statement, machine[0], operations, machine[1]))
+    return columns
+
+
+def _own_columns(statement: Statement, stages: Stages) -> tuple[dict[int, Row], float]:
+    """The columns that neither the rest of the program nor the machine has to do with, and operations of arithmetic in an iteration."""
     nest = statement.nest
     counts, operations = operation_counts(nest)
     columns = _scaled({name: amount * nest.iterations for name, amount in counts.items()})
     for prefix in FLAGS:
         columns |= _scaled(annotation_columns(nest, prefix, stages))
     columns |= dict.fromkeys(_DEVICE, 1.0)
-    for k, buffer in enumerate(statement.blocks):
-        columns |= _scaled(block(statement, buffer, program), f"B{k}.")
     columns |= {_CURVE + k: value for k, value in enumerate(intensity_curve(nest, statement.bytes, operations))}
     size, elements, outer = allocation(statement)
     columns |= _scaled({"alloc_size": size, "alloc_prod": elements, "alloc_outer_prod": outer, "alloc_inner_prod": nest.iterations / outer})
@@ -64,9 +73,7 @@ def statement_columns(statement: Statement, program: Sequence[Statement], stages
     for loop in nest.path:
         limit = larger(limit, loop.runs.unroll_limit)
     loops: Row = sum((row(real) for real in nest.real), start=0.0)
-    if machine is not None:
-        columns |= _scaled(machine_columns(statement, machine[0], operations, machine[1]))
-    return columns | _scaled({"outer_prod": nest.iterations, "num_loops": loops, "auto_unroll_max_step": row(limit)})
+    return columns | _scaled({"outer_prod": nest.iterations, "num_loops": loops, "auto_unroll_max_step": row(limit)}), operations
 
 
 def _scaled(values: Mapping[str, Row], prefix: str = "") -> dict[int, Row]:

@@ -34,7 +34,7 @@ def _values(statement: Statement, estimate: Estimate, operations: float, core: C
     yield row(tile.partial)
     yield log2(1.0 + sum((count * _across_lines(statement, buffer, core) for buffer, count in tile.reads.items()), start=0.0))
     yield _across_lines(statement, nest.store.buffer, core)
-    rests = rests_of(nest)
+    rests = statement.once("rests", lambda: rests_of(nest))
     yield from (rests.excess, rests.inner_excess, rests.cut)
     yield log2(total * lanes / larger(nest.iterations * operations, 1.0))
     yield log2((1.0 + instructions) / total)
@@ -51,7 +51,9 @@ def _values(statement: Statement, estimate: Estimate, operations: float, core: C
 
 
 def _across_lines(statement: Statement, buffer: Buffer, core: Core) -> Row:
-    return across_lines(statement.nest, statement.footprints[buffer], statement.layouts[buffer].element_bytes, core.vector_bytes, core.caches.line_bytes)
+    touched, width, line = statement.footprints[buffer], core.vector_bytes, core.caches.line_bytes
+    shares = ("across lines", buffer, width, line)
+    return statement.once(shares, lambda: across_lines(statement.nest, touched, statement.layouts[buffer].element_bytes, width, line))
 
 
 def _share(touched: Row, cache: int) -> Row:

@@ -6,7 +6,9 @@ one a single iteration. Loops whose extent is 1 in every program are left out: n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any
 
 from ansor.ir.columns import Flag, Row, anywhere, row
 from ansor.ir.linear import Var
@@ -27,6 +29,7 @@ class Nest:
 
     kept_before: per depth of `path`, how many kept loops are further out, so it turns a depth into a boundary.
     extents, real: per loop, its length, and whether that is above 1; counts: of iterations.
+    found: what was found out about the statement already, whatever program it stands in.
     """
 
     store: Store
@@ -37,6 +40,7 @@ class Nest:
     extents: tuple[Row, ...]
     real: tuple[Flag, ...]
     counts: Iterations
+    found: dict[Hashable, Any] = field(init=False, default_factory=dict)
 
     @property
     def iterations(self) -> Row:

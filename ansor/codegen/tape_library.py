@@ -38,7 +38,8 @@ def runner(tape: Tape, wanted: Sequence[Matrix], compiler: str = "") -> Run:
     """What computes these matrices for any rows. `compiler`: a command line, "" for the default; NumPy does the work where there is none."""
     library = _library(compiler)
     if library is None:
-        return lambda genes: tape.matrices(genes, wanted)
+        short, given = tape.cut(wanted)
+        return lambda genes: short.matrices(genes, given)
     return _Prepared(library, tape, wanted)
 
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, replace
+from itertools import chain, islice
 from typing import Any, cast, final
 
 import numpy as np
@@ -302,8 +302,8 @@ class Recorder:
         self.nodes: dict[Node, Column] = {}
         self.inverse: dict[Place, Column] = {}
         self._constants: dict[float, Column] = {}
-        self._tables: list[NDArray[np.int64]] = []
-        self._sizes = 0
+        self._tables: dict[int, list[tuple[Place, NDArray[np.int64]]]] = {}
+        self._written = np.zeros((0, 4), np.int32)
 
     def note(self, key: Node, low: float) -> Column:
         """The column of an operation that is new."""
@@ -326,28 +326,43 @@ class Recorder:
         return self.note(key, 0.0) if found is None else found
 
     def numbers(self, gene: int, table: NDArray[np.int64]) -> tuple[int | NDArray[np.int64], ...]:
-        """What a gene stands for, given a row [parts] for each value it may have; typed as the arrays that are meant."""
+        """What a gene stands for, given a row [parts] for each value it may have; typed as the arrays that are meant. Once for each gene."""
+        self._tables[gene] = []
         return tuple(self._number(gene, table[:, part]) for part in range(table.shape[1]))
 
     def _number(self, gene: int, values: NDArray[np.int64]) -> int | NDArray[np.int64]:
         if (values == values[0]).all():
             return int(values[0])
-        found = self.note((int(Op.TABLE), gene, self._sizes, len(values)), float(values.min()))
-        self._tables.append(values)
-        self._sizes += len(values)
+        tables = self._tables[gene]
+        found = self.note((int(Op.TABLE), gene, len(tables), len(values)), float(values.min()))
+        tables.append((found.place, values))
         return cast("NDArray[np.int64]", found)
 
-    def tape(self) -> Tape:
-        """All that was noted so far."""
-        nodes = np.fromiter(chain.from_iterable(self.nodes), np.int32, 4 * len(self.nodes)).reshape(-1, 4)
-        tables = np.concatenate(self._tables) if self._tables else np.zeros(0, np.int64)
-        return Tape(nodes, np.asarray(list(self._constants), np.float64), tables.astype(np.float64))
+    def tape(self, genes: Sequence[int] | None = None) -> Tape:
+        """All that was noted so far, for rows of these genes; without any for rows of all."""
+        nodes, tables, size = self._all_nodes().copy(), [np.zeros(0, np.int64)], 0
+        nodes[nodes[:, 0] == Op.TABLE, 1] = -1  # a gene that these rows do not have
+        for k, gene in enumerate(sorted(self._tables) if genes is None else genes):
+            for place, values in self._tables[gene]:
+                nodes[place, 1:3] = gene if genes is None else k, size
+                tables.append(values)
+                size += len(values)
+        return Tape(nodes, np.asarray(list(self._constants), np.float64), np.concatenate(tables).astype(np.float64))
+
+    def _all_nodes(self) -> NDArray[np.int32]:
+        """The operations in order; those of the last time are not written down again."""
+        new = len(self.nodes) - len(self._written)
+        latest = [*islice(reversed(self.nodes), new)]
+        written = np.fromiter(chain.from_iterable(reversed(latest)), np.int32, 4 * new).reshape(-1, 4)
+        self._written = np.concatenate([self._written, written])
+        return self._written
 
     def forget(self) -> None:
         """Let go of all columns, which know this recorder as it knows them."""
         self.nodes.clear()
         self.inverse.clear()
         self._constants.clear()
+        self._tables.clear()
 
 
 @dataclass(frozen=True, eq=False)
@@ -391,6 +406,17 @@ class Tape:
                 rows[:, column] = values[place]
             found.append(rows)
         return found
+
+    def cut(self, wanted: Sequence[Matrix]) -> tuple[Tape, list[Matrix]]:
+        """Only what these matrices depend on, and where they find it then."""
+        nodes: list[Node] = self.nodes.tolist()
+        needed = _needed(nodes, [place for one in wanted for place in one.places])
+        moved = {place: k for k, place in enumerate(needed)}
+        kept = self.nodes[needed]
+        for row, place in zip(kept, needed, strict=True):
+            operands = _operands(*nodes[place])
+            row[1 : 1 + len(operands)] = [moved[one] for one in operands]
+        return replace(self, nodes=kept), [replace(one, places=tuple(moved[place] for place in one.places)) for one in wanted]
 
     def _values(self, genes: NDArray[np.int64], wanted: Sequence[Place]) -> dict[Place, NDArray[np.float64]]:
         """Everything that these places depend on, and they, float64 [n] each."""

@@ -37,6 +37,7 @@ from ansor.search.population import sample_population
 from ansor.search.sampling import SampledSpace
 from ansor.support.garbage import uncollected
 from ansor.tasks.origins import origin_of
+from ansor.tasks.recording import together
 from ansor.tasks.sketch_space import SketchSpace
 from ansor.tasks.task import SearchTask
 
@@ -96,7 +97,7 @@ SURE = 0.5
 def pick(task: SearchTask, model: CostModel | str | None = None, among: Sequence[SketchSpace] | None = None, *, seed: int = 0) -> Guess:
     """The most promising program of a task, the same for a seed. `model`: what judges, as in `SearchOptions`; `among`: some of the task's spaces."""
     given, unit = not (model is None or isinstance(model, str)), task.target.unit.name
-    with uncollected():
+    with uncollected(), together():
         chosen = judge_of(task.target, unit, model) if given or knows(task.target.prior.family, unit) else None
         if given or among is not None or task.pins or task.templates:
             return _picked(task, chosen, task.spaces if among is None else among, seed)

@@ -5,7 +5,7 @@ A writer of bodies keeps what it was asked for before: many reads of an inlined 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ansor.errors import ScheduleError
@@ -40,14 +40,14 @@ class Bodies:
     inside: Inside
 
 
-def bodies_of(state: State, regions: Regions, buffers: Mapping[str, Buffer], scopes: Scopes) -> Bodies:
-    """The statement of every stage."""
+def bodies_of(state: State, regions: Regions, buffers: Mapping[str, Buffer], scopes: Scopes, known: Collection[str] = ()) -> Bodies:
+    """The statement of every stage. known: stages at root whose nests need none."""
     write = _Bodies(state, regions.frames, regions.reads, buffers, scopes, set(regions.names))
     stores: dict[str, Store] = {}
     copies: dict[str, tuple[Node, ...]] = {}
     inside = inside_of(state)
     for root in state.stages:
-        if isinstance(root.placement, At | Inlined):
+        if isinstance(root.placement, At | Inlined) or root.name in known:
             continue
         for stage in _nest_order(root, inside):
             stores[stage.name] = write.store(regions.frames[stage.name])

@@ -5,7 +5,7 @@ Nothing branches on a number, so lowering a matrix of rows equals lowering its r
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from ansor.ir.loops import Buffer, Loops
@@ -13,12 +13,24 @@ from ansor.ir.passes import Pass, run
 from ansor.ir.printer import linear_text, number_text
 from ansor.schedule.bodies import Bodies, bodies_of
 from ansor.schedule.extents import Numbers
+from ansor.schedule.known_nests import KnownNest, KnownNests
 from ansor.schedule.nests import loops_of
 from ansor.schedule.regions import Regions, regions_of
 from ansor.schedule.scopes import Scopes, input_buffers, stage_buffers
 from ansor.schedule.state import State
 
-__all__ = ["PASSES", "Lowering", "Numbers", "lower"]
+__all__ = ["PASSES", "Lowering", "Numbers", "lower", "lower_with"]
+
+
+@dataclass(frozen=True, eq=False)
+class Around:
+    """What is there before a schedule is lowered. scopes: which memories hold intermediates; known: nests, by their stage at root; same: what stands for a
+    buffer.
+    """
+
+    scopes: Scopes = Scopes()
+    known: Mapping[str, KnownNest] = field(default_factory=dict)
+    same: Callable[[Buffer], Buffer] = lambda buffer: buffer
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +40,7 @@ class Lowering:
     state: State
     numbers: Numbers
     name: str = "kernel"
-    scopes: Scopes = Scopes()
+    around: Around = Around()
     regions: Regions | None = None
     buffers: Mapping[str, Buffer] = field(default_factory=dict)
     bodies: Bodies | None = None
@@ -37,31 +49,43 @@ class Lowering:
 
 def lower(state: State, numbers: Numbers, name: str = "kernel", scopes: Scopes | None = None) -> Loops:
     """The loop nests of `state` with its choices set to `numbers`. scopes: which memories hold its intermediates."""
-    loops = run(PASSES, Lowering(state, numbers, name, scopes or Scopes())).loops
+    loops = run(PASSES, Lowering(state, numbers, name, Around(scopes or Scopes()))).loops
     assert loops is not None
     return loops
+
+
+def lower_with(nests: KnownNests, state: State, numbers: Numbers) -> Loops:
+    """The same, but nests that are known are not lowered again, and the others are known from then on."""
+    keys = nests.keys(state, numbers)
+    done = run(PASSES, Lowering(state, numbers, around=Around(known=nests.of(keys), same=nests.same)))
+    assert done.loops is not None and done.regions is not None
+    nests.keep(keys, state, done.regions.frames, done.loops.body)
+    return done.loops
 
 
 # the passes -----------------------------------------------------------------------------------------------------------------------------------------------
 
 
 def _find_regions(one: Lowering) -> Lowering:
-    return replace(one, regions=regions_of(one.state, one.numbers))
+    frames = {stage: frame for nest in one.around.known.values() for stage, frame in nest.frames.items()}
+    return replace(one, regions=regions_of(one.state, one.numbers, frames))
 
 
 def _assign_scopes(one: Lowering) -> Lowering:
     assert one.regions is not None
-    return replace(one, buffers=input_buffers(one.state) | stage_buffers(one.state, one.regions.frames, one.scopes, one.numbers))
+    buffers = input_buffers(one.state) | stage_buffers(one.state, one.regions.frames, one.around.scopes, one.numbers)
+    return replace(one, buffers={name: one.around.same(buffer) for name, buffer in buffers.items()})
 
 
 def _write_bodies(one: Lowering) -> Lowering:
     assert one.regions is not None
-    return replace(one, bodies=bodies_of(one.state, one.regions, one.buffers, one.scopes))
+    return replace(one, bodies=bodies_of(one.state, one.regions, one.buffers, one.around.scopes, one.around.known))
 
 
 def _make_nests(one: Lowering) -> Lowering:
     assert one.regions is not None and one.bodies is not None
-    return replace(one, loops=loops_of(one.name, one.state, one.numbers, one.regions.frames, one.buffers, one.bodies))
+    known = {root: nest.node for root, nest in one.around.known.items()}
+    return replace(one, loops=loops_of(one.name, one.state, one.numbers, one.regions.frames, one.buffers, one.bodies, known))
 
 
 def _regions_text(one: Lowering) -> Iterator[str]:

@@ -12,16 +12,18 @@ from ansor.schedule.regions import Frame
 from ansor.schedule.state import Amount, At, Inlined, Stage, State
 
 
-def loops_of(name: str, state: State, numbers: Numbers, frames: Mapping[str, Frame], buffers: Mapping[str, Buffer], bodies: Bodies) -> Loops:
-    """The whole program."""
+def loops_of(
+    name: str, state: State, numbers: Numbers, frames: Mapping[str, Frame], buffers: Mapping[str, Buffer], bodies: Bodies, known: Mapping[str, Node]
+) -> Loops:
+    """The whole program. known: nests that are there already, by their stage at root."""
     roots = [stage for stage in state.stages if not isinstance(stage.placement, At | Inlined)]
     body: list[Node] = []
     for stage in roots:
-        body += [*bodies.copies[stage.name], *_nest(stage, numbers, frames, buffers, bodies)]
-    known = {**buffers, **bodies.packed}
+        body += [known[stage.name]] if stage.name in known else [*bodies.copies[stage.name], *_nest(stage, numbers, frames, buffers, bodies)]
+    named = {**buffers, **bodies.packed}
     whole = (buffers[stage.name] for stage in roots)
     intermediates = (*(buffer for buffer in whole if buffer.scope != "output"), *bodies.workspaces)
-    arguments = tuple(known[tensor.name] for tensor in state.dag.tensors)
+    arguments = tuple(named[tensor.name] for tensor in state.dag.tensors)
     return Loops(name, arguments, intermediates, tuple(body), {tensor.name: tensor.shape for tensor in state.dag.tensors})
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from ansor.errors import ScheduleError
 from ansor.ir.columns import Int
@@ -63,13 +64,16 @@ class Regions:
     names: frozenset[str]
 
 
-def regions_of(state: State, numbers: Numbers) -> Regions:
-    """The frames of a state with its choices set to `numbers`."""
+def regions_of(state: State, numbers: Numbers, known: Mapping[str, Frame] = MappingProxyType({})) -> Regions:
+    """The frames of a state with its choices set to `numbers`. known: those of whole nests that are known already."""
     names = {tensor.name for tensor in state.dag.stages} | {stage.name for stage in state.stages}
     frames: dict[str, Frame] = {}
     reads = Reads()
     for stage in reversed(state.stages):
         if isinstance(stage.placement, Inlined):
+            continue
+        if stage.name in known:
+            frames[stage.name] = known[stage.name]
             continue
         path, region = _region(stage, frames, reads)
         frame = frames[stage.name] = _frame(state, stage, numbers, path, region, names)

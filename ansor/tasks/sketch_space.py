@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ansor.codegen.tape_library import Run, runner
-from ansor.cost_model.analytic import estimate, first_cache
-from ansor.cost_model.annotations import stages_of
-from ansor.cost_model.buffer_features import statements_of
-from ansor.cost_model.feature_table import WIDTH
-from ansor.cost_model.features import segments, statement_columns
-from ansor.ir.columns import larger, log
 from ansor.ir.feature_rows import FeatureRows
-from ansor.ir.tape import Recorder, matrix
-from ansor.schedule.legality import legal
-from ansor.schedule.lower import lower
 from ansor.schedule.sketch import Rows, Sketch
-from ansor.support.garbage import uncollected
 from ansor.targets.base import Target
+from ansor.tasks.recording import Recorded, recorded
 
 
 class SketchSpace:
@@ -95,50 +83,3 @@ class SketchSpace:
     @cached_property
     def _recorded(self) -> Recorded:
         return recorded(self.sketch, self.target)
-
-
-@dataclass(frozen=True, eq=False)
-class Recorded:
-    """What the search asks of the rows of a sketch. It is the same arithmetic for every population, so it is recorded once."""
-
-    legality: Run
-    description: Run
-    statements: int
-
-    def legal(self, rows: Rows) -> NDArray[np.bool_]:
-        """Whether each program is, [n]."""
-        (flags,) = self.legality(rows)
-        return flags[:, 0]
-
-    def features(self, rows: Rows) -> FeatureRows:
-        """The feature rows of each program, with their prior."""
-        found, prior = self.description(rows)
-        return FeatureRows(found.reshape(-1, WIDTH), segments(len(rows), self.statements), len(rows), prior.reshape(-1))
-
-
-def recorded(sketch: Sketch, target: Target) -> Recorded:
-    """Lowers and describes a sketch whose choices are columns of a tape."""
-    with _recording() as recorder:
-        named = [choice.named(recorder.numbers(k, choice.table)) for k, choice in enumerate(sketch.choices)]
-        numbers = {name: parts for one in named for name, parts in one.items()}
-        loops = lower(sketch.state, numbers)
-        program, stages = statements_of(loops, first_cache(target)), stages_of(loops)
-        flag = matrix([legal(loops, target)], np.bool_)
-        estimates = [estimate(statement, target) for statement in program]
-        columns = [statement_columns(statement, program, stages, (one, target)) for statement, one in zip(program, estimates, strict=True)]
-        rows = matrix([one.get(column, 0.0) for one in columns for column in range(WIDTH)], np.float32)
-        whole = target.cost(loops) if program else None
-        logs = [one.log_cycles for one in estimates] if whole is None else [log(larger(whole / len(program), 1.0))] * len(program)
-        prior = matrix(logs, np.float64)
-        tape = recorder.tape()
-    return Recorded(runner(tape, [flag]), runner(tape, [rows, prior]), len(program))
-
-
-@contextmanager
-def _recording() -> Iterator[Recorder]:
-    recorder = Recorder()
-    with uncollected():
-        try:
-            yield recorder
-        finally:
-            recorder.forget()

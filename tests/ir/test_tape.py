@@ -165,3 +165,19 @@ def test_a_gene_outside_its_table_is_refused() -> None:
     for genes in ([[5, 0, 0]], [[0, 0, -1]], [[0, 0]]):
         with pytest.raises(ScheduleError, match="outside its tables"):
             recorder.tape().matrices(np.array(genes), [wanted])
+
+
+def test_a_tape_is_for_rows_of_some_genes_in_any_order() -> None:
+    recorder = Recorder()
+    given = recorded_numbers(recorder)
+    wanted = matrix([given[0] * 2 + 1, given[0] + given[-1]], np.float64)
+    (expected,) = recorder.tape().matrices(GENES, [wanted])
+    last = len(TABLES) - 1
+    tape = recorder.tape([last, 0])
+    (found,) = tape.matrices(GENES[:, [last, 0]], [wanted])
+    np.testing.assert_array_equal(found, expected)
+    later = matrix([given[-1] * 7], np.float64)
+    np.testing.assert_array_equal(recorder.tape([last]).matrices(GENES[:, [last]], [later])[0][:, 0], numbers(GENES)[-1] * 7)
+    short, asked = tape.cut([wanted])
+    np.testing.assert_array_equal(short.matrices(GENES[:, [last, 0]], asked)[0], expected)
+    assert len(short.nodes) == 7 < len(tape.nodes)

@@ -15,8 +15,9 @@ from ansor.cost_model.random_model import RandomModel
 from ansor.ir.feature_rows import FeatureRows
 from ansor.ir.tape import Recorder
 from ansor.run.zero_tuning import DESCRIBED, ESTIMATED, _combines, _differences, _family, _kept_stages, _opinions, _scores, least_regret, pick
-from ansor.schedule.sketch import Rows
+from ansor.schedule.sketch import Rows, Sketch
 from ansor.targets.base import parse_target
+from ansor.tasks.recording import Recorded, _Recording
 from ansor.tasks.sketch_space import SketchSpace
 from ansor.tasks.task import SearchTask
 from ansor.te import nn, workloads
@@ -47,12 +48,21 @@ def test_a_pick_records_few_sketches_in_few_notes(monkeypatch: pytest.MonkeyPatc
             lengths.append(len(self.nodes))
             super().forget()
 
-    monkeypatch.setattr("ansor.tasks.sketch_space.Recorder", Counted)
+    monkeypatch.setattr("ansor.tasks.recording.Recorder", Counted)
+    recorded: list[Sketch] = []
+    own = _Recording.of
+
+    def counted(recording: _Recording, sketch: Sketch) -> Recorded:
+        recorded.append(sketch)
+        return own(recording, sketch)
+
+    monkeypatch.setattr(_Recording, "of", counted)
     data, weight = te.placeholder((1, 64, 56, 56), name="data"), te.placeholder((64, 64, 3, 3), name="weight")
     task = SearchTask(tensors=[data, weight, nn.conv2d(data, weight, padding=1)], target=TARGET)
     pick(task)
-    assert len(task.spaces) >= 80 and 0 < len(lengths) <= 22, "describing a sketch takes most of the time of a first call"
-    assert 0 < sum(lengths) / len(lengths) < 11_000
+    assert len(task.spaces) >= 80 and 0 < len(recorded) <= 22, "describing a sketch takes most of the time of a first call"
+    assert len(lengths) == len(task.alternatives) + 1, "sketches of a declaration share their notes"
+    assert 0 < sum(lengths) / len(recorded) < 5_000
 
 
 def test_the_choice_is_legal_and_the_same_in_any_process() -> None:

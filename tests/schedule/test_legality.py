@@ -17,7 +17,7 @@ from ansor.schedule.sketch import Sketch
 from ansor.schedule.steps import ComputeAt, Parallel, Reorder, Split, Step, Tensorize, Unroll, Vectorize
 from ansor.targets import cpu
 from ansor.targets.base import CodeGenerator, Kind, parse_target, register_kind
-from ansor.tasks.sketch_space import recorded
+from ansor.tasks.recording import recorded
 from ansor.zoo.operators import matmul
 
 AVX2 = parse_target("cpu -mcpu=haswell -threads=1")  # 16 registers of 8 floats

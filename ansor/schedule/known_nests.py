@@ -1,0 +1,107 @@
+"""Nests that were lowered before: the sketches of a declaration have most of their nests in common, and each of those is lowered once.
+
+A nest is the same where everything that it is made of is: its stages, what is inlined into them, how the tensors that they read are stored, and the columns
+that its numbers are. Then it is the same object, too, so that what was found out about its statements holds for all sketches that have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from ansor.ir import access
+from ansor.ir.columns import Int
+from ansor.ir.loops import Buffer, Node
+from ansor.ir.tape import Column
+from ansor.schedule.extents import Numbers
+from ansor.schedule.regions import Frame
+from ansor.schedule.state import At, Inlined, SplitRelation, Stage, State
+
+Key = tuple[Hashable, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class KnownNest:
+    """frames: of its stages, the one at root first; node: the nest itself; state: where it was met, which keeps alive what its key knows by identity."""
+
+    frames: Mapping[str, Frame]
+    node: Node
+    state: State
+
+
+@dataclass(frozen=True, eq=False)
+class KnownNests:
+    """Nests and buffers of one declaration, in one set of memories, whose numbers are columns of one recorder."""
+
+    nests: dict[Key, KnownNest] = field(default_factory=dict)
+    buffers: dict[Key, Buffer] = field(default_factory=dict)
+
+    def keys(self, state: State, numbers: Numbers) -> dict[str, Key]:
+        """What the nest of each stage at root is known by. Nests with packed operands have none: they make buffers and nests beside their own."""
+        found = {}
+        for root in state.stages:
+            if not isinstance(root.placement, At | Inlined):
+                members = list(_members(state, root))
+                if not any(stage.packed.names for stage in members):
+                    found[root.name] = _key(state, members, numbers)
+        return found
+
+    def of(self, keys: Mapping[str, Key]) -> dict[str, KnownNest]:
+        """Those that were met before, by the stage at root."""
+        return {root: self.nests[key] for root, key in keys.items() if key in self.nests}
+
+    def keep(self, keys: Mapping[str, Key], state: State, frames: Mapping[str, Frame], nodes: tuple[Node, ...]) -> None:
+        """Remember the nests of a program. nodes: its body."""
+        by_stage = {node.stage: node for node in nodes}
+        for root, key in keys.items():
+            if key not in self.nests:
+                self.nests[key] = KnownNest({stage.name: frames[stage.name] for stage in _members(state, state[root])}, by_stage[root], state)
+
+    def same(self, buffer: Buffer) -> Buffer:
+        """The buffer that was met first of those that are the same."""
+        key = (buffer.name, _numbers(buffer.shape), buffer.dtype, buffer.scope, _numbers((buffer.copies,)))
+        return self.buffers.setdefault(key, buffer)
+
+
+def _members(state: State, stage: Stage) -> Iterator[Stage]:
+    """A stage and those computed inside it."""
+    yield stage
+    for inner in state.attached(stage.name):
+        yield from _members(state, inner)
+
+
+def _key(state: State, members: list[Stage], numbers: Numbers) -> Key:
+    read = {producer.name: producer for stage in members for producer in _read(state, stage)}
+    own = {stage.name for stage in members}
+    borrowed = [state[owner] for stage in members for owner, _ in stage.origins.borrowed.values()]
+    borrowed += [one for one in read.values() if one.storage.kept or isinstance(one.storage.copies, str)]  # their buffers have numbers of their own
+    inlined = tuple((name, id(one.tensor)) for name, one in read.items() if isinstance(one.placement, Inlined))
+    outside = tuple((name, one.placement, one.storage) for name, one in read.items() if name not in own)
+    return (*(_stage_key(stage, numbers) for stage in members), inlined, outside, *(_stage_key(stage, numbers) for stage in borrowed))
+
+
+def _read(state: State, stage: Stage) -> Iterator[Stage]:
+    """The stages that a stage reads, and those read by what is inlined into it."""
+    for tensor in access.producers(stage.tensor):
+        if tensor.name in state:
+            producer = state[tensor.name]
+            yield producer
+            if isinstance(producer.placement, Inlined):
+                yield from _read(state, producer)
+
+
+def _stage_key(stage: Stage, numbers: Numbers) -> Key:
+    notes, origins = stage.annotations, stage.origins
+    amounts = (notes.parallel, notes.unroll_limit, stage.storage.copies, *notes.vectorize.values())
+    lengths = (relation.lengths for relation in origins.relations if isinstance(relation, SplitRelation))
+    named = tuple((name, _numbers(numbers[name])) for name in (*amounts, *lengths) if isinstance(name, str))
+    mappings = (notes.vectorize, notes.intrinsics, origins.kinds, origins.borrowed)
+    return (
+        id(stage.tensor), stage.loops, origins.relations, stage.placement, notes.parallel, notes.unroll, notes.unroll_limit, stage.storage, stage.packed,
+        *(tuple(one.items()) for one in mappings), named,
+    )  # fmt: skip
+
+
+def _numbers(values: tuple[Int, ...]) -> Key:
+    """Of columns it is only known when they are one."""
+    return tuple((value.place,) if isinstance(value, Column) else int(value) for value in values)
