@@ -215,10 +215,16 @@ def _loaded(statement: Statement, capacity: float, taken: Sequence[Row]) -> Row:
     """Bytes that enter a cache of this capacity: what the outermost loops whose data fit load, as `Statement.loads` counts it; none where all that the
     program touches stays there from one run to the next. taken: bytes of the cache that data take, by boundary.
     """
+    once_more = statement.once(("loaded", capacity, taken is statement.room), lambda: _loaded_again(statement, capacity, taken))
+    return choose(statement.resident <= capacity, 0.0, once_more)
+
+
+def _loaded_again(statement: Statement, capacity: float, taken: Sequence[Row]) -> Row:
+    """The same where nothing stays from one run to the next."""
     loaded = statement.loads[-1]
     for size, load in reversed(list(zip(taken[:-1], statement.loads[:-1], strict=True))):
         loaded = choose(size <= capacity, load, loaded)
-    return choose(statement.resident <= capacity, 0.0, loaded)
+    return loaded
 
 
 def threads_at_work(nest: Nest, core: Core) -> Row:

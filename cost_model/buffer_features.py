@@ -192,14 +192,8 @@ def allocation(statement: Statement) -> tuple[Row, Row, Row]:
 
 def block(statement: Statement, buffer: Buffer, program: Sequence[Statement]) -> BlockColumns:
     """The features of one buffer, see the feature table."""
-    nest, store = statement.nest, statement.nest.store
-    print_, size = statement.footprints[buffer], float(statement.layouts[buffer].element_bytes)
     reuse = reuse_of(statement, buffer, program)
-    columns: BlockColumns = {f"acc_{_kind(store, buffer)}": 1.0}
-    columns["bytes"] = nest.iterations * (print_.places * size)
-    columns["unique_bytes"] = print_.elements[0] * size
-    columns["lines"] = print_.lines
-    columns["unique_lines"] = print_.unique_lines
+    columns = dict(statement.once(("block", buffer), lambda: _own_block(statement, buffer)))
     loop = row(reuse.by_loop)
     columns["reuse_loop"] = loop
     columns["reuse_serial" if reuse.serial else "reuse_none"] = 1.0 - loop
@@ -209,6 +203,17 @@ def block(statement: Statement, buffer: Buffer, program: Sequence[Statement]) ->
     per_use = 1.0 / larger(reuse.uses, 0.5)
     for name in ("bytes", "unique_bytes", "lines", "unique_lines"):
         columns[f"{name}_d_reuse_ct"] = columns[name] * per_use
+    return columns
+
+
+def _own_block(statement: Statement, buffer: Buffer) -> BlockColumns:
+    """The features that the rest of the program has nothing to do with."""
+    nest, print_, size = statement.nest, statement.footprints[buffer], float(statement.layouts[buffer].element_bytes)
+    columns: BlockColumns = {f"acc_{_kind(nest.store, buffer)}": 1.0}
+    columns["bytes"] = nest.iterations * (print_.places * size)
+    columns["unique_bytes"] = print_.elements[0] * size
+    columns["lines"] = print_.lines
+    columns["unique_lines"] = print_.unique_lines
     columns["stride"] = _innermost_stride(nest, print_)
     return columns
 

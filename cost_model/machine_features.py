@@ -40,9 +40,9 @@ def _values(statement: Statement, estimate: Estimate, operations: float, core: C
     yield log2((1.0 + instructions) / total)
     for load in estimate.transfers:
         yield log2((1e-3 + load) / total)
-    run = _of_a_run(statement, statement.bytes, tile.runs)
+    run, room = statement.once(("of a run", lanes), lambda: [_of_a_run(statement, one, tile.runs) for one in (statement.bytes, statement.room)])
     yield _share(run, core.caches.l1_bytes)
-    yield log2(_of_a_run(statement, statement.room, tile.runs) / run)
+    yield log2(room / run)
     yield _share(run, core.caches.l2_bytes)
     yield _share(statement.bytes[0], core.caches.l2_bytes)
     yield log2(estimate.threads)

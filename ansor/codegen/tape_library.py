@@ -65,11 +65,8 @@ class _Prepared:
     """A tape as instructions on registers."""
 
     def __init__(self, library: ctypes.CDLL, tape: Tape, wanted: Sequence[Matrix]) -> None:
-        outputs = [
-            (place, k, column, _STORES[one.template.dtype])
-            for k, one in enumerate(wanted)
-            for column, place in zip(one.columns, one.places, strict=True)
-        ]
+        stores = [_STORES[one.template.dtype] for one in wanted]
+        outputs = [(place, k, column, stores[k]) for k, one in enumerate(wanted) for column, place in zip(one.columns, one.places, strict=True)]
         given = np.asarray(sorted(outputs), np.int32).reshape(-1, 4)
         code, registers = np.empty((len(tape.nodes) + len(given), 5), np.int32), ctypes.c_int64()
         length = library.ansor_tape_prepare(_address(tape.nodes), len(tape.nodes), _address(given), len(given), _address(code), ctypes.byref(registers))

@@ -45,15 +45,18 @@ class Sketch:
     @cached_property
     def name(self) -> str:
         """Stable text that identifies the sketch, and the meaning of its rows, within its workload."""
-        return json.dumps(self.to_json(), separators=(",", ":"))
+        return f"[{','.join([*(step.json_text for step in self.steps), json.dumps(self._choices_json(), separators=(',', ':'))])}]"
 
     def to_json(self) -> list[Json]:
         """The steps, and last a digest of the choices: a row means the same program only where all tables are the same."""
+        return [*schedule_json(self.steps), self._choices_json()]
+
+    def _choices_json(self) -> Json:
         digest = hashlib.sha256()
         for choice in self.choices:
             names = "".join(f"{name} {count} " for name, count in choice.numbers)
             digest.update(f"{choice.name} {names}{choice.table.shape} ".encode() + choice.table.astype("<i8").tobytes())
-        return [*schedule_json(self.steps), ["choices", digest.hexdigest()[:16]]]
+        return ["choices", digest.hexdigest()[:16]]
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:

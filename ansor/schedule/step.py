@@ -6,9 +6,11 @@ A number of a step may be open: then it is the name of a choice (see `ansor.sche
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import ClassVar
 
 from ansor.errors import ScheduleError
@@ -31,6 +33,11 @@ class Step(ABC):
     def to_json(self) -> list[Json]:
         """`[code, field, ...]`."""
         return [self.code, *(_plain(getattr(self, f.name)) for f in fields(self))]
+
+    @cached_property
+    def json_text(self) -> str:
+        """The same as text. Most steps of a sketch are those of other sketches, too."""
+        return json.dumps(self.to_json(), separators=(",", ":"))
 
     def with_numbers(self, numbers: Mapping[str, tuple[int, ...]]) -> Step:
         """The step with open numbers filled in."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import numpy as np
@@ -12,6 +13,7 @@ from ansor.errors import ScheduleError
 from ansor.ir import interpreter
 from ansor.ir.dag import Dag
 from ansor.ir.loops import For, Node
+from ansor.schedule.choice import level_choice
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.steps import (
     STEPS,
@@ -266,3 +268,9 @@ def test_tensorize_takes_only_what_the_instruction_computes(sketch: Sketch, step
     with pytest.raises(ScheduleError, match="asked to compute") as caught:
         sketch.then(step).state  # noqa: B018  # applies the steps
     assert words in str(caught.value)
+
+
+def test_the_name_of_a_sketch_is_its_json() -> None:
+    sketch = matmul().then(Split("C", "i", (4,), 2), Split("C", "j", "C.j", 2), choices=[level_choice("C.j", (1, 2))])
+    for one in (matmul(), sketch):
+        assert one.name == json.dumps(one.to_json(), separators=(",", ":"))
