@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from ansor.api import auto_schedule as auto_schedule
     from ansor.api import compile as compile
     from ansor.api import compile_int8 as compile_int8
+    from ansor.api import create_pack as create_pack
     from ansor.api import export as export
     from ansor.api import extract_tasks as extract_tasks
+    from ansor.api import import_pack as import_pack
     from ansor.api import tune_tasks as tune_tasks
     from ansor.errors import AnsorError as AnsorError
     from ansor.errors import AnsorWarning as AnsorWarning
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from ansor.manual.program import lower as lower
     from ansor.manual.schedule import create_schedule as create_schedule
     from ansor.measure.kernel import Kernel as Kernel
+    from ansor.measure.pack import load_pack as load_pack
     from ansor.measure.record import load as load_records
     from ansor.measure.timing import TimingOptions as TimingOptions
     from ansor.networks.loaded_network import LoadedNetwork as LoadedNetwork
@@ -51,12 +54,12 @@ _PLACES = {
     "compile_int8": "ansor.api", "create_schedule": "ansor.manual.schedule", "load": "ansor.networks.loaded_network",
     "export": "ansor.api",
     "extract_tasks": "ansor.api", "load_records": "ansor.measure.record:load", "lower": "ansor.manual.program", "register_workload": "ansor.tasks.workloads",
-    "tune_tasks": "ansor.api",
+    "create_pack": "ansor.api", "import_pack": "ansor.api", "load_pack": "ansor.measure.pack", "tune_tasks": "ansor.api",
 }
 
 __all__ = ["AnsorError", "AnsorWarning", "CompiledNetwork", "Kernel", "LoadedNetwork", "Pin", "Program", "Progress", "RecordToFile", "SearchTask",
-           "SketchPolicy", "TaskState", "TimingOptions", "TuningOptions", "auto_schedule", "build", "compile", "compile_int8", "create_schedule",
-           "export", "extract_tasks", "load", "load_records", "lower", "register_workload", "te", "tune_tasks"]
+           "SketchPolicy", "TaskState", "TimingOptions", "TuningOptions", "auto_schedule", "build", "compile", "compile_int8", "create_pack", "create_schedule",
+           "export", "extract_tasks", "import_pack", "load", "load_pack", "load_records", "lower", "register_workload", "te", "tune_tasks"]
 
 
 def __getattr__(name: str) -> object:

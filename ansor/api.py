@@ -8,11 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 from ansor.errors import ArgumentError, DeclarationError, RecordError, TargetError
+from ansor.measure.device import Device
 from ansor.measure.kernel import Kernel
+from ansor.measure.measurer import Measurer
+from ansor.measure.pack import Pack, load_pack
+from ansor.measure.record import check_file
 from ansor.rules.base import SketchRule
 from ansor.run.choosing import chosen, is_tunable, recorded_state, recorded_states, say_guesses, say_refused, say_unused
 from ansor.run.keywords import ChoosingKeywords, ModelKeywords, NetworkKeywords, RunOptions, check_records
 from ansor.run.machine_checks import check_loads_here, check_machine, check_tools
+from ansor.run.packs import Imported, Model, expect, keep, measured, pack_records
 from ansor.run.program import Program, results
 from ansor.run.session import tuned
 from ansor.run.states import TaskState
@@ -76,12 +81,72 @@ def tune_tasks(
         return []
     asked.check_place(written=True)
     target = tasks[0].target
-    if any(task.target != target for task in tasks):
-        raise TargetError(f"asked to tune tasks for {', '.join(sorted({str(task.target) for task in tasks}))} in one run; give all of them one target")
+    _check_one_target(tasks)
     check_machine(target, measures=True)
     check_tools(target)
     with asked.audience.voice(target) as voice:
         return tuned(tasks, weights, asked, voice)
+
+
+def create_pack(
+    records: str | Path | Sequence[str | Path], tasks: ExtractedTasks | Sequence[SearchTask] | SearchTask | None = None,
+    weights: Sequence[float] | None = None, *, target: str | Target | None = None, best: int = 3, of: str = "",
+) -> Pack:  # fmt: skip
+    """The best programs in record files as a kernel pack, which `save` writes to one file.
+
+    tasks: what to pack, such as what `extract_tasks` gives of a network; all workloads of the files by default. target: which records count; by default that of
+    the tasks, else all, which have to be of one. best: programs of each task. of: the name of what is packed. Raises RecordError where there is no program, and
+    for records of several targets, processors or devices.
+    """
+    if best < 1:
+        raise ArgumentError(f"asked to pack the best {best} programs of each task; give a number of at least 1")
+    files = [records] if isinstance(records, str | Path) else list(records)
+    if tasks is None:
+        return pack_records(files, None if target is None else parse_target(target), None, best=best, of=of)
+    pairs = _pairs(tasks, weights)
+    return pack_records(files, pairs[0][0].target, pairs, best=best, of=of)
+
+
+def import_pack(
+    pack: Pack | str | Path, tasks: ExtractedTasks | Sequence[SearchTask] | SearchTask, weights: Sequence[float] | None = None,
+    *, measure: int = 0, records: str | Path | None = None, devices: Sequence[str | Device] | str | Device | None = None, model: Model = None,
+) -> Imported:  # fmt: skip
+    """What a kernel pack, or the file of one, is worth on this machine for tasks that share a target.
+
+    measure: programs of each task to measure again, the fastest there first; they are verified like all others and added to `records`. With `records` alone the
+    times of the pack are added, where they count here: the same target, processor and compiler. model: what judges, as in `auto_schedule`.
+    Raises RecordError for a damaged file, a pack that has no program of the tasks, and times that do not count here.
+    """
+    pairs = _pairs(tasks, weights)
+    target = pairs[0][0].target
+    if measure < 0 or measure and records is None:
+        raise ArgumentError(f"asked to import a pack with measure={measure}{'' if records else ' and no records'}; give a number of at least 0, and records")
+    loaded = pack if isinstance(pack, Pack) else load_pack(pack)
+    if records is not None:
+        check_file(Path(records))
+    found = expect(loaded, pairs, model)
+    if not measure:
+        return found if records is None else keep(found, records)
+    assert records is not None
+    check_machine(target, measures=True)
+    check_tools(target)
+    with Measurer(target, devices) as measurer:
+        return measured(found, measure, records, measurer)
+
+
+def _pairs(tasks: ExtractedTasks | Sequence[SearchTask] | SearchTask, weights: Sequence[float] | None) -> list[tuple[SearchTask, float]]:
+    """Tasks, each computation once, and their uses. Raises ArgumentError without any, TargetError where they do not share a target."""
+    tasks, weights = _weighted(tasks, weights)
+    if not tasks:
+        raise ArgumentError("asked for a pack of no tasks; give at least one SearchTask")
+    _check_one_target(tasks)
+    states = recorded_states(list(zip(tasks, weights or [1.0] * len(tasks), strict=True)), None)
+    return [(state.task, state.weight) for state in states.values()]
+
+
+def _check_one_target(tasks: Sequence[SearchTask]) -> None:
+    if len({task.target for task in tasks}) > 1:
+        raise TargetError(f"asked to use tasks for {', '.join(sorted({str(task.target) for task in tasks}))} in one run; give all of them one target")
 
 
 def _weighted(

@@ -82,6 +82,14 @@ How much of a network a record file covers: for each task whether its program is
 
 Nothing is measured. Records that nearly fit are named: those of another target, processor or compiler, and those of the same operator in another shape."""
 
+PACK_HELP = """\
+The best programs of a network for a processor as one file: create it from records, show it, and import it on another machine.
+
+  ansor pack create resnet18.jsonl --of resnet18 -o resnet18.pack
+  ansor pack show resnet18.pack
+  ansor pack import resnet18.pack                      what its programs are expected to lose here; nothing is measured
+  ansor pack import resnet18.pack --measure 2 -o resnet18.jsonl    measure the best two of each task again; `ansor compile` uses them"""
+
 REPORT_HELP = """\
 Record files as one HTML page that opens from disk: tuning curves, failures, what share of the time each task takes, a roofline, the best programs.
 
@@ -196,6 +204,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_compare(commands)
     _add_explain(commands)
     _add_coverage(commands)
+    _add_pack(commands)
     _add_report(commands)
     _add_dataset(commands)
     targets = command(commands, "targets", "List what programs can be generated for.")
@@ -316,6 +325,30 @@ def _add_coverage(commands: Commands) -> None:
     parser.add_argument("--args", type=arguments, default=(), metavar="N,N,...", help="sizes of an operator")
     _add_target(parser, reads=True)
     _add_json(parser)
+
+
+def _add_pack(commands: Commands) -> None:
+    actions = command(commands, "pack", PACK_HELP).add_subparsers(dest="action", metavar="ACTION", required=True)
+    parser = command(actions, "create", "Write the best programs of record files to one file.")
+    parser.add_argument("records", nargs="+", metavar="RECORDS", help="record files")
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="where to write the pack")
+    _add_packed(parser, "what to pack (default: every workload of the files)")
+    parser.add_argument("--best", type=positive, default=3, metavar="N", help="programs of each task (default %(default)s, at most 64)")
+    parser = command(actions, "show", "What a pack holds, and where it was measured.")
+    parser.add_argument("pack", metavar="FILE", help="a pack")
+    _add_json(parser)
+    parser = command(actions, "import", "Say what the programs of a pack are expected to lose here, and measure a few again if asked.")
+    parser.add_argument("pack", metavar="FILE", help="a pack")
+    _add_packed(parser, "what it is of (default: the built-in network or operators that it names)")
+    parser.add_argument("--measure", type=natural, default=0, metavar="N", help="measure the best N programs of each task again (default 0)")
+    parser.add_argument("-o", "--records", metavar="RECORDS", help="a record file to add to: what is measured, or the times of the pack where they count here")
+    _add_json(parser)
+
+
+def _add_packed(parser: argparse.ArgumentParser, of: str) -> None:
+    parser.add_argument("--of", default="", metavar="NAME|FILE.py[:function]", help=of)
+    parser.add_argument("--args", type=arguments, default=(), metavar="N,N,...", help="sizes of an operator")
+    _add_target(parser, reads=True)
 
 
 def _add_report(commands: Commands) -> None:

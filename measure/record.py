@@ -142,15 +142,16 @@ def make_header(toolchain: Toolchain, *, seed: int = 0, names: Mapping[str, str]
     """The header for this machine, now, and what builds its programs. `names`: what people call workloads, by their keys; `model`: what picks programs."""
     machine = [("processor", processor_name()), ("cores", str(settings.cores())), ("system", f"{platform.system()} {platform.machine()}")]
     machine += [(MODEL, model)] if model else []
-    return Header(toolchain.version, toolchain.flags, seed, _package(), tuple(machine), time.time(), names=tuple((names or {}).items()))
+    return Header(toolchain.version, toolchain.flags, seed, package_version(), tuple(machine), time.time(), names=tuple((names or {}).items()))
 
 
 def foreign_header(source: str) -> Header:
     """The header for trials that were not made here: nobody knows by which compiler. `source`: where they are from."""
-    return Header("unknown", (), 0, _package(), (("source", source),), time.time())
+    return Header("unknown", (), 0, package_version(), (("source", source),), time.time())
 
 
-def _package() -> str:
+def package_version() -> str:
+    """The version of this package, as files name it."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
@@ -208,9 +209,7 @@ class RecordFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
     def _append(self, line: bytes) -> None:

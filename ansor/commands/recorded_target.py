@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -24,10 +24,13 @@ def target_for(given: argparse.Namespace, records: str | Path, console: Console)
 
     Raises TargetError when the file's target names a compiler: name it again.
     """
-    if given.target is not None or given.threads is not None or given.cc or not Path(records).is_file():
-        return target_of(given)
-    texts = target_texts(load(records).records)
-    if len(texts) != 1:
+    texts = target_texts(load(records).records) if Path(records).is_file() and not _names_target(given) else []
+    return target_among(given, texts, records, console)
+
+
+def target_among(given: argparse.Namespace, texts: Sequence[str], records: str | Path, console: Console) -> Target:
+    """The same where the targets of a file, without processor and compiler, are known."""
+    if _names_target(given) or len(texts) != 1:
         return target_of(given)
     if why_refused(texts[0]):
         raise TargetError(_say_it_yourself(texts[0], records))
@@ -35,6 +38,10 @@ def target_for(given: argparse.Namespace, records: str | Path, console: Console)
     if target != parse_target("cpu"):
         say(console, f"for {target}, the target of all trials in {records}")
     return target
+
+
+def _names_target(given: argparse.Namespace) -> bool:
+    return given.target is not None or given.threads is not None or bool(given.cc)
 
 
 def _say_it_yourself(text: str, records: str | Path) -> str:

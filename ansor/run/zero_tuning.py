@@ -36,6 +36,7 @@ from ansor.search.evolution import EvolutionOptions, Hall, Quest, Score, evolve
 from ansor.search.population import sample_population
 from ansor.search.sampling import SampledSpace
 from ansor.support.garbage import uncollected
+from ansor.targets.base import Target
 from ansor.tasks.origins import origin_of
 from ansor.tasks.recording import together
 from ansor.tasks.sketch_space import SketchSpace
@@ -96,12 +97,30 @@ SURE = 0.5
 
 def pick(task: SearchTask, model: CostModel | str | None = None, among: Sequence[SketchSpace] | None = None, *, seed: int = 0) -> Guess:
     """The most promising program of a task, the same for a seed. `model`: what judges, as in `SearchOptions`; `among`: some of the task's spaces."""
-    given, unit = not (model is None or isinstance(model, str)), task.target.unit.name
+    given = _is_given(model)
     with uncollected(), together():
-        chosen = judge_of(task.target, unit, model) if given or knows(task.target.prior.family, unit) else None
+        chosen = judge_for(task.target, model)
         if given or among is not None or task.pins or task.templates:
             return _picked(task, chosen, task.spaces if among is None else among, seed)
         return kept_pick(task, ESTIMATE if chosen is None else chosen.mark, seed, lambda: _picked(task, chosen, task.spaces, seed))
+
+
+def judge_for(target: Target, model: CostModel | str | None = None) -> Judge | None:
+    """What judges programs of a target without measurements; None where no model knows it, and the estimate has to do."""
+    unit = target.unit.name
+    return judge_of(target, unit, model) if _is_given(model) or knows(target.prior.family, unit) else None
+
+
+def log_scores(judge: Judge | None, features: FeatureRows) -> NDArray[np.float64]:
+    """Logarithms of the speeds that a judge, or the estimate, expects of programs, up to a constant of the task, `[n]`."""
+    if judge is None:
+        return _logs(estimated_scores(features))
+    found: NDArray[np.float64] = _opinions(judge.model, features).mean(axis=0)
+    return found
+
+
+def _is_given(model: CostModel | str | None) -> bool:
+    return not (model is None or isinstance(model, str))
 
 
 def _picked(task: SearchTask, chosen: Judge | None, candidates: Sequence[SketchSpace], seed: int) -> Guess:

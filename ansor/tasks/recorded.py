@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -93,9 +93,7 @@ def recorded_outcomes(task: Searched, records: str | Path, device: tuple[str, Un
     counted_by = Counter((record.device, record.unit) for record in of_target)
     wanted = device or max(counted_by, key=counted_by.__getitem__, default=None)
     of_target = [record for record in of_target if (record.device, record.unit) == wanted]
-    numbers = {(space.algorithm, space.name): k for k, space in enumerate(task.spaces)} if of_target else {}
-    why = lru_cache(partial(_why_unknown, task))  # a file has many records of each sketch
-    found = [(_outcome_of(record, task, numbers, why), record) for record in of_target]
+    found = list(zip(outcomes_of(task, of_target), of_target, strict=True))
     left_out = Counter(outcome for outcome, _ in found if isinstance(outcome, str))
     others = Counter(record.target for record in of_workload if record.target not in here)
     for text, count in others.items():
@@ -104,6 +102,13 @@ def recorded_outcomes(task: Searched, records: str | Path, device: tuple[str, Un
         if (model, unit) != wanted:
             left_out[f"{OTHER_DEVICE} ({model}, in {unit})"] += count
     return Recorded([(outcome, record) for outcome, record in found if isinstance(outcome, Outcome)], dict(left_out), SECONDS if wanted is None else wanted[1])
+
+
+def outcomes_of(task: Searched, records: Sequence[Record]) -> list[Outcome | str]:
+    """Records of a task as the tuner wants them, or why each does not count; what they were measured on is not looked at."""
+    numbers = {(space.algorithm, space.name): k for k, space in enumerate(task.spaces)} if records else {}
+    why = lru_cache(partial(_why_unknown, task))  # a file has many records of each sketch
+    return [_outcome_of(record, task, numbers, why) for record in records]
 
 
 def _why_elsewhere(recorded: str, target: Target) -> str:
