@@ -68,6 +68,18 @@ def test_the_self_test_is_right_and_finds_what_is_wrong(threads: int, tmp_path: 
     assert subprocess.run([test, folder], capture_output=True).returncode == 2
 
 
+def test_values_may_differ_by_a_thousandth_of_the_largest(tmp_path: Path) -> None:
+    """Equal values count for the largest, infinite ones do not."""
+    folder = ansor.export(nn.LeakyReLU(1.0), torch.ones(2), tmp_path / "net", isas=(), embed=True)
+    test = built(folder, [need_compiler("gcc")])
+    pairs = [([1.0, 1e-8], [1.0, 2e-8]), ([0.0, 0.0], [-0.0, 0.0]), ([np.inf, 1.0], [np.inf, 1.0])]
+    wrong = [([1.0, 1e-2], [1.0, 2e-2]), ([np.inf, 1.0], [np.inf, 1.1]), ([np.inf, 1.0], [3e38, 1.0]), ([1.0, 1.0], [np.nan, 1.0]), ([1e-30, 0.0], [0.0, 0.0])]
+    for place, (computed, recorded) in enumerate([*pairs, *wrong]):
+        (folder / "selftest.bin").write_bytes(np.array([computed, recorded], "<f4").tobytes())
+        found = subprocess.run([test, folder], capture_output=True, text=True)
+        assert found.stdout == ("c99: right\n" if place < len(pairs) else "c99: wrong, 1 outputs\n"), (computed, recorded)
+
+
 def test_look_ups_and_whole_numbers_of_made_up_inputs(tmp_path: Path) -> None:
     folder = ansor.compile(Words().eval(), (torch.arange(6).reshape(1, 6),), "cpu -threads=1", library=False).export(tmp_path / "net", embed=True)
     test = built(folder, [need_compiler("gcc")])
