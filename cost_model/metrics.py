@@ -1,9 +1,7 @@
-"""How good are scores? The measures TenSet defines, over the programs of one task or averaged over tasks.
+"""How good are scores? The measures TenSet defines, over the programs of one task.
 
 `labels` are best_seconds / seconds of each program (1 = best, 0 = failed); `scores` are what a model predicted.
 """
-
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,15 +34,6 @@ def peak(labels: Floats, scores: Floats, k: int) -> float:
     return float(np.mean(reached[np.minimum(np.arange(k), len(labels) - 1)]) / labels.max())
 
 
-def top_recall(labels: Floats, scores: Floats, k: int) -> float:
-    """Share of the k truly best programs among the k best scored; 1 when there is no program."""
-    wanted = min(k, len(labels))
-    if not wanted:
-        return 1.0
-    true = np.argsort(-labels, kind="stable")[:wanted]
-    return len(np.intersect1d(true, np.argsort(-scores, kind="stable")[:wanted])) / wanted
-
-
 def rank_correlation(labels: Floats, scores: Floats) -> float:
     """Spearman's, in [-1, 1]: 1 where both put the programs in one order, -1 in opposite ones; equal values share their mean rank. 0 when all are equal."""
     if len(labels) < 2:
@@ -59,10 +48,3 @@ def _ranks(values: Floats) -> Floats:
     _, member, counts = np.unique(values, return_inverse=True, return_counts=True)
     ranks: Floats = (np.cumsum(counts) - (counts + 1) / 2)[member]
     return ranks
-
-
-def over_tasks(metric: Callable[[Floats, Floats], float], labels: Floats, scores: Floats,
-               tasks: NDArray[np.int64]) -> float:
-    """Mean of `metric` over tasks, each task weighing the same; 0 when there is none."""
-    values = [metric(labels[tasks == task], scores[tasks == task]) for task in np.unique(tasks)]
-    return float(np.mean(values)) if values else 0.0

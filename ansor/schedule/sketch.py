@@ -18,7 +18,7 @@ from ansor.ir.loops import Loops
 from ansor.schedule.choice import Choice
 from ansor.schedule.lower import Numbers, lower
 from ansor.schedule.state import State, initial_state
-from ansor.schedule.steps import Json, Step, step_from_json
+from ansor.schedule.steps import Json, Step
 from ansor.support.html_text import table, unfolding
 
 Rows = NDArray[np.int64]
@@ -112,13 +112,3 @@ def _joined(found: Iterable[dict[str, tuple[T, ...]]]) -> dict[str, tuple[T, ...
 def schedule_json(steps: Sequence[Step]) -> list[Json]:
     """Steps as JSON."""
     return [step.to_json() for step in steps]
-
-
-def schedule_from_json(dag: Dag, entries: Json) -> Sketch:
-    """A sketch without open choices, from what `schedule_json` made. Raises ScheduleError when it does not fit the workload."""
-    if not isinstance(entries, list):
-        raise ScheduleError(f"asked to read a schedule from {entries!r}; it is a list of steps")
-    sketch = Sketch(dag, tuple(step_from_json(entry) for entry in entries))
-    if not isinstance(sketch.state, State):
-        raise ScheduleError("the schedule does not apply")
-    return sketch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ansor.vta.instructions import Alu, Finish, Gemm, Instruction, Load, Padding, Store, Uop, module_of
+from ansor.vta.instructions import Alu, Finish, Gemm, Instruction, Load, Padding, Store, module_of
 from ansor.vta.layout import FLAGS
 
 
@@ -17,11 +17,6 @@ def instruction_text(instruction: Instruction) -> str:
     """One line. Fields that change nothing are left out."""
     flags = [name for name in FLAGS if getattr(instruction.tokens, name)]
     return " ".join([*_words(instruction), *flags])
-
-
-def uop_text(uop: Uop) -> str:
-    """One line."""
-    return f"dst={uop.dst} src={uop.src} wgt={uop.wgt}"
 
 
 def _words(instruction: Instruction) -> list[str]:

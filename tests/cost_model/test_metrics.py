@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ansor.cost_model.metrics import over_tasks, pairwise_accuracy, peak, rank_correlation, rmse, top_recall
+from ansor.cost_model.metrics import pairwise_accuracy, peak, rank_correlation, rmse
 
 LABELS = np.array([0.2, 1.0, 0.5, 0.0])
 
@@ -10,14 +10,12 @@ def test_perfect_scores() -> None:
     assert rmse(LABELS, LABELS) == 0
     assert pairwise_accuracy(LABELS, LABELS) == 1
     assert peak(LABELS, LABELS, 1) == peak(LABELS, LABELS, 5) == 1
-    assert top_recall(LABELS, LABELS, 2) == 1
 
 
 def test_reversed_scores() -> None:
     assert pairwise_accuracy(LABELS, -LABELS) == 0
     assert peak(LABELS, -LABELS, 1) == 0
     assert peak(LABELS, -LABELS, 4) == pytest.approx((0 + 0.2 + 0.5 + 1.0) / 4)
-    assert top_recall(LABELS, -LABELS, 2) == 0
 
 
 def test_rmse_is_the_root_of_the_mean_square() -> None:
@@ -31,7 +29,6 @@ def test_a_label_best_below_one_is_normalised() -> None:
 def test_edges_are_finite() -> None:
     nothing = np.zeros(0)
     assert (rmse(nothing, nothing), pairwise_accuracy(nothing, nothing), peak(nothing, nothing, 3)) == (0, 0.5, 1)
-    assert top_recall(nothing, nothing, 3) == 1
     assert peak(np.zeros(3), np.ones(3), 2) == 1
     assert peak(LABELS, LABELS, 99) == 1
 
@@ -42,10 +39,3 @@ def test_rank_correlation_sees_only_the_order() -> None:
     assert rank_correlation(np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 2.0])) == pytest.approx(0.5)
     assert rank_correlation(np.array([1.0, 2.0, 3.0]), np.array([1.0, 1.0, 2.0])) == pytest.approx(np.sqrt(3) / 2), "equal scores share their rank"
     assert rank_correlation(LABELS, np.ones(4)) == rank_correlation(LABELS[:1], LABELS[:1]) == 0
-
-
-def test_tasks_weigh_the_same() -> None:
-    labels = np.array([1.0, 0.5, 1.0, 0.5, 0.2])
-    scores = np.array([1.0, 0.0, 0.0, 1.0, 2.0])
-    assert over_tasks(pairwise_accuracy, labels, scores, np.array([0, 0, 1, 1, 1])) == pytest.approx((1 + 0) / 2)
-    assert over_tasks(rmse, np.zeros(0), np.zeros(0), np.zeros(0, np.int64)) == 0

@@ -11,7 +11,7 @@ from ansor.errors import ScheduleError
 from ansor.ir import interpreter
 from ansor.ir.dag import Dag
 from ansor.schedule.legality import legal, legal_rows
-from ansor.schedule.sketch import Rows, Sketch, schedule_from_json, schedule_json
+from ansor.schedule.sketch import Rows, Sketch, schedule_json
 from ansor.schedule.steps import (
     CacheRead,
     CacheWrite,
@@ -27,6 +27,7 @@ from ansor.schedule.steps import (
     StorageAlign,
     Unroll,
     Vectorize,
+    step_from_json,
 )
 from ansor.search.derive import spaces
 from ansor.targets.base import parse_target
@@ -87,7 +88,7 @@ def test_schedules_read_back_from_json(data: st.DataObject) -> None:
     case = random_case(draw)
     sketch = drawn_space(draw, case)
     row = drawn_row(draw, sketch)
-    closed = schedule_from_json(case.dag, schedule_json(sketch.concrete_steps(row)))
+    closed = Sketch(case.dag, tuple(map(step_from_json, schedule_json(sketch.concrete_steps(row)))))
     assert closed.steps == sketch.concrete_steps(row)
     assert described(closed.lower_row(())) == described(sketch.lower_row(row))
 

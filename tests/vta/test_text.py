@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ansor.vta.configuration import Memory
-from ansor.vta.instructions import Alu, AluOp, Finish, Gemm, Instruction, Load, Loop, Padding, Rows, Store, Tokens, Uop, UopRange
-from ansor.vta.text import listing, uop_text
+from ansor.vta.instructions import Alu, AluOp, Finish, Gemm, Instruction, Load, Loop, Padding, Rows, Store, Tokens, UopRange
+from ansor.vta.text import listing
 
 
 def test_listing() -> None:
@@ -29,7 +29,3 @@ def test_listing() -> None:
     6 compute ALU ADD ACC[src] uops=0..1 push_prev push_next
     7 store   STORE OUT[0] -> DRAM[2] 1x4 stride=4 pop_prev push_prev
     8 compute FINISH pop_next"""
-
-
-def test_micro_ops() -> None:
-    assert uop_text(Uop(1, 2, 3)) == "dst=1 src=2 wgt=3"
