@@ -53,6 +53,15 @@ Networks of 8-bit integers become C with one arena and a self-test; for a board 
   ansor compile model.onnx --target 'micro -board=mps2-an386' --output build/model --run
   ansor compile resnet8 --int8 --target 'cpu -threads=1' --output build/resnet8"""
 
+BENCH_HELP = """\
+A network beside PyTorch eager, PyTorch Inductor and ONNX Runtime, in turns, and where its time goes: each group of operators, and how near it is to its limit.
+
+  ansor bench resnet18 --threads 1                     nothing is tuned; records are used where the file has them
+  ansor bench model.onnx --trials 400                  tune first; the same command continues where the last one ended
+  ansor bench net.py --records net.jsonl --json
+
+Who is not installed, or does not run the model, is named. The limit of a group is a roofline of the peak and bandwidth that `ansor doctor` measures."""
+
 SHOW_HELP = """\
 What a record file holds: per workload the trials, the best latency, failures by kind. With a name or file, the best program as loops.
 
@@ -200,6 +209,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     _add_tune(commands)
     _add_compile(commands)
+    _add_bench(commands)
     _add_show(commands)
     _add_compare(commands)
     _add_explain(commands)
@@ -268,6 +278,19 @@ def _add_compile(commands: Commands) -> None:
     parser.add_argument("--no-library", action="store_true", help="run our kernels also where PyTorch's own are faster (networks)")
     parser.add_argument("--no-compare", action="store_true", help="do not compare a network with PyTorch at the end")
     _add_int8(parser)
+
+
+def _add_bench(commands: Commands) -> None:
+    parser = command(commands, "bench", BENCH_HELP)
+    parser.add_argument("subject", metavar="NAME|FILE.py[:function]", help="a built-in network, a Python file with a model, or a float ONNX file")
+    _add_target(parser, reads=True)
+    parser.add_argument("--trials", type=positive, help="programs to measure first (default: none)")
+    parser.add_argument("--minutes", type=rate, metavar="N", help="wall time of tuning first")
+    parser.add_argument("--records", metavar="FILE", help="where trials are kept (default: NAME.jsonl in this folder, for FILE.py FILE.jsonl)")
+    parser.add_argument("--seed", type=natural, default=0, help="seed of the search (default 0)")
+    parser.add_argument("--turns", type=positive, default=30, help="turns of the comparison (default %(default)s)")
+    parser.add_argument("--no-library", action="store_true", help="run our kernels also where PyTorch's own are faster")
+    _add_json(parser)
 
 
 def _add_model(parser: argparse.ArgumentParser) -> None:

@@ -10,7 +10,9 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from common import console, interleaved, machine_line, parser, short, table
+from common import console, machine_line, parser, short, table
+
+from ansor.measure.interleaved import interleaved
 
 LIMIT_SECONDS = 0.3
 HEAVY = ("torch", "lightgbm")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from common import Ratio
+from ansor.measure.interleaved import Ratio
 
 
 @dataclass(frozen=True)

@@ -19,17 +19,15 @@ import argparse
 import json
 import subprocess
 import sys
-import tempfile
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from contextlib import redirect_stdout
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 import torch
-from common import add_target, console, geomean, interleaved, machine_line, parser, ratio, records_at, short, table, target_of, timed, use_threads
+from common import add_target, console, geomean, machine_line, parser, records_at, short, table, target_of, use_threads
 from network_models import NETWORKS, Inputs
 from network_results import Result, Settings, load, of_json
 from rich.console import Console
@@ -37,13 +35,15 @@ from rich.console import Console
 from ansor import api
 from ansor.codegen.toolchain import processor_name
 from ansor.graph.network import CompiledNetwork
+from ansor.graph.step_seconds import step_seconds
+from ansor.measure.interleaved import interleaved, ratio
+from ansor.networks.runtimes import ModelCall, eager, onnxruntime
 from ansor.run.progress import ProgressView
 from ansor.run.states import TaskState
 
 TOLERANCE = 1e-3
 AIM = 1.0
 WARM = 0.05
-STEP_ROUNDS = 9
 RESULTS = Path("build") / "networks.jsonl"
 RIVALS = ("eager", "onnxruntime")
 
@@ -56,43 +56,6 @@ def compiled(name: str, model: torch.nn.Module, inputs: Inputs, given: argparse.
         progress=ProgressView(out), on_tasks=states.extend,
     )  # fmt: skip
     return network, states
-
-
-def onnxruntime(model: torch.nn.Module, inputs: Inputs, threads: int) -> Callable[[], object]:
-    """Calls a session of the model as PyTorch exports it. Inputs and outputs are bound; idle threads leave the cores to who comes next."""
-    import onnxruntime as ort
-
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.onnx"
-        _export(model, inputs, path)
-        options = ort.SessionOptions()
-        options.intra_op_num_threads, options.inter_op_num_threads, options.log_severity_level = threads, 1, 3
-        options.add_session_config_entry("session.force_spinning_stop", "1")
-        session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    binding = session.io_binding()
-    for number, value in enumerate(inputs):
-        binding.bind_ortvalue_input(f"x{number}", ort.OrtValue.ortvalue_from_numpy(value.numpy()))
-    binding.bind_output(session.get_outputs()[0].name, "cpu")
-    return lambda: session.run_with_iobinding(binding)
-
-
-def _export(model: torch.nn.Module, inputs: Inputs, path: Path) -> None:
-    """By PyTorch's older exporter, whose files ONNX Runtime knows best, and by its newer one where that cannot."""
-    names = [f"x{number}" for number in range(len(inputs))]
-    try:
-        torch.onnx.export(model, inputs, str(path), dynamo=False, opset_version=17, input_names=names)
-    except Exception:  # it raises whatever it meets in a model that it cannot read
-        with redirect_stdout(sys.stderr):
-            torch.onnx.export(model, inputs, str(path), dynamo=True, input_names=names)
-
-
-def step_seconds(network: CompiledNetwork, inputs: Inputs) -> list[float]:
-    """Of each step, in the order and with the caches of a call: the lower quartile of some rounds."""
-    rounds = []
-    for _ in range(STEP_ROUNDS):
-        network.fill((inputs, {}))
-        rounds.append([timed(step) for _, step in network.steps])
-    return [sorted(column)[len(column) // 4] for column in zip(*rounds, strict=True)]
 
 
 def show_kernels(network: CompiledNetwork, seconds: Sequence[float], states: Sequence[TaskState], out: Console) -> None:
@@ -118,9 +81,10 @@ def run(name: str, given: argparse.Namespace, out: Console) -> Result:
     with torch.no_grad():
         wanted, found = model(*inputs), network(*inputs)
         error = float((found - wanted).abs().max() / wanted.abs().max())  # type: ignore[operator]  # one tensor, as the model gives one
-        sides = {"ours": lambda: network(*inputs), "eager": lambda: model(*inputs), "onnxruntime": onnxruntime(model, inputs, given.threads)}
+        call = ModelCall(model, inputs)
+        sides = {"ours": lambda: network(*inputs), "eager": eager(call), "onnxruntime": onnxruntime(call)}
         times = interleaved(sides, given.turns, warm=WARM)
-        seconds = step_seconds(network, inputs)
+        seconds = step_seconds(network, (inputs, {}), given.threads)
     if given.kernels:
         show_kernels(network, seconds, states, out)
     theirs = sum(one for (step, _), one in zip(network.steps, seconds, strict=True) if step.startswith("torch "))

@@ -28,7 +28,7 @@ from pathlib import Path
 
 import rivals
 import torch
-from common import Ratio, add_target, console, in_one_thread, interleaved, machine_line, parser, peak_of, ratio, records_at, short, target_of
+from common import add_target, console, in_one_thread, machine_line, parser, peak_of, records_at, short, target_of
 from kinds import Operator
 from report import problems, results_table, summary
 from results import OURS, Cell, Result, Settings, append, done, load, newest
@@ -41,6 +41,7 @@ from ansor.codegen.toolchain import processor_name
 from ansor.dataset.known import is_learned
 from ansor.errors import AnsorError
 from ansor.ir.dag import Dag
+from ansor.measure.interleaved import Ratio, interleaved, ratio
 from ansor.run.progress import ProgressView
 from ansor.targets.base import Target
 

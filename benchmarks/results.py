@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from common import Ratio
+from ansor.measure.interleaved import Ratio
 
 OURS, EAGER = "ours", "eager"
 

@@ -16,10 +16,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from common import add_target, calls, console, in_one_thread, interleaved, machine_line, parser, table, target_of
+from common import add_target, calls, console, in_one_thread, machine_line, parser, table, target_of
 
 import ansor
 from ansor.dataset.known import is_learned
+from ansor.measure.interleaved import interleaved
 from ansor.targets.base import Target
 from ansor.tasks.task import SearchTask
 from ansor.te import nn, placeholder

@@ -20,8 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from common import Times, console, geomean, machine_line, parser, ratio, short, table, timed
+from common import console, geomean, machine_line, parser, short, table
 from twelve_operators import OPERATORS
+
+from ansor.measure.interleaved import Times, ratio, timed
 
 SEARCHES = ("matmul", "conv2d", "conv2d_nhwc", "depthwise", "softmax")
 LEAST_SECONDS = {"kernel": 0.02, "network": 0.1, "search": 0.05}

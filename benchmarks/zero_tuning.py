@@ -19,7 +19,7 @@ from argparse import Namespace
 from pathlib import Path
 
 import pristine
-from common import Ratio, add_target, console, geomean, in_one_thread, machine_line, parser, records_at, short, side_by_side, table, target_of
+from common import add_target, console, geomean, in_one_thread, machine_line, parser, records_at, short, side_by_side, table, target_of
 
 from ansor import api
 from ansor.cost_model.base import CostModel
@@ -27,6 +27,7 @@ from ansor.cost_model.saved import load_model
 from ansor.dataset.collect import search_task
 from ansor.dataset.operators import KINDS, dataset_tasks
 from ansor.dataset.split import HELD_OUT, fold_of
+from ansor.measure.interleaved import Ratio
 from ansor.run.choosing import chosen
 from ansor.run.zero_tuning import pick
 from ansor.targets.base import Target

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import statistics
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -18,6 +16,7 @@ from rich.console import Console
 from ansor.commands.subject import NetworkSubject, Subject
 from ansor.errors import AnsorError, DeclarationError
 from ansor.ir.dag import c_identifier
+from ansor.measure.interleaved import interleaved
 from ansor.measure.record import Loaded
 from ansor.run.program import results
 from ansor.run.states import TaskState
@@ -124,20 +123,16 @@ def compare(network: CompiledNetwork, model: object, inputs: ExampleInputs, thre
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        with torch.no_grad(), _evaluating(model):
-            error = _error(network(*args, **kwargs), model(*args, **kwargs))
-            ours: list[float] = []
-            theirs: list[float] = []
-            for _ in range(ROUNDS):
-                ours.append(_seconds(lambda: network(*args, **kwargs)))
-                theirs.append(_seconds(lambda: model(*args, **kwargs)))
+        with torch.no_grad(), evaluating(model):
+            error = largest_error(network(*args, **kwargs), model(*args, **kwargs))
+            times = interleaved({"ours": lambda: network(*args, **kwargs), "torch": lambda: model(*args, **kwargs)}, ROUNDS)
     finally:
         torch.set_num_threads(before)
-    return Comparison(statistics.median(ours), statistics.median(theirs), error)
+    return Comparison(times["ours"].median, times["torch"].median, error)
 
 
 @contextmanager
-def _evaluating(model: object) -> Iterator[None]:
+def evaluating(model: object) -> Iterator[None]:
     """In evaluation mode, as the network was read."""
     import torch
 
@@ -151,13 +146,8 @@ def _evaluating(model: object) -> Iterator[None]:
             part.training = True
 
 
-def _seconds(function: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    function()
-    return time.perf_counter() - start
-
-
-def _error(ours: object, theirs: object) -> float:
+def largest_error(ours: object, theirs: object) -> float:
+    """Of results that are nested alike: the largest difference relative to the largest element, of all tensors."""
     import torch
     from torch.utils import _pytree as pytree
 

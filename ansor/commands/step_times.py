@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,10 +12,6 @@ from ansor.support.text import counted, format_seconds
 if TYPE_CHECKING:
     from ansor.graph.export import ExampleInputs
     from ansor.graph.network import CompiledNetwork
-
-ROUNDS = 15
-LONGEST_SECONDS = 2.0
-"""Of all rounds together; there is always one."""
 
 
 @dataclass(frozen=True)
@@ -42,22 +36,12 @@ class StepTimes:
 
 
 def step_times(network: CompiledNetwork, inputs: ExampleInputs, states: Sequence[TaskState], threads: int) -> StepTimes:
-    """Runs the steps in order, as a call does, and times each: medians of some rounds. PyTorch runs on `threads`."""
+    """Runs the steps in order, as a call does, and times each: lower quartiles of some rounds. PyTorch runs on `threads`."""
     from ansor.graph.export import split_inputs
-    from ansor.graph.network import torch_threads
+    from ansor.graph.step_seconds import step_seconds
 
-    times: list[list[float]] = [[] for _ in network.steps]
-    examples, start = split_inputs(inputs), time.perf_counter()
-    with torch_threads(threads):
-        for _ in range(ROUNDS):
-            network.fill(examples)  # later steps may have written over them
-            for (_, step), seconds in zip(network.steps, times, strict=True):
-                begin = time.perf_counter()
-                step()
-                seconds.append(time.perf_counter() - begin)
-            if time.perf_counter() - start > LONGEST_SECONDS:
-                break
-    return _divided([(name, statistics.median(seconds)) for (name, _), seconds in zip(network.steps, times, strict=True)], states)
+    seconds = step_seconds(network, split_inputs(inputs), threads)
+    return _divided([(name, one) for (name, _), one in zip(network.steps, seconds, strict=True)], states)
 
 
 def _divided(steps: Sequence[tuple[str, float]], states: Sequence[TaskState]) -> StepTimes:

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ansor.graph.export import CallArguments
-from ansor.graph.network import CompiledNetwork, Step, torch_threads
+from ansor.graph.network import CompiledNetwork, torch_threads
+from ansor.graph.step_seconds import Clock, low, one_round
 from ansor.graph.tasks import ExtractedGraph
 
 SECONDS_PER_GROUP = 0.05
 ROUNDS = 30
 MARGIN = 1.05  # how much faster PyTorch's kernel has to be: ours needs no PyTorch, and times vary
-Clock = Callable[[], float]
 T = TypeVar("T")
 
 
@@ -42,7 +42,7 @@ def rivals(
 
     Takes about `SECONDS_PER_GROUP` for each group, or one run of both networks where that is longer.
     """
-    runs = [lambda network=network: _step_seconds(network, extracted.examples, clock) for network in (ours, theirs)]
+    runs = [lambda network=network: one_round(network, extracted.examples, clock) for network in (ours, theirs)]
     with torch_threads(threads):
         found = [[low(column) for column in zip(*rounds, strict=True)] for rounds in _in_turns(runs, SECONDS_PER_GROUP * len(extracted.placed), clock)]
     totals = [[0.0] * len(extracted.tasks) for _ in found]
@@ -55,26 +55,10 @@ def rivals(
 
 def faster(one: CompiledNetwork, other: CompiledNetwork, examples: CallArguments | None, threads: int, clock: Clock = time.perf_counter) -> bool:
     """True if whole runs of `one` take less time than those of `other`: kernels that win alone may disturb each other, by their threads, for example."""
-    runs = [lambda network=network: sum(_step_seconds(network, examples, clock)) for network in (one, other)]
+    runs = [lambda network=network: sum(one_round(network, examples, clock)) for network in (one, other)]
     with torch_threads(threads):
         first, second = _in_turns(runs, SECONDS_PER_GROUP * len(one.steps), clock)
     return low(first) < low(second)
-
-
-def low(times: Sequence[float]) -> float:
-    """The lower quartile: whatever else runs on the machine only adds to times."""
-    return sorted(times)[len(times) // 4]
-
-
-def _step_seconds(network: CompiledNetwork, examples: CallArguments | None, clock: Clock) -> list[float]:
-    network.fill(examples)
-    return [_seconds(step, clock) for _, step in network.steps]
-
-
-def _seconds(step: Step, clock: Clock) -> float:
-    start = clock()
-    step()
-    return clock() - start
 
 
 def _in_turns(runs: Sequence[Callable[[], T]], budget: float, clock: Clock) -> tuple[list[T], ...]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from common import Ratio
 from results import EAGER, OURS, Cell, Result, Settings
+
+from ansor.measure.interleaved import Ratio
 
 SETTINGS = Settings("cpu -threads=1", "some processor", 128, 0, 200, (EAGER, "inductor"))
 

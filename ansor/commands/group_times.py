@@ -1,0 +1,57 @@
+"""Where the time of a network's call goes, by group of operators, and how fast each could be at most: a roofline of the measured peak."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ansor.measure.peak import Peak
+from ansor.report.winners import moved_bytes
+from ansor.run.states import TaskState
+
+
+@dataclass(frozen=True)
+class GroupTime:
+    """All uses of a group. seconds: measured in place; flop: operations as declared, None for steps in PyTorch, which nobody counts; limit: seconds that the
+    roof allows, None where there is none."""
+
+    name: str
+    uses: int
+    seconds: float
+    flop: float | None = None
+    limit: float | None = None
+
+    @property
+    def rate(self) -> float | None:
+        """10^9 operations a second."""
+        return None if self.flop is None else self.flop / self.seconds / 1e9
+
+    @property
+    def of_limit(self) -> float | None:
+        """How near it comes to its limit; above 1 where its data came from caches."""
+        return None if self.limit is None else self.limit / self.seconds
+
+
+def group_times(steps: Sequence[str], seconds: Sequence[float], states: Sequence[TaskState], peak: Peak | None) -> list[GroupTime]:
+    """One for each group, the one that takes most first. steps: names of the steps of a call, seconds: of each."""
+    known = {state.task.name: state for state in states}
+    uses: dict[str, list[float]] = defaultdict(list)
+    for name, one in zip(steps, seconds, strict=True):
+        uses[name].append(one)
+    found = [_group(name, times, known.get(name), peak) for name, times in uses.items()]
+    return sorted(found, key=lambda one: -one.seconds)
+
+
+def _group(name: str, times: Sequence[float], state: TaskState | None, peak: Peak | None) -> GroupTime:
+    count, seconds = len(times), max(sum(times), 1e-9)
+    if state is None:
+        return GroupTime(name, count, seconds)
+    return GroupTime(name, count, seconds, count * state.task.flop, None if peak is None else count * least_seconds(state, peak))
+
+
+def least_seconds(state: TaskState, peak: Peak) -> float:
+    """One run at the roof: the operations of the algorithm that needs fewest, at the peak, or each array moved once at the bandwidth of memory."""
+    task = state.task
+    fewest = min(dag.flop for dag in (task.dag, *(one.dag for one in task.alternatives)))
+    return max(fewest / (peak.gflops * 1e9), moved_bytes(task.dag) / (peak.gbytes * 1e9))

@@ -1,0 +1,117 @@
+"""Others that run a model: PyTorch eager, PyTorch Inductor, ONNX Runtime. Each becomes a call that takes nothing, or a sentence why there is none.
+
+They run on the threads that `torch.set_num_threads` was told, and under `torch.no_grad()` of the caller.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ansor.support.text import clip
+
+if TYPE_CHECKING:
+    import torch
+
+Call = Callable[[], object]
+
+
+@dataclass(frozen=True)
+class ModelCall:
+    """A model and the arguments of a call. file: the ONNX file that it is; None for a module of PyTorch."""
+
+    model: Callable[..., object]
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    file: Path | None = None
+
+    def __call__(self) -> object:
+        return self.model(*self.args, **self.kwargs)
+
+
+def eager(call: ModelCall) -> Call:
+    """The model as it is."""
+    return call
+
+
+def inductor(call: ModelCall) -> Call:
+    """`torch.compile` with constants folded into the code, as for inference; compiled at once."""
+    import torch
+
+    compiled = torch.compile(call.model, options={"freezing": True})
+    with warnings.catch_warnings(), redirect_stderr(StringIO()):  # it tells of all that it tried; what goes wrong is raised
+        warnings.simplefilter("ignore")
+        compiled(*call.args, **call.kwargs)
+    return lambda: compiled(*call.args, **call.kwargs)
+
+
+def onnxruntime(call: ModelCall) -> Call:
+    """A session of the ONNX file, or of the model as PyTorch exports it. Inputs and outputs are bound; idle threads leave the cores to who comes next."""
+    import onnxruntime as ort
+    import torch
+
+    options = ort.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads, options.log_severity_level = torch.get_num_threads(), 1, 3
+    options.add_session_config_entry("session.force_spinning_stop", "1")
+    with tempfile.TemporaryDirectory() as folder:
+        path = call.file or _exported(call, Path(folder) / "model.onnx")
+        session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    binding = session.io_binding()
+    for one, value in zip(session.get_inputs(), _given(call, [one.name for one in session.get_inputs()]), strict=True):
+        binding.bind_ortvalue_input(one.name, ort.OrtValue.ortvalue_from_numpy(value.numpy()))
+    for one in session.get_outputs():
+        binding.bind_output(one.name, "cpu")
+
+    def run() -> None:
+        session.run_with_iobinding(binding)
+
+    run()
+    return run
+
+
+def _given(call: ModelCall, names: Sequence[str]) -> list[torch.Tensor]:
+    """The tensors that a session takes, in its order: by their names where they have them, the others in the order of the call."""
+    import torch
+    from torch.utils import _pytree as pytree
+
+    named = {name: value for name, value in call.kwargs.items() if name in names}
+    rest = iter([one for one in pytree.tree_leaves((call.args, {name: value for name, value in call.kwargs.items() if name not in named}))
+                 if isinstance(one, torch.Tensor)])  # fmt: skip
+    return [(named[name] if name in named else next(rest)).detach().contiguous() for name in names]
+
+
+def _exported(call: ModelCall, path: Path) -> Path:
+    """By PyTorch's older exporter, whose files ONNX Runtime knows best, and by its newer one where that cannot."""
+    import torch
+
+    with warnings.catch_warnings(), redirect_stdout(sys.stderr):
+        warnings.simplefilter("ignore")
+        try:
+            torch.onnx.export(call.model, call.args, str(path), kwargs=dict(call.kwargs), dynamo=False, opset_version=17)  # type: ignore[arg-type]  # or a function
+        except Exception:  # it raises whatever it meets in a model that it cannot read
+            torch.onnx.export(call.model, call.args, str(path), kwargs=dict(call.kwargs), dynamo=True)  # type: ignore[arg-type]
+    return path
+
+
+RUNTIMES: Mapping[str, Callable[[ModelCall], Call]] = {"eager": eager, "inductor": inductor, "onnxruntime": onnxruntime}
+TITLES = {"ours": "ansor", "eager": "PyTorch eager", "inductor": "PyTorch Inductor", "onnxruntime": "ONNX Runtime"}
+NEEDS = {"onnxruntime": ("onnxruntime", "onnx")}
+
+
+def made_ready(name: str, call: ModelCall) -> Call | str:
+    """The call of a runtime; or why there is none: it is not installed, or what it raises for this model."""
+    missing = [package for package in NEEDS.get(name, ()) if find_spec(package) is None]
+    if missing:
+        return f"not installed (pip install {' '.join(missing)})"
+    try:
+        return RUNTIMES[name](call)
+    except Exception as error:  # whatever it is, the others can be compared
+        return clip(" ".join(f"does not run it: {type(error).__name__}: {error}".split()), 200)
