@@ -23,7 +23,8 @@ from ansor.graph.network import CompiledNetwork
 from ansor.graph.tasks import ExtractedGraph, extract
 from ansor.graph.traced import argument_text, state_text, traced_text, weight_text
 from ansor.graph.weights import WeightState
-from ansor.networks import kept_networks
+from ansor.networks import background, kept_networks
+from ansor.networks.kept_tuning import TUNED
 from ansor.support import kept_data, safe_files
 from ansor.support.forked import Locked
 from ansor.support.notices import warn
@@ -31,6 +32,12 @@ from ansor.support.text import clip
 
 KEPT_OPTIONS = {"library", "seed", "progress", "records"}
 """With others a network is not kept for the next process: what is measured, and who wants to hear of it."""
+
+BACKGROUND_MINUTES = 5
+BESIDE_BACKGROUND = {"threads", "library", "seed", "progress"}
+"""Options that go with tuning in the background, whose records are in the cache folder."""
+
+UNTUNED = "this part is not tuned in the background, because it cannot be kept in the cache folder: not all of it can be told by text"
 
 MOST_NETWORKS = 64
 """Of one graph, for shapes and modules of one class; calls beyond that run in PyTorch."""
@@ -47,13 +54,29 @@ def backend(graph: torch.fx.GraphModule, example_inputs: Sequence[object], *, op
     if mode not in (None, "default"):
         raise ArgumentError(f"asked for mode {mode!r} of the backend ansor, which has no modes; give options, such as {{'trials': 500}}")
     given = dict(options or {})
-    known = {"threads", *CompileKeywords.__annotations__}
+    known = {"threads", "tune", *CompileKeywords.__annotations__}
     if unknown := sorted(given.keys() - known):
         raise ArgumentError(f"the backend ansor has no option {unknown[0]!r}; it takes {', '.join(sorted(known))}")
+    minutes = _background_minutes(given)
     threads = given.pop("threads", None)
     target = "cpu" if threads is None else f"cpu -threads={threads}"
     places = [place for place, one in enumerate(example_inputs) if _is_weight(one)]
-    return _Networks(graph, places, target, {"progress": False, **given})
+    return _Networks(graph, places, target, {"progress": False, **given}, minutes)
+
+
+def _background_minutes(given: dict[str, Any]) -> float | None:
+    """Takes the options of tuning in the background; its minutes, None where that is not asked for. Raises ArgumentError for what does not go with it."""
+    tune = given.pop("tune", None)
+    if tune is None:
+        return None
+    if tune != "background":
+        raise ArgumentError(f"asked for the option tune={tune!r} of the backend ansor; it takes 'background', or leave it out")
+    minutes = given.pop("minutes", BACKGROUND_MINUTES)
+    if not isinstance(minutes, int | float) or not 0 < minutes < float("inf"):
+        raise ArgumentError(f"asked to tune in the background for minutes={minutes!r}; give a number above 0")
+    if other := sorted(given.keys() - BESIDE_BACKGROUND):
+        raise ArgumentError(f"asked for the options tune='background' and {other[0]}; beside it go minutes, {', '.join(sorted(BESIDE_BACKGROUND))}")
+    return float(minutes)
 
 
 def _is_weight(given: object) -> bool:
@@ -65,7 +88,8 @@ def _is_weight(given: object) -> bool:
 class _Made:
     """A network, None where there is none; the strides of its results where they are not those of networks; the weights when it was made, or at a later call.
 
-    `outdated`: they were not what they were when the network was made. `alive`: references to them, whose ends end this.
+    `outdated`: they were not what they were when the network was made. `alive`: references to them, whose ends end this. `name`: by which it is kept, "" where
+    there is nothing to tune.
     """
 
     network: CompiledNetwork | None
@@ -73,6 +97,7 @@ class _Made:
     weights: WeightState | None = None
     outdated: bool = False
     alive: tuple[weakref.ref[torch.Tensor], ...] = ()
+    name: str = ""
 
     def __call__(self, tensors: Sequence[torch.Tensor]) -> tuple[Any, ...]:
         assert self.network is not None
@@ -84,8 +109,10 @@ class _Made:
 class _Networks(Locked):
     """A graph of Dynamo, as networks for the shapes and weights that it is called with. Modules of one class share a graph."""
 
-    def __init__(self, graph: torch.fx.GraphModule, weights: Sequence[int], target: str, options: Mapping[str, Any]) -> None:
+    def __init__(self, graph: torch.fx.GraphModule, weights: Sequence[int], target: str, options: Mapping[str, Any], minutes: float | None = None) -> None:
+        """`minutes`: of tuning in the background, None where nothing is."""
         super().__init__()
+        self._minutes = minutes
         self._graph, self._weights, self._target, self._options = graph, frozenset(weights), target, options
         self._made: dict[tuple[object, ...], _Made] = {}
         self._said: set[str] = set()
@@ -141,7 +168,33 @@ class _Networks(Locked):
                 made, results = self._compiled(given, weights)
                 made.alive = tuple(weakref.ref(one, partial(self._forget, key)) for one in weights)
                 self._made[key] = made
+                self._tune(key, made)
             return made if made.network is not None else None, results
+
+    def _tune(self, key: tuple[object, ...], made: _Made) -> None:
+        """Ask for a faster network, where that is to be in the background."""
+        if self._minutes is None or made.network is None or not made.name:
+            return
+        owner = weakref.ref(self)
+
+        def better() -> None:
+            networks = owner()
+            if networks is not None:
+                networks._take(key, made)
+
+        job = {"name": made.name, "target": self._target, "minutes": self._minutes, "torch_threads": torch.get_num_threads(),
+               "library": bool(self._options.get("library", True)), "seed": self._options.get("seed", 0)}  # fmt: skip
+        background.tune(background.Wish(job, better, lambda line: warn(f"torch.compile with ansor: {line}")))
+
+    def _take(self, key: tuple[object, ...], made: _Made) -> None:
+        """Put the network that is kept now in its place; the next call has it."""
+        weights = [one() for one in made.alive]
+        if any(one is None for one in weights):
+            return
+        found = kept_networks.found(made.name, self._target, [_array(one) for one in weights if one is not None])
+        with self.lock:
+            if found is not None and found.network is not None and self._made.get(key) is made and not made.outdated:
+                made.network = found.network
 
     def _forget(self, key: tuple[object, ...], _: object) -> None:
         """At the end of a weight, whose id another may get."""
@@ -176,6 +229,10 @@ class _Networks(Locked):
         made = _Made(network, tuple(map(_strides, results)), state)
         if state.is_of(weights):
             self._keep(name, {"why": "", "strides": made.strides, "lines": lines}, given, weights, extracted, network)
+            made.name = name
+        if self._minutes is not None and not name and UNTUNED not in self._said:
+            self._said.add(UNTUNED)
+            warn(f"torch.compile with ansor: {UNTUNED}")
         return made, None
 
     def _name(self, given: Sequence[Any], weights: Sequence[torch.Tensor]) -> str:
@@ -188,7 +245,7 @@ class _Networks(Locked):
             words += [weight_text(one) for one in weights] if None not in words else []
             records = self._options.get("records")
             recorded = safe_files.digest(Path(records).read_bytes()) if records is not None and Path(records).exists() else ""
-            told = self._target, sorted(self._weights), self._options.get("library", True), self._options.get("seed", 0), recorded
+            told = self._target, sorted(self._weights), self._options.get("library", True), self._options.get("seed", 0), recorded, self._minutes is not None
             return "" if None in words else kept_networks.name_of(self._target, [*told, *words])
         except Exception:  # unusual tensors may raise anything, and a mistake in the options is told when the network is compiled
             return ""
@@ -203,7 +260,8 @@ class _Networks(Locked):
             return _Made(None)
         for line in found.about["lines"]:
             warn(line)
-        return _Made(found.network, tuple(None if one is None else tuple(one) for one in found.about["strides"]), state)
+        strides = tuple(None if one is None else tuple(one) for one in found.about["strides"])
+        return _Made(found.network, strides, state, name="" if found.about.get(TUNED) else name)
 
     def _keep(
         self, name: str, about: object, given: Sequence[Any], weights: Sequence[torch.Tensor],

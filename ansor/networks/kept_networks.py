@@ -64,7 +64,10 @@ def found(name: str, target: str, weights: Sequence[Array | None]) -> KeptNetwor
     head, _, rest = content.partition(b"\n")
     try:
         data = json.loads(head)
-        network = _network(data["network"], rest, parse_target(target), weights) if data["network"] else None
+        network = None
+        if data["network"]:
+            constants = {key: constant_of(one, rest, weights) for key, one in data["network"]["constants"].items()}
+            network = network_of(data["network"], constants, parse_target(target))
         return KeptNetwork(network, data["about"]) if network or not data["network"] else None
     except (AnsorError, LookupError, ValueError, TypeError, AttributeError, RuntimeError, OSError):  # of no form that we write
         return None
@@ -80,20 +83,20 @@ def keep(name: str, about: object, weights: Sequence[Array | None], extracted: E
     try:
         if network is not None and extracted is not None:
             placed, chunks = _placed_constants(extracted.graph.constants, weights)
-            data = {"graph": to_data(extracted), "constants": placed, "kernels": [_kernel_data(kernel) for kernel in network.kernels]}
+            data = {"graph": to_data(extracted), "constants": placed, "kernels": [kernel_data(kernel) for kernel in network.kernels]}
         head = json.dumps({"about": about, "network": data}).encode()
     except TypeError:
         return
     kept_data.write(PART, name, b"".join([head, b"\n", *chunks]), MOST_BYTES)
 
 
-def _network(data: Mapping[str, Any], rest: bytes, target: Target, weights: Sequence[Array | None]) -> CompiledNetwork | None:
-    """None where a library is not kept any more."""
+def network_of(data: Mapping[str, Any], constants: Mapping[str, Array], target: Target) -> CompiledNetwork | None:
+    """The network that is kept as `data`; None where a library is not kept any more."""
     from ansor.graph.graph_data import of_data
     from ansor.graph.library import library_kernels
     from ansor.graph.network import CompiledNetwork
 
-    extracted = of_data(data["graph"], {name: _constant(one, rest, weights) for name, one in data["constants"].items()})
+    extracted = of_data(data["graph"], constants)
     others = library_kernels(extracted) if None in data["kernels"] else [None] * len(extracted.tasks)
     kernels: list[GroupKernel] = []
     toolchain = target.toolchain() if data["kernels"] else None
@@ -116,8 +119,8 @@ def _network(data: Mapping[str, Any], rest: bytes, target: Target, weights: Sequ
     return network
 
 
-def _kernel_data(kernel: GroupKernel) -> dict[str, object] | None:
-    """None for PyTorch's."""
+def kernel_data(kernel: GroupKernel) -> dict[str, object] | None:
+    """A kernel as it is kept; None for PyTorch's."""
     if not isinstance(kernel, NetworkKernel):
         return None
     code = kernel.kernel.code
@@ -139,9 +142,9 @@ def _placed_constants(constants: Mapping[str, Array], weights: Sequence[Array | 
         same = next((one for number, weight in near if (one := _as_weight(constant, number, weight)) is not None), None)
         if same is None:
             chunks.append(constant.tobytes())
-            same = {"at": size, "dtype": str(constant.dtype)}
+            same = {"at": size}
             size += constant.nbytes
-        placed[name] = {**same, "shape": constant.shape}
+        placed[name] = {**same, "shape": constant.shape, "dtype": str(constant.dtype)}
     return placed, chunks
 
 
@@ -165,7 +168,8 @@ def _equal_bits(one: Array, other: Array) -> bool:
     return all(np.array_equal(np.array(one[part]).view(bits), np.array(other[part]).view(bits)) for part in (sample, ...))
 
 
-def _constant(data: Mapping[str, Any], rest: bytes, weights: Sequence[Array | None]) -> Array:
+def constant_of(data: Mapping[str, Any], rest: bytes, weights: Sequence[Array | None]) -> Array:
+    """A constant, out of a weight or the bytes that were kept."""
     shape = tuple(data["shape"])
     if "weight" not in data:
         found: Array = np.ndarray(shape, np.dtype(data["dtype"]), rest, data["at"])

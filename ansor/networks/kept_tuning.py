@@ -1,0 +1,67 @@
+"""A kept network in another process, which tunes it: read without the weights, whose values no time depends on, and kept again with faster kernels."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ansor.networks.kept_networks import MOST_BYTES, PART, constant_of, kernel_data, network_of
+from ansor.support import kept_data
+from ansor.targets.base import Target
+
+if TYPE_CHECKING:
+    from ansor.graph.network import CompiledNetwork
+    from ansor.graph.tasks import ExtractedGraph
+
+TUNED = "tuned"
+"""The word in what is kept beside a network that was tuned for as long as was asked."""
+
+
+@dataclass(frozen=True)
+class Unweighted:
+    """A kept network, ones in the place of its weights."""
+
+    name: str
+    data: Mapping[str, Any]
+    rest: bytes
+    extracted: ExtractedGraph
+
+    def network(self, target: Target) -> CompiledNetwork | None:
+        """As it is kept; None where a library is not kept any more."""
+        return network_of(self.data["network"], self.extracted.graph.constants, target)
+
+    def keep(self, network: CompiledNetwork) -> Unweighted:
+        """In its place, with the kernels of `network`."""
+        return self._keep({**self.data, "network": {**self.data["network"], "kernels": [kernel_data(kernel) for kernel in network.kernels]}})
+
+    def finish(self) -> Unweighted:
+        """In its place, as one that needs no more tuning."""
+        return self._keep({**self.data, "about": {**self.data["about"], TUNED: True}})
+
+    def _keep(self, data: Mapping[str, Any]) -> Unweighted:
+        kept_data.write(PART, self.name, json.dumps(data).encode() + b"\n" + self.rest, MOST_BYTES)
+        return replace(self, data=data)
+
+
+def unweighted(name: str) -> Unweighted | None:
+    """What is kept by that name; None where that is nothing, or PyTorch's to run."""
+    from ansor.graph.graph_data import of_data
+    from ansor.graph.tasks import declaration
+
+    content = kept_data.read(PART, name)
+    if content is None:
+        return None
+    head, _, rest = content.partition(b"\n")
+    data = json.loads(head)
+    if not data["network"]:
+        return None
+    placed = data["network"]["constants"]
+    constants = {key: np.ones(one["shape"], one["dtype"]) if "weight" in one else constant_of(one, rest, ()) for key, one in placed.items()}
+    read = of_data(data["network"]["graph"], constants)
+    groups = {placed.task: placed.group for placed in reversed(read.placed)}
+    tasks = tuple(replace(task, tensors=declaration(read.graph, groups[number])) for number, task in enumerate(read.tasks))
+    return Unweighted(name, data, rest, replace(read, tasks=tasks))

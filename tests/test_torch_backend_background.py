@@ -1,0 +1,130 @@
+"""`torch.compile(backend="ansor", options={"tune": "background"})`: networks are swapped between calls, and kept for the next process."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from ansor.errors import AnsorWarning
+from ansor.graph import rivals
+from ansor.networks import background, background_tuner
+from ansor.networks.background import Wish
+from ansor.networks.background_tuner import Job, main, tuned
+from ansor.networks.compiling import compiled
+from ansor.support import kept_data
+from ansor.support.settings import cache_part
+from ansor.torch_backend import backend
+
+pytestmark = [pytest.mark.compiler, pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")]
+OPTIONS = {"tune": "background", "minutes": 1, "threads": 1, "library": False}
+
+
+@pytest.fixture
+def wishes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Wish]]:
+    """What is asked of tuners, none of which runs."""
+    for part in ("zig", "libraries", "kernels"):
+        (tmp_path / part).symlink_to(cache_part(part))
+    monkeypatch.setenv("ANSOR_CACHE", str(tmp_path))
+    monkeypatch.setattr(kept_data, "ENABLED", True)
+    found: list[Wish] = []
+    monkeypatch.setattr(background, "tune", found.append)
+    torch.compiler.reset()
+    yield found
+    torch.compiler.reset()
+
+
+@pytest.fixture
+def picked(monkeypatch: pytest.MonkeyPatch) -> list[float | None]:
+    """The minutes of each round of the tuner, which measures nothing."""
+    minutes: list[float | None] = []
+
+    def unmeasured(extracted: Any, target: Any, asked: Any, voice: Any, **rest: Any) -> object:
+        minutes.append(asked.budget.seconds / 60)
+        return compiled(extracted, target, replace(asked, budget=replace(asked.budget, trials=0, seconds=None)), voice, **rest)
+
+    monkeypatch.setattr(background_tuner, "compiled", unmeasured)
+    monkeypatch.setattr(rivals, "faster", lambda *given: True)
+    return minutes
+
+
+def model() -> torch.nn.Module:
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Linear(48, 96), torch.nn.ReLU(), torch.nn.Linear(96, 24)).eval()
+
+
+def call(module: torch.nn.Module) -> torch.Tensor:
+    values = torch.ones(4, 48)
+    with torch.no_grad():
+        found: torch.Tensor = module(values)
+    return found
+
+
+def job_of(wish: Wish) -> Job:
+    return Job(**{**wish.job, "parent": 0})  # type: ignore[arg-type]
+
+
+def test_it_is_swapped_and_kept(wishes: list[Wish], picked: list[float | None]) -> None:
+    module = model()
+    fast, wanted = torch.compile(module, backend=backend, options=OPTIONS), call(module)
+    torch.testing.assert_close(call(fast), wanted)
+    (wish,) = wishes
+    assert list(tuned(job_of(wish))) == ["better"] * 4 + ["done"] and picked == pytest.approx([0.125, 0.125, 0.25, 0.5])
+    wish.better()
+    torch.testing.assert_close(call(fast), wanted)
+    torch.compiler.reset()
+    torch.testing.assert_close(call(torch.compile(module, backend=backend, options=OPTIONS)), wanted)
+    assert len(wishes) == 1  # the next process has what is tuned
+
+
+def test_weights_that_change_meanwhile_are_not_undone(wishes: list[Wish], picked: list[float | None]) -> None:
+    module = model()
+    fast = torch.compile(module, backend=backend, options=OPTIONS)
+    call(fast)
+    list(tuned(job_of(wishes[0])))
+    with torch.no_grad():
+        module[0].weight.mul_(2)
+    wishes[0].better()
+    with pytest.warns(AnsorWarning, match="weights were written to"):
+        torch.testing.assert_close(call(fast), call(module))
+    wishes[0].better()
+    torch.testing.assert_close(call(fast), call(module))
+    assert len(wishes) == 2
+
+
+def test_what_ended_is_not_swapped(wishes: list[Wish], picked: list[float | None]) -> None:
+    module = model()
+    call(torch.compile(module, backend=backend, options=OPTIONS))
+    del module
+    torch.compiler.reset()
+    wishes[0].better()
+
+
+def test_a_network_that_is_gone_is_a_line(wishes: list[Wish], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "nice", lambda step: 0)
+    job = {"name": "0" * 32, "target": "cpu -threads=1", "minutes": 1, "torch_threads": 1, "library": False, "seed": 0, "parent": os.getppid()}
+    assert main([json.dumps(job)]) == 0
+    assert capsys.readouterr().out.startswith("failed asked to tune a network that the cache folder does not have any more")
+
+
+@pytest.mark.filterwarnings("default::ansor.errors.AnsorWarning")
+def test_what_cannot_be_kept_is_said_once(wishes: list[Wish], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_data, "ENABLED", False)
+    fast = torch.compile(model(), backend=backend, options=OPTIONS)
+    with pytest.warns(AnsorWarning, match="not tuned in the background") as heard:
+        call(fast)
+    assert len([one for one in heard if "background" in str(one.message)]) == 1 and not wishes
+
+
+@pytest.mark.parametrize(("given", "sentence"), [
+    ({"tune": "later"}, "tune='later'"), ({"tune": "background", "minutes": 0}, "minutes=0"), ({"tune": "background", "trials": 5}, "'background' and trials"),
+])  # fmt: skip
+def test_options_that_do_not_fit_are_refused(given: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(Exception, match=sentence):
+        torch.compile(model(), backend=backend, options=given)(torch.ones(4, 48))
