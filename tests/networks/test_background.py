@@ -58,10 +58,14 @@ def test_what_is_said(program: Path, text: str, better: int, lines: list[str]) -
     assert heard.better == better and heard.lines == lines
 
 
+def fails() -> None:
+    raise ZeroDivisionError("division by zero")
+
+
 def test_what_raises_meanwhile_is_a_line(program: Path) -> None:
     program.write_text(LAST + "print('better')\nprint('done')")
     tuners, lines = Tuners(), list[str]()
-    tuners.add(Wish({}, lambda: 1 / 0 and None, lines.append))
+    tuners.add(Wish({}, fails, lines.append))
     done(tuners)
     assert lines == ["tuning in the background ended: division by zero"]
 
