@@ -7,6 +7,7 @@ that comes, in its first call. https://docs.pytorch.org/docs/stable/torch.compil
 from __future__ import annotations
 
 import weakref
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -41,6 +42,10 @@ UNTUNED = "this part is not tuned in the background, because it cannot be kept i
 
 MOST_NETWORKS = 64
 """Of one graph, for shapes and modules of one class; calls beyond that run in PyTorch."""
+SHAPES_AT_ONCE, CALLS = 8, 3
+"""Shapes of a module that are compiled in the first call with them; further ones, which may never come again, in the third."""
+MOST_COUNTED = 4096
+"""Shapes whose calls are counted; with more, counting begins anew."""
 
 Graph = Callable[..., Any]
 
@@ -116,6 +121,7 @@ class _Networks(Locked):
         self._graph, self._weights, self._target, self._options = graph, frozenset(weights), target, options
         self._made: dict[tuple[object, ...], _Made] = {}
         self._said: set[str] = set()
+        self._calls: Counter[tuple[object, ...]] = Counter()
         calls = [node for part in graph.modules() if isinstance(part, torch.fx.GraphModule) for node in part.graph.nodes if node.op == "call_function"]
         self._transforms = any("functorch" in str(getattr(node.target, "__module__", "")) for node in calls)
         self._asks_for_gradients = any(node.target is torch._C._set_grad_enabled and node.args == (True,) for node in calls)
@@ -159,6 +165,9 @@ class _Networks(Locked):
             if made is None and len(self._made) >= MOST_NETWORKS:
                 self._say(f"it was called in {MOST_NETWORKS} other ways before, with other shapes or weights")
                 return None, None
+            if made is None and not self._comes_again(key, len(weights)):
+                self._say(f"it was called with {SHAPES_AT_ONCE} other shapes before, and a further one is compiled when it comes for the {CALLS}rd time")
+                return None, None
             if made is not None and made.weights is not None and not made.weights.is_of(weights):
                 self._say("weights were written to since the last call, and a network is compiled once they stay as they are")
                 made.weights, made.outdated = WeightState(weights), True
@@ -170,6 +179,15 @@ class _Networks(Locked):
                 self._made[key] = made
                 self._tune(key, made)
             return made if made.network is not None else None, results
+
+    def _comes_again(self, key: tuple[object, ...], weights: int) -> bool:
+        """Whether a shape without a network is worth one. key: as in `_network`, the ids of so many weights first."""
+        if sum(one[:weights] == key[:weights] for one in self._made) < SHAPES_AT_ONCE:
+            return True
+        if len(self._calls) >= MOST_COUNTED:
+            self._calls.clear()
+        self._calls[key] += 1
+        return self._calls[key] >= CALLS
 
     def _tune(self, key: tuple[object, ...], made: _Made) -> None:
         """Ask for a faster network, where that is to be in the background."""

@@ -234,6 +234,24 @@ def test_more_shapes_than_networks(monkeypatch: pytest.MonkeyPatch, networks: li
     assert len(networks) == 2 and len(heard) == 1 and "called in 2 other ways" in heard[0]
 
 
+def test_shapes_that_do_not_come_again_are_pytorchs(monkeypatch: pytest.MonkeyPatch, networks: list[object]) -> None:
+    monkeypatch.setattr(torch_backend, "SHAPES_AT_ONCE", 1)
+    modules = [torch.nn.Linear(4, 3), torch.nn.Linear(4, 3)]
+    network = torch.compile(lambda module, values: module(values), backend=backend, options={"threads": 1, "library": False}, dynamic=True)
+    heard, made = list[str](), list[int]()
+    with torch.no_grad():
+        for size in (2, 3, 5, 3, 2, 3, 3):
+            values = torch.randn(size, 4)
+            found, lines = said(lambda values=values: network(modules[0], values))  # type: ignore[misc]
+            torch.testing.assert_close(found, modules[0](values), rtol=1e-4, atol=1e-5)
+            heard += lines
+            made.append(len(networks))
+        network(modules[1], torch.randn(2, 4))
+    assert made == [1, 1, 1, 1, 1, 2, 2]
+    assert len(heard) == 1 and "is compiled when it comes for the 3rd time; PyTorch runs this part" in heard[0]
+    assert len(networks) == 3  # other weights, the first shape
+
+
 def test_a_mistake_in_a_call_is_the_callers_and_the_next_is_compiled(networks: list[object]) -> None:
     module = torch.nn.Embedding(5, 3)
     network = compiled(module)
