@@ -24,8 +24,8 @@ class GroupTime:
 
     @property
     def rate(self) -> float | None:
-        """10^9 operations a second."""
-        return None if self.flop is None else self.flop / self.seconds / 1e9
+        """10^9 operations a second; None where there are none to count."""
+        return None if not self.flop else self.flop / self.seconds / 1e9
 
     @property
     def of_limit(self) -> float | None:

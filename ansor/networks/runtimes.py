@@ -16,12 +16,13 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ansor.support.text import clip
+from ansor.support.text import first_line
 
 if TYPE_CHECKING:
     import torch
 
 Call = Callable[[], object]
+LONGEST_REASON = 160
 
 
 @dataclass(frozen=True)
@@ -43,10 +44,13 @@ def eager(call: ModelCall) -> Call:
 
 
 def inductor(call: ModelCall) -> Call:
-    """`torch.compile` with constants folded into the code, as for inference; compiled at once."""
+    """`torch.compile` with constants folded into the code, as for inference; compiled at once. Of an ONNX file it gets the program, as we do."""
     import torch
 
-    compiled = torch.compile(call.model, options={"freezing": True})
+    model = call.model
+    if call.file is not None and isinstance(model, torch.nn.Module):
+        model = torch.export.export(model, call.args, dict(call.kwargs), strict=False).module()
+    compiled = torch.compile(model, options={"freezing": True})
     with warnings.catch_warnings(), redirect_stderr(StringIO()):  # it tells of all that it tried; what goes wrong is raised
         warnings.simplefilter("ignore")
         compiled(*call.args, **call.kwargs)
@@ -114,4 +118,4 @@ def made_ready(name: str, call: ModelCall) -> Call | str:
     try:
         return RUNTIMES[name](call)
     except Exception as error:  # whatever it is, the others can be compared
-        return clip(" ".join(f"does not run it: {type(error).__name__}: {error}".split()), 200)
+        return f"does not run it: {type(error).__name__}: {first_line(error)}"[:LONGEST_REASON]
