@@ -5,18 +5,19 @@ from __future__ import annotations
 import argparse
 import math
 import os
-import platform
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import provenance
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
 from ansor.codegen.c_toolchain import CToolchain
-from ansor.codegen.toolchain import find_compiler, processor_name
+from ansor.codegen.toolchain import find_compiler
+from ansor.ir.input_ranges import input_ranges
 from ansor.measure.interleaved import TURN_SECONDS, Ratio, interleaved, ratio
 from ansor.measure.kernel import Kernel
 from ansor.measure.peak import Peak, measure_peak
@@ -37,9 +38,9 @@ def side_by_side(task: SearchTask, ours: Best, theirs: Best, turns: int, limit: 
 
 def calls(task: SearchTask, kernels: Mapping[str, Kernel]) -> dict[str, Callable[[], object]]:
     """Calls of kernels of one task, all on the same numbers of chance; constants are bound, and buffers are there and aligned: kernels alone are timed."""
-    rng = np.random.default_rng(0)
+    rng, ranges = np.random.default_rng(0), input_ranges(task.dag)
     values = {one.name: (rng.random(one.shape) * 2 - 1).astype(one.dtype) if one.dtype.startswith("float") else
-              rng.integers(-100, 100, one.shape).astype(one.dtype) for one in task.tensors if one.is_placeholder}
+              rng.integers(*ranges.get(one.name, (-100, 99)), one.shape, endpoint=True).astype(one.dtype) for one in task.dag.inputs}
     return {name: _call(kernel, values) for name, kernel in kernels.items()}
 
 
@@ -113,9 +114,9 @@ def geomean(values: Sequence[float]) -> float:
 
 
 def machine_line() -> str:
-    """The machine, and how busy it is: a load near the number of cores makes timings mean little."""
+    """What was measured where and when, and how busy the machine is: a load near the number of cores makes timings mean little."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
-    return f"{processor_name()}, {os.cpu_count()} cores, {platform.system()}, load {load:.1f}"
+    return f"{provenance.here()}, load {load:.1f}"
 
 
 def records_at(folder: str | None, name: str) -> Path | None:

@@ -2,13 +2,12 @@
 
     python benchmarks/few_trials.py                                       # 64 trials beside 1000, twelve operators: half an hour
     python benchmarks/few_trials.py --only softmax --long 256
-    python benchmarks/few_trials.py --set pristine                        # families on which nothing was ever chosen (`pristine.py`)
     python benchmarks/few_trials.py --records build/few                   # what is there is not measured again
 
 Each operator is tuned twice, with another seed, and the fastest programs of both runs are timed in turns in one process, with constants bound: times that runs
 note themselves are the least of many, and minutes apart. `share`: speed of the short run's program relative to the long one's, median and middle 80 % of the
-turns; the last two columns are the seconds of the runs. No operator is one of the data set that the package's model learned from; on those of `pristine.py`
-nothing was ever chosen.
+turns; the last two columns are the seconds of the runs. No operator is one of the data set that the package's model learned from, but their families
+are, and the search was made by looking at them: `pristine.py` has others.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ import sys
 import time
 from pathlib import Path
 
-import pristine
 import twelve_operators
 from common import add_target, console, geomean, in_one_thread, machine_line, parser, records_at, short, side_by_side, table, target_of
+from operator_sets import LEGEND, mark
 
 from ansor import api
 from ansor.run.choosing import chosen
@@ -27,13 +26,11 @@ from ansor.run.states import Best
 from ansor.tasks.task import SearchTask
 
 LONG_SEED = 1000
-SETS = {"twelve": twelve_operators.OPERATORS, "pristine": pristine.OPERATORS}
 
 
 def main() -> int:
     options = parser(__doc__)
-    options.add_argument("--set", choices=SETS, default="twelve", help="of operators (default: %(default)s)")
-    options.add_argument("--only", nargs="+", metavar="OPERATOR", help="of the set (default: all)")
+    options.add_argument("--only", nargs="+", metavar="OPERATOR", help="of the twelve (default: all)")
     options.add_argument("--trials", type=int, default=64, help="of the short runs (default: %(default)s)")
     options.add_argument("--long", type=int, default=1000, metavar="TRIALS", help="of the long runs (default: %(default)s)")
     options.add_argument("--seed", type=int, default=0, help="of the short runs (default: %(default)s)")
@@ -42,7 +39,7 @@ def main() -> int:
     add_target(options)
     given = options.parse_args()
     in_one_thread()
-    out, target, operators = console(), target_of(given), SETS[given.set]
+    out, target, operators = console(), target_of(given), twelve_operators.OPERATORS
     unknown = next((name for name in given.only or () if name not in operators), None)
     if unknown is not None:
         options.error(f"asked for {unknown}, which is none of {', '.join(operators)}")
@@ -55,9 +52,11 @@ def main() -> int:
         many, many_s = tuned(task, given.long, LONG_SEED, records_at(given.records, f"{name}-{given.long}"))
         share, few_one, many_one = side_by_side(task, few, many, given.turns)
         shares.append(share.median)
-        shown.add_row(name, f"{few_one * 1e3:.4f}", f"{many_one * 1e3:.4f}", str(share), short(few_s), short(many_s))
+        label = f"{name}{mark(task.declared.tensors)}"
+        shown.add_row(label, f"{few_one * 1e3:.4f}", f"{many_one * 1e3:.4f}", str(share), short(few_s), short(many_s))
         print(f"{name}: {share}", file=sys.stderr, flush=True)
     out.print(shown)
+    out.print(LEGEND)
     out.print(f"geomean of {len(shares)}: {geomean(shares):.3f}, least {min(shares):.2f}. {machine_line()}")
     return 0
 

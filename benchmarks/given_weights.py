@@ -2,7 +2,7 @@
 
     python benchmarks/given_weights.py [--trials 0] [--seconds 1.5] [NAME ...]
 
-Each row: PyTorch's best time over ours, in turns. Nothing was known of these declarations to the model but what it learned of operators with constants.
+Each row: PyTorch's best time over ours, in turns. The model learned of operators with constants alone; a mark says of which.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from pathlib import Path
 import torch
 
 import ansor
-from ansor.dataset.known import is_learned
 from ansor.te.expr import Expr
 from ansor.te.fold import fold, with_operands
 from ansor.te.tensor import Compute, Read, Tensor
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+from operator_sets import LEGEND, mark
+from provenance import here
 from suite import ROWS, Row
 
 
@@ -82,12 +83,11 @@ def main() -> int:
     for row in ROWS:
         if not asked.names or row.name in asked.names:
             found.append(speed(row, asked.trials, asked.seconds))
-            mark = " *" if is_learned(row.operator().declare()) else ""
-            print(f"{row.name:30}{found[-1]:6.2f}{mark}", flush=True)
+            print(f"{row.name:30}{found[-1]:6.2f}{mark(row.operator().declare())}", flush=True)
     if not found:
         parser.error(f"no such row; there are {', '.join(row.name for row in ROWS)}")
     print(f"{len(found)} rows: geometric mean {math.exp(sum(map(math.log, found)) / len(found)):.2f}, least {min(found):.2f}")
-    print("* the model in the package learned from programs of this operator, with weights that are constants")
+    print(f"{LEGEND}. It learned from operators whose weights are constants\n{here()}")
     return 0
 
 

@@ -13,7 +13,7 @@ them (`max-autotune`), ONNX Runtime has them as initialisers, PyTorch's function
 packing helps happens inside the timed call. Each call makes a new result, except that ONNX Runtime, called through its IO binding, writes to the same one.
 Ratios are those of the single turns: median, and the range of the middle 80 %. `error` is the largest difference from a computation in double
 precision, relative to its largest element; a side whose error is too large is shown as wrong and does not count. The peak is that of fp32 arithmetic,
-also for int8. A star marks operators that the model in the package learned from. `tuned in` is wall time from the declaration to the built kernel. Exits
+also for int8. Marks say what the model in the package learned from. `tuned in` is wall time from the declaration to the built kernel. Exits
 with 1 when something asked for was missed.
 """
 
@@ -24,12 +24,14 @@ import os
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 
 import rivals
 import torch
 from common import add_target, console, in_one_thread, machine_line, parser, peak_of, records_at, short, target_of
 from kinds import Operator
+from operator_sets import LEGEND
 from report import problems, results_table, summary
 from results import OURS, Cell, Result, Settings, append, done, load, newest
 from rich.console import Console
@@ -38,7 +40,7 @@ from suite import GROUPS, ROWS, Row, chosen
 
 from ansor import api
 from ansor.codegen.toolchain import processor_name
-from ansor.dataset.known import is_learned
+from ansor.dataset.known import known_to_model
 from ansor.errors import AnsorError
 from ansor.ir.dag import Dag
 from ansor.measure.interleaved import Ratio, interleaved, ratio
@@ -193,12 +195,12 @@ def shown(rows: list[Row], results: dict[str, Result], given: argparse.Namespace
     mine = [results[row.name] for row in rows if row.name in results]
     trials = sorted({result.settings.trials for result in mine})
     title = f"{target.threads} thread(s), {' or '.join(map(str, trials))} trials, peak {max((one.peak_gflops for one in mine), default=0):.0f} GFLOP/s"
-    learned = {row.name for row in rows if row.name in results and is_learned(row.operator().declare())}
-    out.print(results_table(title, rows, results, given.rivals, learned))
-    out.print(f"* the model in the package learned from programs of this operator: {len(learned)} of {len(mine)} rows")
+    known = {row.name: known_to_model(row.operator().declare()) for row in rows if row.name in results}
+    out.print(results_table(title, rows, results, given.rivals, known))
+    out.print(f"{LEGEND}: {' and '.join(f'{count} {what}' for what, count in Counter(known.values()).items())}")
     for problem in problems(mine):
         out.print(problem)
-    lines = summary(rows, results, learned)
+    lines = summary(rows, results, known)
     for line in lines:
         out.print(str(line))
     out.print(f"ratios above 1: ours is faster. {machine_line()}, torch {torch.__version__}")

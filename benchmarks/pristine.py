@@ -1,172 +1,208 @@
-"""Fourteen operators of families that nothing was ever chosen on: the model in the package did not learn from them, and no constant, rule or algorithm was
-tried on them. They stand for what somebody else declares.
+"""Operators of families on which nothing was ever chosen: what is picked without measuring beside kernels tuned by measuring, or few trials beside many.
 
-    python benchmarks/zero_tuning.py --set pristine --trials 200     what is picked without measuring, beside tuned kernels
-    python benchmarks/few_trials.py --set pristine                   what short runs reach of long ones
+    python benchmarks/pristine.py                                            # picks beside 200 trials: sixty operators
+    python benchmarks/pristine.py --trials 64 --against 1000
+    python benchmarks/pristine.py --target "cpu -mcpu=znver3" --threads 2    # AVX2, two threads
+    python benchmarks/pristine.py --only min_plus chain --sizes 1            # families, the first size of each
+    python benchmarks/pristine.py --table                                    # runs nothing: what the results file has
 
-The other two sets: what the model learned from (four fifths of `ansor.dataset.operators`, marked with a star in tables), and what the project looks at while
-it is made (the last fifth, the suite, `twelve_operators`). Families, not sizes, keep this one apart: a test holds them against those of the others. Whoever
-changes anything because of a figure of this set moves the operator to `twelve_operators`, and puts another family here.
+The operators are those of `pristine_operators.py`, two sizes of each family. Each is tuned twice, with another seed, and the fastest programs of both runs are
+timed in turns in one process, with constants bound. With `--trials 0` the first is what the model picks (`trials=0`). `share`: speed of the first program
+relative to the second, median and middle 80 % of the turns;
+marks: how much of the operator the model knows, after all. Each row is written to the results file when it is done; a run with the same settings, commit and
+model goes on where the last one was stopped. `--markdown` writes the table for a page of the docs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
-from ansor import te
-from ansor.te.expr import Expr
-from ansor.te.tensor import Tensor
+import provenance
+from common import Ratio, add_target, console, geomean, in_one_thread, machine_line, parser, records_at, short, side_by_side, table, target_of
+from operator_sets import LEGEND, MARKS
+from pristine_operators import FAMILIES, OPERATORS
+from provenance import Measured
 
+from ansor import api
+from ansor.dataset.known import PARTS, known_to_model
+from ansor.run.choosing import chosen
+from ansor.run.states import Best
+from ansor.run.zero_tuning import pick
+from ansor.targets.base import Target
+from ansor.tasks.task import SearchTask
 
-def heat_3d(n: int) -> list[Tensor]:
-    """One step of the heat equation: the six neighbours of each inner point."""
-    x = te.placeholder((n + 2, n + 2, n + 2), name="x")
-
-    def step(i: Expr, j: Expr, k: Expr) -> Expr:
-        around = x[i, j + 1, k + 1] + x[i + 2, j + 1, k + 1] + x[i + 1, j, k + 1] + x[i + 1, j + 2, k + 1] + x[i + 1, j + 1, k] + x[i + 1, j + 1, k + 2]
-        return 0.4 * x[i + 1, j + 1, k + 1] + 0.1 * around
-
-    return [x, te.compute((n, n, n), step, name="y")]
-
-
-def sobel(rows: int, columns: int) -> list[Tensor]:
-    """How steep a picture is at each point."""
-    x = te.placeholder((rows + 2, columns + 2), name="x")
-
-    def along(i: Expr, j: Expr) -> Expr:
-        return x[i, j + 2] - x[i, j] + 2.0 * (x[i + 1, j + 2] - x[i + 1, j]) + x[i + 2, j + 2] - x[i + 2, j]
-
-    def down(i: Expr, j: Expr) -> Expr:
-        return x[i + 2, j] - x[i, j] + 2.0 * (x[i + 2, j + 1] - x[i, j + 1]) + x[i + 2, j + 2] - x[i, j + 2]
-
-    return [x, te.compute((rows, columns), lambda i, j: te.sqrt(along(i, j) * along(i, j) + down(i, j) * down(i, j)), name="y")]
+RESULTS = Path("build") / "pristine.jsonl"
+LONG_SEED = 1000
+AIMS = {(0, 200): (0.90, 0.70), (64, 1000): (0.98, 0.0)}
+"""Trials -> the geometric mean and the least share that are asked for."""
 
 
-def cost_volume(channels: int, rows: int, columns: int, reach: int) -> list[Tensor]:
-    """What two pictures have in common at each place, for each shift of one of them (optical flow)."""
-    a = te.placeholder((channels, rows, columns), name="a")
-    b = te.placeholder((channels, rows + reach - 1, columns + reach - 1), name="b")
-    c = te.reduce_axis(channels, "c")
-    return [a, b, te.compute((reach, reach, rows, columns), lambda p, q, i, j: te.sum(a[c, i, j] * b[c, i + p, j + q], axis=c), name="y")]
+@dataclass(frozen=True)
+class Settings:
+    """What a row depends on beside its operator: rows of other settings are other rows."""
+
+    target: str
+    trials: int
+    against: int
+    seed: int
+    turns: int
 
 
-def mttkrp(i: int, j: int, k: int, rank: int) -> list[Tensor]:
-    """A tensor of three dimensions times the Khatri-Rao product of two matrices."""
-    t, b, c = te.placeholder((i, j, k), name="t"), te.placeholder((j, rank), name="b"), te.placeholder((k, rank), name="c")
-    p, q = te.reduce_axis(j, "p"), te.reduce_axis(k, "q")
-    return [t, b, c, te.compute((i, rank), lambda x, r: te.sum(t[x, p, q] * b[p, r] * c[q, r], axis=[p, q]), name="y")]
+@dataclass(frozen=True)
+class Row:
+    """An operator. seconds: of a call of both programs; took: seconds of finding them; known: how much of it the model knows."""
+
+    name: str
+    settings: Settings
+    measured: Measured
+    known: str
+    share: Ratio
+    seconds: tuple[float, float]
+    took: tuple[float, float]
 
 
-def contraction(n: int) -> list[Tensor]:
-    """Two tensors of four dimensions over two of them, in orders that no matrix product has."""
-    a, b = te.placeholder((n, n, n, n), name="a"), te.placeholder((n, n, n, n), name="b")
-    e, f = te.reduce_axis(n, "e"), te.reduce_axis(n, "f")
-    return [a, b, te.compute((n, n, n, n), lambda i, j, k, m: te.sum(a[i, e, j, f] * b[m, f, k, e], axis=[e, f]), name="y")]
+def of_json(line: str) -> Row:
+    """Reads `asdict` back."""
+    fields = json.loads(line)
+    parts = {"settings": Settings(**fields["settings"]), "measured": Measured(**fields["measured"]), "share": Ratio(**fields["share"])}
+    return Row(**fields | parts | {"seconds": tuple(fields["seconds"]), "took": tuple(fields["took"])})
 
 
-def upsample(channels: int, size: int) -> list[Tensor]:
-    """Twice as many rows and columns, the new ones half way between the others."""
-    x = te.placeholder((channels, size + 1, size + 1), name="x")
-
-    def one(c: Expr, i: Expr, j: Expr) -> Expr:
-        y, z = i // 2, j // 2
-        return 0.25 * (x[c, y, z] + x[c, y + i % 2, z] + x[c, y, z + j % 2] + x[c, y + i % 2, z + j % 2])
-
-    return [x, te.compute((channels, 2 * size, 2 * size), one, name="y")]
+def load(path: Path) -> list[Row]:
+    """Rows in a file, oldest first. A line that a stopped run left half written is skipped."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [of_json(line) for line in lines if line.endswith("}")]
 
 
-def group_norm(groups: int, channels: int, size: int) -> list[Tensor]:
-    """Each group of channels with mean 0 and deviation 1."""
-    x, count = te.placeholder((groups, channels, size, size), name="x"), channels * size * size
-
-    def axes() -> list[te.Axis]:
-        return [te.reduce_axis(channels, "c"), te.reduce_axis(size, "i"), te.reduce_axis(size, "j")]
-
-    c, i, j = axes()
-    total = te.compute((groups,), lambda g: te.sum(x[g, c, i, j], axis=[c, i, j]), name="total")
-    d, k, m = axes()
-    squares = te.compute((groups,), lambda g: te.sum(x[g, d, k, m] * x[g, d, k, m], axis=[d, k, m]), name="squares")
-
-    def one(g: Expr, a: Expr, y: Expr, z: Expr) -> Expr:
-        mean = total[g] / count
-        return (x[g, a, y, z] - mean) * te.rsqrt(squares[g] / count - mean * mean + 1e-5)
-
-    return [x, te.compute((groups, channels, size, size), one, name="y")]
+def append(path: Path, row: Row) -> None:
+    """Add a row, on a line of its own."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    torn = path.exists() and not path.read_text().endswith("\n") and path.stat().st_size > 0
+    with path.open("a") as file:
+        file.write(("\n" if torn else "") + json.dumps(asdict(row)) + "\n")
 
 
-def lstm(batch: int, inputs: int, hidden: int) -> list[Tensor]:
-    """The new state of a cell: four gates, of the input and of the state before."""
-    x, h, c = (te.placeholder((batch, width), name=name) for name, width in (("x", inputs), ("h", hidden), ("c", hidden)))
-    w, u = te.placeholder((4, hidden, inputs), name="w", constant=True), te.placeholder((4, hidden, hidden), name="u", constant=True)
-    k, m = te.reduce_axis(inputs, "k"), te.reduce_axis(hidden, "m")
-    new = te.compute((batch, 4, hidden), lambda b, g, j: te.sum(x[b, k] * w[g, j, k], axis=k), name="new")
-    old = te.compute((batch, 4, hidden), lambda b, g, j: te.sum(h[b, m] * u[g, j, m], axis=m), name="old")
-    gates = te.compute((batch, 4, hidden), lambda b, g, j: new[b, g, j] + old[b, g, j], name="gates")
-    state = te.compute((batch, hidden), lambda b, j: te.sigmoid(gates[b, 0, j]) * c[b, j] + te.sigmoid(gates[b, 1, j]) * te.tanh(gates[b, 2, j]), name="state")
-    return [x, h, c, w, u, te.compute((batch, hidden), lambda b, j: te.sigmoid(gates[b, 3, j]) * te.tanh(state[b, j]), name="y")]
+def finished(rows: Sequence[Row], settings: Settings, measured: Measured) -> dict[str, Row]:
+    """The rows of these settings, of this commit and model on this machine, whatever day; the newest of each name."""
+    same = (measured.commit, measured.machine, measured.model)
+    return {row.name: row for row in rows if row.settings == settings and (row.measured.commit, row.measured.machine, row.measured.model) == same}
 
 
-def gram(channels: int, places: int) -> list[Tensor]:
-    """How often channels go together: a matrix times itself, turned."""
-    x, p = te.placeholder((channels, places), name="x"), te.reduce_axis(places, "p")
-    return [x, te.compute((channels, channels), lambda i, j: te.sum(x[i, p] * x[j, p], axis=p), name="y")]
+def run(name: str, target: Target, settings: Settings, records: str | None) -> Row:
+    """Find both programs, time them in turns."""
+    task = SearchTask(tensors=OPERATORS[name](), target=target, name=name)
+    few, few_s = found(task, settings.trials, settings.seed, records_at(records, f"{name}-{settings.trials}-{settings.seed}"))
+    many, many_s = found(task, settings.against, LONG_SEED + settings.seed, records_at(records, f"{name}-{settings.against}"))
+    share, few_one, many_one = side_by_side(task, few, many, settings.turns)
+    return Row(name, settings, provenance.here(), known_to_model(task.declared.tensors), share, (few_one, many_one), (few_s, many_s))
 
 
-def distances(rows: int, others: int, width: int) -> list[Tensor]:
-    """Squared distances of points from others."""
-    x, y, k = te.placeholder((rows, width), name="x"), te.placeholder((others, width), name="y"), te.reduce_axis(width, "k")
-    return [x, y, te.compute((rows, others), lambda i, j: te.sum((x[i, k] - y[j, k]) * (x[i, k] - y[j, k]), axis=k), name="d")]
+def found(task: SearchTask, trials: int, seed: int, records: Path | None) -> tuple[Best, float]:
+    """The best program of so many trials, those in `records` included, or what is picked without any; and the seconds it took."""
+    begin = time.perf_counter()
+    if not trials:
+        return pick(task, seed=seed).program, time.perf_counter() - begin
+    if records is not None:
+        records.parent.mkdir(parents=True, exist_ok=True)
+    state = api.tune_tasks([task], trials=trials, records=records, seed=seed)[0]
+    return chosen(state, seed=seed), time.perf_counter() - begin
 
 
-def response_norm(channels: int, size: int, window: int) -> list[Tensor]:
-    """Each number less by the squares of its neighbours in other channels (AlexNet)."""
-    x, c = te.placeholder((channels + window - 1, size, size), name="x"), te.reduce_axis(window, "c")
-    near = te.compute((channels, size, size), lambda a, i, j: te.sum(x[a + c, i, j] * x[a + c, i, j], axis=c), name="near")
-    return [x, te.compute((channels, size, size), lambda a, i, j: x[a + window // 2, i, j] / te.sqrt(1.0 + 1e-4 * near[a, i, j]), name="y")]
+def titles(settings: Settings) -> tuple[str, str]:
+    """Of the two programs."""
+    return "picked" if not settings.trials else f"{settings.trials} trials", f"{settings.against} trials"
 
 
-def block_matching(blocks: int, side: int, reach: int) -> list[Tensor]:
-    """Sums of absolute differences of blocks of two pictures, for each shift (video)."""
-    extent = blocks * side
-    a = te.placeholder((extent, extent), "int16", name="a")
-    b = te.placeholder((extent + reach - 1, extent + reach - 1), "int16", name="b")
-    i, j = te.reduce_axis(side, "i"), te.reduce_axis(side, "j")
-
-    def one(y: Expr, x: Expr, p: Expr, q: Expr) -> Expr:
-        away = a[y * side + i, x * side + j].astype("int32") - b[y * side + i + p, x * side + j + q].astype("int32")
-        return te.sum(te.abs(away), axis=[i, j])
-
-    return [a, b, te.compute((blocks, blocks, reach, reach), one, name="y")]
-
-
-def bilinear(batch: int, outputs: int, left: int, right: int) -> list[Tensor]:
-    """A form of two vectors for each output."""
-    x, y = te.placeholder((batch, left), name="x"), te.placeholder((batch, right), name="y")
-    w = te.placeholder((outputs, left, right), name="w", constant=True)
-    i, j = te.reduce_axis(left, "i"), te.reduce_axis(right, "j")
-    return [x, y, w, te.compute((batch, outputs), lambda n, o: te.sum(x[n, i] * w[o, i, j] * y[n, j], axis=[i, j]), name="z")]
+def summary(rows: Sequence[Row], settings: Settings) -> list[str]:
+    """Geometric mean and worst, beside what is asked for; also without those that are made of parts which the model knows."""
+    shares = {row.name: row.share.median for row in rows}
+    least, mean = min(shares, key=lambda name: shares[name]), geomean(list(shares.values()))
+    asked = AIMS.get((settings.trials, settings.against))
+    lines = [f"{len(rows)} operators: geometric mean {mean:.3f}, least {shares[least]:.2f} ({least})"]
+    if asked is not None:
+        lines[0] += f"; asked for {asked[0]} and {asked[1]}: {'met' if mean >= asked[0] and shares[least] >= asked[1] else 'MISSED'}"
+    unknown = [row.share.median for row in rows if row.known != PARTS]
+    if unknown and len(unknown) < len(rows):
+        lines.append(f"{len(unknown)} of them with a reduction that the model does not know: geometric mean {geomean(unknown):.3f}, least {min(unknown):.2f}")
+    return lines
 
 
-def complex_product(n: int) -> list[Tensor]:
-    """The real part of a product of complex matrices, whose parts lie apart."""
-    a, b, k = te.placeholder((2, n, n), name="a"), te.placeholder((2, n, n), name="b"), te.reduce_axis(n, "k")
-    return [a, b, te.compute((n, n), lambda i, j: te.sum(a[0, i, k] * b[0, k, j] - a[1, i, k] * b[1, k, j], axis=k), name="y")]
+def markdown(rows: Sequence[Row], settings: Settings) -> str:
+    """The table, its summary, and where it was measured, for the docs."""
+    first, second = titles(settings)
+    lines = [f"| operator | {first}, ms | {second}, ms | share |", "|---|---|---|---|"]
+    for row in rows:
+        mark = "".join(f" {sign}" for sign in MARKS[row.known].split())
+        lines.append(f"| `{row.name}`{mark} | {row.seconds[0] * 1e3:.4f} | {row.seconds[1] * 1e3:.4f} | {row.share} |")
+    return "\n".join([*lines, "", *(f"{line[:1].upper()}{line[1:]}." for line in [*summary(rows, settings), *origins(rows)]), ""])
 
 
-OPERATORS: dict[str, Callable[[], list[Tensor]]] = {
-    "heat_3d": partial(heat_3d, 96),
-    "sobel": partial(sobel, 720, 1280),
-    "cost_volume": partial(cost_volume, 64, 40, 56, 9),
-    "mttkrp": partial(mttkrp, 128, 96, 64, 32),
-    "contraction": partial(contraction, 24),
-    "upsample": partial(upsample, 64, 56),
-    "group_norm": partial(group_norm, 32, 4, 56),
-    "lstm": partial(lstm, 16, 256, 256),
-    "gram": partial(gram, 256, 784),
-    "distances": partial(distances, 1024, 256, 64),
-    "response_norm": partial(response_norm, 96, 27, 5),
-    "block_matching": partial(block_matching, 24, 8, 8),
-    "bilinear": partial(bilinear, 32, 64, 64, 64),
-    "complex_product": partial(complex_product, 256),
-}
+def origins(rows: Sequence[Row]) -> list[str]:
+    """Where and when they were measured: one line, but for rows of several days."""
+    return sorted({str(row.measured) for row in rows})
+
+
+def show(rows: Sequence[Row], settings: Settings) -> None:
+    """The table, and what comes of it."""
+    out, (first, second) = console(), titles(settings)
+    shown = table(f"{first} beside {second}, {settings.target}", ["operator"], [f"{first}, ms", f"{second}, ms", "share", "found in", "found in"])
+    for row in rows:
+        times = (f"{seconds * 1e3:.4f}" for seconds in row.seconds)
+        shown.add_row(f"{row.name}{MARKS[row.known]}", *times, str(row.share), *map(short, row.took))
+    out.print(shown)
+    for line in [LEGEND, *summary(rows, settings), *origins(rows)]:
+        out.print(line)
+
+
+def _options() -> argparse.Namespace:
+    options = parser(__doc__)
+    options.add_argument("--only", nargs="+", metavar="NAME", choices=[*FAMILIES, *OPERATORS], help="operators, or families (default: all)")
+    options.add_argument("--sizes", type=int, choices=(1, 2), default=2, help="of each family (default: %(default)s)")
+    options.add_argument("--trials", type=int, default=0, help="of the first program; 0: the model's pick (default: %(default)s)")
+    options.add_argument("--against", type=int, default=200, metavar="TRIALS", help="of the second program (default: %(default)s)")
+    options.add_argument("--seed", type=int, default=0, help="of the searches (default: %(default)s)")
+    options.add_argument("--turns", type=int, default=100, help="of each comparison (default: %(default)s)")
+    options.add_argument("--records", metavar="FOLDER", help="continue from and append to record files in this folder")
+    options.add_argument("--results", type=Path, metavar="FILE", default=RESULTS, help="where rows are kept (default: %(default)s)")
+    options.add_argument("--markdown", type=Path, metavar="FILE", help="also write the table for the docs")
+    options.add_argument("--table", action="store_true", help="run nothing")
+    add_target(options)
+    return options.parse_args()
+
+
+def names_of(given: argparse.Namespace) -> list[str]:
+    """The operators that were asked for."""
+    sized = [name for family in FAMILIES for name in [one for one in OPERATORS if one.startswith(f"{family}_")][: given.sizes]]
+    return [name for name in sized if not given.only or name in given.only or any(name.startswith(f"{one}_") for one in given.only)]
+
+
+def main() -> int:
+    given = _options()
+    in_one_thread()
+    target, measured, names = target_of(given), provenance.here(), names_of(given)
+    settings = Settings(str(target), given.trials, given.against, given.seed, given.turns)
+    done = finished(load(given.results), settings, measured)
+    missing = [] if given.table else [name for name in names if name not in done]
+    print(f"{len(names)} operators, {len(names) - len(missing)} of them in {given.results}. {machine_line()}", file=sys.stderr, flush=True)
+    for number, name in enumerate(missing, 1):
+        done[name] = run(name, target, settings, given.records)
+        append(given.results, done[name])
+        print(f"{number}/{len(missing)} {name}: {done[name].share}", file=sys.stderr, flush=True)
+    rows = [done[name] for name in names if name in done]
+    if not rows:
+        print(f"{given.results} has no row of these settings and this commit", file=sys.stderr)
+        return 1
+    show(rows, settings)
+    if given.markdown:
+        given.markdown.write_text(markdown(rows, settings))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

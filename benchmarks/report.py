@@ -7,13 +7,17 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from common import short, table
+from operator_sets import MARKS
 from results import EAGER, OURS, Cell, Result
 from rich.table import Table
 from suite import Row
 
+from ansor.dataset.known import FAMILY, NOTHING, OPERATOR
+
 RIVAL_TITLES = {EAGER: "PyTorch eager", "inductor": "PyTorch Inductor", "onnxruntime": "ONNX Runtime"}
 GEOMEAN_EAGER, GEOMEAN_BEST, WORST, UNUSUAL, INT8_OVER_FP32 = 1.3, 1.1, 0.95, 2.0, 1.6
 INT8_PAIR = ("int8_matmul_512", "matmul_512")
+NOTHING_KNOWN: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -42,10 +46,10 @@ def geomean(values: Iterable[float]) -> float | None:
     return math.exp(math.fsum(logs) / len(logs)) if logs else None
 
 
-def summary(rows: Sequence[Row], results: Mapping[str, Result], learned: Container[str] = ()) -> list[Line]:
+def summary(rows: Sequence[Row], results: Mapping[str, Result], known: Mapping[str, str] = NOTHING_KNOWN) -> list[Line]:
     """What was asked for, beside what was found in those rows that have results. A row of ours that failed, or is wrong, is a line that missed.
 
-    learned: rows whose programs the package's model learned from; the others have means of their own.
+    known: of each row, how much of it the package's model learned from (`known_to_model`); those of which it knows less have means of their own.
     """
     found = [(row, results[row.name]) for row in rows if row.name in results]
     fp32 = [(row, result) for row, result in found if row.fp32]
@@ -59,8 +63,10 @@ def summary(rows: Sequence[Row], results: Mapping[str, Result], learned: Contain
         _worst("worst fp32 row against the best rival", against_best, None),
         Line("geomean of unusual operators against PyTorch eager", geomean(unusual), UNUSUAL, f"{len(unusual)} rows"),
     ]
-    if any(row.name in learned for row, _ in fp32):
-        lines += [_others("PyTorch eager", against_eager, learned), _others("the best rival", against_best, learned)]
+    for what, learned in (("operators", (OPERATOR,)), ("families", (OPERATOR, FAMILY))):
+        if any(known.get(row.name) in learned for row, _ in fp32):
+            others = [row.name for row, _ in fp32 if known.get(row.name) not in learned]
+            lines += [_others("PyTorch eager", against_eager, others, what), _others("the best rival", against_best, others, what)]
     lines += [Line(f"{row.name} against PyTorch eager", result.ratio(EAGER), row.aim) for row, result in found if row.aim is not None]
     lines += _int8(results)
     lines += [Line(f"{row.name}: {result.ours.problem}", 0.0, 1.0) for row, result in found if not result.ours.counts]
@@ -72,9 +78,9 @@ def _worst(what: str, ratios: Mapping[str, float], aim: float | None) -> Line:
     return Line(what, ratios.get(name), aim, name)
 
 
-def _others(rival: str, ratios: Mapping[str, float], learned: Container[str]) -> Line:
-    kept = [ratio for name, ratio in ratios.items() if name not in learned]
-    return Line(f"the same against {rival}, of rows that the model did not learn from", geomean(kept), None, f"{len(kept)} rows")
+def _others(rival: str, ratios: Mapping[str, float], others: Container[str], what: str) -> Line:
+    kept = [ratio for name, ratio in ratios.items() if name in others]
+    return Line(f"the same against {rival}, of {what} that the model did not learn from", geomean(kept), None, f"{len(kept)} rows")
 
 
 def _int8(results: Mapping[str, Result]) -> list[Line]:
@@ -85,8 +91,9 @@ def _int8(results: Mapping[str, Result]) -> list[Line]:
     return [Line("our int8 matmul 512 against our fp32 matmul 512", (fp32 or 0.0) / (int8 or 1.0), INT8_OVER_FP32, "timed in different rows")]
 
 
-def results_table(title: str, rows: Sequence[Row], results: Mapping[str, Result], rivals: Sequence[str], learned: Container[str] = ()) -> Table:
-    """One line for each row with a result, groups apart. Rows that the package's model learned from have a star."""
+def results_table(title: str, rows: Sequence[Row], results: Mapping[str, Result], rivals: Sequence[str],
+                  known: Mapping[str, str] = NOTHING_KNOWN) -> Table:
+    """One line for each row with a result, groups apart; with the marks of what the package's model knows."""
     numbers = ["ours ms", "GFLOP/s", "% of peak", *(f"{RIVAL_TITLES[rival]} / ours" for rival in rivals), "error", "aim", "tuned in", "setup of others"]
     shown = table(title, ["operator"], numbers)
     found = [row for row in rows if row.name in results]
@@ -95,7 +102,7 @@ def results_table(title: str, rows: Sequence[Row], results: Mapping[str, Result]
         ours, gflops, share = result.ours, result.gflops(OURS), result.share(OURS)
         setup = sum(result.cells[rival].setup for rival in rivals if rival in result.cells)
         shown.add_row(
-            f"{row.name}{' *' if row.name in learned else ''}",
+            f"{row.name}{MARKS[known.get(row.name, NOTHING)]}",
             f"{1e3 * ours.seconds:.3f}" if ours.seconds else "-", f"{gflops:.1f}" if gflops else "-", f"{100 * share:.1f}" if share else "-",
             *(_compared(result.cells.get(rival)) for rival in rivals), _error(ours), _verdict(row, result), short(ours.setup), short(setup),
             end_section=number + 1 == len(found) or found[number + 1].group != row.group,

@@ -17,9 +17,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from common import add_target, calls, console, in_one_thread, machine_line, parser, table, target_of
+from operator_sets import LEGEND, mark
 
 import ansor
-from ansor.dataset.known import is_learned
 from ansor.measure.interleaved import interleaved
 from ansor.targets.base import Target
 from ansor.tasks.task import SearchTask
@@ -65,6 +65,7 @@ def reached(name: str, seconds: float, target: Target) -> tuple[float, float]:
     begin = time.perf_counter()
     kernel = ansor.auto_schedule(RIVALS[name].tensors, target=target, trials=TRIALS, minutes=seconds / 60)
     took = time.perf_counter() - begin
+    assert isinstance(kernel, ansor.Kernel)
     return task.flop / interleaved(calls(task, {name: kernel}), turns=60)[name].median / 1e9, took
 
 
@@ -82,11 +83,11 @@ def main() -> int:
         rival = RIVALS[name]
         gflops, took = reached(name, given.share * rival.seconds, target)
         fewest = min(fewest, gflops / rival.gflops)
-        mark = " *" if is_learned(rival.tensors()) else ""
-        shown.add_row(f"{name}{mark}", f"{rival.gflops:.0f}", f"{rival.seconds:.0f}", f"{gflops:.0f}", f"{took:.1f}", f"{gflops / rival.gflops:.2f}")
+        label = f"{name}{mark(rival.tensors())}"
+        shown.add_row(label, f"{rival.gflops:.0f}", f"{rival.seconds:.0f}", f"{gflops:.0f}", f"{took:.1f}", f"{gflops / rival.gflops:.2f}")
         print(f"{name}: {gflops:.0f} GFLOP/s in {took:.1f} s", file=sys.stderr, flush=True)
     out.print(shown)
-    out.print("* the model in the package learned from programs of this operator")
+    out.print(LEGEND)
     out.print(f"{'reached on every one' if fewest >= 1 else 'not reached on every one'}. {machine_line()}")
     return 0
 

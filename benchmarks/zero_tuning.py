@@ -3,9 +3,9 @@
     python benchmarks/zero_tuning.py                                   # a few of each kind, 64 trials each
     python benchmarks/zero_tuning.py --tasks 40 --records build/zero   # more, continued from earlier trials
     python benchmarks/zero_tuning.py --model unseen.json.gz --kinds capsule transposed
-    python benchmarks/zero_tuning.py --set pristine --trials 200       # families on which nothing was ever chosen (`pristine.py`)
 
-The operators are tasks of the data set that were held out when the package's model was trained, or those of `pristine.py`. For each one, a kernel is picked
+The operators are tasks of the data set that were held out when the package's model was trained: of families that it knows, in other sizes, and constants were
+chosen by their figures (`pristine.py` has operators of which neither is true). For each one, a kernel is picked
 (`trials=0`) and one is tuned, and both run in turns in one process, with constants bound. `share`: speed of the picked kernel relative to the tuned one, median
 and middle 80 % of the turns; `picked in`: seconds from the declaration to the choice, without the compiler; `sure`: the confidence that is given with it.
 `--model` takes another model, such as one that never saw some kinds: `ansor dataset train DIR --without capsule transposed --output unseen.json.gz`.
@@ -18,8 +18,8 @@ import time
 from argparse import Namespace
 from pathlib import Path
 
-import pristine
 from common import add_target, console, geomean, in_one_thread, machine_line, parser, records_at, short, side_by_side, table, target_of
+from operator_sets import LEGEND, mark
 
 from ansor import api
 from ansor.cost_model.base import CostModel
@@ -36,7 +36,6 @@ from ansor.tasks.task import SearchTask
 
 def main() -> int:
     options = parser(__doc__)
-    options.add_argument("--set", choices=("held out", "pristine"), default="held out", help="of operators (default: %(default)s)")
     options.add_argument("--tasks", type=int, default=24, help="how many, kinds taking turns (default: %(default)s)")
     options.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS), help="only these (default: all)")
     options.add_argument("--trials", type=int, default=64, help="of the tuned kernel (default: %(default)s)")
@@ -55,11 +54,14 @@ def main() -> int:
     slowest = 0.0
     for number, (kind, task) in enumerate(tasks, 1):
         share, picked, tuned, confidence, seconds = compared(task, model, given.trials, records_at(given.records, task.name), given.turns)
-        shown.add_row(task.name, f"{picked * 1e3:.3f}", f"{tuned * 1e3:.3f}", str(share), "-" if confidence is None else f"{confidence:.2f}", short(seconds))
+        sure = "-" if confidence is None else f"{confidence:.2f}"
+        name = f"{task.name}{mark(task.declared.tensors)}"
+        shown.add_row(name, f"{picked * 1e3:.3f}", f"{tuned * 1e3:.3f}", str(share), sure, short(seconds))
         shares.setdefault(kind, []).append(share.median)
         slowest = max(slowest, seconds)
         print(f"{number}/{len(tasks)} {task.name}: {share}", file=sys.stderr, flush=True)
     out.print(shown)
+    out.print(LEGEND)
     for kind, found in shares.items():
         out.print(f"{kind:18} {geomean(found):.2f}  ({len(found)} tasks)")
     everything = [share for found in shares.values() for share in found]
@@ -68,9 +70,7 @@ def main() -> int:
 
 
 def tasks_of(given: Namespace, target: Target) -> list[tuple[str, SearchTask]]:
-    """Kinds and tasks of the set that was asked for."""
-    if given.set == "pristine":
-        return [(name, SearchTask(tensors=declare(), target=target, name=name)) for name, declare in pristine.OPERATORS.items()]
+    """Kinds and tasks that were asked for."""
     held_out = [one for one in dataset_tasks() if one.kind in given.kinds and (given.seen or fold_of(one) == HELD_OUT)]
     return [(one.kind, search_task(one, target)) for one in held_out[: given.tasks]]
 

@@ -1,16 +1,51 @@
-"""Which operators the model in the package learned from: a figure of one of these says less than that of another."""
+"""What the model in the package learned from: a figure of an operator that it knows says less than that of another."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 
+from ansor.dataset.family import reductions
 from ansor.dataset.operators import DatasetTask, dataset_tasks
 from ansor.dataset.split import HELD_OUT, fold_of
 from ansor.ir.dag import Dag
 from ansor.ir.normal.form import normal_form
 from ansor.te.tensor import Tensor
+
+OPERATOR, FAMILY, PARTS, NOTHING = "operator", "family", "parts", "nothing"
+
+
+def known_to_model(tensors: Sequence[Tensor]) -> str:
+    """How much of a declaration the model in the package learned from: OPERATOR, programs of it, as `is_learned` says; FAMILY, programs of its family in other
+    sizes; PARTS, each of its reductions, in other families; NOTHING, less than that. By what the declaration computes, not by names."""
+    if is_learned(tensors):
+        return OPERATOR
+    found = reductions(tensors)
+    if found in learned_families():
+        return FAMILY
+    return PARTS if _parts(found) <= _learned_parts() else NOTHING
+
+
+@cache
+def learned_families() -> frozenset[tuple[str, ...]]:
+    """The families of the tasks that the model in the package learned from. Some seconds."""
+    return frozenset(reductions(task.declare()) for task in _learned_tasks())
+
+
+@cache
+def _learned_parts() -> frozenset[str]:
+    return frozenset[str]().union(*map(_parts, learned_families()))
+
+
+def _parts(found: Iterable[str]) -> frozenset[str]:
+    """Reductions, whether they read inputs or what other reductions made."""
+    return frozenset(re.sub(r"@\d+", "", one) for one in found)
+
+
+def _learned_tasks() -> Iterator[DatasetTask]:
+    return (task for task in dataset_tasks() if fold_of(task) != HELD_OUT)
 
 
 def is_learned(tensors: Sequence[Tensor]) -> bool:
@@ -25,7 +60,7 @@ def _key(tensors: Sequence[Tensor]) -> str:
 @cache
 def _learned() -> frozenset[str]:
     """Some seconds."""
-    return frozenset(_key(form.declare()) for task in dataset_tasks() if fold_of(task) != HELD_OUT for form in _forms(task))
+    return frozenset(_key(form.declare()) for task in _learned_tasks() for form in _forms(task))
 
 
 def _forms(task: DatasetTask) -> Iterator[DatasetTask]:

@@ -1,11 +1,13 @@
-"""Which operators the package's model learned from."""
+"""What the package's model learned from."""
 
 import pytest
 
-from ansor.dataset.known import is_learned
+from ansor.cost_model.base import read_document
+from ansor.cost_model.pretrained import WEIGHTS
+from ansor.dataset.known import FAMILY, NOTHING, OPERATOR, PARTS, is_learned, known_to_model
 from ansor.dataset.operators import DatasetTask, dataset_tasks
 from ansor.dataset.split import HELD_OUT, fold_of
-from ansor.te import compute, placeholder, reduce_axis
+from ansor.te import compute, nn, placeholder, reduce_axis
 from ansor.te import sum as te_sum
 from ansor.te.tensor import Tensor
 from ansor.te.workloads import matmul
@@ -36,3 +38,18 @@ def test_it_does_not_matter_how_a_declaration_is_written() -> None:
     learned = [size for size in (127, 255, 512, 1000) if is_learned(matmul(size, size, size))]
     assert learned == [size for size in (127, 255, 512, 1000) if is_learned(matmul_with_swapped_operands(size))]
     assert learned and len(learned) < 4
+
+
+def test_the_model_says_of_no_more_tasks_than_those() -> None:
+    about = read_document(WEIGHTS)["about"]
+    assert isinstance(about, dict) and 0 < about["tasks"] <= sum(fold_of(task) != HELD_OUT for task in dataset_tasks())
+
+
+def test_how_much_is_known() -> None:
+    a, b = placeholder((48, 32), name="a"), placeholder((32, 40), name="b")
+    assert known_to_model(first(True).declare()) == OPERATOR
+    assert known_to_model(first(False).declare()) == FAMILY
+    assert known_to_model(matmul(123, 45, 67)) == FAMILY
+    assert known_to_model([a, b, nn.softmax(nn.matmul(a, b))]) == PARTS  # such a product with such a softmax behind it was not among the tasks
+    k = reduce_axis(32, "k")
+    assert known_to_model([a, b, compute((48, 40), lambda i, j: te_sum((a[i, k] - b[k, j]) * (a[i, k] - b[k, j]), axis=k))]) == NOTHING

@@ -1,0 +1,159 @@
+"""The three sets of operators that figures are about, by families: what the model learned from, what else was looked at, and what nothing was chosen on.
+
+    python benchmarks/operator_sets.py                # each operator of the benchmarks with its set, and how much of it the model knows
+    python benchmarks/operator_sets.py --networks     # families of the networks that are in neither of the first two sets; some minutes
+
+A family is what `ansor.dataset.family` makes of a declaration, whatever its sizes. So an operator of the suite in a size that the model has not seen is of the
+first set. Tables mark what the model knows with the signs of `MARKS`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import pristine_operators
+import twelve_operators
+
+from ansor.dataset.family import reductions
+from ansor.dataset.known import FAMILY, NOTHING, OPERATOR, PARTS, known_to_model, learned_families
+from ansor.dataset.operators import dataset_tasks
+from ansor.te.tensor import Tensor
+
+Declaration = Callable[[], Sequence[Tensor]]
+
+MARKS = {OPERATOR: " *", FAMILY: " +", PARTS: " -", NOTHING: ""}
+LEGEND = (
+    "* the model in the package learned from programs of this operator; + of its family, in other sizes; "
+    "- of each of its reductions, in other families; no mark: of none of these"
+)
+
+
+@dataclass(frozen=True)
+class OperatorSet:
+    """Some families. why: what makes a figure of one of them worth more or less."""
+
+    name: str
+    why: str
+    operators: Callable[[], Iterable[tuple[str, Declaration]]]
+
+    @property
+    def families(self) -> frozenset[tuple[str, ...]]:
+        """Of all its operators."""
+        return _families(self)
+
+
+def _learned() -> Iterator[tuple[str, Declaration]]:
+    return ((task.name, task.declare) for task in dataset_tasks() if reductions(task.declare()) in learned_families())
+
+
+def _tuned_on() -> Iterator[tuple[str, Declaration]]:
+    from disguises import OPERATORS as disguised
+    from short_time import RIVALS
+    from suite import ROWS  # torch
+
+    yield from ((task.name, task.declare) for task in dataset_tasks())
+    yield from ((row.name, row.operator().declare) for row in ROWS)
+    yield from twelve_operators.OPERATORS.items()
+    yield from ((name, rival.tensors) for name, rival in RIVALS.items())
+    yield from disguised.items()
+
+
+def _pristine() -> Iterator[tuple[str, Declaration]]:
+    yield from pristine_operators.OPERATORS.items()
+
+
+SETS = (
+    OperatorSet(
+        "learned",
+        "the model in the package was trained on measured programs of these families: four fifths of the tasks of `ansor.dataset.operators`, "
+        "in other sizes than the fifth that was held out. Figures of it say how well programs are told apart that are like those seen before.",
+        _learned,
+    ),
+    OperatorSet(
+        "tuned on",
+        "not trained on, but looked at while the project was made: `ESTIMATED`, `AGREED` and `SURE` of `ansor.run.zero_tuning`, the parameters of "
+        "the search, features, rules and algorithms were chosen by figures of the held-out tasks, the suite, `twelve_operators`, `short_time`, "
+        "`disguises` and the networks. Most of these are of families of the first set; the others are this one.",
+        _tuned_on,
+    ),
+    OperatorSet(
+        "pristine",
+        "nothing was ever chosen on these families. Whoever changes anything because of a figure of one of them moves it to the set above.",
+        _pristine,
+    ),
+)
+"""Each family is of the first set that has it."""
+
+OF_NETWORKS: Mapping[str, str] = {
+    "[1 0]": "resnet18",
+    "max([0+r0 1+r1 2])": "resnet18",
+    "sum([r0 0])": "resnet18",
+    "sum(([r0 0] * [r0]))": "efficientnet_b0",
+    "([0 1] * [1])": "efficientnet_b0",
+    "sum([r0]); sum((([r0] - @0[]) * ([r0] - @0[])))": "convnext_t",
+}
+"""Families of the networks' kernels that are of neither of the first two sets otherwise, with the network: what `--networks` prints."""
+
+
+@cache
+def _families(one: OperatorSet) -> frozenset[tuple[str, ...]]:
+    return frozenset(reductions(declare()) for _, declare in one.operators())
+
+
+def set_of(tensors: Sequence[Tensor]) -> str:
+    """The name of the first set that has the family of a declaration. Raises LookupError for one that is of none: put it where it belongs."""
+    found = reductions(tensors)
+    if "; ".join(found) in OF_NETWORKS:
+        return "tuned on"
+    for one in SETS:
+        if found in one.families:
+            return one.name
+    raise LookupError(f"the family {'; '.join(found)} is of no set of operators; put its operator where it belongs")
+
+
+def mark(tensors: Sequence[Tensor]) -> str:
+    """The sign behind an operator's name in tables: how much of it the model knows."""
+    return MARKS[known_to_model(tensors)]
+
+
+def _shown() -> Iterator[str]:
+    for one in SETS:
+        yield f"{one.name}: {one.why}"
+        for name, declare in dict(one.operators()).items():
+            if set_of(declare()) == one.name:
+                yield f"    {name}{mark(declare())}    {'; '.join(reductions(declare()))}"
+
+
+def _networks() -> Iterator[str]:
+    from network_models import NETWORKS
+
+    from ansor.graph.tasks import extract
+
+    warnings.simplefilter("ignore")
+    met: set[str] = set()
+    for network in NETWORKS.values():
+        for task in extract(network.model(), network.inputs(1)).tasks:
+            found = reductions(task.tensors)
+            if found not in SETS[0].families | SETS[1].families and "; ".join(found) not in met:
+                met.add("; ".join(found))
+                yield f"{network.name}: {'; '.join(found)}"
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--networks", action="store_true", help="the families of networks instead")
+    given = options.parse_args()
+    for line in _networks() if given.networks else _shown():
+        print(line, flush=True)
+    if not given.networks:
+        print(LEGEND)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

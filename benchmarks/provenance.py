@@ -1,0 +1,46 @@
+"""Where and when something was measured, and of what: figures mean little without."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from ansor.codegen.toolchain import processor_name
+from ansor.cost_model.pretrained import package_version
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """commit: of this package, with a + where files had changes; date: ISO's; model: a digest of the one in the package."""
+
+    commit: str
+    machine: str
+    date: str
+    model: str
+
+    def __str__(self) -> str:
+        return f"measured at commit {self.commit} on {self.machine}, {self.date}, model {self.model}"
+
+
+def here() -> Measured:
+    """This package on this machine, today."""
+    return Measured(commit(), f"{processor_name()}, {os.cpu_count()} cores, {platform.system()}", date.today().isoformat(), package_version())
+
+
+def commit() -> str:
+    """The commit that is checked out; "unknown" without git's history."""
+    try:
+        name = _git("rev-parse", "--short=7", "HEAD")
+        return f"{name}+" if _git("status", "--porcelain", "--untracked-files=no") else name
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def _git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
