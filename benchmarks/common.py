@@ -38,10 +38,15 @@ def side_by_side(task: SearchTask, ours: Best, theirs: Best, turns: int, limit: 
 
 def calls(task: SearchTask, kernels: Mapping[str, Kernel]) -> dict[str, Callable[[], object]]:
     """Calls of kernels of one task, all on the same numbers of chance; constants are bound, and buffers are there and aligned: kernels alone are timed."""
-    rng, ranges = np.random.default_rng(0), input_ranges(task.dag)
-    values = {one.name: (rng.random(one.shape) * 2 - 1).astype(one.dtype) if one.dtype.startswith("float") else
-              rng.integers(*ranges.get(one.name, (-100, 99)), one.shape, endpoint=True).astype(one.dtype) for one in task.dag.inputs}
+    values = inputs_of(task)
     return {name: _call(kernel, values) for name, kernel in kernels.items()}
+
+
+def inputs_of(task: SearchTask) -> dict[str, NDArray[np.generic]]:
+    """Numbers of chance for all inputs and constants, the same each time; what chooses an element is within bounds."""
+    rng, ranges = np.random.default_rng(0), input_ranges(task.dag)
+    return {one.name: (rng.random(one.shape) * 2 - 1).astype(one.dtype) if one.dtype.startswith("float") else
+            rng.integers(*ranges.get(one.name, (-100, 99)), one.shape, endpoint=True).astype(one.dtype) for one in task.dag.inputs}  # fmt: skip
 
 
 def _call(kernel: Kernel, values: Mapping[str, NDArray[np.generic]]) -> Callable[[], object]:

@@ -96,6 +96,18 @@ OF_NETWORKS: Mapping[str, str] = {
     "sum(([r0 0] * [r0]))": "efficientnet_b0",
     "([0 1] * [1])": "efficientnet_b0",
     "sum([r0]); sum((([r0] - @0[]) * ([r0] - @0[])))": "convnext_t",
+    "([0 1] + select(lt(axis[0], constant), [0 1], [0 1]))": "vit_b",
+    "[1 0 2]": "vit_b",
+    "([0 1] + [1])": "vit_b",
+    "[0]": "vit_b",
+    "(([0 1] + [0+? 1]) + [0 1])": "bert",
+    "([0 1] + [0+? 1])": "distilbert",
+    "[0+? 1]": "llama_small",
+    "([0] * [0])": "llama_small",
+    "(([0 1] * [0]) * [1])": "llama_small",
+    "(([0 1 2] * [1 2]) + ([1 2] * select(lt(axis[2], constant), [0 1 2], [0 1 2])))": "llama_small",
+    "sum(([0+r0 r1] * [r0 r1 1]))": "whisper_encoder",
+    "sum(([0+r0 1+r1 2+r2 r3] * [r0 r1 r2 r3 3]))": "resnet3d_18",
 }
 """Families of the networks' kernels that are of neither of the first two sets otherwise, with the network: what `--networks` prints."""
 

@@ -4,10 +4,12 @@
     python benchmarks/pristine.py --trials 64 --against 1000
     python benchmarks/pristine.py --target "cpu -mcpu=znver3" --threads 2    # AVX2, two threads
     python benchmarks/pristine.py --only min_plus chain --sizes 1            # families, the first size of each
+    python benchmarks/pristine.py --check                                    # times nothing: picks are run and held against the declaration, two minutes
     python benchmarks/pristine.py --table                                    # runs nothing: what the results file has
 
 The operators are those of `pristine_operators.py`, two sizes of each family. Each is tuned twice, with another seed, and the fastest programs of both runs are
-timed in turns in one process, with constants bound. With `--trials 0` the first is what the model picks (`trials=0`). `share`: speed of the first program
+timed in turns in one process, with constants bound. With `--trials 0` the first is what the model picks (`trials=0`), which
+is proved before: measured programs always are. `share`: speed of the first program
 relative to the second, median and middle 80 % of the turns;
 marks: how much of the operator the model knows, after all. Each row is written to the results file when it is done; a run with the same settings, commit and
 model goes on where the last one was stopped. `--markdown` writes the table for a page of the docs.
@@ -17,21 +19,27 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import numpy as np
 import provenance
-from common import Ratio, add_target, console, geomean, in_one_thread, machine_line, parser, records_at, short, side_by_side, table, target_of
+from common import Ratio, add_target, console, geomean, in_one_thread, inputs_of, machine_line, parser, records_at, short, side_by_side, table, target_of
 from operator_sets import LEGEND, MARKS
 from pristine_operators import FAMILIES, OPERATORS
 from provenance import Measured
 
 from ansor import api
+from ansor.codegen.c_toolchain import CToolchain
+from ansor.codegen.toolchain import find_compiler
 from ansor.dataset.known import PARTS, known_to_model
+from ansor.ir.evaluate import evaluate
 from ansor.run.choosing import chosen
+from ansor.run.kernels import built
 from ansor.run.states import Best
 from ansor.run.zero_tuning import pick
 from ansor.targets.base import Target
@@ -39,6 +47,7 @@ from ansor.tasks.task import SearchTask
 
 RESULTS = Path("build") / "pristine.jsonl"
 LONG_SEED = 1000
+TOLERANCE = 1e-3
 AIMS = {(0, 200): (0.90, 0.70), (64, 1000): (0.98, 0.0)}
 """Trials -> the geometric mean and the least share that are asked for."""
 
@@ -103,11 +112,40 @@ def run(name: str, target: Target, settings: Settings, records: str | None) -> R
     return Row(name, settings, provenance.here(), known_to_model(task.declared.tensors), share, (few_one, many_one), (few_s, many_s))
 
 
+def error_of(task: SearchTask, program: Best) -> float:
+    """Largest difference of a program's outputs from what the declaration says, over the largest element; infinite for no number."""
+    values = inputs_of(task)
+    (kernel,) = built([task], [program], CToolchain(find_compiler(task.target.compiler)))
+    got = kernel(*(values[one.name] for one in kernel.arguments if one.role != "output"))
+    wanted = evaluate(task.declared.outputs, values)
+    outputs = got if isinstance(got, tuple | list) else (got,)
+    errors = [float(np.abs(np.asarray(one, np.float64) - two).max() / max(np.abs(two).max(), 1e-30)) for one, two in zip(outputs, wanted, strict=True)]
+    return max(error if math.isfinite(error) else math.inf for error in errors)
+
+
+def proved(task: SearchTask, program: Best) -> Best:
+    """The program, whose outputs are right. Raises RuntimeError for one that is wrong."""
+    error = error_of(task, program)
+    if error > TOLERANCE:
+        raise RuntimeError(f"the pick of {task.name} for {task.target} is wrong: error {error:.1e}, more than {TOLERANCE:.0e}")
+    return program
+
+
+def check(names: Sequence[str], target: Target) -> None:
+    """Prove what is picked for these operators."""
+    for name in names:
+        task = SearchTask(tensors=OPERATORS[name](), target=target, name=name)
+        proved(task, pick(task).program)
+        print(f"{name}: right", flush=True)
+
+
 def found(task: SearchTask, trials: int, seed: int, records: Path | None) -> tuple[Best, float]:
     """The best program of so many trials, those in `records` included, or what is picked without any; and the seconds it took."""
     begin = time.perf_counter()
     if not trials:
-        return pick(task, seed=seed).program, time.perf_counter() - begin
+        program = pick(task, seed=seed).program
+        seconds = time.perf_counter() - begin
+        return proved(task, program), seconds
     if records is not None:
         records.parent.mkdir(parents=True, exist_ok=True)
     state = api.tune_tasks([task], trials=trials, records=records, seed=seed)[0]
@@ -171,6 +209,7 @@ def _options() -> argparse.Namespace:
     options.add_argument("--records", metavar="FOLDER", help="continue from and append to record files in this folder")
     options.add_argument("--results", type=Path, metavar="FILE", default=RESULTS, help="where rows are kept (default: %(default)s)")
     options.add_argument("--markdown", type=Path, metavar="FILE", help="also write the table for the docs")
+    options.add_argument("--check", action="store_true", help="only prove the picks")
     options.add_argument("--table", action="store_true", help="run nothing")
     add_target(options)
     return options.parse_args()
@@ -186,6 +225,9 @@ def main() -> int:
     given = _options()
     in_one_thread()
     target, measured, names = target_of(given), provenance.here(), names_of(given)
+    if given.check:
+        check(names, target)
+        return 0
     settings = Settings(str(target), given.trials, given.against, given.seed, given.turns)
     done = finished(load(given.results), settings, measured)
     missing = [] if given.table else [name for name in names if name not in done]

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @dataclass(frozen=True)
 class Measured:
-    """commit: of this package, with a + where files had changes; date: ISO's; model: a digest of the one in the package."""
+    """commit: of this package, with a + where code had changes; date: ISO's; model: a digest of the one in the package."""
 
     commit: str
     machine: str
@@ -34,10 +34,11 @@ def here() -> Measured:
 
 
 def commit() -> str:
-    """The commit that is checked out; "unknown" without git's history."""
+    """The commit that is checked out; "unknown" without git's history. Pages may have changes: figures are written there."""
     try:
         name = _git("rev-parse", "--short=7", "HEAD")
-        return f"{name}+" if _git("status", "--porcelain", "--untracked-files=no") else name
+        changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs", ":!*.md")
+        return f"{name}+" if changed else name
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
 
