@@ -197,7 +197,7 @@ def shown(rows: list[Row], results: dict[str, Result], given: argparse.Namespace
     title = f"{target.threads} thread(s), {' or '.join(map(str, trials))} trials, peak {max((one.peak_gflops for one in mine), default=0):.0f} GFLOP/s"
     known = {row.name: known_to_model(row.operator().declare()) for row in rows if row.name in results}
     out.print(results_table(title, rows, results, given.rivals, known))
-    out.print(f"{LEGEND}: {' and '.join(f'{count} {what}' for what, count in Counter(known.values()).items())}")
+    out.print(f"{LEGEND}\nrows by what the model knows: {', '.join(f'{what} {count}' for what, count in Counter(known.values()).items())}")
     for problem in problems(mine):
         out.print(problem)
     lines = summary(rows, results, known)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ansor.codegen.toolchain import processor_name
 from ansor.cost_model.pretrained import package_version
+from ansor.measure.machine_identity import processor_identity
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -30,7 +31,8 @@ class Measured:
 
 def here() -> Measured:
     """This package on this machine, today."""
-    return Measured(commit(), f"{processor_name()}, {os.cpu_count()} cores, {platform.system()}", date.today().isoformat(), package_version())
+    kind = processor_identity().partition(", ")[0]  # names of virtual machines say little
+    return Measured(commit(), f"{processor_name()} ({kind}), {os.cpu_count()} cores, {platform.system()}", date.today().isoformat(), package_version())
 
 
 def commit() -> str:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import figures
 import pytest
-from figures import ROOT, Figures, lines_of, load, measured, sections, with_line, with_table
-from provenance import Measured, here
+from figures import Figures, lines_of, load, measured, sections, with_line, with_table
+from provenance import ROOT, Measured, here
 
 from ansor.cost_model.pretrained import package_version
 
