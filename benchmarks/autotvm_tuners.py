@@ -25,13 +25,13 @@ import autotvm_templates  # noqa: F401  # registers them
 from common import console, machine_line, parser, table
 
 from ansor import autotvm
+from ansor.compat.autotvm.base_tuner import Tuner
 from ansor.compat.autotvm.config_features import FEATURE_TYPES
 from ansor.compat.autotvm.database import Database, filter_inputs
 from ansor.compat.autotvm.local_measure import BuildResult
 from ansor.compat.autotvm.measure import MeasureOption
 from ansor.compat.autotvm.model_based_tuner import ModelBasedTuner
 from ansor.compat.autotvm.sa_model_optimizer import SimulatedAnnealingOptimizer
-from ansor.compat.autotvm.tuner import Tuner
 from ansor.compat.autotvm.xgboost_cost_model import XGBoostCostModel
 from ansor.compat.common.outcome import MeasureErrorNo
 

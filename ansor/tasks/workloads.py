@@ -8,6 +8,7 @@ from typing import TypeVar, overload
 
 from ansor.errors import DeclarationError
 from ansor.te.tensor import Tensor
+from ansor.templates.template import is_template
 from ansor.zoo.catalogue import OPERATORS
 
 WorkloadFunction = Callable[..., Sequence[Tensor]]
@@ -73,6 +74,8 @@ def find_operator(name: str) -> WorkloadFunction:
         return _workloads[name]
     if name in OPERATORS:
         return OPERATORS[name].function
+    if is_template(name):
+        raise DeclarationError(f"asked for workload {name!r}, which is a template: give the decorated function in place of its name, or templates=[{name!r}]")
     close = difflib.get_close_matches(name, [*_workloads, *OPERATORS], 1)
     hint = f" (did you mean {close[0]}?)" if close else ""
     registered = f"registered are {', '.join(sorted(_workloads))}; " if _workloads else ""

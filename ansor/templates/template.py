@@ -181,6 +181,11 @@ def find_template(name: str) -> TemplateFunction:
     return MissingTask(name)
 
 
+def is_template(name: str) -> bool:
+    """Whether there is a template of that name."""
+    return name in _templates or name in _computes
+
+
 def check_arguments(name: str, args: Sequence[object]) -> None:
     """Raises DeclarationError when the template of that name does not take so many arguments; nothing when there is none."""
     function: Callable[..., object] = _templates.get(name) or _computes.get(name) or MissingTask(name)

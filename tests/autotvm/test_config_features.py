@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ansor.autotvm import ConfigSpace
-from ansor.compat.autotvm.config_features import ConfigFeatures, matrix
+from ansor.compat.autotvm.config_features import ConfigFeatures, feature_rows
 from ansor.errors import ConfigError
 from tests.autotvm.gemm_task import GemmTask
 
@@ -58,5 +58,5 @@ def test_mistakes() -> None:
 
 def test_rows_are_padded() -> None:
     vectors = [np.array([1, 2, 3], np.float32), None, np.array([4], np.float32)]
-    assert matrix(vectors).tolist() == [[1, 2, 3], [0, 0, 0], [4, 0, 0]]
-    assert matrix(vectors, 2).tolist() == [[1, 2], [0, 0], [4, 0]] and matrix([None]).shape == (1, 0)
+    found = feature_rows(vectors, 2)
+    assert found.rows.tolist() == [[1, 2], [0, 0], [4, 0]] and found.segment.tolist() == [0, 1, 2] and found.count == 3

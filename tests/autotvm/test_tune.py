@@ -10,10 +10,10 @@ import pytest
 
 from ansor import autotvm
 from ansor.autotvm import ConfigSpace, GATuner, GridSearchTuner, MeasureInput, MeasureResult, RandomTuner, XGBTuner, callback, database, record
+from ansor.compat.autotvm.base_tuner import Tuner
 from ansor.compat.autotvm.local_measure import BuildResult
 from ansor.compat.autotvm.measure import MeasureOption, Runner
 from ansor.compat.autotvm.measured import Failed
-from ansor.compat.autotvm.tuner import Tuner
 from ansor.errors import ConfigError, RecordError
 from tests.autotvm import templates
 

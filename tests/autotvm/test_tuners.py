@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansor.autotvm import ConfigEntity, ConfigSpace, GATuner, GridSearchTuner, MeasureInput, MeasureResult, RandomTuner, Task
-from ansor.compat.autotvm.tuner import Tuner
+from ansor.compat.autotvm.base_tuner import Tuner
 from ansor.errors import ConfigError
 
 

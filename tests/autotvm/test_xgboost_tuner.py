@@ -8,8 +8,8 @@ from statistics import median
 import pytest
 
 from ansor.autotvm import MeasureInput, MeasureResult, RandomTuner, Task
+from ansor.compat.autotvm.base_tuner import Tuner
 from ansor.compat.autotvm.sa_model_optimizer import SimulatedAnnealingOptimizer
-from ansor.compat.autotvm.tuner import Tuner
 from ansor.compat.autotvm.xgboost_tuner import XGBTuner
 from ansor.errors import ConfigError
 from tests.autotvm.gemm_task import GemmTask, measured
@@ -77,6 +77,14 @@ def test_the_same_seed_gives_the_same_in_any_process() -> None:
     command, root = [sys.executable, "-c", program], Path(__file__).parents[2]
     there = subprocess.run(command, cwd=root, env={"PYTHONHASHSEED": "7"}, capture_output=True, text=True, check=True)
     assert there.stdout.strip() == str(here)
+
+
+def test_it_is_found_where_it_is_in_tvm() -> None:
+    from ansor import autotvm
+    from ansor.autotvm.tuner import GATuner, Tuner
+    from ansor.autotvm.tuner import XGBTuner as imported
+
+    assert imported is autotvm.tuner.XGBTuner is autotvm.XGBTuner is XGBTuner and autotvm.tuner.Tuner is Tuner and autotvm.tuner.GATuner is GATuner
 
 
 def test_mistakes() -> None:

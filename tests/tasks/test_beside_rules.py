@@ -37,6 +37,11 @@ def right(kernel: Kernel | Program) -> bool:
     return bool(np.allclose(np.asarray(kernel(a, b)), a @ b, rtol=1e-4))
 
 
+def test_the_name_of_a_template_is_no_workload() -> None:
+    with pytest.raises(DeclarationError, match=r"'tests/matmul', which is a template: give the decorated function .*, or templates=\['tests/matmul'\]"):
+        ansor.auto_schedule("tests/matmul", SIZES)
+
+
 @pytest.mark.parametrize("given", ["tests/matmul", template, autotvm.task.create("tests/matmul", SIZES, "llvm")])
 def test_templates_are_searched_beside_the_rules(given: Template) -> None:
     plain = ansor.SearchTask(matmul, SIZES, ONE)

@@ -7,6 +7,7 @@ from ansor.compat.autotvm import graph_tuner as graph_tuner
 from ansor.compat.autotvm import local_measure as local_measure
 from ansor.compat.autotvm import measure as measure
 from ansor.compat.autotvm import record as record
+from ansor.compat.autotvm import tuner as tuner
 from ansor.compat.autotvm.ga_tuner import GATuner as GATuner
 from ansor.compat.autotvm.index_tuners import GridSearchTuner as GridSearchTuner
 from ansor.compat.autotvm.index_tuners import RandomTuner as RandomTuner

@@ -8,9 +8,10 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from ansor.compat.autotvm.base_tuner import HasSpace
 from ansor.compat.autotvm.feature import SAMPLES, get_buffer_curve_sample_flatten, get_itervar_feature_flatten
-from ansor.compat.autotvm.tuner import HasSpace
 from ansor.errors import AnsorError, ConfigError
+from ansor.ir.feature_rows import FeatureRows
 from ansor.manual.schedule import Schedule
 from ansor.te.tensor import Tensor
 from ansor.templates.space import ConfigEntity, ConfigSpace
@@ -77,12 +78,10 @@ _of_loops: dict[str, Callable[[Schedule, Sequence[Tensor]], Vector]] = {
 }
 
 
-def matrix(vectors: Sequence[Vector | None], width: int | None = None) -> Vector:
-    """One row for each vector: short ones end in zeros, None is all zeros. width: of the rows, by default that of the longest."""
-    if width is None:
-        width = max((len(vector) for vector in vectors if vector is not None), default=0)
+def feature_rows(vectors: Sequence[Vector | None], width: int) -> FeatureRows:
+    """One program of one row for each vector: short ones end in zeros, longer ones are cut off, None is all zeros."""
     rows = np.zeros((len(vectors), width), dtype=np.float32)
     for row, vector in zip(rows, vectors, strict=True):
         if vector is not None:
             row[: len(vector)] = vector[:width]
-    return rows
+    return FeatureRows(rows, np.arange(len(rows)), len(rows))

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from random import Random
 
+from ansor.compat.autotvm.base_tuner import HasSpace, Tuner
 from ansor.compat.autotvm.measured import MeasureInput, MeasureResult
-from ansor.compat.autotvm.tuner import HasSpace, Tuner
 from ansor.errors import ConfigError
 from ansor.templates.space import ConfigEntity, ConfigSpace
 

@@ -12,8 +12,8 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ansor.compat.autotvm.base_tuner import HasSpace, Tuner
 from ansor.compat.autotvm.measured import MeasureInput, MeasureResult
-from ansor.compat.autotvm.tuner import HasSpace, Tuner
 from ansor.errors import ConfigError
 from ansor.templates.space import ConfigEntity, ConfigSpace
 
@@ -22,43 +22,25 @@ RANDOM_SHARE = 0.05
 
 
 class Scores(Protocol):
-    """What an optimiser needs of a model."""
+    """What an optimiser needs of a model: a score for each index, higher is better."""
 
-    def predict(self, xs: Sequence[int], output_margin: bool = False) -> NDArray[np.float64]:
-        """A score for each index, higher is better; output_margin: as another model may start from it."""
-        ...
+    def predict(self, xs: Sequence[int], output_margin: bool = False) -> NDArray[np.float64]: ...
 
 
 class CostModel(Scores, Protocol):
-    """Predicts how fast configurations are, by their indices."""
+    """Predicts how fast configurations are, by their indices: see `XGBoostCostModel`. `ys` are calls a second, 0 for a failure."""
 
-    def fit(self, xs: Sequence[int], ys: Sequence[float], plan_size: int) -> None:
-        """Learn from all that was measured: `ys` are calls a second, 0 for a failure. The best `plan_size` matter most."""
-        ...
-
-    def fit_log(self, records: Iterable[tuple[MeasureInput, MeasureResult]], plan_size: int, min_seed_records: int = 500) -> bool:
-        """Learn from a log. Whether there were enough records."""
-        ...
-
-    def load_basemodel(self, base_model: Self) -> None:
-        """Start from what another model knows."""
-        ...
-
-    def spawn_base_model(self) -> Self:
-        """A model like this one that knows nothing yet, for a log."""
-        ...
+    def fit(self, xs: Sequence[int], ys: Sequence[float], plan_size: int) -> None: ...
+    def fit_log(self, records: Iterable[tuple[MeasureInput, MeasureResult]], plan_size: int, min_seed_records: int = 500) -> bool: ...
+    def load_basemodel(self, base_model: Self) -> None: ...
+    def spawn_base_model(self) -> Self: ...
 
 
 class ModelOptimizer(Protocol):
-    """Searches a space for what a model scores highest."""
+    """Searches a space for what a model scores highest: up to `num` indices, best first, none of `exclusive`."""
 
-    def find_maximums(self, model: Scores, num: int, exclusive: Collection[int]) -> list[int]:
-        """Up to `num` indices, best first, none of `exclusive`."""
-        ...
-
-    def reset(self) -> None:
-        """Forget earlier searches."""
-        ...
+    def find_maximums(self, model: Scores, num: int, exclusive: Collection[int]) -> list[int]: ...
+    def reset(self) -> None: ...
 
 
 class ModelBasedTuner(Tuner):

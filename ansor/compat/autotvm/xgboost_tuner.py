@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ansor.compat.autotvm.base_tuner import HasSpace
 from ansor.compat.autotvm.model_based_tuner import ModelBasedTuner, ModelOptimizer
 from ansor.compat.autotvm.sa_model_optimizer import SimulatedAnnealingOptimizer
-from ansor.compat.autotvm.tuner import HasSpace
 from ansor.compat.autotvm.xgboost_cost_model import XGBoostCostModel
 from ansor.errors import ConfigError
 from ansor.templates.space import ConfigSpace
@@ -13,8 +13,8 @@ from ansor.templates.space import ConfigSpace
 class XGBTuner(ModelBasedTuner):
     """`ModelBasedTuner` with `XGBoostCostModel` and, for optimizer="sa", `SimulatedAnnealingOptimizer`; or with an optimiser that is given.
 
-    A bare space has no loops: it needs feature_type="knob". num_threads: of the trees, 1 by default. The same seed and results give the same configurations,
-    in any process. Fitting raises CostModelError where LightGBM does not load. Raises ConfigError for names that there are not.
+    A bare space has no loops: it needs feature_type="knob". loss_type, num_threads, log_interval: see `XGBoostCostModel`. The same seed and results give
+    the same configurations, in any process. Fitting raises CostModelError where LightGBM does not load. Raises ConfigError for names that there are not.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """`tvm.autotvm`: ours."""
 
 from ansor.compat.autotvm import *  # noqa: F403  # all of its names
-from ansor.compat.autotvm.tuner import Tuner as Tuner
+from ansor.compat.autotvm.base_tuner import Tuner as Tuner
 from ansor.compat.tvm.autotvm import env as env
 from ansor.compat.tvm.autotvm import utils as utils
 from ansor.compat.tvm.autotvm.env import GLOBAL_SCOPE as GLOBAL_SCOPE
