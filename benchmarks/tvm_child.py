@@ -22,10 +22,11 @@ from contextlib import contextmanager
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
-from types import FrameType, ModuleType
+from types import CodeType, FrameType, ModuleType
 from typing import NoReturn
 
 import numpy
+import old_numpy
 import pytest
 
 from ansor.compat import tvm
@@ -87,8 +88,13 @@ class CheckoutSupport(MetaPathFinder):
 class WithStandIns(SourceFileLoader):
     """Loads a file while the modules of STAND_INS that we do not have are there, and answer False to everything."""
 
+    def get_code(self, fullname: str) -> CodeType:
+        """Its code, with indices as NumPy took them then."""
+        return compile(ast.fix_missing_locations(old_numpy.OldIndices().visit(ast.parse(self.get_data(self.path)))), self.path, "exec")
+
     def exec_module(self, module: ModuleType) -> None:
         """Run it."""
+        vars(module)[old_numpy.INDEX] = old_numpy.index
         with stand_ins():
             super().exec_module(module)
 
@@ -122,6 +128,7 @@ class Nothing(ModuleType):
 
 def use_checkout(checkout: Path) -> None:
     """`tvm` is ours from now on, and `tvm.testing` has what TVM's has besides."""
+    old_numpy.install()
     alias.install()
     sys.meta_path[:0] = [CheckoutSupport(checkout), ToldWhenUsed()]
     tvm.testing.__path__ = [str(checkout / "python" / "tvm" / "testing")]

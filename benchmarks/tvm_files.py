@@ -7,6 +7,7 @@ Each file runs in a child process, unchanged but for
 
 - imports: `tvm` is `ansor.compat.tvm` (see ansor/compat/tvm/alias.py);
 - trial counts of scripts: numbers given as `num_measure_trials`, `n_trial` or `num_measures_per_round` are at most `--trials` (8);
+- NumPy, for tests only: what versions since TVM 0.9's removed is there (`old_numpy.py`);
 - test support, for tests only: `tvm.testing.*` and `tvm.topi.testing` come from the checkout, where we do not have them.
 
 Random numbers that a test draws begin at seed 0, so that runs can be compared.

@@ -26,6 +26,7 @@ from ansor.manual.running import Running
 from ansor.manual.scheduled_stage import Placing, ScheduledStage, StageOperation, as_list, check_scope
 from ansor.schedule.choice import Choice
 from ansor.schedule.extents import axis_extent, loop_extents
+from ansor.schedule.sized import guards_of
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.state import FuseRelation, SplitRelation, State, initial_state
 from ansor.schedule.steps import CacheRead, CacheWrite, ComputeAt, ComputeInline, Rfactor, Step
@@ -68,6 +69,7 @@ class Schedule:
 
     def __init__(self, dag: Dag) -> None:
         self.dag = dag
+        self.guards = guards_of(dag.declared)  # before schedules compare sizes
         self.choices: list[Choice] = []
         self.state: State = initial_state(dag)
         self._changes: list[Step] = []

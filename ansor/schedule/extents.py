@@ -9,6 +9,7 @@ from ansor.ir.columns import Int, ceil_div, product, smaller
 from ansor.ir.linear import Linear, Quotient, Remainder, Var, of
 from ansor.schedule.state import FuseRelation, SplitRelation, Stage, State
 from ansor.te.expr import Axis
+from ansor.te.size import stand_in
 
 Numbers = Mapping[str, tuple[Int, ...]]
 """Name of a choice -> its numbers: ints for one program, arrays or columns for a population."""
@@ -17,11 +18,11 @@ Numbers = Mapping[str, tuple[Int, ...]]
 def axis_extent(state: State, stage: Stage, axis: Axis, numbers: Numbers) -> Int:
     """Iterations of an axis of a stage: as declared, or of the loop whose partial results the stage combines."""
     if axis.name not in stage.origins.borrowed:
-        return axis.extent
+        return stand_in(axis.extent)
     owner, loop = stage.origins.borrowed[axis.name]
     partial = state[owner]
     # The kept loop's extent depends on nothing but the numbers: a reduction is never cut down to a region.
-    return loop_extents(partial, {one.name: one.extent for one in partial.axes}, numbers)[loop]
+    return loop_extents(partial, {one.name: stand_in(one.extent) for one in partial.axes}, numbers)[loop]
 
 
 def loop_extents(stage: Stage, axes: Mapping[str, Int], numbers: Numbers) -> dict[str, Int]:

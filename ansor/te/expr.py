@@ -20,6 +20,7 @@ from ansor.errors import DeclarationError
 from ansor.support.text import with_article
 from ansor.te.fold import fold, transform, walk
 from ansor.te.operators import Operators
+from ansor.te.size import Size
 
 DTYPES = ("float16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool")
 INDEX = "int32"
@@ -161,6 +162,13 @@ class Not(Expr):
         return f"(not {parts[0]})"
 
 
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """A function by TVM's name, `tir.exp`."""
+
+    name: str
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Call(Expr):
     """A scalar function of floating-point operands: exp, log, sqrt, tanh, ..."""
@@ -168,6 +176,11 @@ class Call(Expr):
     name: str
     arguments: tuple[Expr, ...]
     dtype: str
+
+    @property
+    def op(self) -> Callee:
+        """What is called, as scripts for TVM ask."""
+        return Callee(f"tir.{self.name}")
 
     @property
     def children(self) -> tuple[Expr, ...]:
@@ -265,10 +278,10 @@ def check_dtype(dtype: object) -> str:
 
 def const(value: Number, dtype: str | None = None) -> Const:
     """A literal; Python floats are float32 and ints int32 unless `dtype` says otherwise."""
-    if isinstance(value, Expr) or not isinstance(value, (int, float)):
+    if isinstance(value, Expr) or not isinstance(value, int | float | Size):
         raise DeclarationError(f"te.const takes a Python number, found {type(value).__name__}")
     if dtype is None:
-        dtype = "bool" if isinstance(value, bool) else INDEX if isinstance(value, int) else "float32"
+        dtype = "bool" if isinstance(value, bool) else INDEX if isinstance(value, int | Size) else "float32"
     dtype = check_dtype(dtype)
     if is_float(dtype):
         return Const(_as_float(value, dtype), dtype)
@@ -277,9 +290,14 @@ def const(value: Number, dtype: str | None = None) -> Const:
     if isinstance(value, float) and not value.is_integer():
         raise DeclarationError(f"asked for the {dtype} constant {value}, which is not an integer; use a float dtype or te.cast")
     low, high = _INT_LIMITS[dtype]
-    if not low <= int(value) <= high:
+    if not low <= whole(value) <= high:
         raise DeclarationError(f"asked for the {dtype} constant {_shown(value)}, which is outside {low}..{high}")
-    return Const(int(value), dtype)
+    return Const(whole(value), dtype)
+
+
+def whole(value: Number) -> int:
+    """Sizes stay what they are: open."""
+    return value if isinstance(value, Size) else int(value)
 
 
 def _as_float(value: numbers.Real | Number, dtype: str) -> float:
@@ -299,7 +317,7 @@ def _shown(value: object) -> str:
 
 
 def _operand(value: object) -> Operand:
-    if isinstance(value, (Expr, int, float)):
+    if isinstance(value, Expr | int | float | Size):
         return value
     if isinstance(value, numbers.Real):  # NumPy's
         return int(value) if isinstance(value, numbers.Integral) else _as_float(value, "float32")
@@ -398,9 +416,9 @@ def _folded(op: str, a: Expr, b: Expr, dtype: str) -> Expr | None:
     if op in DIVISIONS and y == 0:
         raise DeclarationError(f"asked for {op} of `{a}` by zero")
     if x is not None and y is not None and op in _FOLD:
-        value = _FOLD[op](int(x), int(y))
+        value = _FOLD[op](whole(x), whole(y))
         limits = _INT_LIMITS[dtype]
-        return Const(value, dtype) if limits[0] <= int(value) <= limits[1] else None
+        return Const(value, dtype) if limits[0] <= whole(value) <= limits[1] else None
     if y == 0 and op in ("add", "sub"):
         return a
     if x == 0 and op == "add":
@@ -441,7 +459,7 @@ def _wrapped(value: Number, dtype: str) -> Number:
     if dtype not in _BITS:
         return value
     low, high = _INT_LIMITS[dtype]
-    return (int(value) - low) % (high - low + 1) + low
+    return (whole(value) - low) % (high - low + 1) + low
 
 
 def substitute(expr: Expr, values: dict[Axis, Expr]) -> Expr:

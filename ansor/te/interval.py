@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ansor.te.expr import LOGIC, Axis, Binary, Const, Expr, Not, is_float
+from ansor.te.expr import LOGIC, Axis, Binary, Const, Expr, Not, is_float, whole
 from ansor.te.fold import fold
 
 Interval = tuple[int, int]
@@ -15,7 +15,7 @@ def interval(expr: Expr) -> Interval | None:
 
 def _interval(expr: Expr, operands: tuple[Interval | None, ...]) -> Interval | None:
     if isinstance(expr, Const):
-        return None if is_float(expr.dtype) else (int(expr.value), int(expr.value))
+        return None if is_float(expr.dtype) else (whole(expr.value), whole(expr.value))
     if isinstance(expr, Axis):
         return (expr.start, expr.start + expr.extent - 1)
     if not isinstance(expr, Binary) or operands[0] is None or operands[1] is None:

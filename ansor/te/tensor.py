@@ -36,6 +36,7 @@ from ansor.te.expr import (
 from ansor.te.fold import walk
 from ansor.te.interval import decided, proven_outside
 from ansor.te.operators import Operators
+from ansor.te.size import Size
 
 _fresh = itertools.count()
 
@@ -265,6 +266,8 @@ def whole_number(value: object) -> int | None:
     """`value` as an int: any integer, a float without fraction (`n / 4`), a constant expression; None for anything else."""
     if isinstance(value, Const):
         value = value.value
+    if isinstance(value, Size):
+        return value
     if isinstance(value, numbers.Real) and not isinstance(value, numbers.Integral):
         return int(float(value)) if float(value).is_integer() else None
     try:

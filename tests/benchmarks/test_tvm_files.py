@@ -32,7 +32,7 @@ TESTS = SHAPES + """
 def test_wrong():
     assert tvm.testing.twice(2) == 5
 def test_told():
-    te.var("n")
+    te.thread_axis("threadIdx.x")
 def test_outer():
     def test_inner(): pass
 def test_gpu():

@@ -51,11 +51,38 @@ def test_ends_of_floats_are_finite_as_there() -> None:
     assert (te.min_value("int8").value, te.max_value("uint8").value) == (-128, 255)
 
 
-@pytest.mark.parametrize("name", ["var", "size_var"])
-def test_sizes_are_numbers(name: str) -> None:
-    assert hasattr(te, name)
-    with pytest.raises(DeclarationError, match=r"asked for te.var\('n'\); shapes are Python integers: write a number in its place, n = 1024"):
-        getattr(te, name)("n")
+def test_sizes_are_told_when_it_is_called() -> None:
+    n, x = te.var("n"), te.var("x", "float32")
+    a = te.placeholder((n,), name="A")
+    c = te.compute(a.shape, lambda i: a[i] * x, name="C")
+    s = te.create_schedule(c.op)
+    s[c].split(c.op.axis[0], factor=64)
+    assert "for C_i_1 in 64" in str(tvm.lower(s, [a, x, c]))
+    f = tvm.build(s, [a, x, c])
+    with pytest.raises(DeclarationError, match="asked for the source of default_function, whose sizes n are open: call it first"):
+        f.get_source()
+    for size in (1, 100, 1024):
+        given, found = tvm.nd.array(np.arange(size, dtype=np.float32)), tvm.nd.array(np.zeros(size, np.float32))
+        f(given, 2.5, found)
+        assert found.numpy().tolist() == (np.arange(size) * 2.5).tolist()
+    assert f.time_evaluator(f.entry_name, tvm.cpu(), number=1)(given, 2.5, found).mean > 0 and "1024" in f.get_source()
+    with pytest.raises(DeclarationError, match="asked to run default_function with n = 1024 and n = 3; give arrays whose shapes agree"):
+        f(given, 2.5, tvm.nd.array(np.zeros(3, np.float32)))
+
+
+def test_sizes_on_which_a_declaration_depends() -> None:
+    n, m = te.size_var("n"), te.size_var("m")
+    a = te.placeholder((8,), name="A")
+    found = tvm.nd.array(np.zeros(8, np.float32))
+    b = te.placeholder((n,), name="B")
+    d = te.compute((n,), lambda i: b[i] + len(range(n)), name="D")
+    with pytest.raises(DeclarationError, match=r"asked to run with n = 8; it was declared as if eq\(n, \d+\) is True for all sizes"):
+        tvm.build(te.create_schedule(d.op), [b, d])(tvm.nd.array(np.zeros(8, np.float32)), found)
+    e = te.compute((8,), lambda i: a[i] + te.cast("float32", i + m), name="E")
+    with pytest.raises(DeclarationError, match="its size m is the extent of no argument"):
+        tvm.build(te.create_schedule(e.op), [a, e])(tvm.nd.array(np.zeros(8, np.float32)), found)
+    tvm.build(te.create_schedule(e.op), [m, a, e])(100, tvm.nd.array(np.zeros(8, np.float32)), found)
+    assert found.numpy().tolist() == list(range(100, 108))
 
 
 def test_names_of_expressions() -> None:

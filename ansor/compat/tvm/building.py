@@ -9,14 +9,21 @@ from ansor.compat.common import program as searched
 from ansor.compat.common.local_target import local_target
 from ansor.compat.tvm.function import Function
 from ansor.compat.tvm.lowered import Lowered, Scheduled, with_outputs
+from ansor.compat.tvm.sized_function import SizedFunction
 from ansor.errors import ScheduleError
 from ansor.manual import program as manual
 from ansor.manual.schedule import Schedule
+from ansor.schedule.sized import open_sizes
 from ansor.schedule.sketch import Sketch
-from ansor.te.tensor import Tensor
+from ansor.te.expr import Expr
+from ansor.te.size import Size
+from ansor.te.tensor import Read, Tensor
+
+Argument = Tensor | Expr | Size | int
+"""An array, a scalar (`te.var` of a float), or a size."""
 
 
-def lower(inp: Scheduled, args: Sequence[Tensor | int], name: str = "main", binds: object = None, simple_mode: bool = False) -> Lowered:
+def lower(inp: Scheduled, args: Sequence[Argument], name: str = "main", binds: object = None, simple_mode: bool = False) -> Lowered:
     """The loops of a schedule; `str` of them is text. Without a result among `args`, all results are arguments, too.
 
     Raises ScheduleError for a step that does not fit the others.
@@ -24,14 +31,14 @@ def lower(inp: Scheduled, args: Sequence[Tensor | int], name: str = "main", bind
     _check(inp, "lower")
     if binds is not None:
         raise ScheduleError("asked to lower with binds; buffers are laid out by the declaration: leave it out")
-    whole = with_outputs(inp, tuple(one for one in args if not isinstance(one, int)))
+    whole = with_outputs(inp, tuple(_tensors(args)))
     if isinstance(inp, Sketch):
         return Lowered.of(searched.lower(inp, whole, name), inp, whole)
     return Lowered.of(manual.lower(inp, whole, simple_mode=simple_mode, name=name), inp, whole)
 
 
 def build(
-    inputs: Scheduled | Lowered, args: Sequence[Tensor | int] | None = None, target: str | None = None, target_host: str | None = None,
+    inputs: Scheduled | Lowered, args: Sequence[Argument] | None = None, target: str | None = None, target_host: str | None = None,
     name: str = "default_function",
 ) -> Function:  # fmt: skip
     """A function of `args`, inputs and outputs in order (of what `lower` gave, its own), for `target`: by default that of the
@@ -46,11 +53,22 @@ def build(
         return build(inputs.scheduled, inputs.args, target, target_host, name)
     _check(inputs, "build")
     local = local_target(target_of(target))
-    tensors = None if args is None else [one for one in args if not isinstance(one, int)]
+    tensors = None if args is None else _tensors(args)
     numbers = {place: one for place, one in enumerate(args or ()) if isinstance(one, int)}
+
+    def made(sketch: Sketch) -> Function:
+        return Function(searched.build(sketch, None, local, name), local.mcpu)
+
+    if isinstance(inputs, Schedule) and open_sizes(inputs.dag.stages):
+        return SizedFunction(inputs.sketch(tensors), inputs.guards, args or inputs.dag.tensors, name, made)  # type: ignore[return-value]  # as good as one
     if isinstance(inputs, Sketch):
         return Function(searched.build(inputs, tensors, local, name), local.mcpu, numbers)
     return Function(manual.build(inputs, tensors, local, name=name), local.mcpu, numbers)
+
+
+def _tensors(args: Sequence[object]) -> list[Tensor]:
+    """The arguments that are arrays, scalars included; the others are sizes."""
+    return [one.tensor if isinstance(one, Read) else one for one in args if not isinstance(one, int | Size)]  # type: ignore[misc]  # refused by who uses it
 
 
 def _check(sch: object, verb: str) -> None:

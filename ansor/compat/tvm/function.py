@@ -18,7 +18,7 @@ from ansor.errors import MeasureError
 from ansor.measure.kernel import Kernel
 
 Array = NumpyArray[np.generic]
-Given = NDArray | Array
+Given = NDArray | Array | float
 
 
 class Function:
@@ -45,9 +45,12 @@ class Function:
         if len(args) != len(wanted):
             names = ", ".join(argument.name for argument in wanted)
             raise TypeError(f"{self.entry_name} takes {len(wanted)} arguments, outputs included ({names}), found {len(args)}")
-        arrays = [_memory(arg) for arg in args]
+        arrays = self._arrays(args)
         outputs = [array for array, argument in zip(arrays, wanted, strict=True) if argument.role == "output"]
         self.kernel(*(array for array, argument in zip(arrays, wanted, strict=True) if argument.role != "output"), out=outputs)
+
+    def _arrays(self, args: tuple[Given, ...]) -> list[Array]:
+        return [_memory(arg, argument.dtype) for arg, argument in zip(self._without_numbers(args), self.kernel.arguments, strict=True)]
 
     def _without_numbers(self, args: tuple[Given | int, ...]) -> tuple[Given, ...]:
         """The arrays. Raises ValueError for another number than the function was built for."""
@@ -55,8 +58,8 @@ class Function:
             for place, number in self.numbers.items():
                 if args[place] != number:
                     raise ValueError(f"{self.entry_name} was built for {number} as argument {place}, but {args[place]} was given; build it for that size")
-            return tuple(arg for place, arg in enumerate(args) if place not in self.numbers)  # type: ignore[misc]  # those are arrays
-        return args  # type: ignore[return-value]  # told below if they are not
+            return tuple(arg for place, arg in enumerate(args) if place not in self.numbers)
+        return args
 
     def __getitem__(self, name: str) -> Function:
         """The function of that name. Raises AttributeError for another than its own."""
@@ -77,7 +80,7 @@ class Function:
 
         def evaluate(*args: Given | int) -> BenchmarkResult:
             function(*args)  # which checks them
-            call = function._unchecked([_memory(arg) for arg in function._without_numbers(args)])
+            call = function._unchecked(function._arrays(args))
             return timed(call, number, repeat, min_repeat_ms / 1e3, lambda: time.sleep(cooldown_interval_ms / 1e3), repeats_to_cooldown)
 
         return evaluate
@@ -117,5 +120,6 @@ class Function:
         return f"Function({self.entry_name}: {', '.join(argument.name for argument in self.kernel.arguments)})"
 
 
-def _memory(given: Given) -> Array:
-    return given.memory if isinstance(given, NDArray) else given
+def _memory(given: Given, dtype: str) -> Array:
+    """Numbers are arrays without dimensions."""
+    return given.memory if isinstance(given, NDArray) else np.asarray(given, dtype) if isinstance(given, int | float) else given

@@ -1,25 +1,27 @@
-"""`te.var` and `te.size_var`: importable, and an error with what to write instead once they are called."""
+"""`te.var` and `te.size_var`: what a function is told when it is called."""
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import overload
 
-from ansor.compat.tvm.missing import MissingNameError
-from ansor.errors import DeclarationError
-
-
-class SymbolicSizeError(MissingNameError, DeclarationError):
-    """A symbolic size. Write a number in its place, or make a declaration for each size."""
+from ansor.te.expr import Expr
+from ansor.te.size import Size, open_size
+from ansor.te.tensor import placeholder
 
 
-def var(name: str = "tindex", dtype: str = "int32") -> NoReturn:
-    """Raises SymbolicSizeError, a DeclarationError: shapes are numbers here."""
-    raise SymbolicSizeError(
-        f"asked for te.var({name!r}); shapes are Python integers: write a number in its place, {name} = 1024, or make one declaration for each size with a "
-        "function of the sizes; a value that changes from call to call is a te.placeholder(()) of its own"
-    )
+@overload
+def var(name: str = "tindex", dtype: None = None) -> Size: ...
 
 
-def size_var(name: str = "size", dtype: str = "int32") -> NoReturn:
-    """Raises SymbolicSizeError, a DeclarationError: shapes are numbers here."""
-    var(name, dtype)
+@overload
+def var(name: str, dtype: str) -> Expr: ...
+
+
+def var(name: str = "tindex", dtype: str | None = None) -> Size | Expr:
+    """A size; with a dtype a scalar of it, which shapes cannot depend on."""
+    return open_size(name) if dtype is None else placeholder((), dtype, name)[()]
+
+
+def size_var(name: str = "size", dtype: str = "int32") -> Size:
+    """A size."""
+    return open_size(name)

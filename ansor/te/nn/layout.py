@@ -14,6 +14,7 @@ from typing import TypeVar
 from ansor.errors import DeclarationError
 from ansor.te.expr import Axis, Const, Expr, Operand, Reduce, cast
 from ansor.te.scalar import sum as sum_over
+from ansor.te.size import Size
 from ansor.te.tensor import Tensor
 
 Sizes = int | Sequence[int]
@@ -47,7 +48,7 @@ class Window:
 def whole_numbers(value: int | Iterable[int]) -> tuple[int, ...]:
     """One whole number or several, NumPy's as Python's. What is no whole number stays as it is, for its caller to refuse."""
     given = tuple(value) if isinstance(value, Iterable) else (value,)
-    return tuple(int(one) if isinstance(one, Integral) else one for one in given)
+    return tuple(one if isinstance(one, Size) else int(one) if isinstance(one, Integral) else one for one in given)
 
 
 def checked_layout(operator: str, what: str, layout: str, letters: str, examples: str) -> str:
