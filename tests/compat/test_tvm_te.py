@@ -61,6 +61,8 @@ def test_sizes_are_told_when_it_is_called() -> None:
     f = tvm.build(s, [a, x, c])
     with pytest.raises(DeclarationError, match="asked for the source of default_function, whose sizes n are open: call it first"):
         f.get_source()
+    with pytest.raises(DeclarationError, match="asked for a file of default_function, whose sizes n are open: declare it with numbers for them"):
+        f.export_library("f.so")
     for size in (1, 100, 1024):
         given, found = tvm.nd.array(np.arange(size, dtype=np.float32)), tvm.nd.array(np.zeros(size, np.float32))
         f(given, 2.5, found)

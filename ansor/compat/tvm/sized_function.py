@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import SupportsInt
+from typing import NoReturn, SupportsInt
 
 import numpy as np
 
 from ansor.compat.tvm.benchmark import BenchmarkResult
 from ansor.compat.tvm.function import Function, Given
+from ansor.compat.tvm.missing import MissingNameError
 from ansor.errors import DeclarationError
 from ansor.schedule.sized import open_sizes, sized
 from ansor.schedule.sketch import Sketch
 from ansor.te.size import Guard, Size
 from ansor.te.tensor import Tensor
+
+
+class OpenSizeError(MissingNameError, DeclarationError):
+    """What a function of open sizes cannot do. Declare it with numbers."""
 
 
 class SizedFunction:
@@ -77,6 +82,12 @@ class SizedFunction:
             return function.time_evaluator(function.entry_name, *options, **named)(*self._arrays(args))  # type: ignore[arg-type]  # passed on
 
         return evaluate
+
+    def save(self, *args: object, **kwargs: object) -> NoReturn:
+        """Raises OpenSizeError: a file holds a function for given sizes."""
+        raise OpenSizeError(f"asked for a file of {self.entry_name}, whose sizes {', '.join(self._keys.values())} are open: declare it with numbers for them")
+
+    export_library = save
 
     def get_source(self, fmt: str = "c") -> str:
         """The C text for the sizes of the last call. Raises DeclarationError before the first."""
