@@ -12,7 +12,7 @@ Each file runs in a child process, unchanged but for
 
 Random numbers that a test draws begin at seed 0, so that runs can be compared.
 
-A script *runs*, *stops* with an error that names what to use instead, or *fails*. A test passes, fails, or stops likewise: most that do ask for symbolic sizes.
+A script *runs*, *stops* with an error that names what to use instead, or *fails*. A test passes, fails, or stops likewise.
 Tests may import `tvm.relay`, which tells when it is used. They are skipped by TVM's own marks (other devices, a missing package), and
 where a parameter is a half-precision dtype. Tests of a file that cannot be imported count as failed, one for each test function.
 """
