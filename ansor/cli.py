@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import re
 import signal
 import sys
@@ -16,7 +17,7 @@ from typing import TextIO
 import ansor
 from ansor import __version__
 from ansor.commands.completion import SHELLS, PrintCompletion
-from ansor.commands.parsers import Commands, arguments, command, minutes, natural, part, percent, positive, rate, size, trials
+from ansor.commands.parsers import Commands, Parser, arguments, command, minutes, natural, part, percent, positive, rate, size, trials
 from ansor.errors import AnsorError, AnsorWarning
 from ansor.support import settings
 from ansor.support.notices import log
@@ -86,8 +87,8 @@ Nothing is measured. Without a name, the workload is looked for among the built-
 COVERAGE_HELP = """\
 How much of a network a record file covers: for each task whether its program is tuned or picked by the model, and its share of the estimated time.
 
-  ansor coverage resnet18 resnet18.jsonl
-  ansor coverage net.py old.jsonl --threads 1 --json
+  ansor coverage resnet18.jsonl resnet18
+  ansor coverage old.jsonl net.py --threads 1 --json
 
 Nothing is measured. Records that nearly fit are named: those of another target, processor or compiler, and those of the same operator in another shape."""
 
@@ -136,6 +137,8 @@ DOCTOR_HELP = "Check this machine in seconds: C compiler, threads, timer noise, 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; gives the exit status: 0 done, 1 an error that was explained, 130 Ctrl-C, 143 SIGTERM."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal without Unicode shows a file name as well as it can, as stderr does
     parser = _parser()
     given, left = parser.parse_known_args(arguments)
     if left:
@@ -151,8 +154,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return _run(given)
         except Terminated:
             return 128 + signal.SIGTERM
-        except KeyboardInterrupt:
-            print("ansor: stopped", file=sys.stderr)
+        except KeyboardInterrupt as stopped:
+            print(f"ansor: stopped by Ctrl-C{f' {stopped}' if str(stopped) else ''}", file=sys.stderr)
             return 130
         except BrokenPipeError:
             return 0
@@ -203,7 +206,7 @@ def _run(given: argparse.Namespace) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="ansor", description="Write what to compute; a search finds how, and hands back fast C.")
+    parser: argparse.ArgumentParser = Parser(prog="ansor", description="Write what to compute; a search finds how, and hands back fast C.")
     parser.add_argument("--version", action="version", version=f"ansor {__version__}")
     parser.add_argument("--print-completion", choices=SHELLS, action=PrintCompletion, help="print a script that completes commands in that shell")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
@@ -343,8 +346,8 @@ def _add_explain(commands: Commands) -> None:
 
 def _add_coverage(commands: Commands) -> None:
     parser = command(commands, "coverage", COVERAGE_HELP)
+    parser.add_argument("records", metavar="RECORDS", help="a record file; NAME RECORDS means the same")
     parser.add_argument("subject", metavar="NAME|FILE.py[:function]", help="a network, or an operator")
-    parser.add_argument("records", metavar="RECORDS", help="a record file")
     parser.add_argument("--args", type=arguments, default=(), metavar="N,N,...", help="sizes of an operator")
     _add_target(parser, reads=True)
     _add_json(parser)

@@ -382,7 +382,7 @@ def test_ctrl_c_with_nothing_to_keep(subject: str, folder: Path, capsys: pytest.
         patch.setattr(TuningRun, "run", interrupted)
         assert main([*tune, "--output", "kernels"]) == 130
     said = capsys.readouterr()
-    assert said.err.endswith("ansor: stopped\n") and "going on with the best" not in said.out and not list((folder / "kernels").iterdir())
+    assert said.err.endswith("ansor: stopped by Ctrl-C before the first trial ended; no trials were recorded\n") and not (folder / "kernels").exists()
     if subject == "scaled.py":
         assert main(tune) == 0
         monkeypatch.setattr(Ledger, "__enter__", interrupted)  # after it has read what was recorded

@@ -21,7 +21,8 @@ def notes_of(given: argparse.Namespace, console: Console) -> Console:
 
 def say_json(console: Console, value: object) -> None:
     """The value as JSON, indented; in colours on a terminal."""
-    console.print_json(json.dumps(json_value(value), allow_nan=False))
+    unicode = console.encoding.lower().startswith("utf")
+    console.print_json(json.dumps(json_value(value), allow_nan=False), ensure_ascii=not unicode)
 
 
 def json_value(value: object) -> object:

@@ -6,7 +6,7 @@ import argparse
 import shlex
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +22,7 @@ from ansor.run.program import results
 from ansor.run.states import TaskState
 from ansor.support.text import counted, with_article
 from ansor.targets.base import Target, parse_target
+from ansor.zoo.catalogue import NETWORKS, OPERATORS
 
 if TYPE_CHECKING:
     from ansor.graph.export import ExampleInputs
@@ -32,8 +33,11 @@ ROUNDS = 30
 
 
 def make_console(stderr: bool = False) -> Console:
-    """Where a command speaks. Lines into a file or a pipe are as long as they are: no table is cut to the width of a terminal."""
-    console = Console(highlight=False, stderr=stderr)
+    """Where a command prints. Lines into a file or a pipe keep their length: no table is cut to the width of a terminal.
+
+    Text is printed as it is: a file name such as `a[b]:c:.jsonl` holds no markup and no emoji code.
+    """
+    console = Console(highlight=False, markup=False, emoji=False, stderr=stderr)
     if not console.is_terminal:
         console.width = 10_000
     return console
@@ -61,22 +65,46 @@ def target_of(given: argparse.Namespace) -> Target:
     return parse_target(text)
 
 
+def put_in_order(given: argparse.Namespace) -> None:
+    """`RECORDS NAME` and `NAME RECORDS` mean the same: the one that is a file, and no Python or ONNX file, is the records.
+
+    Where neither is, a built-in name is not the records: the error is then about the file that is missing.
+    """
+    if given.subject and _likely_records(given.subject) > _likely_records(given.records):
+        given.records, given.subject = given.subject, given.records
+
+
+def _likely_records(text: str) -> int:
+    if text.partition(":")[0].endswith((".py", ".onnx")):
+        return 0
+    return 2 if Path(text).is_file() else int(text not in OPERATORS and text not in NETWORKS)
+
+
 def records_of(given: argparse.Namespace, subject: Subject) -> Path:
     """The record file: the one given, or one named after the file that holds the subject, or after the built-in name."""
     return Path(given.records) if given.records else Path(f"{c_identifier(subject.file or subject.name)}.jsonl")
 
 
-def check_folder(folder: str | None) -> None:
-    """Makes the folder that results will go to, before hours are spent on them. Raises AnsorError when nothing can be written there."""
+def check_folder(folder: str | None, option: str = "--output") -> None:
+    """Checks, before hours are spent on results, that they can be written to the folder; one that is missing is made and removed again.
+
+    Raises AnsorError when nothing can be written there.
+    """
     if folder is None:
         return
     path = Path(folder)
+    missing = [one for one in (path, *path.parents) if not one.exists()]
     try:
-        path.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path):
-            pass
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=path):
+                pass
+        finally:
+            for one in missing:
+                with suppress(OSError):  # it could not be made, or somebody else has put a file there
+                    one.rmdir()
     except OSError as error:
-        raise AnsorError(f"asked for --output {folder}, which is not writable ({error.strerror or error}); name another folder") from error
+        raise AnsorError(f"asked for {option} {folder}, which is not writable ({error.strerror or error}); name another folder") from error
 
 
 def save_kernels(states: Sequence[TaskState], folder: str | Path, target: Target, chosen: Callable[[TaskState], object]) -> int:

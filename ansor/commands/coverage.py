@@ -4,40 +4,38 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ansor import api
 from ansor.commands.as_json import notes_of, say_json
-from ansor.commands.common import doing, made, make_console
+from ansor.commands.common import doing, made, make_console, put_in_order
 from ansor.commands.recorded_target import target_for
-from ansor.commands.subject import OperatorSubject, resolve
+from ansor.commands.subject import OperatorSubject, Subject, resolve
 from ansor.errors import RecordError
 from ansor.measure.record import load
 from ansor.run.coverage import PICKED, PLAIN, SHAPE, TUNED, Coverage, Near, coverage
 from ansor.run.progress import say
 from ansor.support.text import counted
-from ansor.targets.base import parse_target
+from ansor.targets.base import Target, parse_target
 from ansor.tasks.recorded import damaged_lines, say_left_out
+from ansor.tasks.task import SearchTask
 
 
 def run_coverage(given: argparse.Namespace) -> int:
     """Say for each task of a network whether its program is from the records, and what share of the time it takes."""
     console = make_console()
     notes = notes_of(given, console)
+    put_in_order(given)
     if not load(given.records).records:
         raise RecordError(f"asked for the coverage of {given.records}, which holds no trials; name a file that `ansor tune` wrote")
     target = target_for(given, given.records, notes)
     with doing(notes, f"reading {given.subject}"):
         subject = resolve(given.subject, given.args)
-        if isinstance(subject, OperatorSubject):
-            tasks = [(subject.task(target), 1.0)]
-        else:
-            tasks = [(task, float(weight)) for task, weight in zip(*api.extract_tasks(*made(subject), target), strict=True)]
+        tasks = list(_tasks(subject, target))
     with doing(notes, "choosing programs for the untuned tasks"):
         found = coverage(tasks, given.records)
     if given.json:
@@ -50,6 +48,17 @@ def run_coverage(given: argparse.Namespace) -> int:
     if damaged_lines(given.records):
         say_left_out([], given.records, partial(say, notes), partial(say, notes))
     return 0
+
+
+def _tasks(subject: Subject, target: Target) -> Iterator[tuple[SearchTask, float]]:
+    """All tasks and their uses, also those without a reduction, which `ansor.extract_tasks` leaves out."""
+    if isinstance(subject, OperatorSubject):
+        yield subject.task(target), 1.0
+        return
+    from ansor.graph.tasks import extract
+
+    for one in extract(*made(subject)).tasks:
+        yield SearchTask(tensors=one.tensors, target=target, name=one.name), float(one.weight)
 
 
 def _print(found: Coverage, console: Console) -> None:

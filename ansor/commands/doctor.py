@@ -21,6 +21,7 @@ from ansor.cost_model.pretrained import knows
 from ansor.errors import AnsorError, ArgumentError
 from ansor.measure.devices.local import LocalDevice
 from ansor.measure.peak import measure_peak
+from ansor.run.machine_checks import check_machine
 from ansor.run.machine_model import is_fittable, machine_model
 from ansor.run.progress_text import BUSY
 from ansor.support.settings import cache_directory, cores, writable_cache
@@ -40,6 +41,7 @@ def run_doctor(given: argparse.Namespace) -> int:
             raise ArgumentError("asked for --json with --learn, which prints its progress; leave one of them out")
         return run_learn(given, console)
     target = target_of(given)
+    check_machine(target, measures=True)
     found = []
     if not given.json:
         console.print(f"ansor {__version__} on {processor_name()}, {cores()} cores")

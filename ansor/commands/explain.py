@@ -12,7 +12,7 @@ from rich.console import Console
 
 from ansor import api
 from ansor.commands.as_json import notes_of, say_json
-from ansor.commands.common import made, make_console
+from ansor.commands.common import made, make_console, put_in_order
 from ansor.commands.recorded_operator import operator_of
 from ansor.commands.recorded_target import nothing_for, target_for
 from ansor.commands.subject import OperatorSubject, Subject, resolve
@@ -37,6 +37,7 @@ def run_explain(given: argparse.Namespace) -> int:
     """Say why the best recorded program of a workload is fast, and what lost to it."""
     console = make_console()
     notes = notes_of(given, console)
+    put_in_order(given)
     if not Path(given.records).is_file():
         raise RecordError(f"asked to explain {given.records}, which is not a file; name a record file that `ansor tune` wrote")
     target = target_for(given, given.records, notes)

@@ -23,7 +23,7 @@ def run_export(given: argparse.Namespace, console: Console) -> int:
         subject = resolve(given.subject, given.args)
     if not isinstance(subject, NetworkSubject):
         raise ArgumentError(f"asked to export {given.subject}, which is an operator; --export is for networks, --output saves an operator")
-    check_folder(given.export)
+    check_folder(given.export, "--export")
     records = records_of(given, subject)
     if given.records and not records.exists():
         raise RecordError(f"asked to export with records of {records}, which does not exist; leave --records out")

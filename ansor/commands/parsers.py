@@ -5,12 +5,24 @@ from __future__ import annotations
 import argparse
 import re
 import textwrap
+from difflib import get_close_matches
 from typing import TypeAlias
 
 from ansor.support.text import parse_bytes
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 """The parser that commands are added to."""
+
+
+class Parser(argparse.ArgumentParser):
+    """Says which command, shell or other choice was meant by one that is misspelt."""
+
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            close = get_close_matches(str(value), map(str, action.choices or ()), 1)
+            raise argparse.ArgumentError(action, f"{error.message}; did you mean {close[0]}?") if close else error from None
 
 
 def command(commands: Commands, name: str, text: str) -> argparse.ArgumentParser:

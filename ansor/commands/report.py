@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from collections.abc import Callable
 from functools import cached_property
@@ -63,9 +64,9 @@ def _check(given: argparse.Namespace) -> None:
         raise ArgumentError(f"asked for a roofline with {one} but without {other}; pass both or neither")
     if given.args and not given.of:
         raise ArgumentError("asked for a report with --args, the sizes of an operator, without an operator; name it with --of")
-    output = Path(given.output).resolve()
+    output = Path(os.path.realpath(given.output))  # Path.resolve raises RuntimeError for a loop of links
     read = [*given.records, *([given.against] if given.against else [])]
-    if any(Path(path).resolve() == output for path in read):
+    if any(os.path.realpath(path) == str(output) for path in read):
         raise ArgumentError(f"asked to write the report over {given.output}, which is a record file; name another file with -o")
     if output.is_dir() or not output.parent.is_dir():
         what = "is a folder" if output.is_dir() else "is in a folder that does not exist"

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from ansor import api
 from ansor.commands.as_json import notes_of, say_json
-from ansor.commands.common import made, make_console, say_skipped
+from ansor.commands.common import made, make_console, put_in_order, say_skipped
 from ansor.commands.recorded_target import nothing_for, target_for
 from ansor.commands.subject import OperatorSubject, resolve
 from ansor.errors import ArgumentError, RecordError
@@ -28,10 +28,14 @@ from ansor.targets.unit import Unit
 from ansor.tasks.passes import passes_of
 from ansor.tasks.task import SearchTask
 
+WIDE = 80
+"""Columns of a terminal from which on a key is kept on one line."""
+
 
 def run_show(given: argparse.Namespace) -> int:
     """Summarise a record file, or show the best program of one workload in it."""
     console = make_console()
+    put_in_order(given)
     if given.subject:
         _show_program(given, console)
         return 0
@@ -52,7 +56,7 @@ def run_show(given: argparse.Namespace) -> int:
                       soft_wrap=True)  # fmt: skip
     for target in dict.fromkeys(record.target for record in loaded.records):
         console.print(target, soft_wrap=True)
-        console.print(_summary([record for record in loaded.records if record.target == target], loaded.names))
+        console.print(_summary([record for record in loaded.records if record.target == target], loaded.names, console.width >= WIDE))
     say_skipped(loaded, console)
     return 0
 
@@ -96,11 +100,11 @@ def _as_json(file: str, loaded: Loaded) -> dict[str, object]:
     return {"file": file, "trials": len(loaded.records), "written": written[0] if written else None, "targets": targets, "left_out": loaded.skipped}
 
 
-def _summary(records: Sequence[Record], names: Mapping[str, str]) -> Table:
-    """One row for each workload, under its name and its whole key: what other tools look for."""
+def _summary(records: Sequence[Record], names: Mapping[str, str], wide: bool) -> Table:
+    """One row for each workload, under its name and its whole key: what other tools look for. wide: there is room for a key on one line."""
     table = Table(box=None, pad_edge=False)
     table.add_column("name", overflow="fold")
-    table.add_column("workload", no_wrap=True)
+    table.add_column("workload", no_wrap=wide, overflow="fold")
     for heading in ("trials", "best"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("failures", overflow="fold")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -113,5 +113,5 @@ def leaves(results: object) -> Sequence[Array]:
     held = results.parts if isinstance(results, Opened) else results
     if isinstance(held, np.ndarray):
         return [held]
-    several = held.values() if hasattr(held, "values") else held if isinstance(held, (tuple, list)) else ()
+    several = held.values() if isinstance(held, Mapping) else held if isinstance(held, (tuple, list)) else ()
     return [array for one in several for array in leaves(one)]

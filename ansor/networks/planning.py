@@ -124,6 +124,6 @@ def _check_steps(network: CompiledNetwork) -> None:
         return
     told = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
     operators = any(name.startswith("torch ") for name in names)
-    cure = "leave these operators to the caller, or write them with others (docs/networks.md)" if operators else "compile it with library=False"
+    cure = "a warning said why: use float32, or take these operators out of the model (docs/networks.md)" if operators else "compile it with library=False"
     run = "runs" if len(names) == 1 else "run"
     raise ModelError(f"asked to save or export a network of which {counted(len(names), 'step')} of {len(network.steps)} {run} in PyTorch ({told}); {cure}")

@@ -77,7 +77,7 @@ def read_model(path: str | Path) -> Model:
     except ModelError:
         raise
     except Exception as error:  # protobuf, the checker and damaged tensors each raise their own
-        raise ModelError(f"asked to read {path}, which is no sound ONNX model: {' '.join(str(error).split())[:200]}; write it anew") from error
+        raise ModelError(f"asked to read {path}, which is not a valid ONNX model: {' '.join(str(error).split())[:200]}; write it again") from error
 
 
 def model_of(proto: Any, name: str = "network") -> Model:

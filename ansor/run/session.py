@@ -27,9 +27,9 @@ def tuned(tasks: Sequence[SearchTask], weights: Sequence[float] | None, asked: R
         run = TuningRun(tasks, weights, measurer=measurer, budget=asked.budget, search=asked.search, trials=trials, hearers=voice.hearers)
         try:
             return run.run()
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as stopped:
             if not any(state.trials for state in run.states):  # nothing to go on with
-                raise
+                raise type(stopped)("before the first trial ended; no trials were recorded") from stopped
             voice.say("stopped by Ctrl-C: continuing with the best programs so far")
             return run.states
 

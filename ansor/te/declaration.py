@@ -47,7 +47,7 @@ def compute(
     """
     extents = checked_shape(shape, f"compute {name}")
     axes = tuple(Axis(label, extent) for label, extent in zip(_axis_names(fcompute, len(extents), name), extents, strict=True))
-    result = fcompute(*axes)
+    result = _element(fcompute, axes, name)
     if isinstance(result, Extreme):
         return _places(name, axes, result)  # type: ignore[return-value]  # as below
     if isinstance(result, tuple | list):
@@ -55,6 +55,18 @@ def compute(
         return tuple(declared(f"{name}_v{k}", own, part, tag=tag, attrs=attrs) for k, (own, part) in enumerate(parts))  # type: ignore[return-value]  # rare
     body = as_expr(cast(Operand, result), "float32" if not isinstance(fcompute, Expr) else None)
     return declared(name, axes, body, tag=tag, attrs=attrs)
+
+
+def _element(fcompute: Callable[..., Operand | Sequence[Operand] | Extreme], axes: tuple[Axis, ...], name: str) -> Operand | Sequence[Operand] | Extreme:
+    try:
+        return fcompute(*axes)
+    except IndexError as error:
+        if not str(error).startswith("only integers"):  # what NumPy and PyTorch say of an index that is an expression
+            raise
+        raise DeclarationError(
+            f"asked for compute {name}, whose function indexes a NumPy array or a torch tensor by an axis, which has no value while declaring; "
+            "read a te.placeholder(array.shape, str(array.dtype), constant=True) instead, and pass the array when you call the kernel"
+        ) from error
 
 
 def _copied(axes: tuple[Axis, ...], body: Expr) -> tuple[tuple[Axis, ...], Expr]:

@@ -78,3 +78,57 @@ def test_a_file_without_trials(tmp_path: Path, capsys: pytest.CaptureFixture[str
     (tmp_path / "empty.jsonl").write_text("")
     assert main(["coverage", "matmul", str(tmp_path / "empty.jsonl")]) == 1
     assert "which holds no trials; name a file that `ansor tune` wrote" in capsys.readouterr().err
+
+
+ELEMENTWISE = """
+import torch
+
+def model():
+    return torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.Flatten(0), torch.nn.Softplus(), torch.nn.Unflatten(0, (32, 4)), Turned()).eval()
+
+class Turned(torch.nn.Module):
+    def forward(self, x):
+        return x.T.contiguous() * 2.0
+
+def example_inputs():
+    return (torch.ones(4, 16),)
+"""
+
+
+@pytest.mark.torch
+def test_tasks_without_a_reduction_count(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from ansor.api import extract_tasks
+    from ansor.commands.common import made
+    from ansor.commands.subject import NetworkSubject, resolve
+
+    net = tmp_path / "net.py"
+    net.write_text(ELEMENTWISE)
+    subject = resolve(str(net))
+    assert isinstance(subject, NetworkSubject)
+    (dense,) = extract_tasks(*made(subject), ONE).tasks
+    file = recorded(tmp_path / "net.jsonl", dense)
+    assert main(["coverage", file, str(net), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [one["program"] for one in found["tasks"]].count("no reduction") == len(found["tasks"]) - 1 > 0
+    assert found["shares"]["picked"] == 0.0 < found["shares"]["no reduction"] < 1.0 > found["shares"]["tuned"]
+
+
+def test_either_order(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["matmul", file], [file, "matmul"]):
+        for command in ("coverage", "show", "explain"):
+            assert main([command, *words, "--args", "16,16,16"]) == 0
+            assert "matmul(16, 16, 16)" in capsys.readouterr().out
+
+
+def test_a_python_file_is_not_the_records(file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    declared = tmp_path / "ops.py"
+    declared.write_text("from ansor.zoo.operators import matmul\n\ndef ours():\n    return matmul(16, 16, 16)\n")
+    for words in ([str(declared), file], [file, str(declared)], [f"{declared}:ours", file]):
+        assert main(["coverage", *words]) == 0
+        assert "tuned 1 task" in capsys.readouterr().out
+
+
+def test_missing_records_are_told_in_either_order(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["matmul", str(tmp_path / "none.jsonl")], [str(tmp_path / "none.jsonl"), "matmul"]):
+        assert main(["coverage", *words]) == 1
+        assert "none.jsonl, which is not there" in capsys.readouterr().err

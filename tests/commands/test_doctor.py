@@ -31,6 +31,12 @@ def test_a_peak_measured_beside_other_work_says_so(monkeypatch: pytest.MonkeyPat
     assert ("was measured while the machine was busy" in peak) is busy
 
 
+def test_more_threads_than_cores_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--threads", str(64 * cores())]) == 1
+    said = capsys.readouterr()
+    assert said.err.count("\n") == 1 and f"give -threads={cores()} or fewer" in said.err and "peak" not in said.out
+
+
 def test_a_device_that_does_not_open_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def refuse(text: str, target: Target, say: Say) -> Device:
         raise DeviceError("nothing listens there; switch the board on")

@@ -25,3 +25,26 @@ def test_records_that_are_not_there(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_the_number_of_cores_has_a_noun() -> None:
     header = Header("gcc", (), 0, "1.0", (("processor", "P"), ("cores", "2"), ("system", "Linux"), (MODEL, "package")), 0.0)
     assert machine_text(header) == "P, 2 cores, Linux"
+
+
+@pytest.mark.parametrize(("words", "meant"), [(["tunee"], "tune"), (["agent", "psuh"], "push"), (["--print-completion", "bsh"], "bash")])
+def test_a_misspelt_command_gets_a_hint(words: list[str], meant: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2 and capsys.readouterr().err.endswith(f"; did you mean {meant}?\n")
+
+
+def test_a_command_like_no_other(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["xyzzy"])
+    said = capsys.readouterr().err
+    assert "invalid choice: 'xyzzy' (choose from" in said and "did you mean" not in said
+
+
+def test_a_refused_export_leaves_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "net.py").write_text("def model():\n    return 1\n\ndef example_inputs():\n    return ()\n")
+    assert main(["compile", str(tmp_path / "net.py"), "--export", str(tmp_path / "new" / "net")]) == 1
+    assert "it has to return a torch.nn.Module" in capsys.readouterr().err and not (tmp_path / "new").exists()
+    (tmp_path / "file").write_text("")
+    assert main(["compile", str(tmp_path / "net.py"), "--export", str(tmp_path / "file")]) == 1
+    assert "asked for --export" in capsys.readouterr().err and (tmp_path / "file").is_file()

@@ -182,3 +182,9 @@ def test_what_cannot_be_done_is_one_sentence(
     said = capsys.readouterr()
     assert said.err.startswith("ansor: ") and said.err.count("\n") == 1 and words in said.err and not said.out
     assert (tmp_path / "a.jsonl").read_bytes() == before and not (tmp_path / "report.html").exists()
+
+
+def test_a_loop_of_links(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    assert main(["report", str(tmp_path / "loop"), "-o", str(tmp_path / "r.html")]) == 1
+    assert "loop, which is not a file; name a record file" in capsys.readouterr().err

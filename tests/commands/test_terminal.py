@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import fcntl
+import json
 import os
 import pty
 import re
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from ansor.cli import _parser
+from ansor.cli import _parser, main
 from ansor.tasks.task import SearchTask
 from ansor.zoo.operators import matmul
 from tests.commands.record_files import recorded
@@ -25,10 +26,10 @@ COLUMNS = 80
 LONG = "a_function_with_a_name_that_is_much_longer_than_what_fits_beside_other_columns"
 
 
-def on_a_terminal(arguments: Sequence[str], folder: Path) -> list[str]:
+def on_a_terminal(arguments: Sequence[str], folder: Path, columns: int = COLUMNS) -> list[str]:
     """The lines that a command writes to a terminal, without what sets colours and moves the cursor."""
     ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, COLUMNS, 0, 0))
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     environment = {**os.environ, "TERM": "xterm", "NO_COLOR": "1"}
     environment.pop("COLUMNS", None)
     process = subprocess.Popen([sys.executable, "-m", "ansor", *arguments], cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
@@ -81,3 +82,23 @@ def test_help(command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     with pytest.raises(SystemExit):
         _parser().parse_args([*command.split(), "--help"])
     assert max(map(len, capsys.readouterr().out.splitlines())) <= COLUMNS
+
+
+def test_a_narrow_terminal_cuts_nothing_off(folder: Path) -> None:
+    said = on_a_terminal(["show", "r.jsonl"], folder, 40)
+    assert "…" not in "".join(said) and any("name" in line and "workload" in line for line in said)
+
+
+def test_a_file_name_is_no_markup(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    odd = folder / "a[red]:smile:é.jsonl"
+    odd.write_bytes((folder / "r.jsonl").read_bytes())
+    assert main(["show", str(odd)]) == 0
+    assert capsys.readouterr().out.startswith(f"{odd}: ")
+
+
+def test_a_name_that_the_terminal_cannot_show(folder: Path) -> None:
+    (folder / "é.jsonl").write_bytes((folder / "r.jsonl").read_bytes())
+    for words in (["é.jsonl"], ["é.jsonl", "--json"]):
+        run = subprocess.run([sys.executable, "-m", "ansor", "show", *words], cwd=folder, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+        assert run.returncode == 0 and not run.stderr
+        assert json.loads(run.stdout)["file"] == "é.jsonl" if "--json" in words else run.stdout.startswith(b"\\xe9.jsonl: ")

@@ -143,3 +143,14 @@ def test_what_cannot_be_exported_is_said(tmp_path: Path) -> None:
         ansor.export(nn.Linear(4, 2).eval().half(), (torch.zeros(1, 4).half(),), tmp_path / "net")
     with pytest.raises(ArgumentError, match="threads=0"):
         ansor.export(nn.Linear(4, 2).eval(), (torch.zeros(1, 4),), tmp_path / "net", threads=0)
+
+
+class _Extreme(nn.Module):
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return torch.max(x, 1)
+
+
+def test_results_with_names_are_exported(tmp_path: Path) -> None:
+    """`torch.max` returns a tuple whose fields are `values` and `indices`."""
+    found = ansor.compile(_Extreme().eval(), (torch.tensor([[1.0, 3.0], [5.0, 2.0]]),), "cpu -threads=1", library=False).export(tmp_path / "net")
+    assert (found / "network.h").is_file()

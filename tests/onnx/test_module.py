@@ -117,7 +117,7 @@ def test_refusals(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="which is not a file"):
         read_model(tmp_path / "none.onnx")
     path.write_bytes(b"no model")
-    with pytest.raises(ModelError, match="which is no sound ONNX model"):
+    with pytest.raises(ModelError, match="which is not a valid ONNX model"):
         read_model(path)
 
 

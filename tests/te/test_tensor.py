@@ -201,3 +201,12 @@ def test_an_axis_is_no_index_of_a_list_and_a_name_is_a_text() -> None:
         te.compute((2,), lambda i: numbers[i], name="y")
     with pytest.raises(DeclarationError, match=r"asked for a reduce axis over 3 named 4; the name is a text"):
         te.reduce_axis(3, 4)  # type: ignore[arg-type]
+
+
+def test_a_numpy_array_is_not_read_at_an_axis() -> None:
+    table, a = np.ones((4, 4), "float32"), te.placeholder((4,), name="a")
+    for body in (lambda i: a[i] * table[i, 0], lambda i: a[i] * table[0][i + 1]):
+        with pytest.raises(DeclarationError, match=r"^asked for compute b, whose function indexes a NumPy array .*; read a te.placeholder\(.*constant=True"):
+            te.compute((4,), body, "b")
+    with pytest.raises(IndexError, match="list index out of range"):
+        te.compute((4,), lambda i: a[i] * [1.0][2], "b")
