@@ -10,7 +10,7 @@ class AnsorWarning(RuntimeWarning):
 
 
 class DeclarationError(AnsorError, ValueError):
-    """A tensor declaration is not well formed (shape, dtype, axis, out-of-bounds read). Cure: mend the declaration."""
+    """A tensor declaration is not well formed (shape, dtype, axis, out-of-bounds read). Cure: fix the declaration."""
 
 
 class ScheduleError(AnsorError, ValueError):
@@ -66,7 +66,7 @@ class ModelError(AnsorError, ValueError):
 
 
 class OutOfRangeError(AnsorError, IndexError):
-    """An index that a network was called with points outside the table it looks up. Cure: mend the input."""
+    """An index that a network was called with points outside the table it looks up. Cure: fix the input."""
 
 
 class CostModelError(AnsorError):

@@ -44,7 +44,7 @@ class Harness:
         """Address of `size` bytes with guard bands; raises MemoryError."""
         found = self._guarded(size, band, far)
         if not found:
-            raise MemoryError(f"no room for a buffer of {size} bytes")
+            raise MemoryError(f"not enough memory for a buffer of {size} bytes")
         return int(found)
 
     def flush(self, address: int, size: int) -> None:

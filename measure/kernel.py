@@ -341,7 +341,7 @@ class Kernel(Locked):
         results = [self._checked(argument, value) for argument, value in zip(self._outputs, given, strict=True)]
         for argument, result in zip(self._outputs, results, strict=True):
             if not result.flags.writeable:
-                raise ArgumentError(f"{self.name}: out= for {argument.name!r} is read-only; pass a writable array, or none")
+                raise ArgumentError(f"{self.name}: out= for {argument.name!r} is read-only; pass a writable array, or leave it out")
             if any(stride == 0 and extent > 1 for stride, extent in zip(result.strides, result.shape, strict=True)):
                 raise ArgumentError(f"{self.name}: out= for {argument.name!r} is expanded: several elements share memory; pass another array")
         return results

@@ -28,7 +28,7 @@ class WorkDirectory:
             self._lock = (self.path / "lock").open("w")
             fcntl.flock(self._lock, fcntl.LOCK_EX)
         except OSError as error:
-            raise CacheError(f"no folder for builds can be made in {parent} ({error}); make room, or set ANSOR_CACHE to another folder") from error
+            raise CacheError(f"no folder for builds can be made in {parent} ({error}); free some space, or set ANSOR_CACHE to another folder") from error
         self._remove = weakref.finalize(self, _remove, self.path, self._lock)
 
     def close(self) -> None:

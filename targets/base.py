@@ -428,7 +428,7 @@ def _loaded(point: Any) -> Kind:
     try:
         kind: Kind = point.load()
     except Exception as error:  # another package's own code is run here
-        raise TargetError(f"asked for {what}: it cannot be loaded ({type(error).__name__}: {error}); mend or remove that package") from error
+        raise TargetError(f"asked for {what}: it cannot be loaded ({type(error).__name__}: {error}); fix or remove that package") from error
     if getattr(kind, "name", None) != point.name:
         raise TargetError(f"asked for {what}: {getattr(kind, 'name', kind)!r:.80} is there; name a Kind with that name")
     return kind

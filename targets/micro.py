@@ -135,7 +135,7 @@ def _refusal(target: Target, dag: Dag) -> str:
     most = most_iterations(target.dialect.index_bits)
     longest = max((extent for one in dag.stages for extent in one.shape), default=0)
     if longest >= most:
-        return f"a dimension of {longest:,} is no loop of -index={target.dialect.index_bits}, which counts below {most:,}; choose smaller sizes"
+        return f"a dimension of {longest:,} is too long for a loop with -index={target.dialect.index_bits}, whose limit is {most:,}; choose smaller sizes"
     large = too_large(dag, board_of(target))
     return f"{large}; choose smaller sizes, or another board" if large else ""
 

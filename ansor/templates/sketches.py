@@ -69,7 +69,7 @@ def template_sketches(task: Task, dag: Dag) -> list[Sketch]:
         groups.setdefault(settled.structure, []).append(settled)
     if not groups:
         count = counted(task.config_space.range_length, "configuration")
-        raise ScheduleError(f"template {task.name!r} refuses every one of its {count} (first: {refused[0]}); widen its knobs, or mend what it refuses")
+        raise ScheduleError(f"template {task.name!r} refuses every one of its {count} (first: {refused[0]}); widen its knobs, or relax what it refuses")
     for other in dags.values():
         check_alternative(dag, Alternative(template_label(task.name), other))
     return [_merged(group, task.config_space) for group in groups.values()]

@@ -109,5 +109,5 @@ def compute_flop(sch: Schedule) -> int:
     """
     if not sch.dag.flop:
         names = ", ".join(tensor.name for tensor in sch.dag.outputs)
-        raise ConfigError(f"asked for the operations of {names}, which has none; tell by cfg.add_flop what is to be counted")
+        raise ConfigError(f"asked for the operations of {names}, which has none; call cfg.add_flop with what to count")
     return sch.dag.flop

@@ -98,7 +98,7 @@ class _Steps:
         held = self.of(shared)
         if self._known or isinstance(held, Beside):
             name = held.buffer.name
-            raise ScheduleError(f"asked the ALU of a VTA core for a value of {name} three times; there is room beside it for one copy: do a part on the host")
+            raise ScheduleError(f"asked the ALU of a VTA core for a value of {name} three times; there is room for one more copy: compute a part on the host")
         copy, key = Beside(held.buffer, held.index, held.dtype), signature(shared)
         self._add(Step(AluOp.MUL, copy, 0))
         self._add(Step(AluOp.ADD, copy, None, held))

@@ -116,7 +116,7 @@ def _row(one: Instruction) -> tuple[object, ...]:
 def encode(instruction: Instruction, configuration: Configuration) -> tuple[int, int]:
     """Word 0 and word 1. Raises InstructionError for a value that does not fit."""
     if type(instruction) not in OPCODES:
-        raise InstructionError(f"{instruction!r:.80} is no instruction; pass Load, Store, Gemm, Alu or Finish")
+        raise InstructionError(f"{instruction!r:.80} is not an instruction; pass Load, Store, Gemm, Alu or Finish")
     values = _values(instruction)
     words = [0, 0]
     for field in instruction_fields(configuration, OPCODES[type(instruction)]):

@@ -84,7 +84,7 @@ def operator_from_text(text: str) -> Operator:
         tensors = tuple(_tensor_from(data) for data in head["tensors"])
         tensor_of = np.asarray([int(tensor) for _, _, tensor in rows], np.int64)
         if not set(tensor_of.tolist()) <= {NO_TENSOR, *range(len(tensors))}:
-            raise ValueError(f"its instructions name tensors that are none of its {len(tensors)}")
+            raise ValueError(f"its instructions name tensors that are not among its {len(tensors)}")
         configuration = Configuration(**head["configuration"])
         columns_of(words, configuration)  # refuses words that are no instructions
         return Operator(configuration, words, np.asarray(head["uops"], np.uint32), tensors, tensor_of)
@@ -133,7 +133,7 @@ def linked(operator: Operator, bases: Sequence[int], uop_base: int = 0, uop_addr
     for number, (tensor, base) in enumerate(zip(operator.tensors, bases, strict=True)):
         for rows, size in _elements_of(operator, number, opcodes):
             if base % size:
-                raise ArgumentError(f"asked to put {tensor.name} at byte {base}, which is no multiple of the {size} bytes of its elements: use `alignment`")
+                raise ArgumentError(f"asked to put {tensor.name} at byte {base}, which is not a multiple of the {size} bytes of its elements: use `alignment`")
             _add(words, rows, _field(configuration, Opcode.LOAD, "dram_base"), base // size)
     for opcode in (Opcode.GEMM, Opcode.ALU) if uop_base else ():
         for name in ("uop_bgn", "uop_end"):

@@ -26,7 +26,7 @@ _SHADOW = 4  # numbers that functional.c keeps for each element
 
 
 class ProgramError(AnsorError):
-    """A VTA program goes wrong where it runs. `instructions`: the numbers of those that take part. Cure: mend the program."""
+    """A VTA program goes wrong where it runs. `instructions`: the numbers of those that take part. Cure: fix the program."""
 
     def __init__(self, text: str, instructions: tuple[int, ...]) -> None:
         super().__init__(text)
@@ -184,7 +184,7 @@ def _error(result: _Result) -> ProgramError:
     memory = Memory(result.memory).name
     if result.fault == _SRAM:
         return BoundsError(f"instruction {at} uses {memory}[{result.place}]; {memory} holds {result.limit}", (at,))
-    return BoundsError(f"instruction {at} uses DRAM up to byte {result.place}, for {memory}; DRAM has {result.limit}: give it more, or mend dram_base", (at,))
+    return BoundsError(f"instruction {at} uses DRAM up to byte {result.place}, for {memory}; DRAM has {result.limit}: give it more, or fix dram_base", (at,))
 
 
 def _deadlock(result: _Result) -> DeadlockError:

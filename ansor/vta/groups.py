@@ -66,7 +66,7 @@ class Grouping:
         if weights.constant or together == 1 and (self.rows, self.inner) == (0, 1):
             return ""
         what = f"{self.stage.name} has {self.groups} groups of {self.inputs} channels in and {self.outputs} out, blocks have {block}"
-        return f"{what}, and {weights.name} is no constant that could be laid out in them: declare it with constant=True"
+        return f"{what}, and {weights.name} is not a constant, which could be laid out in them: declare it with constant=True"
 
 
 def grouping_of(dag: Dag) -> Grouping | None:

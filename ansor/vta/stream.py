@@ -65,7 +65,7 @@ class Stream:
         if other == module or before <= self._reached.get((other, module), -1):
             return
         if (other, module) not in _FLAGS:
-            raise ScheduleError("asked for a VTA program in which load and store use the same memory; they are no neighbours: keep results apart from operands")
+            raise ScheduleError("asked for a VTA program in which load and store use the same memory; no queue connects them: keep results apart from operands")
         push, pop = _FLAGS[other, module]
         if pop in self._flags[-1]:  # one pop takes one token: the later one is enough, so the earlier push is taken back
             del self._flags[self._reached[other, module]][push]

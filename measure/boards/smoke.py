@@ -114,7 +114,7 @@ def _miscounted(board: Board, counts: list[int]) -> tuple[str, str] | None:
         return "does not count", f"{where}{_clock(board)}"
     half = 1 << (63 if counter.csr and not counter.csr.startswith("0x") or counter.bits == 64 else counter.bits - 1)
     if any(one >= half for one in counts):
-        return "runs backwards, or is none", f"counter.down, counter.bits, {where}"
+        return "runs backwards, or does not run", f"counter.down, counter.bits, {where}"
     if not all(1.5 * before - 3 <= after <= 2.5 * before + 3 for before, after in pairwise(counts)):
         return "does not grow with the work", f"counter.bits, {where}{_clock(board)}"
     each = (counts[2] - counts[0]) / (PASSES[2] - PASSES[0])

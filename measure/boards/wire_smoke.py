@@ -66,7 +66,7 @@ def _wrong(wire: Wire, board: Board, memory: Memory) -> _Found | None:
         same = next((other for other in places if other != at and found == written[other]), None)
         if same is not None:
             size = abs(same - at)
-            return _Found(f"{span} is smaller: what is written at {same:#x} is found at {at:#x}, so that it begins anew after {size} bytes or fewer", "size")
+            return _Found(f"{span} is smaller: what is written at {same:#x} is found at {at:#x}: it repeats after {size} bytes or fewer", "size")
         return _found_at(memory, at, f"{span} does not keep what is written at {at:#x}, {_where(memory, at)}")
     return None
 

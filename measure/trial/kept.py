@@ -29,7 +29,7 @@ def read_kept(content: bytes, outputs: Sequence[Argument]) -> KeptFile:
     head = HEADER_WORDS * 8
     magic, count, scale, _ = struct.unpack_from("<QQdQ", content) if len(content) >= head else (0, 0, 0.0, 0)
     if magic != MAGIC or count != len(outputs) or len(content) < head + count * ENTRY_WORDS * 8:
-        raise ValueError(f"asked to read {len(outputs)} outputs of a reference from {len(content)} bytes, which are not of such a file")
+        raise ValueError(f"asked to read {len(outputs)} outputs of a reference from {len(content)} bytes, which is not the size of such a file")
     arrays, sensitivity = {}, {}
     for number, one in enumerate(outputs):
         offset, size, kind, itemsize, moved = struct.unpack_from("<QQQQd", content, head + number * ENTRY_WORDS * 8)

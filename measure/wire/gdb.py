@@ -153,7 +153,7 @@ class GdbWire:
             raise WireError(f"{self.name}: the connection was lost ({self._lost}); `reset` opens it again")
         bits = self.abilities.bits or 64
         if address < 0 or size < 0 or address + size > 1 << bits:
-            raise WireError(f"{self.name}: {size} bytes at {address:#x} are no memory of a processor of {bits} bits")
+            raise WireError(f"{self.name}: {size} bytes at {address:#x} are outside the address space of a processor of {bits} bits")
         return self._server
 
     @contextlib.contextmanager
@@ -241,7 +241,7 @@ def execute(server: Server, architecture: Architecture, span: tuple[int, int], s
         if not late or pc == stop or signal in FAULTS or time.monotonic() >= deadline:
             break
     if server.session.ask(away) != b"OK":
-        raise WireError(f"the breakpoint at {stop:#x} cannot be taken away")
+        raise WireError(f"the breakpoint at {stop:#x} cannot be removed")
     if pc == stop:
         return Stopped("stop", pc)
     if late and signal not in FAULTS:
@@ -282,7 +282,7 @@ def _options(text: str, given: list[tuple[str, str]]) -> Options:
     values = dict(given)
     for name, value in given:
         if name not in OPTIONS or not value.isascii() or not value or (name != "init" and values[name] != value):
-            raise WireError(f"{text!r}: `{name}={value}` is no option, or is there twice; there are {', '.join(OPTIONS)}")
+            raise WireError(f"{text!r}: `{name}={value}` is not an option, or is given twice; the options are {', '.join(OPTIONS)}")
     if values.get("arch", "") not in ("", *KNOWN):
         raise WireError(f"{text!r}: `arch={values['arch']}` is not known; there are {', '.join(KNOWN)}")
     timeout, baud = values.get("timeout", "10"), values.get("baud", "115200")

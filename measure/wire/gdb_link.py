@@ -42,7 +42,7 @@ class TcpLink:
             self._socket.settimeout(max(seconds, 0.001))
             self._socket.sendall(data)
         except OSError as error:
-            raise WireError(f"the GDB server takes nothing any more ({error.strerror or error})") from None
+            raise WireError(f"the GDB server no longer accepts data ({error.strerror or error})") from None
 
     def receive(self, seconds: float) -> bytes:
         """See `Link`."""
@@ -86,7 +86,7 @@ class SerialLink:
         try:
             self._port.write(data)
         except (OSError, TypeError, ValueError) as error:
-            raise WireError(f"the serial port takes nothing any more ({error})") from None
+            raise WireError(f"the serial port no longer accepts data ({error})") from None
 
     def receive(self, seconds: float) -> bytes:
         """See `Link`."""

@@ -97,7 +97,7 @@ class Decoder:
         del self._bytes[:dropped]
         self._noise += dropped
         if self._noise > LIMIT:
-            raise WireError(f"more than {LIMIT} bytes came that are no packet of the GDB protocol")
+            raise WireError(f"more than {LIMIT} bytes came that do not form a packet of the GDB protocol")
         return None
 
     def _packet(self, end: int) -> Piece:

@@ -68,7 +68,7 @@ def described(load: Callable[[str], str]) -> Architecture | None:
     if pc is None:
         return None
     if pc.bits not in (16, 32, 64):
-        raise WireError(f"the description of the processor says that its program counter has {pc.bits} bits; 16, 32 and 64 can be")
+        raise WireError(f"the description of the processor says that its program counter has {pc.bits} bits; it can have 16, 32 or 64")
     layout = _with_offsets(found)
     status = layout.get("xpsr")
     status = status if status and status.bits == 32 else None

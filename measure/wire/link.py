@@ -135,9 +135,9 @@ class Link:
             if answer.kind == Kind.ANSWER | Kind.OPEN:
                 self._facts, self._session, self._next = facts, session, 1
                 if known is not None and known.boot != facts.boot:
-                    raise BoardReset(f"{self.name}: the board was reset since it last answered: its memory holds nothing that can be relied on")
+                    raise BoardReset(f"{self.name}: the board was reset since it last answered: the contents of its memory are unreliable")
                 return facts
-        raise Silence(f"{self.name}: the monitor begins no session; does another program use the same line?")
+        raise Silence(f"{self.name}: the monitor does not start a session; does another program use the same line?")
 
     def forget(self) -> None:
         """The board is about to be reset, or was: that is no surprise when the monitor is found again."""
@@ -208,7 +208,7 @@ class Link:
     def _asked_for_facts(self, attempts: int) -> Facts:
         answer = self._ask(Frame(Kind.HELLO, secrets.randbits(32), 0), attempts)
         if len(answer.body) < FACTS.size or answer.body[32] != VERSION:
-            raise WireError(f"{self.name}: the monitor there is of another version than this program; build it anew and put it on the board")
+            raise WireError(f"{self.name}: the monitor there is of a different version than this program; build it again and put it on the board")
         boot, session, chunk, window, first, last, _, bits, abilities, _ = FACTS.unpack_from(answer.body)
         board = answer.body[FACTS.size :].decode("ascii", "replace")
         able = Abilities(bool(abilities & 2), bool(abilities & 1), chunk, bits)
@@ -232,7 +232,7 @@ class Link:
 
     def _was_reset(self) -> BoardReset:
         self.forget()
-        return BoardReset(f"{self.name}: the board was reset while it was being worked with: its memory holds nothing that can be relied on")
+        return BoardReset(f"{self.name}: the board was reset during a run: the contents of its memory are unreliable")
 
     # Requests of a session
 

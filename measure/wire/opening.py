@@ -65,5 +65,5 @@ def open_wire(text: str) -> Wire:
     """The wire that a text names. Raises DeviceError for another text, WireError where no board answers."""
     kind = wire_kind(text)
     if kind is None:
-        raise DeviceError(f"asked for the wire {text!r}, which names none; write {wire_forms()}")
+        raise DeviceError(f"asked for the wire {text!r}, which does not name one; write {wire_forms()}")
     return kind.open(text.strip())

@@ -69,7 +69,7 @@ class DescriptorPort:
         with suppress(BlockingIOError):
             found = self._tried(lambda: os.read(self._reader, PART_BYTES))
             if not found:
-                raise WireError(f"{self._name}: the other side closed the line; is the board, or what plays one, still there?")
+                raise WireError(f"{self._name}: the other side closed the line; is the board or its simulator still running?")
             return found
         return b""
 
@@ -106,7 +106,7 @@ def socket_port(host: str, port: int, name: str, seconds: float = 5.0) -> Descri
     try:
         connection = socket.create_connection((host, port), seconds)
     except OSError as error:
-        raise WireError(f"{name}: nobody listens there ({error}); start the simulator or server first, or name another port") from error
+        raise WireError(f"{name}: nothing listens there ({error}); start the simulator or server first, or name another port") from error
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return DescriptorPort(connection.fileno(), connection.fileno(), name, connection.close)
 
@@ -145,7 +145,7 @@ class SerialPort:
         try:
             self._port: Any = serial.serial_for_url(url, baudrate=baud, timeout=SLICE_SECONDS, write_timeout=SEND_SECONDS)
         except self._failures as error:
-            raise WireError(f"{name}: it cannot be opened ({error}); is it there, may you use it, does another program have it?") from error
+            raise WireError(f"{name}: it cannot be opened ({error}); does it exist, may you use it, does another program use it?") from error
 
     def now(self) -> float:
         """Seconds."""

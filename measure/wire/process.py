@@ -20,7 +20,7 @@ def open_process(text: str = PREFIX) -> SerialWire:
     """
     size = text.strip().removeprefix(PREFIX) or "1"
     if not text.strip().startswith(PREFIX) or not (size.isascii() and size.isdigit() and 0 < int(size[:9]) <= MOST_MEGABYTES):
-        raise DeviceError(f"{text!r} names no process to measure on; write {PREFIX}, or {PREFIX}64 for 64 MiB of memory")
+        raise DeviceError(f"{text!r} does not name a process to measure on; write {PREFIX}, or {PREFIX}64 for 64 MiB of memory")
     program = str(built_process())
 
     started = partial(process_port, (program, size), text)

@@ -112,10 +112,10 @@ class SerialWire:
         if answer is None:
             return self._does_not_end(entry, seconds)
         if isinstance(answer, Fault) and answer.code == 3:
-            raise WireError(f"{self._name}: the monitor cannot jump back from {stop:#x}, which is too far from it; link the program nearer")
+            raise WireError(f"{self._name}: the monitor cannot jump back from {stop:#x}, which is too far away; link the program closer to it")
         how, cause, place = TRAP_FACTS.unpack(self._fine(answer, "put a jump at", stop, 16))
         if how not in REASONS:
-            raise WireError(f"{self._name}: the monitor says that the run ended in way {how}, which is not known here")
+            raise WireError(f"{self._name}: the monitor reports an unknown end of the run ({how})")
         return Stopped(REASONS[how], place if place and how != 1 else None, f"cause {cause:#x}" if how == 2 else "")
 
     def reset(self) -> None:
@@ -169,7 +169,7 @@ class SerialWire:
             return answer
         if answer.code == 1:
             raise WireError(f"{self._name}: asked to {what} {size} bytes at {address:#x}, and the processor trapped ({answer.cause:#x}); is there memory?")
-        raise WireError(f"{self._name}: the monitor does not know how to {what} {size} bytes at {address:#x} (code {answer.code})")
+        raise WireError(f"{self._name}: the monitor cannot {what} {size} bytes at {address:#x} (code {answer.code})")
 
     def _does_not_end(self, entry: int, seconds: float) -> Stopped:
         if self._line_reset is None:
@@ -206,12 +206,12 @@ def parse_address(text: str) -> SerialAddress:
     url = url.removeprefix("//") if url.startswith("///") else url  # serial:///dev/ttyACM0, as other programs write it
     unknown = sorted(set(options) - {"baud", "reset"})
     if not url or unknown:
-        raise DeviceError(f"{text!r} is no serial line: {f'it has no option {unknown[0]!r}' if unknown else 'it names none'}; write {FORMS}")
+        raise DeviceError(f"{text!r} is not a serial line: {f'it has no option {unknown[0]!r}' if unknown else 'no port is named'}; write {FORMS}")
     baud = options.get("baud", str(BAUD))
     if not (baud.isascii() and baud.isdigit() and 0 < int(baud[:9]) < 100_000_000):
-        raise DeviceError(f"{text!r}: baud={baud} is no speed; write a number of bits a second, such as baud={BAUD}")
+        raise DeviceError(f"{text!r}: baud={baud} is not a speed; write a number of bits per second, such as baud={BAUD}")
     if options.get("reset", "dtr") not in ("dtr", "rts"):
-        raise DeviceError(f"{text!r}: reset={options['reset']} is no line that resets a board; write reset=dtr or reset=rts")
+        raise DeviceError(f"{text!r}: reset={options['reset']} is not a line that resets a board; write reset=dtr or reset=rts")
     return SerialAddress(url, int(baud), options.get("reset", ""))
 
 

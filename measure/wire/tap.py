@@ -176,4 +176,4 @@ class Tap:
             raise WireError(f"the JTAG port at {self.line.name} has IDCODE 0x{self.idcode:08x}, which no chip has; is something connected to it, and powered?")
         if self.version != 1 or not self.address_bits:
             found = f"DTMCS 0x{said:08x}, version {self.version}"
-            raise WireError(f"the JTAG port at {self.line.name} (IDCODE 0x{self.idcode:08x}) is no RISC-V debug transport of specification 0.13 ({found})")
+            raise WireError(f"the JTAG port at {self.line.name} (IDCODE 0x{self.idcode:08x}) is not a RISC-V debug transport of specification 0.13 ({found})")

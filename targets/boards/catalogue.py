@@ -39,7 +39,7 @@ def find_board(name: str) -> Board:
 def _read(path: Path, changed: int) -> Board:
     if not changed and path.parent != FOLDER:
         cure = "give the path of one that describes a board (docs/boards.md), or a board's name without .toml"
-        raise TargetError(f"asked for the board of {path}, and there is no such file; {cure}")
+        raise TargetError(f"asked for the board of {path}, but there is no such file; {cure}")
     if not changed:
         listed = ", ".join(board_names())
         raise TargetError(f"asked for the board {path.stem}; the boards are {listed}, or the path of a file that describes one (docs/boards.md)")

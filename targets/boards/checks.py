@@ -32,13 +32,13 @@ def mistakes(board: Board) -> Iterator[str]:
 
 def _of_core(board: Board) -> Iterator[str]:
     if board.core.architecture not in STARTS:
-        yield f"the architecture {board.core.architecture!r} is none; it is one of {', '.join(STARTS)}"
+        yield f"the architecture {board.core.architecture!r} is unknown; choose one of {', '.join(STARTS)}"
     if "-" in board.core.mcpu.split("+")[0]:
         name, plus, features = board.core.mcpu.partition("+")
         meant = name.replace("-", "_") + plus + features
         yield f"core.mcpu is {board.core.mcpu!r}; the embedded compiler writes names of processors with '_': did you mean {meant!r}?"
     if not Unit.is_text(board.counter.unit):
-        yield f"the counter's unit {board.counter.unit!r} is none; units are seconds, instructions, cycles:MODEL and ticks:RATE Hz"
+        yield f"the counter's unit {board.counter.unit!r} is unknown; units are seconds, instructions, cycles:MODEL and ticks:RATE Hz"
 
 
 def _of_counter(board: Board) -> Iterator[str]:
@@ -51,7 +51,7 @@ def _of_counter(board: Board) -> Iterator[str]:
     if board.counts_systick and (board.counter.bits, board.counter.down) != (24, True):
         yield f"counter.register is {register:#x}, that of SysTick, which has 24 bits and counts down; give counter.bits = 24 and counter.down = true"
     elif board.run.step and not csr and board.counter.bits < 32 and not board.counts_systick:
-        yield f"counter.bits is {board.counter.bits}: nobody would see that such a counter overflows; choose one of 32 bits, or SysTick at {SYSTICK + 8:#x}"
+        yield f"counter.bits is {board.counter.bits}: an overflow of such a counter would go unnoticed; choose one of 32 bits, or SysTick at {SYSTICK + 8:#x}"
     if not architecture.startswith("riscv"):
         return
     known = f"those by name are {', '.join(CSRS[:5])}, mhpmcounter3 to mhpmcounter31 and hpmcounter3 to hpmcounter31; write others by number, such as '0x7e2'"
@@ -61,7 +61,7 @@ def _of_counter(board: Board) -> Iterator[str]:
     elif csr not in CSRS and not _is_number(csr):
         near = get_close_matches(csr.lower(), CSRS, 1, 0.7)
         meant = f"did you mean {near[0]!r}? " if near else ""
-        yield f"counter.csr is {csr!r}, which is no register that counts: {meant}{known}"
+        yield f"counter.csr is {csr!r}, which is not a register that counts: {meant}{known}"
 
 
 def _is_number(csr: str) -> bool:
@@ -81,7 +81,7 @@ def _of_memories(board: Board) -> Iterator[str]:
             yield f"the memories {one.name!r} and {other.name!r} overlap; give each its own addresses"
     for field, name in (("code", board.run.code), ("boot", board.run.boot)):
         if name and name not in names:
-            yield f"run.{field} is {name!r}, which is no memory; the memories are {', '.join(names)}"
+            yield f"run.{field} is {name!r}, which is not a memory; the memories are {', '.join(names)}"
     if board.core.guard & (board.core.guard - 1) or board.core.guard and board.stack_low % board.core.guard:
         yield f"the guard of {board.core.guard} bytes has to be a power of two, and the stack has to begin at a multiple of it"
 

@@ -57,7 +57,7 @@ def test_no_device_is_not_the_usual_one(tmp_path: Path, capsys: pytest.CaptureFi
 
 @pytest.mark.compiler
 def test_boards_are_described_as_boards(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["doctor", "--target", "micro -board=nrf52840dk"]) == 1, "nobody listens there"
+    assert main(["doctor", "--target", "micro -board=nrf52840dk"]) == 1, "nothing listens there"
     said = capsys.readouterr().out
     assert "ram 256 KiB, flash 1,024 KiB (flash); code in ram; counts cycles (nRF52840)\n" in said and "toolchain  zig cc" in said
     assert re.search(r"^device     gdb://localhost:3333 .*nothing answers at localhost:3333", said, re.MULTILINE)

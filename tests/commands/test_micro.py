@@ -79,7 +79,7 @@ def test_memory_that_does_not_keep_is_found(capsys: pytest.CaptureFixture[str], 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["nonsense"], "asked for the wire 'nonsense', which names none; write gdb://HOST:PORT"),
+        (["nonsense"], "asked for the wire 'nonsense', which does not name one; write gdb://HOST:PORT"),
         (["loop://", "--memory", "here"], "asked to test the memory 'here'; write ADDRESS:BYTES, such as 0x20000000:4096, at most 65536 bytes"),
         (["loop://", "--memory", "0:99999999"], "asked to test the memory '0:99999999'"),
         (["loop://", "--board", "nothing"], "asked for the board nothing; the boards are esp32c3"),

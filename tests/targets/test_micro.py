@@ -108,7 +108,7 @@ def test_loops_that_are_too_long_are_refused() -> None:
     for row in rows.tolist():
         loops = space.sketch.lower_row(row)
         assert bool(limit.holds(loops, target)) == all(int(loop.var.extent) < 1 << 14 for path, _ in stores(loops.body) for loop in path)
-    with pytest.raises(MeasureError, match="a dimension of 20,000 is no loop of -index=16, which counts below 16,384"):
+    with pytest.raises(MeasureError, match="a dimension of 20,000 is too long for a loop with -index=16, whose limit is 16,384"):
         ansor.auto_schedule("matmul", (20000, 1, 1), target=target, trials=2, progress=False)
     with pytest.raises(TargetError, match="-index=24; -index .* is a power of two, at least 16"):
         parse_target("micro -index=24")

@@ -152,5 +152,5 @@ def test_operations(declared: tuple[Tensor, int]) -> None:
 
 def test_what_only_moves_has_none() -> None:
     x = te.placeholder((4, 5), name="X")
-    with pytest.raises(RuntimeError, match="asked for the operations of T, which has none; tell by cfg.add_flop"):
+    with pytest.raises(RuntimeError, match="asked for the operations of T, which has none; call cfg.add_flop"):
         compute_flop(ansor.create_schedule(te.compute((5, 4), lambda i, j: x[j, i], name="T")))

@@ -209,5 +209,5 @@ def test_what_is_no_program(asked: Callable[[], object], text: str) -> None:
 
 
 def test_what_is_no_instruction() -> None:
-    with pytest.raises(InstructionError, match="^instruction 1: 'LOAD' is no instruction; pass Load, Store, Gemm, Alu or Finish$"):
+    with pytest.raises(InstructionError, match="^instruction 1: 'LOAD' is not an instruction; pass Load, Store, Gemm, Alu or Finish$"):
         assemble([Finish(), "LOAD"], DEFAULT)  # type: ignore[list-item]

@@ -66,5 +66,5 @@ def test_one_after_the_other_at_addresses() -> None:
 
 
 def test_addresses_have_to_be_of_whole_elements() -> None:
-    with pytest.raises(ArgumentError, match="no multiple of the 16 bytes"):
+    with pytest.raises(ArgumentError, match="not a multiple of the 16 bytes"):
         linked(adding(3), (8, 0))

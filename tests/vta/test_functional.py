@@ -100,7 +100,7 @@ WRONG: list[tuple[list[Instruction], type[ProgramError], str]] = [
     ([Finish(Tokens(push_next=True))], LeftOverError, "tokens are left over at the end of the program (1 compute->store): pop each of them"),
     ([Gemm(UopRange(0, 1), Loop(2, dst=2047)), Gemm(UopRange(0, 1), inner=Loop(3, dst=1024))], BoundsError, "instruction 1 uses ACC[2048]; ACC holds 2048"),
     ([Load(Memory.INP, 0, 8191, Rows(1, 2, 2))], BoundsError,
-     "instruction 0 uses DRAM up to byte 131088, for INP; DRAM has 131072: give it more, or mend dram_base"),
+     "instruction 0 uses DRAM up to byte 131088, for INP; DRAM has 131072: give it more, or fix dram_base"),
     ([Load(Memory.INP, 5, 0, Rows(1, 1, 1)), Gemm(UopRange(0, 1), inner=Loop(6, src=1))], RaceError,
      "instructions 0 and 1 both use INP[5], one writes it, and no tokens order them: add a push and a pop"),
     ([Store(0, 7, Rows(1, 1, 1)), Load(Memory.INP, 0, 7, Rows(1, 1, 1))], RaceError,

@@ -141,8 +141,8 @@ class OpenclDriver:
         if kind == _SRAM:
             raise BoundsError(f"instruction {at} uses {name}[{place}]; {name} holds {self.configuration.depth(Memory(memory))}", (at,))
         if kind == _DRAM:
-            raise BoundsError(f"instruction {at} uses DRAM up to byte {place}, for {name}; DRAM has {self.dram_bytes}: give it more, or mend dram_base", (at,))
-        raise ProgramError(f"instruction {at} is none that this core has: assemble programs with `assemble`", (at,))
+            raise BoundsError(f"instruction {at} uses DRAM up to byte {place}, for {name}; DRAM has {self.dram_bytes}: give it more, or fix dram_base", (at,))
+        raise ProgramError(f"instruction {at} is not one of this core: assemble programs with `assemble`", (at,))
 
 
 def core_text(configuration: Configuration) -> str:

@@ -239,5 +239,5 @@ def test_how_far_outputs_move_is_found_on_the_device_as_here(tmp_path: Path) -> 
 
 def test_other_files_are_no_references() -> None:
     for content in (b"", b"x" * 200, (0x31747065736E616B).to_bytes(8, "little") + (9).to_bytes(8, "little") + bytes(400)):
-        with pytest.raises(ValueError, match="not of such a file"):
+        with pytest.raises(ValueError, match="not the size of such a file"):
             read_kept(content, WIDE[2:])

@@ -25,7 +25,7 @@ def test_the_beginning_of_a_text_says_which_kind_it_is(text: str, name: str) -> 
 
 @pytest.mark.parametrize("text", ["", "jlink://x", "gdb", "tty", "http://localhost"])
 def test_another_text_is_refused_with_what_can_be_written(text: str) -> None:
-    with pytest.raises(DeviceError, match=r"names none; write gdb://HOST:PORT, bitbang://HOST:PORT, serial:/dev/NAME\?baud=115200, process:$"):
+    with pytest.raises(DeviceError, match=r"which does not name one; write gdb://HOST:PORT, bitbang://HOST:PORT, serial:/dev/NAME\?baud=115200, process:$"):
         open_wire(text)
 
 

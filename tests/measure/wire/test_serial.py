@@ -74,10 +74,10 @@ def test_texts_say_what_is_opened() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("serial:", "it names none; write serial:/dev/ttyUSB0"),
+        ("serial:", "no port is named; write serial:/dev/ttyUSB0"),
         ("serial:/dev/x?speed=3", "it has no option 'speed'"),
-        ("serial:/dev/x?baud=fast", "baud=fast is no speed"),
-        ("serial:/dev/x?reset=power", "reset=power is no line that resets a board"),
+        ("serial:/dev/x?baud=fast", "baud=fast is not a speed"),
+        ("serial:/dev/x?reset=power", "reset=power is not a line that resets a board"),
         ("socket://localhost", "host or port is missing"),
         ("socket://h:1?reset=dtr", "a TCP connection has no line that resets a board"),
         ("socket://h:99999999", "write socket://host:port"),
@@ -91,9 +91,9 @@ def test_texts_that_say_nothing_useful(text: str, said: str) -> None:
 def test_lines_that_are_not_there() -> None:
     with pytest.raises(WireError, match="it cannot be opened"):
         open_serial("serial:/dev/ansor-has-none")
-    with pytest.raises(WireError, match="nobody listens there"):
+    with pytest.raises(WireError, match="nothing listens there"):
         open_serial("socket://127.0.0.1:1")
-    with pytest.raises(DeviceError, match="names no process"):
+    with pytest.raises(DeviceError, match="does not name a process"):
         open_process("process:many")
 
 

@@ -37,7 +37,7 @@ def test_nothing_connected_is_seen(idcode: int) -> None:
 
 @pytest.mark.parametrize("said", [0, 0x70, 0x01, 0x6F])
 def test_another_transport_is_refused(said: int) -> None:
-    with pytest.raises(WireError, match=f"no RISC-V debug transport of specification 0.13 .DTMCS 0x{said:08x}"), tapped(FakeDebugModule(transport=said)):
+    with pytest.raises(WireError, match=f"not a RISC-V debug transport of specification 0.13 .DTMCS 0x{said:08x}"), tapped(FakeDebugModule(transport=said)):
         pass
 
 

@@ -53,7 +53,7 @@ def test_what_goes_wrong_is_said_the_same_way(opened: Opened) -> None:
     driver = opened(DEFAULT, DRAM_BYTES)
     for program, text in (
         ([Gemm(UopRange(0, 1), Loop(2, dst=2047)), Gemm(UopRange(0, 1), inner=Loop(3, dst=1024))], r"^instruction 1 uses ACC\[2048\]; ACC holds 2048$"),
-        ([Load(Memory.INP, 0, 8191, Rows(1, 2, 2))], "^instruction 0 uses DRAM up to byte 131088, for INP; DRAM has 131072: give it more, or mend dram_base$"),
+        ([Load(Memory.INP, 0, 8191, Rows(1, 2, 2))], "^instruction 0 uses DRAM up to byte 131088, for INP; DRAM has 131072: give it more, or fix dram_base$"),
     ):
         with pytest.raises(BoundsError, match=text):
             driver.run(assemble(program, DEFAULT))
