@@ -42,7 +42,7 @@ class Core(Machine, Protocol):
 
 
 def first_cache(core: Core) -> FirstCache:
-    """How the first cache of a core takes what is touched."""
+    """How the touched data fits in the first cache of a core."""
     return FirstCache(core.caches.line_bytes, core.prior.traffic.way_bytes)
 
 

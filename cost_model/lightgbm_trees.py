@@ -29,7 +29,7 @@ def sums_of(booster: lightgbm.Booster) -> Sums:
 def fast_sums(text: str) -> Sums | None:
     """What `Booster.predict(raw_score=True)` gives for the model of `model_to_string`, in the same bits.
 
-    None where it takes LightGBM: without a C compiler, for trees of many leaves, for decisions that are no comparisons.
+    None where it takes LightGBM: without a C compiler, for trees of many leaves, for decisions that are not comparisons.
     """
     trees = [_tree(dict(line.partition("=")[::2] for line in part.splitlines())) for part in text.split("\nTree=")[1:]]
     known = [tree for tree in trees if tree is not None]

@@ -24,7 +24,7 @@ LAYERS = tuple(one.name for one in fields(Layers) if one.name != "inputs")
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """Called with rows [r, width], it gives what is added to the log time of each, [r]. The same bits for a row whatever stands beside it."""
+    """Called with rows [r, width], it gives what is added to the log time of each, [r]. The result for a row has the same bits whatever the other rows are."""
 
     layers: Layers
 

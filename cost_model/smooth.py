@@ -56,7 +56,7 @@ class SmoothModel:
 
 
 def smooth_from_document(document: dict[str, float | Sequence[float]]) -> SmoothModel:
-    """What `document` made. Raises KeyError, TypeError or ValueError if it is none."""
+    """Reads what `document` made. Raises KeyError, TypeError or ValueError for anything else."""
     arrays = {name: np.asarray(document[name], np.float32) for name in ("mean", "scale", "linear", "square")}
     return SmoothModel(bias=float(np.asarray(document["bias"])), **arrays)
 

@@ -41,7 +41,7 @@ class DeviceKind:
 
 
 def open_device(text: str | Device, target: Target, say: Say = warn) -> Device:
-    """The device of that text; a device is given back as it is. Raises DeviceError for an unknown kind, and for one that cannot be used here."""
+    """The device of that text; a device is returned unchanged. Raises DeviceError for an unknown kind, and for one that cannot be used here."""
     return usable_kind(text).open(text, target, say) if isinstance(text, str) else text
 
 
@@ -109,7 +109,7 @@ def _check_attributes(device: object) -> None:
 
 
 def check_forms(devices: Sequence[Device], toolchain: Toolchain, target: Target) -> None:
-    """Raises DeviceError for a device that runs none of what a toolchain makes."""
+    """Raises DeviceError for a device that cannot run anything the toolchain builds."""
     made = toolchain.forms()
     other = next((one for one in devices if one.form not in made), None)
     if other is not None:

@@ -26,7 +26,7 @@ _STOPPED = Failure("queue", "the run was stopped before a device was free")
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a device said of a job, and the seconds that took."""
+    """A device's answer to a job, and the seconds it took."""
 
     outcome: Observation | Failure
     seconds: float

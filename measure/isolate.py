@@ -24,7 +24,7 @@ Report = Callable[[Message], None]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a child said, and why it failed if it did not reach its end."""
+    """A child's output, and why it failed if it did not finish."""
 
     messages: tuple[Message, ...]
     failure: Failure | None

@@ -1,4 +1,4 @@
-"""A built kernel that people call: NumPy or torch in, same kind out."""
+"""A built kernel, called with NumPy arrays or torch tensors; results are of the same kind."""
 
 import ctypes
 import sys
@@ -145,7 +145,7 @@ class Kernel(Locked):
     def bind_constants(self, constants: "Mapping[str, Tensor]") -> None:
         """Keep constants (logical arrays by name), packed as the kernel wants them; calls then leave them out.
 
-        Raises MeasureError for a name that is no constant, and ArgumentError or ArgumentTypeError for a wrong shape or dtype.
+        Raises MeasureError for a name that is not a constant, and ArgumentError or ArgumentTypeError for a wrong shape or dtype.
         """
         if not isinstance(constants, Mapping):
             raise ArgumentTypeError(f"asked to bind {with_article(type(constants).__name__)}; give constants by name, such as {{'weight': array}}")
@@ -276,7 +276,7 @@ class Kernel(Locked):
     def save(self, folder: str | Path) -> Path:
         """Write kernel.c, kernel.so, kernel.json and the bound constants to a folder, for `Kernel.load`.
 
-        Files that are there are replaced, each at once: who has them open or loaded keeps what they were.
+        Existing files are replaced, each in one step: processes that have them open or loaded keep the old contents.
         """
         place = Path(folder)
         saved_kernel.write(self.files(), place)

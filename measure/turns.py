@@ -32,7 +32,7 @@ Say = Callable[[str], None]
 @contextmanager
 def turn(say: Say = warn) -> Iterator[None]:
     """Wait for the machine's turn to measure, and hold it. `say` is told once when that takes long. Raises CacheError without a cache folder,
-    and for a lock that is no plain file."""
+    and for a lock that is not a plain file."""
     with _taken(writable_cache() / "measuring.lock", say) as file:
         _sign(file)
         yield  # closing the file gives the turn back

@@ -194,7 +194,7 @@ class Worker:
 
 
 def _name_of_not_finite(outputs: Arrays) -> str:
-    """The first output of which too much is not finite, '' when there is none."""
+    """The first output with too many elements that are not finite, '' if there is none."""
     return next((name for name, array in outputs.items() if array.size and np.mean(~np.isfinite(array)) > NOT_FINITE), "")
 
 
@@ -256,7 +256,7 @@ def _reply(failure: Failure | None) -> Reply:
 
 
 def _made(harness: Path, pool: Path | None, answers: int) -> tuple[Worker | None, Failure | None]:
-    """A worker, or why there is none."""
+    """A worker, or why it could not be started."""
     try:
         return Worker(Harness(harness), pool, close=(answers,)), None
     except (OSError, AttributeError) as error:

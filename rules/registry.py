@@ -100,7 +100,7 @@ def _ask_packages(name: str) -> None:
 
 
 def resolve(rules: Iterable[str | SketchRule]) -> tuple[SketchRule, ...]:
-    """Names turned into rules; rules given as values stay as they are. Raises ScheduleError for what is neither."""
+    """Names turned into rules; rules given as values are kept. Raises ScheduleError for anything else."""
     return tuple(_rule(rule) for rule in rules)
 
 

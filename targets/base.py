@@ -157,7 +157,7 @@ class Target:
 
     @property
     def device(self) -> str:
-        """The device that its programs are measured on when nobody names one."""
+        """The device that its programs are measured on by default."""
         device = find_kind(self.kind).device
         return device(self) if callable(device) else device
 
@@ -353,9 +353,9 @@ class Meaning:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of target. `default(mcpu)` is the target when nothing but the processor is said; it raises TargetError for one it does not know.
+    """A kind of target. `default(mcpu)` is the target when only the processor is given; it raises TargetError for one it does not know.
 
-    unit, device: what its devices count, and the text of the one that serves when nobody names one; functions of the target
+    unit, device: what its devices count, and the text of the default one; functions of the target
     where it depends on that. codegen: how its programs are written and built. meaning: what its options say together.
     """
 
@@ -443,7 +443,7 @@ def find_intrinsic(name: str) -> Intrinsic | None:
 
 
 def parse_target(text: str | Target) -> Target:
-    """The target `text` stands for: a kind and options, `cpu -mcpu=znver3 -threads=1`. A Target is given back as it is.
+    """The target `text` stands for: a kind and options, `cpu -mcpu=znver3 -threads=1`. A Target is returned unchanged.
 
     `-cc` names a program that is started later: a text from a file goes to `program_options.read_target` instead.
     Raises TargetError for an unknown kind, option or processor, and for a value out of range.

@@ -87,7 +87,7 @@ def too_large(dag: Dag, board: Board) -> str:
 
 
 def sections(board: Board) -> str:
-    """What a board has, and what is taken of it, in words."""
+    """A board's memory, and what takes up part of it, in words."""
     room = room_of(board)
     taken = [f"{data_bytes(board):,} for the trial program", f"{board.run.stack + board.core.guard:,} for the stack"]
     if room.shared:

@@ -13,8 +13,8 @@ from ansor.support.text import format_count, format_seconds
 class Unit:
     """A unit of cost.
 
-    name: plural, as people read it. detail: what the number depends on besides the program (the model of a simulator, the rate of a timer), '' for nothing.
-    scale: seconds that one of it takes, 0 where nobody knows.
+    name: plural, for messages. detail: what the number depends on besides the program (the model of a simulator, the rate of a timer), '' for nothing.
+    scale: seconds that one of it takes, 0 if unknown.
     """
 
     name: str

@@ -476,7 +476,7 @@ LONGEST = 1000
 
 
 def to_text(expr: Expr) -> str:
-    """The expression as a person would write it; `...` stands for parts that are too long to read."""
+    """The expression as one would write it by hand; `...` replaces parts that are too long to read."""
 
     def visit(node: Expr, parts: tuple[str, ...]) -> str:
         return node.text([part if len(part) <= LONGEST else "..." for part in parts])

@@ -249,7 +249,7 @@ class TensorSlice(Operators[Expr]):
 
 
 def checked_shape(shape: int | float | Sequence[int | float], what: str) -> tuple[int, ...]:
-    """Extents as integers. Raises DeclarationError for what is none, or below 1."""
+    """Extents as integers. Raises DeclarationError for other values, and below 1."""
     extents = tuple(shape) if isinstance(shape, Iterable) else (shape,)
     checked = []
     for dimension, extent in enumerate(extents):
@@ -288,7 +288,7 @@ def placeholder(shape: int | float | Sequence[int | float], dtype: str = "float3
 
 
 def reduce_axis(dom: int | float | tuple[int | float, int | float], name: str | None = None) -> Axis:
-    """An axis to reduce over: `(start, end)`, or an extent. Unnamed axes get a name nobody else has."""
+    """An axis to reduce over: `(start, end)`, or an extent. Unnamed axes get a unique name."""
     if not isinstance(name, str | None):
         raise DeclarationError(f"asked for a reduce axis over {dom!r} named {name!r:.80}; the name is a text, and (start, end) is one argument")
     label = name if name is not None else f"r{next(_fresh)}"

@@ -59,7 +59,7 @@ def read_address(text: str) -> Address:
 
 
 def ssh_destination(text: str) -> tuple[tuple[str, ...], str]:
-    """Options and destination for `ssh` from `[user@]host[:port]`. Raises DeviceError for a host that `ssh` would take for an option, or is none."""
+    """Options and destination for `ssh` from `[user@]host[:port]`. Raises DeviceError for a host that is missing, or that `ssh` would take for an option."""
     found = re.fullmatch(r"((?:[\w.][\w.-]*@)?[\w.][\w.-]*)(?::(\d{1,5}))?", text)
     if found is None:
         raise DeviceError(f"asked for an agent through ssh on {text!r}; write a host: board, pi@board or pi@board:22")

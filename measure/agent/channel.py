@@ -62,7 +62,7 @@ class Channel:
         return ""
 
     def interrupt(self) -> None:
-        """Let whoever waits stop doing so."""
+        """Interrupt all waiting threads."""
         with self._waking:  # a number that was closed may be another file's by now
             self._closed = True
             with suppress(OSError):
@@ -143,7 +143,7 @@ class ProcessChannel(Channel):
 
 
 class SocketChannel(Channel):
-    """An agent that listens. Raises OSError when nobody does."""
+    """An agent that listens. Raises OSError when nothing listens there."""
 
     def __init__(self, host: str, port: int, seconds: float) -> None:
         self._socket = socket.create_connection((host, port), seconds)

@@ -92,7 +92,7 @@ class AgentClient:
         self._ask(("drop", "kept", name))
 
     def interrupt(self) -> None:
-        """Let whoever waits for an answer get LinkLost; from any thread."""
+        """Raise LinkLost in every thread that waits for an answer; may be called from any thread."""
         self.channel.interrupt()
 
     def close(self) -> None:

@@ -35,7 +35,7 @@ def read_key(path: Path) -> bytes:
 
 
 def made_key(path: Path) -> bool:
-    """Write a new random key where there is no file; whether there was none. Raises OSError."""
+    """Write a new random key if the file does not exist; returns whether it did so. Raises OSError."""
     path.parent.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE)

@@ -22,12 +22,12 @@ PROOF_SECONDS = 10.0
 
 
 class LinkLost(MeasureError):
-    """The way to an agent broke, fell silent, or brought what is no answer. The connection is of no use any more."""
+    """The connection to an agent broke, timed out, or delivered something other than an answer. It cannot be used again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What an agent said: the words of the first line without the size, and the bytes behind it."""
+    """An agent's answer: the words of the first line without the size, and the bytes behind it."""
 
     words: tuple[str, ...]
     body: bytes

@@ -14,7 +14,7 @@ GAP = 4  # blocks between two that differ, which go with them: a request costs m
 
 
 class Loader:
-    """What a board's memory holds, as far as it was written from here. Programs change memory, too: whoever runs one says which part it may have changed."""
+    """What a board's memory holds, as far as it was written from here. Programs change memory too: its caller says which part may have changed."""
 
     def __init__(self) -> None:
         self._shadow: dict[int, bytes] = {}

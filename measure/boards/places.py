@@ -18,7 +18,7 @@ class Places:
 
     @property
     def low(self) -> int:
-        """Where what is taken begins."""
+        """Where the taken part begins."""
         return min(self._taken, default=self._end)
 
     def take(self, size: int) -> int:

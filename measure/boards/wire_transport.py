@@ -166,7 +166,7 @@ class WireTransport:
             self._places.give_back(gone.start)
 
     def make_room(self) -> None:
-        """Make room: outputs of references are made again where somebody asks for them."""
+        """Free memory: outputs of references are computed again when they are needed."""
         for one in self._kept.values():
             self._places.give_back(one.start)
         self._kept = {name: replace(one, there=False, start=0) for name, one in self._kept.items()}
@@ -177,7 +177,7 @@ class WireTransport:
         self._kept = {name: replace(one, there=False) for name, one in self._kept.items()}
 
     def interrupt(self) -> None:
-        """Let whoever waits for the board stop doing so; from any thread, with `closing` set."""
+        """Interrupt the threads that wait for the board; may be called from any thread, with `closing` set."""
         if (wire := self._wire) is not None:
             wire.close()
 

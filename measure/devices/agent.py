@@ -63,7 +63,7 @@ class AgentTransport:
         self._tensor_bytes = 0
 
     def about(self) -> Mapping[str, str]:
-        """What the agent says of its machine. Raises DeviceError where nobody answers."""
+        """The agent's description of its machine. Raises DeviceError if nothing answers."""
         return self._about or self._opened().about
 
     def run(self, program: Artifact, mode: str, kept: str, recipe: str, limits: Limits) -> Ended:
@@ -96,7 +96,7 @@ class AgentTransport:
                 self._client.drop_kept(self._there(kept))
 
     def interrupt(self) -> None:
-        """Let whoever waits for an answer stop doing so; from any thread, with `closing` set."""
+        """Interrupt the threads that wait for an answer; may be called from any thread, with `closing` set."""
         channel = self._channel
         if channel is not None:
             channel.interrupt()

@@ -32,7 +32,7 @@ class HostReference:
 
     @property
     def answer(self) -> Answer:
-        """What a device would have said of it."""
+        """What a device would have answered."""
         return Answer(kept=tuple(self._kept(name, one) for name, one in self.outputs.items()), input_scale=self.input_scale)
 
     def _kept(self, name: str, output: NDArray[np.generic]) -> KeptOutput:

@@ -76,7 +76,7 @@ class BitbangLine:
         return self._bits(answers, expected)
 
     def close(self) -> None:
-        """Let go of the server, which may then serve somebody else. What waits in another thread ends with a WireError."""
+        """Disconnect from the server, so that it can serve other clients. Waiting calls in other threads raise WireError."""
         if self._closed:
             return
         with suppress(OSError):

@@ -96,7 +96,7 @@ class DebugModule:
         self._tap.write(DMCONTROL, ACTIVE)
 
     def halted(self) -> bool:
-        """Whether it stands."""
+        """Whether the processor is halted."""
         return bool(self._tap.read(DMSTATUS) & ALLHALTED)
 
     def reset(self) -> None:

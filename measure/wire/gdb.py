@@ -82,7 +82,7 @@ class GdbWire:
 
     @property
     def abilities(self) -> Abilities:
-        """What the server said."""
+        """The server's answer."""
         known = self._server
         bits = known.architecture.pc.bits if known and known.architecture else 0
         return Abilities(halts=True, resets=self._resets, chunk=known.chunk if known else 1, bits=bits)

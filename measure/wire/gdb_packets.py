@@ -60,7 +60,7 @@ def plain(data: bytes) -> bytes | None:
 
 @dataclass(slots=True)
 class Decoder:
-    """Bytes as they come, into pieces. Raises WireError when more than `LIMIT` bytes are no piece."""
+    """Bytes as they come, into pieces. Raises WireError when more than `LIMIT` bytes do not form a piece."""
 
     _bytes: bytearray = field(default_factory=bytearray)
     _looked: int = 0

@@ -27,7 +27,7 @@ class Register:
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """What has to be known to run code. status: a Cortex-M's xPSR. thumb: bit 0 of a code address is no part of the address."""
+    """What has to be known to run code. status: a Cortex-M's xPSR. thumb: bit 0 of a code address is not part of the address."""
 
     name: str
     pc: Register

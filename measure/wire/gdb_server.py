@@ -17,12 +17,12 @@ MONITOR_SECONDS = 30.0
 
 
 class Refused(WireError):
-    """The server understood, and said no; the connection is as good as before."""
+    """The server understood and refused; the connection still works."""
 
 
 @dataclass(slots=True)
 class Features:
-    """What a server said of itself."""
+    """A server's description of itself."""
 
     packet: int = 400
     no_acks: bool = False

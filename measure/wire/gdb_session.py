@@ -50,12 +50,12 @@ class Session:
                 return piece.data
 
     def start(self, data: bytes) -> None:
-        """Send what is answered when the program stops."""
+        """Send a request that is answered when the program stops."""
         self._drop()
         self._send(framed(data))
 
     def stopped(self, seconds: float) -> bytes | None:
-        """The answer to `start`; None where there is none yet."""
+        """The answer to `start`; None if there is none yet."""
         end, bad = time.monotonic() + seconds, self.damaged
         while (piece := self._piece(end)) is not None:
             if piece.kind == "damaged":
@@ -73,7 +73,7 @@ class Session:
         self._send(BREAK)
 
     def settle(self) -> None:
-        """Wait until nothing comes any more: what was said twice is answered twice."""
+        """Wait until no more bytes arrive: a request that was sent twice is answered twice."""
         end = time.monotonic() + 20 * QUIET
         while time.monotonic() < end and self._piece(time.monotonic() + QUIET) is not None:
             self._receipt()
@@ -156,7 +156,7 @@ def _is_text(data: bytes, heard: bytearray | None) -> bool:
 
 
 def text(data: bytes) -> bytes:
-    """Bytes of hexadecimal digits; what is none as it is."""
+    """Bytes of hexadecimal digits; anything else is returned unchanged."""
     try:
         return bytes.fromhex(data.decode("ascii"))
     except ValueError:

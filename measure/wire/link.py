@@ -41,7 +41,7 @@ class Kind(IntEnum):
 
 
 class BoardReset(WireError):
-    """The monitor started anew since the last request: nothing is known of the board's memory, and what it was doing has ended. The wire works again."""
+    """The monitor has restarted since the last request: the board's memory is unknown, and its program has ended. The wire works again."""
 
 
 class Silence(WireError):
@@ -111,7 +111,7 @@ class Link:
 
     @property
     def facts(self) -> Facts:
-        """What the monitor said last."""
+        """The monitor's last answer."""
         assert self._facts is not None, "greet comes first"
         return self._facts
 
@@ -126,7 +126,7 @@ class Link:
         self._receiver = Receiver()
 
     def greet(self, attempts: int = ATTEMPTS) -> Facts:
-        """Find the monitor and begin a session. Raises BoardReset where it has been started anew since the last one, else Silence where none answers."""
+        """Find the monitor and begin a session. Raises BoardReset if it has restarted since the last one, and Silence if nothing answers."""
         known, self._next, self._echo = self._facts, 0, False
         for _ in range(attempts):
             facts = self._asked_for_facts(attempts)
@@ -140,7 +140,7 @@ class Link:
         raise Silence(f"{self.name}: the monitor does not start a session; does another program use the same line?")
 
     def forget(self) -> None:
-        """The board is about to be reset, or was: that is no surprise when the monitor is found again."""
+        """Note that the board is about to be reset, or was, so that this is expected when the monitor is found again."""
         self._next, self._facts = 0, None
 
     def restart(self) -> Facts:

@@ -1,4 +1,4 @@
-"""Wires by their text: `open_wire("gdb://localhost:3333")`. Which modules open which texts is said here alone."""
+"""Wires by their text: `open_wire("gdb://localhost:3333")`. This is the only place that maps texts to modules."""
 
 from __future__ import annotations
 

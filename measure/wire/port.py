@@ -26,10 +26,10 @@ CLOSING_SECONDS = 2.0
 
 
 class Port(Protocol):
-    """Bytes to and from a monitor. All methods raise WireError where the line is no more."""
+    """Bytes to and from a monitor. All methods raise WireError once the line is gone."""
 
     def send(self, data: bytes) -> None:
-        """Send all of it, or as much as the line takes: what is lost is sent again."""
+        """Send all of it, or as much as the line accepts: lost bytes are sent again."""
 
     def receive(self, seconds: float) -> bytes:
         """What has come, as soon as there is any; b"" when nothing does for so long."""
@@ -102,7 +102,7 @@ class DescriptorPort:
 
 
 def socket_port(host: str, port: int, name: str, seconds: float = 5.0) -> DescriptorPort:
-    """A TCP connection: QEMU's `-serial tcp:...`, ser2net, a terminal server in raw mode. Raises WireError when nobody listens."""
+    """A TCP connection: QEMU's `-serial tcp:...`, ser2net, a terminal server in raw mode. Raises WireError when nothing listens there."""
     try:
         connection = socket.create_connection((host, port), seconds)
     except OSError as error:

@@ -119,7 +119,7 @@ class SerialWire:
         return Stopped(REASONS[how], place if place and how != 1 else None, f"cause {cause:#x}" if how == 2 else "")
 
     def reset(self) -> None:
-        """Start the board anew: through the line where it has a way, else by asking the monitor."""
+        """Restart the board: through the line if it can reset boards, else by a request to the monitor."""
         if self._closed:
             raise WireError(f"{self._name} was closed")
         if self._line_reset is not None:
@@ -199,7 +199,7 @@ class SerialAddress:
 
 
 def parse_address(text: str) -> SerialAddress:
-    """What a text says: one of `FORMS`. Raises DeviceError with what is wrong with it."""
+    """Parse a text, one of `FORMS`. Raises DeviceError with a sentence about the mistake."""
     path, _, query = text.strip().partition("?")
     options = dict(parse_qsl(query, keep_blank_values=True))
     url = path.removeprefix("serial:")

@@ -18,7 +18,7 @@ Reason = Literal["stop", "trap", "timeout"]
 
 
 class WireError(DeviceError):
-    """The wire broke, or what is behind it answers nothing that can be understood. Connecting again may help."""
+    """The wire broke, or the answers on it make no sense. Reconnecting may help."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Wire(Protocol):
         16 bytes at `stop` belong to the wire: it may put a breakpoint, or a jump, there."""
 
     def reset(self) -> None:
-        """Start the board anew and halt it. What memory holds afterwards is the board's affair. Raises WireError where `abilities.resets` is False."""
+        """Restart the board and halt it. The contents of memory afterwards depend on the board. Raises WireError where `abilities.resets` is False."""
 
     def close(self) -> None:
         """Let go of the board. Nothing else may be called afterwards."""

@@ -30,7 +30,7 @@ def board_names() -> list[str]:
 
 
 def find_board(name: str) -> Board:
-    """The board of that name, or of the file whose path ends in .toml. Raises TargetError for one that is not there, or is none."""
+    """The board of that name, or of the file whose path ends in .toml. Raises TargetError if it does not exist, or is not a board's file."""
     path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
     return _read(path, path.stat().st_mtime_ns if path.is_file() else 0)
 

@@ -42,22 +42,22 @@ def not_equal(x: Tensor | Number, y: Tensor | Number, name: str = "not_equal") -
 
 
 def logical_and(x: Tensor, y: Tensor, name: str = "logical_and") -> Tensor:
-    """Whether x and y both hold; what is no bool holds where it is not 0."""
+    """Whether x and y both hold; other dtypes are true where they are not 0."""
     return combine(lambda a, b: scalar.all(truth(a), truth(b)), name, x, y)
 
 
 def logical_or(x: Tensor, y: Tensor, name: str = "logical_or") -> Tensor:
-    """Whether x or y holds; what is no bool holds where it is not 0."""
+    """Whether x or y holds; other dtypes are true where they are not 0."""
     return combine(lambda a, b: scalar.any(truth(a), truth(b)), name, x, y)
 
 
 def logical_xor(x: Tensor, y: Tensor, name: str = "logical_xor") -> Tensor:
-    """Whether exactly one of x and y holds; what is no bool holds where it is not 0."""
+    """Whether exactly one of x and y holds; other dtypes are true where they are not 0."""
     return combine(lambda a, b: truth(a) != truth(b), name, x, y)
 
 
 def logical_not(x: Tensor, name: str = "logical_not") -> Tensor:
-    """Whether x does not hold; what is no bool holds where it is not 0."""
+    """Whether x does not hold; other dtypes are true where they are not 0."""
     return elementwise(x, lambda v: scalar.logical_not(truth(v)), name)
 
 

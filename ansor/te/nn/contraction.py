@@ -26,7 +26,7 @@ def tensordot(a: Tensor, b: Tensor, axes: int | Sequence[int] | Sequence[Sequenc
 
 
 def einsum(subscripts: str, *operands: Tensor, name: str = "einsum") -> Tensor:
-    """The sum of products that `subscripts` describes, such as "ij,jk->ik": a letter for each dimension, summed over where the result has it not.
+    """The sum of products that `subscripts` describes, such as "ij,jk->ik": a letter for each dimension; letters that the result lacks are summed over.
 
     Without an arrow the result has the letters that occur once, in alphabetical order. There is no ellipsis.
     """

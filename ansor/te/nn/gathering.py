@@ -1,6 +1,6 @@
 """Operators that read or write at places which tensors of integers hold.
 
-Places outside of a tensor are moved to its nearest element where nothing else is said, so that no program reads what is not its own.
+Places outside a tensor are moved to its nearest element unless stated otherwise, so that no program reads foreign memory.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class Window:
 
 
 def whole_numbers(value: int | Iterable[int]) -> tuple[int, ...]:
-    """One whole number or several, NumPy's as Python's. What is no whole number stays as it is, for its caller to refuse."""
+    """One whole number or several, NumPy's as Python's. Anything else is returned unchanged, for the caller to refuse."""
     given = tuple(value) if isinstance(value, Iterable) else (value,)
     return tuple(one if isinstance(one, Size) else int(one) if isinstance(one, Integral) else one for one in given)
 
