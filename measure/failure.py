@@ -16,9 +16,9 @@ KINDS = (
     "instruction",  # an instruction that the processor does not have
     "trap",  # the processor stopped the program for another reason than a signal of a system
     "does_not_fit",  # too large for the memory of the device
-    "reset",  # the device started anew while the program ran
+    "reset",  # the device restarted while the program ran
     "link_lost",  # the way to the device broke
-    "queue",  # whoever hands out devices gave none
+    "queue",  # the queue of devices returned none
     "reference",  # the reference of the task failed, so nothing can be verified
     "machine",  # no failure of the program: see `machine_trouble`; it is neither recorded nor counted
 )

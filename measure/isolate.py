@@ -162,7 +162,7 @@ def _death(messages: tuple[Message, ...], number: int, said: str) -> Failure:
     name = f"{signal.Signals(number).name} ({signal.strsignal(number)})"
     fault = next((message["fault"] for message in messages if "fault" in message), None)
     if fault is None:
-        kind = "memory" if number == signal.SIGKILL else "crash"  # nobody but the system's memory killer sends it
+        kind = "memory" if number == signal.SIGKILL else "crash"  # only the system's out-of-memory killer sends it
         return Failure(kind, f"{name}{said}")
     if fault["stack_overflow"]:
         return Failure("crash", f"{name}: the stack overflowed{said}")

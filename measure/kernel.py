@@ -92,7 +92,7 @@ class Kernel(Locked):
         self.cost: float | None = latency_s  # in `unit`; None where nothing was measured
         self.unit: Unit = SECONDS
         self.stats: dict[str, float] = {}  # counters of all trials by name
-        self.origin = ""  # "the rules", "template 'matmul'"; "" for the plain declaration, and where nobody searched
+        self.origin = ""  # "the rules", "template 'matmul'"; "" for the plain declaration, and without a search
         self._symbol = symbol or source.entry
         self._content = library.read_bytes()
         try:
@@ -298,7 +298,7 @@ class Kernel(Locked):
         saved = saved_kernel.opened(files, where)
         try:
             bring_pool(saved_kernel.pool_of(files))
-            with tempfile.TemporaryDirectory(prefix="ansor-kernel-") as private:  # a path that dlopen has never seen, and nobody writes to
+            with tempfile.TemporaryDirectory(prefix="ansor-kernel-") as private:  # a path that dlopen has never seen, and that no other process writes to
                 library = Path(private) / "kernel.so"
                 library.write_bytes(saved.library)
                 kernel = cls(saved.source, library, symbol=saved.symbol, latency_s=saved.latency_s, schedule=saved.schedule)

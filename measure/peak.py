@@ -15,7 +15,7 @@ from ansor.codegen.toolchain import Compiler, cached_library, find_compiler
 
 SOURCE = Path(__file__).with_name("peak.c")
 CHAINS = 12
-ROUNDS = 500_000  # about a millisecond: a burst that nobody interrupts is among many, also on a busy machine
+ROUNDS = 500_000  # about a millisecond: an uninterrupted burst is among many, also on a busy machine
 LEAST_SECONDS = 0.25
 READ_FLOATS = 1 << 25  # 128 MiB, beyond any cache
 

@@ -271,7 +271,7 @@ def load(path: str | Path, *, workload: str | None = None, target: str | None = 
     """
     if not isinstance(path, str | os.PathLike):
         raise ArgumentError(f"asked for the records of {path!r:.80}, which is a {type(path).__name__}; give the path of a record file")
-    # A million tuples are no garbage: collecting while they are made doubles the time.
+    # A million tuples are not garbage: collecting while they are made doubles the time.
     check_place(Path(path))
     collecting = gc.isenabled()
     gc.disable()
@@ -355,7 +355,7 @@ class Reader:
         found = self._read_cut(line)
         if found is not None:
             return found
-        # Not as we write it: another tool did, or it is no trial at all.
+        # Not as we write it: another tool wrote it, or it is not a trial at all.
         rewritten = _rewritten(line)
         return rewritten if isinstance(rewritten, str) else self._read_cut(rewritten) or DAMAGED
 

@@ -163,7 +163,7 @@ class Runner:
         process.wait()
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
-                with suppress(OSError):  # what was not sent yet finds nobody
+                with suppress(OSError):  # the reader of what was not sent yet is gone
                     pipe.close()
 
     def __enter__(self) -> Self:

@@ -50,7 +50,7 @@ def _taken(path: Path, say: Say) -> IO[bytes]:
         except BaseException:
             file.close()
             raise
-        file.close()  # somebody stepped around the one we waited for: meet on the new file
+        file.close()  # another process replaced the file that we waited for: use the new one
 
 
 def _opened(path: Path) -> IO[bytes]:

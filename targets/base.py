@@ -380,7 +380,7 @@ def register_kind(kind: Kind) -> Kind:
     if not re.fullmatch(r"[A-Za-z][\w-]*", kind.name):
         raise TargetError(f"asked to register target kind {kind.name!r}; give it a name of letters, digits, - and _: texts of targets begin with it")
     if kind.name in BUILTIN and kind.name not in _kinds:
-        import_module(BUILTIN[kind.name])  # ours has the name, even if nobody has asked for it
+        import_module(BUILTIN[kind.name])  # the name is ours, even if it was never asked for
     if _kinds.get(kind.name, kind) is not kind or kind.name in _aliases:
         raise TargetError(f"asked to register target kind {kind.name!r}, which exists already; choose another name")
     declare(kind.codegen.intrinsics)

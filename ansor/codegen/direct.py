@@ -23,7 +23,7 @@ from ansor.support import settings
 from ansor.support.notices import log
 
 SPEAKS = {"ZIG_VERBOSE_CC": "1", "ZIG_VERBOSE_LINK": "1"}
-_OF_FOLDERS = ("-fdebug-compilation-dir=", "-fcoverage-compilation-dir=")  # of whoever asked
+_OF_FOLDERS = ("-fdebug-compilation-dir=", "-fcoverage-compilation-dir=")  # of the caller
 _NOTES = ("-MD", "-MV")  # which headers were read
 _PLAIN = "int main(void) { return 0; }\n"
 _OBJECTS = "OBJECTS"

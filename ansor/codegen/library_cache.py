@@ -1,4 +1,4 @@
-"""Libraries that are built once and kept in the cache folder, each with its digest beside it: none is loaded unchecked, and a damaged one is built anew."""
+"""Libraries that are built once and kept in the cache folder, each with its digest beside it: none is loaded unchecked, and a damaged one is built again."""
 
 import shutil
 import tempfile

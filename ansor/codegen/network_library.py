@@ -69,7 +69,7 @@ def network_library(compiler: Compiler) -> Path:
 
 
 def outputs_of(layers: Layers) -> Outputs:
-    """What computes the outputs of a network: `network.c`, or NumPy without a compiler and for units that are no multiple of UNITS."""
+    """What computes the outputs of a network: `network.c`, or NumPy without a compiler and for units that are not a multiple of UNITS."""
     library = _library()
     return _InC(library, layers) if library is not None and len(layers.last) % UNITS == 0 else _InNumPy(layers)
 

@@ -115,7 +115,7 @@ def bring_pool(content: bytes) -> None:
     """
     global _brought
     if content and _brought is None:
-        with tempfile.TemporaryDirectory(prefix="ansor-pool-") as private:  # nobody else writes to it
+        with tempfile.TemporaryDirectory(prefix="ansor-pool-") as private:  # no other user writes to it
             library = Path(private) / "pool.so"
             library.write_bytes(content)
             _brought = _Brought(content, ctypes.CDLL(str(library)))

@@ -35,7 +35,7 @@ def tape_library(compiler: Compiler) -> Path:
 
 
 def runner(tape: Tape, wanted: Sequence[Matrix], compiler: str = "") -> Run:
-    """What computes these matrices for any rows. `compiler`: a command line, "" for the default; NumPy does the work where there is none."""
+    """What computes these matrices for any rows. `compiler`: a command line, "" for the default; NumPy does the work if there is none."""
     library = _library(compiler)
     if library is None:
         short, given = tape.cut(wanted)

@@ -340,7 +340,7 @@ building = Locked()
 def cached_library(compiler: Compiler, name: str, text: str, *, mcpu: str = "native", flags: Sequence[str] = ()) -> Path:
     """A helper library of ours, built once for this kind of machine and kept in the cache folder; safe between processes.
 
-    One that is damaged, or could have been written by others, is built anew. Raises ToolchainError with the compiler's text when it does not build,
+    One that is damaged, or could have been written by others, is built again. Raises ToolchainError with the compiler's text when it does not build,
     MachineTrouble when the machine is why, and CacheError when it cannot be kept.
     """
     words = (text, compiler.version, *compiler.command, *compiler.flags(mcpu), *flags, processor_kind())

@@ -396,7 +396,7 @@ def vectorizable(expr: Expr, var: Var) -> bool:
     facts = fold(expr, lambda node, operands: _facts(node, operands, var))
     if not facts.fits or (expr.dtype == "bool" and facts.moves):
         return False
-    return facts.harmless or not pieces(expr)  # reads that are moved inside are no neighbours
+    return facts.harmless or not pieces(expr)  # reads that are moved inside are not adjacent
 
 
 def _facts(node: Expr, operands: tuple[_Facts, ...], var: Var) -> _Facts:

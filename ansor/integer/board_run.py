@@ -35,7 +35,7 @@ class BoardRun:
 
 
 def wire_of(board: Board, device: str = "") -> str:
-    """The wire to a board: the one that is named, else its own; "" for a simulator. Raises DeviceError for a device that is no wire."""
+    """The wire to a board: the one that is named, else its own; "" for a simulator. Raises DeviceError for a device that is not a wire."""
     if device and wire_kind(device) is None:
         raise DeviceError(f"asked to run on {device}, which is not a wire to a board; write {wire_forms()}, or leave it out to simulate {board.name}")
     return device or ("" if board.run.command else board.run.device)

@@ -66,7 +66,7 @@ def compiled(network: IntegerNetwork, target: Target, asked: RunOptions, voice: 
 
 
 def as_declared(network: IntegerNetwork, target: Target) -> NetworkCode:
-    """The program whose kernels are the plain loops of their declarations: what nobody has tuned, on bytes."""
+    """The program whose kernels are the plain loops of their declarations: untuned, on bytes."""
     network = narrow(network)
     steps = _steps(network, _on_one_thread(target))
     bests = {step.task.workload_key: Best(Sketch(step.task.dag), (), math.inf) for step in steps}

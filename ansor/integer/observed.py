@@ -15,7 +15,7 @@ Ranges = dict[str, tuple[float, float]]
 
 
 def observed(graph: Graph, samples: Iterable[Sequence[torch.Tensor]]) -> Ranges:
-    """The least and the greatest value of every array over all samples; 0 is always among them. Raises ModelError for values that are no numbers."""
+    """The least and the greatest value of every array over all samples; 0 is always among them. Raises ModelError for values that are not numbers."""
     ranges: Ranges = {}
     for sample in samples:
         for name, value in evaluated(graph, sample).items():

@@ -58,7 +58,7 @@ class OnnxGraph:
 
 
 def read_file(path: str | Path) -> OnnxGraph:
-    """The graph of a file. Raises ModelError for what is no ONNX file, and where `onnx` is not installed."""
+    """The graph of a file. Raises ModelError for anything but an ONNX file, and if `onnx` is not installed."""
     try:
         import onnx
     except ImportError as error:

@@ -69,7 +69,7 @@ class IntegerProgram:
         return save(self.code, folder)
 
     def firmware(self, folder: str | Path) -> Firmware:
-        """Write it as `save` does, and as the whole program of the target's board, `firmware.elf`. Raises TargetError for a target that is no board."""
+        """Write it as `save` does, and as the whole program of the target's board, `firmware.elf`. Raises TargetError for a target that is not a board."""
         return build_firmware(self.code, folder)
 
     def expected(self, inputs: Inputs) -> dict[str, NDArray[np.float64]]:

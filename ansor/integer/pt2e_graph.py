@@ -24,7 +24,7 @@ VIEWS = ("aten.flatten.using_ints", "aten.view.default", "aten.reshape.default",
 
 
 def graph_of(program: ExportedProgram, name: str) -> OnnxGraph:
-    """The graph of a program. Raises ModelError for calls that no integer network has, and for inputs and outputs that are no tensors of fixed shapes."""
+    """The graph of a program. Raises ModelError for calls that no integer network has, and for inputs and outputs that are not tensors of fixed shapes."""
     return _Translator(program, name).graph()
 
 

@@ -41,7 +41,7 @@ class Dag:
         _check_placeholders(self.tensors, self.stages)
 
     def taking(self, tensors: Sequence[Tensor]) -> Dag:
-        """The same stages with other arguments, in the order a kernel takes them: some of `declared` or `stages`, and placeholders that nobody reads.
+        """The same stages with other arguments, in the order a kernel takes them: some of `declared` or `stages`, and placeholders that no stage reads.
 
         Raises DeclarationError as `Dag` does, and for a computed tensor of another program.
         """

@@ -44,7 +44,7 @@ def _variants(sketch: Sketch) -> Iterator[Sketch]:
 
 
 def is_movable(state: State, stage: Stage) -> bool:
-    """At root, kept and packed by nobody, not tiled for reuse, and not the frame in which another stage's tiles are written out."""
+    """At root, neither kept nor packed, not tiled for reuse, and not the frame in which another stage's tiles are written out."""
     if not isinstance(stage.placement, Root) or state.is_output(stage.name) or not state.consumers(stage.name) or state.packed_by(stage.name):
         return False
     if stage.role in ("cache_write", "cache_read") or is_follower(stage) or attribute_names(stage.tensor, CONST_INDICES):

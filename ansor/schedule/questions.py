@@ -31,7 +31,7 @@ def is_untouched(stage: Stage) -> bool:
 
 
 def needs_tiling(state: State, name: str) -> bool:
-    """Data are used again, and nobody has cut the loops yet."""
+    """Data are reused, and the loops are not split yet."""
     stage = state[name]
     return access.needs_multi_level_tiling(stage.tensor) and not stage.relations and not isinstance(stage.placement, Inlined)
 

@@ -73,7 +73,7 @@ class ApplyConfig(DispatchContext):
 
 
 class FallbackContext(DispatchContext):
-    """The root: a configuration nobody tuned, one for each target and workload, which stays. Each is a warning of the logger "autotvm" when it is
+    """The root: an untuned configuration, one for each target and workload, which stays. Each is a warning of the logger "autotvm" when it is
     first asked for, unless `silent`."""
 
     def __init__(self) -> None:
@@ -107,7 +107,7 @@ _targets = [DEFAULT_TARGET]
 
 
 def clear_fallback_cache(target: str, workload: Workload) -> None:
-    """Let a fallback configuration be made anew: to call before a template is run again with other defaults."""
+    """Discard a fallback configuration: call it before a template runs again with other defaults."""
     _root.clear_cache(target, workload)
 
 

@@ -1,4 +1,4 @@
-"""The configuration of a workload that nobody tuned. Source: AutoTVM 0.9, `FallbackConfigEntity` of `autotvm.task.space`."""
+"""The configuration of an untuned workload. Source: AutoTVM 0.9, `FallbackConfigEntity` of `autotvm.task.space`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ansor.templates.split import SplitSpace, largest_sizes
 
 
 class FallbackConfigEntity(ConfigSpace):
-    """The configuration of a workload that nobody tuned: its template collects knobs into it and then says what to take.
+    """The configuration of an untuned workload: its template collects knobs into it and then says what to take.
 
     A value that was set (by `cfg[name] = ...`, `fallback_split` or a reference log) stays when the knob is defined again.
     """

@@ -1,4 +1,4 @@
-"""What stands for a template where algorithms are named, in records too."""
+"""The name of a template among algorithms, in records too."""
 
 TEMPLATE = "template "
 

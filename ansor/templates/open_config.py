@@ -64,7 +64,7 @@ class _OpenSplit(SplitEntity):
 
     @property
     def _size(self) -> tuple[int, ...]:
-        self._looked_at[self._name] = None  # whoever reads it is noted
+        self._looked_at[self._name] = None  # its reader is noted
         first = self._knob[0]
         assert isinstance(first, SplitEntity)
         return tuple(first.size)

@@ -1,4 +1,4 @@
-"""Spaces of configurations, and their points; `fallback` has those of shapes that nobody tuned. Source: AutoTVM 0.9, `autotvm.task.space`.
+"""Spaces of configurations, and their points; `fallback` has those of untuned shapes. Source: AutoTVM 0.9, `autotvm.task.space`.
 
 While a template runs on a `ConfigSpace`, its knobs are collected, and each shows its first value. Run on a `ConfigEntity` it sees that one's values.
 An index stands for a configuration only in the very space it is from: in a record the values count, not the index.

@@ -86,7 +86,7 @@ def _inner_sizes(extent: int, factors: Sequence[int], number: int, divide: bool,
         product = inside * factor
         if product > extent:
             break
-        # Sizes around one that does not divide the extent cannot mend that.
+        # Sizes around one that does not divide the extent cannot fix that.
         if divide and extent % product:
             continue
         for outer in _inner_sizes(extent, factors, number - 1, divide, product):

@@ -29,7 +29,7 @@ _NO_NEIGHBOUR: dict[Module, tuple[str, ...]] = {Module.LOAD: ("pop_prev", "push_
 
 
 class InstructionError(AnsorError, ValueError):
-    """A VTA instruction has a value that does not fit into its field, or words are no instruction. Cure: as the message says."""
+    """A VTA instruction has a value that does not fit into its field, or words are not an instruction. Cure: as the message says."""
 
 
 def assemble(program: Iterable[Instruction], configuration: Configuration) -> Words:

@@ -24,7 +24,7 @@ _AT = {name: column for column, name in enumerate(NAMES)}
 
 
 def columns_of(words: Words, configuration: Configuration) -> Columns:
-    """All fields of a program of words [n, 2]. Raises InstructionError for words that are no program of this core."""
+    """All fields of a program of words [n, 2]. Raises InstructionError for words that are not a program of this core."""
     check_core(configuration)
     given = rows_of(words)
     found = np.zeros((len(given), len(NAMES)), np.int64)

@@ -86,7 +86,7 @@ def operator_from_text(text: str) -> Operator:
         if not set(tensor_of.tolist()) <= {NO_TENSOR, *range(len(tensors))}:
             raise ValueError(f"its instructions name tensors that are not among its {len(tensors)}")
         configuration = Configuration(**head["configuration"])
-        columns_of(words, configuration)  # refuses words that are no instructions
+        columns_of(words, configuration)  # refuses words that are not instructions
         return Operator(configuration, words, np.asarray(head["uops"], np.uint32), tensors, tensor_of)
     except (ValueError, OverflowError, KeyError, TypeError, AttributeError) as error:
         raise ArgumentError(f"asked to read an operator of VTA from {text!r:.80}: {error}; pass what Operator.to_text wrote") from error

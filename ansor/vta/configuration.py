@@ -111,6 +111,6 @@ CORE_64 = Configuration(block=6)
 
 
 def check_core(given: object) -> None:
-    """Raises ArgumentError for what is no configuration."""
+    """Raises ArgumentError for anything but a configuration."""
     if not isinstance(given, Configuration):
         raise ArgumentError(f"asked for {given!r:.80} as a VTA core; pass a Configuration, such as DEFAULT or CORE_32 of ansor.vta.configuration")

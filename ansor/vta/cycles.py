@@ -123,13 +123,13 @@ class _Result(ctypes.Structure):
 
 
 def check_model(given: object) -> None:
-    """Raises ArgumentError for what is no model."""
+    """Raises ArgumentError for anything but a model."""
     if not isinstance(given, CycleModel):
         raise ArgumentError(f"asked for cycles by {given!r:.80}; pass a CycleModel, such as CHISEL or HLS of ansor.vta.cycles")
 
 
 def count_cycles(words: Words, configuration: Configuration, model: CycleModel = CHISEL) -> Cycles:
-    """Cycles of a program [n, 2]. Raises DeadlockError, and InstructionError for words that are no program."""
+    """Cycles of a program [n, 2]. Raises DeadlockError, and InstructionError for words that are not a program."""
     check_model(model)
     program, result, given = columns_of(words, configuration), _Result(), _Model()
     count = len(program)

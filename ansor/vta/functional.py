@@ -102,7 +102,7 @@ class _Result(ctypes.Structure):
 def run_in_order(words: Words, dram: DramBytes, configuration: Configuration, sram: Sram | None = None) -> Counts:
     """Run a program [n, 2] one instruction after the other, whatever its tokens say. `dram` [bytes] is changed, and `sram`; without, memories start as zeros.
 
-    Raises BoundsError, and InstructionError for words that are no program.
+    Raises BoundsError, and InstructionError for words that are not a program.
     """
     return _run(words, dram, configuration, sram, None)
 
@@ -113,7 +113,7 @@ def run_in_random_order(
     """Run a program [n, 2] with the modules taking turns at random, as far as tokens and queues allow; else as `run_in_order`.
 
     Which races, deadlocks and tokens left over are found does not depend on the seed, only which of several races is met first. Raises RaceError,
-    DeadlockError, LeftOverError, BoundsError, and InstructionError for words that are no program.
+    DeadlockError, LeftOverError, BoundsError, and InstructionError for words that are not a program.
     """
     if not isinstance(seed, Integral):
         raise ArgumentError(f"asked for a random order with seed={seed!r:.80}; pass a whole number")

@@ -1,4 +1,4 @@
-"""Declarations that no core computes, and what to do instead: said before anything is built."""
+"""Declarations that no core computes, and what to do instead: reported before anything is built."""
 
 from __future__ import annotations
 

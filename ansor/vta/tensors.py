@@ -87,7 +87,7 @@ def pack(array: Array, layout: TensorLayout) -> Bytes:
 
 
 def unpack(held: Bytes, layout: TensorLayout, dtype: str) -> Array:
-    """The array of such bytes. Raises ArgumentError for constants in groups, which nobody reads back."""
+    """The array of such bytes. Raises ArgumentError for constants in groups, which are never read back."""
     if layout.grouped is not None:
         raise ArgumentError(f"asked to read back a constant of shape {layout.array} that is in groups: keep the array that was written")
     moved = [_cut_shape(layout)[place] for place in _order(layout)]

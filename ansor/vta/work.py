@@ -93,7 +93,7 @@ class Work:
 
 
 def work_of(loops: Loops, configuration: Configuration) -> Work:
-    """Raises ScheduleError where loops are no program for a core."""
+    """Raises ScheduleError if the loops are not a program for a core."""
     count = _Counter(loops, configuration)
     for path, node in _leaves(loops.body, ()):
         count.nest(path, node)
@@ -109,7 +109,7 @@ def work_of(loops: Loops, configuration: Configuration) -> Work:
 
 
 def work_on_core(loops: Loops, configuration: Configuration) -> Work | None:
-    """The same; None for loops that are no program for a core."""
+    """The same; None for loops that are not a program for a core."""
     if any(buffer.scope not in MEMORIES for buffer in loops.intermediates) or not any(store.buffer.scope in MEMORIES for _, store in stores(loops.body)):
         return None
     try:

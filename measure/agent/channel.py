@@ -100,7 +100,7 @@ class ProcessChannel(Channel):
     def __init__(self, command: Sequence[str]) -> None:
         self._complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115, as long as this is open
         try:
-            # A session of its own: Ctrl-C is for whoever measures, which ends this one.
+            # A session of its own: Ctrl-C is for the measuring process, which ends this one.
             self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaints, start_new_session=True, bufsize=0)
         except BaseException:
             self._complaints.close()

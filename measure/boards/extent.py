@@ -10,7 +10,7 @@ REGION = 512 << 20
 """Processors put memory and devices into blocks of so many bytes, and reading a device may change it: nothing is read in the next one."""
 
 GRAIN = 1 << 10
-SEEN = 16  # bytes that tell whether memory begins anew
+SEEN = 16  # bytes that tell whether memory repeats
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from ansor.measure.boards.smoke import COUNTED, blamed, cost_of, refuse, seconds
 from ansor.measure.wire.wire import Stopped, Wire, WireError
 
 PLACE = 16  # bytes that are written and read at each place
-HALVINGS = 4  # memory that is smaller than it says often begins anew at half of it, or a quarter
+HALVINGS = 4  # memory that is smaller than stated often repeats from half of it, or a quarter
 STATE, BEGUN = 8, 1  # of an answer, as bare.h has it: bytes, and what they are from its main function on
 REAL_SECONDS = 0.25  # until a watchdog whose clock is real comes: far behind the loops, whatever the core's clock
 

@@ -32,7 +32,7 @@ from ansor.targets.base import Target
 from ansor.targets.unit import SECONDS, Unit
 
 EMULATED = 10.0  # how many times slower programs may be where an emulator runs them
-RETURN_SECONDS = 60.0  # a board that starts anew is back by then
+RETURN_SECONDS = 60.0  # a board that restarts is back by then
 PAUSE_SECONDS = 0.5
 REFUSALS = {"busy": "queue", "start": "load", "large": "does_not_fit"}
 """Kinds of failures for the agent's errors; any other is the machine's."""
@@ -54,7 +54,7 @@ class AgentTransport:
         self.address = address
         self._closing = closing
         self._client: AgentClient | None = None
-        self._channel: Channel | None = None  # also while nobody has answered on it yet
+        self._channel: Channel | None = None  # also while there is no answer on it yet
         self._about: Mapping[str, str] = {}
         self._name = secrets.token_hex(4)  # the outputs we keep there are ours
         self._stored: set[str] = set()

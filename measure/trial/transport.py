@@ -53,6 +53,6 @@ class Transport(Protocol):
 
 def failed_by_signal(name: str, number: int, said: str = "") -> Failure:
     """The failure of a program that a fatal signal of that name ended."""
-    kind = {"SIGILL": "instruction", "SIGKILL": "memory"}.get(name, "crash")  # nobody but the system's memory killer sends SIGKILL
+    kind = {"SIGILL": "instruction", "SIGKILL": "memory"}.get(name, "crash")  # only the system's out-of-memory killer sends SIGKILL
     what = "an instruction that the processor does not have" if kind == "instruction" else f"ended by signal {number}"
     return Failure(kind, f"{name}: {what}{f'; it said: {said}' if said else ''}")

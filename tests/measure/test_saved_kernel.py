@@ -142,7 +142,7 @@ def test_files_of_two_kernels(folder: Path, kernel: Kernel, tmp_path: Path) -> N
 
 
 def test_power_lost_while_a_kernel_is_saved(kernel: Kernel, tmp_path: Path) -> None:
-    """The folder has a whole kernel, or says that it has none; saving again mends it."""
+    """The folder has a whole kernel, or says that it has none; saving again repairs it."""
     older = copy.deepcopy(kernel)
     older.schedule = "older"
     place, outcomes = tmp_path / "saved", set()

@@ -1,4 +1,4 @@
-"""A board without an operating system, as data: its core, its memories, what counts, where text goes, and how it is started here.
+"""A board without an operating system, as data: its core, memories, counter and console, and how it is started here.
 
 What is said here goes to the C of the harness as macros (`bare.h`), and to the linker as addresses.
 """

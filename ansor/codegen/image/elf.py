@@ -53,7 +53,7 @@ class Image:
         return Image(self.machine, self.flags, self.bits, self.entry, (*self.segments, *segments), self.symbols)
 
     def place(self, address: int) -> str:
-        """An address as people read it: the name before it, and how far behind that it is. Names of places that the linker marked are no names of code."""
+        """An address for messages: the name before it, and the distance from it. Names of places that the linker marked are not names of code."""
         below = [(at, name) for name, at in self.symbols.items() if at & ~1 <= address and not _MARK.match(name)]
         at, name = max(below, default=(0, ""))
         name = _CANDIDATE.sub("candidate", name)

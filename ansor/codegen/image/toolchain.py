@@ -75,7 +75,7 @@ class ImageToolchain:
 
     @property
     def machine(self) -> tuple[str, ...]:
-        """Those that are of the processor, for whoever builds candidates again."""
+        """The flags for the processor, for callers that build candidates again."""
         return (f"-mcpu={self.board.core.mcpu}", *self._core, *library_flags(self.board.core))
 
     @property

@@ -20,7 +20,7 @@ from ansor.ir.loops import Access, For, Store
 from ansor.ir.simplify import conjuncts, index_of
 from ansor.te.expr import Binary, Const, Expr, Select
 
-MAX_LANES = 512  # what is longer is no tile that was packed
+MAX_LANES = 512  # a longer one is not a packed tile
 
 
 @dataclass(frozen=True, eq=False)

@@ -74,7 +74,7 @@ def tile_start(loops: Sequence[For]) -> int:
 
 
 def tile_of(loops: Sequence[For], store: Store, group: tuple[For, ...] = ()) -> Tile | PlainLoops:
-    """The tile of a reducing nest; plain loops, `group` inside them, where its guards are no ends of its loops."""
+    """The tile of a reducing nest; plain loops, `group` inside them, where its guards are not ends of its loops."""
     count = tile_start(loops)
     around, inside = list(loops[:count]), list(loops[count:])
     while True:

@@ -88,7 +88,7 @@ class TransposedCopy:
 
 
 def transposed_copy(loops: Sequence[For], store: Store, lanes: int) -> TransposedCopy | None:
-    """The plane of a perfect nest that reads across memory what it writes along it; None when there is none, or it is not worth a block."""
+    """The plane of a perfect nest that reads across memory what it writes along it; None if there is none, or if it is not worth a block."""
     if len(loops) < 2 or store.combiner or not loops[-1].vectorized or lanes < LEAST:
         return None
     *others, along = loops

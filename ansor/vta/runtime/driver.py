@@ -56,7 +56,7 @@ class Driver(Protocol):
 
 
 def check_memory(dram_bytes: object) -> None:
-    """Raises ArgumentError for what is no size of a memory."""
+    """Raises ArgumentError for anything but the size of a memory."""
     if not isinstance(dram_bytes, Integral) or isinstance(dram_bytes, bool) or dram_bytes < 1:
         raise ArgumentError(f"asked for a device with dram_bytes={dram_bytes!r:.80}; pass how many bytes of memory it has, such as 1 << 26")
 

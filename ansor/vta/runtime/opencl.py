@@ -67,7 +67,7 @@ class OpenclDriver:
         self._context = cl.Context([chosen])
         self._queue = cl.CommandQueue(self._context, properties=cl.command_queue_properties.PROFILING_ENABLE)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", cl.CompilerWarning)  # what a driver says of a core that it built is no concern of its user
+            warnings.simplefilter("ignore", cl.CompilerWarning)  # a driver's messages about a core that it built do not concern the user
             program = cl.Program(self._context, core_text(self.configuration)).build(cache_dir=False)
         self._core = cl.Kernel(program, "ansor_vta_core")
         depths = [(memory, self.configuration.depth(memory) * self.configuration.element_bytes(memory)) for memory in list(Memory)[:5]]

@@ -149,7 +149,7 @@ class Queue:
         return unpack(data, buffer.layout, _dtype(buffer.layout))
 
     def enqueue(self, operator: Operator, buffers: Sequence[Buffer]) -> None:
-        """An operator, with a buffer for each of its tensors. Flushes before where there is no room. Raises ArgumentError for buffers that do not fit to it."""
+        """An operator, with a buffer for each of its tensors. Flushes first if there is no room. Raises ArgumentError for buffers that do not fit to it."""
         self._check_call(operator, buffers)
         edge, end = barrier(operator.configuration), finish(operator.configuration)
         loads, longest = -(-len(operator.uops) // (1 << 15)), self.limits.instructions
