@@ -113,7 +113,7 @@ def test_search_task_record() -> None:
     line = dump_record_to_string(MeasureInput(task, state), MeasureResult([0.1], 0, "", 0.2, 1))
     fields = json.loads(line)["i"][0]
     cores = task.hardware_params.num_cores
-    assert fields == ['["task_matmul", 16, 16, 16]', "llvm", [cores, 64, 64, 0, 0, 0, 0, 0], "", 1, []]
+    assert fields == ['["task_matmul", 16, 16, 16]', "llvm -keys=cpu", [cores, 64, 64, 0, 0, 0, 0, 0], "", 1, []]
     read = load_record_from_string(line)[0]
     again = recover_measure_input(read).task
     assert isinstance(again, SearchTask) and again.recorded == task.recorded and again.compute_dag.ops[0].name == "A"

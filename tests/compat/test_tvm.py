@@ -116,7 +116,7 @@ def test_lowering() -> None:
     s = te.create_schedule(c.op)
     assert "for c_i in 8" in str(tvm.lower(s, [a, b, c], simple_mode=True))
     task = tvm.auto_scheduler.SearchTask(compute_dag=auto_scheduler.ComputeDAG([a, b, c]), target=tvm.target.Target("llvm -mcpu=core-avx2"))
-    assert task.target == "llvm -mcpu=core-avx2" and "for c_i in 8" in str(tvm.lower(*task.compute_dag.apply_steps_from_state(task.compute_dag.init_state)))
+    assert task.target == "llvm -keys=cpu -mcpu=core-avx2" and "for c_i in 8" in str(tvm.lower(*task.compute_dag.apply_steps_from_state(task.compute_dag.init_state)))
     for verb in (tvm.lower, tvm.build):
         with pytest.raises(ScheduleError, match="give the schedule and its arguments"):
             verb(c, [a, b, c])  # type: ignore[arg-type]  # that is the point
@@ -126,10 +126,10 @@ def test_targets() -> None:
     with tvm.target.Target("llvm -mcpu=core-avx2") as target:
         assert tvm.target.Target.current() is target and target.kind.name == "llvm" and target.mcpu == "haswell" and target.keys == ("cpu",)
         with target, tvm.target.Target("llvm"):
-            assert tvm.target.Target.current() == "llvm"
+            assert tvm.target.Target.current() == "llvm -keys=cpu"
         assert tvm.target.Target.current() is target
-    assert tvm.target.Target.current() is None and tvm.target.Target.current(allow_none=False) == "llvm"
-    assert tvm.target.Target("llvm", host="llvm").host == "llvm"
+    assert tvm.target.Target.current() is None and tvm.target.Target.current(allow_none=False) == "llvm -keys=cpu"
+    assert tvm.target.Target("llvm", host="llvm").host == "llvm -keys=cpu"
     with pytest.raises(TargetError, match="programs are made for processors"):
         tvm.target.Target("sheet of paper")
     with pytest.raises(TargetError, match="with the option -bogus"):
@@ -141,13 +141,13 @@ def test_targets() -> None:
 
 def test_targets_know_their_parts() -> None:
     target = tvm.target.Target({"kind": "llvm", "mcpu": "core-avx2", "mattr": ["+avx2", "+fma"], "num-cores": 4, "host": {"kind": "llvm"}})
-    assert target == "llvm -mcpu=core-avx2 -mattr=+avx2,+fma -num-cores=4" and target.host == "llvm" and target.mattr == ("+avx2", "+fma")
+    assert target == "llvm -keys=cpu -mcpu=core-avx2 -mattr=+avx2,+fma -num-cores=4" and target.host == "llvm -keys=cpu" and target.mattr == ("+avx2", "+fma")
     assert target.attrs == {"mcpu": "core-avx2", "mattr": ("+avx2", "+fma"), "num-cores": "4"} and target.libs == () and target.model == "unknown"
     again = tvm.target.Target(target.export())
     assert again.export() == target.export() and again.host is not None and again.host.kind == "llvm"
     copied = pickle.loads(pickle.dumps(target))
-    assert (copied, copied.host, type(copied)) == (target, "llvm", tvm.target.Target)
-    assert tvm.target.Target(target).host == "llvm" and tvm.target.Target("c").kind == "c"
+    assert (copied, copied.host, type(copied)) == (target, target.host, tvm.target.Target)
+    assert tvm.target.Target(target).host == target.host and tvm.target.Target("c").kind == "c"
     with pytest.raises(TargetError, match="name its kind"):
         tvm.target.Target({"mcpu": "native"})
 
@@ -157,7 +157,7 @@ def test_tasks_have_targets_with_parts() -> None:
     for given in ("llvm -mcpu=core-avx2", tvm.target.Target("llvm -mcpu=core-avx2", host="llvm")):
         task = auto_scheduler.SearchTask(compute_dag=dag, workload_key="parts", target=given)
         assert isinstance(task.target, tvm.target.Target) and task.target.kind.name == "llvm" and task.target.attrs["mcpu"] == "core-avx2"
-    assert task.target.host == task.target_host == "llvm"
+    assert task.target.host == task.target_host == "llvm -keys=cpu"
     assert auto_scheduler.SearchTask(compute_dag=dag, workload_key="parts", target="llvm", target_host="llvm -mtriple=x").target.host == "llvm -mtriple=x"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,11 @@ from ansor.compat.auto_scheduler.loop_state import State
 from ansor.compat.auto_scheduler.matching import found_among
 from ansor.compat.auto_scheduler.measured import MeasureInput, MeasureResult
 from ansor.compat.auto_scheduler.record import RecordReader
-from ansor.cost_model.base import CostModel
+from ansor.cost_model.base import CostModel, read_document, write_document
 from ansor.cost_model.pretrained import pretrained
 from ansor.cost_model.random_model import RandomModel as OurRandomModel
 from ansor.cost_model.saved import load_model
-from ansor.errors import AnsorError
+from ansor.errors import AnsorError, CostModelError
 from ansor.ir.feature_rows import FeatureRows, join
 from ansor.tasks.sketch_space import SketchSpace
 
@@ -70,7 +70,10 @@ class _FeatureModel:
                 seconds.append(result.mean_cost)
                 numbers.append(self._tasks.setdefault(whole.task.workload_key, len(self._tasks)))
         if features:
-            self.model.update(join(features), np.array(seconds), np.array(numbers))
+            self._learn(join(features), np.array(seconds), np.array(numbers))
+
+    def _learn(self, features: FeatureRows, seconds: Scores, numbers: NDArray[np.int64]) -> None:
+        self.model.update(features, seconds, numbers)
 
     def update_from_file(self, file_name: str | Path, n_lines: int | None = None) -> None:
         """Learn from a log, its first `n_lines` records."""
@@ -94,7 +97,7 @@ class RandomModel(_FeatureModel):
 
 
 class XGBModel(_FeatureModel):
-    """The model that comes with the package, corrected by what is measured.
+    """The model that comes with the package, corrected by what is measured. Scores of a task that was measured are about best seconds / seconds.
 
     verbose_eval, num_warmup_sample, seed, adaptive_training: of TVM's model; ours says nothing, knows something from the start, draws nothing at random, and
     learns from every round.
@@ -106,8 +109,39 @@ class XGBModel(_FeatureModel):
         adaptive_training: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(pretrained())
+        self._levels: dict[str, tuple[float, float]] = {}
         if model_file is not None:
             self.load(model_file)
+
+    def predict(self, task: DeclaredTask, states: Sequence[State]) -> Scores:
+        """A score for each state; -inf for one that is no program."""
+        best, level = self._levels.get(task.workload_key, (1.0, 1.0))
+        return super().predict(task, states) * best * level
+
+    def save(self, file_name: str | Path) -> None:
+        """Write the model; no pickle."""
+        super().save(file_name)
+        content = read_document(Path(file_name))
+        write_document(Path(file_name), str(content["kind"]), {**content, "levels": self._levels})
+
+    def load(self, file_name: str | Path) -> None:
+        """Go on with a saved model. Raises CostModelError for another file."""
+        super().load(file_name)
+        levels = cast("dict[str, tuple[float, float]]", read_document(Path(file_name)).get("levels", {}))
+        try:
+            self._levels = {key: (float(best), float(level)) for key, (best, level) in levels.items()}
+        except (AttributeError, TypeError, ValueError) as error:
+            raise CostModelError(f"asked to load {file_name}; found a damaged model ({error}): save it again") from error
+
+    def _learn(self, features: FeatureRows, seconds: Scores, numbers: NDArray[np.int64]) -> None:
+        """Learn, and how the scores of each task, which have no unit, compare with its times: best seconds, and a factor."""
+        super()._learn(features, seconds, numbers)
+        valid, scores = np.isfinite(seconds), self.model.predict(features)
+        for key, number in self._tasks.items():
+            own = valid & (numbers == number)
+            if own.any():
+                best = min(self._levels.get(key, (np.inf, 1.0))[0], float(seconds[own].min()))
+                self._levels[key] = best, float(np.exp(-np.log(scores[own] * seconds[own]).mean()))
 
 
 Model = _FeatureModel | PythonBasedModel

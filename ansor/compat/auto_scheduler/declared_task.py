@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from ansor.compat.auto_scheduler.compute_dag import AnyState, ComputeDAG
 from ansor.compat.auto_scheduler.measured import LayoutRewriteOption, MeasureInput, RecordedTask
 from ansor.compat.auto_scheduler.target_text import of_any as target_text
+from ansor.compat.auto_scheduler.target_text import with_keys
 from ansor.compat.auto_scheduler.task_inputs import input_values, register_task_input_buffer
 from ansor.compat.auto_scheduler.workload_key import WorkloadKey, parse_workload_key
 from ansor.compat.auto_scheduler.workload_registry import is_registered, make_workload_key, register_workload_tensors
@@ -63,7 +64,7 @@ class DeclaredTask:
         self.compute_dag = compute_dag or ComputeDAG(str(workload_key))
         self.workload_key = workload_key or register_workload_tensors(self.compute_dag.workload_key(), self.compute_dag.tensors)
         self._local = target if isinstance(target, Target) else None
-        self.target = target_text(target, target_host)
+        self.target = with_keys(target_text(target, target_host))
         self.target_host = "" if self.target.host is None else str(self.target.host)
         self.hardware_params = hardware_params or _hardware(self.target, self._local)
         option = LayoutRewriteOption.get_target_default(self.target) if layout_rewrite_option is None else LayoutRewriteOption(layout_rewrite_option)

@@ -10,6 +10,7 @@ from typing import ClassVar, Self, TypeAlias, cast
 
 from ansor.compat.common.hardware import PROCESSOR_KINDS, kind_of_target
 from ansor.compat.common.local_target import local_target, options_of
+from ansor.compat.common.target_keys import keys as keys_of
 from ansor.errors import TargetError
 from ansor.support.json_values import Json
 
@@ -51,7 +52,7 @@ class Target(str):
             local_target(text)
         elif kind not in OTHER_KINDS:
             raise TargetError(f"asked for the target {text!r:.200}; programs are made for processors: give llvm")
-        return cls.unchecked(text, host if host is None else Target(host))
+        return cast(Self, with_keys(Target.unchecked(text, host if host is None else Target(host))))
 
     @classmethod
     def unchecked(cls, text: str, host: Target | None = None) -> Self:
@@ -73,9 +74,7 @@ class Target(str):
     @property
     def keys(self) -> tuple[str, ...]:
         """The families that it belongs to."""
-        from ansor.compat.common.target_keys import keys  # which is not loaded by those who only tune
-
-        return keys(str(self))
+        return keys_of(str(self))
 
     @property
     def mcpu(self) -> str:
@@ -136,6 +135,14 @@ def of_any(target: object, host: str | None = None) -> Target:
     """The text of a target of any kind, unchecked; `host` stands where it has none itself."""
     own = target.host if isinstance(target, Target) else None
     return Target.unchecked(str(target), own or (Target.unchecked(str(host)) if host else None))
+
+
+def with_keys(target: Target) -> Target:
+    """A processor's target with its keys, as TVM prints it: `llvm -mcpu=skylake` -> `llvm -keys=cpu -mcpu=skylake`; any other one as it is."""
+    kind, _, options = target.partition(" ")
+    if kind not in PROCESSOR_KINDS or any(name == "keys" for name, _ in options_of(target)):
+        return target
+    return Target.unchecked(" ".join(filter(None, (kind, f"-keys={','.join(target.keys)}", options.strip()))), target.host)
 
 
 def target_of(given: str | None) -> Target:
