@@ -21,12 +21,12 @@ from ansor.compat.auto_scheduler import record as states
 from ansor.compat.auto_scheduler.measured import LayoutRewriteOption, MeasureInput
 from ansor.compat.autotvm import log_line as config_line
 from ansor.compat.autotvm import record as configs
-from ansor.compat.common.log_lines import Loaded
 from ansor.compat.log_kinds import LogKind, append, kind_of_file, put
 from ansor.compat.state_records import FromStates, FromTrials
 from ansor.errors import AnsorError, RecordError
 from ansor.measure import record as trials
 from ansor.measure.record import Record, RecordFile
+from ansor.support.line_files import Loaded
 from ansor.support.text import counted
 from ansor.te.tensor import Tensor
 

@@ -11,12 +11,12 @@ from ansor.compat.auto_scheduler import log_line as state_line
 from ansor.compat.auto_scheduler import record as states
 from ansor.compat.autotvm import log_line as config_line
 from ansor.compat.autotvm import record as configs
-from ansor.compat.common import log_lines
-from ansor.compat.common.log_lines import Loaded
 from ansor.compat.common.outcome import MeasureErrorNo
 from ansor.compat.log_kinds import LogKind, kind_of_file, put
 from ansor.errors import RecordError
 from ansor.measure import record as trials
+from ansor.support import line_files
+from ansor.support.line_files import Loaded
 from ansor.support.text import format_seconds
 
 BEST = {LogKind.RECORDS: ".best.jsonl", LogKind.AUTO_SCHEDULER: ".best.json", LogKind.AUTOTVM: ".best.log"}
@@ -63,7 +63,7 @@ def read(path: str | Path, begin: int = 0, end: int = 5, *, ir: bool = False, co
         raise RecordError(f"asked for the programs of {path}, which holds no configurations of templates; use `ansor show`, or SearchTask.print_best")
     loaded = entries(path)
     lines = [f"{number}: {entry}" for number, entry in enumerate(loaded.records[begin:end], begin)]
-    return [*lines, *log_lines.others(loaded, begin, end), *log_lines.told(loaded.skipped)]
+    return [*lines, *line_files.others(loaded, begin, end), *line_files.told(loaded.skipped)]
 
 
 def pick(path: str | Path, out: str | Path | None = None) -> tuple[Path, int]:
@@ -141,7 +141,7 @@ def _of_trials(path: str | Path) -> Loaded[Entry]:
         return Entry(record.workload, record.target, f"row {record.row}", record.cost, failure, row.rstrip("\n"))
 
     reader = trials.Reader(None, None)
-    return log_lines.gathered(log_lines.read(path, read_line))
+    return line_files.gathered(line_files.read(path, read_line))
 
 
 def _failure(error_no: int) -> str:

@@ -6,8 +6,8 @@ import os
 from enum import StrEnum
 from pathlib import Path
 
-from ansor.compat.common import log_lines
 from ansor.errors import RecordError
+from ansor.support import line_files
 from ansor.support.json_values import is_number, parse
 from ansor.support.safe_files import write_whole
 
@@ -37,7 +37,7 @@ def kind_of_line(row: str) -> LogKind | None:
 
 def kind_of_file(path: str | Path) -> LogKind:
     """The format of the first line that has one. Raises RecordError when the file cannot be read, and when no line has any."""
-    for found in log_lines.read(path, kind_of_line):
+    for found in line_files.read(path, kind_of_line):
         if isinstance(found, LogKind):
             return found
     raise RecordError(f"asked to read {path}, which has no line of a record file, of a log of TVM's auto-scheduler or of AutoTVM; name another file")

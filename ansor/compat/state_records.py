@@ -17,7 +17,6 @@ from functools import cache
 
 from ansor.compat.auto_scheduler.compute_dag import ComputeDAG
 from ansor.compat.auto_scheduler.log_line import LogRecord
-from ansor.compat.auto_scheduler.matching import found_among
 from ansor.compat.auto_scheduler.measured import MeasureInput, RecordedState, RecordedTask
 from ansor.compat.auto_scheduler.measuring import measured
 from ansor.compat.auto_scheduler.search_task import SearchTask
@@ -32,6 +31,7 @@ from ansor.errors import DeclarationError, RecordError, ScheduleError
 from ansor.measure.failure import Failure
 from ansor.measure.record import Json, Record
 from ansor.measure.record_target import options_text, record_target
+from ansor.schedule.matching import found_among
 from ansor.targets.base import Target
 from ansor.targets.program_options import read_target, why_refused
 from ansor.tasks.origins import RULES, origin_of

@@ -7,10 +7,10 @@ import pytest
 
 from ansor.compat.auto_scheduler.compute_dag import ComputeDAG
 from ansor.compat.auto_scheduler.export import state_of
-from ansor.compat.auto_scheduler.matching import found_among, row_of
 from ansor.compat.auto_scheduler.steps import step_from_list
 from ansor.errors import ScheduleError
 from ansor.ir.simplify import simplified
+from ansor.schedule.matching import found_among, row_of
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.steps import ComputeAt, ComputeRoot, FollowSplit, PackInside, Parallel, Reorder, Rfactor, Split, Step, StorageAlign, Unroll, Vectorize
 from ansor.support.json_values import Json

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from ansor.auto_scheduler import RecordReader, distill_record_file, load_best_record, load_records, save_records
 from ansor.compat.auto_scheduler.log_line import read_line
 from ansor.compat.auto_scheduler.record import best_records, load
-from ansor.compat.common.log_lines import Skipped
 from ansor.errors import RecordError
+from ansor.support.line_files import Skipped
 from tests.auto_scheduler.lines import LINE, MATMUL, TASKS, line, measured
 
 

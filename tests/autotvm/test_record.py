@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from ansor.autotvm import MeasureInput, MeasureResult, load_from_buffer, load_from_file
 from ansor.compat.autotvm.log_line import encode
 from ansor.compat.autotvm.record import best_records, load, pick, pick_best, read, split_workload
-from ansor.compat.common.log_lines import Skipped
 from ansor.errors import RecordError
+from ansor.support.line_files import Skipped
 from tests.autotvm import templates
 from tests.autotvm.lines import LINE, changed, line
 

@@ -116,7 +116,8 @@ def test_lowering() -> None:
     s = te.create_schedule(c.op)
     assert "for c_i in 8" in str(tvm.lower(s, [a, b, c], simple_mode=True))
     task = tvm.auto_scheduler.SearchTask(compute_dag=auto_scheduler.ComputeDAG([a, b, c]), target=tvm.target.Target("llvm -mcpu=core-avx2"))
-    assert task.target == "llvm -keys=cpu -mcpu=core-avx2" and "for c_i in 8" in str(tvm.lower(*task.compute_dag.apply_steps_from_state(task.compute_dag.init_state)))
+    assert task.target == "llvm -keys=cpu -mcpu=core-avx2"
+    assert "for c_i in 8" in str(tvm.lower(*task.compute_dag.apply_steps_from_state(task.compute_dag.init_state)))
     for verb in (tvm.lower, tvm.build):
         with pytest.raises(ScheduleError, match="give the schedule and its arguments"):
             verb(c, [a, b, c])  # type: ignore[arg-type]  # that is the point

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from ansor.compat.auto_scheduler.declared_task import DeclaredTask, recovered
 from ansor.compat.auto_scheduler.loop_state import State
-from ansor.compat.auto_scheduler.matching import found_among
 from ansor.compat.auto_scheduler.measured import MeasureInput, MeasureResult
 from ansor.compat.auto_scheduler.record import RecordReader
 from ansor.cost_model.base import CostModel, read_document, write_document
@@ -21,6 +20,7 @@ from ansor.cost_model.random_model import RandomModel as OurRandomModel
 from ansor.cost_model.saved import load_model
 from ansor.errors import AnsorError, CostModelError
 from ansor.ir.feature_rows import FeatureRows, join
+from ansor.schedule.matching import found_among
 from ansor.tasks.sketch_space import SketchSpace
 
 Scores = NDArray[np.float64]

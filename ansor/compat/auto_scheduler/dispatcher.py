@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
@@ -13,6 +12,7 @@ from ansor.compat.auto_scheduler.declared_task import DeclaredTask
 from ansor.compat.auto_scheduler.history import Found, Pairs, best_of, best_of_ours, pairs_of
 from ansor.compat.auto_scheduler.loop_state import State
 from ansor.compat.auto_scheduler.measured import MeasureInput, MeasureResult
+from ansor.compat.auto_scheduler.workload_key import parse_workload_key
 from ansor.errors import AnsorError, RecordError
 
 
@@ -68,7 +68,7 @@ class ApplyHistoryBest(DispatchContext):
         pairs = [pair for log in logs if Path(log).exists() for pair in pairs_of(log, n_lines)]
         pairs += [one for one in given if not isinstance(one, str | Path)][:n_lines]
         for inp, result in pairs:
-            self._records.setdefault(_name(inp.task.workload_key), []).append((inp, result))
+            self._records.setdefault(parse_workload_key(inp.task.workload_key).name, []).append((inp, result))
 
     def best(self, task: DeclaredTask) -> Found:
         """The best program of a task; what the context around knows where this one knows none. Raises RecordError when none does."""
@@ -78,7 +78,7 @@ class ApplyHistoryBest(DispatchContext):
 
     def _of_lines(self, task: DeclaredTask) -> Found | None:
         try:
-            return best_of(task, self._records.get(_name(task.workload_key), []), self.include_compatible)
+            return best_of(task, self._records.get(parse_workload_key(task.workload_key).name, []), self.include_compatible)
         except RecordError:
             return None
 
@@ -86,15 +86,6 @@ class ApplyHistoryBest(DispatchContext):
     def _around_or_root(self) -> DispatchContext:
         around = getattr(self, "_around", None)
         return around if isinstance(around, DispatchContext) else _ROOT
-
-
-def _name(workload_key: str) -> str:
-    """The function or hash of a key: records of other sizes may count."""
-    try:
-        fields = json.loads(workload_key)
-    except ValueError:
-        return workload_key
-    return str(fields[0]) if isinstance(fields, list) and fields else workload_key
 
 
 _ROOT = FallbackContext()

@@ -14,13 +14,13 @@ from pathlib import Path
 from ansor.compat.auto_scheduler.callbacks import own_file
 from ansor.compat.auto_scheduler.declared_task import DeclaredTask
 from ansor.compat.auto_scheduler.loop_state import State
-from ansor.compat.auto_scheduler.matching import found_among
 from ansor.compat.auto_scheduler.measured import LayoutRewriteOption, MeasureInput, MeasureResult
 from ansor.compat.auto_scheduler.record import RecordReader
 from ansor.compat.auto_scheduler.workload_key import calc_workload_dis_factor, decode_workload_key
 from ansor.compat.common.hardware import kind_of_target
 from ansor.errors import RecordError, ScheduleError
 from ansor.run.states import Best, best_of_recorded
+from ansor.schedule.matching import found_among
 from ansor.schedule.sketch import Sketch
 from ansor.search.tuner import Outcome, Pick
 from ansor.support.notices import log, warn

@@ -15,18 +15,17 @@ from ansor.compat.auto_scheduler.callbacks import MeasureCallback
 from ansor.compat.auto_scheduler.declared_task import DeclaredTask, recovered
 from ansor.compat.auto_scheduler.loop_state import State
 from ansor.compat.auto_scheduler.measured import MeasureInput, MeasureResult
-from ansor.compat.common.failures import ERRORS, FLUSH_BYTES
-from ansor.compat.common.farm_text import farm_text
+from ansor.compat.common.failures import ERRORS
 from ansor.compat.common.outcome import MeasureErrorNo
 from ansor.compat.common.program import source_of
-from ansor.errors import AnsorError, TargetError
+from ansor.compat.common.runner import TimedRunner, check_build_func, farm_text
+from ansor.errors import AnsorError
 from ansor.measure.builder import Builder, Built
 from ansor.measure.device import Device, Job
 from ansor.measure.device_kinds import open_device
 from ansor.measure.devices.local import LocalDevice
 from ansor.measure.failure import Failure
 from ansor.measure.machine_trouble import check_trouble
-from ansor.measure.timing import Stopping, TimingOptions
 from ansor.targets.base import Target
 
 FAILED_COST = 1e10
@@ -53,8 +52,7 @@ class LocalBuilder:
     """
 
     def __init__(self, timeout: float = 15, n_parallel: int | None = None, build_func: str | Callable[..., object] = "default") -> None:
-        if build_func != "default":
-            raise TargetError(f"asked to build programs with {build_func!r}; give 'default', and a compiler in the target: llvm -cc=clang")
+        check_build_func(build_func)
         self.timeout, self.n_parallel, self.build_func = timeout, n_parallel, build_func
 
     def build(self, measure_inputs: Sequence[MeasureInput], verbose: int = 1) -> list[BuildResult]:
@@ -77,7 +75,7 @@ class LocalBuilder:
         return BuildResult("" if built.artifact is None else str(built.artifact.path), args, number, text, time.monotonic() - started, built, builder)
 
 
-class LocalRunner:
+class LocalRunner(TimedRunner):
     """Runs programs on this machine, one after the other, each in a process of its own; `timeout` in seconds.
 
     Each of `repeat` costs is the mean of `number` calls, or of more of them until `min_repeat_ms` passed; with enable_cpu_cache_flush, of one call on cold
@@ -88,18 +86,10 @@ class LocalRunner:
         self, timeout: float = 10, number: int = 3, repeat: int = 1, min_repeat_ms: float = 100, cooldown_interval: float = 0.0,
         enable_cpu_cache_flush: bool = False, device: int = 0,
     ) -> None:  # fmt: skip
-        self.timeout, self.number, self.repeat, self.min_repeat_ms = timeout, number, repeat, min_repeat_ms
-        self.cooldown_interval, self.enable_cpu_cache_flush, self.device = cooldown_interval, enable_cpu_cache_flush, device
+        super().__init__(timeout, number, repeat, min_repeat_ms, cooldown_interval, enable_cpu_cache_flush)
+        self.device = device
         if enable_cpu_cache_flush:
             self.number, self.min_repeat_ms = 1, 0
-
-    @property
-    def timing(self) -> TimingOptions:
-        """The same for our measuring."""
-        return TimingOptions(
-            number=self.number, repeat=self.repeat, min_repeat_ms=self.min_repeat_ms, stopping=Stopping(contender_repeats=0),
-            cooldown_seconds=self.cooldown_interval, flush_bytes=FLUSH_BYTES if self.enable_cpu_cache_flush else 0, timeout_seconds=self.timeout,
-        )  # fmt: skip
 
     def run(self, measure_inputs: Sequence[MeasureInput], build_results: Sequence[BuildResult], verbose: int = 1) -> list[MeasureResult]:
         """One result for each input, in order. What is wrong with a program is in its result."""

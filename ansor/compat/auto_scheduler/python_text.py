@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import singledispatch
 
 from ansor.compat.auto_scheduler import steps as logged
 from ansor.compat.auto_scheduler.declaration import Declaration
@@ -46,15 +45,49 @@ def _head(stage: Stage) -> str:
     return f"s[{clean(stage.name)}]"
 
 
-@singledispatch
 def _written(step: LoggedStep, before: StateObject, after: StateObject) -> list[str]:
+    stage, new = before.stages[step.stage_id], after.stages[step.stage_id]
+    head = _head(stage)
+    match step:
+        case logged.SplitStep():
+            return _split(stage, step.iter_id, step.lengths, step.inner_to_outer)
+        case logged.FollowSplitStep():
+            return _split(stage, step.iter_id, followed_lengths(step, before.transform_steps), True)
+        case logged.FollowFusedSplitStep():
+            return _split(stage, step.iter_id, (fused_length(step, before.transform_steps),), step.factor_or_nparts)
+        case logged.FuseStep():
+            return [f"{_name(new, new.iters[step.fused_ids[0] if step.fused_ids else 0])} = {head}.fuse({_names(stage, step.fused_ids)})"]
+        case logged.ReorderStep():
+            return [f"{head}.reorder({_names(stage, step.after_ids)})"]
+        case logged.AnnotationStep():
+            return _annotation(stage, step)
+        case logged.PragmaStep():
+            return _pragma(stage, step)
+        case logged.StorageAlignStep():
+            return [f"{head}.storage_align({_names(stage, [step.iter_id])}, {step.factor}, {step.offset})"]
+        case logged.ComputeAtStep():
+            target = before.stages[step.target_stage_id]
+            return [f"{head}.compute_at({_head(target)}, {_names(target, [step.target_iter_id])})"]
+        case logged.ComputeInlineStep():
+            return [f"{head}.compute_inline()"]
+        case logged.ComputeRootStep():
+            return [f"{head}.compute_root()"]
+        case logged.CacheReadStep():
+            copy, readers = after.stages[step.stage_id + 1], ", ".join(clean(before.stages[k].name) for k in step.reader_stage_ids)
+            return [f'{clean(copy.name)} = s.cache_read({clean(stage.name)}, "{step.scope_name}", [{readers}])', *_axes(copy)]
+        case logged.CacheWriteStep():
+            return [f'{clean(new.name)} = s.cache_write({clean(stage.name)}, "{step.scope_name}")', *_axes(new)]
+        case logged.RfactorStep():
+            return _rfactor(stage, new, after.stages[step.stage_id + 1], step)
     raise NotImplementedError(type(step).__name__)
 
 
-@_written.register
-def _(step: logged.AnnotationStep, before: StateObject, after: StateObject) -> list[str]:
-    stage = before.stages[step.stage_id]
-    name, verb = _name(stage, stage.iters[step.iter_id]), ANNOTATIONS[step.annotation]
+def _names(stage: Stage, which: Sequence[int]) -> str:
+    return ", ".join(_name(stage, stage.iters[k]) for k in which)
+
+
+def _annotation(stage: Stage, step: logged.AnnotationStep) -> list[str]:
+    name, verb = _names(stage, [step.iter_id]), ANNOTATIONS[step.annotation]
     if step.annotation == IteratorAnnotation.NONE:
         return []
     if step.annotation > IteratorAnnotation.PARALLEL:
@@ -62,40 +95,15 @@ def _(step: logged.AnnotationStep, before: StateObject, after: StateObject) -> l
     return [f"{_head(stage)}.{verb}({name})"]
 
 
-@_written.register
-def _(step: logged.FuseStep, before: StateObject, after: StateObject) -> list[str]:
-    stage, new = before.stages[step.stage_id], after.stages[step.stage_id]
-    parts = ", ".join(_name(stage, stage.iters[k]) for k in step.fused_ids)
-    return [f"{_name(new, new.iters[step.fused_ids[0] if step.fused_ids else 0])} = {_head(stage)}.fuse({parts})"]
-
-
-@_written.register
-def _(step: logged.PragmaStep, before: StateObject, after: StateObject) -> list[str]:
-    stage = before.stages[step.stage_id]
-    name, (pragma, _, value) = _name(stage, stage.iters[step.iter_id]), step.pragma_type.partition("$")
+def _pragma(stage: Stage, step: logged.PragmaStep) -> list[str]:
+    name, (pragma, _, value) = _names(stage, [step.iter_id]), step.pragma_type.partition("$")
     first = f'{_head(stage)}.pragma({name}, "{pragma}"{f", {value}" if value else ""})'
     return [first, f'{_head(stage)}.pragma({name}, "unroll_explicit", True)'] if value else [first]
 
 
-@_written.register
-def _(step: logged.ReorderStep, before: StateObject, after: StateObject) -> list[str]:
-    stage = before.stages[step.stage_id]
-    return [f"{_head(stage)}.reorder({', '.join(_name(stage, stage.iters[k]) for k in step.after_ids)})"]
-
-
-@_written.register
-def _(step: logged.SplitStep, before: StateObject, after: StateObject) -> list[str]:
-    return _split(before.stages[step.stage_id], step.iter_id, step.lengths, step.inner_to_outer)
-
-
-@_written.register
-def _(step: logged.FollowSplitStep, before: StateObject, after: StateObject) -> list[str]:
-    return _split(before.stages[step.stage_id], step.iter_id, followed_lengths(step, before.transform_steps), True)
-
-
-@_written.register
-def _(step: logged.FollowFusedSplitStep, before: StateObject, after: StateObject) -> list[str]:
-    return _split(before.stages[step.stage_id], step.iter_id, (fused_length(step, before.transform_steps),), step.factor_or_nparts)
+def _rfactor(stage: Stage, partial: Stage, final: Stage, step: logged.RfactorStep) -> list[str]:
+    factored = f"{clean(partial.name)} = s.rfactor({clean(stage.name)}, {_names(stage, [step.iter_id])}, {step.factor_iter_id})"
+    return [factored, f"{clean(final.name)} = {clean(stage.name)}", *_axes(partial, _head(partial)), *_axes(final, _head(final))]
 
 
 def _split(stage: Stage, which: int, lengths: Sequence[int | None], inner_to_outer: bool) -> list[str]:
@@ -107,46 +115,3 @@ def _split(stage: Stage, which: int, lengths: Sequence[int | None], inner_to_out
         lines.append(f"{outer}, {inner} = {_head(stage)}.split({whole}, {'factor' if inner_to_outer else 'nparts'}={length})")
         label = f"{label}.{'outer' if inner_to_outer else 'inner'}"
     return lines
-
-
-@_written.register
-def _(step: logged.StorageAlignStep, before: StateObject, after: StateObject) -> list[str]:
-    stage = before.stages[step.stage_id]
-    return [f"{_head(stage)}.storage_align({_name(stage, stage.iters[step.iter_id])}, {step.factor}, {step.offset})"]
-
-
-@_written.register
-def _(step: logged.ComputeAtStep, before: StateObject, after: StateObject) -> list[str]:
-    stage, target = before.stages[step.stage_id], before.stages[step.target_stage_id]
-    return [f"{_head(stage)}.compute_at({_head(target)}, {_name(target, target.iters[step.target_iter_id])})"]
-
-
-@_written.register
-def _(step: logged.ComputeInlineStep, before: StateObject, after: StateObject) -> list[str]:
-    return [f"{_head(before.stages[step.stage_id])}.compute_inline()"]
-
-
-@_written.register
-def _(step: logged.ComputeRootStep, before: StateObject, after: StateObject) -> list[str]:
-    return [f"{_head(before.stages[step.stage_id])}.compute_root()"]
-
-
-@_written.register
-def _(step: logged.CacheReadStep, before: StateObject, after: StateObject) -> list[str]:
-    source, copy = before.stages[step.stage_id], after.stages[step.stage_id + 1]
-    readers = ", ".join(clean(before.stages[k].name) for k in step.reader_stage_ids)
-    return [f'{clean(copy.name)} = s.cache_read({clean(source.name)}, "{step.scope_name}", [{readers}])', *_axes(copy)]
-
-
-@_written.register
-def _(step: logged.CacheWriteStep, before: StateObject, after: StateObject) -> list[str]:
-    private, copy = after.stages[step.stage_id], after.stages[step.stage_id + 1]
-    return [f'{clean(private.name)} = s.cache_write({clean(copy.name)}, "{step.scope_name}")', *_axes(private)]
-
-
-@_written.register
-def _(step: logged.RfactorStep, before: StateObject, after: StateObject) -> list[str]:
-    stage, partial, final = before.stages[step.stage_id], after.stages[step.stage_id], after.stages[step.stage_id + 1]
-    loop = _name(stage, stage.iters[step.iter_id])
-    factored = f"{clean(partial.name)} = s.rfactor({clean(stage.name)}, {loop}, {step.factor_iter_id})"
-    return [factored, f"{clean(final.name)} = {clean(stage.name)}", *_axes(partial, _head(partial)), *_axes(final, _head(final))]

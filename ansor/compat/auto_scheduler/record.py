@@ -12,10 +12,10 @@ from pathlib import Path
 from ansor.compat.auto_scheduler.log_line import LogRecord, read_line, write_line
 from ansor.compat.auto_scheduler.measured import MeasureInput, MeasureResult
 from ansor.compat.auto_scheduler.workload_key import calc_workload_dis_factor, decode_workload_key
-from ansor.compat.common import log_lines
 from ansor.compat.common.hardware import kind_of_target
-from ansor.compat.common.log_lines import Loaded, Skipped, Source
 from ansor.errors import RecordError
+from ansor.support import line_files
+from ansor.support.line_files import Loaded, Skipped, Source
 
 _logger = logging.getLogger("auto_scheduler")
 _COMMENTS = ("#", " ")
@@ -23,7 +23,7 @@ _COMMENTS = ("#", " ")
 
 def load(source: Source) -> Loaded[LogRecord]:
     """The records of a log file, or of one that is open, with the lines that were left out. Raises RecordError when it cannot be read."""
-    return log_lines.gathered(_lines(source))
+    return line_files.gathered(_lines(source))
 
 
 class RecordReader:
@@ -103,11 +103,11 @@ def distill_record_file(in_file: str | Path, out_file: str | Path, count: int = 
 
 
 def _lines(source: Source) -> Iterator[LogRecord | Skipped]:
-    return log_lines.read(source, lambda row: None if row.startswith(_COMMENTS) else read_line(row))
+    return line_files.read(source, lambda row: None if row.startswith(_COMMENTS) else read_line(row))
 
 
 def _warned(filename: str | Path) -> Iterator[LogRecord]:
-    return log_lines.warned(_lines(filename), str(filename), _logger)
+    return line_files.warned(_lines(filename), str(filename), _logger)
 
 
 def _write(filename: str | Path, text: str, mode: str) -> None:

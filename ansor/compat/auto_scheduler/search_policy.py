@@ -19,7 +19,6 @@ from ansor.compat.auto_scheduler.declared_task import DeclaredTask
 from ansor.compat.auto_scheduler.export import state_of
 from ansor.compat.auto_scheduler.history import OTHER_TASK, pairs_of, rows_of
 from ansor.compat.auto_scheduler.loop_state import State
-from ansor.compat.auto_scheduler.matching import found_among
 from ansor.compat.auto_scheduler.measured import MeasureInput, MeasureResult
 from ansor.compat.auto_scheduler.measuring import LocalBuilder, LocalRunner, ProgramMeasurer
 from ansor.compat.auto_scheduler.state_model import StateModel
@@ -29,6 +28,7 @@ from ansor.errors import ScheduleError
 from ansor.rules.base import SketchRule
 from ansor.rules.registry import resolve
 from ansor.run.states import TaskState
+from ansor.schedule.matching import found_among
 from ansor.schedule.sketch import Sketch
 from ansor.search.derive import derive_sketches
 from ansor.search.evolution import EvolutionOptions, Quest, evolve

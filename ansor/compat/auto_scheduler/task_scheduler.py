@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal
 
 from ansor.compat.auto_scheduler.cost_models import Model, RandomModel, XGBModel
 from ansor.compat.auto_scheduler.declared_task import DeclaredTask
@@ -174,6 +173,3 @@ class TaskScheduler:
 
     def _weighted(self, costs: Sequence[float]) -> float:
         return sum(weight * cost for weight, cost in zip(self.task_weights, costs, strict=True))
-
-
-Strategy = Literal["gradient", "round-robin"]

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from pathlib import Path
 from typing import TypeVar, cast, overload
 
-from ansor.compat.auto_scheduler.declaration_json import declaration_from_json, declaration_to_json
 from ansor.compat.auto_scheduler.operator_order import topological
 from ansor.compat.auto_scheduler.workload_key import decode_workload_key, parse_workload_key
 from ansor.errors import AnsorError, DeclarationError, RecordError
@@ -18,6 +17,7 @@ from ansor.support.json_values import Json, parse, refuse
 from ansor.support.safe_files import write_whole
 from ansor.tasks import workloads as tasks
 from ansor.tasks.workloads import WorkloadFunction
+from ansor.te.declaration_json import declaration_from_json, declaration_to_json
 from ansor.te.tensor import Tensor, placeholder
 
 F = TypeVar("F", bound=WorkloadFunction)

@@ -19,11 +19,11 @@ from numpy.typing import ArrayLike
 from ansor.codegen.artifact import LIBRARY, PROGRAM, Artifact
 from ansor.codegen.source import CSource
 from ansor.compat.autotvm.measured import Failed, MeasureInput, MeasureResult, Unmeasured
-from ansor.compat.common.failures import ERRORS, FLUSH_BYTES
-from ansor.compat.common.farm_text import farm_text
+from ansor.compat.common.failures import ERRORS
 from ansor.compat.common.local_target import measured_target
 from ansor.compat.common.outcome import MeasureErrorNo
 from ansor.compat.common.program import source_of
+from ansor.compat.common.runner import TimedRunner, check_build_func, farm_text
 from ansor.errors import AnsorError, ConfigError, MachineTrouble, TargetError, ToolchainError
 from ansor.ir.dag import Dag
 from ansor.measure import builder as builders
@@ -36,7 +36,7 @@ from ansor.measure.machine_trouble import check_trouble
 from ansor.measure.measure_task import MeasureTask
 from ansor.measure.measurer import REFERENCE_COMPILE_SECONDS
 from ansor.measure.reference import measure_task
-from ansor.measure.timing import Stopping, TimingOptions
+from ansor.measure.timing import TimingOptions
 from ansor.support import settings
 from ansor.targets.base import Target
 from ansor.templates.task import Task
@@ -67,8 +67,7 @@ class LocalBuilder:
         self, timeout: float = 10, n_parallel: int | None = None, build_kwargs: Mapping[str, object] | None = None,
         build_func: str | Callable[..., object] = "default", do_fork: bool = False, runtime: object = None,
     ) -> None:  # fmt: skip
-        if build_func != "default":
-            raise TargetError(f"asked to build programs with {build_func!r}; give 'default', and a compiler in the target: llvm -cc=clang")
+        check_build_func(build_func)
         self.timeout, self.n_parallel = timeout, n_parallel or settings.jobs()
         self._builder: builders.Builder | None = None
 
@@ -114,7 +113,7 @@ class LocalBuilder:
         return replace(result, filename=filename, time_cost=spent, built=built, release=lambda: builder.release([built]))
 
 
-class LocalRunner:
+class LocalRunner(TimedRunner):
     """Runs programs, one after the other, each in a process of its own; `timeout` in seconds.
 
     Each of `repeat` costs is the mean of `number` calls, or of more of them until `min_repeat_ms` passed; with enable_cpu_cache_flush, of one call on cold
@@ -133,8 +132,7 @@ class LocalRunner:
         if number < 1 or repeat < 1 or timeout <= 0:
             found = f"number={number}, repeat={repeat}, timeout={timeout}"
             raise ConfigError(f"asked for a LocalRunner with {found}; give number and repeat of at least 1, and a timeout above 0")
-        self.timeout, self.number, self.repeat, self.min_repeat_ms = timeout, number, repeat, min_repeat_ms
-        self.cooldown_interval, self.enable_cpu_cache_flush = cooldown_interval, enable_cpu_cache_flush
+        super().__init__(timeout, number, repeat, min_repeat_ms, cooldown_interval, enable_cpu_cache_flush)
         self.ref_input: Sequence[ArrayLike] | None = None
         self._session: _Session | None = None
 
@@ -149,14 +147,6 @@ class LocalRunner:
         if not target.is_local:
             raise TargetError(f"asked to measure programs for {target} on this machine, which does not run them: give autotvm.RPCRunner(key, host, port)")
         return [LocalDevice()]
-
-    @property
-    def timing(self) -> TimingOptions:
-        """The same for our measuring."""
-        return TimingOptions(
-            number=self.number, repeat=self.repeat, min_repeat_ms=self.min_repeat_ms, stopping=Stopping(contender_repeats=0),
-            cooldown_seconds=self.cooldown_interval, flush_bytes=FLUSH_BYTES if self.enable_cpu_cache_flush else 0, timeout_seconds=self.timeout,
-        )  # fmt: skip
 
     def run(self, measure_inputs: Sequence[MeasureInput], build_results: Sequence[BuildResult]) -> list[MeasureResult]:
         """One result for each input, in order: `Unmeasured` where the machine is at fault."""

@@ -9,14 +9,14 @@ from typing import IO
 from ansor.compat.autotvm.database import measure_str_key
 from ansor.compat.autotvm.log_line import LogRecord, encode, read_line
 from ansor.compat.autotvm.measured import MeasureInput, MeasureResult
-from ansor.compat.common import log_lines
 from ansor.compat.common import target_keys as target_text
 from ansor.compat.common.local_target import local_target
-from ansor.compat.common.log_lines import Loaded, Skipped, Source
 from ansor.compat.common.outcome import MeasureErrorNo
 from ansor.compat.common.program import source_of
 from ansor.errors import AnsorError, RecordError
 from ansor.manual.program import lower
+from ansor.support import line_files
+from ansor.support.line_files import Loaded, Skipped, Source
 from ansor.support.safe_files import write_whole
 
 _logger = logging.getLogger("autotvm")
@@ -27,7 +27,7 @@ def load(source: Source, *, old: bool = False) -> Loaded[LogRecord]:
 
     Raises RecordError when it cannot be read.
     """
-    return log_lines.gathered(_lines(source, old=old))
+    return line_files.gathered(_lines(source, old=old))
 
 
 def load_from_file(filename: str | Path) -> Iterator[tuple[MeasureInput, MeasureResult]]:
@@ -70,7 +70,7 @@ def pick_best(in_file: str | Path, out_file: str | Path | IO[str]) -> int:
 
     Raises RecordError when one cannot be read or the other not be written.
     """
-    picked = best_records(log_lines.warned(_lines(in_file), str(in_file), _logger))
+    picked = best_records(line_files.warned(_lines(in_file), str(in_file), _logger))
     if isinstance(out_file, (str, Path)):
         _write(Path(out_file), picked, f"the best records of {in_file}")
     else:
@@ -89,7 +89,7 @@ def read(in_file: str | Path, begin: int = 0, end: int = 5, *, ir: bool = False,
     lines: list[str] = []
     for place, record in enumerate(loaded.records[begin:end], begin):
         lines += [f"{place}: {_described(record)}", *_program(record, ir, code)]
-    return [*lines, *log_lines.others(loaded, begin, end), *log_lines.told(loaded.skipped)]
+    return [*lines, *line_files.others(loaded, begin, end), *line_files.told(loaded.skipped)]
 
 
 def pick(in_file: str | Path, out_file: str | Path | None = None) -> Path:
@@ -106,7 +106,7 @@ def split_workload(in_file: str | Path, clean: bool = True) -> list[Path]:
     Raises RecordError when the log cannot be read or another cannot be written.
     """
     logs: dict[str, dict[str, LogRecord]] = {}
-    for number, record in enumerate(log_lines.warned(_lines(in_file), str(in_file), _logger)):
+    for number, record in enumerate(line_files.warned(_lines(in_file), str(in_file), _logger)):
         kept = logs.setdefault(measure_str_key(record.input, include_config=False), {})
         kept.setdefault(measure_str_key(record.input) if clean else str(number), record)
     paths = []
@@ -128,11 +128,11 @@ def _text(records: Iterable[LogRecord]) -> str:
 
 
 def _lines(source: Source, *, old: bool = False) -> Iterator[LogRecord | Skipped]:
-    return log_lines.read(source, lambda row: None if row.startswith("#") else read_line(row, old=old))
+    return line_files.read(source, lambda row: None if row.startswith("#") else read_line(row, old=old))
 
 
 def _pairs(source: Source, name: str) -> Iterator[tuple[MeasureInput, MeasureResult]]:
-    return ((record.input, record.result) for record in log_lines.warned(_lines(source), name, _logger))
+    return ((record.input, record.result) for record in line_files.warned(_lines(source), name, _logger))
 
 
 def _program(record: LogRecord, ir: bool, code: bool) -> list[str]:

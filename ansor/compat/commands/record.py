@@ -6,9 +6,9 @@ import argparse
 
 from ansor.commands.common import make_console
 from ansor.commands.subject import load_file
-from ansor.compat.common.log_lines import told
 from ansor.compat.log_entries import entries, pick, read, split
 from ansor.errors import DeclarationError
+from ansor.support.line_files import told
 from ansor.support.text import counted
 
 

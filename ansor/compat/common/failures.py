@@ -2,8 +2,6 @@
 
 from ansor.compat.common.outcome import MeasureErrorNo
 
-FLUSH_BYTES = 64 << 20
-
 ERRORS = {
     "instantiation": MeasureErrorNo.INSTANTIATION_ERROR, "compile": MeasureErrorNo.COMPILE_HOST, "compile_timeout": MeasureErrorNo.BUILD_TIMEOUT,
     "load": MeasureErrorNo.COMPILE_DEVICE, "crash": MeasureErrorNo.RUNTIME_DEVICE, "timeout": MeasureErrorNo.RUN_TIMEOUT,

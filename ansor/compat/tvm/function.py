@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray as NumpyArray
 
 from ansor.codegen.source import ALIGNMENT
-from ansor.compat.tvm import exported
 from ansor.compat.tvm.benchmark import BenchmarkResult, timed
 from ansor.compat.tvm.device import Device
 from ansor.compat.tvm.nd import NDArray
 from ansor.errors import MeasureError
+from ansor.measure import kernel_files
 from ansor.measure.kernel import Kernel
 
 Array = NumpyArray[np.generic]
@@ -103,9 +103,9 @@ class Function:
         Raises MeasureError for a name that does not end in .so.
         """
         path = Path(file_name)
-        if path.suffix not in exported.LIBRARY:
-            raise MeasureError(f"asked to export a library as {path.name}; give a name that ends in {exported.LIBRARY[0]}")
-        exported.export_library(self.kernel, path)
+        if path.suffix not in kernel_files.LIBRARY:
+            raise MeasureError(f"asked to export a library as {path.name}; give a name that ends in {kernel_files.LIBRARY[0]}")
+        kernel_files.export_library(self.kernel, path)
 
     def save(self, file_name: str | Path, fmt: str = "") -> Path:
         """Write it by what its name ends in, or by `fmt`: `.c` the text, `.o` an object file for `contrib.cc.create_shared`, `.so` as `export_library`.
@@ -113,7 +113,7 @@ class Function:
         A name without an ending is a folder, for `ansor.Kernel.load`. Raises MeasureError for other endings, ToolchainError with the compiler's text.
         """
         path = Path(file_name)
-        exported.save(self.kernel, path if not fmt or path.suffix else path.with_suffix(f".{fmt}"), self.mcpu)
+        kernel_files.save(self.kernel, path if not fmt or path.suffix else path.with_suffix(f".{fmt}"), self.mcpu)
         return path
 
     def __repr__(self) -> str:

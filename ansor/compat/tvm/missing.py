@@ -88,25 +88,11 @@ TARGET = {
 """Names of `tvm.target`."""
 
 CONTRIB = {
-    "graph_executor": _NETWORK,
-    "graph_runtime": _NETWORK,
-    "debugger": _NETWORK,
-    "download": "load files as you like: urllib.request.urlretrieve(url, path)",
-    "cblas": _LIBRARY,
-    "mkl": _LIBRARY,
-    "mkldnn": _LIBRARY,
-    "dnnl": _LIBRARY,
-    "cudnn": _GPU,
-    "cublas": _GPU,
-    "rocm": _GPU,
-    "nvrtc": _GPU,
-    "tedd": "print tvm.lower(s, args), or the schedule's loops with ansor.explain",
-    "xcode": _REMOTE,
-    "ndk": _REMOTE,
-    "hexagon": _GPU,
-    "sparse": "sparse operands are three arrays of te.placeholder: data, indices and indptr",
-    "dlpack": "use .numpy() and tvm.nd.array",
-}
+    **dict.fromkeys(("graph_executor", "graph_runtime", "debugger"), _NETWORK), **dict.fromkeys(("cblas", "mkl", "mkldnn", "dnnl"), _LIBRARY),
+    **dict.fromkeys(("cudnn", "cublas", "rocm", "nvrtc", "hexagon"), _GPU), **dict.fromkeys(("xcode", "ndk"), _REMOTE),
+    "download": "load files as you like: urllib.request.urlretrieve(url, path)", "tedd": "print tvm.lower(s, args), or the schedule's loops with ansor.explain",
+    "sparse": "sparse operands are three arrays of te.placeholder: data, indices and indptr", "dlpack": "use .numpy() and tvm.nd.array",
+}  # fmt: skip
 """Names of `tvm.contrib`."""
 
 

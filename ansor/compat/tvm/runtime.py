@@ -5,11 +5,11 @@ from pathlib import Path
 from ansor.compat.tvm.device import Device as Device
 from ansor.compat.tvm.device import cpu as cpu
 from ansor.compat.tvm.device import device as device
-from ansor.compat.tvm.exported import load_kernel
 from ansor.compat.tvm.function import Function
 from ansor.compat.tvm.missing import of_runtime as __getattr__  # noqa: F401  # what is not here raises
 from ansor.compat.tvm.nd import NDArray as NDArray
 from ansor.compat.tvm.nd import array as array
+from ansor.measure.kernel_files import load_kernel
 from ansor.te.expr import const as const
 
 Module = Function

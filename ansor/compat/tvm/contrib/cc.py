@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ansor.codegen.toolchain import find_compiler
-from ansor.compat.tvm import exported
 from ansor.compat.tvm.missing import of_contrib as __getattr__  # noqa: F401  # what is not here raises
+from ansor.measure import kernel_files
 
 
 def create_shared(output: str | Path, objects: str | Sequence[str | Path], options: Sequence[str] | None = None, cc: str | None = None) -> None:
@@ -16,7 +16,7 @@ def create_shared(output: str | Path, objects: str | Sequence[str | Path], optio
     Raises ToolchainError with the compiler's text.
     """
     given = [objects] if isinstance(objects, str) else list(objects)
-    exported.create_shared(Path(output), [Path(one) for one in given], options or ())
+    kernel_files.create_shared(Path(output), [Path(one) for one in given], options or ())
 
 
 def get_cc() -> str:

@@ -3,26 +3,9 @@
 from __future__ import annotations
 
 
-def have_fp16(compute_version: object = None) -> bool:
+def _no(*args: object, **kwargs: object) -> bool:
     """No."""
     return False
 
 
-def have_int8(compute_version: object = None) -> bool:
-    """No."""
-    return False
-
-
-def have_tensorcore(compute_version: object = None, target: object = None) -> bool:
-    """No."""
-    return False
-
-
-def have_cudagraph() -> bool:
-    """No."""
-    return False
-
-
-def have_bf16(compute_version: object = None) -> bool:
-    """No."""
-    return False
+have_fp16 = have_int8 = have_tensorcore = have_cudagraph = have_bf16 = _no

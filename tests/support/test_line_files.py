@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ansor.compat.common.log_lines import Loaded, Skipped, gathered, read, warned
 from ansor.errors import RecordError
 from ansor.support.json_values import refuse
+from ansor.support.line_files import Loaded, Skipped, gathered, read, warned
 
 
 def _number(row: str) -> int | None:

@@ -1,4 +1,4 @@
-"""Functions as files: a shared library, or an object file, behind which an archive says how it is called."""
+"""Kernels as single files: a shared library, or an object file, behind which an archive says how it is called."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ LIBRARY, OBJECT, TEXT = (".so", ".dylib", ".dll"), (".o", ".obj"), (".c", ".cc")
 
 
 def export_library(kernel: Kernel, path: Path) -> None:
-    """Write a shared library that `load_module` loads, and that any program can load for the C function in it."""
+    """Write a shared library that `load_kernel` loads, and that any program can load for the C function in it."""
     files = kernel.files()
     _write(path, files["kernel.so"] + archive(files), 0o755)
 
 
 def save(kernel: Kernel, path: Path, mcpu: str) -> None:
-    """Write a function by what its path ends in: the C text, an object file, a shared library; a folder for `Kernel.load` where it has no ending.
+    """Write a kernel by what its path ends in: the C text, an object file, a shared library; a folder for `Kernel.load` where it has no ending.
 
     Raises MeasureError for another ending and a file that cannot be written, ToolchainError with the compiler's text.
     """
@@ -40,7 +40,7 @@ def save(kernel: Kernel, path: Path, mcpu: str) -> None:
 
 
 def create_shared(path: Path, objects: Sequence[Path], options: Sequence[str] = ()) -> None:
-    """Link object files. Of a function saved as one, `load_module` loads the result. Raises ToolchainError with the compiler's text."""
+    """Link object files. Of a kernel saved as one, `load_kernel` loads the result. Raises ToolchainError with the compiler's text."""
     kernels = [found for found in map(archived, objects) if found is not None]
     _compile(list(objects), path, "", options)
     if len(kernels) == 1:

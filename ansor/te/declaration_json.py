@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
-from ansor.compat.auto_scheduler.steps import LARGEST
 from ansor.errors import DeclarationError, RecordError
 from ansor.support.json_values import Json, kind, refuse, told
 from ansor.te.expr import ARITHMETIC, BITWISE, COMPARISONS, LOGIC, Axis, Binary, Call, Cast, Const, Expr, Not, Reduce, Select, binary, const
@@ -21,6 +20,9 @@ from ansor.te.tensor import Read, Tensor, declared, placeholder
 
 MOST = 100_000
 """Nodes and stages that are read."""
+
+LARGEST = 2**31 - 1
+"""Extents have 32 bits."""
 
 COMBINERS = ("sum", "prod", "max", "min")
 
