@@ -1,4 +1,4 @@
-"""From a schedule written by hand to loops that one can read, and to a kernel that one can call."""
+"""From a schedule, written by hand or found by a search, to loops that one can read, and to a kernel that one can call."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ ONCE = TimingOptions(repeat=1, min_repeat_ms=0.0)
 """How long a kernel is run that is only to be verified."""
 
 
-def lower(s: Schedule, args: Sequence[Tensor] | None = None, *, simple_mode: bool = True, name: str = "kernel") -> Loops:
+def lower(s: Schedule | Sketch, args: Sequence[Tensor] | None = None, *, simple_mode: bool = True, name: str = "kernel") -> Loops:
     """The loops of a schedule; `str` of them is text. `args`: what a kernel takes, inputs and outputs in order; by default inputs in order of reading.
 
-    simple_mode: without loops of one iteration and tests that always hold. Raises ScheduleError for a step that does not fit the others.
+    simple_mode: without loops of one iteration and tests that always hold. Raises ScheduleError for a step that does not fit the others, open lengths, and
+    arguments that a sketch does not have.
     """
     loops = _closed(s, args).lower_row((), c_identifier(name))
     return simplified(loops) if simple_mode else loops
 
 
 def build(
-    s: Schedule, args: Sequence[Tensor] | None = None, target: str | Target = "cpu", *, name: str = "kernel", verify: bool = False
+    s: Schedule | Sketch, args: Sequence[Tensor] | None = None, target: str | Target = "cpu", *, name: str = "kernel", verify: bool = False
 ) -> Kernel:  # fmt: skip
     """A kernel: call it with the inputs, NumPy arrays or torch tensors, and it gives the outputs.
 
@@ -44,24 +45,36 @@ def build(
     Raises ScheduleError when the schedule does not fit, or needs more stack than the target has, ToolchainError when it does not build, and MeasureError
     when verifying fails.
     """
-    machine, sketch, entry = parse_target(target), _closed(s, args), c_identifier(name)
-    loops = sketch.lower_row((), entry)
-    check_memories(loops, machine)
-    source = machine.emit(loops, entry)
+    machine, sketch = parse_target(target), _closed(s, args)
+    source = source_of(sketch, machine, name)
     if verify:
         _verify(sketch, source, machine)
     (kernel,) = build_kernels([source], machine.toolchain())
-    kernel.schedule = str(simplified(loops))
+    kernel.schedule = str(lower(sketch, name=name))
     return kernel
 
 
-def _closed(s: Schedule, args: Sequence[Tensor] | None) -> Sketch:
-    if not isinstance(s, Schedule):
+def source_of(sketch: Sketch, target: Target, name: str = "main") -> CSource:
+    """The C text of a sketch without open lengths. Raises ScheduleError for one that does not fit the target's memories."""
+    loops, entry = sketch.lower_row((), c_identifier(name)), c_identifier(name)
+    check_memories(loops, target)
+    return target.emit(loops, entry)
+
+
+def _closed(s: Schedule | Sketch, args: Sequence[Tensor] | None) -> Sketch:
+    if not isinstance(s, Schedule | Sketch):
         raise ArgumentError(f"asked to lower {s!r:.80}, which is a {type(s).__name__}; give a schedule of ansor.create_schedule(...)")
-    sketch = s.sketch(args)
+    sketch = s.sketch(args) if isinstance(s, Schedule) else _with_arguments(s, args)
     if sketch.choices:
         names = ", ".join(choice.name for choice in sketch.choices)
-        raise ScheduleError(f"asked for the loops of a schedule whose numbers {names} are open; choose them first")
+        raise ScheduleError(f"asked for the loops of a schedule with open lengths ({names}); fill them first")
+    return sketch
+
+
+def _with_arguments(sketch: Sketch, args: Sequence[Tensor] | None) -> Sketch:
+    known = sketch.dag.tensors
+    if args is not None and [(one.shape, one.dtype) for one in args] != [(one.shape, one.dtype) for one in known]:
+        raise ScheduleError(f"asked for a program of {[one.name for one in args]}, but the schedule is of {[one.name for one in known]}; pass those")
     return sketch
 
 

@@ -12,8 +12,8 @@ from ansor import autotvm, te
 from ansor.autotvm import MeasureErrorNo, MeasureInput, MeasureResult, local_measure
 from ansor.compat.autotvm.local_measure import BuildResult
 from ansor.compat.autotvm.measure import BatchTrouble, MeasureBatch, create_measure_batch, measure_option
-from ansor.compat.common.program import source_of
 from ansor.errors import ConfigError, MachineTrouble, MeasureError, TargetError
+from ansor.manual.program import source_of
 from ansor.measure.builder import Built
 from ansor.measure.failure import Failure
 from ansor.measure.runner import Run, Runner

@@ -11,7 +11,6 @@ Packing, instructions, aligned rows, and vectors along a reduction have no count
 
 from __future__ import annotations
 
-from functools import singledispatchmethod
 from typing import TYPE_CHECKING
 
 from ansor.compat.auto_scheduler.loop_state import State
@@ -54,91 +53,69 @@ class _Export:
             raise _without(f"loop {loop} of stage {name}, which was fused to run in parallel")
         return found
 
-    @singledispatchmethod
     def translate(self, step: ours.Step) -> None:
         """One step. Raises ScheduleError when there is none for it."""
-        raise _without({"PK": "packing", "PI": "packing", "TE": "instructions", "SA": "aligned rows"}.get(step.code, f"the step {type(step).__name__}"))
+        number = self._stage(step.stage)
+        match step:
+            case ours.Split():
+                lengths: list[int | None] = [None] * (step.parts - 1) if isinstance(step.lengths, str) else list(step.lengths)
+                self.splits[str(step.lengths)] = len(self.state.transform_steps)
+                self.state.split(number, self._find(step.stage, step.loop), lengths)
+            case ours.FollowSplit():
+                self._follow_split(number, step)
+            case ours.Fuse():
+                fused = self.state.fuse(number, [self._find(step.stage, loop) for loop in step.loops])
+                # One loop from now on, by the name that later steps have for it.
+                self.state.state_object = self.state.state_object.as_one_loop(number, self.state[number].iters.index(fused))
+            case ours.Reorder():
+                self.state.reorder(number, [self._find(step.stage, loop) for loop in step.loops])
+            case ours.ComputeAt():
+                self.state.compute_at(number, self._stage(step.target), self._find(step.target, step.loop))
+            case ours.ComputeInline():
+                self.state.compute_inline(number)
+            case ours.ComputeRoot():
+                self.state.compute_root(number)
+            case ours.CacheWrite():
+                self.state.cache_write(number, "local")
+            case ours.CacheRead():
+                self.state.cache_read(number, step.suffix, [self._stage(reader) for reader in step.readers])
+            case ours.Rfactor():
+                self._rfactor(number, step)
+            case _:
+                self._annotate(number, step)
 
-    @translate.register
-    def _(self, step: ours.Split) -> None:
-        lengths: list[int | None] = [None] * (step.parts - 1) if isinstance(step.lengths, str) else list(step.lengths)
-        self.splits[str(step.lengths)] = len(self.state.transform_steps)
-        self.state.split(self._stage(step.stage), self._find(step.stage, step.loop), lengths)
-
-    @translate.register
-    def _(self, step: ours.FollowSplit) -> None:
-        stage, loop, source = self._stage(step.stage), self._find(step.stage, step.loop), self.splits.get(str(step.lengths))
+    def _follow_split(self, number: int, step: ours.FollowSplit) -> None:
+        loop, source = self._find(step.stage, step.loop), self.splits.get(str(step.lengths))
         if source is not None:
-            self.state.follow_split(stage, loop, source, step.parts - 1)
+            self.state.follow_split(number, loop, source, step.parts - 1)
         elif isinstance(step.lengths, str):
             raise _without(f"loop {step.loop} of stage {step.stage}, which follows a split that is not there")
         else:
-            self.state.split(stage, loop, followed_lengths(FollowSplitStep(0, 0, 0, step.parts - 1), [SplitStep(0, 0, None, step.lengths)]))
+            self.state.split(number, loop, followed_lengths(FollowSplitStep(0, 0, 0, step.parts - 1), [SplitStep(0, 0, None, step.lengths)]))
 
-    @translate.register
-    def _(self, step: ours.Fuse) -> None:
-        number = self._stage(step.stage)
-        fused = self.state.fuse(number, [self._find(step.stage, loop) for loop in step.loops])
-        # One loop from now on, by the name that later steps have for it.
-        self.state.state_object = self.state.state_object.as_one_loop(number, self.state[number].iters.index(fused))
-
-    @translate.register
-    def _(self, step: ours.Reorder) -> None:
-        self.state.reorder(self._stage(step.stage), [self._find(step.stage, loop) for loop in step.loops])
-
-    @translate.register
-    def _(self, step: ours.ComputeAt) -> None:
-        self.state.compute_at(self._stage(step.stage), self._stage(step.target), self._find(step.target, step.loop))
-
-    @translate.register
-    def _(self, step: ours.ComputeInline) -> None:
-        self.state.compute_inline(self._stage(step.stage))
-
-    @translate.register
-    def _(self, step: ours.ComputeRoot) -> None:
-        self.state.compute_root(self._stage(step.stage))
-
-    @translate.register
-    def _(self, step: ours.CacheWrite) -> None:
-        self.state.cache_write(self._stage(step.stage), "local")
-
-    @translate.register
-    def _(self, step: ours.CacheRead) -> None:
-        self.state.cache_read(self._stage(step.stage), step.suffix, [self._stage(reader) for reader in step.readers])
-
-    @translate.register
-    def _(self, step: ours.Rfactor) -> None:
-        number, loop = self._stage(step.stage), self._find(step.stage, step.loop)
-        stage = self.state[number]
+    def _rfactor(self, number: int, step: ours.Rfactor) -> None:
+        stage, loop = self.state[number], self._find(step.stage, step.loop)
         spatial, rest = [label for label, _ in stage.spatial], [one.label for one in stage.iters if one is not loop]
         if rest[: len(spatial)] != spatial or step.position > len(spatial):
             raise _without(f"partial results of stage {step.stage}, whose spatial loops were changed before")
         self.state.rfactor(number, loop, step.position)
 
-    @translate.register
-    def _(self, step: ours.Parallel) -> None:
-        if isinstance(step.amount, str) or step.amount == 0:
-            return
-        number = self._stage(step.stage)
-        outer = self.state[number].iters[: step.amount]
-        self.state.parallel(number, self.state.fuse(number, outer) if len(outer) > 1 else outer[0])
-
-    @translate.register
-    def _(self, step: ours.Vectorize) -> None:
-        if isinstance(step.amount, str) or step.amount == 0:
-            return
-        loop = self._find(step.stage, step.loop)
-        if loop.iter_kind != IteratorKind.SPATIAL:
-            raise _without(f"vectors along the reduction {step.loop} of stage {step.stage}")
-        self.state.vectorize(self._stage(step.stage), loop)
-
-    @translate.register
-    def _(self, step: ours.Unroll) -> None:
-        self.state.unroll(self._stage(step.stage), self._find(step.stage, step.loop))
-
-    @translate.register
-    def _(self, step: ours.PragmaUnroll) -> None:
-        number = self._stage(step.stage)
-        iters = self.state[number].iters
-        if not isinstance(step.limit, str) and iters:
-            self.state.pragma(number, iters[0], f"auto_unroll_max_step${step.limit}")
+    def _annotate(self, number: int, step: ours.Step) -> None:
+        """How loops run; nothing where that is open."""
+        match step:
+            case ours.Parallel(amount=int(amount)) if amount:
+                outer = self.state[number].iters[:amount]
+                self.state.parallel(number, self.state.fuse(number, outer) if len(outer) > 1 else outer[0])
+            case ours.Vectorize(amount=int(amount)) if amount:
+                loop = self._find(step.stage, step.loop)
+                if loop.iter_kind != IteratorKind.SPATIAL:
+                    raise _without(f"vectors along the reduction {step.loop} of stage {step.stage}")
+                self.state.vectorize(number, loop)
+            case ours.Unroll():
+                self.state.unroll(number, self._find(step.stage, step.loop))
+            case ours.PragmaUnroll(limit=int(limit)) if self.state[number].iters:
+                self.state.pragma(number, self.state[number].iters[0], f"auto_unroll_max_step${limit}")
+            case ours.Parallel() | ours.Vectorize() | ours.PragmaUnroll():
+                return
+            case _:
+                raise _without({"PK": "packing", "PI": "packing", "TE": "instructions", "SA": "aligned rows"}.get(step.code, f"the step {type(step).__name__}"))

@@ -17,9 +17,9 @@ from ansor.compat.auto_scheduler.loop_state import State
 from ansor.compat.auto_scheduler.measured import MeasureInput, MeasureResult
 from ansor.compat.common.failures import ERRORS
 from ansor.compat.common.outcome import MeasureErrorNo
-from ansor.compat.common.program import source_of
 from ansor.compat.common.runner import TimedRunner, check_build_func, farm_text
 from ansor.errors import AnsorError
+from ansor.manual.program import source_of
 from ansor.measure.builder import Builder, Built
 from ansor.measure.device import Device, Job
 from ansor.measure.device_kinds import open_device

@@ -11,8 +11,8 @@ from ansor.compat.auto_scheduler.history import Found, best_of
 from ansor.compat.auto_scheduler.measured import LayoutRewriteOption, MeasureInput
 from ansor.compat.auto_scheduler.search_policy import EmptyPolicy, SketchPolicy
 from ansor.compat.auto_scheduler.tune import TuningOptions
-from ansor.compat.common.program import lower, source_of
 from ansor.errors import TargetError
+from ansor.manual.program import lower, source_of
 from ansor.run.states import TaskState
 from ansor.schedule.sketch import Sketch
 from ansor.te.tensor import Tensor

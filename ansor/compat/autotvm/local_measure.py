@@ -22,10 +22,10 @@ from ansor.compat.autotvm.measured import Failed, MeasureInput, MeasureResult, U
 from ansor.compat.common.failures import ERRORS
 from ansor.compat.common.local_target import measured_target
 from ansor.compat.common.outcome import MeasureErrorNo
-from ansor.compat.common.program import source_of
 from ansor.compat.common.runner import TimedRunner, check_build_func, farm_text
 from ansor.errors import AnsorError, ConfigError, MachineTrouble, TargetError, ToolchainError
 from ansor.ir.dag import Dag
+from ansor.manual.program import source_of
 from ansor.measure import builder as builders
 from ansor.measure.device import Device, Job
 from ansor.measure.device_kinds import open_devices

@@ -12,9 +12,8 @@ from ansor.compat.autotvm.measured import MeasureInput, MeasureResult
 from ansor.compat.common import target_keys as target_text
 from ansor.compat.common.local_target import local_target
 from ansor.compat.common.outcome import MeasureErrorNo
-from ansor.compat.common.program import source_of
 from ansor.errors import AnsorError, RecordError
-from ansor.manual.program import lower
+from ansor.manual.program import lower, source_of
 from ansor.support import line_files
 from ansor.support.line_files import Loaded, Skipped, Source
 from ansor.support.safe_files import write_whole

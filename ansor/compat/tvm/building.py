@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ansor.compat.auto_scheduler.target_text import target_of
-from ansor.compat.common import program as searched
 from ansor.compat.common.local_target import local_target
 from ansor.compat.tvm.function import Function
 from ansor.compat.tvm.lowered import Lowered, Scheduled, with_outputs
 from ansor.compat.tvm.sized_function import SizedFunction
 from ansor.errors import ScheduleError
-from ansor.manual import program as manual
+from ansor.manual import program
 from ansor.manual.schedule import Schedule
 from ansor.schedule.sized import open_sizes
 from ansor.schedule.sketch import Sketch
@@ -32,9 +31,7 @@ def lower(inp: Scheduled, args: Sequence[Argument], name: str = "main", binds: o
     if binds is not None:
         raise ScheduleError("asked to lower with binds; buffers are laid out by the declaration: leave it out")
     whole = with_outputs(inp, tuple(_tensors(args)))
-    if isinstance(inp, Sketch):
-        return Lowered.of(searched.lower(inp, whole, name), inp, whole)
-    return Lowered.of(manual.lower(inp, whole, simple_mode=simple_mode, name=name), inp, whole)
+    return Lowered.of(program.lower(inp, whole, simple_mode=simple_mode or isinstance(inp, Sketch), name=name), inp, whole)
 
 
 def build(
@@ -57,13 +54,11 @@ def build(
     numbers = {place: one for place, one in enumerate(args or ()) if isinstance(one, int)}
 
     def made(sketch: Sketch) -> Function:
-        return Function(searched.build(sketch, None, local, name), local.mcpu)
+        return Function(program.build(sketch, None, local, name=name), local.mcpu)
 
     if isinstance(inputs, Schedule) and open_sizes(inputs.dag.stages):
         return SizedFunction(inputs.sketch(tensors), inputs.guards, args or inputs.dag.tensors, name, made)  # type: ignore[return-value]  # as good as one
-    if isinstance(inputs, Sketch):
-        return Function(searched.build(inputs, tensors, local, name), local.mcpu, numbers)
-    return Function(manual.build(inputs, tensors, local, name=name), local.mcpu, numbers)
+    return Function(program.build(inputs, tensors, local, name=name), local.mcpu, numbers)
 
 
 def _tensors(args: Sequence[object]) -> list[Tensor]:

@@ -5,8 +5,8 @@ import pytest
 
 from ansor import te
 from ansor.auto_scheduler import ComputeDAG, LayoutRewriteOption, build, lower
-from ansor.compat.common.program import source_of
 from ansor.errors import ScheduleError
+from ansor.manual.program import source_of
 from ansor.targets.base import parse_target
 from tests.auto_scheduler.declared import check_interpreted, matmul_dag, tiled_matmul
 
