@@ -28,7 +28,7 @@ from pathlib import Path
 
 import numpy as np
 import provenance
-from common import Ratio, add_target, console, geomean, in_one_thread, inputs_of, machine_line, parser, records_at, short, side_by_side, table, target_of
+from common import add_target, console, geomean, in_one_thread, inputs_of, machine_line, parser, records_at, short, side_by_side, table, target_of
 from operator_sets import LEGEND, MARKS
 from pristine_operators import FAMILIES, OPERATORS
 from provenance import Measured
@@ -38,6 +38,7 @@ from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.toolchain import find_compiler
 from ansor.dataset.known import PARTS, known_to_model
 from ansor.ir.evaluate import evaluate
+from ansor.measure.interleaved import Ratio
 from ansor.run.choosing import chosen
 from ansor.run.kernels import built
 from ansor.run.states import Best

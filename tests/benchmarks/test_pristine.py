@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pristine_operators
 import pytest
-from common import Ratio
 from pristine import Row, Settings, append, finished, load, markdown, names_of, summary
 from pristine_operators import OPERATORS
 from provenance import Measured
@@ -18,6 +17,7 @@ from ansor.dataset.known import NOTHING, PARTS
 from ansor.ir.dag import Dag
 from ansor.ir.evaluate import evaluate
 from ansor.ir.input_ranges import input_ranges
+from ansor.measure.interleaved import Ratio
 from ansor.te.tensor import Tensor
 
 pytestmark = pytest.mark.torch
