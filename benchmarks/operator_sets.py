@@ -20,8 +20,9 @@ import pristine_operators
 import twelve_operators
 
 from ansor.dataset.family import reductions
-from ansor.dataset.known import FAMILY, NOTHING, OPERATOR, PARTS, known_to_model, learned_families
+from ansor.dataset.known import FAMILY, NOTHING, OPERATOR, PARTS, known_to_model
 from ansor.dataset.operators import dataset_tasks
+from ansor.dataset.split import HELD_OUT, fold_of
 from ansor.te.tensor import Tensor
 
 Declaration = Callable[[], Sequence[Tensor]]
@@ -48,7 +49,7 @@ class OperatorSet:
 
 
 def _learned() -> Iterator[tuple[str, Declaration]]:
-    return ((task.name, task.declare) for task in dataset_tasks() if reductions(task.declare()) in learned_families())
+    return ((task.name, task.declare) for task in dataset_tasks() if fold_of(task) != HELD_OUT)
 
 
 def _tuned_on() -> Iterator[tuple[str, Declaration]]:
@@ -56,7 +57,7 @@ def _tuned_on() -> Iterator[tuple[str, Declaration]]:
     from short_time import RIVALS
     from suite import ROWS  # torch
 
-    yield from ((task.name, task.declare) for task in dataset_tasks())
+    yield from ((task.name, task.declare) for task in dataset_tasks() if fold_of(task) == HELD_OUT)
     yield from ((row.name, row.operator().declare) for row in ROWS)
     yield from twelve_operators.OPERATORS.items()
     yield from ((name, rival.tensors) for name, rival in RIVALS.items())
