@@ -304,7 +304,7 @@ def test_logs_of_tasks_that_name_a_compiler_are_written_without_it(tmp_path: Pat
     inp = MeasureInput(task, task.compute_dag.init_state)
     auto_scheduler.save_records(tmp_path / "log.json", [inp], [MeasureResult([0.5], 0, "", 1.0, 2.0)])
     ((read, _),) = auto_scheduler.load_records(tmp_path / "log.json")
-    assert (read.task.target, read.task.target_host) == ("llvm -mcpu=haswell", "llvm") and "gcc" not in (tmp_path / "log.json").read_text()
+    assert (read.task.target, read.task.target_host) == ("llvm -keys=cpu -mcpu=haswell", "llvm") and "gcc" not in (tmp_path / "log.json").read_text()
     assert auto_scheduler.load_best_record(tmp_path / "log.json", task.workload_key, task.target)[1] is not None
     config = templates.instance("tests/matmul", (16, 32, 8))
     row = autotvm.encode(autotvm.MeasureInput("llvm -cc=gcc -model=x", *config), autotvm.MeasureResult((0.1,), 0, 1.0, 2.0))

@@ -63,7 +63,7 @@ def test_boards_are_described_as_boards(capsys: pytest.CaptureFixture[str]) -> N
     assert re.search(r"^device     gdb://localhost:3333 .*nothing answers at localhost:3333", said, re.MULTILINE)
 
 
-NO_FILE = "asked for the board of /tmp/none.toml, and there is no such file; give"
+NO_FILE = "asked for the board of /tmp/none.toml, but there is no such file; give"
 
 
 @pytest.mark.parametrize(("board", "said"), [("/tmp/none.toml", NO_FILE), ("nosuch", "the boards are esp32c3")])
