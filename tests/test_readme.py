@@ -72,7 +72,8 @@ def test_ci_runs_the_command_that_readme_prints() -> None:
 def test_commands_are_understood() -> None:
     page = (ROOT / "docs" / "commands.md").read_text()
     lines = [shlex.split(line, comments=True) for block in _blocks(page, "sh") for line in block.splitlines() if line.startswith("ansor ") and ">" not in line]
-    assert {line[1] for line in lines} == {"tune", "compile", "bench", "show", "compare", "explain", "pack", "coverage", "convert", "report", "dataset", "doctor"}
+    commands = {"tune", "compile", "bench", "show", "compare", "explain", "pack", "coverage", "convert", "report", "dataset", "doctor"}
+    assert {line[1] for line in lines} == commands
     for line in lines:
         _parser().parse_args(line[1:])
 
