@@ -88,6 +88,11 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def loopback_of(host: str) -> str:
+    """The number of a loopback address: what a worker without certificates listens on. Dask's would listen on all addresses of the machine."""
+    return "127.0.0.1" if host == "localhost" else host
+
+
 def security(place: Place) -> Security | None:
     """What Dask needs to know of certificates; None for a farm without. Raises DeviceError where files are missing, or others may read keys."""
     from distributed.security import Security

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import resource
 import warnings
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
@@ -48,10 +49,14 @@ def serve(place: Place, dashboard: str, patience: float, ready: Callable[[str, s
     Raises DeviceError where it cannot listen.
     """
     configure({"distributed.scheduler.worker-ttl": f"{patience:g}s"})
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # each worker, client and stranger takes one or more
     try:
         asyncio.run(_serve(place, dashboard, ready))
-    except OSError as error:
-        raise DeviceError(f"asked for the scheduler of a farm at {place.url}: {error.strerror or error}; choose another address with --listen") from error
+    except (OSError, RuntimeError) as error:  # Dask raises RuntimeError from what it met
+        reason = error.__cause__ if isinstance(error, RuntimeError) and error.__cause__ is not None else error
+        words = reason.strerror or reason if isinstance(reason, OSError) else reason
+        raise DeviceError(f"asked for the scheduler of a farm at {place.url}: {words}; choose another address with --listen") from error
 
 
 async def _serve(place: Place, dashboard: str, ready: Callable[[str, str], None]) -> None:

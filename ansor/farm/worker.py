@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ansor.errors import DeviceError
-from ansor.farm.address import Place, security
+from ansor.farm.address import Place, loopback_of, security
 from ansor.farm.scheduler import configure
 from ansor.farm.station import Station, become
 from ansor.farm.versions import scheduler_difference
@@ -106,7 +106,7 @@ async def _joined(post: Post, station: Station, folder: Path, changed: asyncio.E
     from distributed import Worker
 
     aside = station.health.quarantined
-    options: dict[str, Any] = {"security": security(post.place)} if post.place.certificates is not None else {}
+    options: dict[str, Any] = {"security": security(post.place)} if post.place.certificates is not None else {"host": loopback_of(post.place.host)}
     worker = Worker(
         post.place.url, nthreads=2, resources={f"{ASIDE}{post.key}" if aside else post.key: 1}, dashboard=False, dashboard_address="127.0.0.1:0",
         memory_limit=0, local_directory=str(folder), death_timeout=JOIN_SECONDS, **options,

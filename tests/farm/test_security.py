@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import random
 import shutil
@@ -12,11 +13,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil  # type: ignore[import-untyped]  # of Dask
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from cryptography.x509 import load_pem_x509_certificate
 
 from ansor.errors import DeviceError
 from ansor.farm.address import read_place, security
-from ansor.farm.certificates import make_certificates
+from ansor.farm.certificates import _signed, _written, make_certificates
 from ansor.measure.device_kinds import open_devices
 from ansor.targets.base import parse_target
 from tests.farm_cluster import Cluster
@@ -67,15 +72,36 @@ def test_certificates_of_another_authority_are_refused(cluster: Cluster, folder:
     lives(cluster, folder)
 
 
-def test_expired_certificates_are_refused(cluster: Cluster, tmp_path: Path, folder: Path) -> None:
-    make_certificates(tmp_path / "old", days=-0.001)
-    for name in ("authority.pem", "authority.key"):
-        assert (tmp_path / "old" / name).exists()
-    with pytest.raises(DeviceError, match="refuses this machine's certificate"):
-        opened(cluster, tmp_path / "old")
-    with Cluster(tmp_path / "farm", tmp_path / "old") as late, pytest.raises(DeviceError):
-        opened(late, tmp_path / "old")
+@pytest.mark.parametrize("days", [-0.001, 1])
+def test_expired_certificates_are_refused(cluster: Cluster, tmp_path: Path, folder: Path, days: float) -> None:
+    """Of the farm's own authority: nothing but the date is wrong with them, and with a date to come they are accepted."""
+    theirs = tmp_path / "theirs"
+    shutil.copytree(folder, theirs)
+    authority = load_pem_x509_certificate((folder / "authority.pem").read_bytes())
+    signer = load_pem_private_key((folder / "authority.key").read_bytes(), None)
+    assert isinstance(signer, EllipticCurvePrivateKey)
+    _written(theirs, "client", *_signed("client", authority, signer, days))
+    if days > 0:
+        assert opened(cluster, theirs) == 2
+    else:
+        with pytest.raises(DeviceError, match="refuses this machine's certificate"):
+            opened(cluster, theirs)
     lives(cluster, folder)
+
+
+def test_without_certificates_nothing_listens_beyond_loopback(tmp_path: Path) -> None:
+    """Whoever reaches a worker of Dask's can have it run code."""
+    with Cluster(tmp_path / "farm") as open_cluster:
+        open_cluster.pretended("board", "one", 1)
+        found = [line for one in open_cluster.processes for line in _listening(one.pid)]
+        assert len(found) >= 2 and all(ipaddress.ip_address(address).is_loopback for address in found)
+
+
+def _listening(pid: int) -> Iterator[str]:
+    """The addresses that a process and those that it started listen on."""
+    process = psutil.Process(pid)
+    for one in (process, *process.children(recursive=True)):
+        yield from (line.laddr.ip for line in one.net_connections(kind="inet") if line.status == psutil.CONN_LISTEN)
 
 
 def test_plaintext_is_refused(cluster: Cluster, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
