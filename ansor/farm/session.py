@@ -198,15 +198,23 @@ class Session:
         """What the devices are. Raises DeviceError where they differ, or speak of other versions."""
         asked = [self._client.submit(station.describe, self._target, workers=[one], pure=False, key=f"ansor-about-{uuid.uuid4().hex}") for one in self.workers]
         found: dict[Model, str] = {}
+        unusable: list[str] = []
         for worker, future in zip(self.workers, asked, strict=True):
             said = self._about(worker, future)
             if said is None:
+                continue
+            if "error" in said:
+                unusable.append(f"{said['device']} of {self.farm.text} cannot be used: {clip(str(said['error']), 1000)}")
                 continue
             self._done[f"{said['device']} ({said['process']})"] = 0
             found.setdefault(Model(said["model"], said["unit"], said["form"]), said["device"])
         if len(found) > 1:
             devices = " and ".join(f"{device} ({model.model}, {model.unit})" for model, device in found.items())
             raise DeviceError(f"asked to measure on {self.farm.text}, where devices differ: {devices}; their costs do not compare: use different keys")
+        if unusable and not found:
+            raise DeviceError(unusable[0])
+        for text in unusable:
+            self._tell(text)
         if not found:
             raise DeviceError(f"asked to measure on {self.farm.text}: all devices with that key are gone; {_keys_text(self._client)}")
         return next(iter(found))
@@ -223,7 +231,7 @@ class Session:
         if said is None:
             future.release()
             return None
-        _check(said, self.farm.text)
+        _check_versions(said, self.farm.text)
         return said
 
     def _told_by(self, worker: str, future: Future) -> dict[str, Any] | None:
@@ -282,11 +290,15 @@ def _read(answer: object) -> tuple[dict[str, Any], str]:
 
 def _check(said: Mapping[str, Any], text: str) -> None:
     """Raises DeviceError for what a worker of other versions said, and for an error."""
+    _check_versions(said, text)
+    if "error" in said:
+        raise DeviceError(f"{text}: {clip(str(said['error']), 1000)}")
+
+
+def _check_versions(said: Mapping[str, Any], text: str) -> None:
     wrong = difference(said)
     if wrong:
         raise DeviceError(f"asked to measure on {text}: the worker of {said.get('device')} has {wrong}")
-    if "error" in said:
-        raise DeviceError(f"{text}: {clip(str(said['error']), 1000)}")
 
 
 def _workers(client: Client) -> dict[str, Any]:

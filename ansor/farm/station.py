@@ -53,9 +53,10 @@ class Station:
         self._opened: tuple[str, Device] | None = None
         self._health, self._counts = Health(), Counts()
         self._files: OrderedDict[str, Path] = OrderedDict()
-        self._canary: Job | None = None
-        self._since_canary = 0
-        self._target = ""
+        self._canaries: dict[str, Job] = {}  # by target, as the next two
+        self._since_canary: dict[str, int] = {}
+        self._costs: dict[str, tuple[float, ...]] = {}  # of canaries of targets for which the device is not open
+        self._target = ""  # of the last job: where the device is suspended, of what suspended it
 
     @property
     def health(self) -> Health:
@@ -96,13 +97,14 @@ class Station:
         with self._lock, _patience():
             if not self._health.quarantined or not self._target:
                 return
+            canary = self._canaries.get(self._target)
             try:
                 device = self._device(self._target)
-                cost = 1.0 if self._canary is None else self._canary_cost(device, self._canary)
+                cost = 1.0 if canary is None else self._canary_cost(device, canary)
             except AnsorError:
                 cost = None
             before = self._health
-            self._health = before.after_canary(cost) if self._canary is not None or cost is None else replace(before, quarantined="")
+            self._health = before.after_canary(cost) if canary is not None or cost is None else replace(before, quarantined="")
             well = not self._health.quarantined
         if well:
             self._changed()
@@ -119,12 +121,12 @@ class Station:
             self._opened = None
 
     def _run(self, target: str, text: str, canary: Mapping[str, Any]) -> dict[str, Any]:
-        started = time.monotonic()
+        started, self._target = time.monotonic(), target
         try:
             device = self._device(target)
             self._watch(device, canary)
             outcome = device.run(unpack_job(text, self._file)) if not self._health.quarantined else None
-            self._since_canary += 1
+            self._since_canary[target] = self._since_canary.get(target, 0) + 1
             if outcome is not None:
                 self._health = self._health.after_run(outcome)
                 self._watch(device, canary)
@@ -139,15 +141,15 @@ class Station:
 
     def _watch(self, device: Device, canary: Mapping[str, Any]) -> None:
         """Run the canary where it is due: before the first job, and after every so many."""
-        if not canary or (self._canary is not None and self._since_canary < int(canary["every"])):
+        if not canary or (self._target in self._canaries and self._since_canary[self._target] < int(canary["every"])):
             return
-        self._canary = unpack_job(canary["text"], self._file)
-        self._since_canary = 0
-        cost = self._canary_cost(device, self._canary)
+        program = self._canaries[self._target] = unpack_job(canary["text"], self._file)
+        self._since_canary[self._target] = 0
+        cost = self._canary_cost(device, program)
         for _ in range(PROBES - 1):
             if cost is None or not self._health.is_slow(cost):
                 break
-            again = self._canary_cost(device, self._canary)
+            again = self._canary_cost(device, program)
             cost = None if again is None else min(cost, again)
         self._health = self._health.after_canary(cost)
 
@@ -158,10 +160,12 @@ class Station:
     def _device(self, target: str) -> Device:
         """The device, for programs of a target; opened anew for another one."""
         if self._opened is None or self._opened[0] != target:
+            if self._opened is not None:
+                self._costs[self._opened[0]] = self._health.canaries
             self.close()
-            self._canary, self._health = None, replace(self._health, canaries=())
+            self._health = replace(self._health, canaries=())
             self._opened = (target, open_device(self.device_text, parse_target(target)))
-            self._target = target
+            self._health = replace(self._health, canaries=self._costs.get(target, ()))
         return self._opened[1]
 
     def about(self) -> dict[str, Any]:

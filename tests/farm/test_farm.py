@@ -109,6 +109,16 @@ def test_sentences(cluster: Cluster, tmp_path: Path) -> None:
     del tmp_path
 
 
+def test_a_device_that_cannot_be_opened_is_skipped(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.worker("partly", "nosuch:device")
+    with pytest.raises(DeviceError, match="nosuch:device of .* cannot be used: "):
+        outcomes(f"farm://{cluster.url}?key=partly", [], [])
+    cluster.pretended("partly", "p1", 1)
+    said: list[str] = []
+    assert costs(outcomes(f"farm://{cluster.url}?key=partly", [job(tmp_path, str(k + 1)) for k in range(6)], said)) == [float(k + 1) for k in range(6)]
+    assert "nosuch:device of" in said[0]
+
+
 def test_a_person_sees_what_devices_did_and_what_is_on_the_way(cluster: Cluster, tmp_path: Path) -> None:
     cluster.pretended("seen", "s1", 1)
     devices = open_devices([f"farm://{cluster.url}?key=seen"], TARGET, lambda text: None)
