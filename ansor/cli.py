@@ -61,7 +61,7 @@ A network beside PyTorch eager, PyTorch Inductor and ONNX Runtime, in turns, and
   ansor bench model.onnx --trials 400                  tune first; the same command continues where the last one ended
   ansor bench net.py --records net.jsonl --json
 
-Who is not installed, or does not run the model, is named. The limit of a group is a roofline of the peak and bandwidth that `ansor doctor` measures."""
+Libraries that are not installed, or cannot run the model, are named. A group's limit is a roofline: the peak and bandwidth that `ansor doctor` measures."""
 
 SHOW_HELP = """\
 What a record file holds: per workload the trials, the best latency, failures by kind. With a name or file, the best program as loops.

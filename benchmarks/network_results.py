@@ -39,8 +39,8 @@ class Result:
 
 def of_json(fields: dict[str, object]) -> Result:
     """Reads `asdict` back."""
-    ratios = {side: Ratio(**one) for side, one in fields["ratios"].items()}  # type: ignore[attr-defined]
-    return Result(**fields | {"settings": Settings(**fields["settings"]), "ratios": ratios, "ready": tuple(fields["ready"])})  # type: ignore[arg-type]
+    ratios = {side: Ratio(**one) for side, one in fields["ratios"].items()}  # type: ignore[attr-defined]  # as it was written
+    return Result(**fields | {"settings": Settings(**fields["settings"]), "ratios": ratios, "ready": tuple(fields["ready"])})  # type: ignore[arg-type]  # as it was written
 
 
 def load(path: Path) -> list[Result]:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+import metaschedule
 import pristine_operators
 import twelve_operators
 
@@ -54,13 +55,12 @@ def _learned() -> Iterator[tuple[str, Declaration]]:
 
 def _tuned_on() -> Iterator[tuple[str, Declaration]]:
     from disguises import OPERATORS as disguised
-    from short_time import RIVALS
     from suite import ROWS  # torch
 
     yield from ((task.name, task.declare) for task in dataset_tasks() if fold_of(task) == HELD_OUT)
     yield from ((row.name, row.operator().declare) for row in ROWS)
     yield from twelve_operators.OPERATORS.items()
-    yield from ((name, rival.tensors) for name, rival in RIVALS.items())
+    yield from ((name, rival.tensors) for name, rival in metaschedule.RIVALS.items())
     yield from disguised.items()
 
 

@@ -99,7 +99,7 @@ def shared_pool(threads: int, compiler: Compiler | None = None) -> Pool:
 
 
 def _library(compiler: Compiler | None) -> Path | ctypes.CDLL:
-    """The library built here, or the saved one if there is no compiler."""
+    """Build the library here; without a compiler, take the saved one."""
     try:
         return pool_library(compiler or find_compiler())
     except ToolchainError:

@@ -101,7 +101,7 @@ def _exported(call: ModelCall, path: Path) -> Path:
         try:
             torch.onnx.export(call.model, call.args, str(path), kwargs=dict(call.kwargs), dynamo=False, opset_version=17)  # type: ignore[arg-type]  # or a function
         except Exception:  # it raises whatever it meets in a model that it cannot read
-            torch.onnx.export(call.model, call.args, str(path), kwargs=dict(call.kwargs), dynamo=True)  # type: ignore[arg-type]
+            torch.onnx.export(call.model, call.args, str(path), kwargs=dict(call.kwargs), dynamo=True)  # type: ignore[arg-type]  # or a function
     return path
 
 
