@@ -12,8 +12,8 @@ import argparse
 import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -60,20 +60,45 @@ LAYERS: dict[str, Callable[[str], SearchTask]] = {
 
 @dataclass(frozen=True)
 class Way:
-    """To measure: on these devices, or on the target's own."""
+    """To measure: on boards that run while it is measured, or on the target's own. An idle Spike keeps a core busy, so that none may run beside another way."""
 
     name: str
     target: str
-    devices: tuple[str, ...] | None = None
+    boards: Callable[[], AbstractContextManager[tuple[str, ...] | None]] = nullcontext
 
 
-def trials_a_second(target: str, devices: Sequence[str] | None, trials: int, layer: Callable[[str], SearchTask] = square, seed: int = 0) -> float:
+@contextmanager
+def debugged(count: int) -> Iterator[tuple[str, ...]]:
+    """So many Cortex-M4 behind GDB."""
+    with ExitStack() as stack:
+        ports = [stack.enter_context(qemu("cortex-m4", "-icount", "shift=7")) for _ in range(count)]
+        yield tuple(f"gdb://127.0.0.1:{port}" for port in ports)
+
+
+@contextmanager
+def bitbanged() -> Iterator[tuple[str, ...]]:
+    """A Spike behind remote bitbang."""
+    with running_spike(64, ("--isa=rv64gc",)) as spike:
+        yield (spike,)
+
+
+WAYS = (
+    Way("QEMU, started for each trial", CORTEX_M4),
+    Way("QEMU behind GDB", CORTEX_M4, partial(debugged, 1)),
+    Way("two QEMUs behind GDB", CORTEX_M4, partial(debugged, 2)),
+    Way("Spike behind remote bitbang", RISCV, bitbanged),
+)
+
+
+def trials_a_second(way: Way, trials: int, layer: Callable[[str], SearchTask] = square, seed: int = 0) -> float:
     """Of one run."""
-    task = layer(target)
-    start = time.monotonic()
-    (state,) = tune_tasks([task], trials=trials, devices=devices, seed=seed)
+    task = layer(way.target)
+    with way.boards() as devices:
+        start = time.monotonic()
+        (state,) = tune_tasks([task], trials=trials, devices=devices, seed=seed)
+        seconds = time.monotonic() - start
     assert state.best is not None
-    return state.trials / (time.monotonic() - start)
+    return state.trials / seconds
 
 
 def main() -> int:
@@ -81,26 +106,17 @@ def main() -> int:
     parser.add_argument("--trials", type=int, default=48)
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
-    with ExitStack() as stack:
-        first, second = (f"gdb://127.0.0.1:{stack.enter_context(qemu('cortex-m4', '-icount', 'shift=7'))}" for _ in range(2))
-        spike = stack.enter_context(running_spike(64, ("--isa=rv64gc",)))
-        ways = (
-            Way("QEMU, started for each trial", CORTEX_M4),
-            Way("QEMU behind GDB", CORTEX_M4, (first,)),
-            Way("two QEMUs behind GDB", CORTEX_M4, (first, second)),
-            Way("Spike behind remote bitbang", RISCV, (spike,)),
-        )
-        table = Table(title=f"trials a second, {given.trials} trials, median of {given.rounds}")
-        table.add_column("layer")
-        for way in ways:
-            trials_a_second(way.target, way.devices, given.trials)  # compilers build what they need once
-            table.add_column(way.name, justify="right")
-        for name, layer in LAYERS.items():
-            found: dict[str, list[float]] = {way.name: [] for way in ways}
-            for seed in range(given.rounds):
-                for way in ways:
-                    found[way.name].append(trials_a_second(way.target, way.devices, given.trials, layer, seed))
-            table.add_row(name, *(f"{statistics.median(rates):.1f}" for rates in found.values()))
+    table = Table(title=f"trials a second, {given.trials} trials, median of {given.rounds}")
+    table.add_column("layer")
+    for way in WAYS:
+        trials_a_second(way, given.trials)  # compilers build what they need once
+        table.add_column(way.name, justify="right")
+    for name, layer in LAYERS.items():
+        found: dict[str, list[float]] = {way.name: [] for way in WAYS}
+        for seed in range(given.rounds):
+            for way in WAYS:
+                found[way.name].append(trials_a_second(way, given.trials, layer, seed))
+        table.add_row(name, *(f"{statistics.median(rates):.1f}" for rates in found.values()))
     Console().print(table)
     return 0
 
