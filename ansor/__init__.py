@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ansor.api import TuningOptions as TuningOptions
     from ansor.api import auto_schedule as auto_schedule
     from ansor.api import compile as compile
+    from ansor.api import compile_batches as compile_batches
     from ansor.api import compile_int8 as compile_int8
     from ansor.api import create_pack as create_pack
     from ansor.api import export as export
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from ansor.measure.pack import load_pack as load_pack
     from ansor.measure.record import load as load_records
     from ansor.measure.timing import TimingOptions as TimingOptions
+    from ansor.networks.batches import BatchedNetwork as BatchedNetwork
     from ansor.networks.loaded_network import LoadedNetwork as LoadedNetwork
     from ansor.networks.loaded_network import load as load
     from ansor.run.program import Program as Program
@@ -46,20 +48,22 @@ if TYPE_CHECKING:
     from ansor.tasks.workloads import register_workload as register_workload
 
 _PLACES = {
+    "BatchedNetwork": "ansor.networks.batches",
     "te": "ansor.te", "AnsorError": "ansor.errors", "AnsorWarning": "ansor.errors", "CompiledNetwork": "ansor.graph.network",
     "Kernel": "ansor.measure.kernel", "Pin": "ansor.tasks.pins", "Program": "ansor.run.program", "Progress": "ansor.run.states",
     "LoadedNetwork": "ansor.networks.loaded_network", "RecordToFile": "ansor.api", "SearchTask": "ansor.tasks.task",
     "SketchPolicy": "ansor.api", "TaskState": "ansor.run.states", "TimingOptions": "ansor.measure.timing", "TuningOptions": "ansor.api",
     "auto_schedule": "ansor.api", "build": "ansor.manual.program", "compile": "ansor.api",
-    "compile_int8": "ansor.api", "create_schedule": "ansor.manual.schedule", "load": "ansor.networks.loaded_network",
+    "compile_batches": "ansor.api", "compile_int8": "ansor.api", "create_schedule": "ansor.manual.schedule", "load": "ansor.networks.loaded_network",
     "export": "ansor.api",
     "extract_tasks": "ansor.api", "load_records": "ansor.measure.record:load", "lower": "ansor.manual.program", "register_workload": "ansor.tasks.workloads",
     "create_pack": "ansor.api", "import_pack": "ansor.api", "load_pack": "ansor.measure.pack", "tune_tasks": "ansor.api",
 }
 
-__all__ = ["AnsorError", "AnsorWarning", "CompiledNetwork", "Kernel", "LoadedNetwork", "Pin", "Program", "Progress", "RecordToFile", "SearchTask",
-           "SketchPolicy", "TaskState", "TimingOptions", "TuningOptions", "auto_schedule", "build", "compile", "compile_int8", "create_pack", "create_schedule",
-           "export", "extract_tasks", "import_pack", "load", "load_pack", "load_records", "lower", "register_workload", "te", "tune_tasks"]
+__all__ = ["AnsorError", "AnsorWarning", "BatchedNetwork", "CompiledNetwork", "Kernel", "LoadedNetwork", "Pin", "Program", "Progress", "RecordToFile",
+           "SearchTask", "SketchPolicy", "TaskState", "TimingOptions", "TuningOptions", "auto_schedule", "build", "compile", "compile_batches",
+           "compile_int8", "create_pack", "create_schedule", "export", "extract_tasks", "import_pack", "load", "load_pack", "load_records", "lower",
+           "register_workload", "te", "tune_tasks"]
 
 
 def __getattr__(name: str) -> object:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ansor.graph.export import ExampleInputs
     from ansor.graph.network import CompiledNetwork
     from ansor.integer.program import IntegerProgram
+    from ansor.networks.batches import BatchedNetwork
 
 
 class ScheduleKeywords(ModelKeywords, Scope, total=False):
@@ -298,6 +299,25 @@ def compile(
     with asked.audience.voice(target) as voice:
         voice.now("reading the model")
         return compiled(extract(model, example_inputs), target, asked, voice, library=options.get("library", True), on_tasks=on_tasks)
+
+
+def compile_batches(
+    model: object, example_inputs: ExampleInputs, target: str | Target | None = None, **options: Unpack[CompileKeywords]
+) -> BatchedNetwork:
+    """Compile a PyTorch module into a callable for any number of rows: the first dimension of every input and result.
+
+    Args:
+        model: a module that computes each row by itself. That is tried with the example inputs, whose values are varied for it.
+        example_inputs: of as many rows as are to be computed at once, at least 2. Calls with more or fewer rows are split into batches of that size and of
+            powers of two below it. Each size is compiled when it is first needed.
+        target, options: as in `compile`; a budget is that of each size.
+
+    Raises ModelError for inputs without a common number of rows and for a model whose rows depend on each other, and what `compile` raises.
+    """
+    from ansor.networks.batches import BatchedNetwork
+
+    check_names("compile_batches", options, CompileKeywords)
+    return BatchedNetwork(model, example_inputs, lambda inputs: compile(model, inputs, target, **options))
 
 
 class ExportKeywords(ChoosingKeywords, total=False):

@@ -1,0 +1,156 @@
+"""A network for any number of rows: calls are split into batches, for each size of which a network is compiled when it is first needed.
+
+Sizes are that of the example inputs and the powers of two below it, so 13 rows of a network that was made with 8 are computed as 8 + 4 + 1: nothing is padded,
+and no row is computed twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import cast
+
+import numpy as np
+import torch
+from torch.utils import _pytree as pytree
+
+from ansor.errors import ModelError
+from ansor.graph.export import CallArguments, ExampleInputs, split_inputs
+from ansor.graph.network import CompiledNetwork
+from ansor.graph.opened import closed, opened
+from ansor.support.forked import Locked
+from ansor.support.text import counted
+
+MOST_DIFFERENCE = 1e-3
+"""Between results of a row alone and among others, of the largest result: PyTorch adds up in another order for other batches."""
+
+Leaf = torch.Tensor | np.ndarray
+Leaves = Sequence[object]
+
+
+def batch_sizes(rows: int, largest: int) -> list[int]:
+    """The batches that so many rows are computed in, the largest first."""
+    sizes = [largest] * (rows // largest)
+    left = rows % largest
+    return sizes + [1 << bit for bit in reversed(range(left.bit_length())) if left >> bit & 1]
+
+
+class BatchedNetwork(Locked):
+    """Calls like the module, with any number of rows: the first dimension of every input and result, which must be one per row.
+
+    `networks`: those compiled so far, by their batch. Each keeps constants of its own.
+    """
+
+    def __init__(self, model: object, example_inputs: ExampleInputs, compiled: Callable[[ExampleInputs], CompiledNetwork]) -> None:
+        """`compiled`: a network for inputs of one batch. Raises ModelError for inputs without a common number of rows, of which there are at least two, and
+        for a model that computes a row differently among other rows, which is tried."""
+        super().__init__()
+        self._examples = split_inputs(example_inputs)
+        leaves, _ = _flat(self._examples)
+        self.largest = _rows(leaves, "the example inputs")
+        if self.largest < 2:
+            raise ModelError("asked for a network of any batch with example inputs of one row; give as many rows as are to be computed at once, at least 2")
+        _check_independent(model, self._examples, self.largest)
+        self._compiled = compiled
+        self.networks: dict[int, CompiledNetwork] = {}
+        self._network(self.largest)
+
+    def __repr__(self) -> str:
+        made = ", ".join(str(size) for size in sorted(self.networks, reverse=True))
+        return f"BatchedNetwork(up to {self.largest} rows at once; compiled for {made})"
+
+    def __call__(self, *args: object, **kwargs: object) -> object:
+        """Raises what a compiled network raises, and ModelError for inputs that do not have the same number of rows."""
+        leaves, tree = _flat((args, kwargs))
+        rows = _rows(leaves, "the inputs of a call")
+        if not rows:
+            raise ModelError("a network of any batch was called with 0 rows; give at least one")
+        parts, first = [], 0
+        for size in batch_sizes(rows, self.largest):
+            given = cast(CallArguments, closed(pytree.tree_unflatten(_sliced(leaves, first, size), tree)))
+            parts.append((size, self._network(size)(*given[0], **given[1])))
+            first += size
+        return parts[0][1] if len(parts) == 1 else _joined(parts)
+
+    def _network(self, size: int) -> CompiledNetwork:
+        with self.lock:
+            if size not in self.networks:
+                leaves, tree = _flat(self._examples)
+                args, kwargs = cast(CallArguments, closed(pytree.tree_unflatten(_sliced(leaves, 0, size), tree)))
+                self.networks[size] = self._compiled(kwargs if kwargs and not args else args)
+            return self.networks[size]
+
+
+def _flat(call: object) -> tuple[list[object], pytree.TreeSpec]:
+    return pytree.tree_flatten(opened(call))
+
+
+def _rows(leaves: Leaves, what: str) -> int:
+    """That all arrays have. Raises ModelError where they do not agree, or there are none."""
+    shapes = [tuple(one.shape) for one in leaves if isinstance(one, Leaf)]
+    if not shapes or () in shapes or len({shape[0] for shape in shapes}) > 1:
+        found = ", ".join(map(str, shapes)) or "none"
+        raise ModelError(f"a network of any batch takes arrays whose first dimensions are equal, one row each; {what} have the shapes {found}")
+    return int(shapes[0][0])
+
+
+def _sliced(leaves: Leaves, first: int, size: int) -> list[object]:
+    return [one[first : first + size] if isinstance(one, Leaf) else one for one in leaves]
+
+
+def _joined(parts: Sequence[tuple[int, object]]) -> object:
+    """Results of batches, one after another. Raises ModelError for those that have no rows."""
+    flat = [_flat(result) for _, result in parts]
+    joined = [_one_after_another(ones, [size for size, _ in parts]) for ones in zip(*(leaves for leaves, _ in flat), strict=True)]
+    return closed(pytree.tree_unflatten(joined, flat[0][1]))
+
+
+def _one_after_another(ones: Leaves, sizes: Sequence[int]) -> object:
+    first = ones[0]
+    if not isinstance(first, Leaf):
+        return first
+    arrays = [one for one in ones if isinstance(one, Leaf)]
+    if any(not one.shape or one.shape[0] != size for one, size in zip(arrays, sizes, strict=True)):
+        shapes = " and ".join(str(tuple(one.shape)) for one in arrays[:2])
+        raise ModelError(f"batches of {sizes[0]} and {sizes[1]} rows gave results of the shapes {shapes}, which have no row for each row of the inputs")
+    if isinstance(first, torch.Tensor):
+        return torch.cat([one for one in arrays if isinstance(one, torch.Tensor)])
+    return np.concatenate([one for one in arrays if isinstance(one, np.ndarray)])
+
+
+def _check_independent(model: object, examples: CallArguments, rows: int) -> None:
+    """Try whether the model computes the last of several rows as it computes it alone. Raises ModelError otherwise."""
+    if not isinstance(model, torch.nn.Module):
+        raise ModelError(f"a network of any batch is made from a PyTorch module, which is tried with one row and with several; found a {type(model).__name__}")
+    leaves, tree = _flat(examples)
+    among = [_varied(one) if isinstance(one, Leaf) else one for one in leaves]
+    alone = [one[-1:] if isinstance(one, torch.Tensor) else one for one in among]
+    modes = [(module, module.training) for module in model.modules()]
+    try:
+        with torch.no_grad():
+            model.eval()
+            call = partial(_results, model, tree)
+            several, single = call(among), call(alone)
+    finally:
+        for module, training in modes:
+            module.training = training
+    for one, other in zip(several, single, strict=True):
+        if not one.ndim or one.shape[0] != rows or other.shape[0] != 1:
+            found = f"{tuple(one.shape)} for {counted(rows, 'row')} and {tuple(other.shape)} for one"
+            raise ModelError(f"a network of any batch gives a row of results for each row of inputs; this model's results have the shapes {found}")
+        if not torch.allclose(one[-1:].double(), other.double(), rtol=0, atol=MOST_DIFFERENCE * max(1e-30, float(other.abs().max())), equal_nan=True):
+            raise ModelError("asked for a network of any batch of a model whose results for a row depend on the other rows; compile it for one batch")
+
+
+def _results(model: torch.nn.Module, tree: pytree.TreeSpec, leaves: Leaves) -> list[torch.Tensor]:
+    args, kwargs = cast(CallArguments, closed(pytree.tree_unflatten(leaves, tree)))
+    found, _ = _flat(model(*args, **kwargs))
+    return [one for one in found if isinstance(one, torch.Tensor)]
+
+
+def _varied(given: Leaf) -> torch.Tensor:
+    """The same values, in other places in each row, and floats of other sizes: equal rows would hide that one is computed from another."""
+    tensor = torch.as_tensor(given).detach()
+    rows = [row.reshape(-1).roll(place).reshape(row.shape) for place, row in enumerate(tensor)]
+    scaled = [row * (1 + place / 8) for place, row in enumerate(rows)] if tensor.is_floating_point() else rows
+    return torch.stack(scaled).to(tensor.dtype)
