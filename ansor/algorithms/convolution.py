@@ -1,4 +1,4 @@
-"""Finding a plain 2-D convolution in a workload, by its structure, whatever its layout."""
+"""Finding a plain 2-D convolution in a workload, by its structure, whatever its layout. It may be in groups."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from dataclasses import dataclass
 
 from ansor.ir import access
 from ansor.ir.dag import Dag
-from ansor.te.expr import Axis, Binary, Cast, Expr, Reduce
+from ansor.te.expr import Axis, Binary, Cast, Const, Expr, Reduce
 from ansor.te.tensor import Read, Tensor
 
 
 @dataclass(frozen=True)
 class Convolution:
     """A stage out[n, co, h, w] = sum over rc, rh, rw of data[n, rc, h + rh, w + rw] * kernel[co, rc, rh, rw], with dimensions in any order.
+
+    In several groups, the channel of the data is co // outputs * channels + rc, with `outputs` and `channels` of one group.
 
     `data` is what it reads, padded. Each of the three orders is a permutation: `data_order` has the positions of n, c, h, w among the dimensions of the data,
     `kernel_order` those of o, i, h, w, `out_order` those of n, c, h, w.
@@ -24,6 +26,7 @@ class Convolution:
     data_order: tuple[int, int, int, int]
     kernel_order: tuple[int, int, int, int]
     out_order: tuple[int, int, int, int]
+    groups: int = 1
 
     @property
     def sizes(self) -> tuple[int, int, int, int]:
@@ -38,15 +41,20 @@ class Convolution:
 
     @property
     def channels(self) -> int:
-        """Input channels."""
+        """Input channels of a group."""
         return self.kernel.shape[self.kernel_order[1]]
+
+    @property
+    def outputs(self) -> int:
+        """Output channels of a group."""
+        return self.sizes[1] // self.groups
 
 
 BYTES = ("int8", "uint8")
 
 
 def find_convolution(dag: Dag, dtype: str = "float32") -> Convolution | None:
-    """The only convolution of stride 1, dilation 1 and one group in a workload; None when there is none, or another reduction beside it.
+    """The only convolution of stride 1 and dilation 1 in a workload; None when there is none, or another reduction beside it.
 
     dtype: of its sums. Those of float32 are of float32; those of int32 are of bytes that are converted to int32 first.
     """
@@ -84,27 +92,46 @@ def _matched(stage: Tensor, data: Read, kernel: Read) -> Convolution | None:
         return None
     if len(kernel.indices) != 4 or len(data.indices) != 4 or not all(isinstance(index, Axis) for index in kernel.indices):
         return None
-    slides = [(k, pair) for k, index in enumerate(data.indices) if (pair := _slide(index)) is not None]
-    plain = [(k, index) for k, index in enumerate(data.indices) if isinstance(index, Axis)]
-    if len(slides) != 2 or len(plain) != 2:
-        return None
-    (data_h, (h, rh)), (data_w, (w, rw)) = slides
-    batch = [(k, axis) for k, axis in plain if axis.kind == "spatial"]
-    channel = [(k, axis) for k, axis in plain if axis.kind != "spatial"]
+    slides = {k: pair for k, index in enumerate(data.indices) if (pair := _slide(index)) is not None}
+    batch = {k: index for k, index in enumerate(data.indices) if isinstance(index, Axis) and index.kind == "spatial"}
+    channel = [k for k in range(4) if k not in slides and k not in batch]
     outputs = [axis for axis in kernel.indices if isinstance(axis, Axis) and axis.kind == "spatial"]
-    if len(batch) != 1 or len(channel) != 1 or len(outputs) != 1:
+    if len(slides) != 2 or len(batch) != 1 or len(outputs) != 1:
         return None
-    (data_n, n), (data_c, rc), co = batch[0], channel[0], outputs[0]
-    if {id(a) for a in (n, co, h, w)} != {id(a) for a in axes} or {id(a) for a in (rc, rh, rw)} != {id(a) for a in reduce_axes}:
+    (data_h, (h, rh)), (data_w, (w, rw)) = slides.items()
+    ((data_n, n),), (data_c,), (co,) = batch.items(), channel, outputs
+    rc = next((axis for axis in reduce_axes if axis is not rh and axis is not rw), None)
+    if rc is None or {id(a) for a in (n, co, h, w)} != {id(a) for a in axes} or {id(a) for a in (rc, rh, rw)} != {id(a) for a in reduce_axes}:
         return None
     if {id(index) for index in kernel.indices} != {id(a) for a in (co, rc, rh, rw)}:
         return None
+    groups = _groups(data.indices[data_c], co, rc)
+    if groups is None or kernel.tensor.shape != tuple(index.extent for index in kernel.indices if isinstance(index, Axis)):
+        return None  # a part of the kernel is no smaller kernel to the algorithms
     at = {id(index): k for k, index in enumerate(kernel.indices)}
     out = {id(axis): k for k, axis in enumerate(axes)}
     return Convolution(
         stage, data.tensor, kernel.tensor, (data_n, data_c, data_h, data_w),
-        (at[id(co)], at[id(rc)], at[id(rh)], at[id(rw)]), (out[id(n)], out[id(co)], out[id(h)], out[id(w)]),
+        (at[id(co)], at[id(rc)], at[id(rh)], at[id(rw)]), (out[id(n)], out[id(co)], out[id(h)], out[id(w)]), groups,
     )  # fmt: skip
+
+
+def _groups(channel: Expr, co: Axis, rc: Axis) -> int | None:
+    """How many groups there are, where the data are read at `rc`, or at `co // outputs * rc.extent + rc`."""
+    if channel is rc:
+        return 1
+    if not (isinstance(channel, Binary) and channel.op == "add" and channel.right is rc):
+        return None
+    first = channel.left
+    if not (isinstance(first, Binary) and first.op == "mul" and isinstance(first.right, Const) and first.right.value == rc.extent):
+        return None
+    group = first.left
+    if group is co:
+        return co.extent
+    if not (isinstance(group, Binary) and group.op == "floordiv" and group.left is co and isinstance(group.right, Const)):
+        return None
+    outputs = int(group.right.value)
+    return co.extent // outputs if co.extent % outputs == 0 else None
 
 
 def _slide(index: Expr) -> tuple[Axis, Axis] | None:

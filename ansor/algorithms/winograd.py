@@ -8,6 +8,8 @@ A tile of m x m outputs needs (m + 2)^2 multiplications for each pair of channel
                                                      ├─► product (36 matrix products for m = 4) ─► A^T . ─► . A ─► output, epilogue
     kernel ─► G kernel G^T, ahead of time if constant ┘
 
+In groups, the products are those of each group: a tile has one matrix product for each of its 36 places and each group.
+
 The matrices are not multiplied with: each row of B^T and A^T is written as the sum it stands for, and the loop that chooses the row is unrolled.
 
 Error, measured against double precision and relative to the largest output: that of the direct sum or less for m = 2, some 5 to 10 times that for m = 4:
@@ -77,9 +79,9 @@ METHODS = (F4, F2)
 
 @register_algorithm("winograd")
 def winograd(dag: Dag) -> Iterator[Alternative]:
-    """F(4, 3) and F(2, 3) where they save multiplications: enough channels, and tiles that are not mostly outside of the output."""
+    """F(4, 3) and F(2, 3) where they save multiplications: enough channels in each group, and tiles that are not mostly outside of the output."""
     found = find_convolution(dag)
-    if found is None or found.taps != (3, 3) or min(found.channels, found.sizes[1]) < LEAST_CHANNELS:
+    if found is None or found.taps != (3, 3) or min(found.channels, found.outputs) < LEAST_CHANNELS:
         return
     for method in METHODS:
         if _products(found, method) * 2 <= _products(found, None) * 1.25:
@@ -100,7 +102,7 @@ def rewritten(dag: Dag, conv: Convolution, method: Method) -> Alternative:
     tiles_h, tiles_w = -(-height // method.m), -(-width // method.m)
     kernel, inputs, transforms = _kernel(dag, conv, method)
     data = _data(dag, conv, method, tiles_h, tiles_w)
-    product = _product(dag, data, kernel)
+    product = _product(dag, data, kernel, conv)
     inverse = _inverse(dag, product, method)
 
     def element(indices: tuple[Expr, ...]) -> Expr:
@@ -128,10 +130,10 @@ def _data(dag: Dag, conv: Convolution, method: Method, tiles_h: int, tiles_w: in
         image = p // (tiles_h * tiles_w)
         return data[image, p // tiles_w % tiles_h * m + row, p % tiles_w * m + column, c]
 
-    x, column, p, c = Axis("x", alpha), Axis("column", alpha), Axis("p", count), Axis("c", conv.channels)
+    x, column, p, c = Axis("x", alpha), Axis("column", alpha), Axis("p", count), Axis("c", conv.channels * conv.groups)
     body = chosen(method.b, x, lambda k: pixel(p, k, column, c))
     rows = declared(unused(dag, "winograd_rows"), (x, column, p, c), body, attrs={UNROLLED: ["x", "column"]})
-    e, p, c = Axis("e", alpha * alpha), Axis("p", count), Axis("c", conv.channels)
+    e, p, c = Axis("e", alpha * alpha), Axis("p", count), Axis("c", conv.channels * conv.groups)
     body = chosen(method.b, e % alpha, lambda k: rows[e // alpha, k, p, c])
     return declared(unused(dag, "winograd_data"), (e, p, c), body, attrs={UNROLLED: ["e"]})
 
@@ -146,7 +148,7 @@ def padded(dag: Dag, conv: Convolution, height: int, width: int) -> Tensor:
     readers = [stage for stage in dag.stages if data in access.producers(stage)]
     own = data.compute is not None and len(readers) == 1 and data not in dag.outputs
     value = element_of(data) if own else data.__getitem__
-    i, y, x, k = Axis("n", conv.sizes[0]), Axis("y", height), Axis("x", width), Axis("c", conv.channels)
+    i, y, x, k = Axis("n", conv.sizes[0]), Axis("y", height), Axis("x", width), Axis("c", conv.channels * conv.groups)
     places: dict[int, Expr] = {n: i, c: k, h: y, w: x}
     body = value(tuple(places[d] for d in range(4)))
     beyond: list[Expr] = [axis < have for axis, have in ((y, have_h), (x, have_w)) if have < axis.extent]
@@ -159,7 +161,7 @@ def padded(dag: Dag, conv: Convolution, height: int, width: int) -> Tensor:
 
 
 def _kernel(dag: Dag, conv: Convolution, method: Method) -> tuple[Tensor, dict[str, Tensor], dict[str, Transform]]:
-    """G kernel G^T as [alpha * alpha, input channels, output channels]: made ahead of time from a constant, in stages from anything else."""
+    """G kernel G^T as [alpha * alpha, input channels of a group, output channels]: made ahead of time from a constant, in stages from anything else."""
     kernel, alpha = conv.kernel, method.alpha
     o, i, h, w = conv.kernel_order
     outputs = kernel.shape[o]
@@ -183,10 +185,12 @@ def _kernel(dag: Dag, conv: Convolution, method: Method) -> tuple[Tensor, dict[s
 # product and way back -------------------------------------------------------------------------------------------------------------------------------
 
 
-def _product(dag: Dag, data: Tensor, kernel: Tensor) -> Tensor:
+def _product(dag: Dag, data: Tensor, kernel: Tensor, conv: Convolution) -> Tensor:
+    """[alpha * alpha, tiles, output channels], of which each sums the input channels of its group."""
     e, p, co = Axis("e", data.shape[0]), Axis("p", data.shape[1]), Axis("co", kernel.shape[2])
-    ci = Axis("ci", data.shape[2], "reduce")
-    return declared(unused(dag, "winograd_product"), (e, p, co), sum_over(data[e, p, ci] * kernel[e, ci, co], axis=[ci]))
+    ci = Axis("ci", conv.channels, "reduce")
+    channel = ci if conv.groups == 1 else co // conv.outputs * conv.channels + ci
+    return declared(unused(dag, "winograd_product"), (e, p, co), sum_over(data[e, p, channel] * kernel[e, ci, co], axis=[ci]))
 
 
 def _inverse(dag: Dag, product: Tensor, method: Method) -> Tensor:

@@ -71,7 +71,7 @@ METHODS = (F4, F2)
 def winograd_integer(dag: Dag) -> Iterator[Alternative]:
     """Both where tiles are not mostly outside of the output, and results are small enough."""
     conv = find_convolution(dag, "int32")
-    if conv is None or conv.taps != (3, 3) or min(conv.channels, conv.sizes[1]) < LEAST_CHANNELS:
+    if conv is None or conv.groups > 1 or conv.taps != (3, 3) or min(conv.channels, conv.sizes[1]) < LEAST_CHANNELS:
         return
     _, _, height, width = conv.sizes
     for method in METHODS:

@@ -33,7 +33,9 @@ NAME = "winograd_tiles"
 def winograd_tiles(dag: Dag) -> Iterator[Alternative]:
     """Both where kernels are constants, tiles are whole, and results are small enough."""
     conv = find_convolution(dag, "int32")
-    if conv is None or conv.taps != (3, 3) or min(conv.channels, conv.sizes[1]) < LEAST_CHANNELS or not conv.kernel.constant or len(dag.outputs) != 1:
+    if conv is None or conv.groups > 1 or conv.taps != (3, 3) or not conv.kernel.constant or len(dag.outputs) != 1:
+        return
+    if min(conv.channels, conv.sizes[1]) < LEAST_CHANNELS:
         return
     _, _, height, width = conv.sizes
     for method in METHODS:

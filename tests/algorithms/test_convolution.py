@@ -20,7 +20,13 @@ def test_found_in_any_layout(layout: str, data_order: tuple[int, ...], kernel_or
     found = find_convolution(Dag(declared(layout)))
     assert found is not None
     assert (found.data_order, found.kernel_order, found.out_order) == (data_order, kernel_order, data_order)
-    assert (found.sizes, found.taps, found.channels) == ((1, 16, 9, 9), (3, 3), 8)
+    assert (found.sizes, found.taps, found.channels, found.groups) == ((1, 16, 9, 9), (3, 3), 8, 1)
+
+
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
+def test_found_in_groups(layout: str) -> None:
+    found = find_convolution(Dag(declared(layout, groups=4)))
+    assert found is not None and (found.sizes, found.channels, found.outputs, found.groups) == ((1, 16, 9, 9), 2, 4, 4)
 
 
 def by_hand() -> list[Tensor]:
@@ -35,11 +41,27 @@ def test_found_however_it_is_written() -> None:
     assert found is not None and found.data_order == (3, 2, 0, 1) and found.out_order == (3, 2, 1, 0) and found.sizes == (2, 5, 4, 5)
 
 
+def over(taps: int, shift: int = 0, groups: int = 2) -> list[Tensor]:
+    """Over some of three taps, 16 outputs in `groups` groups, each of which reads 4 channels, `shift` of them those of the group before."""
+    data, kernel = te.placeholder((1, 9, 9, 16), name="data"), te.placeholder((3, 3, 4, 16), name="kernel")
+    rh, rw, rc = te.reduce_axis(taps, "rh"), te.reduce_axis(3, "rw"), te.reduce_axis(4, "rc")
+
+    def product(n: te.Expr, h: te.Expr, w: te.Expr, o: te.Expr) -> te.Expr:
+        return te.sum(data[n, h + rh, w + rw, o // (16 // groups) * (4 - shift) + rc] * kernel[rh, rw, rc, o], axis=[rh, rw, rc])
+
+    return [data, kernel, te.compute((1, 7, 7, 16), product)]
+
+
+def test_found_as_groups_are_written_by_hand() -> None:
+    found = find_convolution(Dag(over(3)))
+    assert found is not None and found.groups == 2
+
+
 @pytest.mark.parametrize(
     "tensors",
     [
-        declared(strides=2), declared(dilation=2), declared(groups=2), declared(dtype="int32"), workloads.matmul(8, 8, 8),
-        workloads.depthwise_conv2d(1, 8, 8, 4, 3), workloads.conv2d_transpose(1, 4, 4, 8, 8, 4, 2, 1), workloads.softmax_nm(4, 4),
+        declared(strides=2), declared(dilation=2), declared(dtype="int32"), over(2), over(3, shift=1), over(3, groups=3), declared(groups=8),
+        workloads.matmul(8, 8, 8), workloads.depthwise_conv2d(1, 8, 8, 4, 3), workloads.conv2d_transpose(1, 4, 4, 8, 8, 4, 2, 1), workloads.softmax_nm(4, 4),
     ],
 )  # fmt: skip
 def test_others_are_not(tensors: list[Tensor]) -> None:

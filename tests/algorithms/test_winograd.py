@@ -25,17 +25,18 @@ from ansor.tasks.task import SearchTask
 from ansor.te import nn
 from ansor.te.tensor import Tensor
 from tests.declarations import Array, Case, seeded_draw
-from tests.programs import Bench, interpreted, programs_of
+from tests.programs import Bench, interpreted, programs_of, sanitized_problems, sanitizer_compiler
 
 EPILOGUES = ("none", "bias_relu", "add", "two outputs")
 
 
 def convolution(n: int, size: tuple[int, int], ci: int, co: int, layout: str = "NHWC", padding: int = 1, epilogue: str = "bias_relu",
-                constant: bool = True) -> list[Tensor]:
-    """A 3 x 3 convolution and what follows it in a network."""
-    shapes = {"NHWC": ((n, *size, ci), (3, 3, ci, co)), "NCHW": ((n, ci, *size), (co, ci, 3, 3))}[layout]
+                constant: bool = True, groups: int = 1) -> list[Tensor]:
+    """A 3 x 3 convolution and what follows it in a network. ci, co: channels of a group."""
+    inputs, co = ci * groups, co * groups
+    shapes = {"NHWC": ((n, *size, inputs), (3, 3, ci, co)), "NCHW": ((n, inputs, *size), (co, ci, 3, 3))}[layout]
     data, weight = te.placeholder(shapes[0], name="data"), te.placeholder(shapes[1], name="weight", constant=constant)
-    result = nn.conv2d(data, weight, 1, padding, data_layout=layout)
+    result = nn.conv2d(data, weight, 1, padding, groups=groups, data_layout=layout)
     bias = te.placeholder((co,), name="bias", constant=True)
     if epilogue == "none":
         return [data, weight, result]
@@ -70,22 +71,23 @@ def problems(case: Case, found: dict[str, Array], reduction: int, tolerance: flo
 
 @given(
     st.integers(1, 2), st.tuples(st.integers(3, 11), st.integers(3, 11)), st.integers(2, 9), st.integers(1, 9), st.sampled_from(["NHWC", "NCHW"]),
-    st.integers(0, 2), st.sampled_from(EPILOGUES), st.booleans(), st.sampled_from(METHODS),
+    st.integers(0, 2), st.sampled_from(EPILOGUES), st.booleans(), st.sampled_from(METHODS), st.integers(1, 3),
 )  # fmt: skip
 @settings(max_examples=60, deadline=None)
 def test_equals_the_direct_declaration(n: int, size: tuple[int, int], ci: int, co: int, layout: str, padding: int, epilogue: str, constant: bool,
-                                       method: Method) -> None:
-    dag = Dag(convolution(n, size, ci, co, layout, padding, epilogue, constant))
+                                       method: Method, groups: int) -> None:
+    dag = Dag(convolution(n, size, ci, co, layout, padding, epilogue, constant, groups))
     case = of_method(dag, method, inputs_of(dag))
     found = evaluate(case.dag.outputs, case.inputs)
     results = {tensor.name: value for tensor, value in zip(dag.outputs, found, strict=True)}
     assert problems(case, results, dag.reduce_length, method.tolerance) == ""
 
 
+@pytest.mark.parametrize("groups", [1, 2])
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
-def test_the_stated_error_is_the_real_one(method: Method) -> None:
+def test_the_stated_error_is_the_real_one(method: Method, groups: int) -> None:
     """At the depth of real layers the error is the one the head of the module names, and the bound still sees a thousandth."""
-    dag = Dag(convolution(1, (8, 8), 128, 32, epilogue="none"))
+    dag = Dag(convolution(1, (8, 8), 128, 32, epilogue="none", groups=groups))
     case = of_method(dag, method, inputs_of(dag))
     (found,), (expected,) = evaluate(case.dag.outputs, case.inputs), case.expected.values()
     error = float(np.abs(found - expected).max() / np.abs(expected).max())
@@ -94,14 +96,28 @@ def test_the_stated_error_is_the_real_one(method: Method) -> None:
     assert problems(case, {"conv2d": (found * (1 + 1e-3)).astype(np.float32)}, dag.reduce_length, method.tolerance) != ""
 
 
-@pytest.mark.parametrize(("seed", "layout", "constant"), [(0, "NHWC", True), (1, "NCHW", True), (2, "NHWC", False)])
-def test_every_sketch_computes_it(bench: Bench, seed: int, layout: str, constant: bool) -> None:
-    dag = Dag(convolution(1, (5, 6), 3, 17, layout, 1, "add", constant))
+@pytest.mark.parametrize(
+    ("seed", "layout", "constant", "groups"),
+    [(0, "NHWC", True, 1), (1, "NCHW", True, 1), (2, "NHWC", False, 1), (0, "NHWC", True, 2), (1, "NCHW", True, 2), (2, "NHWC", False, 2)],
+)
+def test_every_sketch_computes_it(bench: Bench, seed: int, layout: str, constant: bool, groups: int) -> None:
+    dag = Dag(convolution(1, (5, 6), 3, 17 // groups, layout, 1, "add", constant, groups))
     case = of_method(dag, F2, inputs_of(dag))
     every = programs_of(seeded_draw(seed), case)
     chosen = [program for k, program in enumerate(every) if k % 3 == seed % 3][:8]
-    assert [interpreted(program, 60_000) for program in chosen[:3]] == [""] * len(chosen[:3])
+    assert [interpreted(program, 150_000) for program in chosen[:3]] == [""] * len(chosen[:3])
     assert bench.problems(chosen) == [""] * len(chosen)
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize(("groups", "layout"), [(1, "NHWC"), (3, "NHWC"), (3, "NCHW")])
+def test_programs_stay_within_their_arrays(groups: int, layout: str, tmp_path: Path) -> None:
+    gcc = sanitizer_compiler()
+    if not gcc:
+        pytest.skip("no gcc with sanitizers")
+    dag = Dag(convolution(1, (5, 6), 3, 5, layout, 1, "bias_relu", groups=groups))
+    chosen = programs_of(seeded_draw(groups), of_method(dag, F4, inputs_of(dag)))[::5][:4]
+    assert sanitized_problems(chosen, tmp_path, gcc) == [""] * len(chosen)
 
 
 def kernel_of(task: SearchTask, algorithm: str) -> Kernel:
@@ -140,6 +156,8 @@ def test_a_kernel_takes_the_weights_as_declared(tmp_path: Path) -> None:
     [
         (convolution(1, (56, 56), 64, 64), ["winograd_f4", "winograd_f2"]),
         (convolution(1, (56, 56), 64, 64, "NCHW"), ["winograd_f4", "winograd_f2"]),
+        (convolution(1, (28, 28), 64, 64, groups=3), ["winograd_f4", "winograd_f2"]),
+        (convolution(1, (56, 56), 8, 8, groups=16), []),  # channels of a group too few, however many groups
         (convolution(1, (56, 56), 4, 64), []),  # channels too few for the transforms to pay
         (convolution(1, (3, 3), 64, 64, padding=0), []),  # one output
     ],
