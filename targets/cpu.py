@@ -11,7 +11,7 @@ from ansor.errors import TargetError
 from ansor.ir import intrinsics
 from ansor.support import settings
 from ansor.targets import neon, x86_intrinsics
-from ansor.targets.base import MCPU, Bounds, CodeGenerator, Kind, Option, Target, register_kind
+from ansor.targets.base import MCPU, Bounds, CodeGenerator, Kind, Option, OwnAlgorithms, Target, register_kind
 from ansor.targets.hardware import Caches, Hardware
 from ansor.targets.prior import OUT_OF_ORDER
 
@@ -171,4 +171,4 @@ def caches_of(folder: Path) -> dict[tuple[int, str], tuple[int, int]]:
     return found
 
 
-CPU = register_kind(Kind("cpu", default, OPTIONS, codegen=CodeGenerator(intrinsics=INTRINSICS)))
+CPU = register_kind(Kind("cpu", default, OPTIONS, codegen=CodeGenerator(intrinsics=INTRINSICS, algorithms=OwnAlgorithms(("channels_first",)))))

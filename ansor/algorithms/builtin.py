@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ansor.algorithms import bytes_in_32 as bytes_in_32
+from ansor.algorithms import channels_first as channels_first
 from ansor.algorithms import flat as flat
 from ansor.algorithms import grouped as grouped
 from ansor.algorithms import im2col as im2col
