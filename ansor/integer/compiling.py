@@ -18,7 +18,7 @@ from ansor.integer.network import IntegerNetwork
 from ansor.integer.network_code import Call, Limits, NetworkCode, NetworkKernel
 from ansor.integer.operators import AveragePool, Convolution, MaxPool, Operator
 from ansor.integer.plan import arena_of, roots_of, steps_of
-from ansor.integer.widths import narrow, widened
+from ansor.integer.widths import in_form, narrow
 from ansor.ir.dag import Dag, c_identifier
 from ansor.run.choosing import chosen, is_tunable, recorded_states, say_guesses
 from ansor.run.keywords import RunOptions
@@ -55,7 +55,7 @@ def compiled(network: IntegerNetwork, target: Target, asked: RunOptions, voice: 
     """The program, for one thread. Tunes its kernels where `asked` says so. Weights have 16 bits where that is faster, and within the limits; workspaces have
     what is free of the arena that the limits allow."""
     target = _on_one_thread(target)
-    network = widened(network, target, limits)
+    network = in_form(network, target, limits)
     steps = _steps(network, target, limits.arena_bytes)
     states = recorded_states([(task, float(weight)) for task, weight in _tasks(steps)], asked.records)
     tune_states(states, asked, voice)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import singledispatch
 
 from ansor import te
-from ansor.integer.operators import Add, AveragePool, Concat, Convolution, Dense, MaxPool, Operator, Shape, Table, Transpose, Window, even
+from ansor.integer.operators import Add, AveragePool, Concat, Convolution, Dense, MaxPool, Operator, Shape, Table, Transpose, Window
 from ansor.integer.rescale import clamped
 from ansor.ir.access import KEPT
 from ansor.te.expr import Axis, Expr
@@ -26,7 +26,8 @@ def declaration(operator: Operator, shapes: Sequence[Shape]) -> list[Tensor]:
 @declaration.register
 def _(operator: Convolution, shapes: Sequence[Shape]) -> list[Tensor]:
     data, weights, bias, multipliers = _image(shapes), *_constants(operator)
-    padded, window = _padded(data, operator.window, operator.window.filling, operator.wide), operator.window
+    window = operator.window
+    padded = _padded(data, window, window.filling, _multiplied(operator), operator.stored_channels(data.shape[3]))
     shape = operator.shape(shapes)
     rows, columns = te.reduce_axis((0, window.kernel[0]), name="ky"), te.reduce_axis((0, window.kernel[1]), name="kx")
     inner = te.reduce_axis((0, weights.shape[2]), name="ci")
@@ -50,7 +51,7 @@ def _(operator: Convolution, shapes: Sequence[Shape]) -> list[Tensor]:
 def _(operator: Dense, shapes: Sequence[Shape]) -> list[Tensor]:
     data = te.placeholder(shapes[0], "int8", name="data")
     weights, bias, multipliers = _constants(operator)
-    read = _wide(data) if operator.wide else data
+    read = _copied(data, _multiplied(operator))
     inner = te.reduce_axis((0, shapes[0][1]), name="ci")
     shape = operator.shape(shapes)
     sums = te.compute(shape, lambda n, c: te.sum(read[n, inner].astype("int32") * weights[inner, c].astype("int32"), axis=inner), name="sums")
@@ -126,23 +127,34 @@ def _constants(operator: Operator) -> list[Tensor]:
     return [te.placeholder(array.shape, str(array.dtype), name=name, constant=True) for name, array in operator.constants.items()]
 
 
-def _wide(data: Tensor) -> Tensor:
-    """The numbers as 16 bits, in memory of their own: each is read by many."""
-    return te.compute(data.shape, lambda *at: data[at].astype("int16"), name="wide", attrs={KEPT: True})
+def _multiplied(operator: Convolution | Dense) -> str:
+    """The dtype of what weights are multiplied with."""
+    return "int16" if operator.wide else "uint8" if operator.unsigned else "int8"
 
 
-def _padded(data: Tensor, window: Window, value: int, wide: bool = False) -> Tensor:
-    """What windows are moved over; `wide` as in `Convolution`."""
+def _copied(data: Tensor, dtype: str) -> Tensor:
+    """The numbers as weights are multiplied with them, in memory of their own: each is read by many."""
+    return data if dtype == data.dtype else te.compute(data.shape, lambda *at: _as(data[at], dtype), name="wide", attrs={KEPT: True})
+
+
+def _as(value: Expr, dtype: str) -> Expr:
+    """An int8 as int16, or as uint8, 128 more."""
+    return value.astype("uint8") ^ te.const(128, "uint8") if dtype == "uint8" else value.astype(dtype)
+
+
+def _padded(data: Tensor, window: Window, value: int, dtype: str = "int8", count: int = 0) -> Tensor:
+    """What windows are moved over. count: channels, more than the data has where weights of 0 are multiplied with the last; the data's by default."""
     top, left, bottom, right = window.padding
     batch, height, width, channels = data.shape
-    dtype, count = ("int16", even(channels)) if wide else ("int8", channels)
+    count = count or channels
     if not any(window.padding) and count == channels:
-        return _wide(data) if wide else data
+        return _copied(data, dtype)
+    written = te.const(value + 128 if dtype == "uint8" else value, dtype)
 
     def one(n: Axis, y: Axis, x: Axis, c: Axis) -> Expr:
         inside = [y >= top, y < height + top, x >= left, x < width + left] if any(window.padding) else []
         inside += [c < channels] if count > channels else []
-        return te.if_then_else(te.all(*inside), data[n, y - top, x - left, c].astype(dtype), te.const(value, dtype))
+        return te.if_then_else(te.all(*inside), _as(data[n, y - top, x - left, c], dtype), written)
 
     return te.compute((batch, height + top + bottom, width + left + right, count), one, name="padded")
 

@@ -41,6 +41,10 @@ class HostNetwork:
     def run(self, inputs: Mapping[str, NDArray[np.int8]]) -> dict[str, NDArray[np.int8]]:
         """The outputs for inputs as they are stored."""
         self.arena[:] = 0xA5  # nothing may depend on what was there
+        return self.run_again(inputs)
+
+    def run_again(self, inputs: Mapping[str, NDArray[np.int8]]) -> dict[str, NDArray[np.int8]]:
+        """The same in an arena that is left as the last run left it: what is timed."""
         for name in self.program.network.inputs:
             self._place(name)[:] = inputs[name].reshape(-1)
         self._library[f"{c_name(self.program)}_run"](ctypes.c_void_p(self.arena.ctypes.data))

@@ -81,7 +81,9 @@ class Convolution(Operator):
     """weights: int8 [height, width, in / groups, out], or [height, width, channels, multiplier] where `depthwise`; bias: int32 [out]. With groups, the outputs
     of each, one group after the other, see its own inputs alone.
 
-    wide: weights are stored as int16, and what they are multiplied with is extended first. Three and more channels are made even, by weights of 0.
+    wide: weights are stored as int16, and what they are multiplied with is extended first.
+    unsigned: what weights are multiplied with is made uint8 first, 128 more than it was; the stored bias has -128 * sum(weights) added.
+    multiple: two and more channels are made a multiple of it, by weights of 0.
     """
 
     weights: NDArray[np.int8]
@@ -90,6 +92,8 @@ class Convolution(Operator):
     window: Window
     depthwise: bool = False
     wide: bool = False
+    unsigned: bool = False
+    multiple: int = 1
 
     @property
     def kind(self) -> str:
@@ -97,7 +101,9 @@ class Convolution(Operator):
 
     @property
     def constants(self) -> Mapping[str, Array]:
-        return {"weights": _even(self.weights) if self.wide else self.weights, "bias": self.bias, "multipliers": self.rescale.multipliers}
+        missing = self.stored_channels(self.weights.shape[2]) - self.weights.shape[2]
+        weights = np.pad(self.weights, ((0, 0), (0, 0), (0, missing), (0, 0))) if missing else self.weights
+        return _stored(weights, self.bias, self)
 
     def shape(self, inputs: Sequence[Shape]) -> Shape:
         batch, height, width, channels = inputs[0]
@@ -109,38 +115,40 @@ class Convolution(Operator):
     def macs(self, output: Shape) -> int:
         return prod(output) * prod(self.weights.shape[: 2 if self.depthwise else 3])
 
+    def stored_channels(self, channels: int) -> int:
+        """So many channels have the windows that its kernel sees, for an input with `channels`."""
+        return channels + -channels % self.multiple if channels > 1 else channels
+
     def __str__(self) -> str:
         return f"{self.kind}({self.inputs[0]}) {self.window}"
 
 
-def even(channels: int) -> int:
-    """So many channels have the windows of wide weights."""
-    return channels + channels % 2 if channels > 1 else channels
-
-
-def _even(weights: NDArray[np.int8]) -> NDArray[np.int16]:
-    missing = even(weights.shape[2]) - weights.shape[2]
-    return np.pad(weights.astype(np.int16), ((0, 0), (0, 0), (0, missing), (0, 0)))
-
-
 @dataclass(frozen=True, eq=False)
 class Dense(Operator):
-    """[rows, in] times weights int8 [in, out]; bias: int32 [out]; wide: as in `Convolution`."""
+    """[rows, in] times weights int8 [in, out]; bias: int32 [out]; wide, unsigned: as in `Convolution`."""
 
     weights: NDArray[np.int8]
     bias: NDArray[np.int32]
     rescale: Rescale
     wide: bool = False
+    unsigned: bool = False
 
     @property
     def constants(self) -> Mapping[str, Array]:
-        return {"weights": self.weights.astype(np.int16) if self.wide else self.weights, "bias": self.bias, "multipliers": self.rescale.multipliers}
+        return _stored(self.weights, self.bias, self)
 
     def shape(self, inputs: Sequence[Shape]) -> Shape:
         return (inputs[0][0], self.weights.shape[1]) if inputs[0][1:] == self.weights.shape[:1] else ()
 
     def macs(self, output: Shape) -> int:
         return prod(output) * int(self.weights.shape[0])
+
+
+def _stored(weights: NDArray[np.int8], bias: NDArray[np.int32], one: Convolution | Dense) -> dict[str, Array]:
+    """Its constants, in the form in which its kernel multiplies."""
+    if one.unsigned:
+        bias = (bias - 128 * weights.sum(axis=tuple(range(weights.ndim - 1)), dtype=np.int64)).astype(np.int32)  # wraps, as the sums do
+    return {"weights": weights.astype(np.int16) if one.wide else weights, "bias": bias, "multipliers": one.rescale.multipliers}
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,10 @@
-"""Weights as numbers of 16 bits, for processors that multiply those two at a time and bytes not at all (the DSP extension of Cortex-M, without Helium).
+"""In which form kernels multiply, for the instructions of a target. The results are the same.
 
-Extending bytes takes as many instructions as multiplying them; 16 bits in flash need none, and twice the flash. What a layer reads is extended once, in its
-kernel.
+Weights have 16 bits for processors that multiply those two at a time and bytes not at all (the DSP extension of Cortex-M, without Helium). Extending bytes
+takes as many instructions as multiplying them; 16 bits in flash need none, and twice the flash. What a layer reads is extended once, in its kernel.
+
+x86 multiplies unsigned bytes with signed ones (VNNI): kernels read bytes that are 128 more, and the bias takes off what that adds. Where an instruction sums a
+group of bytes, channels are made a multiple of it.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from dataclasses import replace
 from ansor.integer.network import IntegerNetwork
 from ansor.integer.network_code import Limits
 from ansor.integer.operators import Convolution, Dense, Operator
+from ansor.ir.intrinsics import Intrinsic
 from ansor.targets.base import Target
 
 PAIR, BYTES = ("int16", "int16"), ("int8", "int8")
@@ -19,6 +23,27 @@ FEW = 4
 """Bytes that an instruction has to extend first: those that sum more at once multiply them as they are."""
 FOR_CODE = 4
 """A quarter of the flash is left to code."""
+
+
+def in_form(network: IntegerNetwork, target: Target, limits: Limits) -> IntegerNetwork:
+    """The network with its layers in the forms that the target multiplies fastest."""
+    if any(one.operands == PAIR for one in target.intrinsics):
+        return widened(network, target, limits)
+    bytewise = next((one for one in target.intrinsics if one.operands == BYTES and one.group <= FEW), None)
+    return network if bytewise is None else grouped(network, bytewise)
+
+
+def grouped(network: IntegerNetwork, instruction: Intrinsic) -> IntegerNetwork:
+    """The network with whole groups of channels for an instruction that multiplies signed bytes, unsigned ones where it flips signs otherwise."""
+
+    def made(one: Operator) -> Operator:
+        if isinstance(one, Convolution) and one.weights.shape[2] > 1 and one.window.groups == 1 and not one.depthwise:
+            return replace(one, multiple=instruction.group, unsigned=instruction.offset > 0)
+        if isinstance(one, Dense) and one.weights.shape[0] % instruction.group == 0:
+            return replace(one, unsigned=instruction.offset > 0)
+        return one
+
+    return replace(network, operators=tuple(map(made, network.operators)))
 
 
 def widened(network: IntegerNetwork, target: Target, limits: Limits) -> IntegerNetwork:
@@ -35,7 +60,7 @@ def widened(network: IntegerNetwork, target: Target, limits: Limits) -> IntegerN
 
 
 def narrow(network: IntegerNetwork) -> IntegerNetwork:
-    """The network with all weights as bytes."""
+    """The network with all weights as signed bytes."""
     return _with(network, set())
 
 
@@ -53,6 +78,8 @@ def _in_pairs(one: Convolution | Dense) -> bool:
 
 def _with(network: IntegerNetwork, wide: set[str]) -> IntegerNetwork:
     def made(one: Operator) -> Operator:
-        return replace(one, wide=one.output in wide) if isinstance(one, (Convolution, Dense)) else one
+        if isinstance(one, Convolution):
+            return replace(one, wide=one.output in wide, multiple=2 if one.output in wide else 1, unsigned=False)
+        return replace(one, wide=one.output in wide, unsigned=False) if isinstance(one, Dense) else one
 
     return replace(network, operators=tuple(made(one) for one in network.operators))

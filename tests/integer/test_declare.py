@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -35,6 +37,23 @@ def test_convolutions_are_those_of_the_reference(drawn: tuple[Convolution, tuple
 @settings(max_examples=60)
 def test_other_operators_are_those_of_the_reference(drawn: tuple[Operator, tuple[tuple[int, ...], ...]], seed: int) -> None:
     _agrees(network_of(drawn[0], *drawn[1]), seed)
+
+
+@given(convolutions(), st.integers(0, 1000), st.booleans(), st.integers(1, 4))
+@settings(max_examples=60)
+def test_every_form_of_a_convolution_is_that_of_the_reference(
+    drawn: tuple[Convolution, tuple[int, ...]], seed: int, unsigned: bool, multiple: int
+) -> None:
+    one, shape = drawn
+    simple = not one.depthwise and one.window.groups == 1
+    _agrees(network_of(replace(one, unsigned=unsigned and simple, multiple=multiple if simple else 1), shape), seed)
+
+
+def test_the_bias_of_unsigned_bytes_may_wrap() -> None:
+    weights = np.full((40000, 2), 127, np.int8)
+    one = Dense("y", ("x",), weights, np.full(2, 2**31 - 1 - 40000 * 127 * 127, np.int32), rescale_of(np.full(2, 1e-7), 0, (-128, 127), "y"), unsigned=True)
+    assert one.constants["bias"].dtype == np.int32
+    _agrees(network_of(one, (1, 40000)), 0)
 
 
 def test_layers_of_one_geometry_are_one_task() -> None:

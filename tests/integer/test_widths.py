@@ -1,4 +1,4 @@
-"""Weights as numbers of 16 bits where the target multiplies pairs of them, and there is flash."""
+"""In which form kernels multiply: weights of 16 bits where there is flash, unsigned bytes and whole groups of channels where instructions have those."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ansor.integer.from_torch import from_torch
 from ansor.integer.network import IntegerNetwork
 from ansor.integer.network_code import Limits
 from ansor.integer.operators import Convolution, Dense
-from ansor.integer.widths import narrow, widened
+from ansor.integer.widths import in_form, narrow, widened
 from ansor.targets.base import parse_target
 from tests.integer.models import samples, small
 
@@ -46,3 +46,20 @@ def test_what_there_is_flash_for(network: IntegerNetwork) -> None:
     assert wide(widened(network, target, Limits(flash_bytes=network.constant_bytes))) == []
     some = wide(widened(network, target, Limits(flash_bytes=(network.constant_bytes + 300) * 4 // 3)))
     assert 0 < len(some) < len(wide(widened(network, target, Limits())))
+
+
+@pytest.mark.parametrize(
+    ("target", "unsigned", "multiple"), [("cpu -mcpu=znver4", True, 4), ("cpu -mcpu=haswell", False, 2), ("arm -mcpu=cortex-a76", False, 4)]
+)
+def test_processors_with_instructions_for_bytes(network: IntegerNetwork, target: str, unsigned: bool, multiple: int) -> None:
+    found = in_form(network, parse_target(target), Limits())
+    full = [one for one in found.operators if isinstance(one, Convolution) and not one.depthwise]
+    assert {(one.unsigned, one.multiple) for one in full} == {(unsigned, multiple)} and wide(found) == []
+    assert full[0].weights.shape[2] == 3 and full[0].constants["weights"].shape[2] == 4
+    assert all(one.unsigned is unsigned for one in found.operators if isinstance(one, Dense))
+    back = [one for one in narrow(found).operators if isinstance(one, (Convolution, Dense))]
+    assert not any(one.unsigned or one.wide for one in back) and {one.multiple for one in back if isinstance(one, Convolution)} == {1}
+
+
+def test_bytes_that_no_instruction_multiplies_stay_as_they_are(network: IntegerNetwork) -> None:
+    assert in_form(network, parse_target("micro -board=qemu-riscv32"), Limits()) is network
