@@ -5,9 +5,12 @@
     python benchmarks/number_formats.py bert --formats int8
 
 Each network is a process of its own. Weights are random. int8: one ONNX file in QDQ format, which onnxruntime quantises (activations uint8, weights int8 for
-each channel), for both; our call begins and ends with stored bytes, theirs with floats. bfloat16: the module after `.bfloat16()`, compiled by `ansor.compile`.
+each channel), for both; our call begins and ends with stored bytes, theirs with floats. Networks of tokens have floats between their products: ours is what
+PyTorch's PT2E makes with its quantizer for x86, compiled by `ansor.compile`; theirs the file with the products by weights quantised, as in that one.
+bfloat16: the module after `.bfloat16()`, compiled by `ansor.compile`.
 Ratios are those of single turns: median, and the range of the middle 80 %; above 1, the format named last is faster. `error`: largest difference from the
-float32 output over its largest element. `exact`: whether our int8 gives every byte of the integer reference. What cannot be compiled is told below the table.
+float32 output over its largest element. `exact`: whether our int8 gives every byte of the integer reference; there is none where floats are between. What
+cannot be compiled is told below the table.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import TypedDict
 
 import numpy as np
 import torch
@@ -37,26 +41,35 @@ from ansor.measure.interleaved import Ratio, interleaved, ratio
 from ansor.networks.runtimes import ModelCall, onnxruntime
 
 CHOSEN = ("resnet18", "resnet50", "bert")
+Call = Callable[[], object]
 FORMATS = ("int8", "bf16")
 WARM = 0.05
 RATIOS = {"ORT int8 / int8": ("ORT int8", "int8"), "fp32 / int8": ("fp32", "int8"), "fp32 / bf16": ("fp32", "bf16")}
 """Column -> whose seconds are divided by whose."""
 
 
+class Options(TypedDict):
+    """What all compilations are asked for."""
+
+    target: str
+    trials: int
+    progress: bool
+
+
 @dataclass(frozen=True)
 class Result:
-    """seconds: of a call, by side; ratios: by column; error: of bfloat16; exact: of int8; refused: side -> why there is none."""
+    """seconds: of a call, by side; ratios: by column; errors: by side; exact: of int8; refused: side -> why there is none."""
 
     name: str
     seconds: Mapping[str, float]
     ratios: Mapping[str, Ratio]
-    error: float | None = None
+    errors: Mapping[str, float]
     exact: bool | None = None
     refused: Mapping[str, str] = field(default_factory=dict)
 
 
-def quantised(model: torch.nn.Module, inputs: Inputs, folder: Path) -> Path:
-    """The model as an ONNX file in QDQ format."""
+def quantised(model: torch.nn.Module, inputs: Inputs, folder: Path, products_only: bool) -> Path:
+    """The model as an ONNX file in QDQ format. products_only: with weights, everything else in floats."""
     from onnxruntime import quantization
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
@@ -71,11 +84,27 @@ def quantised(model: torch.nn.Module, inputs: Inputs, folder: Path) -> Path:
             return next(self.left, None)
 
     quantization.quantize_static(str(prepared), str(made), Reader(), quant_format=quantization.QuantFormat.QDQ, per_channel=True,
-                                 activation_type=quantization.QuantType.QUInt8, weight_type=quantization.QuantType.QInt8)  # fmt: skip
+                                 activation_type=quantization.QuantType.QUInt8, weight_type=quantization.QuantType.QInt8,
+                                 op_types_to_quantize=["MatMul", "Gemm"] if products_only else None,
+                                 extra_options={"MatMulConstBOnly": products_only})  # fmt: skip
     return made
 
 
-def int8_call(made: IntegerProgram) -> tuple[Callable[[], object], bool]:
+def pt2e(model: torch.nn.Module, inputs: Inputs) -> torch.fx.GraphModule:
+    """The model as PT2E quantises it for x86, calibrated with the inputs."""
+    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+    from torchao.quantization.pt2e.quantizer import x86_inductor_quantizer as inductor
+
+    exported = torch.export.export(model, inputs).module()
+    exported.graph.eliminate_dead_code()  # the quantizer stumbles over layers whose results nobody reads
+    exported.recompile()
+    prepared = prepare_pt2e(exported, inductor.X86InductorQuantizer().set_global(inductor.get_default_x86_inductor_quantization_config()))
+    prepared(*inputs)
+    made: torch.fx.GraphModule = convert_pt2e(prepared)
+    return made
+
+
+def integers_alone(made: IntegerProgram) -> tuple[Call, bool]:
     """A call on stored bytes, and whether it gives every byte of the reference."""
     generator, tensors = np.random.default_rng(0), made.network.tensors
     given = {name: generator.integers(-128, 128, tensors[name].shape).astype(np.int8) for name in made.network.inputs}
@@ -86,29 +115,42 @@ def int8_call(made: IntegerProgram) -> tuple[Callable[[], object], bool]:
 def run(name: str, given: argparse.Namespace) -> Result:
     """Compile all formats, check, time."""
     use_threads(given.threads)
-    model, inputs, target = NETWORKS[name].model(), NETWORKS[name].inputs(1), str(target_of(given))
-    network = ansor.compile(model, inputs, target, trials=given.trials, progress=False)
-    expected = network(*inputs)
-    sides: dict[str, Callable[[], object]] = {"fp32": lambda: network(*inputs)}
+    model, inputs = NETWORKS[name].model(), NETWORKS[name].inputs(1)
+    options = Options(target=str(target_of(given)), trials=given.trials, progress=False)
+    network = ansor.compile(model, inputs, **options)
+    sides: dict[str, Call] = {"fp32": lambda: network(*inputs)}
+    outputs: dict[str, object] = {}
     refused: dict[str, str] = {}
-    exact = error = None
+    exact = None
+    floats = any(one.is_floating_point() for one in inputs)
     if "int8" in given.formats:
         with tempfile.TemporaryDirectory() as folder:
-            file = quantised(model, inputs, Path(folder))
+            file = quantised(model, inputs, Path(folder), products_only=not floats)
             sides["ORT int8"] = onnxruntime(ModelCall(model, inputs, file=file))
             try:
-                sides["int8"], exact = int8_call(ansor.compile_int8(str(file), (), target, name=name, trials=given.trials, progress=False))
+                if floats:
+                    made = ansor.compile_int8(str(file), (), name=name, **options)
+                    sides["int8"], exact = integers_alone(made)
+                    (outputs["int8"],) = made({one: inputs[0].numpy() for one in made.network.inputs}).values()
+                else:
+                    in_bytes = ansor.compile(pt2e(model, inputs), inputs, **options)
+                    sides["int8"], outputs["int8"] = lambda: in_bytes(*inputs), in_bytes(*inputs)
             except AnsorError as reason:
                 refused["int8"] = str(reason)
     if "bf16" in given.formats:
         narrow = tuple(one.bfloat16() if one.is_floating_point() else one for one in inputs)
-        compiled = ansor.compile(model.bfloat16(), narrow, target, trials=given.trials, progress=False)
-        sides["bf16"] = lambda: compiled(*narrow)
-        found = compiled(*narrow).float()  # type: ignore[attr-defined]  # one tensor, as the model gives one
-        error = float((found - expected).abs().max() / expected.abs().max())  # type: ignore[operator,attr-defined]  # likewise
+        compiled = ansor.compile(model.bfloat16(), narrow, **options)
+        sides["bf16"], outputs["bf16"] = lambda: compiled(*narrow), compiled(*narrow)
     times = interleaved(sides, given.turns, warm=WARM)
     ratios = {column: ratio(times[ours], times[theirs]) for column, (theirs, ours) in RATIOS.items() if ours in times and theirs in times}
-    return Result(name, {side: one.median for side, one in times.items()}, ratios, error, exact, refused)
+    errors = {side: error(found, network(*inputs)) for side, found in outputs.items()}
+    return Result(name, {side: one.median for side, one in times.items()}, ratios, errors, exact, refused)
+
+
+def error(found: object, wanted: object) -> float:
+    """The largest difference over the largest element."""
+    one, other = (torch.as_tensor(each).double() for each in (found, wanted))
+    return float((one - other).abs().max() / other.abs().max())
 
 
 def child(name: str) -> Result:
@@ -121,12 +163,13 @@ def child(name: str) -> Result:
 def show(results: Sequence[Result], given: argparse.Namespace, out: Console) -> None:
     """The table, and below it what is missing in it."""
     sides = ("fp32", "int8", "ORT int8", "bf16")
-    shown = table(f"{target_of(given)}, batch 1, medians of {given.turns} turns, middle 80 %", ["network"], [*sides, *RATIOS, "exact", "error"])
+    columns = [*sides, *RATIOS, "exact", *(f"error {side}" for side in FORMATS)]
+    shown = table(f"{target_of(given)}, batch 1, medians of {given.turns} turns, middle 80 %", ["network"], columns)
     for one in results:
         seconds = [short(one.seconds[side]) if side in one.seconds else "-" for side in sides]
         ratios = [str(one.ratios[column]) if column in one.ratios else "-" for column in RATIOS]
         exact = "-" if one.exact is None else "yes" if one.exact else "NO"
-        shown.add_row(one.name, *seconds, *ratios, exact, "-" if one.error is None else f"{one.error:.0e}")
+        shown.add_row(one.name, *seconds, *ratios, exact, *(f"{one.errors[side]:.0e}" if side in one.errors else "-" for side in FORMATS))
     out.print(shown)
     for one in results:
         for side, why in one.refused.items():

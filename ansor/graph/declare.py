@@ -43,6 +43,8 @@ def _elementwise(node: Node, inputs: Sequence[Tensor], name: str) -> Tensor:
         return declared(name, axes, _binary(node, values))
     if node.op == "where":
         return declared(name, axes, te.if_then_else(_condition(values[0]), *_with_scalar(node, values[1:])))
+    if node.op == "quantise":
+        return declared(name, axes, _quantise(node, *values))
     return declared(name, axes, UNARY_FUNCTIONS[node.op](node, values[0]))
 
 
@@ -95,6 +97,16 @@ def _clip(node: Node, x: Expr) -> Expr:
     return te.min(x, te.const(node.number("high"), x.dtype)) if high is not None else x
 
 
+def _quantise(node: Node, x: Expr, steps: Expr, zero_point: Expr) -> Expr:
+    """steps: of the result, to 1 of `x`. Both numbers are operands, so that layers with different ones are one kernel."""
+    whole = te.round(x * steps) + zero_point
+    return te.cast(node.dtype, te.min(te.max(whole, float(node.integer("low"))), float(node.integer("high"))))
+
+
+def _dequantise(node: Node, q: Expr) -> Expr:
+    return (te.cast(node.dtype, q) - float(node.integer("zero_point"))) * te.const(node.number("scale"), node.dtype)
+
+
 Function = Callable[[Node, Expr], Expr]
 
 
@@ -118,6 +130,7 @@ UNARY_FUNCTIONS: Mapping[str, Function] = {
     "softplus": _softplus,
     "gelu": _gelu,
     "clip": _clip,
+    "dequantise": _dequantise,
 }
 
 
@@ -145,6 +158,18 @@ def _biased(result: Tensor, inputs: Sequence[Tensor], layout: str) -> Tensor:
 def _dense(node: Node, inputs: Sequence[Tensor], name: str) -> Tensor:
     result = nn.dense(inputs[0], inputs[1], name=name)
     return result if len(inputs) < 3 else nn.bias_add(result, inputs[2], -1, name="bias_add")
+
+
+def _integer_dense(node: Node, inputs: Sequence[Tensor], name: str) -> Tensor:
+    """Sums of products of bytes, [rows, in] by [out, in], exact in 32 bits; less `offsets`, times `scales`, plus a bias, each [out]."""
+    data, weight, offsets, scales, *bias = inputs
+    sums = nn.dense(data, weight, out_dtype="int32", name=name)
+
+    def one(row: te.Axis, column: te.Axis) -> Expr:
+        real = te.cast("float32", sums[row, column] - offsets[column]) * scales[column]
+        return real + bias[0][column] if bias else real
+
+    return te.compute(node.shape, one, name=f"{name}_real")
 
 
 def _pool(node: Node, inputs: Sequence[Tensor], name: str) -> Tensor:
@@ -190,6 +215,7 @@ _DECLARE: Mapping[str, Callable[[Node, Sequence[Tensor], str], Tensor]] = {
     **dict.fromkeys(("pool1d", "pool2d", "pool3d"), _pool),
     **dict.fromkeys(("adaptive_pool1d", "adaptive_pool2d", "adaptive_pool3d"), _adaptive_pool),
     "dense": _dense,
+    "integer_dense": _integer_dense,
     "batch_matmul": lambda node, inputs, name: nn.batch_matmul(inputs[0], inputs[1], False, bool(node.attributes["transpose_b"]), name=name),
     "mean": _reduction(nn.mean),
     "sum": _reduction(nn.sum),

@@ -26,6 +26,7 @@ from ansor.graph.aten import heavy as _heavy  # noqa: F401
 from ansor.graph.aten import indexing as _indexing  # noqa: F401
 from ansor.graph.aten import layout as _layout  # noqa: F401
 from ansor.graph.aten import reductions as _reductions  # noqa: F401
+from ansor.graph.aten.quantised import OF_CONSTANTS, integers_of
 from ansor.graph.aten.translation import TABLE, AtenCall, Builder, Ref, Result, StaysWhole, Unsupported, check_values, is_of_kernels
 from ansor.graph.declare import declare
 from ansor.graph.decomposition import parts_of
@@ -328,8 +329,17 @@ class _Reader:
             made = node.target(*(_mapped(one, tensor) for one in node.args), **{key: _mapped(one, tensor) for key, one in node.kwargs.items()})
         if isinstance(made, torch.Tensor):
             self._constant(node.name, made)
+            self._remember_integers(node)
             return
         self.tuples[node.name] = [self._kept(f"{node.name}_{i}", one) if isinstance(one, torch.Tensor) else None for i, one in enumerate(made)]
+
+    def _remember_integers(self, node: torch.fx.Node) -> None:
+        """What a constant of floats was made of."""
+        if str(node.target) not in OF_CONSTANTS:
+            return
+        integers = integers_of(AtenCall(str(node.target), node.name, self._bound(node), tuple(_results(node))), self.build)
+        if integers is not None:
+            self.build.integers[self.arrays[node.name]] = integers
 
     def _bound(self, node: torch.fx.Node) -> dict[str, object]:
         """Arguments by the names of the operator's schema, defaults filled in."""

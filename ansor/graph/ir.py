@@ -26,16 +26,16 @@ UNARY = frozenset({
     "neg", "relu", "round", "rsqrt", "sigmoid", "silu", "sin", "sqrt", "softplus", "tanh", "trunc", "cast",
     "acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "exp2", "log10", "log1p", "sinh", "tan",
     "digamma", "erfc", "erfinv", "lgamma", "expm1", "sign", "isfinite",
-    "bitwise_not",
+    "bitwise_not", "dequantise",
 })
 BINARY = frozenset({
     "add", "sub", "mul", "div", "maximum", "minimum", "pow", "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or",
     "atan2", "copysign", "hypot", "nextafter", "fmod", "remainder", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
 })
-ELEMENTWISE = UNARY | BINARY | {"where"}  # one output element from the same element of each operand, with broadcasting
+ELEMENTWISE = UNARY | BINARY | {"where", "quantise"}  # one output element from the same element of each operand, with broadcasting
 LAYOUT = frozenset({"transpose", "pad", "concat", "slice", "embedding", "expand", "index", "gather"})  # moves elements, computes nothing
 HEAVY = frozenset({  # has a reduction, or prepares one
-    "conv1d", "conv2d", "conv3d", "conv1d_transpose", "conv2d_transpose", "conv3d_transpose", "dense", "batch_matmul", "pool1d", "pool2d",
+    "conv1d", "conv2d", "conv3d", "conv1d_transpose", "conv2d_transpose", "conv3d_transpose", "dense", "integer_dense", "batch_matmul", "pool1d", "pool2d",
     "pool3d", "adaptive_pool1d", "adaptive_pool2d", "adaptive_pool3d", "mean", "sum", "max", "min", "prod", "softmax",
     "log_softmax", "layer_norm", "batch_norm", "argmax", "argmin", "cumsum", "cumprod",
 })

@@ -101,8 +101,8 @@ def extract(model: object, example_inputs: ExampleInputs = (), report: Report | 
     return ExtractedGraph(graph, read.signature, tuple(placed), tuple(tasks), read.torch_calls, read.examples, read.watched)
 
 
-_ROLES = {"dense": ("data", "weight", "bias"), "batch_matmul": ("left", "right"), "layer_norm": ("data", "scale", "shift"),
-          "embedding": ("weight", "indices")}
+_ROLES = {"dense": ("data", "weight", "bias"), "integer_dense": ("data", "weight", "offsets", "scales", "bias"), "batch_matmul": ("left", "right"),
+          "layer_norm": ("data", "scale", "shift"), "embedding": ("weight", "indices")}
 
 
 def declaration(graph: Graph, group: Group) -> tuple[Tensor, ...]:
@@ -154,9 +154,9 @@ def _head(graph: Graph, node: Node) -> str:
     if node.op.startswith("conv"):
         return _convolution_name(graph, node)
     given = graph.value(node.inputs[0]).shape
-    if node.op == "dense":
-        bias = ["bias"] if len(node.inputs) > 2 else []
-        return "_".join([f"dense_{given[0]}x{given[1]}x{node.shape[1]}", *bias])
+    if node.op in ("dense", "integer_dense"):
+        bias = ["bias"] if len(node.inputs) in (3, 5) else []
+        return "_".join([f"{node.op}_{given[0]}x{given[1]}x{node.shape[1]}", *bias])
     if node.op == "batch_matmul":
         return f"batch_matmul_{given[0]}x{given[1]}x{given[2]}x{node.shape[2]}"
     if node.op.startswith("pool"):

@@ -27,7 +27,7 @@ def declaration(operator: Operator, shapes: Sequence[Shape]) -> list[Tensor]:
 def _(operator: Convolution, shapes: Sequence[Shape]) -> list[Tensor]:
     data, weights, bias, multipliers = _image(shapes), *_constants(operator)
     window = operator.window
-    padded = _padded(data, window, window.filling, _multiplied(operator), operator.stored_channels(data.shape[3]))
+    padded = _padded(data, window, window.filling, operator.form.dtype, operator.stored_channels(data.shape[3]))
     shape = operator.shape(shapes)
     rows, columns = te.reduce_axis((0, window.kernel[0]), name="ky"), te.reduce_axis((0, window.kernel[1]), name="kx")
     inner = te.reduce_axis((0, weights.shape[2]), name="ci")
@@ -51,7 +51,7 @@ def _(operator: Convolution, shapes: Sequence[Shape]) -> list[Tensor]:
 def _(operator: Dense, shapes: Sequence[Shape]) -> list[Tensor]:
     data = te.placeholder(shapes[0], "int8", name="data")
     weights, bias, multipliers = _constants(operator)
-    read = _copied(data, _multiplied(operator))
+    read = _copied(data, operator.form.dtype)
     inner = te.reduce_axis((0, shapes[0][1]), name="ci")
     shape = operator.shape(shapes)
     sums = te.compute(shape, lambda n, c: te.sum(read[n, inner].astype("int32") * weights[inner, c].astype("int32"), axis=inner), name="sums")
@@ -125,11 +125,6 @@ def _image(shapes: Sequence[Shape]) -> Tensor:
 
 def _constants(operator: Operator) -> list[Tensor]:
     return [te.placeholder(array.shape, str(array.dtype), name=name, constant=True) for name, array in operator.constants.items()]
-
-
-def _multiplied(operator: Convolution | Dense) -> str:
-    """The dtype of what weights are multiplied with."""
-    return "int16" if operator.wide else "uint8" if operator.unsigned else "int8"
 
 
 def _copied(data: Tensor, dtype: str) -> Tensor:

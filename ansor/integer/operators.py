@@ -76,14 +76,32 @@ class Operator:
         return f"{self.kind}({', '.join(self.inputs)})"
 
 
+@dataclass(frozen=True)
+class Form:
+    """How a kernel multiplies; the results are the same.
+
+    wide: weights are stored as int16, and what they are multiplied with is extended first.
+    unsigned: what weights are multiplied with is made uint8 first, 128 more than it was; the stored bias has -128 * sum(weights) added.
+    multiple: two and more channels of a convolution are made a multiple of it, by weights of 0.
+    """
+
+    wide: bool = False
+    unsigned: bool = False
+    multiple: int = 1
+
+    @property
+    def dtype(self) -> str:
+        """Of what weights are multiplied with."""
+        return "int16" if self.wide else "uint8" if self.unsigned else "int8"
+
+
+SIGNED = Form()
+
+
 @dataclass(frozen=True, eq=False)
 class Convolution(Operator):
     """weights: int8 [height, width, in / groups, out], or [height, width, channels, multiplier] where `depthwise`; bias: int32 [out]. With groups, the outputs
     of each, one group after the other, see its own inputs alone.
-
-    wide: weights are stored as int16, and what they are multiplied with is extended first.
-    unsigned: what weights are multiplied with is made uint8 first, 128 more than it was; the stored bias has -128 * sum(weights) added.
-    multiple: two and more channels are made a multiple of it, by weights of 0.
     """
 
     weights: NDArray[np.int8]
@@ -91,9 +109,7 @@ class Convolution(Operator):
     rescale: Rescale
     window: Window
     depthwise: bool = False
-    wide: bool = False
-    unsigned: bool = False
-    multiple: int = 1
+    form: Form = SIGNED
 
     @property
     def kind(self) -> str:
@@ -117,7 +133,7 @@ class Convolution(Operator):
 
     def stored_channels(self, channels: int) -> int:
         """So many channels have the windows that its kernel sees, for an input with `channels`."""
-        return channels + -channels % self.multiple if channels > 1 else channels
+        return channels + -channels % self.form.multiple if channels > 1 else channels
 
     def __str__(self) -> str:
         return f"{self.kind}({self.inputs[0]}) {self.window}"
@@ -125,13 +141,12 @@ class Convolution(Operator):
 
 @dataclass(frozen=True, eq=False)
 class Dense(Operator):
-    """[rows, in] times weights int8 [in, out]; bias: int32 [out]; wide, unsigned: as in `Convolution`."""
+    """[rows, in] times weights int8 [in, out]; bias: int32 [out]."""
 
     weights: NDArray[np.int8]
     bias: NDArray[np.int32]
     rescale: Rescale
-    wide: bool = False
-    unsigned: bool = False
+    form: Form = SIGNED
 
     @property
     def constants(self) -> Mapping[str, Array]:
@@ -146,9 +161,9 @@ class Dense(Operator):
 
 def _stored(weights: NDArray[np.int8], bias: NDArray[np.int32], one: Convolution | Dense) -> dict[str, Array]:
     """Its constants, in the form in which its kernel multiplies."""
-    if one.unsigned:
+    if one.form.unsigned:
         bias = (bias - 128 * weights.sum(axis=tuple(range(weights.ndim - 1)), dtype=np.int64)).astype(np.int32)  # wraps, as the sums do
-    return {"weights": weights.astype(np.int16) if one.wide else weights, "bias": bias, "multipliers": one.rescale.multipliers}
+    return {"weights": weights.astype(np.int16) if one.form.wide else weights, "bias": bias, "multipliers": one.rescale.multipliers}
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from ansor.integer.network import IntegerNetwork
 from ansor.integer.network_code import Limits
-from ansor.integer.operators import Convolution, Dense, Operator
+from ansor.integer.operators import SIGNED, Convolution, Dense, Form, Operator
 from ansor.ir.intrinsics import Intrinsic
 from ansor.targets.base import Target
 
@@ -38,9 +38,9 @@ def grouped(network: IntegerNetwork, instruction: Intrinsic) -> IntegerNetwork:
 
     def made(one: Operator) -> Operator:
         if isinstance(one, Convolution) and one.weights.shape[2] > 1 and one.window.groups == 1 and not one.depthwise:
-            return replace(one, multiple=instruction.group, unsigned=instruction.offset > 0)
+            return replace(one, form=Form(unsigned=instruction.offset > 0, multiple=instruction.group))
         if isinstance(one, Dense) and one.weights.shape[0] % instruction.group == 0:
-            return replace(one, unsigned=instruction.offset > 0)
+            return replace(one, form=Form(unsigned=instruction.offset > 0))
         return one
 
     return replace(network, operators=tuple(map(made, network.operators)))
@@ -78,8 +78,7 @@ def _in_pairs(one: Convolution | Dense) -> bool:
 
 def _with(network: IntegerNetwork, wide: set[str]) -> IntegerNetwork:
     def made(one: Operator) -> Operator:
-        if isinstance(one, Convolution):
-            return replace(one, wide=one.output in wide, multiple=2 if one.output in wide else 1, unsigned=False)
-        return replace(one, wide=one.output in wide, unsigned=False) if isinstance(one, Dense) else one
+        form = Form(wide=True, multiple=2) if one.output in wide else SIGNED
+        return replace(one, form=form) if isinstance(one, (Convolution, Dense)) else one
 
     return replace(network, operators=tuple(made(one) for one in network.operators))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ansor.integer.declare import declaration
 from ansor.integer.network import IntegerNetwork
-from ansor.integer.operators import Convolution, Dense, Operator
+from ansor.integer.operators import SIGNED, Convolution, Dense, Form, Operator
 from ansor.integer.reference import run
 from ansor.integer.rescale import rescale_of
 from ansor.ir.dag import Dag
@@ -46,12 +46,13 @@ def test_every_form_of_a_convolution_is_that_of_the_reference(
 ) -> None:
     one, shape = drawn
     simple = not one.depthwise and one.window.groups == 1
-    _agrees(network_of(replace(one, unsigned=unsigned and simple, multiple=multiple if simple else 1), shape), seed)
+    _agrees(network_of(replace(one, form=Form(unsigned=unsigned, multiple=multiple) if simple else SIGNED), shape), seed)
 
 
 def test_the_bias_of_unsigned_bytes_may_wrap() -> None:
     weights = np.full((40000, 2), 127, np.int8)
-    one = Dense("y", ("x",), weights, np.full(2, 2**31 - 1 - 40000 * 127 * 127, np.int32), rescale_of(np.full(2, 1e-7), 0, (-128, 127), "y"), unsigned=True)
+    bias, rescale = np.full(2, 2**31 - 1 - 40000 * 127 * 127, np.int32), rescale_of(np.full(2, 1e-7), 0, (-128, 127), "y")
+    one = Dense("y", ("x",), weights, bias, rescale, Form(unsigned=True))
     assert one.constants["bias"].dtype == np.int32
     _agrees(network_of(one, (1, 40000)), 0)
 

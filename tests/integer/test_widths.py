@@ -8,7 +8,7 @@ from ansor.integer.declare import declaration
 from ansor.integer.from_torch import from_torch
 from ansor.integer.network import IntegerNetwork
 from ansor.integer.network_code import Limits
-from ansor.integer.operators import Convolution, Dense
+from ansor.integer.operators import SIGNED, Convolution, Dense
 from ansor.integer.widths import in_form, narrow, widened
 from ansor.targets.base import parse_target
 from tests.integer.models import samples, small
@@ -22,7 +22,7 @@ def network() -> IntegerNetwork:
 
 
 def wide(network: IntegerNetwork) -> list[str]:
-    return [one.output for one in network.operators if isinstance(one, (Convolution, Dense)) and one.wide]
+    return [one.output for one in network.operators if isinstance(one, (Convolution, Dense)) and one.form.wide]
 
 
 def test_where_pairs_are_multiplied_and_only_there(network: IntegerNetwork) -> None:
@@ -54,11 +54,10 @@ def test_what_there_is_flash_for(network: IntegerNetwork) -> None:
 def test_processors_with_instructions_for_bytes(network: IntegerNetwork, target: str, unsigned: bool, multiple: int) -> None:
     found = in_form(network, parse_target(target), Limits())
     full = [one for one in found.operators if isinstance(one, Convolution) and not one.depthwise]
-    assert {(one.unsigned, one.multiple) for one in full} == {(unsigned, multiple)} and wide(found) == []
+    assert {(one.form.unsigned, one.form.multiple) for one in full} == {(unsigned, multiple)} and wide(found) == []
     assert full[0].weights.shape[2] == 3 and full[0].constants["weights"].shape[2] == 4
-    assert all(one.unsigned is unsigned for one in found.operators if isinstance(one, Dense))
-    back = [one for one in narrow(found).operators if isinstance(one, (Convolution, Dense))]
-    assert not any(one.unsigned or one.wide for one in back) and {one.multiple for one in back if isinstance(one, Convolution)} == {1}
+    assert all(one.form.unsigned is unsigned for one in found.operators if isinstance(one, Dense))
+    assert {one.form for one in narrow(found).operators if isinstance(one, (Convolution, Dense))} == {SIGNED}
 
 
 def test_bytes_that_no_instruction_multiplies_stay_as_they_are(network: IntegerNetwork) -> None:

@@ -9,6 +9,7 @@ from math import prod
 import numpy as np
 
 from ansor.graph.aten.pool_places import adaptive_windows, pool_with_places, sliding_windows
+from ansor.graph.aten.quantised import integer_dense
 from ansor.graph.aten.translation import AtenCall, Builder, Ref, Result, Translation, Unsupported, translates
 from ansor.graph.ir import Value
 
@@ -87,6 +88,9 @@ def _dense(call: AtenCall, build: Builder, data: str, weight: str, bias: str | N
     """`data [..., in]` by `weight [out, in]`."""
     out, size = build.shape(weight)
     rows = build.values[data].size // size
+    in_bytes = integer_dense(build, data, weight, bias, call.name)
+    if in_bytes is not None:
+        return build.reshape(in_bytes, call.result.shape, call.name)
     flat = build.reshape(data, (rows, size))
     result = build.add("dense", [flat, weight] + ([bias] if bias else []), (rows, out), call.result.dtype, call.name)
     return build.reshape(result, call.result.shape, call.name)

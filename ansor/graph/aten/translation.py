@@ -125,6 +125,14 @@ class AtenCall:
                 raise Unsupported(f"{reason} ({key}={self.arguments[key]!r})")
 
 
+@dataclass(frozen=True, eq=False)
+class Integers:
+    """Signed bytes [out, ...] that a constant of floats was made of: values * scales, [out] or [1]."""
+
+    values: Array
+    scales: Array
+
+
 class Builder:
     """A graph being written. Names are unique; shapes and dtypes are known from the moment a node is added."""
 
@@ -133,6 +141,7 @@ class Builder:
         self.constants: dict[str, Array] = {}
         self.nodes: dict[str, Node] = {}
         self.values: dict[str, Value] = {}
+        self.integers: dict[str, Integers] = {}  # constant of floats -> what it was made of
 
     def input(self, name: str, value: Value) -> str:
         self.inputs[name] = self.values[name] = value
