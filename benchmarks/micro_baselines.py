@@ -20,7 +20,7 @@ import numpy as np
 from ansor.api import tune_tasks
 from ansor.codegen.source import Argument, CSource, Pack
 from ansor.integer.declare import declaration
-from ansor.integer.operators import Convolution, Dense, Window
+from ansor.integer.operators import SIGNED, Convolution, Dense, Form, Window
 from ansor.integer.rescale import HIGH_WORD, Rescale
 from ansor.measure.measure_task import MeasureTask
 from ansor.measure.measurer import Candidate, Measurer
@@ -59,13 +59,14 @@ class Geometry:
 
     def operator(self, wide: bool) -> Convolution | Dense:
         """With constants of the right shapes; wide: weights of 16 bits."""
+        form = Form(wide=True, multiple=2) if wide else SIGNED
         bias = np.zeros(self.out, np.int32)
         rescale = Rescale(bias, HIGH_WORD, 0, rounds=False)
         if not self.taps:
-            return Dense("y", ("x",), np.zeros((self.into, self.out), np.int8), bias, rescale, wide)
+            return Dense("y", ("x",), np.zeros((self.into, self.out), np.int8), bias, rescale, form)
         weights = np.zeros((self.taps, self.taps, self.into, 1 if self.depthwise else self.out), np.int8)
         window = Window((self.taps, self.taps), (self.stride, self.stride), (self.pad,) * 4)
-        return Convolution("y", ("x",), weights, bias, rescale, window, self.depthwise, wide)
+        return Convolution("y", ("x",), weights, bias, rescale, window, self.depthwise, form)
 
 
 class Rescaled(SearchTask):

@@ -17,6 +17,7 @@ from math import prod
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from ansor.graph.dtypes import OF_KERNELS
 from ansor.graph.ir import Array, Attribute, Graph, Node, Value, moves_nothing, unused
@@ -130,7 +131,7 @@ class Integers:
     """Signed bytes [out, ...] that a constant of floats was made of: values * scales, [out] or [1]."""
 
     values: Array
-    scales: Array
+    scales: NDArray[np.float32]
 
 
 class Builder:
