@@ -87,8 +87,36 @@ def from_torch(model: object, example_inputs: ExampleInputs = (), report: Report
     say = report or warn
     with compile_lock:  # PyTorch patches its own modules while it traces: one thread at a time, and not beside one in torch.compile
         made = exported(model, example_inputs, say)
+        found = _as_exported(made, say)
+        if found is not None:
+            return found
         core = _as_aten(made.program)
     return _Reader(core).read(made, say)
+
+
+def _as_exported(made: Exported, say: Report) -> TorchModel | None:
+    """The model without a rewriting, which may take longer than the export; None where a call may write to something."""
+    calls = [node for node in made.program.graph.nodes if node.op not in ("placeholder", "output")]
+    if not all(node.target is operator.getitem or _only_reads(node) for node in calls):
+        return None
+    try:
+        return _Reader(made.program, rewritten=False).read(made, say)
+    except (Unsupported, ModelError):
+        return None
+
+
+def _only_reads(node: torch.fx.Node) -> bool:
+    """Whether a call is known to write to no tensor, and does not depend on how memory lies."""
+    if not isinstance(node.target, torch._ops.OpOverload) or str(node.target).startswith(OF_MEMORY):
+        return False
+    return not node.target._schema.is_mutable or node.target is torch.ops.aten.dropout_.default and node.args[2] is False
+
+
+def _is_composed(node: torch.fx.Node) -> bool:
+    """Whether PyTorch makes other calls of it, which may write: training in batch_norm does, and nothing says so."""
+    assert isinstance(node.target, torch._ops.OpOverload)
+    name = node.target.name()  # type: ignore[no-untyped-call]  # PyTorch has no types there
+    return torch._C._dispatch_has_kernel_for_dispatch_key(name, "CompositeImplicitAutograd")
 
 
 def _as_aten(program: ExportedProgram) -> ExportedProgram:
@@ -106,11 +134,13 @@ def _as_aten(program: ExportedProgram) -> ExportedProgram:
 class _Reader:
     """Walks one exported program. Mutable, and private to one call of `from_torch`."""
 
-    def __init__(self, program: ExportedProgram, build: Builder | None = None, within: tuple[object, ...] = ()) -> None:
-        """within: the operators that what is read is a part of; nothing of it stays in PyTorch."""
+    def __init__(self, program: ExportedProgram, build: Builder | None = None, within: tuple[object, ...] = (), *, rewritten: bool = True) -> None:
+        """within: the operators that what is read is a part of; nothing of it stays in PyTorch. rewritten: no call writes to its arguments; else those that are
+        composed of others may do so, unless they have a translation."""
         self.program = program
         self.build = build or Builder()
         self.within = within
+        self.rewritten = rewritten
         self.read_names = {node.name for node in program.graph.nodes if node.users}
         self.arrays: dict[str, str] = {}  # fx node -> array of the graph
         self.held: dict[str, Held] = {}  # fx node -> constant that NumPy cannot hold
@@ -242,7 +272,7 @@ class _Reader:
                 if made[place] is None:
                     raise Unsupported(f"its result number {place} is used, which kernels do not make")
         elif self.build.values[made] != results[0]:  # some of PyTorch's reference implementations say another dtype than they make
-            assert self.within, (str(call), self.build.values[made])
+            assert self.within or not self.rewritten, (str(call), self.build.values[made])
             raise Unsupported("its parts have another result")
         self._check_declarable(list(self.build.nodes.values())[before:])
         return made
@@ -381,7 +411,7 @@ class _Reader:
         self.arrays[node.name] = self.build.add("torch", self.pending_inputs[source.name], value.shape, value.dtype, node.name, call=call, index=index)
 
     def _leave_in_torch(self, node: torch.fx.Node, results: Sequence[Value], reason: str) -> None:
-        if self.within:
+        if self.within or not self.rewritten and _is_composed(node):
             raise Unsupported(reason)
         names: list[str] = []
 

@@ -7,8 +7,9 @@ import torch
 from torch import nn
 
 from ansor.errors import ModelError
+from ansor.graph import from_torch as module
 from ansor.graph.from_torch import from_torch
-from ansor.graph.tasks import ExtractedGraph
+from ansor.graph.tasks import ExtractedGraph, extract
 
 pytestmark = pytest.mark.torch
 
@@ -129,3 +130,50 @@ def test_tensors_that_are_read_as_they_lie_in_memory(model: Callable[[torch.Tens
 
 def test_tensors_that_lie_in_order_may_be_read_as_they_do(agrees: Callable[..., ExtractedGraph]) -> None:
     agrees(lambda x: (x * 2).as_strided((3, 3), (1, 4)) + x.t().contiguous().as_strided((3, 3), (3, 1)), torch.randn(3, 4))
+
+
+class Normalised(nn.Module):
+    """With calls that PyTorch rewrites, none of which writes to anything in evaluation mode."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.drop = nn.BatchNorm1d(4), nn.Dropout(inplace=True)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        dropped: torch.Tensor = self.drop(self.norm(x).reshape(-1).to(torch.float32))
+        return dropped.contiguous().flatten().to("cpu")
+
+
+@pytest.mark.parametrize("model", [Normalised().eval(), lambda x: torch.logcumsumexp(x, 1) + 1], ids=["translated", "in PyTorch"])
+def test_calls_that_only_read_are_read_as_they_were_exported(
+    model: Callable[..., torch.Tensor], agrees: Callable[..., ExtractedGraph], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_as_aten", rewritten)
+    agrees(model, torch.randn(3, 4), report=lambda line: None)
+
+
+def test_both_ways_of_reading_find_the_same_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = extract(Normalised().eval(), torch.randn(3, 4))
+    monkeypatch.setattr(module, "_as_exported", lambda *words: None)
+    again = extract(Normalised().eval(), torch.randn(3, 4))
+    assert [task.key for task in first.tasks] == [task.key for task in again.tasks]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        lambda x: (x + 1).add_(x),
+        lambda x: torch.cat([x, x]).view(-1)[2:].relu_(),
+        lambda x: nn.functional.batch_norm(x, torch.zeros(4), torch.ones(4), training=True),
+        lambda x: x.clone().as_strided((2, 2), (1, 2)),
+    ],
+    ids=["in place", "through a view", "statistics", "memory"],
+)
+def test_calls_that_may_write_are_rewritten(model: Callable[..., torch.Tensor], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_as_aten", rewritten)
+    with pytest.raises(AssertionError, match="is rewritten"):
+        from_torch(model, torch.randn(3, 4), report=lambda line: None)
+
+
+def rewritten(program: object) -> object:
+    raise AssertionError("the program is rewritten")

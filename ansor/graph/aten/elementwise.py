@@ -196,7 +196,7 @@ def masked_fill(call: AtenCall, build: Builder) -> str:
     return build.add("where", [mask, source], call.result.shape, call.result.dtype, call.name, scalar=call.number("value"), scalar_first=True)
 
 
-@translates("aten.to.dtype", "aten._to_copy.default", "aten.type_as.default")
+@translates("aten.to.dtype", "aten.to.dtype_layout", "aten.to.device", "aten.to.other", "aten._to_copy.default", "aten.type_as.default")
 def cast(call: AtenCall, build: Builder) -> str:
     return build.cast(call.tensor("self"), call.result.dtype)
 
@@ -208,7 +208,7 @@ def identity(call: AtenCall, build: Builder) -> str:
     return call.tensor("self" if "self" in call.arguments else "a")
 
 
-@translates("aten.dropout.default", "aten.alpha_dropout.default", "aten.feature_dropout.default")
+@translates("aten.dropout.default", "aten.dropout_.default", "aten.alpha_dropout.default", "aten.feature_dropout.default")
 def dropout(call: AtenCall, build: Builder) -> str:
     call.required("dropout in training mode draws random numbers", train=False)
-    return call.tensor("input")
+    return call.tensor("input" if "input" in call.arguments else "self")
