@@ -81,7 +81,7 @@ def alternatives_of(dag: Dag, algorithms: Sequence[str | Algorithm] | None = Non
     """
     found: dict[str, Alternative] = {}
     for algorithm in registered() if algorithms is None else algorithms:
-        for alternative in _find(algorithm)(dag):
+        for alternative in algorithm_named(algorithm)(dag):
             check_alternative(dag, alternative)
             if alternative.name == DIRECT or alternative.name in found:
                 raise DeclarationError(f"two alternatives of one workload are called {alternative.name!r}; give each a name of its own")
@@ -89,7 +89,8 @@ def alternatives_of(dag: Dag, algorithms: Sequence[str | Algorithm] | None = Non
     return tuple(found.values())
 
 
-def _find(algorithm: str | Algorithm) -> Algorithm:
+def algorithm_named(algorithm: str | Algorithm) -> Algorithm:
+    """The algorithm of that name; a function is one itself. Raises DeclarationError for an unknown name."""
     if callable(algorithm):
         return algorithm
     if not isinstance(algorithm, str) or algorithm not in _algorithms:

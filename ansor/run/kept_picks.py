@@ -1,7 +1,8 @@
-"""Programs that were picked without measuring, kept in the cache folder: the same pick in another process needs no search.
+"""Programs that were picked without measuring, kept in the cache folder: the same pick in another process needs no search, and no sketches.
 
-The key of a pick is everything that it depends on: the computation, its sketches, target, processor, model, seed, and the files of this package. The value is
-the index of a sketch and a row of numbers, with a digest; if it does not fit the sketches, a program is picked again.
+The key of a pick is everything that it depends on: the computation, its names, target, processor, model, seed, and the files of this package, from which the
+sketches follow. Where they also follow from what is not in these files, they are part of the key. The value is a sketch and a row of numbers, with a digest; if
+that fits no declaration of the task, a program is picked again.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from pathlib import Path
 from ansor.errors import AnsorError
 from ansor.run.machine_model import identity
 from ansor.run.states import Best, Guess
+from ansor.schedule.sketch_data import sketch_data, sketch_of
 from ansor.support import safe_files
 from ansor.support.package_state import package_state
 from ansor.support.settings import cache_folders, cache_part
 from ansor.tasks.origins import origin_of
+from ansor.tasks.own_parts import declaration_named, is_ours
 from ansor.tasks.sketch_space import SketchSpace
 from ansor.tasks.task import SearchTask
 
@@ -36,9 +39,9 @@ def kept_pick(task: SearchTask, model: str, seed: int, pick: Callable[[], Guess]
     if not ENABLED:
         return pick()
     name = _name(task, model, seed)
-    with suppress(AnsorError, OSError):
+    with suppress(AnsorError, OSError, ValueError, LookupError, TypeError):  # or of no form that we write
         for folder in cache_folders(FOLDER):
-            found = _read(folder / name, task.spaces)
+            found = _read(folder / name, task)
             if found is not None:
                 return found
     made = pick()
@@ -48,28 +51,32 @@ def kept_pick(task: SearchTask, model: str, seed: int, pick: Callable[[], Guess]
 
 
 def _name(task: SearchTask, model: str, seed: int) -> str:
-    sketches = [(space.algorithm, space.sketch.dag.key, space.name) for space in task.spaces]
-    words = (task.workload_key, sketches, sorted(identity(task.target).items()), model, seed, package_state())
+    sketches = None if is_ours(task) else [(space.algorithm, space.sketch.dag.key, space.name) for space in task.spaces]
+    words = (task.workload_key, str(task.dag), sketches, sorted(identity(task.target).items()), model, seed, package_state())
     return safe_files.digest(repr(words).encode())[:DIGITS]
 
 
-def _read(note: Path, spaces: Sequence[SketchSpace]) -> Guess | None:
+def _read(note: Path, task: SearchTask) -> Guess | None:
     path = safe_files.kept(note, SUFFIX)
     if path is None:
         return None
     found = json.loads(path.read_text())
-    space, row = spaces[found["space"]], tuple(found["row"])
-    if not space.holds(row):
+    dag, row = declaration_named(task, found["algorithm"]), tuple(found["row"])
+    if dag is None or dag.key != found["computation"]:
         return None
-    return Guess(Best(space.sketch, row, math.inf, origin_of(space.algorithm)), found["how"], found["confidence"])
+    sketch = sketch_of(dag, found["sketch"])
+    if not SketchSpace(sketch, task.target).holds(row):
+        return None
+    return Guess(Best(sketch, row, math.inf, origin_of(found["algorithm"])), found["how"], found["confidence"])
 
 
 def _keep(name: str, guess: Guess, spaces: Sequence[SketchSpace]) -> None:
-    place = next((place for place, space in enumerate(spaces) if space.sketch is guess.program.sketch), None)
-    if place is None or guess.refused:
+    program = guess.program
+    space = next((space for space in spaces if space.sketch is program.sketch), None)
+    if space is None or guess.refused:
         return
-    row = [int(value) for value in guess.program.row]
-    content = {"space": place, "row": row, "how": guess.how, "confidence": guess.confidence}
+    row = [int(value) for value in program.row]
+    content = {"algorithm": space.algorithm, "computation": program.sketch.dag.key, "sketch": sketch_data(program.sketch), "row": row}
     folder = cache_part(FOLDER)
-    safe_files.keep(folder / name, SUFFIX, json.dumps(content).encode())
+    safe_files.keep(folder / name, SUFFIX, json.dumps({**content, "how": guess.how, "confidence": guess.confidence}).encode())
     safe_files.make_room(folder, MOST)

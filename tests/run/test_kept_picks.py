@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from ansor import te
+from ansor.algorithms import base
+from ansor.algorithms.base import Alternative
+from ansor.ir.dag import Dag
+from ansor.rules.registry import resolve
 from ansor.run import kept_picks, zero_tuning
 from ansor.run.judge import judge_of
 from ansor.run.zero_tuning import pick
@@ -37,7 +43,9 @@ def test_the_second_pick_is_the_first_and_is_not_searched_for(cache: Path, monke
     monkeypatch.setattr(zero_tuning, "_picked", no_search)
     again, fresh = pick(task()), task()
     assert (again.program.row, again.how, again.confidence, again.program.origin) == (first.program.row, first.how, first.confidence, first.program.origin)
-    assert pick(fresh).program.sketch in [space.sketch for space in fresh.spaces]
+    assert pick(fresh).program.sketch.name == first.program.sketch.name
+    assert "spaces" not in fresh.__dict__, "a kept pick needs no sketches"
+    assert pick(fresh).program.sketch.name in [space.name for space in fresh.spaces]
     for other in (task(48), task(target="cpu -threads=2"), task(target="cpu -mcpu=znver3 -threads=1")):
         with pytest.raises(AssertionError, match="needs no search"):
             pick(other)
@@ -81,11 +89,49 @@ def test_a_model_of_this_machine_picks_anew(cache: Path, monkeypatch: pytest.Mon
     assert pick(task()).how == first.how
 
 
-def test_another_algorithm_of_the_same_name_is_another_pick(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def elsewhere(dag: Dag) -> Iterator[Alternative]:
+    """An algorithm of somebody else."""
+    yield Alternative("elsewhere", Dag(dag.tensors))
+
+
+def test_sketches_count_where_they_do_not_follow_from_this_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rules, algorithms and targets of others may make other sketches tomorrow, without a change of our files."""
     one = task()
-    name = kept_picks._name(one, "mark", 0)
-    monkeypatch.setitem(one.spaces[-1].sketch.dag.__dict__, "key", "of what it computes now")
-    assert kept_picks._name(one, "mark", 0) != name
+    kept_picks._name(one, "mark", 0)
+    assert "spaces" not in one.__dict__
+    wide = replace(one.target, hardware=replace(one.target.hardware, vector_registers=7))
+    for other in (
+        SearchTask(workloads.matmul, (32, 16, 16), one.target, rules=one.rules[:-1]),
+        SearchTask(workloads.matmul, (32, 16, 16), one.target, algorithms=[elsewhere]),
+        SearchTask(workloads.matmul, (32, 16, 16), replace(one.target, prior=replace(one.target.prior, family="other"))),
+        SearchTask(workloads.matmul, (32, 16, 16), wide),
+    ):
+        kept_picks._name(other, "mark", 0)
+        assert "spaces" in other.__dict__, other
+    with monkeypatch.context() as patch:
+        patch.setattr(type(resolve(one.rules)[-1]), "__module__", "elsewhere.rules")
+        other = task()
+        kept_picks._name(other, "mark", 0)
+        assert "spaces" in other.__dict__
+    monkeypatch.setitem(base._algorithms, "elsewhere", elsewhere)
+    registered = task()
+    name = kept_picks._name(registered, "mark", 0)
+    assert registered.spaces[-1].algorithm == "elsewhere"
+    monkeypatch.setitem(registered.spaces[-1].sketch.dag.__dict__, "key", "of what it computes now")
+    assert kept_picks._name(registered, "mark", 0) != name
+
+
+def test_what_a_pick_follows_from_is_in_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = {kept_picks._name(task(), "mark", 0), kept_picks._name(task(), "other mark", 0), kept_picks._name(task(), "mark", 1)}
+    a, b, k = te.placeholder((32, 16), name="a"), te.placeholder((16, 16), name="b"), te.reduce_axis(16, "other")
+    renamed = SearchTask(tensors=[a, b, te.compute((32, 16), lambda i, j: te.sum(a[i, k] * b[k, j], k), name="c")], target="cpu -threads=1")
+    assert renamed.workload_key == task().workload_key
+    names.add(kept_picks._name(renamed, "mark", 0))
+    for part in ("package_state", "identity"):
+        with monkeypatch.context() as patch:
+            patch.setattr(kept_picks, part, lambda *words: "another" if not words else {"processor": "another"})
+            names.add(kept_picks._name(task(), "mark", 0))
+    assert len(names) == 6
 
 
 def test_what_a_read_only_cache_lacks_is_kept_among_the_temporary_files(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
