@@ -26,7 +26,7 @@ def check_board(target: Target) -> Finding | None:
         try:
             counted = _counted(device, target)
         except DeviceError as error:
-            return told("check", str(error), mend="compare the board's file with the board: docs/boards.md explains each field")
+            return told("check", str(error), fix="compare the board's file with the board: docs/boards.md explains each field")
     return Finding("check", f"a loop of {PASSES[-1]:,} passes ran on the board and counted {counted:,} {target.unit}")
 
 

@@ -62,7 +62,7 @@ def _findings(target: Target, load: float) -> Iterator[Finding]:
     try:
         yield from _measured(target, load) if target.is_local else _elsewhere(target)
     except AnsorError as error:
-        yield told("compiler", str(error), "broken: ", mend="set CC, or pass --cc, to a working C compiler, or reinstall the ziglang wheel")
+        yield told("compiler", str(error), "broken: ", fix="set CC, or pass --cc, to a working C compiler, or reinstall the ziglang wheel")
 
 
 def _cache() -> Finding:
@@ -81,21 +81,21 @@ def _hardware(target: Target) -> str:
 
 
 def _cost_model(target: Target) -> Finding:
-    mend = ""
+    fix = ""
     if not knows(target.prior.family, target.unit.name):
         first = f"the estimate, as no model knows {target.kind}"
-        mend = "tuning corrects it by measurements"
+        fix = "tuning corrects it by measurements"
     else:
         own = machine_model(target)
         first = "networks of the package" if own is None else f"networks fitted to this machine ({own.digest}), with {own.about.get('programs')} programs"
         if own is None and is_fittable(target):
-            mend = "`ansor doctor --learn 20` fits them to this machine"
+            fix = "`ansor doctor --learn 20` fits them to this machine"
     try:
         importlib.import_module("lightgbm")
     except (ImportError, OSError) as error:
-        mend = "install lightgbm, and the OpenMP library that it needs (libgomp1 in Debian and Ubuntu)"
-        return Finding("cost model", f"{first}; new models cannot load LightGBM: {error}", mend)
-    return Finding("cost model", f"{first}; LightGBM for new models", mend)
+        fix = "install lightgbm, and the OpenMP library that it needs (libgomp1 in Debian and Ubuntu)"
+        return Finding("cost model", f"{first}; new models cannot load LightGBM: {error}", fix)
+    return Finding("cost model", f"{first}; LightGBM for new models", fix)
 
 
 def _elsewhere(target: Target) -> Iterator[Finding]:

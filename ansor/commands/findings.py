@@ -7,19 +7,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Finding:
-    """name: of what was looked at. mend: what to do about it, "" where all is well; fine: False where nothing can be measured before that is done."""
+    """name: of what was looked at. fix: what to do about it, "" where all is well; fine: False where nothing can be measured before that is done."""
 
     name: str
     text: str
-    mend: str = ""
+    fix: str = ""
     fine: bool = True
 
     def __str__(self) -> str:
         between = " " if self.text.endswith("?") else "; "
-        return f"{self.name:<10} {self.text}{between + self.mend if self.mend else ''}"
+        return f"{self.name:<10} {self.text}{between + self.fix if self.fix else ''}"
 
 
-def told(name: str, sentence: str, what: str = "", *, mend: str) -> Finding:
-    """What is wrong, by a sentence of ours, which ends with what to do. mend: for sentences that do not."""
+def told(name: str, sentence: str, what: str = "", *, fix: str) -> Finding:
+    """What is wrong, by a sentence of ours, which ends with what to do. fix: for sentences that do not."""
     text, _, cure = sentence.rpartition("; ")
-    return Finding(name, f"{what}{text}", cure, fine=False) if text else Finding(name, f"{what}{sentence}", mend, fine=False)
+    return Finding(name, f"{what}{text}", cure, fine=False) if text else Finding(name, f"{what}{sentence}", fix, fine=False)

@@ -92,7 +92,7 @@ def check_device(target: Target) -> Finding:
     kind = find_device_kind(target.device)
     what = f"{target.device} ({kind.help}): "
     lacking = kind.missing() or _why_closed(target) or _why_silent(target.device)
-    return told("device", lacking, what, mend="`ansor devices` says what each device needs") if lacking else Finding("device", f"{what}ready")
+    return told("device", lacking, what, fix="`ansor devices` says what each device needs") if lacking else Finding("device", f"{what}ready")
 
 
 def _why_closed(target: Target) -> str:

@@ -15,14 +15,14 @@ from ansor.support import settings
 
 
 def test_a_sentence_ends_with_what_to_do() -> None:
-    found = told("device", "asked for a board; nothing answers; switch it on", "gdb: ", mend="never said")
+    found = told("device", "asked for a board; nothing answers; switch it on", "gdb: ", fix="never said")
     assert found == Finding("device", "gdb: asked for a board; nothing answers", "switch it on", fine=False)
     assert str(found) == "device     gdb: asked for a board; nothing answers; switch it on"
 
 
 def test_a_sentence_that_does_not_gets_one() -> None:
-    assert told("check", "it counted 0", mend="hold the file against the board").mend == "hold the file against the board"
-    assert str(told("device", "is it on?", mend="look")) == "device     is it on? look"
+    assert told("check", "it counted 0", fix="hold the file against the board").fix == "hold the file against the board"
+    assert str(told("device", "is it on?", fix="look")) == "device     is it on? look"
 
 
 def test_what_is_fine_needs_no_mend() -> None:
@@ -53,4 +53,4 @@ def test_a_cache_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != cache)
     with read_only(cache):
         main(["doctor", "--target", "vta", "--json"])
-    assert '"mend": "set ANSOR_CACHE to a permanent, writable folder"' in capsys.readouterr().out
+    assert '"fix": "set ANSOR_CACHE to a permanent, writable folder"' in capsys.readouterr().out
