@@ -162,13 +162,6 @@ class Not(Expr):
         return f"(not {parts[0]})"
 
 
-@dataclass(frozen=True, slots=True)
-class Callee:
-    """A function by TVM's name, `tir.exp`."""
-
-    name: str
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class Call(Expr):
     """A scalar function of floating-point operands: exp, log, sqrt, tanh, ..."""
@@ -176,11 +169,6 @@ class Call(Expr):
     name: str
     arguments: tuple[Expr, ...]
     dtype: str
-
-    @property
-    def op(self) -> Callee:
-        """What is called, as scripts for TVM ask."""
-        return Callee(f"tir.{self.name}")
 
     @property
     def children(self) -> tuple[Expr, ...]:

@@ -56,7 +56,7 @@ def expression_text(expr: Expr) -> str:
     if isinstance(expr, Not):
         return f"!{expression_text(expr.value)}"
     if isinstance(expr, Call):
-        return f"tir.{_CALLS.get(expr.name, expr.name)}({', '.join(map(expression_text, expr.arguments))})"
+        return f"{called(expr)}({', '.join(map(expression_text, expr.arguments))})"
     if isinstance(expr, Select):
         # Ours is one node; TVM has two, and whoever guards a read has to take the one that does not evaluate both sides.
         guards = any(isinstance(node, Read) for side in (expr.then, expr.otherwise) for node in walk(side))
@@ -65,6 +65,11 @@ def expression_text(expr: Expr) -> str:
         return f"{expr.dtype}({expression_text(expr.value)})"
     assert isinstance(expr, Read)
     return f"{expr.tensor.name}[{', '.join(map(expression_text, expr.indices))}]"
+
+
+def called(call: Call) -> str:
+    """The name of a function as TVM has it, `tir.exp`."""
+    return f"tir.{_CALLS.get(call.name, call.name)}"
 
 
 def _constant(const: Const) -> str:

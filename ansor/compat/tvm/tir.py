@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NoReturn
 
+from ansor.compat.auto_scheduler.tir_text import called
 from ansor.compat.tvm.missing import missing
 from ansor.compat.tvm.symbols import size_var as SizeVar  # noqa: F401
 from ansor.compat.tvm.symbols import var as Var  # noqa: F401
 from ansor.compat.tvm.te import *  # noqa: F403  # all of its functions
 from ansor.te import Axis, Expr
+from ansor.te.expr import Call as Call
 from ansor.te.expr import Const as Const
 from ansor.te.expr import Number, Operand, binary, cast, const
 from ansor.te.scalar import if_then_else, logical_not
 
 PrimExpr, IterVar = Expr, Axis
+
+
+@dataclass(frozen=True)
+class Op:
+    """What a call calls."""
+
+    name: str
+
+
+Call.op = property(lambda self: Op(called(self)))  # type: ignore[attr-defined]  # as scripts ask: tensor.op.body[0].op.name
 
 
 def Select(condition: Operand, true_value: Operand, false_value: Operand) -> Expr:
