@@ -1,6 +1,7 @@
 """Configurations that are built and run here, and what comes of those that cannot be."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -120,6 +121,23 @@ def test_reference_inputs_reach_the_program() -> None:
     runner.ref_input = [np.ones((8, 4), np.float32)]
     with create_measure_batch(task, measure_option(runner=runner)) as measure, pytest.raises(ConfigError, match="ref_input of .* programs take"):
         measure(inputs(task, 0))
+
+
+def test_an_executor_runs_the_programs(task: autotvm.Task) -> None:
+    """Its threads run them, with the inputs of then, and what it gives is the result."""
+    given: list[object] = []
+
+    class Counting(ThreadPoolExecutor):
+        def submit(self, fn: Callable[..., MeasureResult], /, *args: object, **kwargs: object) -> Future[MeasureResult]:  # type: ignore[override]
+            given.append(kwargs["ref_input"])
+            return super().submit(fn, *args, **kwargs)
+
+    runner, measured = quick(), inputs(task, 3, 4)
+    arrays = [np.ones(shape, np.float32) for shape in ((16, 8), (8, 32), (16, 32))]
+    with create_measure_batch(task, measure_option(runner=runner)) as measure, Counting(2) as runner.executor:
+        assert [result.error_no for result in measure(measured)] == [0, 0] and given == [None, None]
+        runner.ref_input = arrays
+        assert [result.error_no for result in measure(measured)] == [0, 0] and given[2:] == [arrays, arrays]
 
 
 def test_of_more_than_two_costs_the_extremes_are_left_out(task: autotvm.Task) -> None:

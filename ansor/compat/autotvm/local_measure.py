@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from threading import Lock
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -113,6 +115,14 @@ class LocalBuilder:
         return replace(result, filename=filename, time_cost=spent, built=built, release=lambda: builder.release([built]))
 
 
+class Submits(Protocol):
+    """What calls can be given to: `concurrent.futures.ThreadPoolExecutor`, or an executor of one's own."""
+
+    def submit(self, fn: Callable[..., MeasureResult], /, *args: object, **kwargs: object) -> Future[MeasureResult]:
+        """Start a call, and give what its result comes from."""
+        ...
+
+
 class LocalRunner(TimedRunner):
     """Runs programs, one after the other, each in a process of its own; `timeout` in seconds.
 
@@ -120,6 +130,7 @@ class LocalRunner(TimedRunner):
     caches. Of more than two costs the largest and the smallest are left out. A program more than three times slower than the best so far is timed once.
 
     `ref_input`: arrays for what programs take, in order, outputs too, which are not looked at; by default inputs are made up.
+    `executor`: threads that runs are given to, `submit(run_one, build_result, ref_input=...)` for each, one running at a time; by default the runner's own.
     Raises TargetError for a module_loader, ConfigError for numbers that measure nothing.
     """
 
@@ -134,13 +145,15 @@ class LocalRunner(TimedRunner):
             raise ConfigError(f"asked for a LocalRunner with {found}; give number and repeat of at least 1, and a timeout above 0")
         super().__init__(timeout, number, repeat, min_repeat_ms, cooldown_interval, enable_cpu_cache_flush)
         self.ref_input: Sequence[ArrayLike] | None = None
+        self.executor: Submits | None = None
+        self._turn = Lock()
         self._session: _Session | None = None
 
     def set_task(self, task: Task) -> None:
         """Start a process to run the task's programs in. Raises TargetError for a target that is no processor, ToolchainError without a compiler."""
         self.close()
         target = measured_target(task.target)
-        self._session = _Session(target, self._devices(target), self.timing, self.ref_input)
+        self._session = _Session(target, self._devices(target), self.timing)
 
     def _devices(self, target: Target) -> Sequence[Device]:
         """What programs run on."""
@@ -150,7 +163,19 @@ class LocalRunner(TimedRunner):
 
     def run(self, measure_inputs: Sequence[MeasureInput], build_results: Sequence[BuildResult]) -> list[MeasureResult]:
         """One result for each input, in order: `Unmeasured` where the machine is at fault."""
+        if self.executor is not None:
+            waiting = [self.executor.submit(self.run_one, build, ref_input=self.ref_input) for build in build_results]
+            return [future.result() for future in waiting]
+        return self._run(build_results, self.ref_input)
+
+    def run_one(self, build_result: BuildResult, ref_input: Sequence[ArrayLike] | None = None) -> MeasureResult:
+        """The result of one program: what executors are given. Runs of several threads wait for each other."""
+        with self._turn:
+            return self._run([build_result], ref_input)[0]
+
+    def _run(self, build_results: Sequence[BuildResult], ref_input: Sequence[ArrayLike] | None) -> list[MeasureResult]:
         assert self._session is not None, "set_task comes first"
+        self._session.give(ref_input)
         return list(self._session.run(build_results))
 
     def close(self) -> None:
@@ -191,14 +216,20 @@ def _unmeasured(build: BuildResult, trouble: MachineTrouble) -> Unmeasured:
 class _Session:
     """Runs the programs of one task; references are built when the first program of a declaration comes."""
 
-    def __init__(self, target: Target, devices: Sequence[Device], timing: TimingOptions, ref_input: Sequence[ArrayLike] | None) -> None:
+    def __init__(self, target: Target, devices: Sequence[Device], timing: TimingOptions) -> None:
         self._target = target
         self._builder = builders.Builder(self._target.toolchain(), devices[0].form, timeout=REFERENCE_COMPILE_SECONDS)
         self._queue, self._timing = DeviceQueue(devices), timing
-        self._given = None if ref_input is None else [np.asarray(array) for array in ref_input]
+        self._ref_input: Sequence[ArrayLike] | None = None
+        self._number = 0  # of the arrays given so far: devices keep what they were sent for a task, so that tasks with others are other ones
         self._folder = tempfile.TemporaryDirectory(prefix="ansor-ref-input-")
         self._tasks: dict[str, tuple[MeasureTask, Artifact]] = {}
         self._best: dict[str, float] = {}
+
+    def give(self, ref_input: Sequence[ArrayLike] | None) -> None:
+        """What programs take from now on."""
+        if ref_input is not self._ref_input:
+            self._ref_input, self._number = ref_input, self._number + 1
 
     def run(self, builds: Sequence[BuildResult]) -> Iterator[MeasureResult]:
         """Run, verify and time programs, as many at a time as devices take, and remove their libraries. One result for each, in order."""
@@ -246,7 +277,7 @@ class _Session:
 
     def _defined(self, dag: Dag) -> tuple[MeasureTask, Artifact]:
         """What the programs of a declaration share, and its reference."""
-        key = f"{dag.key} {','.join(tensor.name for tensor in dag.tensors)}"
+        key = f"{dag.key} {','.join(tensor.name for tensor in dag.tensors)} {self._number}"
         if key in self._tasks:
             return self._tasks[key]
         task = replace(measure_task(dag, self._target), key=key, files=self._files(dag))
@@ -260,15 +291,16 @@ class _Session:
 
     def _files(self, dag: Dag) -> tuple[tuple[str, str], ...]:
         """The inputs that are given, as files."""
-        if self._given is None:
+        if self._ref_input is None:
             return ()
-        wanted, found = [(tensor.shape, tensor.dtype) for tensor in dag.tensors], [(array.shape, str(array.dtype)) for array in self._given]
+        given = [np.asarray(array) for array in self._ref_input]
+        wanted, found = [(tensor.shape, tensor.dtype) for tensor in dag.tensors], [(array.shape, str(array.dtype)) for array in given]
         if wanted != found:
             raise ConfigError(f"asked to measure with ref_input of {found}; programs take {wanted}: give an array of that shape and dtype for each")
         files = []
-        for number, (tensor, array) in enumerate(zip(dag.tensors, self._given, strict=True)):
+        for number, (tensor, array) in enumerate(zip(dag.tensors, given, strict=True)):
             if tensor.is_placeholder:
-                path = Path(self._folder.name) / f"{number}.npy"
+                path = Path(self._folder.name) / f"{self._number}-{number}.npy"
                 np.save(path, array)
                 files.append((tensor.name, str(path)))
         return tuple(files)

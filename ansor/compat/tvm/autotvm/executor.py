@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class Executor(ABC):
-    """A base for executors of one's own. Builders and runners of ours measure in processes of their own, and ask none."""
+    """A base for executors of one's own, which a LocalRunner's `executor` may be. Programs run in processes of their own in any case."""
 
     @abstractmethod
     def submit(self, func: Callable[..., object], *args: object, **kwargs: object) -> object:
