@@ -27,11 +27,12 @@ class Dag:
 
     Args:
         tensors: inputs and outputs, in the order a kernel takes them. Placeholders are inputs, computed tensors are outputs.
+        check_reads: False leaves it to who makes programs to call `check_reads`.
 
     `stages` holds every tensor in topological order, under unique names that are C identifiers; `declared` the same as they were given.
     """
 
-    def __init__(self, tensors: Sequence[Tensor]) -> None:
+    def __init__(self, tensors: Sequence[Tensor], *, check_reads: bool = True) -> None:
         _check_declared(tensors)
         order = topological(tensors)
         renamed = _renamed(order)
@@ -39,6 +40,14 @@ class Dag:
         self.stages: tuple[Tensor, ...] = tuple(renamed[id(tensor)] for tensor in order)
         self.tensors: tuple[Tensor, ...] = tuple(renamed[id(tensor)] for tensor in tensors)
         _check_placeholders(self.tensors, self.stages)
+        if check_reads:
+            self.check_reads()
+
+    def check_reads(self) -> None:
+        """Raise DeclarationError for a read that leaves its tensor, where the declaration put that off."""
+        for tensor in self.declared:
+            if tensor.outside:
+                raise DeclarationError(tensor.outside)
 
     def taking(self, tensors: Sequence[Tensor]) -> Dag:
         """The same stages with other arguments, in the order a kernel takes them: some of `declared` or `stages`, and placeholders that no stage reads.

@@ -45,7 +45,7 @@ def create_schedule(ops: Scheduled | Sequence[Scheduled]) -> Schedule:
         if not isinstance(tensor, Tensor) or tensor.is_placeholder:
             raise DeclarationError(f"asked for a schedule of {one!r}; give tensors that te.compute made, or their .op")
         tensors.append(tensor)
-    return Schedule(Dag([*_placeholders(tensors), *tensors]))
+    return Schedule(Dag([*_placeholders(tensors), *tensors], check_reads=False))
 
 
 def _placeholders(tensors: Sequence[Tensor]) -> list[Tensor]:
@@ -161,8 +161,9 @@ class Schedule:
     def sketch(self, args: Sequence[Tensor] | None = None) -> Sketch:
         """The steps, in an order that works, for a program that takes `args`: by default the inputs in order of reading, then what is computed in the end.
 
-        Raises ScheduleError for a step that does not fit the others.
+        Raises ScheduleError for a step that does not fit the others, DeclarationError for a read that leaves its tensor.
         """
+        self.dag.check_reads()
         dag = self.dag if args is None else self.dag.taking([self._argument(tensor) for tensor in args])
         found = Sketch(dag, tuple(self._steps(dag)), tuple(self.choices))
         _ = found.state  # every step is applied now, so that mistakes show here

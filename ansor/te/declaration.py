@@ -38,12 +38,15 @@ def compute(
     name: str = "compute",
     tag: str = "",
     attrs: Mapping[str, object] | None = None,
+    *,
+    check_reads: bool = True,
 ) -> Tensor:
     """A tensor whose element at `(i, j, ...)` is `fcompute(i, j, ...)`. Axes are named after the function's parameters.
 
     A function that gives a tuple declares a tensor for each member, `name_v0`, `name_v1`, ..., and a tuple of them is the result.
 
-    Raises DeclarationError for a wrong number of parameters, a reduction inside an expression, or a read that provably leaves its tensor.
+    Raises DeclarationError for a wrong number of parameters, a reduction inside an expression, or a read that provably leaves its tensor; with
+    `check_reads=False` the last is raised by what makes a program of it.
     """
     extents = checked_shape(shape, f"compute {name}")
     axes = tuple(Axis(label, extent) for label, extent in zip(_axis_names(fcompute, len(extents), name), extents, strict=True))
@@ -52,9 +55,10 @@ def compute(
         return _places(name, axes, result)  # type: ignore[return-value]  # as below
     if isinstance(result, tuple | list):
         parts = [_copied(axes, as_expr(part)) for part in result]
-        return tuple(declared(f"{name}_v{k}", own, part, tag=tag, attrs=attrs) for k, (own, part) in enumerate(parts))  # type: ignore[return-value]  # rare
+        made = [declared(f"{name}_v{k}", own, part, tag=tag, attrs=attrs, check_reads=check_reads) for k, (own, part) in enumerate(parts)]
+        return tuple(made)  # type: ignore[return-value]  # rare
     body = as_expr(cast(Operand, result), "float32" if not isinstance(fcompute, Expr) else None)
-    return declared(name, axes, body, tag=tag, attrs=attrs)
+    return declared(name, axes, body, tag=tag, attrs=attrs, check_reads=check_reads)
 
 
 def _element(fcompute: Callable[..., Operand | Sequence[Operand] | Extreme], axes: tuple[Axis, ...], name: str) -> Operand | Sequence[Operand] | Extreme:

@@ -81,6 +81,7 @@ class Tensor(Operators["Tensor"]):
     """A dense array: `shape` in elements, `dtype`, and how it comes about (`compute` is None for a placeholder).
 
     `constant` marks a placeholder whose value is known ahead of time (weights), so its memory order is free to choose.
+    `outside` is "", or what is said of a read that leaves its tensor, where the declaration put that off: no program is made of it.
     Operators (`a + b`, `a * 2.0`, `-a`, `a < b`) are elementwise, with NumPy's broadcasting, and give tensors; `==` compares identity.
     """
 
@@ -91,6 +92,7 @@ class Tensor(Operators["Tensor"]):
     constant: bool = False
     tag: str = ""
     attrs: Mapping[str, object] = field(default_factory=dict)
+    outside: str = ""
 
     @property
     def ndim(self) -> int:
@@ -302,8 +304,13 @@ def reduce_axis(dom: int | float | tuple[int | float, int | float], name: str | 
     return Axis(label, end - start, "reduce", start)
 
 
-def declared(name: str, axes: tuple[Axis, ...], body: Expr, *, tag: str = "", attrs: Mapping[str, object] | None = None) -> Tensor:
-    """A computed tensor over given axes, checked. Of reduce axes with one name the later ones get another."""
+def declared(
+    name: str, axes: tuple[Axis, ...], body: Expr, *, tag: str = "", attrs: Mapping[str, object] | None = None, check_reads: bool = True
+) -> Tensor:  # fmt: skip
+    """A computed tensor over given axes, checked. Of reduce axes with one name the later ones get another.
+
+    check_reads: False puts off what a read outside its tensor raises, until a program is asked for.
+    """
     reduce_axes = body.axes if isinstance(body, Reduce) else ()
     _check_names(name, axes, reduce_axes)
     _check_reductions(name, body)
@@ -312,8 +319,11 @@ def declared(name: str, axes: tuple[Axis, ...], body: Expr, *, tag: str = "", at
     if fresh:
         body = with_axes(body, fresh)
         axes, reduce_axes = (tuple(fresh.get(axis, axis) for axis in group) for group in (axes, reduce_axes))
-    _check_reads(name, body)
-    return Tensor(name, tuple(axis.extent for axis in axes), body.dtype, Compute(axes, reduce_axes, body), tag=tag, attrs=dict(attrs or {}))
+    outside = _left(name, body)
+    if outside and check_reads:
+        raise DeclarationError(outside)
+    shape = tuple(axis.extent for axis in axes)
+    return Tensor(name, shape, body.dtype, Compute(axes, reduce_axes, body), tag=tag, attrs=dict(attrs or {}), outside=outside)
 
 
 def _renamed(axes: tuple[Axis, ...]) -> dict[Axis, Axis]:
@@ -364,8 +374,8 @@ def _check_axes(name: str, body: Expr, axes: tuple[Axis, ...]) -> None:
             raise DeclarationError(f"compute {name} uses axis {node.name}, which is not one of its own; {hint}")
 
 
-def _check_reads(name: str, body: Expr) -> None:
-    """Each read once where it is below a condition, and once where it is not."""
+def _left(name: str, body: Expr) -> str:
+    """What is said of the first read that leaves its tensor, or "". Each is looked at once where it is below a condition, and once where it is not."""
     met: set[tuple[int, bool]] = set()
     stack = [(body, False)]
     while stack:
@@ -373,11 +383,12 @@ def _check_reads(name: str, body: Expr) -> None:
         if (id(expr), guarded) in met:
             continue
         met.add((id(expr), guarded))
-        if isinstance(expr, Read):
-            _check_read(name, expr, guarded)
+        if isinstance(expr, Read) and (said := _left_by(name, expr, guarded)):
+            return said
         below = guarded or isinstance(expr, Select) or (isinstance(expr, Binary) and expr.op in ("and", "or"))
         never = _never_taken(expr)
         stack += [(child, below if k else guarded) for k, child in reversed(list(enumerate(expr.children))) if k != never]
+    return ""
 
 
 def _never_taken(expr: Expr) -> int | None:
@@ -390,17 +401,18 @@ def _never_taken(expr: Expr) -> int | None:
     return None
 
 
-def _check_read(name: str, read: Read, guarded: bool) -> None:
+def _left_by(name: str, read: Read, guarded: bool) -> str:
     for dimension, (index, extent) in enumerate(zip(read.indices, read.tensor.shape, strict=True)):
         found = proven_outside(index, extent, guarded)
         if found is None:
             continue
         inside = "guard the read with te.if_then_else, pad the tensor, or fix the index"
         cure = "its condition does not exclude that: fix one of the two" if guarded else inside
-        raise DeclarationError(
+        return (
             f"compute {name} reads tensor {read.tensor.name} of shape {read.tensor.shape} in dimension {dimension} at `{index}`, which takes values "
             f"{found[0]}..{found[1]} while the extent is {extent}; {cure}"
         )
+    return ""
 
 
 # operators -----------------------------------------------------------------------------------------------------------------------------------------

@@ -12,8 +12,10 @@ from ansor.compat import tvm
 from ansor.compat.auto_scheduler.tir_text import expression_text
 from ansor.compat.tvm import te
 from ansor.errors import DeclarationError
+from ansor.ir.dag import Dag
 from ansor.ir.evaluate import evaluate
 from ansor.te.tensor import Tensor
+from ansor.templates.task import compute_flop
 
 HALVES = np.array([0.5, 1.5, 2.5, -2.5], np.float32)
 
@@ -38,6 +40,7 @@ def test_text_names_functions_as_there() -> None:
         (x[0] << 2, "tir.shift_left(x[0], 2)"), (x[0] & 3, "tir.bitwise_and(x[0], 3)"),
     ):  # fmt: skip
         assert expression_text(found) == text
+        assert not isinstance(found, tvm.tir.Call) or f"{found.op.name}(" == text[: text.index("(") + 1]  # type: ignore[attr-defined]
 
 
 def test_not_of_an_integer_is_of_its_bits() -> None:
@@ -125,3 +128,35 @@ def test_numbers_among_arguments() -> None:
     with pytest.raises(ValueError, match="was built for 6 as argument 0, but 7 was given; build it for that size"):
         func(7, given, out)
     func(given, out)
+
+
+def test_the_tensors_of_a_tuple_are_scheduled_together() -> None:
+    """Naming one of them is enough; what is read of a tuple alone has no other."""
+    a = te.placeholder((3, 4), name="A")
+    both: Any = te.compute((3, 4), lambda i, j: (a[i, j] + 2, a[i, j] * 3), name="B")
+    more, less = both
+    found = [tvm.nd.array(np.zeros((3, 4), np.float32)) for _ in range(2)]
+    values = np.arange(12, dtype=np.float32).reshape(3, 4)
+    tvm.build(te.create_schedule(less.op), [a, more, less])(tvm.nd.array(values), *found)
+    assert (found[0].numpy() == values + 2).all() and (found[1].numpy() == values * 3).all()
+    assert [op.name for op in te.create_schedule([less.op, more.op]).outputs] == ["B_v0", "B_v1"]
+    c = te.compute((3, 4), lambda i, j: more[i, j] + 1, name="C")
+    assert [stage.name for stage in te.create_schedule(c.op).stages] == ["B_v0", "C"]
+
+
+def test_reads_are_checked_when_a_program_is_made() -> None:
+    """Not before: what only declares may count operations, and a scan's state is read one step earlier."""
+    a = te.placeholder((4,), name="A")
+    with pytest.raises(DeclarationError, match="takes values -1..2 while the extent is 4"):
+        ansor.te.compute((4,), lambda i: a[i - 1], name="B")
+    b = te.compute((4,), lambda i: a[i - 1] * 2, name="B")
+    s = te.create_schedule(b.op)
+    assert compute_flop(s) == 4
+    for use in (
+        lambda: tvm.lower(s, [a, b]), lambda: tvm.build(s, [a, b]), lambda: tvm.auto_scheduler.ComputeDAG([a, b]),
+        lambda: Dag([a, ansor.te.compute((4,), lambda i: b[i], name="C")]),
+    ):  # fmt: skip
+        with pytest.raises(DeclarationError, match="takes values -1..2 while the extent is 4"):
+            use()
+    with pytest.raises(AttributeError, match="te.scan, which is not here; a stage cannot read itself: .*topi.cumsum"):
+        te.scan(b, b, a)

@@ -54,7 +54,8 @@ TVM = {
 TE = {
     "thread_axis": _THREADS,
     "extern": "write what it computes with te.compute; a library's kernel cannot be inside of a program",
-    "extern_primfunc": "write what it computes with te.compute", "scan": "write a reduction with te.sum, te.max, te.min or te.prod, or one stage for each step",
+    "extern_primfunc": "write what it computes with te.compute",
+    "scan": "a stage cannot read itself: write a reduction (topi.cumsum, for running sums), or one te.compute for each step",
     "hybrid": "write the declaration with te.compute",
     "decl_tensor_intrin": "instructions are declared by targets, ansor.targets.x86_intrinsics and ansor.targets.neon, and s[C].tensorize takes their names",
     "tag_scope": "give te.compute its tag=", "gradient": "derivatives are PyTorch's: torch.func.grad",

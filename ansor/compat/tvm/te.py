@@ -6,13 +6,14 @@ from ansor.compat.tvm.operations import PlaceholderOp as PlaceholderOp
 from ansor.compat.tvm.symbols import size_var as size_var
 from ansor.compat.tvm.symbols import var as var
 from ansor.manual.schedule import Schedule as Schedule
-from ansor.manual.schedule import create_schedule as create_schedule
 from ansor.manual.scheduled_stage import ScheduledStage
 from ansor.te import *  # noqa: F403  # all of its names; those below replace some
 from ansor.te import tensor as tensor
 from ansor.te.scalar import round_half_away as round  # noqa: F401  # TVM's, of the C library
 from ansor.te.tensor import TensorSlice as TensorSlice
 
+from ansor.compat.tvm.declaration import compute as compute  # type: ignore[assignment]  # isort: skip  # whose options are fewer
+from ansor.compat.tvm.declaration import create_schedule as create_schedule  # isort: skip
 from ansor.compat.tvm.limits import max_value as max_value  # isort: skip
 from ansor.compat.tvm.limits import min_value as min_value  # isort: skip
 

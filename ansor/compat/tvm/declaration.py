@@ -1,0 +1,42 @@
+"""`te.compute` and `te.create_schedule` as TVM has them: reads are checked when a program is made, and what gives a tuple is one operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from weakref import WeakKeyDictionary, ref
+
+from ansor import te
+from ansor.manual import schedule
+from ansor.manual.schedule import Schedule, Scheduled
+from ansor.manual.scheduled_stage import as_list
+from ansor.te.expr import Operand
+from ansor.te.tensor import Operation, Tensor
+
+_together: WeakKeyDictionary[Tensor, list[ref[Tensor]]] = WeakKeyDictionary()
+"""A tensor of a tuple -> all of that tuple."""
+
+
+def compute(
+    shape: int | Sequence[int], fcompute: Callable[..., Operand | Sequence[Operand]], name: str = "compute", tag: str = "",
+    attrs: Mapping[str, object] | None = None,
+) -> Tensor:  # fmt: skip
+    """`ansor.te.compute`, but for a read outside its tensor: `tvm.lower`, `tvm.build` and the tuners raise that."""
+    made = te.compute(shape, fcompute, name, tag, attrs, check_reads=False)
+    if isinstance(made, tuple):
+        _together.update(dict.fromkeys(made, [ref(one) for one in made]))
+    return made
+
+
+def create_schedule(ops: Scheduled | Sequence[Scheduled]) -> Schedule:
+    """`ansor.manual.create_schedule`. An operation that gives a tuple is scheduled whole: each of its tensors, in order, is a stage and a result."""
+    wanted: dict[int, Scheduled] = {}
+    for one in as_list(ops):
+        tensor = one.tensor if isinstance(one, Operation) else one
+        wanted.update({id(member): member for member in _members(tensor)})
+    return schedule.create_schedule(list(wanted.values()))
+
+
+def _members(what: object) -> list[Scheduled]:
+    """Itself, or all of its tuple that are still held."""
+    known = _together.get(what, ()) if isinstance(what, Tensor) else ()
+    return [member for one in known if (member := one()) is not None] or [what]  # type: ignore[list-item]  # refused there
