@@ -32,7 +32,7 @@ TESTS = SHAPES + """
 def test_wrong():
     assert tvm.testing.twice(2) == 5
 def test_told():
-    te.thread_axis("threadIdx.x")
+    te.hybrid
 def test_outer():
     def test_inner(): pass
 def test_gpu():

@@ -52,10 +52,10 @@ def test_names_of_the_others_are_ours() -> None:
     [
         ("relay", "ansor.compile"), ("tir.PrimFunc", "te.if_then_else"),
         ("micro", "on this machine"), ("rpc", "on this machine"), ("contrib.tedd", "tvm.lower"),
-        ("contrib.bogus", "pickle_memoize"), ("gpu", "tvm.cpu()"), ("te.thread_axis", "s[C].parallel"),
+        ("contrib.bogus", "pickle_memoize"), ("gpu", "tvm.cpu()"), ("thread_axis", "s[C].parallel"),
         ("te.extern", "te.compute"),
         ("auto_scheduler.relay_integration", "ansor.compile"), ("autotvm.tophub", "apply_history_best"), ("bogus", "docs/tvm.md"),
-        ("target.cuda", "'llvm'"), ("topi.sparse_dense", "te.compute"), ("topi.nn.bogus", "te.compute"), ("transform.Simplify", "no passes"),
+        ("target.hexagon", "'llvm'"), ("topi.sparse_dense", "te.compute"), ("topi.nn.bogus", "te.compute"), ("transform.Simplify", "no passes"),
         ("runtime.vm", "ansor.compile"),
     ],
 )  # fmt: skip

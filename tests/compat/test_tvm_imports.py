@@ -59,7 +59,7 @@ def test_what_is_missing_in_them_is_told() -> None:
         ("from ansor.compat.tvm import relay", "ansor.compile"), ("import ansor.compat.tvm.relay.testing", "ansor.compile"),
         ("from ansor.compat.tvm.relay import nn", "ansor.compile"), ("from ansor.compat.tvm.contrib import graph_executor", "ansor.compile"),
         ("import ansor.compat.tvm.contrib.cblas", "te.compute"), ("import ansor.compat.tvm.micro", "on this machine"),
-        ("from ansor.compat.tvm.te import thread_axis", "s\\[C\\].parallel"), ("from ansor.compat.tvm.autotvm import tophub", "apply_history_best"),
+        ("from ansor.compat.tvm import thread_axis", "s\\[C\\].parallel"), ("from ansor.compat.tvm.autotvm import tophub", "apply_history_best"),
         ("from ansor.compat.tvm.script import tir", "tvm.lower"), ("import ansor.compat.tvm.driver.tvmc", "ansor compile"),
         ("from ansor.compat.tvm.auto_scheduler.relay_integration import x", "ansor.compile"), ("import ansor.compat.tvm.bogus", "docs/tvm.md"),
     ],

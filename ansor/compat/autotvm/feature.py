@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ansor.compat.autotvm.loop_touches import ANNOTATIONS, LoopTouches, Touch, loop_touches
+from ansor.compat.common.threads import BindingSchedule
 from ansor.manual.program import lower
 from ansor.manual.schedule import Schedule
 from ansor.te.tensor import Tensor
@@ -73,6 +74,8 @@ def get_buffer_curve_sample_flatten(sch: Schedule, args: Sequence[Tensor], sampl
 
 def _touched(sch: Schedule, args: Sequence[Tensor]) -> list[LoopTouches]:
     """Loops of one iteration stay, so that programs of one structure have as many numbers."""
+    if isinstance(sch, BindingSchedule):
+        return loop_touches(lower(sch.unbound_sketch(args), simple_mode=False), sch.threads)
     return loop_touches(lower(sch, args, simple_mode=False))
 
 

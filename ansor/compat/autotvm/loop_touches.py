@@ -7,9 +7,10 @@ added to). What the first iteration of a reduction does instead is no statement 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
+from types import MappingProxyType
 
 from ansor.ir.linear import Atom, Linear, Opaque, Var, atom_variables
 from ansor.ir.loops import Access, Buffer, For, IndexValue, Loops, Node, Store
@@ -17,6 +18,9 @@ from ansor.te.expr import Binary, Expr, is_float
 
 ANNOTATIONS = ("blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z", "unroll", "vectorize", "parallel", "serial", "vthread")
 """How a loop runs, in the order of its one-hot feature. Processors have four of them."""
+
+_LEVELS = {"parallel": 1, **{f"threadIdx.{axis}": 1 for axis in "xyz"}, **{f"blockIdx.{axis}": 2 for axis in "xyz"}}
+"""Loops that are shared out: among threads, and among blocks of threads."""
 
 _ARITHMETIC = {"add": "add", "sub": "add", "mul": "mul", "div": "div"}
 _COMBINERS = {"sum": "add", "prod": "mul"}
@@ -27,7 +31,7 @@ class Touch:
     """How a loop and those inside it walk over what one access reads or writes.
 
     stride: elements from one iteration of this loop to the next, 0 where it stays; mod: always -1, for none; count: different elements; reuse: how often each
-    is touched; thread_count, thread_reuse: what all threads of a parallel loop together have of one thread's, 0 for loops that are not parallel.
+    is touched; thread_count, thread_reuse: what all threads of a loop that is shared out together have of one thread's, 0 for other loops.
     """
 
     stride: int
@@ -52,9 +56,12 @@ class LoopTouches:
     touches: dict[str, Touch] = field(default_factory=dict)
 
 
-def loop_touches(loops: Loops) -> list[LoopTouches]:
-    """Every loop, in order of appearance, loops of one iteration included if they are there. Touches are in order of name."""
-    walk = _Walk()
+def loop_touches(loops: Loops, threads: Mapping[tuple[str, str], str] = MappingProxyType({})) -> list[LoopTouches]:
+    """Every loop, in order of appearance, loops of one iteration included if they are there. Touches are in order of name.
+
+    threads: (stage, loop) -> what the loop is bound to.
+    """
+    walk = _Walk({f"{stage}_{loop}": tag for (stage, loop), tag in threads.items()})
     for node in loops.body:
         walk.node(node)
     for loop in walk.found:
@@ -63,7 +70,8 @@ def loop_touches(loops: Loops) -> list[LoopTouches]:
 
 
 class _Walk:
-    def __init__(self) -> None:
+    def __init__(self, threads: Mapping[str, str]) -> None:
+        self._threads = threads
         self.found: list[LoopTouches] = []
         self._stack: list[LoopTouches] = []
         self._named: Counter[str] = Counter()
@@ -74,7 +82,7 @@ class _Walk:
             return
         length = int(node.var.extent)
         outside = self._stack[-1].topdown if self._stack else 1
-        loop = LoopTouches(node.var, length, len(self._stack) + 1, _annotation(node), outside * length)
+        loop = LoopTouches(node.var, length, len(self._stack) + 1, self._threads.get(node.var.name, _annotation(node)), outside * length)
         self.found.append(loop)
         self._stack.append(loop)
         for inner in node.body:
@@ -91,17 +99,17 @@ class _Walk:
                     around.touches[name].reuse *= loop.length
         self._stack.pop()
         loop.bottomup = max((touch.count * touch.reuse for touch in loop.touches.values()), default=-1)
-        if loop.annotation != "parallel" and self._stack and self._stack[-1].annotation == "parallel":
-            self._one_thread(loop)
-        if loop.annotation == "parallel":
-            for touch in loop.touches.values():
-                touch.thread_count = touch.count // touch.thread_count if touch.thread_count else 0
-                touch.thread_reuse = touch.reuse // touch.thread_reuse if touch.thread_reuse else 0
+        above = _LEVELS.get(loop.annotation, 0) + 1
+        if self._stack and _LEVELS.get(self._stack[-1].annotation) == above:
+            self._one_thread(loop, above)
+        for touch in loop.touches.values():
+            touch.thread_count = touch.count // touch.thread_count if touch.thread_count else 0
+            touch.thread_reuse = touch.reuse // touch.thread_reuse if touch.thread_reuse else 0
 
-    def _one_thread(self, loop: LoopTouches) -> None:
-        """The outermost loop of a thread tells what that one touches."""
+    def _one_thread(self, loop: LoopTouches, level: int) -> None:
+        """The outermost loop of a thread, or of a block of them, tells what that one touches."""
         for around in self._stack:
-            if around.annotation == "parallel":
+            if _LEVELS.get(around.annotation) == level:
                 for name, touch in loop.touches.items():
                     around.touches[name].thread_count, around.touches[name].thread_reuse = touch.count, touch.reuse
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from weakref import WeakKeyDictionary, ref
 
 from ansor import te
+from ansor.compat.common.threads import BindingSchedule
 from ansor.manual import schedule
 from ansor.manual.schedule import Schedule, Scheduled
 from ansor.manual.scheduled_stage import as_list
@@ -28,12 +29,15 @@ def compute(
 
 
 def create_schedule(ops: Scheduled | Sequence[Scheduled]) -> Schedule:
-    """`ansor.manual.create_schedule`. An operation that gives a tuple is scheduled whole: each of its tensors, in order, is a stage and a result."""
+    """`ansor.manual.create_schedule`, with stages that can be bound to threads of a GPU.
+
+    An operation that gives a tuple is scheduled whole: each of its tensors, in order, is a stage and a result.
+    """
     wanted: dict[int, Scheduled] = {}
     for one in as_list(ops):
         tensor = one.tensor if isinstance(one, Operation) else one
         wanted.update({id(member): member for member in _members(tensor)})
-    return schedule.create_schedule(list(wanted.values()))
+    return BindingSchedule(schedule.create_schedule(list(wanted.values())).dag)
 
 
 def _members(what: object) -> list[Scheduled]:

@@ -9,17 +9,10 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import NoReturn
 
-from ansor.errors import AnsorError
+from ansor.compat.common.not_here import MissingModuleError as MissingModuleError
+from ansor.compat.common.not_here import MissingNameError as MissingNameError
 
 PACKAGE = "ansor.compat."
-
-
-class MissingNameError(AnsorError, AttributeError):
-    """A name of TVM's that is not here. Cure: what the message names."""
-
-
-class MissingModuleError(AnsorError, ImportError):
-    """A module of TVM's that is not here. Cure: what the message names."""
 
 
 _GPU = "programs are made for processors: use tvm.cpu() and the target 'llvm'"
@@ -52,7 +45,6 @@ TVM = {
 """Names of `tvm`."""
 
 TE = {
-    "thread_axis": _THREADS,
     "extern": "write what it computes with te.compute; a library's kernel cannot be inside of a program",
     "extern_primfunc": "write what it computes with te.compute",
     "scan": "a stage cannot read itself: write a reduction (topi.cumsum, for running sums), or one te.compute for each step",
@@ -82,8 +74,8 @@ AUTOTVM = {
 """Names of `tvm.autotvm`."""
 
 TARGET = {
-    "cuda": _GPU, "rocm": _GPU, "mali": _GPU, "opencl": _GPU, "vta": _GPU, "hexagon": _GPU, "intel_graphics": _GPU, "bifrost": _GPU,
-    "override_native_generic_func": "write a function of your own for each target", "arm_cpu": _REMOTE,
+    "opencl": _GPU, "vta": _GPU, "hexagon": _GPU,
+    "override_native_generic_func": "write a function of your own for each target",
     "x86": "use tvm.target.Target('llvm')",
 }  # fmt: skip
 """Names of `tvm.target`."""

@@ -1,5 +1,6 @@
 """`tvm.te`: our declaration language, and schedules by hand. What TVM means otherwise is as TVM has it here."""
 
+from ansor.compat.common.threads import thread_axis as thread_axis
 from ansor.compat.tvm.missing import of_te as __getattr__  # noqa: F401  # what is not here raises
 from ansor.compat.tvm.operations import ComputeOp as ComputeOp
 from ansor.compat.tvm.operations import PlaceholderOp as PlaceholderOp

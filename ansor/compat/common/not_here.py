@@ -1,0 +1,11 @@
+"""Errors about what TVM has and we do not: their messages name what to use instead."""
+
+from ansor.errors import AnsorError
+
+
+class MissingNameError(AnsorError, AttributeError):
+    """A name of TVM's that is not here. Cure: what the message names."""
+
+
+class MissingModuleError(AnsorError, ImportError):
+    """A module of TVM's that is not here. Cure: what the message names."""

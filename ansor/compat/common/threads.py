@@ -1,0 +1,76 @@
+"""Schedules that give loops to threads of a GPU. Who is bound to what is recorded, for features; no program is made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ansor.compat.common.not_here import MissingNameError
+from ansor.errors import ScheduleError
+from ansor.ir.dag import Dag
+from ansor.manual.loop import AnyLoop
+from ansor.manual.schedule import Schedule, Scheduled
+from ansor.manual.scheduled_stage import ScheduledStage
+from ansor.schedule.sketch import Sketch
+from ansor.te.tensor import Tensor
+
+TAGS = (*(f"{of}.{axis}" for of in ("blockIdx", "threadIdx") for axis in "xyz"), "vthread")
+
+
+class BoundError(MissingNameError, ScheduleError):
+    """A program was asked for, and a loop is bound to threads of a GPU. Cure: `s[C].parallel` and `s[C].vectorize` in the place of `bind`."""
+
+
+@dataclass(frozen=True, eq=False)
+class ThreadAxis:
+    """The threads along one axis of a grid: `tag`, such as `threadIdx.x`."""
+
+    tag: str
+    extent: int | None = None
+
+    def __str__(self) -> str:
+        return self.tag
+
+
+def thread_axis(dom: int | Sequence[int] | str | None = None, tag: str = "", name: str = "") -> ThreadAxis:
+    """`thread_axis("threadIdx.x")`, or `thread_axis((0, 32), "threadIdx.x")`. The name says nothing. Raises ScheduleError for a tag that TVM does not have."""
+    tag, ends = (dom, None) if isinstance(dom, str) else (tag, dom)
+    if tag not in TAGS:
+        raise ScheduleError(f"asked for the threads {tag!r}; there are {', '.join(TAGS)}")
+    return ThreadAxis(tag, ends[1] - ends[0] if isinstance(ends, Sequence) else ends)
+
+
+class BindingSchedule(Schedule):
+    """A schedule whose stages can be bound. threads: (stage, loop) -> the tag that the loop is bound to."""
+
+    def __init__(self, dag: Dag) -> None:
+        super().__init__(dag)
+        self.threads: dict[tuple[str, str], str] = {}
+
+    def __getitem__(self, what: Scheduled) -> BindingStage:
+        return BindingStage(self, super().__getitem__(what).name)
+
+    def sketch(self, args: Sequence[Tensor] | None = None) -> Sketch:
+        """As that of `Schedule`. Raises BoundError when a loop is bound."""
+        for (stage, loop), tag in self.threads.items():
+            raise BoundError(
+                f"asked for the program of a schedule whose loop {loop} of stage {stage} is bound to {tag}, which processors do not have; "
+                "use s[C].parallel(outer) and s[C].vectorize(inner)"
+            )
+        return self.unbound_sketch(args)
+
+    def unbound_sketch(self, args: Sequence[Tensor] | None = None) -> Sketch:
+        """The same as if nothing were bound."""
+        return super().sketch(args)
+
+
+class BindingStage(ScheduledStage):
+    """A stage that can be bound."""
+
+    _schedule: BindingSchedule
+
+    def bind(self, ivar: AnyLoop, thread_ivar: object) -> None:  # type: ignore[override]  # there it raises
+        """Give a loop to threads of a GPU. It is recorded; a program cannot be made of it. Raises ScheduleError for what is no `thread_axis`."""
+        if not isinstance(thread_ivar, ThreadAxis):
+            raise ScheduleError(f"asked to bind a loop of stage {self.name} to {thread_ivar!r}; give te.thread_axis('threadIdx.x')")
+        self._schedule.threads[self.name, self.name_of(ivar, "bind")] = thread_ivar.tag
