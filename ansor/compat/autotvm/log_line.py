@@ -6,7 +6,7 @@
 
 Lines are data that strangers wrote: nothing in them is executed, a target in them names no program (`-cc`), and numbers, nesting and length are bounded.
 Lists become tuples.
-Pickled lines are refused: reading them runs code.
+Lines of the protocol "pickle" are read without running them, `pickled_line`.
 """
 
 import json
@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
+from ansor.compat.autotvm import pickled_line
 from ansor.compat.autotvm.measured import MeasureInput, MeasureResult, Task
 from ansor.compat.common import target_keys as target_text
 from ansor.compat.common.outcome import MeasureErrorNo
@@ -42,9 +43,10 @@ class LogRecord:
 def encode(inp: MeasureInput, result: MeasureResult, protocol: str = "json", *, tvm_version: str = "", others: Mapping[str, Json] | None = None) -> str:
     """The log line of a measurement, without its newline. A failure's costs are written as [1e9], a target without the compiler that it names.
 
-    Raises RecordError for the protocol "pickle", for values that JSON cannot hold (objects, NaN), and for `others` with the name of a field.
+    protocol: "json", or "pickle", which has no `others`. Raises RecordError for another, for values that JSON cannot hold (objects, NaN), and for `others` with
+    the name of a field.
     """
-    _refuse_pickle(protocol)
+    _check_protocol(protocol)
     if others and not others.keys().isdisjoint(_FIELDS):
         raise RecordError(f"asked to log the other fields {', '.join(others)}; name them unlike {', '.join(_FIELDS)}")
     costs = result.costs if result.error_no == MeasureErrorNo.NO_ERROR else (FAILED_COST,)
@@ -57,16 +59,17 @@ def encode(inp: MeasureInput, result: MeasureResult, protocol: str = "json", *, 
         **(others or {}),
     }
     try:
-        return json.dumps(fields, allow_nan=False)
+        text = json.dumps(fields, allow_nan=False)
+        return text if protocol == "json" else pickled_line.written(json.loads(text))
     except (TypeError, ValueError, RecursionError) as error:
         what = f"configuration {inp.config.index} of task {inp.task.name!a}"
         raise RecordError(f"asked to log {what}, which JSON cannot hold: {error}; log plain values") from error
 
 
 def decode(row: str, protocol: str = "json") -> tuple[MeasureInput, MeasureResult]:
-    """What a log line holds. Raises RecordError with the reason when it cannot be used, and for the protocol "pickle"."""
-    _refuse_pickle(protocol)
-    record = read_line(row)
+    """What a log line holds. Raises RecordError with the reason when it cannot be used, and for a protocol other than "json" and "pickle"."""
+    _check_protocol(protocol)
+    record = read_line(row) if protocol == "json" else _read_fields(pickled_line.read(row))
     return record.input, record.result
 
 
@@ -80,12 +83,16 @@ def read_line(row: str, *, old: bool = False) -> LogRecord:
         fields = parse(row)
     except RecordError:
         if row.count("\t") >= 3:
-            refuse("it has tabs, as pickled lines do, and those are never read")
+            refuse("it has tabs, as pickled lines do: decode(row, 'pickle') reads those, without running them")
         raise
     if not isinstance(fields, dict):
         refuse(f"it is {kind(fields)}, not an object")
     if is_number(fields.get("v")) and fields["v"] == OLD_VERSION and "version" not in fields:
         return _read_old(fields) if old else refuse("it is of version 0.1, from before TVM 0.7; such lines are read by record.load(..., old=True)")
+    return _read_fields(fields)
+
+
+def _read_fields(fields: dict[str, Json]) -> LogRecord:
     _check_version(fields)
     missing = [name for name in ("input", "config", "result") if name not in fields]
     if missing:
@@ -156,6 +163,6 @@ def _read_result(fields: Json) -> MeasureResult:
     return MeasureResult(tuple(cast("list[float]", costs)), error_no, cast(float, all_cost), cast(float, timestamp))
 
 
-def _refuse_pickle(protocol: str) -> None:
-    if protocol != "json":
-        raise RecordError(f"asked for log protocol {protocol!r}; only 'json' is read and written (pickled lines run code when they are read)")
+def _check_protocol(protocol: str) -> None:
+    if protocol not in ("json", "pickle"):
+        raise RecordError(f"asked for log protocol {protocol!r}; give 'json', or 'pickle' for lines of old logs")
