@@ -1,6 +1,6 @@
 """`tvm.target`: what programs are made for."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ansor.compat.auto_scheduler.target_text import Kind as TargetKind  # noqa: F401
 from ansor.compat.auto_scheduler.target_text import Target as Target
@@ -16,29 +16,23 @@ _ARM_BOARDS = {
 }
 
 
+def _device(kind: str, words: str, what: str) -> Callable[..., Target]:
+    def of_that_kind(model: str = "unknown", options: str | Sequence[str] | None = None) -> Target:
+        return _target(kind, [*words.split(), f"-model={model}"], options)
+
+    of_that_kind.__doc__ = f"{what}, to be looked at: programs are made for processors."
+    return of_that_kind
+
+
+rocm = _device("rocm", "", "A GPU of ROCm")
+mali = _device("opencl", "-device=mali", "A Mali GPU")
+bifrost = _device("opencl", "-device=bifrost", "A Bifrost GPU")
+intel_graphics = _device("opencl", "-device=intel_graphics -thread_warp_size=16", "A GPU of Intel's")
+
+
 def cuda(model: str = "unknown", arch: str | None = None, options: str | Sequence[str] | None = None) -> Target:
     """A GPU of CUDA, to be looked at: programs are made for processors."""
     return _target("cuda", [*([f"-arch={arch}"] if arch else []), f"-model={model}"], options)
-
-
-def rocm(model: str = "unknown", options: str | Sequence[str] | None = None) -> Target:
-    """A GPU of ROCm, to be looked at."""
-    return _target("rocm", [f"-model={model}"], options)
-
-
-def mali(model: str = "unknown", options: str | Sequence[str] | None = None) -> Target:
-    """A Mali GPU, to be looked at."""
-    return _target("opencl", ["-device=mali", f"-model={model}"], options)
-
-
-def bifrost(model: str = "unknown", options: str | Sequence[str] | None = None) -> Target:
-    """A Bifrost GPU, to be looked at."""
-    return _target("opencl", ["-device=bifrost", f"-model={model}"], options)
-
-
-def intel_graphics(model: str = "unknown", options: str | Sequence[str] | None = None) -> Target:
-    """A GPU of Intel's, to be looked at."""
-    return _target("opencl", ["-device=intel_graphics", f"-model={model}", "-thread_warp_size=16"], options)
 
 
 def arm_cpu(model: str = "unknown", options: str | Sequence[str] | None = None) -> Target:
