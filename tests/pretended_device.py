@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from collections.abc import Callable
@@ -21,8 +22,9 @@ POINTS = "[ansor.devices]\npretended = pretended_device:KIND\nlate = pretended_d
 
 
 class PretendedDevice:
-    """`pretended:NAME,FOLDER,MILLISECONDS[,clock][,other]`: writes each job that it begins into FOLDER/NAME.ran. With `clock` it counts seconds, and is
-    twice as slow while there is FOLDER/NAME.throttled; with `other` it is of another model. A job whose file says `lost` or `die` ends so."""
+    """`pretended:NAME,FOLDER,MILLISECONDS[,clock][,hot=N][,hangs][,other]`: writes each job that it begins into FOLDER/NAME.ran. With `clock` it counts
+    seconds, and is twice as slow while there is FOLDER/NAME.throttled, or after N jobs; with `hangs` it never answers; with `other` it is of another
+    model. A job whose file says `lost` or `die` ends so."""
 
     alone = False
     form = LIBRARY
@@ -32,19 +34,24 @@ class PretendedDevice:
         name, folder, milliseconds, *words = text.partition(":")[2].split(",")
         self._log, self._throttled, self._seconds = Path(folder) / f"{name}.ran", Path(folder) / f"{name}.throttled", float(milliseconds) / 1e3
         self.unit: Unit = SECONDS if "clock" in words else INSTRUCTIONS
+        self._hangs = "hangs" in words
+        self._cool = next((int(word[4:]) for word in words if word.startswith("hot=")), 1 << 30)
         self.model = "another machine" if "other" in words else "pretended machine"
 
     def run(self, job: Job) -> Observation | Failure:
         content = job.artifact.path.read_bytes()
         said = content[:40].decode("latin-1")
         with self._log.open("a") as log:
-            log.write(f"{said}\n" if said.startswith("job") else "canary\n")
-        time.sleep(self._seconds)
+            program = "canary" if self.unit == SECONDS else f"program {hashlib.sha256(content).hexdigest()[:16]}"
+            log.write(f"{said if said.startswith('job') else program}\n")
+        hot = self._cool <= 0 or self._throttled.exists()
+        self._cool -= said.startswith("job")
+        time.sleep(1e6 if self._hangs else self._seconds)
         if said == "job lost":
             return Failure("link_lost", "as it was told")
         if said == "job die":
             os._exit(9)
-        slower = 2.0 if self._throttled.exists() else 1.0
+        slower = 2.0 if hot else 1.0
         cost = float(said.split()[1]) if said.startswith("job") else 1e-3
         return Observation((cost * slower if self.unit == SECONDS else cost,), self.unit, check="nothing")
 

@@ -19,7 +19,7 @@ from ansor.targets.unit import Unit
 if TYPE_CHECKING:
     from ansor.farm.session import Session
 
-SLOTS_OF_A_DEVICE = 2  # one job runs, the next one is there when it ends
+SLOTS_OF_A_DEVICE = 2  # one job runs, the next one is there when it ends; besides, there are those that wait for the canary after them
 MOST_SLOTS = 256
 
 
@@ -31,7 +31,8 @@ class _Shared:
         self._lock = threading.Lock()
         self._open: Session | None = _session(self._farm, target, say)
         self.about = self._open.about
-        wanted = self._farm.slots or SLOTS_OF_A_DEVICE * len(self._open.workers)
+        held = max(0, self._farm.canary - 1) if Unit.from_text(self.about.unit).scale else 0
+        wanted = self._farm.slots or (SLOTS_OF_A_DEVICE + held) * len(self._open.workers)
         self.slots = min(MOST_SLOTS, max(1, wanted))
         self._work: WorkDirectory | None = None
 
@@ -45,7 +46,7 @@ class _Shared:
                 self._open = _session(self._farm, self._target, self._say)
             if self._open.canary is None and self._farm.canary and Unit.from_text(self.about.unit).scale:
                 self._work = self._work or WorkDirectory()
-                self._open.canary = pack_job(canary_job(self._target, self.about.form, self._work.path))
+                self._open.watch(pack_job(canary_job(self._target, self.about.form, self._work.path)))
             return self._open
 
     def lines(self) -> Sequence[str]:

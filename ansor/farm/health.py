@@ -46,12 +46,12 @@ class Health:
         lost = self.lost + 1
         return replace(self, lost=lost) if lost < MOST_LOST else self.put_aside(f"it lost {lost} runs in a row, the last one with {outcome}")
 
-    def after_canary(self, cost: float | None) -> Health:
-        """The canary ran, several times where it was slow, and this is its lowest cost; None: it failed."""
+    def after_canary(self, cost: float | None, where: str = "as usual") -> Health:
+        """The canary ran, several times where it was slow, and this is its lowest cost; None: it failed. where: its cost is compared with, in words."""
         if cost is None:
             return self.put_aside("its canary program failed")
         if self.is_slow(cost):
-            return self.put_aside(f"a program of known cost takes {cost / self.usual:.2f} times as long as usual: throttled, or other work is running")
+            return self.put_aside(f"a program of known cost takes {cost / self.usual:.2f} times as long {where}: throttled, or other work is running")
         if self.quarantined:
             return self._recovering()
         found = replace(self, canaries=(*self.canaries, cost)[-KEPT:])
@@ -76,5 +76,5 @@ class Health:
 
 
 def stands_out(usual: float, others: tuple[float, ...]) -> bool:
-    """Whether a device is slower than its like, by what the canary usually costs on each: it may have been throttled from the start. Two cannot tell."""
-    return len(others) > 1 and usual > (1 + SLOWER) * median(others)
+    """Whether a device is slower than its like, by what the canary usually costs on each: it may have been throttled from the start. One alone cannot tell."""
+    return bool(others) and usual > (1 + SLOWER) * median(others)

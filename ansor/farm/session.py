@@ -8,9 +8,11 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from ansor import __version__
@@ -20,6 +22,7 @@ from ansor.farm.address import FarmText, security
 from ansor.farm.codec import Packed, outcome_of, pack_job
 from ansor.farm.health import stands_out
 from ansor.farm.scheduler import DASHBOARD, MOST_DEATHS, configure
+from ansor.farm.shifts import Shifts
 from ansor.farm.versions import difference, scheduler_difference
 from ansor.measure.device import Job, Observation
 from ansor.measure.failure import Failure
@@ -32,11 +35,13 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 15.0
 DESCRIBE_SECONDS = 300.0  # a device may build something first
 LOOK_SECONDS = 2.0
+SHIFT_SECONDS = 60.0  # that a result waits for the canary that comes after it
 ALONE_SECONDS = 60.0
 """How long a job waits for a device of its key to come back when there is none."""
 
 MOST_LINES = 16  # of devices, for people
 
+MOST_ASKED = 32  # devices at a time
 MOST_TURNS = 12  # of one job: files that have to come along, devices that were suspended in the meantime
 
 
@@ -59,7 +64,7 @@ class Session:
         self.canary: Packed | None = None
         self._canaries: dict[str, float] = {}
         self._told: set[str] = set()
-        self._on_their_way, self._done = 0, Counter[str]()
+        self._shifts, self._done = Shifts(), Counter[str]()
         self._lock = threading.Lock()
         try:
             self._check_scheduler()
@@ -72,20 +77,23 @@ class Session:
             self.close()
             raise
 
+    def watch(self, canary: Packed) -> None:
+        """From now on devices run this canary. It runs on all of them, so that one that is slow from its start is found before it has a job."""
+        self.canary = canary
+        workers = self._workers()
+        with ThreadPoolExecutor(MOST_ASKED) as asking:
+            said = list(zip(workers, asking.map(self._judged, workers), strict=True))
+        found = [(worker, one) for worker, one in said if one is not None and "canary" in one and "refused" not in one]
+        self._canaries |= {_name(one): float(one["canary"]) for _, one in found}
+        if len(found) == 1:
+            self._tell(f"{found[0][1]['device']} is the only device of {self.farm.text}: whether it has been slow from its start cannot be told")
+        for worker, one in found:
+            self._refuses(worker, one)
+
     def run(self, job: Job) -> Observation | Failure:
         """What became of a job. Raises DeviceError when no device is left, or the farm is gone."""
-        with self._counted():
+        with self._shifts.job():
             return self._run(job)
-
-    @contextmanager
-    def _counted(self) -> Iterator[None]:
-        with self._lock:
-            self._on_their_way += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._on_their_way -= 1
 
     def _run(self, job: Job) -> Observation | Failure:
         packed = pack_job(job)
@@ -102,16 +110,65 @@ class Session:
             if "missing" in said:
                 sent = {digest: files[digest].read_bytes() for digest in {*said["missing"], artifact} if digest in files}
                 continue
-            worker = ""
-            if "refused" not in said:
+            _check(said, self.farm.text)
+            self._shifts.hear(_name(said), said["judged"])
+            if "refused" in said:
+                self._tell_refused(said)
+            elif not self._refuses(worker, said) and self._counts(worker, said):
                 return self._heard(said)
-            self._tell(f"a device of {self.farm.text} is suspended: {said['refused']}")
+            worker = ""
         return Failure("queue", f"no device of {self.farm.text} took the job: {clip(str(said), 300)}")
+
+    def _refuses(self, worker: str, said: Mapping[str, Any]) -> bool:
+        """Whether a device that is slower than the others of its key is suspended for it; it may have been so from its start."""
+        usual, name = float(said["canary"]), _name(said)
+        if not usual > 0:
+            return False
+        self._canaries[name] = usual
+        others = tuple(cost for other, cost in self._canaries.items() if other != name)
+        if not stands_out(usual, others):
+            return False
+        again = self._judged(worker, median(others))
+        if again is not None and "canary" in again:
+            self._canaries[name] = float(again["canary"])
+        if again is not None and "refused" in again:
+            self._tell_refused(again)
+        return again is None or "refused" in again
+
+    def _counts(self, worker: str, said: Mapping[str, Any]) -> bool:
+        """Whether a result counts: the canary of its device was as usual afterwards. Waits until it has run; where nothing else makes it run, asks for it."""
+        if self.canary is None or "failure" in said["outcome"]:
+            return True
+        shift = int(said["shift"])
+        good = self._shifts.wait(_name(said), shift, SHIFT_SECONDS)
+        if good is not None or self._closing.is_set():
+            return bool(good)
+        again = self._judged(worker)
+        return again is not None and bool(again.get("judged", {}).get(shift))
+
+    def _judged(self, worker: str, others: float = 0.0) -> dict[str, Any] | None:
+        """What `Station.judge` says; None where the worker is gone, or does not answer."""
+        assert self.canary is not None
+        files = {digest: path.read_bytes() for digest, path in self.canary.files.items()}
+        future = self._client.submit(
+            station.judge, self._target, self.canary.text, files, others, key=f"ansor-canary-{uuid.uuid4().hex}", resources={self.farm.key: 1}, pure=False,
+            workers=[worker],
+        )  # fmt: skip
+        try:
+            said = self._told_by(worker, future)
+        except Exception:
+            return None  # what is wrong with it, its next job tells
+        finally:
+            with suppress(Exception):
+                future.release()
+        if said is not None and "judged" in said:
+            self._shifts.hear(_name(said), said["judged"])
+        return said
 
     def lines(self) -> Sequence[str]:
         """What the devices did for this run, one line for each, the jobs that are on their way, and where Dask shows more."""
         with self._lock:
-            done, on_their_way = sorted(self._done.items()), self._on_their_way
+            done, on_their_way = sorted(self._done.items()), self._shifts.on_their_way
         devices = [f"{name}: {counted(jobs, 'job')} done" for name, jobs in done[:MOST_LINES]]
         more = [f"and {counted(len(done) - MOST_LINES, 'device')} more"] if len(done) > MOST_LINES else []
         return [*devices, *more, f"{counted(on_their_way, 'job')} on the way", *([f"dashboard: {self.dashboard}"] if self.dashboard else [])]
@@ -119,6 +176,7 @@ class Session:
     def close(self) -> None:
         """Let whoever waits stop doing so, and disconnect."""
         self._closing.set()
+        self._shifts.close()
         with suppress(Exception):
             self._client.close(timeout=5)
 
@@ -167,23 +225,14 @@ class Session:
         return since
 
     def _heard(self, said: Mapping[str, Any]) -> Observation | Failure:
-        _check(said, self.farm.text)
         if said["model"] != self.about.model:
             raise DeviceError(f"asked to measure on {self.farm.text}, of {self.about.model}; a device of {said['model']} joined: give it another key")
-        name = f"{said['device']} ({said['process']})"
         with self._lock:
-            self._done[name] += 1
-        self._compare(name, float(said["canary"]))
+            self._done[_name(said)] += 1
         return outcome_of(said["outcome"])
 
-    def _compare(self, name: str, canary: float) -> None:
-        """Tell of a device that was slower than its like from the start."""
-        if not canary > 0:
-            return
-        self._canaries[name] = canary
-        others = tuple(cost for other, cost in self._canaries.items() if other != name)
-        if stands_out(canary, others):
-            self._tell(f"{name} of {self.farm.text} is slower than others with its key: its canary takes {canary:.3g} s; is it throttled?")
+    def _tell_refused(self, said: Mapping[str, Any]) -> None:
+        self._tell(f"{said['device']} of {self.farm.text} is suspended: {said['refused']}")
 
     def _tell(self, text: str) -> None:
         if text not in self._told:
@@ -206,7 +255,7 @@ class Session:
             if "error" in said:
                 unusable.append(f"{said['device']} of {self.farm.text} cannot be used: {clip(str(said['error']), 1000)}")
                 continue
-            self._done[f"{said['device']} ({said['process']})"] = 0
+            self._done[_name(said)] = 0
             found.setdefault(Model(said["model"], said["unit"], said["form"]), said["device"])
         if len(found) > 1:
             devices = " and ".join(f"{device} ({model.model}, {model.unit})" for model, device in found.items())
@@ -280,6 +329,11 @@ async def _answer_of(future: Future) -> object:
         return await future
     except asyncio.CancelledError as error:
         raise OSError("the connection was closed") from error
+
+
+def _name(said: Mapping[str, Any]) -> str:
+    """A device, and the process that has it."""
+    return f"{said['device']} ({said['process']})"
 
 
 def _read(answer: object) -> tuple[dict[str, Any], str]:

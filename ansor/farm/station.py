@@ -1,6 +1,6 @@
-"""Runs the jobs of a farm's worker: it has one device, keeps the files that it receives, and watches the device's health. Clients call `run_job` and
+"""Runs the jobs of a farm's worker: it has one device, keeps the files that it receives, and watches the device's health. Clients call `run_job`,
 
-`describe` by name; they are the only functions of ours that Dask calls here.
+`judge` and `describe` by name; they are the only functions of ours that Dask calls here, besides `status`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 from ansor.errors import AnsorError, DeviceError
 from ansor.farm.codec import digest_of, digests_of, outcome_data, unpack_job
 from ansor.farm.health import Health
+from ansor.farm.run_thread import RunThread
 from ansor.farm.versions import versions
 from ansor.measure.device import Device, Job, Observation
 from ansor.measure.device_kinds import open_device
@@ -27,8 +28,12 @@ from ansor.targets.base import parse_target
 
 FILES_KEPT = 512
 PROBES = 3  # canaries of which the fastest counts, where the first one is slow
+SHIFTS_TOLD = 64  # the last ones
 PATIENCE_SECONDS = 900.0
-"""Of one job, whatever its own limits are. A job that is not done by then never will be: the process ends, and is started again."""
+"""Of one run, whatever its own limits are. A device that has not answered by then never will: it is suspended."""
+
+MOST_RUNS = 4
+"""Of one call: a job and its canaries. A call that takes longer than that many runs hangs elsewhere: the process ends, and is started again."""
 
 GAVE_UP = 75  # the process's status then
 
@@ -49,13 +54,14 @@ class Station:
     def __init__(self, device: str, key: str, folder: Path, changed: Callable[[], None] = lambda: None) -> None:
         self.device_text, self.key = device, key
         self._folder, self._changed = folder, changed
-        self._lock = threading.Lock()
+        self._lock, self._thread = threading.Lock(), RunThread()
         self._opened: tuple[str, Device] | None = None
         self._health, self._counts = Health(), Counts()
         self._files: OrderedDict[str, Path] = OrderedDict()
         self._canaries: dict[str, Job] = {}  # by target, as the next two
         self._since_canary: dict[str, int] = {}
         self._costs: dict[str, tuple[float, ...]] = {}  # of canaries of targets for which the device is not open
+        self._shift, self._judged = 0, dict[int, bool]()  # see ansor.farm.shifts; whether the results of those that ended count
         self._target = ""  # of the last job: where the device is suspended, of what suspended it
 
     @property
@@ -89,7 +95,7 @@ class Station:
             if missing:
                 return {"missing": missing}
             if self._health.quarantined:
-                return {"refused": self._health.quarantined}
+                return self._refusal()
             return self._run(target, text, canary)
 
     def probe(self) -> None:
@@ -109,10 +115,23 @@ class Station:
         if well:
             self._changed()
 
-    def put_aside(self, why: str) -> None:
-        """Quarantine it: somebody saw that it is not like the others."""
-        self._health = self._health.put_aside(why)
-        self._changed()
+    def judge(self, target: str, canary: str, files: Mapping[str, bytes], others: float) -> dict[str, Any]:
+        """Run the canary now, which ends a shift. others: what it usually costs on the others of the key, to be compared with that instead of what it usually
+        cost here, which is wrong for a device that was slow from its start; 0 for none. Gives what it usually costs, or {"refused": why} as `run` does."""
+        with self._lock, _patience():
+            self._keep(files)
+            was, self._target = self._health.quarantined, target
+            try:
+                device = self._device(target)
+                self._canaries[target] = unpack_job(canary, self._file)
+                if others:
+                    self._health = replace(self._health, canaries=(others,))
+                self._watched(device, "as on the others of its key" if others else "as usual")
+            except DeviceError as error:
+                self._health = self._health.put_aside(str(error))
+            if bool(self._health.quarantined) != bool(was):
+                self._changed()
+            return self._refusal() if self._health.quarantined else self.about() | {"canary": self._health.usual, "judged": dict(self._judged)}
 
     def close(self) -> None:
         """Let go of the device."""
@@ -122,28 +141,51 @@ class Station:
 
     def _run(self, target: str, text: str, canary: Mapping[str, Any]) -> dict[str, Any]:
         started, self._target = time.monotonic(), target
+        outcome: Observation | Failure | None = None
+        model, shift = "", self._shift
         try:
             device = self._device(target)
             self._watch(device, canary)
-            outcome = device.run(unpack_job(text, self._file)) if not self._health.quarantined else None
-            self._since_canary[target] = self._since_canary.get(target, 0) + 1
-            if outcome is not None:
-                self._health = self._health.after_run(outcome)
+            model, shift = device.model, self._shift
+            if not self._health.quarantined:
+                outcome = self._answer(device, unpack_job(text, self._file))
+                self._since_canary[target] = self._since_canary.get(target, 0) + 1
                 self._watch(device, canary)
         except DeviceError as error:
             self._health, outcome = self._health.put_aside(str(error)), None
         self._count(outcome, time.monotonic() - started)
         if self._health.quarantined:
+            self._end_shift()
             self._changed()
         if outcome is None or (self._health.quarantined and isinstance(outcome, Observation)):
-            return {"refused": self._health.quarantined}
-        return self.about() | {"outcome": outcome_data(outcome), "model": device.model, "canary": self._health.usual}
+            return self._refusal()
+        return self.about() | {"outcome": outcome_data(outcome), "model": model, "canary": self._health.usual, "shift": shift, "judged": dict(self._judged)}
+
+    def _refusal(self) -> dict[str, Any]:
+        return self.about() | {"refused": self._health.quarantined, "judged": dict(self._judged)}
+
+    def _answer(self, device: Device, job: Job) -> Observation | Failure:
+        """What the device says. One that says nothing is suspended, and its job lost: another might hang there, too."""
+        try:
+            outcome = self._thread.run(device, job, PATIENCE_SECONDS)
+        except TimeoutError:
+            outcome = Failure("link_lost", f"{self.device_text} did not answer within {PATIENCE_SECONDS:g} s")
+            self._opened = None
+            self._health = self._health.put_aside(outcome.text)
+        else:
+            self._health = self._health.after_run(outcome)
+        return outcome
 
     def _watch(self, device: Device, canary: Mapping[str, Any]) -> None:
         """Run the canary where it is due: before the first job, and after every so many."""
-        if not canary or (self._target in self._canaries and self._since_canary[self._target] < int(canary["every"])):
+        if not canary or self._health.quarantined or (self._target in self._canaries and self._since_canary.get(self._target, 0) < int(canary["every"])):
             return
-        program = self._canaries[self._target] = unpack_job(canary["text"], self._file)
+        self._canaries[self._target] = unpack_job(canary["text"], self._file)
+        self._watched(device)
+
+    def _watched(self, device: Device, where: str = "as usual") -> None:
+        """Run the canary."""
+        program = self._canaries[self._target]
         self._since_canary[self._target] = 0
         cost = self._canary_cost(device, program)
         for _ in range(PROBES - 1):
@@ -151,10 +193,21 @@ class Station:
                 break
             again = self._canary_cost(device, program)
             cost = None if again is None else min(cost, again)
-        self._health = self._health.after_canary(cost)
+        self._health = self._health.after_canary(cost, where)
+        self._end_shift()
+
+    def _end_shift(self) -> None:
+        """What ran since the last canary counts, unless the device is suspended now."""
+        self._judged[self._shift] = not self._health.quarantined
+        self._judged.pop(self._shift - SHIFTS_TOLD, None)
+        self._shift += 1
 
     def _canary_cost(self, device: Device, canary: Job) -> float | None:
-        outcome = device.run(canary)
+        try:
+            outcome = self._thread.run(device, canary, PATIENCE_SECONDS)
+        except TimeoutError:
+            self._opened = None
+            return None
         return median(outcome.costs) if isinstance(outcome, Observation) else None
 
     def _device(self, target: str) -> Device:
@@ -203,11 +256,10 @@ class Station:
 class _patience:
     """Ends the process when what is inside does not end."""
 
-    seconds: float = PATIENCE_SECONDS
     timer: threading.Timer = field(init=False)
 
     def __enter__(self) -> None:
-        self.timer = threading.Timer(self.seconds, os._exit, (GAVE_UP,))
+        self.timer = threading.Timer(MOST_RUNS * PATIENCE_SECONDS, os._exit, (GAVE_UP,))
         self.timer.daemon = True
         self.timer.start()
 
@@ -234,6 +286,14 @@ def run_job(target: str, text: str, files: Mapping[str, bytes], canary: Mapping[
         return _error(error)
 
 
+def judge(target: str, canary: str, files: Mapping[str, bytes], others: float) -> dict[str, Any]:
+    """See `Station.judge`."""
+    try:
+        return _mine().judge(target, canary, files, others)
+    except AnsorError as error:
+        return _error(error)
+
+
 def describe(target: str) -> dict[str, Any]:
     """See `Station.describe`."""
     try:
@@ -245,11 +305,6 @@ def describe(target: str) -> dict[str, Any]:
 def status() -> dict[str, Any]:
     """See `Station.status`."""
     return _mine().status()
-
-
-def put_aside(why: str) -> None:
-    """See `Station.put_aside`."""
-    _mine().put_aside(why)
 
 
 def _error(error: AnsorError) -> dict[str, Any]:

@@ -97,6 +97,104 @@ def test_a_throttled_device_is_found_and_its_results_are_not_mixed_in(cluster: C
     assert "suspended: a program of known cost" in cluster.run("farm", "status", cluster.url).stdout
 
 
+def test_what_ran_before_a_throttled_device_is_found_is_measured_elsewhere(cluster: Cluster, tmp_path: Path) -> None:
+    """With a canary for every eight jobs, the device runs three well ones and five slow ones before it is found."""
+    cluster.pretended("shifts", "warm", 3, "clock", "hot=11")
+    for name in ("fine1", "fine2"):
+        cluster.pretended("shifts", name, 3, "clock")
+    said: list[str] = []
+    found = outcomes(f"farm://{cluster.url}?key=shifts&canary=8", [job(tmp_path, str(number + 1)) for number in range(150)], said)
+    assert costs(found) == [float(number + 1) for number in range(150)]
+    assert any("suspended" in line and "2.00 times as long as usual" in line for line in said)
+    elsewhere = [*cluster.ran("fine1"), *cluster.ran("fine2")]
+    assert len(cluster.ran("warm")) == 16 and set(cluster.ran("warm")[8:]) <= set(elsewhere) and not set(cluster.ran("warm")[:8]) & set(elsewhere)
+
+
+def test_a_device_that_is_slow_from_its_start_is_found_by_the_others(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.pretended("starting", "slow", 3, "clock", "hot=0")
+    said: list[str] = []
+    text = f"farm://{cluster.url}?key=starting"
+    assert costs(outcomes(text, [job(tmp_path, "5")], said)) == [10.0]
+    assert any("is the only device" in line and "slow from its start cannot be told" in line for line in said)
+    before = len(cluster.ran("slow"))
+    cluster.pretended("starting", "usual", 3, "clock")
+    said.clear()
+    assert costs(outcomes(text, [job(tmp_path, str(number + 1)) for number in range(40)], said)) == [float(number + 1) for number in range(40)]
+    assert any("suspended" in line and "2.00 times as long as on the others of its key" in line for line in said)
+    assert len(cluster.ran("slow")) == before
+
+
+def test_a_device_that_is_slow_and_joins_later_is_found_by_the_others(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.pretended("later", "there", 10, "clock")
+    said: list[str] = []
+    with ThreadPoolExecutor(1) as pool:
+        jobs = [job(tmp_path, str(number + 1)) for number in range(400)]
+        running = pool.submit(outcomes, f"farm://{cluster.url}?key=later&slots=6", jobs, said)
+        cluster.pretended("later", "slower", 10, "clock", "hot=0")
+        found = running.result(timeout=100)
+    assert costs(found) == [float(number + 1) for number in range(400)]
+    assert cluster.ran("slower") and set(cluster.ran("slower")) <= set(cluster.ran("there"))
+    assert any("slower" in line and "as on the others of its key" in line for line in said)
+
+
+def test_a_device_that_never_answers_is_suspended_and_others_go_on(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.worker("hanging", f"pretended:stuck,{cluster.folder},3,hangs", pretends="import ansor.farm.station as station; station.PATIENCE_SECONDS = 1.0")
+    for name in ("goes", "on"):
+        cluster.pretended("hanging", name, 3)
+    said: list[str] = []
+    devices = open_devices([f"farm://{cluster.url}?key=hanging"], TARGET, said.append)
+    try:
+        with ThreadPoolExecutor(6) as pool:
+            found = list(pool.map(devices[0].run, [job(tmp_path, str(number + 1)) for number in range(100)]))
+    finally:
+        devices[0].close()
+    lost = [one for one in found if isinstance(one, Failure)]
+    assert len(lost) == len(cluster.ran("stuck")) == 1 and lost[0].kind == "link_lost" and "did not answer within 1 s" in lost[0].text
+    assert sum(cost > 0 for cost in costs(found)) == 99
+    assert "did not answer within 1 s" in cluster.run("farm", "status", cluster.url).stdout.replace("\n  ", " ")
+
+
+def test_a_worker_that_was_cut_off_comes_back_and_its_late_answer_does_not_count(cluster: Cluster, tmp_path: Path) -> None:
+    watchers = [cluster.pretended("cut", name, 50) for name in ("off", "off-not")]
+    devices = open_devices([f"farm://{cluster.url}?key=cut"], TARGET, lambda text: None)
+    queue = DeviceQueue(devices)
+    try:
+        futures = [queue.submit(job(tmp_path, str(number + 1))) for number in range(40)]
+        while not cluster.ran("off"):
+            pass
+        stopped = child_of(watchers[0])
+        os.kill(stopped, signal.SIGSTOP)
+        assert costs([one.result(timeout=100).outcome for one in futures]) == [float(number + 1) for number in range(40)]
+        before = len(cluster.ran("off"))
+        os.kill(stopped, signal.SIGCONT)
+        more = 0
+        while len(cluster.ran("off")) < before + 5:  # it gets jobs again
+            more += 1
+            assert more < 2000
+            assert costs([queue.submit(job(tmp_path, str(100 + number))).result(timeout=100).outcome for number in range(2)]) == [100.0, 101.0]
+        done = sum(int(line.rpartition(": ")[2].split()[0]) for line in queue.lines()[:-1])
+        assert done == 40 + 2 * more and child_of(watchers[0]) == stopped
+    finally:
+        queue.close()
+
+
+def test_two_runs_share_a_farm_evenly(cluster: Cluster, tmp_path: Path) -> None:
+    """With equal demand, what one has done when the other ends is at least half as much."""
+    for name in ("x", "y", "z"):
+        cluster.pretended("shared", name, 10)
+    queues = [DeviceQueue(open_devices([f"farm://{cluster.url}?key=shared"], TARGET, lambda text: None)) for _ in range(2)]
+    jobs = [[job(tmp_path, f"{run}000{number}") for number in range(100)] for run in (1, 2)]
+    try:
+        futures = [[queue.submit(one) for one in several] for queue, several in zip(queues, jobs, strict=True)]
+        while not any(all(one.done() for one in several) for several in futures):
+            pass
+        done = sorted(sum(one.done() for one in several) for several in futures)
+        assert done[1] == 100 and done[0] >= 50
+    finally:
+        for queue in queues:
+            queue.close()
+
+
 def test_sentences(cluster: Cluster, tmp_path: Path) -> None:
     cluster.pretended("mixed", "m1", 1)
     with pytest.raises(DeviceError, match=r"no device with that key is available; there are devices with .*mixed"):

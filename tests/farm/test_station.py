@@ -14,15 +14,23 @@ from tests.pretended_device import PretendedDevice, job
 A, B = "cpu -threads=1", "cpu -threads=2"
 
 
-def test_a_throttled_device_is_found_by_targets_in_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True)
+def pretended(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(station, "open_device", lambda text, target: PretendedDevice(text))
-    one = station.Station(f"pretended:d,{tmp_path},0,clock", "key", tmp_path / "files", lambda: None)
     (tmp_path / "files").mkdir()
-    packed = pack_job(job(tmp_path, "1"))
-    files = {digest: path.read_bytes() for digest, path in packed.files.items()}
+
+
+def packed_job(folder: Path) -> tuple[str, dict[str, bytes]]:
+    packed = pack_job(job(folder, "1"))
+    return packed.text, {digest: path.read_bytes() for digest, path in packed.files.items()}
+
+
+def test_a_throttled_device_is_found_by_targets_in_turn(tmp_path: Path) -> None:
+    one = station.Station(f"pretended:d,{tmp_path},0,clock", "key", tmp_path / "files", lambda: None)
+    text, files = packed_job(tmp_path)
 
     def ran(target: str) -> bool:
-        return "outcome" in one.run(target, packed.text, files, {"text": packed.text, "every": 2})
+        return "outcome" in one.run(target, text, files, {"text": text, "every": 2})
 
     assert all(ran(target) for target in (A, B, A, B))
     (tmp_path / "d.throttled").touch()
@@ -38,3 +46,41 @@ def test_a_throttled_device_is_found_by_targets_in_turn(tmp_path: Path, monkeypa
         one.describe(A)
         one.probe()
     assert not one.health.quarantined
+
+
+def test_results_count_by_the_canary_that_comes_after_them(tmp_path: Path) -> None:
+    changes: list[str] = []
+    one = station.Station(f"pretended:d,{tmp_path},0,clock", "key", tmp_path / "files", lambda: changes.append("changed"))
+    text, files = packed_job(tmp_path)
+    said = [one.run(A, text, files, {"text": text, "every": 3}) for _ in range(5)]
+    first, last = said[0]["shift"], said[4]["shift"]
+    assert [each["shift"] for each in said] == [first] * 3 + [last] * 2
+    assert first not in said[1]["judged"] and said[2]["judged"][first] and last not in said[4]["judged"]
+    (tmp_path / "d.throttled").touch()
+    refused = one.judge(A, text, files, 0.0)
+    assert "2.00 times as long as usual" in refused["refused"] and refused["judged"][first] and not refused["judged"][last] and changes == ["changed"]
+
+
+def test_a_device_that_was_slow_from_its_start_is_judged_by_others_and_comes_back_as_fast_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "d.throttled").touch()
+    one = station.Station(f"pretended:d,{tmp_path},0,clock", "key", tmp_path / "files", lambda: None)
+    text, files = packed_job(tmp_path)
+    usual = one.judge(A, text, files, 0.0)
+    assert "refused" not in usual
+    assert "2.00 times as long as on the others of its key" in one.judge(A, text, files, usual["canary"] / 2)["refused"]
+    for _ in range(2 * WELL_AGAIN):
+        one.probe()
+    assert one.health.quarantined
+    (tmp_path / "d.throttled").unlink()
+    for _ in range(WELL_AGAIN):
+        one.probe()
+    assert not one.health.quarantined
+
+
+def test_a_device_that_never_answers_loses_its_job_and_is_suspended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(station, "PATIENCE_SECONDS", 0.2)
+    one = station.Station(f"pretended:d,{tmp_path},0,hangs", "key", tmp_path / "files", lambda: None)
+    text, files = packed_job(tmp_path)
+    kind, why = one.run(A, text, files, {})["outcome"]["failure"]
+    assert kind == "link_lost" and "did not answer within 0.2 s" in why
+    assert one.run(A, text, files, {})["refused"] == why and one.status()["failures"] == 1

@@ -1,0 +1,56 @@
+"""Which results of devices count. A shift of a device is what it runs between two canaries: its results count if the canary at its end is as usual."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+
+class Shifts:
+    """What a client knows of the shifts of devices, and its jobs that wait for the end of one. Several threads may use it at a time."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._judged: dict[str, Mapping[int, bool]] = {}
+        self._on_their_way, self._waiting, self._closed = 0, 0, False
+
+    @property
+    def on_their_way(self) -> int:
+        """Jobs without a result."""
+        return self._on_their_way
+
+    @contextmanager
+    def job(self) -> Iterator[None]:
+        """A job is on its way."""
+        with self._changed:
+            self._on_their_way += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._on_their_way -= 1
+                self._changed.notify_all()
+
+    def hear(self, device: str, judged: Mapping[int, bool]) -> None:
+        """A device said which shifts were its last ones, and whether the canary was as usual at the end of each."""
+        with self._changed:
+            self._judged[device] = judged
+            self._changed.notify_all()
+
+    def wait(self, device: str, shift: int, seconds: float) -> bool | None:
+        """Whether the results of a shift count. None if it has not ended within that time, or no job runs that could end it: then ask the device."""
+        with self._changed:
+            self._waiting += 1
+            self._changed.notify_all()
+            try:
+                self._changed.wait_for(lambda: self._closed or shift in self._judged.get(device, {}) or self._waiting >= self._on_their_way, seconds)
+                return self._judged.get(device, {}).get(shift)
+            finally:
+                self._waiting -= 1
+
+    def close(self) -> None:
+        """Let whoever waits stop."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()

@@ -1,0 +1,41 @@
+"""What jobs wait for: the end of their device's shift, or somebody who asks for it."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+from ansor.farm.shifts import Shifts
+
+LONG = 60.0
+
+
+def test_a_result_waits_until_its_shift_has_ended() -> None:
+    shifts = Shifts()
+    with ThreadPoolExecutor(1) as pool, shifts.job(), shifts.job():
+        waiting = pool.submit(shifts.wait, "a", 3, LONG)
+        shifts.hear("b", {3: False})
+        shifts.hear("a", {2: False})
+        assert not waiting.done()
+        shifts.hear("a", {2: False, 3: True})
+        assert waiting.result(LONG) is True
+        assert shifts.wait("a", 2, LONG) is False
+
+
+def test_one_asks_where_all_wait() -> None:
+    shifts = Shifts()
+    with ThreadPoolExecutor(2) as pool:
+        with shifts.job(), shifts.job():
+            first = pool.submit(shifts.wait, "a", 0, LONG)
+            assert not first.done() and shifts.on_their_way == 2
+        with shifts.job():
+            assert first.result(LONG) is None
+
+
+def test_nobody_waits_for_ever() -> None:
+    shifts = Shifts()
+    with shifts.job(), shifts.job():
+        assert shifts.wait("a", 0, 0.01) is None
+    with ThreadPoolExecutor(1) as pool, shifts.job(), shifts.job():
+        waiting = pool.submit(shifts.wait, "a", 0, LONG)
+        shifts.close()
+        assert waiting.result(LONG) is None
