@@ -39,7 +39,8 @@ class Observation:
     """What a device saw of a candidate that ran, and was right.
 
     costs: of one call, once for each repeat, above 0. cut_short: clearly worse than the best, so that `costs` is one coarse cost.
-    check: how its outputs were proved, in words. counters: whatever else was counted, by name, such as bytes sent.
+    check: how its outputs were proved, in words. counters: whatever else was counted, by name, such as bytes sent. measured_by: the device and its machine,
+    where the device that was asked stands for others; else ''.
     """
 
     costs: tuple[float, ...]
@@ -47,6 +48,7 @@ class Observation:
     cut_short: bool = False
     check: str = ""
     counters: Mapping[str, float] = field(default_factory=dict)
+    measured_by: str = ""
 
 
 class Device(Protocol):

@@ -66,6 +66,7 @@ class Measurement:
     timestamp: float = field(default_factory=time.time)  # seconds since 1970, at the end of the trial
     unit: Unit = SECONDS
     counters: tuple[tuple[str, float], ...] = ()  # whatever else the device counted
+    measured_by: str = ""  # see Observation
 
     @property
     def cost(self) -> float:
@@ -229,7 +230,7 @@ class Measurer:
         seen = ran.outcome
         self._best[one.task.key] = min(median(seen.costs), self._known_best(one) or float("inf"))
         counters = tuple(sorted(seen.counters.items()))
-        return Measurement(seen.costs, None, seen.cut_short, took=took, unit=seen.unit, counters=counters)
+        return Measurement(seen.costs, None, seen.cut_short, took=took, unit=seen.unit, counters=counters, measured_by=seen.measured_by)
 
     def _known_best(self, one: Candidate) -> float | None:
         return min((best for best in (one.best, self._best.get(one.task.key)) if best is not None), default=None)

@@ -7,8 +7,8 @@
     {"comparison":{"workload":"...","target":"...","library":"torch 2.9.0",...}}
 
 Trials of other devices than this machine name the model of the device and the unit of their costs, and may end with what else these counted:
-"counters":{"stack_bytes_used":512.0}. A program of another algorithm than the
-declaration's own names it after the target: "algorithm":"winograd_f4".
+"counters":{"stack_bytes_used":512.0}. Those of a farm end with the device and its machine: "measured_by":"local on host7 (AMD EPYC 9R45)". A program of
+another algorithm than the declaration's own names it after the target: "algorithm":"winograd_f4".
 
 Every session that appends writes a header first, so a file may hold several; a trial follows the header it was made
 under. A line is one write to the end of the file: writers in several processes do not mix their lines.
@@ -24,6 +24,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
+from sys import intern
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeAlias
 
@@ -80,6 +81,7 @@ class Record(NamedTuple):
     unit: Unit = SECONDS
     device: str = LOCAL  # the model of the device: costs of one model compare
     counters: tuple[tuple[str, float], ...] = ()  # whatever else the device counted, by name
+    measured_by: str = ""  # the device of a farm and its machine, for people; "" for the device itself
 
     @property
     def cost(self) -> float:
@@ -246,7 +248,7 @@ def record_line(record: Record) -> bytes:
     tail = _dumps({
         "row": record.row, "seconds" if here else "costs": record.costs, "failure": failure, "cut_short": record.cut_short,
         "elapsed": record.elapsed, "timestamp": record.timestamp, "seed": record.seed, "round": record.round,
-        **({"counters": dict(record.counters)} if record.counters else {}),
+        **({"counters": dict(record.counters)} if record.counters else {}), **({"measured_by": record.measured_by} if record.measured_by else {}),
     })  # fmt: skip
     return f"{head[:-1]},{tail[1:]}\n".encode()
 
@@ -430,7 +432,7 @@ def _rewritten(line: bytes) -> bytes | str:
     if missing:
         return f"{DAMAGED}: it has no {missing[0]}"
     head = ("workload", "target", *(name for name in ("device", "unit", "algorithm") if name in fields), "sketch")
-    more = ("counters",) if "counters" in fields else ()
+    more = [name for name in ("counters", "measured_by") if name in fields]
     return _dumps({name: fields[name] for name in (*head, *tail, *more)}).encode()
 
 
@@ -444,7 +446,7 @@ def _read_tail(known: _Head, tail: bytes, fields: dict[str, Any]) -> Record | st
         workload, target, sketch, tuple(fields["row"]), tuple(fields["seconds"] if "seconds" in fields else fields["costs"]),
         None if failure is None else Failure(failure["kind"], failure["text"]),
         fields["cut_short"], fields["elapsed"], fields["timestamp"], fields["seed"], fields["round"], algorithm, unit, device,
-        tuple(fields["counters"].items()) if "counters" in fields else (),
+        tuple(fields["counters"].items()) if "counters" in fields else (), intern(fields.get("measured_by", "")),
     )  # fmt: skip
 
 

@@ -65,6 +65,8 @@ def wrong_in_tail(tail: bytes, fields: Mapping[str, Any], in_seconds: bool = Tru
     row, costs, failure = fields["row"], fields[name], fields["failure"]
     if "counters" in fields and not _are_counters(fields["counters"]):
         return damaged("counters")
+    if "measured_by" in fields and not is_name(fields["measured_by"]):
+        return damaged("measured_by")
     if _NUMBERS_ONLY.match(tail) is None:
         if type(row) is not list or not all(is_whole(value) and value >= 0 for value in row):
             return damaged("row")

@@ -48,6 +48,8 @@ class _Record(Protocol):
     def device(self) -> str: ...
     @property
     def counters(self) -> tuple[tuple[str, float], ...]: ...
+    @property
+    def measured_by(self) -> str: ...
 
 
 class RecordView:
@@ -89,6 +91,7 @@ def _columns(records: Sequence[_Record], names: Mapping[str, str]) -> dict[str, 
         "workload": [one.workload for one in records],
         "target": [one.target for one in records],
         "device": [one.device for one in records],
+        "measured_by": [one.measured_by for one in records],
         "algorithm": [one.algorithm for one in records],
         "unit": [one.unit.to_text() for one in records],
         "cost": [one.cost if one.costs else float("nan") for one in records],

@@ -59,6 +59,13 @@ class Cluster:
         command = [*_entering(within), sys.executable, "-m", "ansor", *words]
         return subprocess.run(command, env=self._environment, capture_output=True, text=True, timeout=120, check=False)
 
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        """The same, and goes on: the first of a group of processes."""
+        command = [sys.executable, "-m", "ansor", *words]
+        self.processes.append(subprocess.Popen(command, env=self._environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True,
+                                               start_new_session=True))  # fmt: skip
+        return self.processes[-1]
+
     def _started(self, words: Sequence[str], ready: str, pretends: str = "", within: Namespace | None = None) -> str:
         command = [*_entering(within), sys.executable, "-m", "ansor", "farm", *words]
         process = subprocess.Popen(command, env=self._pretending(pretends), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)

@@ -42,7 +42,7 @@ class PretendedDevice:
         content = job.artifact.path.read_bytes()
         said = content[:40].decode("latin-1")
         with self._log.open("a") as log:
-            program = "canary" if self.unit == SECONDS else f"program {hashlib.sha256(content).hexdigest()[:16]}"
+            program = "canary" if self.unit == SECONDS else f"program {hashlib.sha256(content).hexdigest()[:16]} {job.artifact.symbol}"
             log.write(f"{said if said.startswith('job') else program}\n")
         hot = self._cool <= 0 or self._throttled.exists()
         self._cool -= said.startswith("job")

@@ -131,7 +131,7 @@ def _show_program(given: argparse.Namespace, console: Console) -> None:
     elif not given.json:
         for task, best in found:
             _print_program(task, best, _shown(task, best, given), console)
-            _print_counters(_counted(task, best, records), console)
+            _print_trial(_trial(task, best, records), console)
     say_unused(states, given.records, partial(say, notes), partial(say, notes))
     if not found:
         raise nothing_for(tasks[0].name if len(tasks) == 1 else subject.name, target, given.records)
@@ -150,10 +150,10 @@ def _shown(task: SearchTask, best: Best, given: argparse.Namespace) -> str:
 
 def _program(task: SearchTask, best: Best, records: Sequence[Record], given: argparse.Namespace) -> dict[str, object]:
     """A program for other programs: what it costs, its row, and its text in the form that was asked for."""
-    alternative = task.alternative_of(best.sketch)
+    alternative, trial = task.alternative_of(best.sketch), _trial(task, best, records)
     return {"name": task.name, "workload": task.workload_key, "unit": best.unit, "cost": best.cost, "flop": task.flop, "row": best.row,
-            "algorithm": "" if alternative is None else alternative.name, "counters": dict(_counted(task, best, records)),
-            _form(given): _shown(task, best, given)}  # fmt: skip
+            "algorithm": "" if alternative is None else alternative.name, "counters": dict(trial.counters) if trial else {},
+            "measured_by": trial.measured_by if trial else "", _form(given): _shown(task, best, given)}  # fmt: skip
 
 
 def _print_program(task: SearchTask, best: Best, text: str, console: Console) -> None:
@@ -163,12 +163,14 @@ def _print_program(task: SearchTask, best: Best, text: str, console: Console) ->
     console.print(text, soft_wrap=True, markup=False)
 
 
-def _counted(task: SearchTask, best: Best, records: Sequence[Record]) -> tuple[tuple[str, float], ...]:
-    """What the device counted in the trial that a program is from, beside its cost."""
+def _trial(task: SearchTask, best: Best, records: Sequence[Record]) -> Record | None:
+    """The trial that a program is from, where it has more to say than its cost: what the device counted, or which device it was."""
     ours = [one for one in records if one.workload == task.workload_key and one.row == tuple(best.row)]
-    return next((one.counters for one in ours if one.counters and one.unit == best.unit and one.cost == best.cost), ())
+    return next((one for one in ours if (one.counters or one.measured_by) and one.unit == best.unit and one.cost == best.cost), None)
 
 
-def _print_counters(counters: tuple[tuple[str, float], ...], console: Console) -> None:
-    if counters:
-        console.print("counted: " + ", ".join(f"{name} {value:,.0f}" for name, value in counters), soft_wrap=True, markup=False)
+def _print_trial(trial: Record | None, console: Console) -> None:
+    if trial and trial.counters:
+        console.print("counted: " + ", ".join(f"{name} {value:,.0f}" for name, value in trial.counters), soft_wrap=True, markup=False)
+    if trial and trial.measured_by:
+        console.print(f"measured by {trial.measured_by}", soft_wrap=True, markup=False)

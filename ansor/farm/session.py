@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -47,11 +47,15 @@ MOST_TURNS = 12  # of one job: files that have to come along, devices that were 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """What devices of a key are: costs of one key are of one kind."""
+    """What devices of a key are: costs of one key are of one kind. processor: of machines that are devices themselves; else ''."""
 
     model: str
     unit: str
     form: str
+    processor: str = ""
+
+    def __str__(self) -> str:
+        return ", ".join(filter(None, (self.model, self.processor, self.unit)))
 
 
 class Session:
@@ -225,11 +229,13 @@ class Session:
         return since
 
     def _heard(self, said: Mapping[str, Any]) -> Observation | Failure:
-        if said["model"] != self.about.model:
-            raise DeviceError(f"asked to measure on {self.farm.text}, of {self.about.model}; a device of {said['model']} joined: give it another key")
+        model = _model(said)
+        if model != self.about:
+            raise DeviceError(f"asked to measure on {self.farm.text}, of {self.about}; a device of {model} joined: give it another key")
         with self._lock:
             self._done[_name(said)] += 1
-        return outcome_of(said["outcome"])
+        outcome = outcome_of(said["outcome"])
+        return replace(outcome, measured_by=str(said["measured_by"])) if isinstance(outcome, Observation) else outcome
 
     def _tell_refused(self, said: Mapping[str, Any]) -> None:
         self._tell(f"{said['device']} of {self.farm.text} is suspended: {said['refused']}")
@@ -256,9 +262,9 @@ class Session:
                 unusable.append(f"{said['device']} of {self.farm.text} cannot be used: {clip(str(said['error']), 1000)}")
                 continue
             self._done[_name(said)] = 0
-            found.setdefault(Model(said["model"], said["unit"], said["form"]), said["device"])
+            found.setdefault(_model(said), said["device"])
         if len(found) > 1:
-            devices = " and ".join(f"{device} ({model.model}, {model.unit})" for model, device in found.items())
+            devices = " and ".join(f"{device} ({model})" for model, device in found.items())
             raise DeviceError(f"asked to measure on {self.farm.text}, where devices differ: {devices}; their costs do not compare: use different keys")
         if unusable and not found:
             raise DeviceError(unusable[0])
@@ -329,6 +335,10 @@ async def _answer_of(future: Future) -> object:
         return await future
     except asyncio.CancelledError as error:
         raise OSError("the connection was closed") from error
+
+
+def _model(said: Mapping[str, Any]) -> Model:
+    return Model(said["model"], said["unit"], said["form"], said["processor"])
 
 
 def _name(said: Mapping[str, Any]) -> str:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import threading
 import time
 from collections import OrderedDict
@@ -15,6 +16,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from ansor.codegen.toolchain import processor_name
 from ansor.errors import AnsorError, DeviceError
 from ansor.farm.codec import digest_of, digests_of, outcome_data, unpack_job
 from ansor.farm.health import Health
@@ -23,8 +25,9 @@ from ansor.farm.versions import versions
 from ansor.measure.device import Device, Job, Observation
 from ansor.measure.device_kinds import open_device
 from ansor.measure.failure import Failure
+from ansor.measure.machine_identity import processor_identity
 from ansor.support.text import clip
-from ansor.targets.base import parse_target
+from ansor.targets.base import LOCAL, parse_target
 
 FILES_KEPT = 512
 PROBES = 3  # canaries of which the fastest counts, where the first one is slow
@@ -73,7 +76,7 @@ class Station:
         """What costs from here depend on. Opens the device."""
         with self._lock:
             device = self._device(target)
-            return self.about() | {"model": device.model, "unit": device.unit.to_text(), "form": device.form}
+            return self.about() | self._kind(device)
 
     def status(self) -> dict[str, Any]:
         """For people; never waits for a job."""
@@ -142,11 +145,11 @@ class Station:
     def _run(self, target: str, text: str, canary: Mapping[str, Any]) -> dict[str, Any]:
         started, self._target = time.monotonic(), target
         outcome: Observation | Failure | None = None
-        model, shift = "", self._shift
+        kind, shift = dict[str, str](), self._shift
         try:
             device = self._device(target)
             self._watch(device, canary)
-            model, shift = device.model, self._shift
+            kind, shift = self._kind(device), self._shift
             if not self._health.quarantined:
                 outcome = self._answer(device, unpack_job(text, self._file))
                 self._since_canary[target] = self._since_canary.get(target, 0) + 1
@@ -159,7 +162,8 @@ class Station:
             self._changed()
         if outcome is None or (self._health.quarantined and isinstance(outcome, Observation)):
             return self._refusal()
-        return self.about() | {"outcome": outcome_data(outcome), "model": model, "canary": self._health.usual, "shift": shift, "judged": dict(self._judged)}
+        said = {"outcome": outcome_data(outcome), "canary": self._health.usual, "shift": shift, "judged": dict(self._judged)}
+        return self.about() | kind | said
 
     def _refusal(self) -> dict[str, Any]:
         return self.about() | {"refused": self._health.quarantined, "judged": dict(self._judged)}
@@ -220,6 +224,15 @@ class Station:
             self._opened = (target, open_device(self.device_text, parse_target(target)))
             self._health = replace(self._health, canaries=self._costs.get(target, ()))
         return self._opened[1]
+
+    def _kind(self, device: Device) -> dict[str, str]:
+        """What costs from a device depend on, and which device of which machine it is, for people. The processor matters where the machine is the device."""
+        here = device.model == LOCAL
+        name = f"{self.device_text} on {platform.node()}{f' ({processor_name()})' if here else ''}"
+        return {
+            "model": device.model, "processor": processor_identity() if here else "", "unit": device.unit.to_text(), "form": device.form,
+            "measured_by": "".join(letter if letter.isprintable() else " " for letter in name),
+        }  # fmt: skip
 
     def about(self) -> dict[str, Any]:
         """Who answers, and with what versions."""

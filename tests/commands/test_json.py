@@ -12,6 +12,7 @@ import pytest
 
 from ansor.cli import main
 from ansor.commands.as_json import json_value
+from ansor.measure.record import RecordFile, load
 from ansor.targets.unit import SECONDS, cycles
 from ansor.tasks.task import SearchTask
 from ansor.zoo.operators import matmul
@@ -45,6 +46,20 @@ def test_show(file: str, capsys: pytest.CaptureFixture[str]) -> None:
 def test_show_a_program(option: list[str], form: str, text: str, file: str, capsys: pytest.CaptureFixture[str]) -> None:
     (program,) = said(capsys, "show", file, "matmul", *SIZES, *option)["programs"]
     assert program["cost"] == 1e-3 and program["flop"] == 2 * 16**3 and text in program[form] and all(gene == 0 for gene in program["row"])
+
+
+@pytest.mark.compiler
+def test_show_says_which_device_of_a_farm_measured_a_program(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (program,) = said(capsys, "show", file, "matmul", *SIZES)["programs"]
+    assert program["measured_by"] == ""
+    loaded = load(file)
+    with RecordFile(file, loaded.headers[0]) as records:
+        for record in loaded.records:
+            if record.costs:
+                records.append(record._replace(costs=(record.cost / 2,), measured_by="local on host7 (a processor)"))
+    (program,) = said(capsys, "show", file, "matmul", *SIZES)["programs"]
+    assert program["measured_by"] == "local on host7 (a processor)"
+    assert main(["show", file, "matmul", *SIZES]) == 0 and "measured by local on host7 (a processor)\n" in capsys.readouterr().out
 
 
 @pytest.mark.compiler

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -164,14 +165,14 @@ def test_a_worker_that_was_cut_off_comes_back_and_its_late_answer_does_not_count
             pass
         stopped = child_of(watchers[0])
         os.kill(stopped, signal.SIGSTOP)
-        assert costs([one.result(timeout=100).outcome for one in futures]) == [float(number + 1) for number in range(40)]
+        assert costs([one.result(timeout=300).outcome for one in futures]) == [float(number + 1) for number in range(40)]
         before = len(cluster.ran("off"))
         os.kill(stopped, signal.SIGCONT)
         more = 0
         while len(cluster.ran("off")) < before + 5:  # it gets jobs again
             more += 1
             assert more < 2000
-            assert costs([queue.submit(job(tmp_path, str(100 + number))).result(timeout=100).outcome for number in range(2)]) == [100.0, 101.0]
+            assert costs([queue.submit(job(tmp_path, str(100 + number))).result(timeout=300).outcome for number in range(2)]) == [100.0, 101.0]
         done = sum(int(line.rpartition(": ")[2].split()[0]) for line in queue.lines()[:-1])
         assert done == 40 + 2 * more and child_of(watchers[0]) == stopped
     finally:
@@ -215,6 +216,20 @@ def test_a_device_that_cannot_be_opened_is_skipped(cluster: Cluster, tmp_path: P
     said: list[str] = []
     assert costs(outcomes(f"farm://{cluster.url}?key=partly", [job(tmp_path, str(k + 1)) for k in range(6)], said)) == [float(k + 1) for k in range(6)]
     assert "nosuch:device of" in said[0]
+
+
+def test_a_result_names_its_device_and_machine(cluster: Cluster, tmp_path: Path) -> None:
+    device = f"pretended:n1,{cluster.folder},1"
+    cluster.worker("named", device)
+    (found,) = outcomes(f"farm://{cluster.url}?key=named", [job(tmp_path, "1")], [])
+    assert isinstance(found, Observation) and found.measured_by == f"{device} on {platform.node()}"
+
+
+def test_machines_of_one_key_have_the_same_processor(cluster: Cluster) -> None:
+    cluster.worker("machines", "local")
+    cluster.worker("machines", "local", pretends="import ansor.farm.station as station; station.processor_identity = lambda: 'another processor'")
+    with pytest.raises(DeviceError, match=r"where devices differ: .*local \(local, another processor, seconds\).*; their costs do not compare"):
+        outcomes(f"farm://{cluster.url}?key=machines", [], [])
 
 
 def test_a_person_sees_what_devices_did_and_what_is_on_the_way(cluster: Cluster, tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ valid = st.builds(
     row=st.lists(st.integers(0, 9)).map(tuple), costs=times, failure=st.none(), cut_short=st.booleans(),
     elapsed=st.floats(0, 9), timestamp=st.floats(0, 9), seed=st.integers(), round=st.integers(0), algorithm=names,
     unit=st.just(SECONDS), device=st.just("local"), counters=st.dictionaries(names, st.floats(0, 1e18), max_size=3).map(lambda found: tuple(found.items())),
+    measured_by=st.sampled_from(["", "local on host7 (a processor)"]),
 )  # fmt: skip
 units = st.sampled_from([SECONDS, INSTRUCTIONS, cycles("vta 16x16"), ticks(25e6)])
 elsewhere = st.builds(lambda record, unit, device: record._replace(unit=unit, device=device), valid, units, st.sampled_from(["qemu-aarch64", "board é"]))

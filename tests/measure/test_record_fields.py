@@ -16,7 +16,10 @@ from ansor.targets.unit import INSTRUCTIONS, SECONDS
 HEADER = Header("zig cc 0.17.0", ("-O3",), 7, "0.1.0", (("processor", "test"), ("cores", "2")), 1.5)
 GOOD = Record("matmul", "cpu", (("SP", 0, (4, 8)),), (1, 2, 3), (0.25, 0.5), None, False, 0.1, 12.5, 7, 3)
 FAILED = GOOD._replace(costs=(), failure=Failure("crash", "SIGSEGV"))
-ELSEWHERE = GOOD._replace(unit=INSTRUCTIONS, device="qemu-aarch64", costs=(1.5e9, 2e12), counters=(("stack_bytes_used", 512.0), ("wire_bytes_sent", 0.0)))
+ELSEWHERE = GOOD._replace(
+    unit=INSTRUCTIONS, device="qemu-aarch64", costs=(1.5e9, 2e12), measured_by="local on host7",
+    counters=(("stack_bytes_used", 512.0), ("wire_bytes_sent", 0.0)),
+)  # fmt: skip
 COMPARED = Comparison("matmul", "cpu", "torch 2.9", "abc", 0.5, 0.25, True, 12.5)
 
 TEXTS = ['"x"', '"\\ud800"', '"\\u001b[2J"', '""']
@@ -25,7 +28,9 @@ NUMBERS = ["0", "-1", "1", "1.5", "-0.5", "1e-300", "1e300", "1e400", "-1e400", 
 LISTS = [f"[{number}]" for number in NUMBERS] + ["[0.5,NaN]", "[NaN,0.5]", "[0.5,true]", "[0.5,-0.5]", "[1,[1]]"]
 VALUES = [*TEXTS, *OTHERS, *NUMBERS, *LISTS, '{"kind":"crash","text":5}', '{"kind":"explosion","text":""}', '{"kind":[],"text":""}', '{"text":""}']
 
-TRIAL_FIELDS = ["workload", "target", "algorithm", "sketch", "row", "seconds", "failure", "cut_short", "elapsed", "timestamp", "seed", "round", "counters"]
+TRIAL_FIELDS = [
+    "workload", "target", "algorithm", "sketch", "row", "seconds", "failure", "cut_short", "elapsed", "timestamp", "seed", "round", "counters", "measured_by",
+]  # fmt: skip
 HEADER_FIELDS = ["format", "package", "started", "machine", "compiler", "flags", "seed"]
 COMPARISON_FIELDS = ["workload", "target", "library", "program", "ours_s", "library_s", "library_chosen", "timestamp"]
 

@@ -17,7 +17,7 @@ from ansor.targets.unit import INSTRUCTIONS
 RECORDS = (
     Record("w" * 32, "cpu", [["SP", "C", "i", "t", 4]], (1, 2), (2e-6, 4e-6, 3e-6), timestamp=1767225600.5, seed=7, round=2),
     Record("w" * 32, "cpu", [], (0, 0), (), Failure("crash", "<b>SIGSEGV</b>"), algorithm="winograd_f4"),
-    Record("v" * 32, "arm", [], (5,), (5000.0,), unit=INSTRUCTIONS, device="qemu-aarch64", counters=(("loads", 12.0),)),
+    Record("v" * 32, "arm", [], (5,), (5000.0,), unit=INSTRUCTIONS, device="qemu-aarch64", counters=(("loads", 12.0),), measured_by="qemu-aarch64 on host7"),
 )
 
 
@@ -35,6 +35,7 @@ def test_a_row_for_each_trial(loaded: Loaded) -> None:
     assert frame["cost"][0] == 3e-6 and math.isnan(frame["cost"][1]) and list(frame["failure"]) == ["", "crash", ""]
     assert list(frame["unit"]) == ["seconds", "seconds", "instructions"] and list(frame["repeats"]) == [3, 0, 1] and frame["algorithm"][1] == "winograd_f4"
     assert str(frame["timestamp"][0]) == "2026-01-01 00:00:00.500000+00:00" and frame["counter loads"][2] == 12.0 and math.isnan(frame["counter loads"][0])
+    assert list(frame["measured_by"]) == ["", "", "qemu-aarch64 on host7"]
     assert frame.groupby("workload")["cost"].min().to_dict() == {"v" * 32: 5000.0, "w" * 32: 3e-6}
 
 
