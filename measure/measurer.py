@@ -48,10 +48,11 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Took:
-    """How long a trial took."""
+    """How long a trial took. measured_by: see Observation."""
 
     build_seconds: float = 0.0
     run_seconds: float = 0.0
+    measured_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,6 @@ class Measurement:
     timestamp: float = field(default_factory=time.time)  # seconds since 1970, at the end of the trial
     unit: Unit = SECONDS
     counters: tuple[tuple[str, float], ...] = ()  # whatever else the device counted
-    measured_by: str = ""  # see Observation
 
     @property
     def cost(self) -> float:
@@ -214,7 +214,7 @@ class Measurer:
         elif trial.ran is None:
             same = memory[key if trial.code is None else trial.code]
             assert same is not None, "a batch has the result of a program before the trials that repeat it end"
-            found = replace(same, folded=True, took=Took(seconds), timestamp=time.time())
+            found = replace(same, folded=True, took=Took(seconds, measured_by=same.took.measured_by), timestamp=time.time())
         else:
             found = self._told(one, trial.ran.result(), seconds)
             if trial.code is not None:
@@ -224,13 +224,13 @@ class Measurer:
         return found
 
     def _told(self, one: Candidate, ran: Ran, build_seconds: float) -> Measurement:
-        took = Took(build_seconds, ran.seconds)
         if isinstance(ran.outcome, Failure):
-            return Measurement(failure=ran.outcome, took=took, unit=self.unit)
+            return Measurement(failure=ran.outcome, took=Took(build_seconds, ran.seconds), unit=self.unit)
         seen = ran.outcome
+        took = Took(build_seconds, ran.seconds, seen.measured_by)
         self._best[one.task.key] = min(median(seen.costs), self._known_best(one) or float("inf"))
         counters = tuple(sorted(seen.counters.items()))
-        return Measurement(seen.costs, None, seen.cut_short, took=took, unit=seen.unit, counters=counters, measured_by=seen.measured_by)
+        return Measurement(seen.costs, None, seen.cut_short, took=took, unit=seen.unit, counters=counters)
 
     def _known_best(self, one: Candidate) -> float | None:
         return min((best for best in (one.best, self._best.get(one.task.key)) if best is not None), default=None)

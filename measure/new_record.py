@@ -27,5 +27,5 @@ def make_record(measurement: Measurement, trial: Trial, *, device: str = LOCAL, 
     m = measurement
     return Record(
         trial.workload, trial.target, frozen(cast(Json, trial.sketch)), tuple(int(choice) for choice in trial.row), m.costs, m.failure, m.cut_short,
-        round_to(m.elapsed), round_to(m.timestamp), seed, round, trial.algorithm, m.unit, device, m.counters, m.measured_by,
+        round_to(m.elapsed), round_to(m.timestamp), seed, round, trial.algorithm, m.unit, device, m.counters, m.took.measured_by,
     )  # fmt: skip

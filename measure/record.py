@@ -432,8 +432,7 @@ def _rewritten(line: bytes) -> bytes | str:
     if missing:
         return f"{DAMAGED}: it has no {missing[0]}"
     head = ("workload", "target", *(name for name in ("device", "unit", "algorithm") if name in fields), "sketch")
-    more = [name for name in ("counters", "measured_by") if name in fields]
-    return _dumps({name: fields[name] for name in (*head, *tail, *more)}).encode()
+    return _dumps({name: fields[name] for name in (*head, *tail, "counters", "measured_by") if name in fields}).encode()
 
 
 def _read_tail(known: _Head, tail: bytes, fields: dict[str, Any]) -> Record | str:
