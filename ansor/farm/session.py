@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 15.0
 DESCRIBE_SECONDS = 300.0  # a device may build something first
 LOOK_SECONDS = 2.0
+CANARY_SECONDS = 60.0  # a device may run a job first
 SHIFT_SECONDS = 60.0  # that a result waits for the canary that comes after it
 ALONE_SECONDS = 60.0
 """How long a job waits for a device of its key to come back when there is none."""
@@ -159,7 +160,7 @@ class Session:
             workers=[worker],
         )  # fmt: skip
         try:
-            said = self._told_by(worker, future)
+            said = self._told_by(worker, future, CANARY_SECONDS)
         except Exception:
             return None  # what is wrong with it, its next job tells
         finally:
@@ -277,7 +278,7 @@ class Session:
     def _about(self, worker: str, future: Future) -> dict[str, Any] | None:
         """What a worker is; None where it is gone in the meantime."""
         try:
-            said = self._told_by(worker, future)
+            said = self._told_by(worker, future, DESCRIBE_SECONDS)
         except Exception as error:
             raise DeviceError(
                 f"asked to measure on {self.farm.text}: a worker there does not answer as version {__version__} of ansor does ({type(error).__name__}: "
@@ -289,14 +290,14 @@ class Session:
         _check_versions(said, self.farm.text)
         return said
 
-    def _told_by(self, worker: str, future: Future) -> dict[str, Any] | None:
-        """What a worker says of itself; None where it is gone."""
-        until, ended = time.monotonic() + DESCRIBE_SECONDS, _end_of(future)
+    def _told_by(self, worker: str, future: Future, seconds: float) -> dict[str, Any] | None:
+        """What a worker says of itself; None where it is gone, or this session is closed."""
+        until, ended = time.monotonic() + seconds, _end_of(future)
         while not ended.wait(LOOK_SECONDS):
-            if worker not in self._workers():
+            if self._closing.is_set() or worker not in self._workers():
                 return None
             if time.monotonic() > until:
-                raise TimeoutError(f"nothing within {DESCRIBE_SECONDS:.0f} s")
+                raise TimeoutError(f"nothing within {seconds:.0f} s")
         said: dict[str, Any] = self._client.sync(_answer_of, future)
         return said
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from ansor.codegen.toolchain import processor_name
 from ansor.measure.device import Device
 from ansor.measure.device_kinds import open_device
+from ansor.measure.record import load
 from ansor.targets.base import parse_target
 from ansor.testing.device_contract import DeviceContract
 from tests.emulators import need_emulators
@@ -33,6 +36,13 @@ class TestLocal(DeviceContract):
     @pytest.fixture(autouse=True)
     def no_certificates(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setenv("ANSOR_FARM", str(tmp_path / "none"))
+
+    def test_a_run_is_recorded_once_and_resumed(self, device: Device, tmp_path: Path) -> None:
+        """Besides, its records name the device and its machine."""
+        super().test_a_run_is_recorded_once_and_resumed(device, tmp_path)
+        processor = f" ({processor_name()})" if self.far == "local" else ""
+        measured_by = {one.measured_by for one in load(tmp_path / "trials.jsonl").records if one.costs}
+        assert measured_by == {f"{self.far} on {platform.node()}{processor}"}
 
     def open(self) -> Device:
         return open_device(f"farm://{self.url}?key={self.key}&canary=0", parse_target(self.target))
