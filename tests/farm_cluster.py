@@ -66,6 +66,16 @@ class Cluster:
                                                start_new_session=True))  # fmt: skip
         return self.processes[-1]
 
+    def end(self, first: int) -> None:
+        """End what was started, from so many processes on, the last one first."""
+        for process in reversed(self.processes[first:]):
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            if process.stdout is not None:
+                process.stdout.close()
+        del self.processes[first:]
+
     def _started(self, words: Sequence[str], ready: str, pretends: str = "", within: Namespace | None = None) -> str:
         command = [*_entering(within), sys.executable, "-m", "ansor", "farm", *words]
         process = subprocess.Popen(command, env=self._pretending(pretends), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
@@ -94,12 +104,7 @@ class Cluster:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        for process in reversed(self.processes):
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            if process.stdout is not None:
-                process.stdout.close()
+        self.end(0)
 
 
 def _entering(within: Namespace | None) -> Sequence[str]:
