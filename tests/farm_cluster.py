@@ -24,9 +24,12 @@ START_SECONDS = 60.0
 
 class Cluster:
     """A scheduler, and workers. Use it in a `with` statement. certificates: their folder, or None for a farm without. pretends: see `worker`; of the
-    scheduler. within: the network that the scheduler is in, instead of this machine's own loopback interface."""
+    scheduler. within: the network that the scheduler is in, instead of this machine's own loopback interface. options: of its command."""
 
-    def __init__(self, folder: Path, certificates: Path | None = None, patience: float = 5.0, pretends: str = "", within: Namespace | None = None) -> None:
+    def __init__(
+        self, folder: Path, certificates: Path | None = None, patience: float = 5.0, pretends: str = "", within: Namespace | None = None,
+        options: Sequence[str] = (),
+    ) -> None:  # fmt: skip
         self.folder = folder
         make_folder(folder)
         self._site = install_into(folder / "site")
@@ -35,7 +38,7 @@ class Cluster:
             "PYTHONPATH": os.pathsep.join([str(self._site), os.environ.get("PYTHONPATH", "")]),
         }  # fmt: skip
         self.processes: list[subprocess.Popen[str]] = []
-        words = ("scheduler", "--listen", f"{'127.0.0.1' if within is None else within.address}:0", "--dashboard", "", "--patience", str(patience))
+        words = ("scheduler", "--listen", f"{'127.0.0.1' if within is None else within.address}:0", "--dashboard", "", "--patience", str(patience), *options)
         said = self._started(words, r"listens at (\S+);", pretends, within)
         self.url = said.rpartition("/")[2]
         self.scheduler = self.processes[0]

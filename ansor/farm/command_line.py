@@ -32,6 +32,8 @@ def add(commands: Commands) -> None:
     parser.add_argument("--dashboard", default="127.0.0.1:8787", metavar="HOST:PORT",
                         help="address of Dask's dashboard and metrics, only on this machine (default %(default)s; '' for none)")
     parser.add_argument("--patience", type=rate, default=30.0, metavar="SECONDS", help="silence after which a worker counts as gone (default %(default)g)")
+    parser.add_argument("--handshake", type=rate, default=10.0, metavar="SECONDS",
+                        help="time within which a connection has to show a certificate (default %(default)g)")
     _add_certificates(parser)
     parser = command(actions, "worker", "Serve one device of this machine, or one that it can reach, until Ctrl-C.")
     parser.set_defaults(run=_worker)
@@ -71,7 +73,7 @@ def _scheduler(given: argparse.Namespace) -> int:
         if dashboard:
             print(f"Dask's dashboard: {dashboard}", flush=True)
 
-    serve(read_place(given.listen, given.certificates), given.dashboard, given.patience, ready)
+    serve(read_place(given.listen, given.certificates), given.dashboard, given.patience, given.handshake, ready)
     return 0
 
 

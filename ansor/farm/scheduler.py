@@ -43,14 +43,18 @@ def configure(others: Mapping[str, Any] | None = None) -> None:
         logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters is told as sentences
 
 
-def serve(place: Place, dashboard: str, patience: float, ready: Callable[[str, str], None]) -> None:
-    """Run a scheduler until Ctrl-C. A worker that says nothing for `patience` seconds is gone. `ready` gets its address, and that of its dashboard or ''.
+def serve(place: Place, dashboard: str, patience: float, handshake: float, ready: Callable[[str, str], None]) -> None:
+    """Run a scheduler until Ctrl-C. A worker that says nothing for `patience` seconds is gone; a connection that shows no certificate within `handshake`
+    seconds is closed. `ready` gets its address, and that of its dashboard or ''.
 
     Raises DeviceError where it cannot listen.
     """
+    from ansor.farm import listener
+
     configure({"distributed.scheduler.worker-ttl": f"{patience:g}s"})
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # each worker, client and stranger takes one or more
+    listener.install(handshake)
     try:
         asyncio.run(_serve(place, dashboard, ready))
     except (OSError, RuntimeError) as error:  # Dask raises RuntimeError from what it met

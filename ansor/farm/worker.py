@@ -43,7 +43,10 @@ class Post:
 
 def serve(post: Post, say: Say) -> None:
     """Be a worker until Ctrl-C or SIGTERM."""
+    from ansor.farm import listener
+
     configure()
+    listener.install()
     with WorkDirectory() as work, suppress(asyncio.CancelledError):
         asyncio.run(_serve(post, work.path, say))
 
