@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ansor.codegen.artifact import LIBRARY, Artifact
 from ansor.codegen.source import CSource
+from ansor.errors import DeviceError
 from ansor.measure.device import Job, Observation
 from ansor.measure.device_kinds import DeviceKind, open_device
 from ansor.measure.failure import Failure
@@ -22,9 +23,9 @@ POINTS = "[ansor.devices]\npretended = pretended_device:KIND\nlate = pretended_d
 
 
 class PretendedDevice:
-    """`pretended:NAME,FOLDER,MILLISECONDS[,clock][,hot=N][,hangs][,other]`: writes each job that it begins into FOLDER/NAME.ran. With `clock` it counts
-    seconds, and is twice as slow while there is FOLDER/NAME.throttled, or after N jobs; with `hangs` it never answers; with `other` it is of another
-    model. A job whose file says `lost` or `die` ends so."""
+    """`pretended:NAME,FOLDER,MILLISECONDS[,clock][,hot=N][,hangs][,other][,absent]`: writes each job that it begins into FOLDER/NAME.ran. With `clock` it
+    counts seconds, and is twice as slow while there is FOLDER/NAME.throttled, or after N jobs; with `hangs` it never answers; with `other` it is of another
+    model; with `absent` it cannot be opened. A job whose file says `lost` or `die` ends so."""
 
     alone = False
     form = LIBRARY
@@ -61,6 +62,8 @@ class PretendedDevice:
 
 def _open(text: str, target: Target, say: Callable[[str], None]) -> PretendedDevice:
     del target, say
+    if text.endswith(",absent"):
+        raise DeviceError(f"asked for {text}, which is absent")
     return PretendedDevice(text)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +13,14 @@ from urllib.parse import parse_qs
 from ansor.errors import DeviceError
 from ansor.farm.certificates import AUTHORITY, ROLES
 from ansor.support import settings
+from ansor.support.text import clip
 
 if TYPE_CHECKING:
     from distributed.security import Security
 
 PORT = 8786
 KEY = "[A-Za-z0-9_.-]+"
+_HOST = r"[A-Za-z0-9_.-]+|[0-9A-Fa-f:.]+(%[A-Za-z0-9_.-]+)?"  # a name, a number, or one of IPv6
 _OPTIONS = ("key", "certificates", "slots", "canary")
 
 
@@ -32,8 +35,7 @@ class Place:
     @property
     def url(self) -> str:
         """As Dask writes it."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{'tcp' if self.certificates is None else 'tls'}://{host}:{self.port}"
+        return f"{'tcp' if self.certificates is None else 'tls'}://{bracketed(self.host)}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,33 @@ def read_farm(text: str) -> FarmText:
     if not given.get("key", [""])[0]:
         raise DeviceError(f"asked for devices {text!r:.120}: name a key, as in farm://HOST:PORT?key=KEY; `ansor farm status HOST:PORT` lists the keys")
     place = read_place(where, given.get("certificates", [""])[0])
-    return FarmText(text, place, given["key"][0], _number(text, given, "slots", 0), _number(text, given, "canary", 1))
+    return FarmText(text, place, read_key(given["key"][0]), _number(text, given, "slots", 0), _number(text, given, "canary", 1))
+
+
+def read_key(text: str) -> str:
+    """The key of devices, unchanged. Raises DeviceError for what is none."""
+    if not re.fullmatch(KEY, text):
+        raise DeviceError(f"asked for devices with the key {text!r:.120}; a key is letters, digits, '_', '.' and '-', such as rk3399")
+    return text
+
+
+def check_dashboard(text: str) -> None:
+    """Raises DeviceError for an address of the dashboard that is none, or beyond this machine; '' stands for no dashboard."""
+    if not text:
+        return
+    try:
+        host = _host_and_port(text)[0] if ":" in text else ""
+    except DeviceError:
+        host = ""
+    if not host:
+        raise DeviceError(f"asked for the dashboard at {text!r:.120}; give HOST:PORT, such as 127.0.0.1:{PORT + 1}")
+    if not is_loopback(host):
+        raise DeviceError(f"asked for the dashboard at {text}: it has no authentication; keep it on 127.0.0.1, and reach it through ssh -L")
+
+
+def bracketed(host: str) -> str:
+    """A host as it stands in front of a port."""
+    return f"[{host}]" if ":" in host else host
 
 
 def is_loopback(host: str) -> bool:
@@ -90,7 +118,13 @@ def is_loopback(host: str) -> bool:
 
 def loopback_of(host: str) -> str:
     """The number of a loopback address: what a worker without certificates listens on. Dask's would listen on all addresses of the machine."""
-    return "127.0.0.1" if host == "localhost" else host
+    return "127.0.0.1" if host == "localhost" else bracketed(host)
+
+
+def no_answer(error: BaseException) -> str:
+    """Why there is no connection, in words: of what Dask raises, without its objects."""
+    why = " ".join(clip(re.sub(r"in <[^>]*>: ", "", str(error.__cause__ or error)), 300).split())
+    return f"no scheduler answers there, or it refuses this machine's certificate ({why})"
 
 
 def security(place: Place) -> Security | None:
@@ -103,12 +137,35 @@ def security(place: Place) -> Security | None:
     files: dict[str, str] = {}
     for role in ROLES:
         if (folder / f"{role}.pem").exists():
+            _check_pair(folder, role)
             files |= {f"tls_{role}_cert": str(folder / f"{role}.pem"), f"tls_{role}_key": str(_own_key(folder / f"{role}.key"))}
     authority = folder / f"{AUTHORITY}.pem"
     if not files or not authority.exists():
-        lacking = f"{AUTHORITY}.pem" if files else "those of all roles"
-        raise DeviceError(f"asked for a farm with the certificates in {folder}, where {lacking} is missing; `ansor farm init` creates them")
+        lacking = f"{AUTHORITY}.pem is missing" if files else f"there is none of {', '.join(f'{role}.pem' for role in ROLES)}"
+        raise DeviceError(f"asked for a farm with the certificates in {folder}, where {lacking}; `ansor farm init` creates them")
+    _check_authority(authority)
     return Security(tls_ca_file=str(authority), require_encryption=True, tls_min_version=_newest_tls(), **files)
+
+
+def _check_pair(folder: Path, role: str) -> None:
+    import ssl
+
+    certificate, key = folder / f"{role}.pem", _own_key(folder / f"{role}.key")
+    try:
+        ssl.create_default_context().load_cert_chain(certificate, key, password="")
+    except OSError as error:  # of ssl, too
+        why = error.strerror if not isinstance(error, ssl.SSLError) else "they do not belong together" if "MISMATCH" in str(error) else "they are not PEM"
+        raise DeviceError(f"asked for a farm with {certificate} and {key}: {why}; `ansor farm init` creates certificates and keys") from error
+
+
+def _check_authority(path: Path) -> None:
+    import ssl
+
+    try:
+        ssl.create_default_context(cafile=str(path))
+    except OSError as error:
+        why = "it holds no certificate" if isinstance(error, ssl.SSLError) else error.strerror
+        raise DeviceError(f"asked for a farm with {path}: {why}; `ansor farm init` creates it") from error
 
 
 def _newest_tls() -> int:
@@ -131,9 +188,9 @@ def _host_and_port(text: str) -> tuple[str, int]:
     where = text.removeprefix("tls://").removeprefix("tcp://").rstrip("/")
     host, colon, port = where.rpartition(":") if where.count(":") == 1 or "]:" in where else (where, "", "")
     host = (host or "127.0.0.1").strip("[]")
-    if not colon:
+    if re.fullmatch(_HOST, host) and not colon:
         return host, PORT
-    if not (port.isascii() and port.isdigit() and int(port) < 1 << 16):
+    if not (re.fullmatch(_HOST, host) and port.isascii() and port.isdigit() and int(port) < 1 << 16):
         raise DeviceError(f"asked for a farm at {text!r:.120}; give HOST:PORT, such as 10.0.0.7:{PORT}")
     return host, int(port)
 

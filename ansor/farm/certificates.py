@@ -24,12 +24,16 @@ _PRIVATE, _PUBLIC = 0o600, 0o644
 def make_certificates(folder: Path, days: float = DAYS) -> tuple[Path, ...]:
     """Write the authority, and a certificate and key for each role, into a folder for its owner alone. Gives the files.
 
-    The authority's own key is written, too, so that more can be made; keep it off the machines of the farm. Raises DeviceError where certificates are already.
+    The authority's own key is written, too, so that more can be made; keep it off the machines of the farm. Raises DeviceError where certificates are already,
+    and where there can be no such folder.
     """
     if any((folder / f"{name}.pem").exists() for name in (AUTHORITY, *ROLES)):
         raise DeviceError(f"asked to create certificates in {folder}, which already has some in use; name another folder, or remove them")
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    os.chmod(folder, 0o700)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.chmod(folder, 0o700)
+    except OSError as error:
+        raise DeviceError(f"asked to create certificates in {folder}: {error.strerror}; name another folder") from error
     key, authority = _signed(AUTHORITY, None, None, days)
     written = [*_written(folder, AUTHORITY, key, authority)]
     for role in ROLES:
@@ -45,7 +49,7 @@ def _signed(
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.x509.oid import NameOID
+    from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
     key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"ansor farm {name}")])
@@ -63,6 +67,8 @@ def _signed(
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)
     )
+    if issuer is not None:  # a scheduler and a worker both answer and call
+        built = built.add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
     return key, built.sign(signer, hashes.SHA256())
 
 

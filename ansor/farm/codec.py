@@ -16,6 +16,7 @@ from ansor.measure.device import Job, Observation
 from ansor.measure.failure import Failure
 from ansor.measure.measure_task import MeasureTask
 from ansor.measure.timing import Stopping, TimingOptions
+from ansor.support.json_values import is_number
 from ansor.targets.unit import Unit
 
 VERSION = 1
@@ -79,17 +80,25 @@ def outcome_data(outcome: Observation | Failure) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def outcome_of(data: Mapping[str, Any]) -> Observation | Failure:
+def outcome_of(data: Any) -> Observation | Failure:
     """What `outcome_data` wrote. Raises DeviceError for what is none."""
     try:
         if "failure" in data:
             kind, text = data["failure"]
             return Failure(str(kind), str(text))
-        costs = tuple(float(cost) for cost in data["costs"])
-        counters = {str(name): float(value) for name, value in data["counters"].items()}
+        costs = tuple(map(_number, data["costs"]))
+        if not costs or min(costs) <= 0:
+            raise ValueError(f"the costs {costs!r:.100}, not one or more above 0")
+        counters = {str(name): _number(value) for name, value in data["counters"].items()}
         return Observation(costs, Unit.from_text(data["unit"]), bool(data["cut_short"]), str(data["check"]), counters)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise DeviceError(f"received an answer that cannot be read ({type(error).__name__}: {error}); use the same version of ansor on both sides") from error
+
+
+def _number(value: object) -> float:
+    if not is_number(value):
+        raise ValueError(f"{value!r:.100} for a number")
+    return float(value)
 
 
 def digest_of(content: bytes) -> str:

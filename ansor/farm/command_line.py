@@ -31,8 +31,8 @@ def add(commands: Commands) -> None:
     parser.add_argument("--listen", default="127.0.0.1:8786", metavar="HOST:PORT", help="where (default %(default)s: this machine alone)")
     parser.add_argument("--dashboard", default="127.0.0.1:8787", metavar="HOST:PORT",
                         help="address of Dask's dashboard and metrics, only on this machine (default %(default)s; '' for none)")
-    parser.add_argument("--patience", type=rate, default=30.0, metavar="SECONDS", help="silence after which a worker counts as gone (default %(default)g)")
-    parser.add_argument("--handshake", type=rate, default=10.0, metavar="SECONDS",
+    parser.add_argument("--patience", type=_seconds, default=30.0, metavar="SECONDS", help="silence after which a worker counts as gone (default %(default)g)")
+    parser.add_argument("--handshake", type=_seconds, default=10.0, metavar="SECONDS",
                         help="time within which a connection has to show a certificate (default %(default)g)")
     _add_certificates(parser)
     parser = command(actions, "worker", "Serve one device of this machine, or one that it can reach, until Ctrl-C.")
@@ -51,6 +51,14 @@ def add(commands: Commands) -> None:
 
 def _add_certificates(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--certificates", default="", metavar="DIR", help="the folder of `ansor farm init` (default: $ANSOR_FARM, else ~/.config/ansor/farm)")
+
+
+def _seconds(text: str) -> float:
+    """A time from a second to a day."""
+    value = rate(text)
+    if not 1 <= value <= 86400:
+        raise argparse.ArgumentTypeError(f"{text} is not a time from 1 to 86400 seconds")
+    return value
 
 
 def _init(given: argparse.Namespace) -> int:
@@ -78,13 +86,15 @@ def _scheduler(given: argparse.Namespace) -> int:
 
 
 def _worker(given: argparse.Namespace) -> int:
-    from ansor.farm.address import read_place
+    from ansor.farm.address import read_key, read_place
     from ansor.farm.worker import Post, serve, supervise
+    from ansor.measure.device_kinds import usable_kind
 
     def say(text: str) -> None:
         print(text, flush=True)
 
-    post = Post(read_place(given.scheduler, given.certificates), given.key, given.device)
+    post = Post(read_place(given.scheduler, given.certificates), read_key(given.key), given.device)
+    usable_kind(given.device)  # before it joins, and clients meet it
     if given.supervised:
         serve(post, say)
         return 0

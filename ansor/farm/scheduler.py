@@ -8,10 +8,13 @@ import resource
 import warnings
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ansor.errors import DeviceError
-from ansor.farm.address import Place, is_loopback, security
+from ansor.farm.address import Place, bracketed, check_dashboard, is_loopback, security
+
+if TYPE_CHECKING:
+    from distributed.security import Security
 
 MOST_DEATHS = 2
 """Workers that may die under one job; then the job is given up."""
@@ -51,28 +54,27 @@ def serve(place: Place, dashboard: str, patience: float, handshake: float, ready
     """
     from ansor.farm import listener
 
+    check_dashboard(dashboard)
+    guarded = security(place)
     configure({"distributed.scheduler.worker-ttl": f"{patience:g}s"})
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # each worker, client and stranger takes one or more
     listener.install(handshake)
     try:
-        asyncio.run(_serve(place, dashboard, ready))
+        asyncio.run(_serve(place, guarded, dashboard, ready))
     except (OSError, RuntimeError) as error:  # Dask raises RuntimeError from what it met
         reason = error.__cause__ if isinstance(error, RuntimeError) and error.__cause__ is not None else error
         words = reason.strerror or reason if isinstance(reason, OSError) else reason
         raise DeviceError(f"asked for the scheduler of a farm at {place.url}: {words}; choose another address with --listen") from error
 
 
-async def _serve(place: Place, dashboard: str, ready: Callable[[str, str], None]) -> None:
+async def _serve(place: Place, guarded: Security | None, dashboard: str, ready: Callable[[str, str], None]) -> None:
     from distributed import Scheduler
 
-    host = dashboard.rpartition(":")[0] or "127.0.0.1"
-    if dashboard and not is_loopback(host):
-        raise DeviceError(f"asked for the dashboard at {dashboard}: it has no authentication; keep it on 127.0.0.1, and reach it through ssh -L")
     shows = bool(dashboard) and find_spec("bokeh") is not None
-    options = {"security": security(place)} if place.certificates is not None else {}
-    protocol, pages = "tcp" if place.certificates is None else "tls", dashboard or "127.0.0.1:0"
-    async with Scheduler(host=place.host, port=place.port, protocol=protocol, dashboard=shows, dashboard_address=pages, **options) as scheduler:
+    options: dict[str, Any] = {"security": guarded} if guarded is not None else {}
+    protocol, pages = "tcp" if guarded is None else "tls", dashboard or "127.0.0.1:0"
+    async with Scheduler(host=bracketed(place.host), port=place.port, protocol=protocol, dashboard=shows, dashboard_address=pages, **options) as scheduler:
         page = f"http://{dashboard}/status" if shows else ""
         scheduler.task_metadata[DASHBOARD] = f"{page} on {place.host}" if page and not is_loopback(place.host) else page  # members ask for it
         ready(scheduler.address, page)

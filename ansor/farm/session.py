@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ansor import __version__
 from ansor.errors import DeviceError
 from ansor.farm import station
-from ansor.farm.address import FarmText, security
+from ansor.farm.address import FarmText, no_answer, security
 from ansor.farm.codec import Packed, outcome_of, pack_job
 from ansor.farm.health import stands_out
 from ansor.farm.scheduler import DASHBOARD, MOST_DEATHS, configure
@@ -44,6 +44,13 @@ MOST_LINES = 16  # of devices, for people
 
 MOST_ASKED = 32  # devices at a time
 MOST_TURNS = 12  # of one job: files that have to come along, devices that were suspended in the meantime
+
+
+_NAMED: Mapping[str, type[object]] = {"device": str, "process": int}
+_DESCRIBED: Mapping[str, type[object]] = {**_NAMED, "model": str, "processor": str, "unit": str, "form": str}
+_JUDGED: Mapping[str, type[object]] = {**_NAMED, "judged": dict}
+_MEASURED: Mapping[str, type[object]] = {**_DESCRIBED, **_JUDGED, "measured_by": str, "canary": float, "shift": int}
+"""What answers of workers must have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +124,11 @@ class Session:
                 continue
             _check(said, self.farm.text)
             self._shifts.hear(_name(said), said["judged"])
-            if "refused" in said:
-                self._tell_refused(said)
-            elif not self._refuses(worker, said) and self._counts(worker, said):
-                return self._heard(said)
+            outcome = self._outcome(said)
+            if outcome is not None and not self._refuses(worker, said) and self._counts(worker, said, outcome):
+                with self._lock:
+                    self._done[_name(said)] += 1
+                return outcome
             worker = ""
         return Failure("queue", f"no device of {self.farm.text} took the job: {clip(str(said), 300)}")
 
@@ -140,11 +148,11 @@ class Session:
             self._tell_refused(again)
         return again is None or "refused" in again
 
-    def _counts(self, worker: str, said: Mapping[str, Any]) -> bool:
+    def _counts(self, worker: str, said: Mapping[str, Any], outcome: Observation | Failure) -> bool:
         """Whether a result counts: the canary of its device was as usual afterwards. Waits until it has run; where nothing else makes it run, asks for it."""
-        if self.canary is None or "failure" in said["outcome"]:
+        if self.canary is None or isinstance(outcome, Failure):
             return True
-        shift = int(said["shift"])
+        shift: int = said["shift"]
         good = self._shifts.wait(_name(said), shift, SHIFT_SECONDS)
         if good is not None or self._closing.is_set():
             return bool(good)
@@ -166,8 +174,9 @@ class Session:
         finally:
             with suppress(Exception):
                 future.release()
-        if said is not None and "judged" in said:
-            self._shifts.hear(_name(said), said["judged"])
+        if not isinstance(said, dict) or _lacking(said, _JUDGED):
+            return None
+        self._shifts.hear(_name(said), said["judged"])
         return said
 
     def lines(self) -> Sequence[str]:
@@ -212,13 +221,16 @@ class Session:
                 return Failure("queue", "the run was stopped before a device answered")
             alone = self._alone(alone)
         try:
-            return _read(self._client.sync(_answer_of, future))
+            answer = self._client.sync(_answer_of, future)
         except KilledWorker:
             return Failure("link_lost", f"{MOST_DEATHS + 1} workers died running it: it crashes them, or they all lost their network connection")
-        except (CancelledError, OSError, RuntimeError) as error:
+        except Exception as error:
             if self._closing.is_set():
                 return Failure("queue", "the run was stopped before a device answered")
+            if not isinstance(error, CancelledError | OSError | RuntimeError) or future.status == "error":  # raised by the worker
+                raise DeviceError(f"a worker of {self.farm.text} raised {type(error).__name__}: {clip(str(error), 300)}; see what it prints") from error
             return Failure("link_lost", f"the scheduler of {self.farm.text} is gone ({type(error).__name__})")
+        return _read(answer)
 
     def _alone(self, since: float | None) -> float | None:
         """Since when no device of the key is there. Raises DeviceError after some time."""
@@ -229,14 +241,22 @@ class Session:
             raise DeviceError(f"no device of {self.farm.text} has been available for {ALONE_SECONDS:.0f} s; {_keys_text(self._client)}")
         return since
 
-    def _heard(self, said: Mapping[str, Any]) -> Observation | Failure:
+    def _outcome(self, said: Mapping[str, Any]) -> Observation | Failure | None:
+        """What became of a job, with the device that measured it; None where that is suspended.
+
+        Raises DeviceError for an answer of another kind of device, or one that cannot be read.
+        """
+        if "refused" in said:
+            self._tell_refused(said)
+            return None
         model = _model(said)
         if model != self.about:
             raise DeviceError(f"asked to measure on {self.farm.text}, of {self.about}; a device of {model} joined: give it another key")
-        with self._lock:
-            self._done[_name(said)] += 1
-        outcome = outcome_of(said["outcome"])
-        return replace(outcome, measured_by=str(said["measured_by"])) if isinstance(outcome, Observation) else outcome
+        try:
+            outcome = outcome_of(said.get("outcome"))
+        except DeviceError as error:
+            raise DeviceError(f"asked to measure on {self.farm.text}: {_name(said)}: {error}") from error
+        return replace(outcome, measured_by=said["measured_by"]) if isinstance(outcome, Observation) else outcome
 
     def _tell_refused(self, said: Mapping[str, Any]) -> None:
         self._tell(f"{said['device']} of {self.farm.text} is suspended: {said['refused']}")
@@ -275,22 +295,22 @@ class Session:
             raise DeviceError(f"asked to measure on {self.farm.text}: all devices with that key are gone; {_keys_text(self._client)}")
         return next(iter(found))
 
-    def _about(self, worker: str, future: Future) -> dict[str, Any] | None:
-        """What a worker is; None where it is gone in the meantime."""
+    def _about(self, worker: str, future: Future) -> Mapping[str, Any] | None:
+        """What a worker is, or its `error`; None where it is gone in the meantime. Raises DeviceError for one of another version."""
         try:
             said = self._told_by(worker, future, DESCRIBE_SECONDS)
         except Exception as error:
-            raise DeviceError(
-                f"asked to measure on {self.farm.text}: a worker there does not answer as version {__version__} of ansor does ({type(error).__name__}: "
-                f"{clip(str(error), 200)}); install the same version on all machines"
-            ) from error
+            return _stranger(worker, f"{type(error).__name__}: {error}")
         if said is None:
             future.release()
             return None
+        if not isinstance(said, dict):
+            return _stranger(worker, repr(said))
         _check_versions(said, self.farm.text)
-        return said
+        lacking = _lacking(said, _NAMED if "error" in said else _DESCRIBED)
+        return _stranger(worker, f"without its {lacking}") if lacking else said
 
-    def _told_by(self, worker: str, future: Future, seconds: float) -> dict[str, Any] | None:
+    def _told_by(self, worker: str, future: Future, seconds: float) -> object:
         """What a worker says of itself; None where it is gone, or this session is closed."""
         until, ended = time.monotonic() + seconds, _end_of(future)
         while not ended.wait(LOOK_SECONDS):
@@ -298,7 +318,7 @@ class Session:
                 return None
             if time.monotonic() > until:
                 raise TimeoutError(f"nothing within {seconds:.0f} s")
-        said: dict[str, Any] = self._client.sync(_answer_of, future)
+        said: object = self._client.sync(_answer_of, future)
         return said
 
 
@@ -312,10 +332,7 @@ def connect(farm: FarmText) -> Client:
     try:
         return Client(place.url, timeout=CONNECT_SECONDS, set_as_default=False, direct_to_workers=False, **options)
     except (OSError, TimeoutError, ValueError) as error:
-        why = " ".join(clip(str(error.__cause__ or error), 300).split())
-        raise DeviceError(
-            f"asked for a farm at {place.url}: no scheduler answers there, or it refuses this machine's certificate ({why}); see `ansor farm scheduler`"
-        ) from error
+        raise DeviceError(f"asked for a farm at {place.url}: {no_answer(error)}; see `ansor farm scheduler`") from error
 
 
 def dashboard_of(client: Client) -> str:
@@ -348,16 +365,32 @@ def _name(said: Mapping[str, Any]) -> str:
 
 
 def _read(answer: object) -> tuple[dict[str, Any], str]:
-    if not isinstance(answer, dict):
+    if not isinstance(answer, dict) or not _are_texts(answer.get("missing", [])):
         raise DeviceError(f"a worker of the farm answered {answer!r:.100}; install the same version of ansor on all machines")
     return answer, str(answer.get("worker", ""))
 
 
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _stranger(worker: str, said: str) -> Mapping[str, Any]:
+    """What stands for the answer of a worker that has not answered as ours do."""
+    return {"device": f"the worker at {worker}", "error": f"it does not answer as version {__version__} of ansor does ({clip(said, 200)})"}
+
+
 def _check(said: Mapping[str, Any], text: str) -> None:
-    """Raises DeviceError for what a worker of other versions said, and for an error."""
+    """Raises DeviceError for what a worker of other versions said, for an error, and for an answer that is not complete."""
     _check_versions(said, text)
     if "error" in said:
         raise DeviceError(f"{text}: {clip(str(said['error']), 1000)}")
+    if lacking := _lacking(said, _JUDGED if "refused" in said else _MEASURED):
+        raise DeviceError(f"a worker of {text} answered without its {lacking}; install the same version of ansor on all machines")
+
+
+def _lacking(said: Mapping[str, Any], wanted: Mapping[str, type[object]]) -> str:
+    """What an answer does not have, or has of another type."""
+    return " and ".join(name for name, kind in wanted.items() if not isinstance(said.get(name), kind) or isinstance(said.get(name), bool))
 
 
 def _check_versions(said: Mapping[str, Any], text: str) -> None:

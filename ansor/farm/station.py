@@ -32,6 +32,7 @@ from ansor.targets.base import LOCAL, parse_target
 FILES_KEPT = 512
 PROBES = 3  # canaries of which the fastest counts, where the first one is slow
 SHIFTS_TOLD = 64  # the last ones
+MINUTE = 60.0
 PATIENCE_SECONDS = 900.0
 """Of one run, whatever its own limits are. A device that has not answered by then never will: it is suspended."""
 
@@ -43,12 +44,16 @@ GAVE_UP = 75  # the process's status then
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What a station has done."""
+    """What a station has done. ended: when the jobs of the last minute ended, by `time.monotonic`."""
 
     jobs: int = 0
     failures: int = 0
-    busy_seconds: float = 0.0
+    ended: tuple[float, ...] = ()
     last_failure: str = ""
+
+    def in_the_last_minute(self, now: float) -> tuple[float, ...]:
+        """Of `ended`, those that still are."""
+        return tuple(one for one in self.ended if now - one < MINUTE)
 
 
 class Station:
@@ -82,8 +87,8 @@ class Station:
         """For people; never waits for a job."""
         counts = self._counts
         return self.about() | {
-            "jobs": counts.jobs, "failures": counts.failures, "busy_seconds": counts.busy_seconds, "last_failure": counts.last_failure,
-            "quarantined": self._health.quarantined, "canary": self._health.usual,
+            "jobs": counts.jobs, "failures": counts.failures, "last_minute": len(counts.in_the_last_minute(time.monotonic())),
+            "last_failure": counts.last_failure, "quarantined": self._health.quarantined, "canary": self._health.usual,
         }  # fmt: skip
 
     def run(self, target: str, text: str, files: Mapping[str, bytes], canary: Mapping[str, Any]) -> dict[str, Any]:
@@ -143,7 +148,7 @@ class Station:
             self._opened = None
 
     def _run(self, target: str, text: str, canary: Mapping[str, Any]) -> dict[str, Any]:
-        started, self._target = time.monotonic(), target
+        self._target = target
         outcome: Observation | Failure | None = None
         kind, shift = dict[str, str](), self._shift
         try:
@@ -156,7 +161,7 @@ class Station:
                 self._watch(device, canary)
         except DeviceError as error:
             self._health, outcome = self._health.put_aside(str(error)), None
-        self._count(outcome, time.monotonic() - started)
+        self._count(outcome)
         if self._health.quarantined:
             self._end_shift()
             self._changed()
@@ -238,11 +243,12 @@ class Station:
         """Who answers, and with what versions."""
         return versions() | {"device": self.device_text, "key": self.key, "process": os.getpid()}
 
-    def _count(self, outcome: Observation | Failure | None, seconds: float) -> None:
+    def _count(self, outcome: Observation | Failure | None) -> None:
         counts = self._counts
         failed = not isinstance(outcome, Observation)
         said = counts.last_failure if not failed else clip(str(outcome or self._health.quarantined), 300)
-        self._counts = Counts(counts.jobs + 1, counts.failures + failed, counts.busy_seconds + seconds, said)
+        now = time.monotonic()
+        self._counts = Counts(counts.jobs + 1, counts.failures + failed, (*counts.in_the_last_minute(now), now), said)
 
     def _keep(self, files: Mapping[str, bytes]) -> None:
         for digest, content in files.items():
@@ -295,7 +301,7 @@ def run_job(target: str, text: str, files: Mapping[str, bytes], canary: Mapping[
 
     try:
         return _mine().run(target, text, files, canary) | {"worker": get_worker().address}
-    except AnsorError as error:
+    except (AnsorError, OSError) as error:
         return _error(error)
 
 
@@ -311,7 +317,7 @@ def describe(target: str) -> dict[str, Any]:
     """See `Station.describe`."""
     try:
         return _mine().describe(target)
-    except AnsorError as error:
+    except (AnsorError, OSError) as error:
         return _error(error)
 
 
@@ -320,7 +326,7 @@ def status() -> dict[str, Any]:
     return _mine().status()
 
 
-def _error(error: AnsorError) -> dict[str, Any]:
+def _error(error: Exception) -> dict[str, Any]:
     return (_station[0].about() if _station else versions()) | {"error": str(error)}
 
 

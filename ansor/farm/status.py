@@ -9,6 +9,7 @@ from typing import Any
 from ansor.farm import station
 from ansor.farm.address import FarmText, Place
 from ansor.farm.session import connect, dashboard_of
+from ansor.farm.versions import difference
 from ansor.farm.worker import ASIDE
 from ansor.support.text import clip
 
@@ -17,11 +18,11 @@ STATUS_SECONDS = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a device did: jobs, how many of them failed, and how many it does in a second."""
+    """What a device did: jobs, how many of them failed, and how many ended in the last 60 seconds."""
 
     jobs: int = 0
     failures: int = 0
-    a_second: float = 0.0
+    last_minute: int = 0
     last_failure: str = ""
 
 
@@ -62,7 +63,19 @@ def farm_status(place: Place) -> FarmStatus:
 
 def _device(address: str, worker: Mapping[str, Any], said: object, tasks: int) -> DeviceStatus:
     key = next(iter(worker["resources"]), "?").removeprefix(ASIDE)
-    if not isinstance(said, dict):
-        return DeviceStatus(address, key, "?", tasks > 0, Done(last_failure=clip(f"it does not answer as a worker of ansor does: {said}", 200)))
-    rate = said["jobs"] / said["busy_seconds"] if said["busy_seconds"] > 0 else 0.0
-    return DeviceStatus(address, key, said["device"], tasks > 0, Done(said["jobs"], said["failures"], rate, said["last_failure"]), said["quarantined"])
+    if isinstance(said, dict) and difference(said):
+        return _stranger(address, key, tasks, f"it has {difference(said)}")
+    try:
+        return _read(address, key, tasks, said)
+    except (KeyError, TypeError, ValueError):
+        return _stranger(address, key, tasks, f"it does not answer as a worker of ansor does: {said}")
+
+
+def _read(address: str, key: str, tasks: int, said: Any) -> DeviceStatus:
+    """Of what `station.status` says. Raises KeyError, TypeError or ValueError for another thing."""
+    done = Done(int(said["jobs"]), int(said["failures"]), int(said["last_minute"]), str(said["last_failure"]))
+    return DeviceStatus(address, key, str(said["device"]), tasks > 0, done, str(said["quarantined"]))
+
+
+def _stranger(address: str, key: str, tasks: int, why: str) -> DeviceStatus:
+    return DeviceStatus(address, key, "?", tasks > 0, Done(last_failure=clip(why, 200)))

@@ -15,17 +15,18 @@ from pathlib import Path
 from typing import Any
 
 from ansor.errors import DeviceError
-from ansor.farm.address import Place, loopback_of, security
+from ansor.farm.address import Place, loopback_of, no_answer, security
 from ansor.farm.scheduler import configure
 from ansor.farm.station import Station, become
 from ansor.farm.versions import scheduler_difference
 from ansor.measure.work_directory import WorkDirectory
 
-ASIDE = "aside."
-"""In front of the key of a device that is suspended: no client asks for such a key."""
+ASIDE = "aside:"
+"""In front of the key of a device that is suspended: no client can ask for such a key, which is none (`address.KEY`)."""
 
 PROBE_SECONDS = 10.0
 JOIN_SECONDS = 30.0
+REACH_SECONDS = 5.0
 AGAIN_SECONDS = 2.0
 ANSWER_SECONDS = 0.5
 
@@ -109,6 +110,8 @@ async def _joined(post: Post, station: Station, folder: Path, changed: asyncio.E
     from distributed import Worker
 
     aside = station.health.quarantined
+    if not await _reached(post.place, say):
+        return
     options: dict[str, Any] = {"security": security(post.place)} if post.place.certificates is not None else {"host": loopback_of(post.place.host)}
     worker = Worker(
         post.place.url, nthreads=2, resources={f"{ASIDE}{post.key}" if aside else post.key: 1}, dashboard=False, dashboard_address="127.0.0.1:0",
@@ -136,6 +139,21 @@ async def _joined(post: Post, station: Station, folder: Path, changed: asyncio.E
         await asyncio.sleep(ANSWER_SECONDS)  # who gave the last job hears why the device is suspended
     with suppress(Exception):
         await asyncio.wait_for(worker.close_gracefully() if not ending.is_set() else worker.close(), 10)
+
+
+async def _reached(place: Place, say: Say) -> bool:
+    """Whether the scheduler takes a connection: where it does not, Dask's worker would not say why."""
+    from distributed.comm import connect
+
+    guarded = security(place)
+    try:
+        line = await connect(place.url, timeout=REACH_SECONDS, **(guarded.get_connection_args("worker") if guarded else {}))
+    except OSError as error:
+        say(f"asked for the farm at {place.url}: {no_answer(error)}; trying again")
+        await asyncio.sleep(AGAIN_SECONDS)
+        return False
+    await line.close()
+    return True
 
 
 async def _started(worker: Any) -> None:

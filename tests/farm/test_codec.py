@@ -83,6 +83,19 @@ def test_what_is_damaged_is_refused_with_a_sentence(tmp_path: Path) -> None:
             unpack_job(json.dumps(data), files.__getitem__)
         except DeviceError as error:
             assert "use the same version" in str(error)
-    for wrong in ({}, {"failure": ["no such kind", "x"]}, {"failure": 7}, {"costs": ["x"], "unit": "seconds"}, {"costs": [1], "unit": "yards"}):
-        with pytest.raises(DeviceError, match="use the same version"):
-            outcome_of(wrong)
+
+
+GOOD = outcome_data(Observation((1.0, 2.0), SECONDS, counters={"bytes_sent": 3.0}))
+
+
+@pytest.mark.parametrize("wrong", [
+    None, 7, "x", [], {}, {"failure": ["no such kind", "x"]}, {"failure": 7}, {"failure": ["link_lost"]}, GOOD | {"unit": "yards"}, GOOD | {"unit": 7},
+    *(GOOD | {"costs": costs} for costs in ([], None, 7, "12", {"a": 1}, ["1"], [True], [None], [[1.0]], [1.0, -1.0], [0.0])),
+    *(GOOD | {"costs": [cost]} for cost in (float("nan"), 1e400, 10**400)),
+    *(GOOD | {"counters": counters} for counters in (None, [1], {"a": "1"}, {"a": float("nan")})),
+    *({name: value for name, value in GOOD.items() if name != left_out} for left_out in GOOD),
+])  # fmt: skip
+def test_outcomes_that_are_none_are_refused_with_a_sentence(wrong: object) -> None:
+    assert isinstance(outcome_of(GOOD), Observation)
+    with pytest.raises(DeviceError, match=r"received an answer that cannot be read \(.*\); use the same version"):
+        outcome_of(wrong)

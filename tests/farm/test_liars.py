@@ -1,0 +1,93 @@
+"""Workers that answer something else than ours do: each answer is one sentence, and honest devices go on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ansor.errors import DeviceError
+from ansor.farm.address import read_place
+from ansor.farm.status import farm_status
+from ansor.measure.device import Observation
+from ansor.measure.device_kinds import open_devices
+from ansor.targets.base import parse_target
+from tests.farm_cluster import Cluster
+from tests.pretended_device import job
+
+TARGET = parse_target("cpu -threads=1")
+STATION = "import ansor.farm.station as s; "
+ABOUT = "s._mine().about()"
+FIELDS = {"model": "pretended machine", "processor": "", "unit": "instructions", "form": "library", "measured_by": "x", "judged": {}, "canary": 0.0, "shift": 0}
+MEASURED = f"{ABOUT} | {FIELDS}"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with Cluster(tmp_path_factory.mktemp("farm")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(autouse=True)
+def no_certificates(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ANSOR_FARM", str(tmp_path / "none"))
+
+
+def liar(cluster: Cluster, key: str, function: str, answer: str) -> None:
+    """Start a worker whose function of `station` gives that, whatever it is called with."""
+    cluster.worker(key, f"pretended:{key},{cluster.folder},1", pretends=f"{STATION}s.{function} = lambda *_: {answer}")
+
+
+def measured(cluster: Cluster, key: str, folder: Path, said: list[str]) -> object:
+    """What the first device of the key says of a job."""
+    devices = open_devices([f"farm://{cluster.url}?key={key}"], TARGET, said.append)
+    try:
+        return devices[0].run(job(folder, "1"))
+    finally:
+        for one in devices:
+            one.close()
+
+
+@pytest.mark.parametrize(("key", "answer", "told"), [
+    ("number", "7", r"\(7\)"), ("list", "[1]", r"\(\[1\]\)"), ("raises", "1 / 0", "ZeroDivisionError"),
+    ("bare", "s.versions()", "without its device and process and model and processor and unit and form"),
+    ("model", f"{ABOUT} | {{'model': [1], 'processor': '', 'unit': 's', 'form': 'f'}}", "without its model\\)"),
+])  # fmt: skip
+def test_a_worker_that_describes_something_else_is_skipped(cluster: Cluster, tmp_path: Path, key: str, answer: str, told: str) -> None:
+    liar(cluster, key, "describe", answer)
+    sentence = f"the worker at tcp://[^ ]* of farm://[^ ]* cannot be used: it does not answer as version [^ ]* of ansor does .*{told}"
+    with pytest.raises(DeviceError, match=f"^{sentence}"):
+        measured(cluster, key, tmp_path, [])
+    if key == "number":
+        cluster.pretended(key, "honest", 1)
+        said: list[str] = []
+        assert isinstance(measured(cluster, key, tmp_path, said), Observation) and re.match(sentence, said[0]) and len(said) == 1
+
+
+@pytest.mark.parametrize(("key", "answer", "told"), [
+    ("runtime", "s.threading.Lock().release()", "a worker of farm://.* raised RuntimeError: release unlocked lock"),
+    ("zero", "1 / 0", "a worker of farm://.* raised ZeroDivisionError: division by zero"),
+    ("text", "'x'", "answered 'x'; install the same version"), ("nothing", "None", "answered None; install the same version"),
+    ("missing", "{'missing': 7}", "answered .*'missing': 7.*; install the same version"), ("empty", "{}", "has ansor of an unknown version"),
+    ("bare-run", ABOUT, "answered without its model and .* and shift; install the same version"),
+    ("bare-refusal", f"{ABOUT} | {{'refused': 'x'}}", "without its judged;"),
+    ("other", f"{MEASURED} | {{'model': 'another'}}", "of pretended machine, instructions; a device of another, instructions joined"),
+    ("truth", f"{MEASURED} | {{'shift': True}}", "without its shift;"), ("no-outcome", MEASURED, "received an answer that cannot be read"),
+    ("negative", f"{MEASURED} | {{'outcome': {{'costs': [-1.0]}}}}", "pretended:negative,.*the costs .*-1.0"),
+])  # fmt: skip
+def test_an_answer_that_is_none_is_a_sentence(cluster: Cluster, tmp_path: Path, key: str, answer: str, told: str) -> None:
+    liar(cluster, key, "run_job", answer)
+    with pytest.raises(DeviceError, match=told):
+        measured(cluster, key, tmp_path, [])
+
+
+@pytest.mark.parametrize(("key", "answer", "told"), [
+    ("s-number", "7", "does not answer as a worker of ansor does: 7"), ("s-empty", "{}", "has ansor of an unknown version"),
+    ("s-bare", ABOUT, "does not answer as a worker of ansor does: {"), ("s-raises", "1 / 0", "does not answer as a worker of ansor does: division by zero"),
+])  # fmt: skip
+def test_the_status_of_a_liar_is_told_beside_that_of_others(cluster: Cluster, key: str, answer: str, told: str) -> None:
+    liar(cluster, key, "status", answer)
+    found = {one.key: one for one in farm_status(read_place(cluster.url)).devices}
+    assert found[key].device == "?" and told in found[key].done.last_failure
