@@ -29,7 +29,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @contextmanager
 def silent(url: str, count: int) -> Iterator[list[socket.socket]]:
     """Connections that say nothing."""
-    host, _, port = url.rpartition(":")
+    host, _, port = url.removeprefix("tls://").rpartition(":")
     with ExitStack() as stack:
         yield [stack.enter_context(socket.create_connection((host, int(port)), timeout=60)) for _ in range(count)]
 
@@ -49,9 +49,9 @@ def joined(cluster: Cluster, folder: Path) -> list[str]:
 
 def test_silent_connections_are_closed(folder: Path, tmp_path: Path) -> None:
     with Cluster(tmp_path, folder, options=("--handshake", "3")) as cluster:
-        worker = cluster.pretended("before", "one", 1)
-        listens = next(line.laddr.port for one in psutil.Process(worker.pid).children() for line in one.net_connections("tcp") if line.status == "LISTEN")
-        with silent(cluster.url, 50) as lines, silent(f"127.0.0.1:{listens}", 5) as at_worker:
+        cluster.pretended("before", "one", 1)
+        worker = farm_status(read_place(cluster.url, str(folder))).devices[0].address
+        with silent(cluster.url, 50) as lines, silent(worker, 5) as at_worker:
             cluster.pretended("meanwhile", "two", 1)
             assert joined(cluster, folder) == ["before", "meanwhile"]
             assert all(map(is_closed, [*lines, *at_worker]))
