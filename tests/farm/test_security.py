@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Self
 
@@ -94,6 +95,27 @@ def test_expired_certificates_are_refused(cluster: Cluster, tmp_path: Path, fold
     else:
         with pytest.raises(DeviceError, match="refuses this machine's certificate"):
             opened(cluster, theirs)
+    lives(cluster, folder)
+
+
+class Tomorrow(datetime):
+    """Certificates made by it are valid from tomorrow."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> Self:
+        return cls.fromtimestamp(time.time() + 86400, tz)
+
+
+def test_certificates_that_are_not_valid_yet_are_refused(cluster: Cluster, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs = tmp_path / "theirs"
+    shutil.copytree(folder, theirs)
+    authority = load_pem_x509_certificate((folder / "authority.pem").read_bytes())
+    signer = load_pem_private_key((folder / "authority.key").read_bytes(), None)
+    assert isinstance(signer, EllipticCurvePrivateKey)
+    monkeypatch.setattr("ansor.farm.certificates.datetime", Tomorrow)
+    _written(theirs, "client", *_signed("client", authority, signer, 1))
+    with pytest.raises(DeviceError, match="refuses this machine's certificate"):
+        opened(cluster, theirs)
     lives(cluster, folder)
 
 
